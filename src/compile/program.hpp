@@ -1,0 +1,88 @@
+// Program: a graph compiled for one device — a flat list of prepared launches over a planned arena.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "concord/compile/variables.hpp"
+#include "concord/graph/graph.hpp"
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+
+struct CompileOptions {
+  bool fuse = true;
+  /// Every value of the graph stays readable after a run: no fusion, no reuse of memory.
+  bool keep_all = false;
+};
+
+/// One launch of a traced run.
+struct TraceEntry {
+  std::string node;    // "conv1/conv2d"
+  std::string op;      // "conv2d"
+  std::string kernel;  // the implementation chosen
+  std::string shapes;  // "f32 [64, 1, 28, 28], f32 [20, 1, 5, 5] -> f32 [64, 20, 24, 24]"
+  double seconds = 0;
+  Cost cost;
+};
+
+/// The first value of a checked run that is not finite.
+struct NonFiniteReport {
+  bool found = false;
+  std::string node, op, shapes;
+  std::int64_t count = 0;            // elements that are not finite
+  std::string inputs;                // name and range of every input
+};
+
+struct ProgramImpl;
+
+/// `run` only enqueues: no allocation, no string, no host wait. Not thread-safe; a program keeps its device and
+/// variables alive.
+class Program {
+ public:
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  /// Enqueues one run.
+  void run();
+  /// Runs launch by launch, timing each.
+  [[nodiscard]] std::vector<TraceEntry> run_traced();
+  /// Runs launch by launch and stops before the first assignment if a value is not finite. Variables are untouched.
+  /// Needs keep_all.
+  [[nodiscard]] NonFiniteReport find_non_finite();
+
+  /// Sets an input of the graph; the tensor may be reused at once. Throws ArgumentError for an unknown name,
+  /// ShapeError for another spec.
+  void write(const std::string& input, const Tensor& value);
+  /// The storage of an input, for transfers of one's own.
+  [[nodiscard]] Operand input(const std::string& name) const;
+  /// Reads a value by name after a run (waits for it): an output, an input, a variable, or with keep_all any value.
+  [[nodiscard]] Tensor read(const std::string& value) const;
+  [[nodiscard]] Tensor read(Value value) const { return read(value.name()); }
+
+  /// Names of all readable values in execution order.
+  [[nodiscard]] std::vector<std::string> values() const;
+  /// Bytes of the arena, of inputs and outputs, and of workspaces together (without variables).
+  [[nodiscard]] std::size_t memory() const;
+  /// Number of launches of one run.
+  [[nodiscard]] std::size_t launches() const;
+  /// Work of one run, summed over the operators.
+  [[nodiscard]] Cost cost() const;
+  [[nodiscard]] Device& device() const;
+  [[nodiscard]] Variables& variables() const;
+
+ private:
+  friend Program compile(const Graph&, std::span<const Value>, const VariablesPtr&, const CompileOptions&);
+  explicit Program(std::unique_ptr<ProgramImpl> impl);
+  std::unique_ptr<ProgramImpl> impl_;
+};
+
+/// Compiles what `outputs` and the graph's assignments need for the device of `variables`. Throws OutOfMemory with
+/// what the program needs and what there is; NotSupported with the node no kernel exists for.
+[[nodiscard]] Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
+                              const CompileOptions& options = {});
+
+}  // namespace concord

@@ -1,0 +1,75 @@
+// Tensor: values in host memory, row-major. What users hand in and get back, what data sets and files hold.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "concord/core/shape.hpp"
+#include "concord/core/types.hpp"
+
+namespace concord {
+
+/// What is known of a tensor without its values.
+struct TensorSpec {
+  DType dtype = DType::f32;
+  Shape shape;
+
+  [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
+  /// "f32 [64, 10]"
+  [[nodiscard]] std::string str() const;
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+/// A dense row-major array in host memory, 64-byte aligned. Copies share the storage; `clone` does not.
+class Tensor {
+ public:
+  Tensor() = default;
+  /// Zeros of this type and shape. Throws OutOfMemory.
+  explicit Tensor(TensorSpec spec);
+  Tensor(DType dtype, Shape shape) : Tensor(TensorSpec{dtype, std::move(shape)}) {}
+
+  /// A tensor holding a copy of `values`. Throws ShapeError when their number is not shape.elements().
+  template <class T>
+  [[nodiscard]] static Tensor of(Shape shape, std::span<const T> values) {
+    return from_bytes({dtype_of<T>(), std::move(shape)}, std::as_bytes(values));
+  }
+  template <class T>
+  [[nodiscard]] static Tensor of(Shape shape, const std::vector<T>& values) {
+    return of<T>(std::move(shape), std::span<const T>(values));
+  }
+  [[nodiscard]] static Tensor from_bytes(TensorSpec spec, std::span<const std::byte> bytes);
+
+  [[nodiscard]] const TensorSpec& spec() const { return spec_; }
+  [[nodiscard]] const Shape& shape() const { return spec_.shape; }
+  [[nodiscard]] DType dtype() const { return spec_.dtype; }
+  [[nodiscard]] std::int64_t elements() const { return spec_.shape.elements(); }
+
+  [[nodiscard]] std::span<std::byte> bytes() { return {data_.get(), spec_.bytes()}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_.get(), spec_.bytes()}; }
+  /// The values as T. Throws ShapeError when T is not the element type.
+  template <class T>
+  [[nodiscard]] std::span<T> values() {
+    require(dtype_of<T>());
+    return {reinterpret_cast<T*>(data_.get()), static_cast<std::size_t>(elements())};
+  }
+  template <class T>
+  [[nodiscard]] std::span<const T> values() const {
+    require(dtype_of<T>());
+    return {reinterpret_cast<const T*>(data_.get()), static_cast<std::size_t>(elements())};
+  }
+
+  [[nodiscard]] Tensor clone() const;
+  /// The same storage under another shape of as many elements.
+  [[nodiscard]] Tensor reshaped(Shape shape) const;
+
+ private:
+  void require(DType type) const;
+
+  TensorSpec spec_{DType::f32, Shape{0}};
+  std::shared_ptr<std::byte[]> data_;
+};
+
+}  // namespace concord

@@ -1,0 +1,129 @@
+// Device: the only interface a backend implements. Everything above it is written once for all devices.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/device/buffer.hpp"
+#include "concord/device/kernel.hpp"
+
+namespace concord {
+
+class Expression;
+
+enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
+
+/// What a device says of itself.
+struct DeviceInfo {
+  std::string id;        // what Device::open takes: "cpu", "opencl:0"
+  std::string backend;   // "onednn", "opencl"
+  std::string name;      // "NVIDIA H200"
+  std::string vendor;    // "NVIDIA Corporation"
+  std::string platform;  // "NVIDIA CUDA", "oneDNN 2.6.3"
+  std::string driver;    // driver or library version
+  DeviceKind kind = DeviceKind::cpu;
+  std::uint64_t memory = 0;          // bytes
+  std::uint64_t max_allocation = 0;  // bytes of one buffer
+  std::uint64_t local_memory = 0;    // bytes a work-group shares; 0 on the CPU backend
+  std::uint32_t compute_units = 0;
+  std::uint32_t clock_mhz = 0;
+  std::uint64_t max_work_group = 0;
+  bool unified_memory = false;         // host and device share memory
+  std::vector<std::string> precisions;  // "fp32", "fp16 storage", …
+};
+
+/// A point in the work of a queue.
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// Blocks the host until it has happened.
+  virtual void wait() = 0;
+};
+using EventPtr = std::shared_ptr<Event>;
+
+/// Host memory for transfers; from Device::allocate_staging.
+class Staging {
+ public:
+  virtual ~Staging() = default;
+  [[nodiscard]] virtual std::span<std::byte> bytes() = 0;
+};
+using StagingPtr = std::shared_ptr<Staging>;
+
+class Device;
+using DevicePtr = std::shared_ptr<Device>;
+
+/// One compute device with an in-order compute queue and a transfer queue beside it. A device and its buffers,
+/// kernels and launches are used from one thread at a time; different devices from different threads at once.
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  /// Opens a device:
+  ///   "auto"        the fastest GPU, then another OpenCL accelerator, then the oneDNN CPU;
+  ///   "cpu"         the oneDNN CPU;       "opencl"  the best OpenCL device, PoCL included;
+  ///   "opencl:1"    by index;             "opencl:nvidia"  by part of vendor, platform or name, or by kind ("gpu").
+  /// An empty selector takes $CONCORD_DEVICE, else "auto". Throws DeviceError when none matches, or when several do
+  /// and they are not equally good; the message lists what was found and which package provides a driver.
+  [[nodiscard]] static DevicePtr open(std::string_view selector = {});
+  /// Every device of the machine; a broken driver is skipped and reported through the log.
+  [[nodiscard]] static std::vector<DeviceInfo> list();
+
+  [[nodiscard]] virtual const DeviceInfo& info() const = 0;
+
+  // --- memory
+  /// Throws OutOfMemory; never gives less than asked.
+  [[nodiscard]] virtual BufferPtr allocate(std::size_t bytes) = 0;
+  /// Bytes in buffers now and at most so far.
+  [[nodiscard]] virtual std::size_t allocated() const = 0;
+  [[nodiscard]] virtual std::size_t peak_allocated() const = 0;
+  /// Host memory that the device reads and writes at full speed (pinned where there is such a thing).
+  [[nodiscard]] virtual StagingPtr allocate_staging(std::size_t bytes) = 0;
+
+  // --- data movement, ordered with the compute queue
+  /// Copies `bytes` in; they may be reused at once. Does not wait for earlier work.
+  virtual void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) = 0;
+  /// Waits for earlier work on `src`, then copies out.
+  virtual void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) = 0;
+  /// Device-side.
+  virtual void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset, std::size_t bytes) = 0;
+  /// Device-side; repeats the 4-byte pattern. offset and bytes are multiples of 4.
+  virtual void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) = 0;
+  /// Copies staging memory in on the transfer queue, beside running kernels, once `after` (may be null) has happened.
+  /// Compute does not wait for it unless told to by `wait_for`; the staging memory must stay untouched until then.
+  [[nodiscard]] virtual EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
+                                             const EventPtr& after) = 0;
+  /// Happens when everything now on the compute queue is done.
+  [[nodiscard]] virtual EventPtr record() = 0;
+  /// What is enqueued on the compute queue from now on starts after `event`; the host does not wait.
+  virtual void wait_for(const EventPtr& event) = 0;
+
+  // --- computation
+  /// The best kernel for an operator with these specs and layouts. Throws NotSupported by name, never a stub.
+  [[nodiscard]] virtual PreparedKernel prepare(const KernelRequest& request) = 0;
+  /// A kernel of one input and one output that rearranges a tensor.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
+                                                                const Layout& to) = 0;
+  /// Whether `op` can apply `epilogue` to its first output before writing it. Input 0 of the expression is that
+  /// output; further inputs have the shapes of `extra`, broadcast to the output's.
+  [[nodiscard]] virtual bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                               const TensorSpec& output, const Expression& epilogue,
+                                               std::span<const TensorSpec> extra) const = 0;
+  /// Waits until everything enqueued is done. Throws DeviceError when it failed.
+  virtual void finish() = 0;
+  /// Hands enqueued work to the device without waiting.
+  virtual void flush() {}
+  /// Runs one launch alone and returns its seconds, by the device's own clock where it has one.
+  [[nodiscard]] virtual double timed(Launch& launch) = 0;
+
+ protected:
+  Device() = default;
+};
+
+}  // namespace concord

@@ -1,0 +1,145 @@
+// Pointwise expressions: small graphs over scalars, the one form of every activation, loss term, gate and
+// optimizer update. ops/pointwise wraps them as an operator; backends print them (OpenCL) or run them over
+// tiles (CPU). Their derivative is taken symbolically, so a formula is written once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace concord {
+
+/// The scalar functions a backend knows. Each is one row of the table in expression.cpp and one function
+/// `concord_<name>` in cl_kernels/formulas.h, which compiles as OpenCL C and as C++.
+enum class ScalarFunction : std::uint8_t {
+  // leaves
+  input,       // operand number `index`, converted to float
+  constant,    // `value`
+  coordinate,  // the element's index along output axis `index` (counted from the innermost: 0 is the last axis)
+  // arithmetic
+  add, subtract, multiply, divide, minimum, maximum, negate, abs,
+  // comparisons: 1 or 0
+  less, less_equal, equal,
+  // select(condition, a, b): a where condition != 0
+  select,
+  // functions
+  exp, expm1, log, log1p, sqrt, rsqrt, sin, cos, tanh, erf, normal_cdf, sigmoid, softplus, power, floor, is_finite,
+};
+
+/// A scalar formula under construction: a handle to an immutable node. Build one from `input(i)`, constants,
+/// the operators below and the functions of `scalar::`.
+class Scalar {
+ public:
+  struct Node {
+    ScalarFunction function;
+    std::vector<Scalar> arguments;
+    float value = 0;         // constant
+    std::int32_t index = 0;  // input, coordinate
+  };
+
+  Scalar(float value);  // NOLINT(google-explicit-constructor): numbers are formulas
+  explicit Scalar(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  [[nodiscard]] const Node& node() const { return *node_; }
+  [[nodiscard]] const std::shared_ptr<const Node>& pointer() const { return node_; }
+
+ private:
+  std::shared_ptr<const Node> node_;
+};
+
+namespace scalar {
+[[nodiscard]] Scalar input(int index);
+/// The element's index along an output axis, as a number; axis 0 is the innermost.
+[[nodiscard]] Scalar coordinate(int axis_from_last);
+[[nodiscard]] Scalar apply(ScalarFunction function, std::vector<Scalar> arguments);
+
+[[nodiscard]] Scalar min(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar max(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar abs(const Scalar& a);
+[[nodiscard]] Scalar less(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar less_equal(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar equal(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar exp(const Scalar& a);
+[[nodiscard]] Scalar expm1(const Scalar& a);
+[[nodiscard]] Scalar log(const Scalar& a);
+[[nodiscard]] Scalar log1p(const Scalar& a);
+[[nodiscard]] Scalar sqrt(const Scalar& a);
+[[nodiscard]] Scalar rsqrt(const Scalar& a);
+[[nodiscard]] Scalar sin(const Scalar& a);
+[[nodiscard]] Scalar cos(const Scalar& a);
+[[nodiscard]] Scalar tanh(const Scalar& a);
+[[nodiscard]] Scalar erf(const Scalar& a);
+/// Φ(a), the standard normal distribution function, without cancellation for negative a.
+[[nodiscard]] Scalar normal_cdf(const Scalar& a);
+[[nodiscard]] Scalar sigmoid(const Scalar& a);
+/// log(1 + exp(a)), without overflow.
+[[nodiscard]] Scalar softplus(const Scalar& a);
+/// a raised to b, a >= 0.
+[[nodiscard]] Scalar power(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar floor(const Scalar& a);
+/// 1 where a is finite, else 0.
+[[nodiscard]] Scalar is_finite(const Scalar& a);
+}  // namespace scalar
+
+[[nodiscard]] Scalar operator+(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar operator-(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar operator*(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar operator/(const Scalar& a, const Scalar& b);
+[[nodiscard]] Scalar operator-(const Scalar& a);
+
+/// ∂formula/∂input(index), simplified. At a kink (relu at 0, abs at 0, max at a tie) the value PyTorch uses.
+[[nodiscard]] Scalar derivative(const Scalar& formula, int index);
+
+/// `formula` with input(i) replaced by replacements[i].
+[[nodiscard]] Scalar substitute(const Scalar& formula, std::span<const Scalar> replacements);
+
+/// One or more formulas over the same inputs in straight-line form: common subexpressions once, constants
+/// folded, arguments before their users. What backends print or run.
+class Expression {
+ public:
+  struct Instruction {
+    ScalarFunction function;
+    std::int32_t arguments[3] = {-1, -1, -1};  // numbers of earlier instructions
+    float value = 0;                           // constant
+    std::int32_t index = 0;                    // input, coordinate
+    friend bool operator==(const Instruction&, const Instruction&) = default;
+  };
+
+  Expression() = default;
+  /// `inputs` is the number of operands; every input(i) in the formulas must have i < inputs.
+  Expression(std::vector<Scalar> formulas, int inputs);
+
+  [[nodiscard]] int inputs() const { return inputs_; }
+  [[nodiscard]] const std::vector<Scalar>& formulas() const { return formulas_; }
+  [[nodiscard]] std::span<const Instruction> code() const { return code_; }
+  /// results()[k] is the instruction that yields output k.
+  [[nodiscard]] std::span<const std::int32_t> results() const { return results_; }
+  [[nodiscard]] bool uses_coordinates() const;
+  /// Canonical text, e.g. "t0=in0;t1=0;t2=maximum(t0,t1);out0=t2": equal text means equal function.
+  [[nodiscard]] std::string str() const;
+  /// The value of output `k` at one point; the meaning every backend must reproduce (double precision is not
+  /// used: it runs formulas.h). `coordinates[a]` is the index along axis a counted from the innermost.
+  [[nodiscard]] float evaluate(std::size_t k, std::span<const float> inputs,
+                               std::span<const std::int64_t> coordinates = {}) const;
+
+ private:
+  std::vector<Scalar> formulas_;
+  std::vector<Instruction> code_;
+  std::vector<std::int32_t> results_;
+  int inputs_ = 0;
+};
+
+/// One row a scalar function: its name (also `concord_<name>` in formulas.h), arguments and test range.
+struct ScalarFunctionInfo {
+  ScalarFunction function;
+  std::string_view name;
+  int arity;
+  float test_low, test_high;  // arguments for which accuracy and derivative are tested
+};
+[[nodiscard]] const ScalarFunctionInfo& info_of(ScalarFunction function);
+[[nodiscard]] std::span<const ScalarFunctionInfo> scalar_functions();
+
+}  // namespace concord

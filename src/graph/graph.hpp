@@ -1,0 +1,135 @@
+// Graph and Value: what tracing a network builds. A graph holds no device and no values, only what is to be
+// computed; compile/ turns it into a Program.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/core/tensor.hpp"
+
+namespace concord {
+
+class Graph;
+class Operator;
+struct Node;
+
+/// A named, shaped, typed edge of a graph. A small handle; valid as long as its graph. The functions of ops/
+/// (relu, conv2d, matmul, …) take and return Values and add nodes to their graph.
+class Value {
+ public:
+  Value() = default;
+  Value(Graph* graph, std::int32_t node, std::int32_t output) : graph_(graph), node_(node), output_(output) {}
+
+  [[nodiscard]] explicit operator bool() const { return graph_ != nullptr; }
+  [[nodiscard]] Graph& graph() const { return *graph_; }
+  [[nodiscard]] const Node& node() const;
+  [[nodiscard]] std::int32_t node_id() const { return node_; }
+  [[nodiscard]] std::int32_t output() const { return output_; }
+  [[nodiscard]] const TensorSpec& spec() const;
+  [[nodiscard]] const Shape& shape() const { return spec().shape; }
+  [[nodiscard]] DType dtype() const { return spec().dtype; }
+  /// Unique in its graph: "conv1/conv2d", "conv1.weight", "conv1/conv2d:1" for a second output.
+  [[nodiscard]] std::string name() const;
+
+  friend bool operator==(const Value&, const Value&) = default;
+  friend auto operator<=>(const Value&, const Value&) = default;
+
+ private:
+  Graph* graph_ = nullptr;
+  std::int32_t node_ = -1;
+  std::int32_t output_ = 0;
+};
+
+/// How a variable gets its first value; a function of (seed, name, index) alone, so equal on every device.
+struct Initializer {
+  enum class Kind : std::uint8_t { constant, uniform, normal };
+  Kind kind = Kind::constant;
+  float a = 0;  // constant: the value; uniform: low; normal: mean
+  float b = 0;  // uniform: high; normal: standard deviation
+};
+
+/// What persists between runs of a program: a weight, an optimizer's moment, a running mean, a step counter.
+/// Shared by the modules that own it and the graphs that use it; its name is its identity on a device and in a file.
+struct Variable {
+  std::string name;
+  TensorSpec spec;
+  Initializer init;
+  bool trainable = false;
+  Tensor value;  // when not empty, the first value instead of `init`
+};
+using VariablePtr = std::shared_ptr<Variable>;
+
+/// A node: an operator applied to values; or an input or a variable, which have no operator.
+struct Node {
+  std::shared_ptr<const Operator> op;  // null for inputs and variables
+  VariablePtr variable;                // set for variables
+  std::string name;
+  std::vector<Value> inputs;
+  std::vector<TensorSpec> outputs;
+};
+
+/// `variable` takes `value` at the end of a run.
+struct Assignment {
+  Value variable;
+  Value value;
+};
+
+/// Nodes in the order they were added; every node's inputs come before it.
+class Graph {
+ public:
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  /// A value the user supplies before each run.
+  Value input(std::string name, TensorSpec spec);
+  /// The node of a variable; the same node each time. Throws ShapeError when another variable has its name.
+  Value variable(const VariablePtr& variable);
+  /// Adds a node. Checks types and shapes through the operator's shape rule; its ShapeError names the node.
+  Value add(std::shared_ptr<const Operator> op, std::vector<Value> inputs);
+  /// At the end of a run `variable` holds `value` (same spec). A later assignment replaces an earlier one.
+  void assign(Value variable, Value value);
+  /// Gives the node of `value` a name of the user's choice (made unique).
+  void rename(Value value, std::string name);
+
+  [[nodiscard]] const Node& node(std::int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
+  [[nodiscard]] std::span<const Assignment> assignments() const { return assignments_; }
+  [[nodiscard]] std::vector<VariablePtr> variables() const;
+  /// The value with this name, or an empty Value.
+  [[nodiscard]] Value find(std::string_view name);
+
+  /// Training behaviour of layers that have two (dropout, batch norm).
+  [[nodiscard]] bool training() const { return training_; }
+  void set_training(bool training) { training_ = training; }
+
+  /// The counter of the random stream, i32 [4]: seed low and high word, step, 0. Random operators read it; it is
+  /// a variable, "random.state", so that it is saved with a checkpoint. Advanced by `advance_random`.
+  Value random_state();
+  /// A purpose number for a new random operator: a hash of its name, so adding a layer leaves the others' numbers.
+  [[nodiscard]] std::uint32_t purpose(std::string_view name) const;
+
+  /// Names of nodes added inside are prefixed "name/"; of variables, "name.". Use through nn::Scope.
+  void push_scope(std::string name) { scopes_.push_back(std::move(name)); }
+  void pop_scope() { scopes_.pop_back(); }
+  [[nodiscard]] std::string scoped(std::string_view name, char separator) const;
+
+ private:
+  std::string unique_name(std::string name);
+
+  std::deque<Node> nodes_;
+  std::vector<Assignment> assignments_;
+  std::vector<std::string> scopes_;
+  bool training_ = true;
+};
+
+/// Values of d(loss)/d(wrt[i]), built from the operators' gradient rules; `loss` has one element. A value the
+/// loss does not depend on gets zeros. Nodes that compute them are named "grad/<forward node>".
+[[nodiscard]] std::vector<Value> gradient(Value loss, std::span<const Value> wrt);
+
+}  // namespace concord

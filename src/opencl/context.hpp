@@ -1,0 +1,58 @@
+// Context: one OpenCL device as the kernels of this backend see it — its queues, limits and program cache. Owned by
+// OpenClDevice; every prepare function gets it.
+#pragma once
+
+#ifndef CONCORD_BACKEND_OPENCL
+#error "this header belongs to the OpenCL backend"
+#endif
+
+#include <boost/compute/command_queue.hpp>
+#include <boost/compute/context.hpp>
+#include <boost/compute/device.hpp>
+#include <boost/compute/program.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/device/device.hpp"
+#include "concord/opencl/program_cache.hpp"
+
+namespace concord::opencl {
+
+/// What tile sizes and kernel variants are chosen by.
+struct Limits {
+  std::size_t max_work_group = 1;
+  std::size_t local_memory = 0;
+  std::uint32_t compute_units = 1;
+  bool is_cpu = false;     // PoCL and other CPU implementations: big tiles a work-item, small groups
+  bool is_nvidia = false;
+};
+
+class Context {
+ public:
+  explicit Context(boost::compute::device device);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  [[nodiscard]] const boost::compute::device& device() const { return device_; }
+  [[nodiscard]] const boost::compute::context& context() const { return context_; }
+  [[nodiscard]] boost::compute::command_queue& queue() { return queue_; }
+  [[nodiscard]] boost::compute::command_queue& transfer_queue() { return transfer_queue_; }
+  [[nodiscard]] const Limits& limits() const { return limits_; }
+
+  /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64"): from memory, else
+  /// from the disk cache, else built. Throws DeviceError with the build log.
+  [[nodiscard]] boost::compute::program program(std::string_view file, const std::vector<std::string>& definitions = {});
+  [[nodiscard]] boost::compute::program program_from(const std::string& source,
+                                                     const std::vector<std::string>& definitions = {});
+
+ private:
+  boost::compute::device device_;
+  boost::compute::context context_;
+  boost::compute::command_queue queue_;
+  boost::compute::command_queue transfer_queue_;
+  Limits limits_;
+  ProgramCache programs_;
+};
+
+}  // namespace concord::opencl

@@ -1,0 +1,41 @@
+// Gather of rows by index, and its gradient: scatter-add in a fixed order, so that repeated indices are
+// summed the same way each time.
+#pragma once
+
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+namespace ops {
+
+/// table (R, …) of any type, indices i32 (I…) → (I…, …): rows of the table. An index outside [0, R) gives NaN in an
+/// f32 table and 0 in others.
+class Gather final : public Operator {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "gather"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+};
+
+/// src f32 (I…, …), indices i32 (I…) → (rows, …): row r is the sum, in index order, of src rows whose index is r.
+/// Indices outside [0, rows) are skipped.
+class ScatterAdd final : public Operator {
+ public:
+  explicit ScatterAdd(std::int64_t rows) : rows_(rows) {}
+  [[nodiscard]] std::string_view name() const override { return "scatter_add"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] std::int64_t rows() const { return rows_; }
+
+ private:
+  std::int64_t rows_;
+};
+
+}  // namespace ops
+
+Value gather(Value table, Value indices);
+Value scatter_add(Value src, Value indices, std::int64_t rows);
+
+}  // namespace concord

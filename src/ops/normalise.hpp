@@ -1,0 +1,48 @@
+// Batch normalisation with the statistics of the batch (Ioffe and Szegedy, "Batch Normalization", 2015). With given
+// statistics it is pointwise and written so by nn::BatchNorm2d.
+#pragma once
+
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+namespace ops {
+
+/// src (N, C, …), scale (C), shift (C) → dst, mean (C), variance (C) (biased: divided by N·H·W).
+class BatchNorm final : public Operator {
+ public:
+  explicit BatchNorm(float epsilon) : epsilon_(epsilon) {}
+  [[nodiscard]] std::string_view name() const override { return "batch_norm"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] float epsilon() const { return epsilon_; }
+
+ private:
+  float epsilon_;
+};
+
+/// src, diff_dst, scale, mean, variance → diff_src, diff_scale, diff_shift.
+class BatchNormBackward final : public Operator {
+ public:
+  explicit BatchNormBackward(float epsilon) : epsilon_(epsilon) {}
+  [[nodiscard]] std::string_view name() const override { return "batch_norm_backward"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] float epsilon() const { return epsilon_; }
+
+ private:
+  float epsilon_;
+};
+
+}  // namespace ops
+
+struct BatchNormResult {
+  Value dst, mean, variance;
+};
+/// x (N, C, …) with at least two values a channel.
+BatchNormResult batch_norm(Value x, Value scale, Value shift, float epsilon = 1e-5F);
+
+}  // namespace concord

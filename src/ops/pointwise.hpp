@@ -1,0 +1,94 @@
+// Pointwise: one expression over broadcast operands. Every activation, arithmetic operator, loss term and
+// optimizer update is one of these; compile/fuse merges chains of them into a single one.
+#pragma once
+
+#include "concord/graph/expression.hpp"
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+namespace ops {
+
+/// Outputs: one an expression result, each of shape `output` (the broadcast of the inputs unless stated) and of
+/// type outputs[k]. Inputs of any type are read as float; integer outputs are rounded toward zero.
+class Pointwise final : public Operator {
+ public:
+  Pointwise(Expression expression, std::vector<DType> types, std::string label, Shape at_least = {})
+      : expression_(std::move(expression)), types_(std::move(types)), label_(std::move(label)),
+        at_least_(std::move(at_least)) {}
+  [[nodiscard]] std::string_view name() const override { return label_; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
+  [[nodiscard]] std::string attributes() const override;
+  /// True for every pair: an element is read before it is written (the planner checks that the sizes agree).
+  [[nodiscard]] bool in_place(std::size_t, std::size_t) const override { return true; }
+
+  [[nodiscard]] const Expression& expression() const { return expression_; }
+  [[nodiscard]] const std::vector<DType>& types() const { return types_; }
+  [[nodiscard]] const Shape& at_least() const { return at_least_; }
+
+ private:
+  Expression expression_;
+  std::vector<DType> types_;
+  std::string label_;  // "relu", "add", "sgd": for names and traces only
+  Shape at_least_;     // broadcast with the inputs' shapes to give the output's
+};
+
+}  // namespace ops
+
+/// One formula over broadcast values: `pointwise("silu", {x}, x0 * scalar::sigmoid(x0))`. `at_least` widens the
+/// output (to fill a shape from scalars). Throws ShapeError when the shapes do not broadcast.
+Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& formula, DType type = DType::f32,
+                Shape at_least = {});
+/// Several formulas over the same values in one pass.
+std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::vector<Scalar> formulas,
+                             std::vector<DType> types, Shape at_least = {});
+
+/// A constant of a shape.
+Value full(Graph& graph, Shape shape, float value);
+/// 0, 1, … n-1 as i32 [n].
+Value iota(Graph& graph, std::int64_t n);
+Value cast(Value x, DType type);
+
+Value operator+(Value a, Value b);
+Value operator-(Value a, Value b);
+Value operator*(Value a, Value b);
+Value operator/(Value a, Value b);
+Value operator+(Value a, float b);
+Value operator-(Value a, float b);
+Value operator*(Value a, float b);
+Value operator/(Value a, float b);
+Value operator+(float a, Value b);
+Value operator-(float a, Value b);
+Value operator*(float a, Value b);
+Value operator/(float a, Value b);
+Value operator-(Value a);
+
+// Activations and functions, elementwise, as PyTorch defines them.
+Value relu(Value x);
+Value leaky_relu(Value x, float negative_slope = 0.01F);
+Value elu(Value x, float alpha = 1.0F);
+Value sigmoid(Value x);
+Value tanh(Value x);
+Value silu(Value x);
+/// x·Φ(x) (Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016).
+Value gelu(Value x);
+/// The tanh approximation of the same paper.
+Value gelu_tanh(Value x);
+Value softplus(Value x);
+/// clamp(x/6 + 1/2, 0, 1) (Howard et al., "Searching for MobileNetV3", 2019).
+Value hard_sigmoid(Value x);
+Value hard_swish(Value x);
+Value exp(Value x);
+Value log(Value x);
+Value sqrt(Value x);
+Value abs(Value x);
+Value square(Value x);
+Value clamp(Value x, float low, float high);
+Value minimum(Value a, Value b);
+Value maximum(Value a, Value b);
+/// a where condition != 0, else b.
+Value where(Value condition, Value a, Value b);
+
+}  // namespace concord

@@ -1,0 +1,41 @@
+// Reductions over any set of axes. The order of summation is fixed on each device.
+#pragma once
+
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+namespace ops {
+
+enum class ReduceKind : std::uint8_t { sum, maximum, minimum, argmax };
+
+/// src f32 → the same rank with the reduced axes of size 1. argmax (one axis) gives i32, the first winner.
+class Reduce final : public Operator {
+ public:
+  /// `axes` sorted, distinct, in [0, rank).
+  Reduce(ReduceKind kind, std::vector<std::size_t> axes) : kind_(kind), axes_(std::move(axes)) {}
+  [[nodiscard]] std::string_view name() const override;
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] ReduceKind kind() const { return kind_; }
+  [[nodiscard]] const std::vector<std::size_t>& axes() const { return axes_; }
+
+ private:
+  ReduceKind kind_;
+  std::vector<std::size_t> axes_;
+};
+
+}  // namespace ops
+
+/// Over `axes` (all when empty; negative ones count from the end); `keep_dims` leaves them with size 1.
+Value sum(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Value mean(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Value reduce_max(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Value argmax(Value x, std::int64_t axis, bool keep_dims = false);
+/// x summed over the axes along which `shape` was broadcast to x's shape, then reshaped to it.
+Value sum_to(Value x, const Shape& shape);
+
+}  // namespace concord

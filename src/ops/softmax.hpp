@@ -1,0 +1,64 @@
+// Softmax, log-softmax and the fused cross-entropy with logits.
+#pragma once
+
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+namespace ops {
+
+/// Over one axis; `log` gives the logarithm.
+class Softmax final : public Operator {
+ public:
+  Softmax(std::size_t axis, bool log) : axis_(axis), log_(log) {}
+  [[nodiscard]] std::string_view name() const override { return log_ ? "log_softmax" : "softmax"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] std::size_t axis() const { return axis_; }
+  [[nodiscard]] bool log() const { return log_; }
+
+ private:
+  std::size_t axis_;
+  bool log_;
+};
+
+/// diff_dst, dst → diff_src.
+class SoftmaxBackward final : public Operator {
+ public:
+  SoftmaxBackward(std::size_t axis, bool log) : axis_(axis), log_(log) {}
+  [[nodiscard]] std::string_view name() const override { return log_ ? "log_softmax_backward" : "softmax_backward"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] std::size_t axis() const { return axis_; }
+  [[nodiscard]] bool log() const { return log_; }
+
+ private:
+  std::size_t axis_;
+  bool log_;
+};
+
+/// logits f32 (N, C); target i32 (N), a class index, or f32 (N, C), probabilities → loss (N) = −Σ_c t'_c·log p_c with
+/// t' = (1−ε)·t + ε/C, and p = softmax(logits) (N, C) for the gradient. A class index outside [0, C) gives NaN.
+class CrossEntropy final : public Operator {
+ public:
+  explicit CrossEntropy(float label_smoothing) : label_smoothing_(label_smoothing) {}
+  [[nodiscard]] std::string_view name() const override { return "cross_entropy"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] float label_smoothing() const { return label_smoothing_; }
+
+ private:
+  float label_smoothing_;
+};
+
+}  // namespace ops
+
+Value softmax(Value x, std::int64_t axis = -1);
+Value log_softmax(Value x, std::int64_t axis = -1);
+/// Per-row losses (N); see ops::CrossEntropy. loss::cross_entropy is their mean.
+Value cross_entropy_rows(Value logits, Value target, float label_smoothing = 0);
+
+}  // namespace concord
