@@ -1,0 +1,128 @@
+// The POSIX implementation (Linux, macOS).
+#include "concord/core/platform.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "concord/core/check.hpp"
+
+namespace concord {
+namespace {
+
+std::string reason() { return std::strerror(errno); }
+
+// Unique among the threads of this process and among processes.
+std::filesystem::path temporary_beside(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter{0};
+  std::filesystem::path name = path;
+  name += fmt::format(".{}.{}.tmp", getpid(), counter++);
+  return name;
+}
+
+// A rename is on the disk only when its folder is. Some file systems cannot sync folders; the rename holds all the
+// same.
+void sync_folder(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)),
+      temporary_(temporary_beside(path_)),
+      descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+  CONCORD_CHECK(descriptor_ >= 0, IoError, "cannot create {}: {}", temporary_.string(), reason());
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    CONCORD_CHECK(written > 0, IoError, "cannot write {}: {}", path_.string(), reason());
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  CONCORD_CHECK(fsync(descriptor_) == 0, IoError, "cannot write {}: {}", path_.string(), reason());
+  const int result = close(std::exchange(descriptor_, -1));
+  CONCORD_CHECK(result == 0, IoError, "cannot write {}: {}", path_.string(), reason());
+  CONCORD_CHECK(rename(temporary_.c_str(), path_.c_str()) == 0, IoError, "cannot replace {}: {}", path_.string(),
+                reason());
+  temporary_.clear();
+  sync_folder(path_);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  CONCORD_CHECK(file.is_open(), IoError, "cannot open {}: {}", path.string(), reason());
+  std::string content{std::istreambuf_iterator<char>(file), {}};
+  CONCORD_CHECK(!file.bad(), IoError, "cannot read {}: {}", path.string(), reason());
+  return content;
+}
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::filesystem::path cache_directory() {
+  if (const auto own = environment("CONCORD_CACHE_DIR")) return *own;
+  if (const auto xdg = environment("XDG_CACHE_HOME")) return std::filesystem::path(*xdg) / "concord";
+  if (const auto home = environment("HOME")) return std::filesystem::path(*home) / ".cache" / "concord";
+  return {};
+}
+
+std::uint64_t peak_resident_bytes() {
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+#ifdef __APPLE__
+  constexpr std::uint64_t kUnit = 1;
+#else
+  constexpr std::uint64_t kUnit = 1024;
+#endif
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * kUnit;
+}
+
+std::uint64_t physical_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+std::optional<int> terminal_width() {
+  winsize size{};
+  if (isatty(STDERR_FILENO) == 0) return std::nullopt;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+}  // namespace concord

@@ -1,0 +1,56 @@
+// What differs by operating system: atomic file replacement, the cache folder, memory and terminal queries.
+// Used by every room; the only place for system calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace concord {
+
+/// A file that appears whole or not at all: written beside `path` under a name of its own, then flushed to the disk
+/// and renamed over it by `commit`. Without `commit` the old file stays and nothing is left behind. Any number of
+/// threads and processes may replace the same path; the last commit wins.
+class AtomicFile {
+ public:
+  /// Throws IoError naming the path and the system's reason.
+  explicit AtomicFile(std::filesystem::path path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+  /// Appends. Throws IoError (a full disk).
+  void write(std::span<const std::byte> bytes);
+  /// Replaces the file at the path. Throws IoError; the old file is then untouched.
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;
+  int descriptor_ = -1;
+};
+
+/// AtomicFile for content that is at hand. Throws IoError.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+/// The whole content of a file. Throws IoError when it cannot be read.
+[[nodiscard]] std::string read_file(const std::filesystem::path& path);
+
+/// Where compiled kernels and tuning results are kept: $CONCORD_CACHE_DIR, else $XDG_CACHE_HOME/concord, else
+/// ~/.cache/concord; empty when there is none of these. Not created.
+[[nodiscard]] std::filesystem::path cache_directory();
+
+/// The value of an environment variable, or nothing when it is unset or empty.
+[[nodiscard]] std::optional<std::string> environment(const char* name);
+
+/// Most bytes of memory this process has occupied so far; 0 where the system does not say.
+[[nodiscard]] std::uint64_t peak_resident_bytes();
+
+/// Bytes of main memory; 0 where the system does not say.
+[[nodiscard]] std::uint64_t physical_memory_bytes();
+
+/// Columns of the terminal that standard error goes to, or nothing when it goes to a file or pipe.
+[[nodiscard]] std::optional<int> terminal_width();
+
+}  // namespace concord
