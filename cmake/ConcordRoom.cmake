@@ -35,6 +35,7 @@ function(concord_room name)
   cmake_parse_arguments(ROOM "" "" "USES;LINK" ${ARGN})
   _concord_objects(concord_${name} src/${name})
   target_link_libraries(concord_${name} PRIVATE fmt::fmt ${ROOM_LINK})
+  target_include_directories(concord_${name} PRIVATE "${PROJECT_SOURCE_DIR}/cl_kernels")  # formulas.h, philox.h
   set_property(GLOBAL PROPERTY CONCORD_USES_${name} "${ROOM_USES}")
 endfunction()
 

@@ -12,7 +12,7 @@
 
 namespace concord {
 
-/// The scalar functions a backend knows. Each is one row of the table in expression.cpp and one function
+/// The scalar functions a backend knows. Each is one row of the table in scalar_functions.cpp and one function
 /// `concord_<name>` in cl_kernels/formulas.h, which compiles as OpenCL C and as C++.
 enum class ScalarFunction : std::uint8_t {
   // leaves
@@ -92,6 +92,9 @@ namespace scalar {
 
 /// ∂formula/∂input(index), simplified. At a kink (relu at 0, abs at 0, max at a tie) the value PyTorch uses.
 [[nodiscard]] Scalar derivative(const Scalar& formula, int index);
+
+/// `formula` with every subexpression equal to `part` replaced: how a gradient is written in terms of an output.
+[[nodiscard]] Scalar replace(const Scalar& formula, const Scalar& part, const Scalar& by);
 
 /// `formula` with input(i) replaced by replacements[i].
 [[nodiscard]] Scalar substitute(const Scalar& formula, std::span<const Scalar> replacements);

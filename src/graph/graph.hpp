@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "concord/core/tensor.hpp"
@@ -47,10 +48,11 @@ class Value {
 
 /// How a variable gets its first value; a function of (seed, name, index) alone, so equal on every device.
 struct Initializer {
-  enum class Kind : std::uint8_t { constant, uniform, normal };
+  enum class Kind : std::uint8_t { constant, uniform, normal, seed };
   Kind kind = Kind::constant;
   float a = 0;  // constant: the value; uniform: low; normal: mean
   float b = 0;  // uniform: high; normal: standard deviation
+  // seed: i32 [4] = two words of 24 bits of the seed, then zeros (whole numbers up to 2^24 are exact in float)
 };
 
 /// What persists between runs of a program: a weight, an optimizer's moment, a running mean, a step counter.
@@ -108,11 +110,11 @@ class Graph {
   [[nodiscard]] bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
 
-  /// The counter of the random stream, i32 [4]: seed low and high word, step, 0. Random operators read it; it is
-  /// a variable, "random.state", so that it is saved with a checkpoint. Advanced by `advance_random`.
+  /// The state of the random stream, i32 [4]: two seed words, step, 0. Random operators read it. A variable,
+  /// "random.state", so that it is saved with a checkpoint; a training step assigns it state + (0, 0, 1, 0).
   Value random_state();
-  /// A purpose number for a new random operator: a hash of its name, so adding a layer leaves the others' numbers.
-  [[nodiscard]] std::uint32_t purpose(std::string_view name) const;
+  /// A purpose number for a random operator: a hash of its name, so that adding a layer leaves the others' numbers.
+  [[nodiscard]] static std::uint32_t purpose(std::string_view name);
 
   /// Names of nodes added inside are prefixed "name/"; of variables, "name.". Use through nn::Scope.
   void push_scope(std::string name) { scopes_.push_back(std::move(name)); }
@@ -121,15 +123,18 @@ class Graph {
 
  private:
   std::string unique_name(std::string name);
+  Value append(Node node);
 
   std::deque<Node> nodes_;
+  std::unordered_map<std::string, std::int32_t> names_;
+  std::unordered_map<std::string, int> next_suffix_;
+  VariablePtr random_state_;
   std::vector<Assignment> assignments_;
   std::vector<std::string> scopes_;
   bool training_ = true;
 };
 
-/// Values of d(loss)/d(wrt[i]), built from the operators' gradient rules; `loss` has one element. A value the
-/// loss does not depend on gets zeros. Nodes that compute them are named "grad/<forward node>".
-[[nodiscard]] std::vector<Value> gradient(Value loss, std::span<const Value> wrt);
+/// FNV-1a, 32 bits: the same on every machine.
+[[nodiscard]] std::uint32_t hash_of(std::string_view text);
 
 }  // namespace concord

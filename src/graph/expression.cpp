@@ -1,0 +1,231 @@
+// Pointwise expressions: construction with folding, symbolic derivative, straight-line form.
+#include "concord/graph/expression.hpp"
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "concord/core/check.hpp"
+#include "concord/graph/scalar_functions.hpp"
+
+namespace concord {
+namespace {
+
+using F = ScalarFunction;
+using NodePointer = const Scalar::Node*;
+
+bool is_constant(const Scalar& a) { return a.node().function == F::constant; }
+bool is_number(const Scalar& a, float value) { return is_constant(a) && a.node().value == value; }
+
+Scalar leaf(ScalarFunction function, int index) {
+  return Scalar(std::make_shared<const Scalar::Node>(Scalar::Node{function, {}, 0, index}));
+}
+
+// Algebraic identities that hold for every finite argument; they keep derivatives small. Null when none applies.
+const Scalar* identity(ScalarFunction function, const std::vector<Scalar>& a) {
+  static const Scalar kZero = 0.0F;
+  switch (function) {
+    case F::add: return is_number(a[0], 0) ? &a[1] : is_number(a[1], 0) ? &a[0] : nullptr;
+    case F::subtract: return is_number(a[1], 0) ? &a[0] : nullptr;
+    case F::multiply:
+      if (is_number(a[0], 0) || is_number(a[1], 0)) return &kZero;
+      return is_number(a[0], 1) ? &a[1] : is_number(a[1], 1) ? &a[0] : nullptr;
+    case F::divide: return is_number(a[1], 1) ? &a[0] : nullptr;
+    case F::select:
+      if (is_constant(a[0])) return a[0].node().value != 0 ? &a[1] : &a[2];
+      if (is_constant(a[1]) && is_constant(a[2]) && a[1].node().value == a[2].node().value) return &a[1];
+      return nullptr;
+    default: return nullptr;
+  }
+}
+
+// Rebuilds a formula bottom-up, each shared node once. `leaf_or_node` may supply a replacement for a node.
+Scalar rebuild(const Scalar& formula, std::unordered_map<NodePointer, Scalar>& done,
+               const std::function<const Scalar*(const Scalar&)>& replacement) {
+  if (const auto found = done.find(&formula.node()); found != done.end()) return found->second;
+  const Scalar result = [&]() -> Scalar {
+    if (const Scalar* other = replacement(formula)) return *other;
+    if (formula.node().arguments.empty()) return formula;
+    std::vector<Scalar> arguments;
+    for (const Scalar& argument : formula.node().arguments) arguments.push_back(rebuild(argument, done, replacement));
+    return scalar::apply(formula.node().function, std::move(arguments));
+  }();
+  done.emplace(&formula.node(), result);
+  return result;
+}
+
+// Value numbering: equal subexpressions get equal numbers.
+class Numbering {
+ public:
+  std::int32_t number(const Scalar& formula) {
+    const Scalar::Node& node = formula.node();
+    if (const auto found = numbers_.find(&node); found != numbers_.end()) return found->second;
+    Expression::Instruction instruction{node.function, {-1, -1, -1}, node.value, node.index};
+    for (std::size_t i = 0; i < node.arguments.size(); ++i) instruction.arguments[i] = number(node.arguments[i]);
+    const Key key{node.function,           instruction.arguments[0],           instruction.arguments[1],
+                  instruction.arguments[2], std::bit_cast<std::uint32_t>(node.value), node.index};
+    const auto [entry, is_new] = known_.try_emplace(key, static_cast<std::int32_t>(code_.size()));
+    if (is_new) code_.push_back(instruction);
+    numbers_.emplace(&node, entry->second);
+    return entry->second;
+  }
+  [[nodiscard]] std::vector<Expression::Instruction> take() { return std::move(code_); }
+
+ private:
+  using Key = std::tuple<ScalarFunction, std::int32_t, std::int32_t, std::int32_t, std::uint32_t, std::int32_t>;
+  std::map<Key, std::int32_t> known_;
+  std::unordered_map<NodePointer, std::int32_t> numbers_;
+  std::vector<Expression::Instruction> code_;
+};
+
+Scalar derivative_of(const Scalar& formula, int index, std::unordered_map<NodePointer, Scalar>& done) {
+  const Scalar::Node& node = formula.node();
+  if (node.function == F::input) return node.index == index ? 1.0F : 0.0F;
+  if (node.arguments.empty()) return 0.0F;
+  if (const auto found = done.find(&node); found != done.end()) return found->second;
+  Scalar total = 0.0F;
+  for (std::size_t k = 0; k < node.arguments.size(); ++k) {
+    const Scalar inner = derivative_of(node.arguments[k], index, done);
+    if (!is_number(inner, 0)) total = total + slope(formula, static_cast<int>(k)) * inner;
+  }
+  done.emplace(&node, total);
+  return total;
+}
+
+}  // namespace
+
+Scalar::Scalar(float value)
+    : node_(std::make_shared<const Node>(Node{ScalarFunction::constant, {}, value, 0})) {}
+
+namespace scalar {
+
+Scalar input(int index) { return leaf(F::input, index); }
+Scalar coordinate(int axis_from_last) { return leaf(F::coordinate, axis_from_last); }
+
+Scalar apply(ScalarFunction function, std::vector<Scalar> arguments) {
+  if (const Scalar* simpler = identity(function, arguments)) return *simpler;
+  bool constant = true;
+  float values[3] = {0, 0, 0};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    constant = constant && is_constant(arguments[i]);
+    values[i] = arguments[i].node().value;
+  }
+  if (constant) return evaluate(function, values);
+  return Scalar(std::make_shared<const Scalar::Node>(Scalar::Node{function, std::move(arguments), 0, 0}));
+}
+
+Scalar min(const Scalar& a, const Scalar& b) { return apply(F::minimum, {a, b}); }
+Scalar max(const Scalar& a, const Scalar& b) { return apply(F::maximum, {a, b}); }
+Scalar abs(const Scalar& a) { return apply(F::abs, {a}); }
+Scalar less(const Scalar& a, const Scalar& b) { return apply(F::less, {a, b}); }
+Scalar less_equal(const Scalar& a, const Scalar& b) { return apply(F::less_equal, {a, b}); }
+Scalar equal(const Scalar& a, const Scalar& b) { return apply(F::equal, {a, b}); }
+Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) { return apply(F::select, {condition, a, b}); }
+Scalar exp(const Scalar& a) { return apply(F::exp, {a}); }
+Scalar expm1(const Scalar& a) { return apply(F::expm1, {a}); }
+Scalar log(const Scalar& a) { return apply(F::log, {a}); }
+Scalar log1p(const Scalar& a) { return apply(F::log1p, {a}); }
+Scalar sqrt(const Scalar& a) { return apply(F::sqrt, {a}); }
+Scalar rsqrt(const Scalar& a) { return apply(F::rsqrt, {a}); }
+Scalar sin(const Scalar& a) { return apply(F::sin, {a}); }
+Scalar cos(const Scalar& a) { return apply(F::cos, {a}); }
+Scalar tanh(const Scalar& a) { return apply(F::tanh, {a}); }
+Scalar erf(const Scalar& a) { return apply(F::erf, {a}); }
+Scalar normal_cdf(const Scalar& a) { return apply(F::normal_cdf, {a}); }
+Scalar sigmoid(const Scalar& a) { return apply(F::sigmoid, {a}); }
+Scalar softplus(const Scalar& a) { return apply(F::softplus, {a}); }
+Scalar power(const Scalar& a, const Scalar& b) { return apply(F::power, {a, b}); }
+Scalar floor(const Scalar& a) { return apply(F::floor, {a}); }
+Scalar is_finite(const Scalar& a) { return apply(F::is_finite, {a}); }
+
+}  // namespace scalar
+
+Scalar operator+(const Scalar& a, const Scalar& b) { return scalar::apply(F::add, {a, b}); }
+Scalar operator-(const Scalar& a, const Scalar& b) { return scalar::apply(F::subtract, {a, b}); }
+Scalar operator*(const Scalar& a, const Scalar& b) { return scalar::apply(F::multiply, {a, b}); }
+Scalar operator/(const Scalar& a, const Scalar& b) { return scalar::apply(F::divide, {a, b}); }
+Scalar operator-(const Scalar& a) { return scalar::apply(F::negate, {a}); }
+
+Scalar derivative(const Scalar& formula, int index) {
+  std::unordered_map<NodePointer, Scalar> done;
+  return derivative_of(formula, index, done);
+}
+
+Scalar replace(const Scalar& formula, const Scalar& part, const Scalar& by) {
+  Numbering numbering;
+  const std::int32_t target = numbering.number(part);
+  std::unordered_map<NodePointer, Scalar> done;
+  return rebuild(formula, done,
+                 [&](const Scalar& node) { return numbering.number(node) == target ? &by : nullptr; });
+}
+
+Scalar substitute(const Scalar& formula, std::span<const Scalar> replacements) {
+  std::unordered_map<NodePointer, Scalar> done;
+  return rebuild(formula, done, [&](const Scalar& node) {
+    return node.node().function == F::input ? &replacements[static_cast<std::size_t>(node.node().index)] : nullptr;
+  });
+}
+
+Expression::Expression(std::vector<Scalar> formulas, int inputs) : formulas_(std::move(formulas)), inputs_(inputs) {
+  Numbering numbering;
+  for (const Scalar& formula : formulas_) results_.push_back(numbering.number(formula));
+  code_ = numbering.take();
+  for (const Instruction& instruction : code_) {
+    CONCORD_CHECK(instruction.function != F::input || instruction.index < inputs_, ArgumentError,
+                  "an expression of {} inputs uses input {}", inputs_, instruction.index);
+  }
+}
+
+bool Expression::uses_coordinates() const {
+  for (const Instruction& instruction : code_) {
+    if (instruction.function == F::coordinate) return true;
+  }
+  return false;
+}
+
+std::string Expression::str() const {
+  std::string text;
+  for (std::size_t i = 0; i < code_.size(); ++i) {
+    const Instruction& instruction = code_[i];
+    switch (instruction.function) {
+      case F::input: text += fmt::format("t{}=in{};", i, instruction.index); break;
+      case F::constant: text += fmt::format("t{}={:a};", i, instruction.value); break;
+      case F::coordinate: text += fmt::format("t{}=coordinate{};", i, instruction.index); break;
+      default: {
+        const ScalarFunctionInfo& info = info_of(instruction.function);
+        text += fmt::format("t{}={}(", i, info.name);
+        for (int k = 0; k < info.arity; ++k) text += fmt::format("{}t{}", k == 0 ? "" : ",", instruction.arguments[k]);
+        text += ");";
+      }
+    }
+  }
+  for (std::size_t k = 0; k < results_.size(); ++k) text += fmt::format("out{}=t{};", k, results_[k]);
+  return text;
+}
+
+float Expression::evaluate(std::size_t k, std::span<const float> inputs,
+                           std::span<const std::int64_t> coordinates) const {
+  std::vector<float> values(code_.size());
+  for (std::size_t i = 0; i < code_.size(); ++i) {
+    const Instruction& instruction = code_[i];
+    const auto index = static_cast<std::size_t>(instruction.index);
+    switch (instruction.function) {
+      case F::input: values[i] = inputs[index]; break;
+      case F::constant: values[i] = instruction.value; break;
+      case F::coordinate: values[i] = static_cast<float>(coordinates[index]); break;
+      default: {
+        float arguments[3] = {0, 0, 0};
+        for (int a = 0; a < info_of(instruction.function).arity; ++a) {
+          arguments[a] = values[static_cast<std::size_t>(instruction.arguments[a])];
+        }
+        values[i] = concord::evaluate(instruction.function, arguments);
+      }
+    }
+  }
+  return values[static_cast<std::size_t>(results_[k])];
+}
+
+}  // namespace concord

@@ -1,0 +1,16 @@
+// Reverse-mode differentiation at graph level: adds the nodes of the backward pass. Lives beside the operators
+// because summing two gradients is one.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "concord/graph/graph.hpp"
+
+namespace concord {
+
+/// d(loss)/d(wrt[i]) for each i, built from the operators' gradient rules; `loss` is f32 with one element. A value the
+/// loss does not depend on gets zeros. The nodes are named "grad/<forward node>/<operator>".
+[[nodiscard]] std::vector<Value> gradient(Value loss, std::span<const Value> wrt);
+
+}  // namespace concord
