@@ -1,0 +1,34 @@
+// safetensors: named tensors in one file, readable by the Python package of that name. The format: 8 bytes
+// little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, the data without gaps.
+// Used by checkpoints and weights.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "concord/core/tensor.hpp"
+
+namespace concord::io {
+
+using TensorMap = std::map<std::string, Tensor>;
+
+struct Safetensors {
+  TensorMap tensors;
+  std::map<std::string, std::string> metadata;  // "__metadata__"
+};
+
+/// Reads a file whole; with `wanted`, only the tensors whose names it accepts. Every header field is checked before
+/// memory is allocated for it. Throws IoError when the file cannot be opened, FormatError with file, byte offset and
+/// tensor when it is damaged, or when a wanted tensor has a type other than F32, F16, BF16, I32 and U8.
+[[nodiscard]] Safetensors read_safetensors(const std::filesystem::path& path,
+                                           const std::function<bool(std::string_view)>& wanted = {});
+
+/// Replaces the file at `path` at once (see AtomicFile). Equal content gives equal bytes. Throws IoError, and
+/// ArgumentError for a name that is not UTF-8, is empty or is "__metadata__".
+void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace concord::io
