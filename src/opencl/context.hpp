@@ -10,11 +10,14 @@
 #include <boost/compute/context.hpp>
 #include <boost/compute/device.hpp>
 #include <boost/compute/program.hpp>
+#include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "concord/device/device.hpp"
+#include "concord/opencl/handle.hpp"
 #include "concord/opencl/program_cache.hpp"
 
 namespace concord::opencl {
@@ -24,7 +27,7 @@ struct Limits {
   std::size_t max_work_group = 1;
   std::size_t local_memory = 0;
   std::uint32_t compute_units = 1;
-  bool is_cpu = false;     // PoCL and other CPU implementations: big tiles a work-item, small groups
+  bool is_cpu = false;  // PoCL and other CPU implementations: big tiles a work-item, small groups
   bool is_nvidia = false;
 };
 
@@ -39,20 +42,34 @@ class Context {
   [[nodiscard]] boost::compute::command_queue& queue() { return queue_; }
   [[nodiscard]] boost::compute::command_queue& transfer_queue() { return transfer_queue_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
+  /// For messages.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const ProgramCache& programs() const { return programs_; }
 
-  /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64"): from memory, else
-  /// from the disk cache, else built. Throws DeviceError with the build log.
-  [[nodiscard]] boost::compute::program program(std::string_view file, const std::vector<std::string>& definitions = {});
+  /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64", no spaces): from
+  /// memory, else from the disk cache, else built. Throws DeviceError with the build log.
+  [[nodiscard]] boost::compute::program program(std::string_view file,
+                                                const std::vector<std::string>& definitions = {});
   [[nodiscard]] boost::compute::program program_from(const std::string& source,
                                                      const std::vector<std::string>& definitions = {});
+
+  /// What a launch hands to an enqueue call as its event: null, but inside `timed` a place that is summed up later.
+  [[nodiscard]] cl_event* next_event() { return timing_ ? &timing_events_.emplace_back() : nullptr; }
+  /// Runs `enqueue` alone and returns the seconds its commands took by the device's clock; the host's where the device
+  /// has none.
+  [[nodiscard]] double timed(const std::function<void()>& enqueue);
 
  private:
   boost::compute::device device_;
   boost::compute::context context_;
   boost::compute::command_queue queue_;
   boost::compute::command_queue transfer_queue_;
+  std::string name_;
+  std::string options_;
   Limits limits_;
   ProgramCache programs_;
+  bool timing_ = false;
+  std::deque<cl_event> timing_events_;
 };
 
 }  // namespace concord::opencl

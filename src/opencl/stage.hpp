@@ -20,9 +20,9 @@ class Context;
 /// `element_size` bytes.
 struct BufferArgument {
   enum class Source : std::uint8_t { input, output, workspace } source;
-  std::size_t index = 0;         // which input or output
+  std::size_t index = 0;  // which input or output
   std::size_t element_size = 4;
-  std::size_t extra_bytes = 0;   // added to the operand's offset (parts of the workspace)
+  std::size_t extra_bytes = 0;  // added to the operand's offset (parts of the workspace)
 };
 [[nodiscard]] inline BufferArgument input(std::size_t index, std::size_t element_size = 4) {
   return {BufferArgument::Source::input, index, element_size, 0};
@@ -36,7 +36,8 @@ struct BufferArgument {
 
 using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float>;
 
-/// One kernel launch. local = {0, 0, 0} leaves the work-group to the driver.
+/// One kernel launch. local = {0, 0, 0} leaves the work-group to the driver; otherwise each global size is a multiple
+/// of its local size. A stage with a global size of 0 is left out.
 struct Stage {
   boost::compute::program program;
   std::string function;
@@ -45,7 +46,8 @@ struct Stage {
   std::array<std::size_t, 3> local{0, 0, 0};
 };
 
-/// A library call (CLBlast) as a stage: run at enqueue with the bound operands.
+/// A library call (CLBlast) as a stage: run at enqueue with the bound operands. It enqueues on Context::queue() and may
+/// pass Context::next_event() for timing.
 struct LibraryStage {
   std::function<void(std::span<const Operand> inputs, std::span<const Operand> outputs, Operand workspace)> call;
 };
@@ -53,7 +55,9 @@ struct LibraryStage {
 class StagedKernel final : public Kernel {
  public:
   using AnyStage = std::variant<Stage, LibraryStage>;
+  /// Throws DeviceError when a work-group exceeds the device's limit or does not divide the global size.
   StagedKernel(Context& context, std::string name, std::vector<AnyStage> stages, std::size_t workspace_bytes = 0);
+  ~StagedKernel() override;
   [[nodiscard]] std::size_t workspace() const override { return workspace_; }
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,

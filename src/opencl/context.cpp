@@ -1,0 +1,98 @@
+// Context: queues, limits and build options of one OpenCL device; timing of a launch.
+#include "concord/opencl/context.hpp"
+
+#include <chrono>
+
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/opencl/source.hpp"
+#include "concord/opencl/status.hpp"
+
+namespace concord::opencl {
+namespace {
+
+Limits limits_of(const boost::compute::device& device) {
+  Limits limits;
+  limits.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  limits.local_memory = device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
+  limits.compute_units = device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS);
+  limits.is_cpu = (device.get_info<cl_device_type>(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  limits.is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
+  return limits;
+}
+
+// Divisions and square roots are rounded as IEEE 754 says where the device can, so that devices agree more closely.
+std::string options_of(const boost::compute::device& device) {
+  std::string options = "-cl-std=CL1.2 -cl-single-precision-constant";
+  const auto config = device.get_info<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG);
+  if ((config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0) options += " -cl-fp32-correctly-rounded-divide-sqrt";
+  return options;
+}
+
+std::filesystem::path program_folder() {
+  const std::filesystem::path cache = cache_directory();
+  return cache.empty() ? cache : cache / "programs";
+}
+
+/// Seconds between start and end of a finished command; 0 when the device does not say.
+double seconds_of(cl_event event) {
+  cl_ulong start = 0, end = 0;
+  if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr) != CL_SUCCESS) return 0;
+  if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) != CL_SUCCESS) return 0;
+  return end > start ? static_cast<double>(end - start) * 1e-9 : 0;
+}
+
+}  // namespace
+
+Context::Context(boost::compute::device device)
+    : device_(std::move(device)),
+      context_(device_),
+      queue_(context_, device_, boost::compute::command_queue::enable_profiling),
+      transfer_queue_(context_, device_),
+      name_(device_.name()),
+      options_(options_of(device_)),
+      limits_(limits_of(device_)),
+      programs_(context_, device_, program_folder()) {
+  static_cast<void>(process_ending());
+}
+
+boost::compute::program Context::program(std::string_view file, const std::vector<std::string>& definitions) {
+  return program_from(kernel_source(file), definitions);
+}
+
+boost::compute::program Context::program_from(const std::string& source, const std::vector<std::string>& definitions) {
+  std::string options = options_;
+  for (const std::string& definition : definitions) {
+    CONCORD_CHECK(definition.find(' ') == std::string::npos, Error, "kernel definition \"{}\" has a space", definition);
+    options += " -D" + definition;
+  }
+  return programs_.get(source, options);
+}
+
+double Context::timed(const std::function<void()>& enqueue) {
+  queue_.finish();
+  timing_ = true;
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    enqueue();
+  } catch (...) {
+    timing_ = false;
+    timing_events_.clear();
+    throw;
+  }
+  timing_ = false;
+  check(clFinish(queue_.get()), "clFinish", name_);
+  const std::chrono::duration<double> host = std::chrono::steady_clock::now() - begin;
+  double seconds = 0;
+  bool complete = !timing_events_.empty();
+  for (const cl_event raw : timing_events_) {
+    const EventHandle event(raw);
+    const double one = raw == nullptr ? 0 : seconds_of(raw);
+    complete = complete && one > 0;
+    seconds += one;
+  }
+  timing_events_.clear();
+  return complete ? seconds : host.count();
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,38 @@
+// Handle: sole owner of a raw OpenCL object. Released on destruction, except while the process ends: a driver may
+// already be unloaded then.
+#pragma once
+
+#include <CL/cl.h>
+
+#include <utility>
+
+namespace concord::opencl {
+
+/// True from the moment static objects made before the first use of OpenCL are destroyed.
+[[nodiscard]] bool process_ending();
+
+template <class Raw, cl_int(CL_API_CALL* release)(Raw)>
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(Raw raw) : raw_(raw) {}
+  Handle(Handle&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+  ~Handle() {
+    if (raw_ != nullptr && !process_ending()) release(raw_);
+  }
+  [[nodiscard]] Raw get() const { return raw_; }
+
+ private:
+  Raw raw_ = nullptr;
+};
+
+using KernelHandle = Handle<cl_kernel, clReleaseKernel>;
+using EventHandle = Handle<cl_event, clReleaseEvent>;
+using MemoryHandle = Handle<cl_mem, clReleaseMemObject>;
+using ProgramHandle = Handle<cl_program, clReleaseProgram>;
+
+}  // namespace concord::opencl

@@ -1,0 +1,67 @@
+// The kernel table of the backend, and the dispatch of fused operators on their base.
+#include "concord/opencl/kernels.hpp"
+
+#include "concord/core/check.hpp"
+
+namespace concord::opencl {
+namespace {
+
+PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const KernelRequest& request) {
+  const Epilogue epilogue{op.epilogue(), op.base_inputs()};
+  if (const auto* matmul = dynamic_cast<const ops::Matmul*>(op.base().get())) {
+    return prepare_matmul(context, *matmul, request, epilogue);
+  }
+  if (const auto* conv = dynamic_cast<const ops::Conv2d*>(op.base().get())) {
+    return prepare_conv2d(context, *conv, request, epilogue);
+  }
+  throw NotSupported(fmt::format("no kernel applies an expression to the result of {}", op.base()->name()));
+}
+
+KernelTable<Context> make_table() {
+  KernelTable<Context> table;
+  // Two functions are overloaded; the operator's type picks the one for the operator alone.
+  table.add<ops::Matmul, static_cast<KernelTable<Context>::Prepare<ops::Matmul>>(prepare_matmul)>();
+  table.add<ops::Conv2d, static_cast<KernelTable<Context>::Prepare<ops::Conv2d>>(prepare_conv2d)>();
+  table.add<ops::Conv2dBackwardData, prepare_conv2d_backward_data>();
+  table.add<ops::Conv2dBackwardWeights, prepare_conv2d_backward_weights>();
+  table.add<ops::MaxPool, prepare_max_pool>();
+  table.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
+  table.add<ops::AvgPool, prepare_avg_pool>();
+  table.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+  table.add<ops::Reduce, prepare_reduce>();
+  table.add<ops::Softmax, prepare_softmax>();
+  table.add<ops::SoftmaxBackward, prepare_softmax_backward>();
+  table.add<ops::CrossEntropy, prepare_cross_entropy>();
+  table.add<ops::BatchNorm, prepare_batch_norm>();
+  table.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
+  table.add<ops::Pointwise, prepare_pointwise>();
+  table.add<ops::Transpose, prepare_transpose>();
+  table.add<ops::Slice, prepare_slice>();
+  table.add<ops::Pad, prepare_pad>();
+  table.add<ops::Concat, prepare_concat>();
+  table.add<ops::Random, prepare_random>();
+  table.add<ops::Gather, prepare_gather>();
+  table.add<ops::ScatterAdd, prepare_scatter_add>();
+  table.add<ops::Fused, prepare_fused>();
+  return table;
+}
+
+}  // namespace
+
+const KernelTable<Context>& kernel_table() {
+  static const KernelTable<Context> table = make_table();
+  return table;
+}
+
+bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                       const Expression& epilogue, std::span<const TensorSpec> extra) {
+  if (const auto* matmul = dynamic_cast<const ops::Matmul*>(&op)) {
+    return matmul_accepts(*matmul, inputs, output, epilogue, extra);
+  }
+  if (const auto* conv = dynamic_cast<const ops::Conv2d*>(&op)) {
+    return conv2d_accepts(*conv, inputs, output, epilogue, extra);
+  }
+  return false;
+}
+
+}  // namespace concord::opencl

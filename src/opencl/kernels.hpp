@@ -1,0 +1,74 @@
+// The prepare functions of all operator families, one source file a family, and the table that finds them.
+// Used by OpenClDevice.
+#pragma once
+
+#include "concord/device/kernel_table.hpp"
+#include "concord/opencl/context.hpp"
+#include "concord/opencl/pointwise.hpp"
+#include "concord/ops/conv.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/fused.hpp"
+#include "concord/ops/gather.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/normalise.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pool.hpp"
+#include "concord/ops/random.hpp"
+#include "concord/ops/reduce.hpp"
+#include "concord/ops/softmax.hpp"
+
+namespace concord::opencl {
+
+// matmul.cpp
+[[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&);
+// conv.cpp, conv_backward_data.cpp, conv_backward_weights.cpp
+[[nodiscard]] PreparedKernel prepare_conv2d(Context&, const ops::Conv2d&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_conv2d_backward_data(Context&, const ops::Conv2dBackwardData&,
+                                                          const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_conv2d_backward_weights(Context&, const ops::Conv2dBackwardWeights&,
+                                                             const KernelRequest&);
+// pool.cpp
+[[nodiscard]] PreparedKernel prepare_max_pool(Context&, const ops::MaxPool&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_max_pool_backward(Context&, const ops::MaxPoolBackward&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_avg_pool(Context&, const ops::AvgPool&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_avg_pool_backward(Context&, const ops::AvgPoolBackward&, const KernelRequest&);
+// reduce.cpp
+[[nodiscard]] PreparedKernel prepare_reduce(Context&, const ops::Reduce&, const KernelRequest&);
+// softmax.cpp
+[[nodiscard]] PreparedKernel prepare_softmax(Context&, const ops::Softmax&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_softmax_backward(Context&, const ops::SoftmaxBackward&, const KernelRequest&);
+// cross_entropy.cpp
+[[nodiscard]] PreparedKernel prepare_cross_entropy(Context&, const ops::CrossEntropy&, const KernelRequest&);
+// normalise.cpp
+[[nodiscard]] PreparedKernel prepare_batch_norm(Context&, const ops::BatchNorm&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_batch_norm_backward(Context&, const ops::BatchNormBackward&, const KernelRequest&);
+// pointwise.cpp
+[[nodiscard]] PreparedKernel prepare_pointwise(Context&, const ops::Pointwise&, const KernelRequest&);
+// copy.cpp
+[[nodiscard]] PreparedKernel prepare_transpose(Context&, const ops::Transpose&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_slice(Context&, const ops::Slice&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_pad(Context&, const ops::Pad&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_concat(Context&, const ops::Concat&, const KernelRequest&);
+// random.cpp
+[[nodiscard]] PreparedKernel prepare_random(Context&, const ops::Random&, const KernelRequest&);
+// gather.cpp
+[[nodiscard]] PreparedKernel prepare_gather(Context&, const ops::Gather&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_scatter_add(Context&, const ops::ScatterAdd&, const KernelRequest&);
+
+// An operator followed by an expression, in one kernel. Each family that can states what it accepts.
+// matmul.cpp
+[[nodiscard]] bool matmul_accepts(const ops::Matmul&, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                  const Expression& epilogue, std::span<const TensorSpec> extra);
+[[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&, const Epilogue&);
+// conv.cpp
+[[nodiscard]] bool conv2d_accepts(const ops::Conv2d&, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                  const Expression& epilogue, std::span<const TensorSpec> extra);
+[[nodiscard]] PreparedKernel prepare_conv2d(Context&, const ops::Conv2d&, const KernelRequest&, const Epilogue&);
+
+/// Every operator of the backend.
+[[nodiscard]] const KernelTable<Context>& kernel_table();
+/// Device::supports_epilogue.
+[[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                     const Expression& epilogue, std::span<const TensorSpec> extra);
+
+}  // namespace concord::opencl

@@ -1,0 +1,17 @@
+// OpenCL status codes as exceptions. Every raw OpenCL call of the backend goes through `check`.
+#pragma once
+
+#include <CL/cl.h>
+
+#include <string_view>
+
+namespace concord::opencl {
+
+/// "CL_OUT_OF_RESOURCES"; "unknown OpenCL error" for a code without a name.
+[[nodiscard]] std::string_view status_name(cl_int status);
+
+/// Throws for anything but CL_SUCCESS: OutOfMemory when the device ran out of memory, else DeviceError. The message
+/// names the call, the device and the code.
+void check(cl_int status, std::string_view call, std::string_view device);
+
+}  // namespace concord::opencl
