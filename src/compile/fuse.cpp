@@ -1,0 +1,158 @@
+// Fusion of pointwise operators with each other and into the operators before them.
+#include <algorithm>
+
+#include "concord/compile/lowered.hpp"
+#include "concord/ops/fused.hpp"
+#include "concord/ops/pointwise.hpp"
+
+namespace concord {
+namespace {
+
+// Beyond these a kernel runs out of registers or arguments on small devices.
+constexpr std::size_t kMostInputs = 12;
+constexpr std::size_t kMostInstructions = 96;
+constexpr std::size_t kLongestLabel = 40;
+
+// Who makes and who reads each value.
+struct Uses {
+  explicit Uses(const Lowered& program)
+      : producer(program.values.size(), -1), readers(program.values.size(), 0), pinned(program.values.size(), false) {
+    for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+      for (const ValueId id : program.nodes[i].outputs) producer[static_cast<std::size_t>(id)] = static_cast<int>(i);
+      std::vector<ValueId> inputs = program.nodes[i].inputs;
+      std::sort(inputs.begin(), inputs.end());
+      inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
+      for (const ValueId id : inputs) ++readers[static_cast<std::size_t>(id)];
+    }
+    for (std::size_t v = 0; v < program.values.size(); ++v) pinned[v] = program.values[v].keep;
+    for (const LoweredAssignment& assignment : program.assignments) {
+      pinned[static_cast<std::size_t>(assignment.value)] = true;
+    }
+  }
+  // The value exists for its one reader only.
+  [[nodiscard]] bool is_private(ValueId id) const {
+    const auto v = static_cast<std::size_t>(id);
+    return producer[v] >= 0 && readers[v] == 1 && !pinned[v];
+  }
+
+  std::vector<int> producer;
+  std::vector<int> readers;
+  std::vector<bool> pinned;
+};
+
+const ops::Pointwise* as_pointwise(const LoweredNode& node) {
+  return dynamic_cast<const ops::Pointwise*>(node.op.get());
+}
+
+std::string joined_label(std::string_view first, std::string_view second) {
+  std::string label = std::string(first) + "+" + std::string(second);
+  if (label.size() > kLongestLabel) label = label.substr(0, kLongestLabel - 1) + "…";
+  return label;
+}
+
+// Reads `inner`'s formula in place of the value it makes. False when the result would be too big.
+bool merge_pointwise(Lowered& program, const LoweredNode& inner, LoweredNode& outer) {
+  const auto* inner_op = as_pointwise(inner);
+  const auto* outer_op = as_pointwise(outer);
+  std::vector<ValueId> inputs;
+  const auto slot = [&](ValueId id) {
+    const auto found = std::find(inputs.begin(), inputs.end(), id);
+    if (found != inputs.end()) return scalar::input(static_cast<int>(found - inputs.begin()));
+    inputs.push_back(id);
+    return scalar::input(static_cast<int>(inputs.size() - 1));
+  };
+  std::vector<Scalar> inner_slots;
+  for (const ValueId id : inner.inputs) inner_slots.push_back(slot(id));
+  const Scalar formula = substitute(inner_op->expression().formulas()[0], inner_slots);
+  std::vector<Scalar> outer_slots;
+  for (const ValueId id : outer.inputs) outer_slots.push_back(id == inner.outputs[0] ? formula : slot(id));
+  std::vector<Scalar> formulas;
+  for (const Scalar& f : outer_op->expression().formulas()) formulas.push_back(substitute(f, outer_slots));
+  Expression expression(std::move(formulas), static_cast<int>(inputs.size()));
+  if (inputs.size() > kMostInputs || expression.code().size() > kMostInstructions) return false;
+  outer.op = std::make_shared<const ops::Pointwise>(std::move(expression), outer_op->types(),
+                                                    joined_label(inner_op->name(), outer_op->name()),
+                                                    program.value(outer.outputs[0]).spec.shape);
+  outer.inputs = std::move(inputs);
+  return true;
+}
+
+void merge_chains(Lowered& program) {
+  Uses uses(program);
+  std::vector<bool> gone(program.nodes.size(), false);
+  for (LoweredNode& outer : program.nodes) {
+    if (!as_pointwise(outer)) continue;
+    for (bool merged = true; merged;) {
+      merged = false;
+      for (const ValueId id : std::vector<ValueId>(outer.inputs)) {
+        if (!uses.is_private(id)) continue;
+        const auto position = static_cast<std::size_t>(uses.producer[static_cast<std::size_t>(id)]);
+        const LoweredNode inner = program.nodes[position];
+        const TensorSpec& spec = program.value(id).spec;
+        if (!as_pointwise(inner) || inner.outputs.size() != 1 || spec.dtype != DType::f32 ||
+            spec.shape != program.value(outer.outputs[0]).spec.shape) {
+          continue;
+        }
+        const std::vector<ValueId> before = outer.inputs;
+        if (!merge_pointwise(program, inner, outer)) continue;
+        gone[position] = true;
+        for (const ValueId input : inner.inputs) {  // read by `outer` now, perhaps by both before
+          if (std::find(before.begin(), before.end(), input) != before.end()) --uses.readers[static_cast<std::size_t>(input)];
+        }
+        merged = true;
+        break;
+      }
+    }
+  }
+  std::size_t i = 0;
+  std::erase_if(program.nodes, [&](const LoweredNode&) { return gone[i++]; });
+}
+
+void merge_epilogues(Lowered& program, const Device& device) {
+  const Uses uses(program);
+  std::vector<bool> gone(program.nodes.size(), false);
+  for (LoweredNode& node : program.nodes) {
+    const auto* pointwise = as_pointwise(node);
+    if (!pointwise || node.outputs.size() != 1 || pointwise->expression().uses_coordinates()) continue;
+    const TensorSpec& spec = program.value(node.outputs[0]).spec;
+    for (const ValueId id : node.inputs) {
+      if (!uses.is_private(id) || program.value(id).spec != spec || spec.dtype != DType::f32) continue;
+      const auto position = static_cast<std::size_t>(uses.producer[static_cast<std::size_t>(id)]);
+      const LoweredNode& base = program.nodes[position];
+      if (as_pointwise(base) || base.op->is_alias() || base.outputs.size() != 1) continue;
+      // The base's output becomes input 0, the others follow in order.
+      std::vector<ValueId> extra;
+      std::vector<Scalar> slots;
+      for (const ValueId other : node.inputs) {
+        if (other == id) {
+          slots.push_back(scalar::input(0));
+        } else {
+          extra.push_back(other);
+          slots.push_back(scalar::input(static_cast<int>(extra.size())));
+        }
+      }
+      const Expression epilogue({substitute(pointwise->expression().formulas()[0], slots)},
+                                static_cast<int>(extra.size()) + 1);
+      const std::vector<TensorSpec> base_inputs = program.specs(base.inputs);
+      if (!device.supports_epilogue(*base.op, base_inputs, spec, epilogue, program.specs(extra))) continue;
+      std::vector<ValueId> inputs = base.inputs;
+      inputs.insert(inputs.end(), extra.begin(), extra.end());
+      const std::string label = joined_label(base.op->name(), pointwise->name());
+      node.op = std::make_shared<const ops::Fused>(base.op, base.inputs.size(), epilogue, label);
+      node.inputs = std::move(inputs);
+      gone[position] = true;
+      break;
+    }
+  }
+  std::size_t i = 0;
+  std::erase_if(program.nodes, [&](const LoweredNode&) { return gone[i++]; });
+}
+
+}  // namespace
+
+void fuse(Lowered& program, const Device& device) {
+  merge_chains(program);
+  merge_epilogues(program, device);
+}
+
+}  // namespace concord

@@ -1,0 +1,110 @@
+// From a graph to the nodes that are needed.
+#include <algorithm>
+#include <map>
+
+#include "concord/compile/lowered.hpp"
+#include "concord/core/check.hpp"
+#include "concord/ops/pointwise.hpp"
+
+namespace concord {
+namespace {
+
+std::vector<bool> needed_nodes(const Graph& graph, std::span<const Value> outputs) {
+  std::vector<bool> needed(static_cast<std::size_t>(graph.size()), false);
+  const auto need = [&](const Value& value) { needed[static_cast<std::size_t>(value.node_id())] = true; };
+  for (const Value& value : outputs) need(value);
+  for (const Assignment& assignment : graph.assignments()) {
+    need(assignment.variable);
+    need(assignment.value);
+  }
+  for (std::int32_t id = graph.size(); id-- > 0;) {
+    if (!needed[static_cast<std::size_t>(id)]) continue;
+    for (const Value& input : graph.node(id).inputs) need(input);
+  }
+  return needed;
+}
+
+LoweredValue lowered_value(const Node& node, std::size_t output, std::string name, bool keep_all) {
+  LoweredValue value;
+  value.spec = node.outputs[output];
+  value.name = std::move(name);
+  if (node.variable) {
+    value.kind = LoweredValue::Kind::variable;
+    value.variable = node.variable;
+  } else if (!node.op) {
+    value.kind = LoweredValue::Kind::input;
+    value.keep = true;
+  } else {
+    value.keep = keep_all;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::vector<TensorSpec> Lowered::specs(const std::vector<ValueId>& ids) const {
+  std::vector<TensorSpec> specs;
+  specs.reserve(ids.size());
+  for (const ValueId id : ids) specs.push_back(value(id).spec);
+  return specs;
+}
+
+ValueId Lowered::root(ValueId id) const {
+  while (value(id).alias_of >= 0) id = value(id).alias_of;
+  return id;
+}
+
+std::size_t Lowered::bytes(ValueId id) const {
+  const LoweredValue& v = value(id);
+  return v.layout ? v.layout->bytes() : v.spec.bytes();
+}
+
+Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all) {
+  const std::vector<bool> needed = needed_nodes(graph, outputs);
+  Lowered program;
+  std::map<Value, ValueId> ids;
+  for (std::int32_t id = 0; id < graph.size(); ++id) {
+    if (!needed[static_cast<std::size_t>(id)]) continue;
+    const Node& node = graph.node(id);
+    LoweredNode lowered{node.op, node.name, {}, {}, nullptr};
+    for (const Value& input : node.inputs) lowered.inputs.push_back(ids.at(input));
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const Value value(const_cast<Graph*>(&graph), id, static_cast<std::int32_t>(k));
+      const auto value_id = static_cast<ValueId>(program.values.size());
+      program.values.push_back(lowered_value(node, k, value.name(), keep_all));
+      ids.emplace(value, value_id);
+      lowered.outputs.push_back(value_id);
+    }
+    if (!node.op) continue;
+    if (node.op->is_alias()) program.value(lowered.outputs[0]).alias_of = lowered.inputs[0];
+    program.nodes.push_back(std::move(lowered));
+  }
+  for (const Value& output : outputs) program.value(ids.at(output)).keep = true;
+
+  for (const Assignment& assignment : graph.assignments()) {
+    ValueId value = ids.at(assignment.value);
+    const ValueId variable = ids.at(assignment.variable);
+    const LoweredValue& root = program.value(program.root(value));
+    const bool taken = std::any_of(program.assignments.begin(), program.assignments.end(),
+                                   [&](const auto& other) { return program.root(other.value) == program.root(value); });
+    if (root.kind != LoweredValue::Kind::computed || taken) {
+      LoweredValue copy = program.value(value);
+      copy.kind = LoweredValue::Kind::computed;
+      copy.variable = nullptr;
+      copy.alias_of = -1;
+      copy.keep = false;
+      copy.name = "copy/" + program.value(variable).name;
+      const std::string name = copy.name;
+      const auto op = std::make_shared<const ops::Pointwise>(Expression({scalar::input(0)}, 1),
+                                                             std::vector<DType>{copy.spec.dtype}, "copy");
+      program.values.push_back(std::move(copy));
+      const auto copied = static_cast<ValueId>(program.values.size() - 1);
+      program.nodes.push_back({op, name, {value}, {copied}, nullptr});
+      value = copied;
+    }
+    program.assignments.push_back({variable, value});
+  }
+  return program;
+}
+
+}  // namespace concord

@@ -1,0 +1,65 @@
+// Lowered: a graph on its way to a Program. lower() keeps what is needed, fuse() merges, choose_layouts() prepares
+// kernels, plan_memory() finds room. Passes are plain functions; tests/compile runs them without any device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "concord/device/device.hpp"
+#include "concord/graph/graph.hpp"
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+
+using ValueId = std::int32_t;
+
+struct LoweredValue {
+  enum class Kind : std::uint8_t { computed, input, variable };
+  Kind kind = Kind::computed;
+  TensorSpec spec;
+  std::string name;
+  VariablePtr variable;    // of a variable
+  ValueId alias_of = -1;   // the value whose bytes this is (reshape), or -1
+  bool keep = false;       // readable after the run
+  Layout layout;           // set by choose_layouts
+};
+
+struct LoweredNode {
+  std::shared_ptr<const Operator> op;  // null for a reorder of layout
+  std::string name;
+  std::vector<ValueId> inputs, outputs;
+  std::shared_ptr<Kernel> kernel;  // set by choose_layouts; null for an alias
+};
+
+struct LoweredAssignment {
+  ValueId variable, value;
+};
+
+struct Lowered {
+  std::vector<LoweredValue> values;
+  std::vector<LoweredNode> nodes;  // in execution order
+  std::vector<LoweredAssignment> assignments;
+
+  [[nodiscard]] LoweredValue& value(ValueId id) { return values[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const LoweredValue& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] std::vector<TensorSpec> specs(const std::vector<ValueId>& ids) const;
+  /// The value whose storage `id` uses: itself, or what it is an alias of.
+  [[nodiscard]] ValueId root(ValueId id) const;
+  [[nodiscard]] std::size_t bytes(ValueId id) const;
+};
+
+/// The nodes that `outputs` and the assignments need. An assigned value that is itself an input or a variable becomes
+/// a copy first, so that assignments cannot disturb each other. With `keep_all` every computed value is kept.
+[[nodiscard]] Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all);
+
+/// Merges chains of pointwise operators of one shape, then pointwise operators into the epilogue of the operator
+/// before them where `device` supports it. A value that is kept, assigned or read twice stays.
+void fuse(Lowered& program, const Device& device);
+
+/// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel
+/// wants another one. Variables, inputs and assigned values are row-major.
+void choose_layouts(Lowered& program, Device& device);
+
+}  // namespace concord

@@ -1,0 +1,182 @@
+// The memory plan: lifetimes, in-place sharing, assignments, placement.
+#include "concord/compile/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "concord/core/check.hpp"
+
+namespace concord {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+class Planner {
+ public:
+  Planner(const Lowered& program, bool keep_all) : program_(program), keep_all_(keep_all) {
+    plan_.storage.resize(program.values.size());
+    last_read_.assign(program.values.size(), -1);
+    for (std::size_t n = 0; n < program.nodes.size(); ++n) {
+      for (const ValueId id : program.nodes[n].inputs) last_read_[root(id)] = static_cast<std::int32_t>(n);
+    }
+    end_ = static_cast<std::int32_t>(program.nodes.size());
+    for (std::size_t v = 0; v < program.values.size(); ++v) {
+      if (program.values[v].keep) last_read_[root(static_cast<ValueId>(v))] = end_;
+    }
+  }
+
+  MemoryPlan run() {
+    place_assignments();
+    for (std::size_t v = 0; v < program_.values.size(); ++v) {
+      const LoweredValue& value = program_.values[v];
+      if (value.kind == LoweredValue::Kind::variable) plan_.storage[v].variable = static_cast<ValueId>(v);
+      if (value.kind == LoweredValue::Kind::input) new_block(static_cast<ValueId>(v), 0, end_);
+    }
+    std::size_t workspace = 0;
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
+      const LoweredNode& node = program_.nodes[n];
+      if (!node.kernel) continue;
+      workspace = std::max(workspace, node.kernel->workspace());
+      place_outputs(node, static_cast<std::int32_t>(n));
+    }
+    if (workspace > 0) {
+      plan_.workspace = plan_.blocks.size();
+      plan_.blocks.push_back({workspace, 0, end_});
+    }
+    for (std::size_t v = 0; v < program_.values.size(); ++v) {
+      if (program_.values[v].alias_of >= 0) plan_.storage[v] = plan_.storage[root(static_cast<ValueId>(v))];
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t root(ValueId id) const { return static_cast<std::size_t>(program_.root(id)); }
+
+  void place_assignments() {
+    for (const LoweredAssignment& assignment : program_.assignments) {
+      if (!keep_all_ && may_overwrite(assignment)) {
+        plan_.storage[root(assignment.value)].variable = assignment.variable;
+      } else {
+        last_read_[root(assignment.value)] = end_;
+        plan_.copies.push_back(assignment);
+      }
+    }
+  }
+
+  // The node that makes the value may write into the variable: nobody reads the old value later, and if the node
+  // itself reads it, it works in place.
+  [[nodiscard]] bool may_overwrite(const LoweredAssignment& assignment) const {
+    const std::size_t value = root(assignment.value);
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
+      const LoweredNode& node = program_.nodes[n];
+      const auto made = std::find(node.outputs.begin(), node.outputs.end(), static_cast<ValueId>(value));
+      if (made == node.outputs.end() || !node.op) continue;
+      if (last_read_[static_cast<std::size_t>(assignment.variable)] > static_cast<std::int32_t>(n)) return false;
+      return in_place_or_unread(node, static_cast<std::size_t>(made - node.outputs.begin()), assignment.variable);
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool in_place_or_unread(const LoweredNode& node, std::size_t k, ValueId overwritten) const {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (program_.root(node.inputs[i]) == program_.root(overwritten) && !same_element_order(node, i, k)) return false;
+    }
+    return true;
+  }
+
+  // Element j of output k may be written once element j of input i was read.
+  [[nodiscard]] bool same_element_order(const LoweredNode& node, std::size_t i, std::size_t k) const {
+    const LoweredValue& from = program_.value(node.inputs[i]);
+    const LoweredValue& to = program_.value(node.outputs[k]);
+    return node.op && node.op->in_place(i, k) && from.spec == to.spec && same_layout(from.layout, to.layout);
+  }
+
+  void place_outputs(const LoweredNode& node, std::int32_t position) {
+    std::vector<std::size_t> shared;  // blocks already taken by an output of this node
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const auto id = static_cast<std::size_t>(node.outputs[k]);
+      if (plan_.storage[id].variable >= 0) continue;
+      const std::int32_t last = std::max(last_read_[id], position);
+      if (const auto block = dying_input(node, k, position, shared)) {
+        shared.push_back(*block);
+        plan_.storage[id].block = block;
+        plan_.blocks[*block].last = last;
+      } else {
+        new_block(node.outputs[k], position, last);
+      }
+    }
+  }
+
+  [[nodiscard]] std::optional<std::size_t> dying_input(const LoweredNode& node, std::size_t k, std::int32_t position,
+                                                       const std::vector<std::size_t>& shared) const {
+    if (keep_all_) return {};
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const std::size_t from = root(node.inputs[i]);
+      const auto block = plan_.storage[from].block;
+      if (!block || plan_.blocks[*block].last != position || last_read_[from] != position) continue;
+      if (program_.values[from].kind != LoweredValue::Kind::computed) continue;
+      if (std::find(shared.begin(), shared.end(), *block) != shared.end()) continue;
+      if (same_element_order(node, i, k) && in_place_or_unread(node, k, static_cast<ValueId>(from))) return block;
+    }
+    return {};
+  }
+
+  void new_block(ValueId id, std::int32_t first, std::int32_t last) {
+    plan_.storage[static_cast<std::size_t>(id)].block = plan_.blocks.size();
+    plan_.blocks.push_back({program_.bytes(id), first, last});
+  }
+
+  const Lowered& program_;
+  bool keep_all_;
+  std::int32_t end_ = 0;
+  std::vector<std::int32_t> last_read_;  // by root value; `end_` when needed after the run
+  MemoryPlan plan_;
+};
+
+}  // namespace
+
+Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) {
+  std::vector<std::size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  Arena arena;
+  arena.placements.resize(blocks.size());
+  std::vector<std::vector<std::size_t>> placed;  // by slab, blocks in it
+  for (const std::size_t block : order) {
+    const std::size_t bytes = aligned(std::max<std::size_t>(blocks[block].bytes, 1));
+    CONCORD_CHECK(bytes <= slab_limit, OutOfMemory,
+                  "one value needs {} bytes, the device allocates at most {} at once", bytes, slab_limit);
+    for (std::size_t slab = 0;; ++slab) {
+      if (slab == placed.size()) {
+        placed.emplace_back();
+        arena.slabs.push_back(0);
+      }
+      std::vector<std::pair<std::size_t, std::size_t>> taken;  // offsets of blocks alive at the same time
+      for (const std::size_t other : placed[slab]) {
+        if (blocks[other].first <= blocks[block].last && blocks[block].first <= blocks[other].last) {
+          const std::size_t offset = arena.placements[other].offset;
+          taken.emplace_back(offset, offset + aligned(std::max<std::size_t>(blocks[other].bytes, 1)));
+        }
+      }
+      std::sort(taken.begin(), taken.end());
+      std::size_t offset = 0;
+      for (const auto& [begin, end] : taken) {
+        if (offset + bytes <= begin) break;
+        offset = std::max(offset, end);
+      }
+      if (offset + bytes > slab_limit) continue;
+      arena.placements[block] = {slab, offset};
+      arena.slabs[slab] = std::max(arena.slabs[slab], offset + bytes);
+      placed[slab].push_back(block);
+      break;
+    }
+  }
+  return arena;
+}
+
+MemoryPlan plan_memory(const Lowered& program, bool keep_all) { return Planner(program, keep_all).run(); }
+
+}  // namespace concord

@@ -1,0 +1,51 @@
+// The memory plan: which value lies where in the arena of a program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "concord/compile/lowered.hpp"
+
+namespace concord {
+
+/// A piece of memory needed from node `first` to node `last` of a program.
+struct MemoryBlock {
+  std::size_t bytes = 0;
+  std::int32_t first = 0, last = 0;
+};
+
+struct Placement {
+  std::size_t slab = 0, offset = 0;
+};
+
+struct Arena {
+  std::vector<Placement> placements;  // one a block
+  std::vector<std::size_t> slabs;     // their sizes
+};
+
+/// Places blocks so that those alive together do not overlap, largest first at the lowest offset that is free. No slab
+/// grows beyond `slab_limit` (one allocation of the device). Throws OutOfMemory when a single block does.
+[[nodiscard]] Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit);
+
+/// Where each value of a program is stored.
+struct MemoryPlan {
+  /// Storage of a value's root: an arena block, or directly the buffer of the variable it is assigned to.
+  struct Storage {
+    std::optional<std::size_t> block;
+    ValueId variable = -1;
+  };
+  std::vector<Storage> storage;               // by value
+  std::vector<LoweredAssignment> copies;      // assignments left to do after the last node
+  std::vector<MemoryBlock> blocks;
+  std::optional<std::size_t> workspace;       // the block shared by all kernels' workspaces
+};
+
+/// Finds lifetimes; lets an operator that may work in place overwrite an input that dies there; stores an assigned value
+/// straight into its variable where no one reads the old one afterwards. With `keep_all` nothing is shared and all
+/// assignments are copies after the last node.
+[[nodiscard]] MemoryPlan plan_memory(const Lowered& program, bool keep_all);
+
+}  // namespace concord

@@ -1,0 +1,154 @@
+// Program: from a graph to bound launches, and running them.
+#include "concord/compile/program.hpp"
+
+#include "concord/compile/plan.hpp"
+#include "concord/compile/program_impl.hpp"
+#include "concord/core/check.hpp"
+
+namespace concord {
+namespace {
+
+void allocate(ProgramImpl& program, const MemoryPlan& plan) {
+  const DeviceInfo& info = program.device().info();
+  const Arena arena = place_blocks(plan.blocks, info.max_allocation > 0 ? info.max_allocation : SIZE_MAX);
+  for (const std::size_t bytes : arena.slabs) program.memory += bytes;
+  CONCORD_CHECK(info.memory == 0 || program.memory + program.device().allocated() <= info.memory, OutOfMemory,
+                "the program needs {} MiB beside the {} MiB in use; {} has {} MiB. A smaller batch needs less.",
+                program.memory >> 20, program.device().allocated() >> 20, info.name, info.memory >> 20);
+  for (const std::size_t bytes : arena.slabs) program.slabs.push_back(program.device().allocate(bytes));
+
+  program.operands.resize(program.lowered.values.size());
+  for (std::size_t v = 0; v < program.operands.size(); ++v) {
+    const MemoryPlan::Storage& storage = plan.storage[v];
+    if (storage.variable >= 0) {
+      program.variable_buffers.push_back(program.variables->require(*program.lowered.value(storage.variable).variable));
+      program.operands[v] = {program.variable_buffers.back().get(), 0};
+    } else if (storage.block) {
+      const Placement& placement = arena.placements[*storage.block];
+      program.operands[v] = {program.slabs[placement.slab].get(), placement.offset};
+    }
+  }
+
+  Operand workspace;
+  if (plan.workspace) {
+    const Placement& placement = arena.placements[*plan.workspace];
+    workspace = {program.slabs[placement.slab].get(), placement.offset};
+  }
+  const auto operand = [&](ValueId id) { return program.operands[static_cast<std::size_t>(id)]; };
+  for (std::size_t n = 0; n < program.lowered.nodes.size(); ++n) {
+    const LoweredNode& node = program.lowered.nodes[n];
+    if (!node.kernel) continue;
+    std::vector<Operand> inputs, outputs;
+    for (const ValueId id : node.inputs) inputs.push_back(operand(id));
+    for (const ValueId id : node.outputs) outputs.push_back(operand(id));
+    program.launches.push_back(node.kernel->bind(inputs, outputs, workspace));
+    program.launch_nodes.push_back(n);
+  }
+  for (const LoweredAssignment& copy : plan.copies) {
+    program.commits.push_back({operand(copy.value), operand(copy.variable), program.lowered.bytes(copy.variable)});
+  }
+}
+
+}  // namespace
+
+void ProgramImpl::commit() {
+  for (const Copy& copy : commits) {
+    device().copy(*copy.from.buffer, copy.from.offset, *copy.to.buffer, copy.to.offset, copy.bytes);
+  }
+}
+
+Tensor ProgramImpl::read(ValueId id) const {
+  const LoweredValue& value = lowered.value(id);
+  const Operand operand = operands[static_cast<std::size_t>(id)];
+  Tensor tensor(value.spec);
+  if (!value.layout) {
+    device().read(*operand.buffer, operand.offset, tensor.bytes());
+    return tensor;
+  }
+  const std::unique_ptr<Kernel> reorder = device().prepare_reorder(value.spec, value.layout, nullptr);
+  const BufferPtr plain = device().allocate(value.spec.bytes());
+  const BufferPtr workspace = device().allocate(std::max<std::size_t>(reorder->workspace(), 1));
+  const Operand to{plain.get(), 0};
+  reorder->bind({&operand, 1}, {&to, 1}, {workspace.get(), 0})->enqueue();
+  device().read(*plain, 0, tensor.bytes());
+  return tensor;
+}
+
+Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
+                const CompileOptions& options) {
+  auto program = std::make_unique<ProgramImpl>();
+  program->variables = variables;
+  program->keep_all = options.keep_all;
+  program->lowered = lower(graph, outputs, options.keep_all);
+  if (options.fuse && !options.keep_all) fuse(program->lowered, variables->device());
+  choose_layouts(program->lowered, variables->device());
+  const MemoryPlan plan = plan_memory(program->lowered, options.keep_all);
+  allocate(*program, plan);
+  for (std::size_t v = 0; v < program->lowered.values.size(); ++v) {
+    const LoweredValue& value = program->lowered.values[v];
+    if (value.keep || value.kind == LoweredValue::Kind::variable) {
+      program->names.emplace(value.name, static_cast<ValueId>(v));
+    }
+  }
+  return Program(std::move(program));
+}
+
+Program::Program(std::unique_ptr<ProgramImpl> impl) : impl_(std::move(impl)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+void Program::run() {
+  for (const std::unique_ptr<Launch>& launch : impl_->launches) launch->enqueue();
+  impl_->commit();
+  impl_->device().flush();
+}
+
+void Program::write(const std::string& input, const Tensor& value) {
+  const Operand operand = this->input(input);
+  const TensorSpec& spec = impl_->lowered.value(impl_->names.at(input)).spec;
+  CONCORD_CHECK(spec == value.spec(), ShapeError, "input '{}' is {}, got {}", input, spec.str(), value.spec().str());
+  impl_->device().write(*operand.buffer, operand.offset, value.bytes());
+}
+
+Operand Program::input(const std::string& name) const {
+  const auto found = impl_->names.find(name);
+  CONCORD_CHECK(found != impl_->names.end() &&
+                    impl_->lowered.value(found->second).kind == LoweredValue::Kind::input,
+                ArgumentError, "the program has no input '{}'", name);
+  return impl_->operands[static_cast<std::size_t>(found->second)];
+}
+
+Tensor Program::read(const std::string& value) const {
+  const auto found = impl_->names.find(value);
+  CONCORD_CHECK(found != impl_->names.end(), ArgumentError,
+                "the value '{}' is not readable: it is no output of the program{}", value,
+                impl_->keep_all ? "" : " (compile with keep_all to read every value)");
+  return impl_->read(found->second);
+}
+
+std::vector<std::string> Program::values() const {
+  std::vector<std::string> names;
+  for (const LoweredValue& value : impl_->lowered.values) {
+    if (impl_->names.contains(value.name)) names.push_back(value.name);
+  }
+  return names;
+}
+
+std::size_t Program::memory() const { return impl_->memory; }
+std::size_t Program::launches() const { return impl_->launches.size() + impl_->commits.size(); }
+Device& Program::device() const { return impl_->device(); }
+Variables& Program::variables() const { return *impl_->variables; }
+
+Cost Program::cost() const {
+  Cost total;
+  for (const LoweredNode& node : impl_->lowered.nodes) {
+    if (!node.op || !node.kernel) continue;
+    const Cost cost = node.op->cost(impl_->lowered.specs(node.inputs), impl_->lowered.specs(node.outputs));
+    total.flops += cost.flops;
+    total.bytes += cost.bytes;
+  }
+  return total;
+}
+
+}  // namespace concord

@@ -1,0 +1,37 @@
+// What a Program holds; shared by program.cpp (building, running) and trace.cpp.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "concord/compile/lowered.hpp"
+#include "concord/compile/program.hpp"
+
+namespace concord {
+
+struct ProgramImpl {
+  VariablesPtr variables;
+  Lowered lowered;
+  std::vector<BufferPtr> slabs;
+  std::vector<BufferPtr> variable_buffers;  // kept alive
+  std::vector<Operand> operands;            // by value; empty buffer when the value has no storage of its own
+  std::vector<std::unique_ptr<Launch>> launches;
+  std::vector<std::size_t> launch_nodes;    // the node of each launch
+  struct Copy {
+    Operand from, to;
+    std::size_t bytes;
+  };
+  std::vector<Copy> commits;                // assignments done after the last launch
+  std::map<std::string, ValueId> names;     // readable values
+  std::size_t memory = 0;
+  bool keep_all = false;
+
+  [[nodiscard]] Device& device() const { return variables->device(); }
+  void commit();
+  [[nodiscard]] Tensor read(ValueId id) const;
+  /// "f32 [2, 3], f32 [3] -> f32 [2, 3]"
+  [[nodiscard]] std::string shapes(const LoweredNode& node) const;
+};
+
+}  // namespace concord

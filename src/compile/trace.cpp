@@ -1,0 +1,88 @@
+// Traced runs: the time of every kernel, and the search for the first value that is not finite.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+#include "concord/compile/program_impl.hpp"
+#include "concord/core/check.hpp"
+
+namespace concord {
+namespace {
+
+struct Range {
+  float low = INFINITY, high = -INFINITY;
+  std::int64_t bad = 0;
+};
+
+Range range_of(const Tensor& tensor) {
+  Range range;
+  for (const float v : tensor.values<float>()) {
+    if (!std::isfinite(v)) {
+      ++range.bad;
+      continue;
+    }
+    range.low = std::min(range.low, v);
+    range.high = std::max(range.high, v);
+  }
+  return range;
+}
+
+}  // namespace
+
+std::string ProgramImpl::shapes(const LoweredNode& node) const {
+  const auto list = [&](const std::vector<ValueId>& ids) {
+    std::vector<std::string> texts;
+    for (const TensorSpec& spec : lowered.specs(ids)) texts.push_back(spec.str());
+    return fmt::format("{}", fmt::join(texts, ", "));
+  };
+  return fmt::format("{} -> {}", list(node.inputs), list(node.outputs));
+}
+
+std::vector<TraceEntry> Program::run_traced() {
+  std::vector<TraceEntry> entries;
+  impl_->device().finish();
+  for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
+    const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
+    TraceEntry entry;
+    entry.node = node.name;
+    entry.op = node.op ? std::string(node.op->name()) : "reorder";
+    entry.kernel = node.kernel->name();
+    entry.shapes = impl_->shapes(node);
+    const std::vector<TensorSpec> inputs = impl_->lowered.specs(node.inputs);
+    const std::vector<TensorSpec> outputs = impl_->lowered.specs(node.outputs);
+    entry.cost = node.op ? node.op->cost(inputs, outputs)
+                         : Cost{0, static_cast<double>(inputs[0].bytes() + outputs[0].bytes())};
+    entry.seconds = impl_->device().timed(*impl_->launches[i]);
+    entries.push_back(std::move(entry));
+  }
+  impl_->commit();
+  impl_->device().finish();
+  return entries;
+}
+
+NonFiniteReport Program::find_non_finite() {
+  CONCORD_CHECK(impl_->keep_all, ArgumentError, "find_non_finite needs a program compiled with keep_all");
+  for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
+    impl_->launches[i]->enqueue();
+    const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
+    for (const ValueId id : node.outputs) {
+      if (impl_->lowered.value(id).spec.dtype != DType::f32) continue;
+      const Range range = range_of(impl_->read(id));
+      if (range.bad == 0) continue;
+      NonFiniteReport report{true, node.name, node.op ? std::string(node.op->name()) : "reorder",
+                             impl_->shapes(node), range.bad, {}};
+      for (const ValueId input : node.inputs) {
+        if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
+        const Range in = range_of(impl_->read(input));
+        report.inputs += fmt::format("{}{} in [{}, {}]{}", report.inputs.empty() ? "" : ", ",
+                                     impl_->lowered.value(input).name, in.low, in.high,
+                                     in.bad > 0 ? fmt::format(" and {} not finite", in.bad) : "");
+      }
+      return report;
+    }
+  }
+  return {};
+}
+
+}  // namespace concord

@@ -1,0 +1,98 @@
+// Variables: storage of what persists, and first values from the counter-based generator.
+#include "concord/compile/variables.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <philox.h>
+
+#include "concord/core/check.hpp"
+
+namespace concord {
+namespace {
+
+// Box and Muller on the uniforms of indices 2i and 2i + 1, in double precision on the host.
+float normal(std::uint64_t index, std::uint32_t purpose, std::uint64_t seed) {
+  const double u = 1.0 - static_cast<double>(philox_uniform(2 * index, purpose, 0, seed));
+  const double v = static_cast<double>(philox_uniform(2 * index + 1, purpose, 0, seed));
+  return static_cast<float>(std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v));
+}
+
+void fill_floats(std::span<float> values, const Initializer& init, std::uint32_t purpose, std::uint64_t seed) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    switch (init.kind) {
+      case Initializer::Kind::uniform:
+        values[i] = init.a + (init.b - init.a) * philox_uniform(i, purpose, 0, seed);
+        break;
+      case Initializer::Kind::normal: values[i] = init.a + init.b * normal(i, purpose, seed); break;
+      default: values[i] = init.a;
+    }
+  }
+}
+
+}  // namespace
+
+Tensor initial_value(const Variable& variable, std::uint64_t seed) {
+  if (variable.value.elements() > 0) return variable.value;
+  Tensor tensor(variable.spec);
+  if (variable.init.kind == Initializer::Kind::seed) {
+    const auto words = tensor.values<std::int32_t>();
+    words[0] = static_cast<std::int32_t>(seed & 0xFFFFFF);
+    words[1] = static_cast<std::int32_t>(((seed >> 24) ^ (seed >> 48)) & 0xFFFFFF);
+    return tensor;
+  }
+  switch (variable.spec.dtype) {
+    case DType::f32: fill_floats(tensor.values<float>(), variable.init, hash_of(variable.name), seed); break;
+    case DType::i32:
+      for (std::int32_t& v : tensor.values<std::int32_t>()) v = static_cast<std::int32_t>(variable.init.a);
+      break;
+    default:
+      CONCORD_CHECK(variable.init.kind == Initializer::Kind::constant && variable.init.a == 0, NotSupported,
+                    "variable '{}' of type {} needs an explicit first value", variable.name,
+                    name_of(variable.spec.dtype));
+  }
+  return tensor;
+}
+
+BufferPtr Variables::require(const Variable& variable) {
+  const auto found = slots_.find(variable.name);
+  if (found != slots_.end()) {
+    CONCORD_CHECK(found->second.spec == variable.spec, ShapeError,
+                  "variable '{}' is {} on this device, the program wants {}", variable.name, found->second.spec.str(),
+                  variable.spec.str());
+    return found->second.buffer;
+  }
+  BufferPtr buffer = device_->allocate(variable.spec.bytes());
+  device_->write(*buffer, 0, initial_value(variable, seed_).bytes());
+  slots_.emplace(variable.name, Slot{variable.spec, buffer});
+  return buffer;
+}
+
+Tensor Variables::read(const std::string& name) const {
+  const auto found = slots_.find(name);
+  CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
+  Tensor tensor(found->second.spec);
+  device_->read(*found->second.buffer, 0, tensor.bytes());
+  return tensor;
+}
+
+void Variables::write(const std::string& name, const Tensor& value) {
+  const auto found = slots_.find(name);
+  CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
+  CONCORD_CHECK(found->second.spec == value.spec(), ShapeError, "variable '{}' is {}, got {}", name,
+                found->second.spec.str(), value.spec().str());
+  device_->write(*found->second.buffer, 0, value.bytes());
+}
+
+std::vector<std::string> Variables::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, slot] : slots_) names.push_back(name);
+  return names;
+}
+
+std::map<std::string, Tensor> Variables::read_all() const {
+  std::map<std::string, Tensor> all;
+  for (const auto& [name, slot] : slots_) all.emplace(name, read(name));
+  return all;
+}
+
+}  // namespace concord
