@@ -24,7 +24,7 @@ if(CONCORD_OPENCL)
   target_include_directories(concord_opencl_dependencies SYSTEM INTERFACE "${CONCORD_CLBLAST_INCLUDE}")
   # 1.2 is what every device offers; nothing newer is called.
   target_compile_definitions(concord_opencl_dependencies INTERFACE
-    CL_TARGET_OPENCL_VERSION=120 CL_USE_DEPRECATED_OPENCL_1_2_APIS BOOST_COMPUTE_MAX_CL_VERSION=102
+    CL_TARGET_OPENCL_VERSION=120 BOOST_COMPUTE_MAX_CL_VERSION=102
     BOOST_ALLOW_DEPRECATED_HEADERS BOOST_BIND_GLOBAL_PLACEHOLDERS CONCORD_VERSION="${PROJECT_VERSION}")
   target_link_libraries(concord_opencl_dependencies INTERFACE
     "${CONCORD_CLBLAST}" OpenCL::OpenCL Boost::boost ZLIB::ZLIB Threads::Threads)

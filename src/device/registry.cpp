@@ -1,0 +1,202 @@
+// Device::open and Device::list over the backends of this build.
+#include "concord/device/registry.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+
+namespace concord {
+namespace {
+
+constexpr std::string_view kDriverHint =
+    "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), mesa-opencl-icd "
+    "(AMD "
+    "and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), ROCm's rocm-opencl-runtime (AMD).";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+bool contains(std::string_view text, std::string_view lower_part) {
+  return lower(text).find(lower_part) != std::string::npos;
+}
+
+bool is_opencl(const DeviceInfo& info) { return info.backend == "opencl"; }
+
+int rank_of(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::gpu: return 2;
+    case DeviceKind::accelerator: return 1;
+    case DeviceKind::cpu: break;
+  }
+  return 0;
+}
+
+std::uint64_t speed_of(const DeviceInfo& info) { return std::uint64_t{info.compute_units} * info.clock_mhz; }
+
+/// Whether `a` is the better device; never true both ways, so that equal ones keep their order.
+bool better(const DeviceInfo& a, const DeviceInfo& b) {
+  if (a.kind != b.kind) return rank_of(a.kind) > rank_of(b.kind);
+  return speed_of(a) > speed_of(b);
+}
+
+bool alike(const DeviceInfo& a, const DeviceInfo& b) {
+  return a.name == b.name && a.vendor == b.vendor && a.platform == b.platform && a.driver == b.driver &&
+         a.memory == b.memory && speed_of(a) == speed_of(b);
+}
+
+std::string listing(std::span<const DeviceInfo> infos) {
+  if (infos.empty()) return "\nNo device was found. " + std::string(kDriverHint);
+  std::string out = "\nDevices of this machine:";
+  for (const DeviceInfo& info : infos) out += "\n  " + describe(info);
+  if (std::ranges::none_of(infos, is_opencl)) out += "\nNo OpenCL device was found. " + std::string(kDriverHint);
+  return out;
+}
+
+std::optional<std::size_t> number(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::size_t> places_where(std::span<const DeviceInfo> infos, auto&& predicate) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (predicate(infos[i])) places.push_back(i);
+  }
+  std::ranges::stable_sort(places, [&](std::size_t a, std::size_t b) { return better(infos[a], infos[b]); });
+  return places;
+}
+
+/// Matches of the part after "opencl:".
+std::vector<std::size_t> opencl_matches(std::span<const DeviceInfo> infos, std::string_view part) {
+  if (number(part)) {
+    const std::string id = "opencl:" + std::to_string(*number(part));
+    return places_where(infos, [&](const DeviceInfo& info) { return info.id == id; });
+  }
+  if (part == "gpu" || part == "cpu" || part == "accelerator") {
+    return places_where(infos, [&](const DeviceInfo& info) { return is_opencl(info) && name_of(info.kind) == part; });
+  }
+  return places_where(infos, [&](const DeviceInfo& info) {
+    return is_opencl(info) &&
+           (contains(info.vendor, part) || contains(info.platform, part) || contains(info.name, part));
+  });
+}
+
+DevicePtr open_listed(const DeviceInfo& info) {
+#ifdef CONCORD_WITH_OPENCL
+  if (is_opencl(info)) return opencl::open_device(number(std::string_view(info.id).substr(7)).value());
+#endif
+#ifdef CONCORD_WITH_CPU
+  if (info.id == "cpu") return cpu::open_device(0);
+#endif
+  throw DeviceError(fmt::format("{} belongs to a backend that is not part of this build", describe(info)));
+}
+
+// A GPU that is listed but does not open (a driver without its kernel module) must not keep "auto" from working.
+DevicePtr open_first_usable(std::span<const DeviceInfo> infos) {
+  const std::vector<std::size_t> order = auto_order(infos);
+  CONCORD_CHECK(!order.empty(), DeviceError, "\"auto\" found no device to compute on.{}", listing(infos));
+  for (const std::size_t place : order) {
+    const DeviceInfo& info = infos[place];
+    try {
+      DevicePtr device = open_listed(info);
+      const std::string_view why = info.kind == DeviceKind::cpu ? " (no usable GPU or accelerator)" : "";
+      log(LogLevel::info, fmt::format("device: {}{}", describe(info), why));
+      return device;
+    } catch (const DeviceError& error) {
+      if (place == order.back()) throw;
+      log(LogLevel::warning, fmt::format("{} cannot be used, trying the next: {}", describe(info), error.what()));
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view name_of(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::cpu: return "cpu";
+    case DeviceKind::gpu: return "gpu";
+    case DeviceKind::accelerator: return "accelerator";
+  }
+  return "unknown";
+}
+
+std::string describe(const DeviceInfo& info) {
+  return fmt::format("{}  {} ({}, {})", info.id, info.name, name_of(info.kind), info.platform);
+}
+
+std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos) {
+  const bool has_onednn = std::ranges::any_of(infos, [](const DeviceInfo& info) { return !is_opencl(info); });
+  return places_where(
+      infos, [&](const DeviceInfo& info) { return info.kind != DeviceKind::cpu || !is_opencl(info) || !has_onednn; });
+}
+
+std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector) {
+  constexpr std::string_view kPrefix = "opencl:";
+  const std::string wanted = lower(selector);
+  std::vector<std::size_t> matches;
+  if (wanted == "auto") {
+    matches = auto_order(infos);
+    if (!matches.empty()) return matches.front();
+  } else if (wanted == "cpu") {
+    matches = places_where(infos, [](const DeviceInfo& info) { return info.id == "cpu"; });
+    CONCORD_CHECK(
+        !matches.empty(), DeviceError,
+        "the oneDNN CPU backend is not part of this build (CONCORD_CPU=OFF); \"opencl:cpu\" is the CPU through "
+        "OpenCL.{}",
+        listing(infos));
+  } else if (wanted == "opencl") {
+    matches = places_where(infos, is_opencl);
+    if (!matches.empty()) return matches.front();
+  } else if (wanted.starts_with(kPrefix) && wanted.size() > kPrefix.size()) {
+    matches = opencl_matches(infos, std::string_view(wanted).substr(kPrefix.size()));
+  } else {
+    throw DeviceError(
+        fmt::format("\"{}\" is no device selector; take \"auto\", \"cpu\", \"opencl\", \"opencl:1\" (index), "
+                    "\"opencl:nvidia\" (part of vendor, platform or name) or \"opencl:gpu\" (kind).{}",
+                    selector, listing(infos)));
+  }
+  CONCORD_CHECK(!matches.empty(), DeviceError, "no device matches \"{}\".{}", selector, listing(infos));
+  const DeviceInfo& first = infos[matches.front()];
+  if (std::ranges::all_of(matches, [&](std::size_t place) { return alike(infos[place], first); })) {
+    return matches.front();
+  }
+  std::string several;
+  for (const std::size_t place : matches) several += "\n  " + describe(infos[place]);
+  throw DeviceError(
+      fmt::format("\"{}\" matches several devices; name one by its index or a longer part:{}", selector, several));
+}
+
+std::vector<DeviceInfo> Device::list() {
+  std::vector<DeviceInfo> infos;
+#ifdef CONCORD_WITH_CPU
+  for (DeviceInfo& info : cpu::list_devices()) infos.push_back(std::move(info));
+#endif
+#ifdef CONCORD_WITH_OPENCL
+  for (DeviceInfo& info : opencl::list_devices()) infos.push_back(std::move(info));
+#endif
+  return infos;
+}
+
+DevicePtr Device::open(std::string_view selector) {
+  const std::string wanted = selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : std::string(selector);
+#ifdef CONCORD_WITH_CPU
+  // Without looking at OpenCL drivers: loading them takes tens of milliseconds.
+  if (lower(wanted) == "cpu") return cpu::open_device(0);
+#endif
+  const std::vector<DeviceInfo> infos = list();
+  if (lower(wanted) == "auto") return open_first_usable(infos);
+  return open_listed(infos[select_device(infos, wanted)]);
+}
+
+}  // namespace concord

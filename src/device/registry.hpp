@@ -1,0 +1,43 @@
+// The registry: which device a selector means, and the entry points of the backends. The only place that names them;
+// used by Device::open and Device::list, and by its test.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/device/device.hpp"
+
+namespace concord {
+
+/// The places in `infos` that "auto" tries, best first: GPUs, then accelerators, then the oneDNN CPU; only where the
+/// oneDNN backend is absent, CPUs through OpenCL.
+[[nodiscard]] std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos);
+
+/// The place in `infos` of the device that `selector` names (see Device::open); a function of its arguments alone.
+/// Throws DeviceError when none matches, or several that are not alike; the message lists what there is.
+[[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
+
+/// One line for messages: `opencl:0  NVIDIA H200 (gpu, NVIDIA CUDA)`.
+[[nodiscard]] std::string describe(const DeviceInfo& info);
+
+/// "cpu", "gpu", "accelerator".
+[[nodiscard]] std::string_view name_of(DeviceKind kind);
+
+namespace opencl {
+/// Every OpenCL device, in the order of its index; empty without a driver. A broken driver is skipped and logged.
+[[nodiscard]] std::vector<DeviceInfo> list_devices();
+/// Throws DeviceError.
+[[nodiscard]] DevicePtr open_device(std::size_t index);
+}  // namespace opencl
+
+namespace cpu {
+/// The CPU through oneDNN: one device.
+[[nodiscard]] std::vector<DeviceInfo> list_devices();
+/// Throws DeviceError.
+[[nodiscard]] DevicePtr open_device(std::size_t index);
+}  // namespace cpu
+
+}  // namespace concord
