@@ -14,8 +14,9 @@
 namespace concord::data {
 
 /// Any pair of IDX files: images u8 or f32 (big-endian, as the format has it) [N, H, W] → features [N, 1, H, W], other
-/// ranks as they are; labels u8 or i32 [N]. `classes` 0 takes the largest label + 1.
-[[nodiscard]] Dataset idx(const std::filesystem::path& images, const std::filesystem::path& labels, int classes = 0);
+/// ranks as they are; labels u8 or i32 [N], from `first_label` on. `classes` 0 takes the largest label + 1.
+[[nodiscard]] Dataset idx(const std::filesystem::path& images, const std::filesystem::path& labels, int classes = 0,
+                          int first_label = 0);
 
 // `split` is "train" or "test". An empty directory means: $CONCORD_DATA_DIR/<name>, $CONCORD_DATA_DIR,
 // /usr/share/datasets/<name>, where <name> is "mnist", "fashion-mnist", "emnist", "cifar-10", "cifar-100"; the first
@@ -35,7 +36,7 @@ namespace concord::data {
                              bool upright = true);
 
 /// Colour images 32x32 of ten classes (Krizhevsky 2009), "binary version": data_batch_1.bin … data_batch_5.bin or
-/// test_batch.bin, in the directory or its folder cifar-10-batches-bin. All batches present are read, at least one.
+/// test_batch.bin, in the directory or its folder cifar-10-batches-bin.
 [[nodiscard]] Dataset cifar10(std::string_view split, const std::filesystem::path& directory = {});
 
 /// The same with a hundred classes: train.bin or test.bin, in the directory or its folder cifar-100-binary. The labels

@@ -1,0 +1,143 @@
+// Dataset: checks, synthetic data, cuts.
+#include "concord/data/dataset.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "concord/core/check.hpp"
+#include "concord/core/philox.hpp"
+
+namespace concord {
+namespace {
+
+// One element of an array of N.
+TensorSpec sample_of(const TensorSpec& array) {
+  const auto dims = array.shape.dims();
+  return {array.dtype, Shape(std::vector<std::int64_t>(dims.begin() + 1, dims.end()))};
+}
+
+Tensor gather_rows(const Tensor& src, std::span<const std::int32_t> rows) {
+  std::vector<std::int64_t> dims(src.shape().dims().begin(), src.shape().dims().end());
+  dims[0] = static_cast<std::int64_t>(rows.size());
+  Tensor dst(src.dtype(), Shape(std::move(dims)));
+  const std::size_t bytes = sample_of(src.spec()).bytes();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = src.bytes().subspan(static_cast<std::size_t>(rows[i]) * bytes, bytes);
+    std::ranges::copy(row, dst.bytes().begin() + static_cast<std::ptrdiff_t>(i * bytes));
+  }
+  return dst;
+}
+
+}  // namespace
+
+TensorSpec Dataset::feature_spec() const { return sample_of(features.spec()); }
+
+TensorSpec Dataset::label_spec() const { return sample_of(labels.spec()); }
+
+namespace data {
+
+Dataset from_arrays(Tensor features, Tensor labels, int classes) {
+  const DType type = features.dtype();
+  CONCORD_CHECK(type == DType::u8 || type == DType::f32, ShapeError, "data set: features are u8 or f32, got {}",
+                features.spec().str());
+  CONCORD_CHECK(features.shape().rank() >= 1 && labels.shape().rank() >= 1 && features.shape()[0] == labels.shape()[0],
+                ShapeError, "data set: features {} and labels {} do not have the same first dimension",
+                features.spec().str(), labels.spec().str());
+  CONCORD_CHECK(features.elements() > 0 && labels.elements() > 0, ArgumentError,
+                "data set: empty, features {}, labels {}", features.spec().str(), labels.spec().str());
+  CONCORD_CHECK(features.shape()[0] < std::int64_t{1} << 31, ArgumentError, "data set: {} samples; at most 2^31 - 1",
+                features.shape()[0]);
+  CONCORD_CHECK(classes >= 0, ArgumentError, "data set: {} classes", classes);
+  if (labels.dtype() == DType::f32) {
+    CONCORD_CHECK(classes == 0, ArgumentError, "data set: f32 targets have no classes, got {}", classes);
+  } else {
+    CONCORD_CHECK(labels.dtype() == DType::i32 && labels.shape().rank() == 1, ShapeError,
+                  "data set: labels are i32 [N] or f32 [N, ...], got {}", labels.spec().str());
+    const auto values = labels.values<std::int32_t>();
+    constexpr int kMostClasses = 1 << 24;
+    const int end = classes > 0 ? classes : kMostClasses;
+    const auto wrong = std::ranges::find_if(values, [&](std::int32_t label) { return label < 0 || label >= end; });
+    CONCORD_CHECK(wrong == values.end(), ArgumentError, "data set: label {} of sample {} is outside [0, {})", *wrong,
+                  wrong - values.begin(), end);
+    if (classes == 0) classes = std::ranges::max(values) + 1;
+  }
+  Dataset dataset;
+  dataset.name = "arrays";
+  dataset.features = std::move(features);
+  dataset.labels = std::move(labels);
+  dataset.classes = classes;
+  return dataset;
+}
+
+Dataset synthetic(const Shape& sample, int classes, std::int64_t n, std::uint64_t seed) {
+  CONCORD_CHECK(classes > 0 && n > 0 && sample.elements() > 0, ArgumentError,
+                "synthetic data: {} samples of shape {} in {} classes", n, sample.str(), classes);
+  std::vector<std::int64_t> dims{n};
+  dims.insert(dims.end(), sample.dims().begin(), sample.dims().end());
+  Tensor features(DType::f32, Shape(std::move(dims)));
+  Tensor labels(DType::i32, {n});
+  const auto size = static_cast<std::uint64_t>(sample.elements());
+  const auto signed_unit = [](std::uint32_t word) {
+    return static_cast<float>(word >> 8) * 0x1p-23f - 1.0f;  // exact: the same bits on every machine
+  };
+
+  PhiloxSequence noise(Philox(seed, philox_purpose("data.synthetic.noise")));
+  const auto values = features.values<float>();
+  const auto classes_of = labels.values<std::int32_t>();
+  for (std::uint64_t row = 0; row < classes_of.size(); ++row) {
+    const std::uint64_t label = row % static_cast<std::uint64_t>(classes);
+    classes_of[row] = static_cast<std::int32_t>(label);
+    PhiloxSequence mean(Philox(seed, philox_purpose("data.synthetic.mean"), static_cast<std::uint32_t>(label)));
+    for (float& value : values.subspan(row * size, size)) {
+      value = signed_unit(mean.next()) + signed_unit(noise.next());
+    }
+  }
+  Dataset dataset = from_arrays(std::move(features), std::move(labels), classes);
+  dataset.name = "synthetic";
+  return dataset;
+}
+
+Dataset subset(const Dataset& dataset, std::span<const std::int32_t> rows) {
+  CONCORD_CHECK(!rows.empty(), ArgumentError, "subset of {}: no rows", dataset.name);
+  for (const std::int32_t row : rows) {
+    CONCORD_CHECK(row >= 0 && row < dataset.size(), ArgumentError, "subset of {}: row {} is outside its {} samples",
+                  dataset.name, row, dataset.size());
+  }
+  Dataset part = dataset;
+  part.features = gather_rows(dataset.features, rows);
+  part.labels = gather_rows(dataset.labels, rows);
+  return part;
+}
+
+Dataset slice(const Dataset& dataset, std::int64_t first, std::int64_t count) {
+  CONCORD_CHECK(first >= 0 && count > 0 && count <= dataset.size() - first, ArgumentError,
+                "slice of {}: {} samples from {} on, of {}", dataset.name, count, first, dataset.size());
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(first));
+  return subset(dataset, rows);
+}
+
+std::pair<Dataset, Dataset> split(const Dataset& dataset, std::int64_t count, std::uint64_t seed) {
+  CONCORD_CHECK(count > 0 && count < dataset.size(), ArgumentError, "split of {}: a part of {} of its {} samples",
+                dataset.name, count, dataset.size());
+  std::vector<std::int32_t> order = permutation(dataset.size(), seed);
+  const auto cut = order.begin() + count;
+  std::sort(order.begin(), cut);
+  std::sort(cut, order.end());
+  return {subset(dataset, {cut, order.end()}), subset(dataset, {order.begin(), cut})};
+}
+
+std::vector<std::int32_t> permutation(std::int64_t n, std::uint64_t seed, std::uint32_t epoch) {
+  CONCORD_CHECK(n >= 0 && n < (std::int64_t{1} << 31), ArgumentError, "permutation of {} elements: 0 to 2^31 - 1", n);
+  std::vector<std::int32_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  PhiloxSequence words(Philox(seed, philox_purpose("data.permutation"), epoch));
+  for (std::uint32_t i = static_cast<std::uint32_t>(n); i > 1; --i) {
+    std::swap(order[i - 1], order[words.below(i)]);
+  }
+  return order;
+}
+
+}  // namespace data
+}  // namespace concord

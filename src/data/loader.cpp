@@ -1,0 +1,184 @@
+// Loader: worker threads claim batches in order, each with a free slot; the consumer takes them in the same order.
+#include "concord/data/loader.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "concord/core/check.hpp"
+
+namespace concord::data {
+
+/// Shared by the loader, its threads and the batches the consumer holds.
+struct LoaderState {
+  Dataset dataset;
+  LoaderOptions options;
+  std::vector<LoaderSlot> ring;
+  TensorSpec feature_spec, label_spec;
+
+  // Fixed while threads run.
+  std::vector<std::int32_t> order;
+  std::uint32_t epoch = 0;
+  std::int64_t batches = 0;
+  std::vector<std::thread> threads;
+
+  struct Filled {
+    std::size_t slot = 0;
+    std::exception_ptr error;
+  };
+  std::mutex mutex;  // guards what follows
+  std::condition_variable slot_freed, batch_filled;
+  std::vector<std::size_t> free_slots;
+  std::map<std::int64_t, Filled> filled;
+  std::int64_t claimed = 0, taken = 0;  // batches given to a thread, to the consumer
+  bool stopping = false;
+
+  [[nodiscard]] std::span<const std::int32_t> rows_of(std::int64_t batch) const {
+    const auto first = static_cast<std::size_t>(batch * options.batch);
+    return std::span(order).subspan(first, std::min(static_cast<std::size_t>(options.batch), order.size() - first));
+  }
+
+  void fill(std::int64_t batch, const LoaderSlot& slot) const {
+    const std::size_t feature_bytes = feature_spec.bytes();
+    const std::size_t label_bytes = label_spec.bytes();
+    std::size_t i = 0;
+    for (const std::int32_t row : rows_of(batch)) {
+      const auto r = static_cast<std::size_t>(row);
+      const auto features = slot.features->bytes().subspan(i * feature_bytes, feature_bytes);
+      const auto labels = slot.labels->bytes().subspan(i * label_bytes, label_bytes);
+      std::ranges::copy(dataset.features.bytes().subspan(r * feature_bytes, feature_bytes), features.begin());
+      std::ranges::copy(dataset.labels.bytes().subspan(r * label_bytes, label_bytes), labels.begin());
+      if (options.augmentation) options.augmentation(features, {row, epoch, feature_spec});
+      ++i;
+    }
+  }
+
+  void work() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      slot_freed.wait(lock, [&] { return stopping || claimed == batches || !free_slots.empty(); });
+      if (stopping || claimed == batches) return;
+      const std::int64_t batch = claimed++;
+      Filled result{free_slots.back(), nullptr};
+      free_slots.pop_back();
+      lock.unlock();
+      try {
+        fill(batch, ring[result.slot]);
+      } catch (...) {
+        result.error = std::current_exception();
+      }
+      lock.lock();
+      filled.emplace(batch, std::move(result));
+      batch_filled.notify_one();
+    }
+  }
+
+  void release(std::size_t slot) {
+    const std::lock_guard lock(mutex);
+    free_slots.push_back(slot);
+    slot_freed.notify_one();
+  }
+};
+
+namespace {
+
+void check(const Dataset& dataset, const LoaderOptions& options, std::span<const LoaderSlot> ring) {
+  CONCORD_CHECK(options.batch > 0, ArgumentError, "loader: batch {}", options.batch);
+  CONCORD_CHECK(options.threads > 0, ArgumentError, "loader: {} threads", options.threads);
+  CONCORD_CHECK(ring.size() >= 2, ArgumentError, "loader: {} slots, at least 2 are needed", ring.size());
+  const auto batch = static_cast<std::size_t>(options.batch);
+  const std::size_t features = batch * dataset.feature_spec().bytes();
+  const std::size_t labels = batch * dataset.label_spec().bytes();
+  for (const LoaderSlot& slot : ring) {
+    CONCORD_CHECK(slot.features && slot.labels, ArgumentError, "loader: a slot without staging");
+    CONCORD_CHECK(slot.features->bytes().size() >= features && slot.labels->bytes().size() >= labels, ArgumentError,
+                  "loader: a slot of {} + {} bytes, a batch of {} takes {} + {}", slot.features->bytes().size(),
+                  slot.labels->bytes().size(), batch, features, labels);
+  }
+}
+
+}  // namespace
+
+Loader::Loader(Dataset dataset, LoaderOptions options, std::vector<LoaderSlot> ring)
+    : state_(std::make_shared<LoaderState>()) {
+  check(dataset, options, ring);
+  state_->feature_spec = dataset.feature_spec();
+  state_->label_spec = dataset.label_spec();
+  state_->dataset = std::move(dataset);
+  state_->options = std::move(options);
+  state_->ring = std::move(ring);
+  for (std::size_t slot = state_->ring.size(); slot-- > 0;) state_->free_slots.push_back(slot);
+}
+
+Loader::~Loader() { stop(); }
+
+void Loader::stop() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->slot_freed.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+  state_->threads.clear();
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [batch, result] : state_->filled) state_->free_slots.push_back(result.slot);
+  state_->filled.clear();
+  state_->taken = state_->batches;
+}
+
+void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
+  LoaderState& state = *state_;
+  const auto samples = state.dataset.size();
+  for (const std::int32_t row : order) {
+    CONCORD_CHECK(row >= 0 && row < samples, ArgumentError, "loader: row {} is outside the {} samples of {}", row,
+                  samples, state.dataset.name);
+  }
+  stop();
+  const std::int64_t batch = state.options.batch;
+  const auto rows = static_cast<std::int64_t>(order.size());
+  state.order = std::move(order);
+  state.epoch = epoch;
+  state.batches = state.options.drop_last ? rows / batch : (rows + batch - 1) / batch;
+  state.claimed = state.taken = 0;
+  state.stopping = false;
+  const std::int64_t threads = std::min<std::int64_t>(state.options.threads, state.batches);
+  for (std::int64_t i = 0; i < threads; ++i) state.threads.emplace_back([&state] { state.work(); });
+}
+
+std::optional<Batch> Loader::next() {
+  LoaderState& state = *state_;
+  std::unique_lock lock(state.mutex);
+  if (state.taken == state.batches) return std::nullopt;
+  const std::int64_t number = state.taken;
+  // The next batch is claimed, or a slot is free for it: else nobody but the caller could free one.
+  CONCORD_CHECK(state.claimed > number || !state.free_slots.empty(), ArgumentError,
+                "loader: all {} slots are held by the caller; release a batch before taking the next",
+                state.ring.size());
+  state.batch_filled.wait(lock, [&] { return state.filled.contains(number); });
+  const LoaderState::Filled result = std::move(state.filled.extract(number).mapped());
+  if (result.error) {
+    state.free_slots.push_back(result.slot);
+    lock.unlock();
+    stop();
+    std::rethrow_exception(result.error);
+  }
+  ++state.taken;
+  const LoaderSlot& slot = state.ring[result.slot];
+  Batch batch;
+  batch.number_ = number;
+  batch.size_ = static_cast<std::int64_t>(state.rows_of(number).size());
+  batch.features_ = slot.features;
+  batch.labels_ = slot.labels;
+  batch.feature_bytes_ = static_cast<std::size_t>(batch.size_) * state.feature_spec.bytes();
+  batch.label_bytes_ = static_cast<std::size_t>(batch.size_) * state.label_spec.bytes();
+  batch.release_ = {nullptr, [keep = state_, index = result.slot](void*) { keep->release(index); }};
+  return batch;
+}
+
+std::int64_t Loader::batches() const { return state_->batches; }
+
+}  // namespace concord::data
