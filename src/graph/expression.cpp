@@ -86,6 +86,12 @@ Scalar derivative_of(const Scalar& formula, int index, std::unordered_map<NodePo
   if (node.function == F::input) return node.index == index ? 1.0F : 0.0F;
   if (node.arguments.empty()) return 0.0F;
   if (const auto found = done.find(&node); found != done.end()) return found->second;
+  if (node.function == F::select) {  // chosen, not weighted by 0 and 1: the slope not taken may be infinite
+    const Scalar chosen = scalar::select(node.arguments[0], derivative_of(node.arguments[1], index, done),
+                                         derivative_of(node.arguments[2], index, done));
+    done.emplace(&node, chosen);
+    return chosen;
+  }
   Scalar total = 0.0F;
   for (std::size_t k = 0; k < node.arguments.size(); ++k) {
     const Scalar inner = derivative_of(node.arguments[k], index, done);

@@ -35,6 +35,9 @@ class Pointwise final : public Operator {
   Shape at_least_;     // broadcast with the inputs' shapes to give the output's
 };
 
+/// Arithmetic operations of one element: every instruction but operands, constants and coordinates.
+[[nodiscard]] double operations(const Expression& expression);
+
 }  // namespace ops
 
 /// One formula over broadcast values: `pointwise("silu", {x}, x0 * scalar::sigmoid(x0))`. `at_least` widens the

@@ -1,0 +1,95 @@
+// Arithmetic operators, activations and elementwise functions: one formula each. Where a function has a kink, the
+// formula is written so that its symbolic derivative takes PyTorch's value there, and so that NaN stays NaN.
+#include <numbers>
+
+#include "concord/ops/pointwise.hpp"
+
+namespace concord {
+namespace {
+
+const Scalar& x0() {
+  static const Scalar x = scalar::input(0);
+  return x;
+}
+
+const Scalar& x1() {
+  static const Scalar x = scalar::input(1);
+  return x;
+}
+
+}  // namespace
+
+Value operator+(Value a, Value b) { return pointwise("add", {a, b}, x0() + x1()); }
+Value operator-(Value a, Value b) { return pointwise("subtract", {a, b}, x0() - x1()); }
+Value operator*(Value a, Value b) { return pointwise("multiply", {a, b}, x0() * x1()); }
+Value operator/(Value a, Value b) { return pointwise("divide", {a, b}, x0() / x1()); }
+Value operator+(Value a, float b) { return pointwise("add", {a}, x0() + b); }
+Value operator-(Value a, float b) { return pointwise("subtract", {a}, x0() - b); }
+Value operator*(Value a, float b) { return pointwise("multiply", {a}, x0() * b); }
+Value operator/(Value a, float b) { return pointwise("divide", {a}, x0() / b); }
+Value operator+(float a, Value b) { return pointwise("add", {b}, a + x0()); }
+Value operator-(float a, Value b) { return pointwise("subtract", {b}, a - x0()); }
+Value operator*(float a, Value b) { return pointwise("multiply", {b}, a * x0()); }
+Value operator/(float a, Value b) { return pointwise("divide", {b}, a / x0()); }
+Value operator-(Value a) { return pointwise("negate", {a}, -x0()); }
+
+Value relu(Value x) { return pointwise("relu", {x}, scalar::max(x0(), 0.0F)); }
+
+Value leaky_relu(Value x, float negative_slope) {
+  return pointwise("leaky_relu", {x}, scalar::select(scalar::less(0.0F, x0()), x0(), x0() * negative_slope));
+}
+
+Value elu(Value x, float alpha) {
+  return pointwise("elu", {x}, scalar::select(scalar::less(0.0F, x0()), x0(), alpha * scalar::expm1(x0())));
+}
+
+Value sigmoid(Value x) { return pointwise("sigmoid", {x}, scalar::sigmoid(x0())); }
+
+Value tanh(Value x) { return pointwise("tanh", {x}, scalar::tanh(x0())); }
+
+Value silu(Value x) { return pointwise("silu", {x}, x0() * scalar::sigmoid(x0())); }
+
+Value gelu(Value x) { return pointwise("gelu", {x}, x0() * scalar::normal_cdf(x0())); }
+
+Value gelu_tanh(Value x) {
+  // (1 + tanh(u)) / 2 = sigmoid(2u), which does not cancel for negative u.
+  constexpr float kTwiceRoot = 2.0F * std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>;
+  const Scalar twice_u = kTwiceRoot * (x0() + 0.044715F * x0() * x0() * x0());
+  return pointwise("gelu_tanh", {x}, x0() * scalar::sigmoid(twice_u));
+}
+
+Value softplus(Value x) { return pointwise("softplus", {x}, scalar::softplus(x0())); }
+
+Value hard_sigmoid(Value x) {
+  const Scalar inside = (x0() + 3.0F) / 6.0F;
+  return pointwise("hard_sigmoid", {x},
+                   scalar::select(scalar::less_equal(x0(), -3.0F), 0.0F,
+                                  scalar::select(scalar::less_equal(3.0F, x0()), 1.0F, inside)));
+}
+
+Value hard_swish(Value x) {
+  const Scalar inside = x0() * (x0() + 3.0F) / 6.0F;
+  return pointwise("hard_swish", {x},
+                   scalar::select(scalar::less_equal(x0(), -3.0F), 0.0F,
+                                  scalar::select(scalar::less_equal(3.0F, x0()), x0(), inside)));
+}
+
+Value exp(Value x) { return pointwise("exp", {x}, scalar::exp(x0())); }
+Value log(Value x) { return pointwise("log", {x}, scalar::log(x0())); }
+Value sqrt(Value x) { return pointwise("sqrt", {x}, scalar::sqrt(x0())); }
+Value abs(Value x) { return pointwise("abs", {x}, scalar::abs(x0())); }
+Value square(Value x) { return pointwise("square", {x}, x0() * x0()); }
+
+Value clamp(Value x, float low, float high) {
+  return pointwise("clamp", {x},
+                   scalar::select(scalar::less(x0(), low), low, scalar::select(scalar::less(high, x0()), high, x0())));
+}
+
+Value minimum(Value a, Value b) { return pointwise("minimum", {a, b}, scalar::min(x0(), x1())); }
+Value maximum(Value a, Value b) { return pointwise("maximum", {a, b}, scalar::max(x0(), x1())); }
+
+Value where(Value condition, Value a, Value b) {
+  return pointwise("where", {condition, a, b}, scalar::select(x0(), x1(), scalar::input(2)));
+}
+
+}  // namespace concord

@@ -1,0 +1,76 @@
+// Gather and scatter-add: shape rules; each is the other's gradient.
+#include "concord/ops/gather.hpp"
+
+#include <algorithm>
+
+#include "concord/core/check.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/rules.hpp"
+
+namespace concord {
+namespace ops {
+
+std::vector<TensorSpec> Gather::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 2);
+  expect_type(name(), "indices", inputs[1], DType::i32);
+  const Shape& table = inputs[0].shape;
+  CONCORD_CHECK(table.rank() >= 1, ShapeError, "gather: the table needs at least one dimension, got {}", table.str());
+  std::vector<std::int64_t> dims(inputs[1].shape.dims().begin(), inputs[1].shape.dims().end());
+  dims.insert(dims.end(), table.dims().begin() + 1, table.dims().end());
+  return {{inputs[0].dtype, Shape(std::move(dims))}};
+}
+
+std::vector<Value> Gather::gradient(const Node& node, std::span<const Value> diff_dst,
+                                    const std::vector<bool>& wanted) const {
+  std::vector<Value> diffs = no_gradients(node);
+  const Value table = node.inputs[0];
+  if (!diff_dst[0] || !wanted[0] || table.dtype() != DType::f32) return diffs;
+  diffs[0] = scatter_add(diff_dst[0], node.inputs[1], table.shape()[0]);
+  return diffs;
+}
+
+std::vector<TensorSpec> ScatterAdd::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 2);
+  expect_type(name(), "src", inputs[0], DType::f32);
+  expect_type(name(), "indices", inputs[1], DType::i32);
+  const auto src = inputs[0].shape.dims();
+  const auto indices = inputs[1].shape.dims();
+  CONCORD_CHECK(rows_ >= 1, ShapeError, "scatter_add: {} rows, at least 1 wanted", rows_);
+  CONCORD_CHECK(src.size() >= indices.size() && std::ranges::equal(src.first(indices.size()), indices), ShapeError,
+                "scatter_add: src {} must begin with the dimensions of indices {}", inputs[0].shape.str(),
+                inputs[1].shape.str());
+  std::vector<std::int64_t> dims{rows_};
+  dims.insert(dims.end(), src.begin() + static_cast<std::ptrdiff_t>(indices.size()), src.end());
+  return {{DType::f32, Shape(std::move(dims))}};
+}
+
+std::vector<Value> ScatterAdd::gradient(const Node& node, std::span<const Value> diff_dst,
+                                        const std::vector<bool>& wanted) const {
+  std::vector<Value> diffs = no_gradients(node);
+  if (!diff_dst[0] || !wanted[0]) return diffs;
+  const Value src = node.inputs[0];
+  const Value indices = node.inputs[1];
+  // Gather gives NaN for the indices that scatter-add skips; their gradient is zero.
+  std::vector<std::int64_t> dims(src.shape().rank(), 1);
+  std::ranges::copy(indices.shape().dims(), dims.begin());
+  const Scalar index = scalar::input(1);
+  const Scalar valid = scalar::less_equal(0.0F, index) * scalar::less(index, Scalar(static_cast<float>(rows_)));
+  diffs[0] = pointwise("scatter_add_backward", {gather(diff_dst[0], indices), reshape(indices, Shape(std::move(dims)))},
+                       scalar::select(valid, scalar::input(0), 0.0F));
+  return diffs;
+}
+
+std::string ScatterAdd::attributes() const { return fmt::format("rows {}", rows_); }
+
+}  // namespace ops
+
+Value gather(Value table, Value indices) {
+  return table.graph().add(std::make_shared<ops::Gather>(), {table, indices});
+}
+
+Value scatter_add(Value src, Value indices, std::int64_t rows) {
+  return src.graph().add(std::make_shared<ops::ScatterAdd>(rows), {src, indices});
+}
+
+}  // namespace concord

@@ -1,0 +1,84 @@
+// Batch normalisation: shape rules, gradient, cost.
+#include "concord/ops/normalise.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/ops/rules.hpp"
+
+namespace concord {
+namespace ops {
+namespace {
+
+/// Throws ShapeError unless src is f32 (N, C, …) with two values a channel or more; gives (C).
+Shape channels_of(std::string_view op, const TensorSpec& src) {
+  expect_type(op, "src", src, DType::f32);
+  CONCORD_CHECK(src.shape.rank() >= 2, ShapeError, "{}: src must be (N, C, ...), got {}", op, src.shape.str());
+  expect_not_empty(op, "src", src.shape);
+  const std::int64_t channels = src.shape[1];
+  CONCORD_CHECK(src.shape.elements() / channels >= 2, ShapeError,
+                "{}: src {} has one value a channel; statistics need at least two", op, src.shape.str());
+  return {channels};
+}
+
+}  // namespace
+
+std::vector<TensorSpec> BatchNorm::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 3);
+  const Shape channels = channels_of(name(), inputs[0]);
+  expect_spec(name(), fmt::format("scale for src {}", inputs[0].shape.str()), inputs[1], DType::f32, channels);
+  expect_spec(name(), fmt::format("shift for src {}", inputs[0].shape.str()), inputs[2], DType::f32, channels);
+  CONCORD_CHECK(epsilon_ >= 0, ArgumentError, "batch_norm: epsilon {} is negative", epsilon_);
+  return {inputs[0], inputs[1], inputs[1]};
+}
+
+std::vector<Value> BatchNorm::gradient(const Node& node, std::span<const Value> diff_dst,
+                                       const std::vector<bool>& wanted) const {
+  CONCORD_CHECK(!diff_dst[1] && !diff_dst[2], NotSupported,
+                "{}: no gradient through the mean and variance of batch_norm", node.name);
+  std::vector<Value> diffs = no_gradients(node);
+  if (!diff_dst[0]) return diffs;
+  Graph& graph = diff_dst[0].graph();
+  const Value first = graph.add(std::make_shared<BatchNormBackward>(epsilon_),
+                                {node.inputs[0], diff_dst[0], node.inputs[1], output_of(node, 1), output_of(node, 2)});
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (wanted[i]) diffs[i] = Value(&graph, first.node_id(), static_cast<std::int32_t>(i));
+  }
+  return diffs;
+}
+
+Cost BatchNorm::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
+  Cost cost = Operator::cost(inputs, outputs);
+  // mean 1, squared deviation 3, normalise 2
+  cost.flops = 6.0 * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+std::string BatchNorm::attributes() const { return fmt::format("epsilon {}", epsilon_); }
+
+std::vector<TensorSpec> BatchNormBackward::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 5);
+  const Shape channels = channels_of(name(), inputs[0]);
+  expect_spec(name(), "diff_dst", inputs[1], DType::f32, inputs[0].shape);
+  expect_spec(name(), "scale", inputs[2], DType::f32, channels);
+  expect_spec(name(), "mean", inputs[3], DType::f32, channels);
+  expect_spec(name(), "variance", inputs[4], DType::f32, channels);
+  return {inputs[0], inputs[2], inputs[2]};
+}
+
+Cost BatchNormBackward::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
+  Cost cost = Operator::cost(inputs, outputs);
+  // normalised value 2, two sums 3, diff_src 5
+  cost.flops = 10.0 * static_cast<double>(inputs[0].shape.elements());
+  return cost;
+}
+
+std::string BatchNormBackward::attributes() const { return fmt::format("epsilon {}", epsilon_); }
+
+}  // namespace ops
+
+BatchNormResult batch_norm(Value x, Value scale, Value shift, float epsilon) {
+  Graph& graph = x.graph();
+  const Value dst = graph.add(std::make_shared<ops::BatchNorm>(epsilon), {x, scale, shift});
+  return {dst, Value(&graph, dst.node_id(), 1), Value(&graph, dst.node_id(), 2)};
+}
+
+}  // namespace concord

@@ -1,0 +1,117 @@
+// Softmax and cross-entropy: shape rules and gradients.
+#include "concord/ops/softmax.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/reduce.hpp"
+#include "concord/ops/rules.hpp"
+
+namespace concord {
+namespace ops {
+namespace {
+
+void expect_axis(std::string_view op, const Shape& src, std::size_t axis) {
+  CONCORD_CHECK(axis < src.rank(), ShapeError, "{}: axis {} is outside src {}", op, axis, src.str());
+  expect_not_empty(op, "src", src);
+}
+
+/// d loss/d logits = diff·(p·Σt' − t'), t' the smoothed target. diff (N, 1), probabilities (N, C).
+Value logits_gradient(Value diff, Value probabilities, Value target, float smoothing) {
+  const Scalar d = scalar::input(0);
+  const Scalar p = scalar::input(1);
+  const Scalar t = scalar::input(2);
+  const float spread = smoothing / static_cast<float>(probabilities.shape()[1]);
+  const auto smoothed = [&](const Scalar& hard) { return (1.0F - smoothing) * hard + spread; };
+  if (target.dtype() == DType::i32) {
+    const Value column = reshape(target, Shape{target.shape()[0], 1});
+    return pointwise("cross_entropy_backward", {diff, probabilities, column},
+                     d * (p - smoothed(scalar::equal(scalar::coordinate(0), t))));
+  }
+  const Value total = sum(target, {1}, true);  // 1 for true probabilities, but nothing forbids others
+  const Scalar weight = (1.0F - smoothing) * scalar::input(3) + smoothing;
+  return pointwise("cross_entropy_backward", {diff, probabilities, target, total}, d * (p * weight - smoothed(t)));
+}
+
+}  // namespace
+
+std::vector<TensorSpec> Softmax::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 1);
+  expect_type(name(), "src", inputs[0], DType::f32);
+  expect_axis(name(), inputs[0].shape, axis_);
+  return {inputs[0]};
+}
+
+std::vector<Value> Softmax::gradient(const Node& node, std::span<const Value> diff_dst,
+                                     const std::vector<bool>& wanted) const {
+  std::vector<Value> diffs = no_gradients(node);
+  if (!diff_dst[0] || !wanted[0]) return diffs;
+  diffs[0] = diff_dst[0].graph().add(std::make_shared<SoftmaxBackward>(axis_, log_), {diff_dst[0], output_of(node, 0)});
+  return diffs;
+}
+
+std::string Softmax::attributes() const { return fmt::format("axis {}", axis_); }
+
+std::vector<TensorSpec> SoftmaxBackward::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 2);
+  expect_type(name(), "dst", inputs[1], DType::f32);
+  expect_spec(name(), "diff_dst", inputs[0], DType::f32, inputs[1].shape);
+  expect_axis(name(), inputs[1].shape, axis_);
+  return {inputs[1]};
+}
+
+std::string SoftmaxBackward::attributes() const { return fmt::format("axis {}", axis_); }
+
+std::vector<TensorSpec> CrossEntropy::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 2);
+  CONCORD_CHECK(label_smoothing_ >= 0 && label_smoothing_ <= 1, ArgumentError,
+                "cross_entropy: label smoothing {} is outside [0, 1]", label_smoothing_);
+  const TensorSpec& logits = inputs[0];
+  const TensorSpec& target = inputs[1];
+  expect_type(name(), "logits", logits, DType::f32);
+  CONCORD_CHECK(logits.shape.rank() == 2, ShapeError, "cross_entropy: logits must be (N, C), got {}",
+                logits.shape.str());
+  expect_not_empty(name(), "logits", logits.shape);
+  const Shape rows{logits.shape[0]};
+  const bool is_index = target == TensorSpec{DType::i32, rows};
+  CONCORD_CHECK(is_index || target == logits, ShapeError,
+                "cross_entropy: for logits {} the target must be i32 {} (class indices) or f32 {} (probabilities), "
+                "got {}",
+                logits.shape.str(), rows.str(), logits.shape.str(), target.str());
+  return {{DType::f32, rows}, logits};
+}
+
+std::vector<Value> CrossEntropy::gradient(const Node& node, std::span<const Value> diff_dst,
+                                          const std::vector<bool>& wanted) const {
+  CONCORD_CHECK(!diff_dst[1], NotSupported,
+                "{}: no gradient through the probabilities of cross_entropy; take softmax(logits)", node.name);
+  std::vector<Value> diffs = no_gradients(node);
+  if (!diff_dst[0]) return diffs;
+  const Value logits = node.inputs[0];
+  const Value target = node.inputs[1];
+  const Value diff = reshape(diff_dst[0], Shape{logits.shape()[0], 1});
+  if (wanted[0]) diffs[0] = logits_gradient(diff, output_of(node, 1), target, label_smoothing_);
+  if (wanted[1] && target.dtype() == DType::f32) {
+    diffs[1] = pointwise("cross_entropy_backward", {diff, log_softmax(logits, 1)},
+                         (label_smoothing_ - 1.0F) * scalar::input(0) * scalar::input(1));
+  }
+  return diffs;
+}
+
+std::string CrossEntropy::attributes() const { return fmt::format("label_smoothing {}", label_smoothing_); }
+
+}  // namespace ops
+
+Value softmax(Value x, std::int64_t axis) {
+  return x.graph().add(std::make_shared<ops::Softmax>(x.shape().index_of(axis), false), {x});
+}
+
+Value log_softmax(Value x, std::int64_t axis) {
+  return x.graph().add(std::make_shared<ops::Softmax>(x.shape().index_of(axis), true), {x});
+}
+
+Value cross_entropy_rows(Value logits, Value target, float label_smoothing) {
+  return logits.graph().add(std::make_shared<ops::CrossEntropy>(label_smoothing), {logits, target});
+}
+
+}  // namespace concord
