@@ -1,0 +1,195 @@
+// Programs as a user sees them, on every device of the machine: fusion changes no result, assignments happen at the
+// end of a run, traces and checks report what ran.
+#include "concord/compile/program.hpp"
+
+#include <cmath>
+
+#include "concord/ops/gradient.hpp"
+#include "concord_test.hpp"
+
+namespace concord {
+namespace {
+
+VariablePtr variable(std::string name, const Tensor& value) {
+  return std::make_shared<Variable>(Variable{std::move(name), value.spec(), {}, true, value});
+}
+
+Tensor ramp(Shape shape, float step, float start = 0) {
+  Tensor tensor(DType::f32, std::move(shape));
+  float v = start;
+  for (float& x : tensor.values<float>()) {
+    x = v;
+    v += step;
+  }
+  return tensor;
+}
+
+std::vector<float> floats(const Tensor& tensor) {
+  const auto values = tensor.values<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST_CASE("a chain of pointwise operators becomes one launch with the same values", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {5, 7}});
+    const Value y = sigmoid(x * 2.0F + 1.0F) - relu(x);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    Program fused = compile(graph, std::vector{y}, variables);
+    Program plain = compile(graph, std::vector{y}, variables, {.fuse = false});
+    CHECK(fused.launches() == 1);
+    CHECK(plain.launches() == 5);
+    for (Program* program : {&fused, &plain}) {
+      program->write("x", ramp({5, 7}, 0.25F, -4));
+      program->run();
+    }
+    const std::vector<float> a = floats(fused.read(y)), b = floats(plain.read(y));
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Approx(b[i]).margin(1e-6));
+  }
+}
+
+TEST_CASE("assignments take the values of before the run", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value a = graph.variable(variable("a", ramp({4}, 1)));
+    const Value b = graph.variable(variable("b", ramp({4}, 1, 10)));
+    graph.assign(a, b);  // a swap, and a counter that reads both
+    graph.assign(b, a);
+    const Value count = graph.variable(variable("count", ramp({}, 1)));
+    graph.assign(count, count + 1.0F);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    for (const bool keep_all : {false, true}) {
+      Program program = compile(graph, {}, variables, {.keep_all = keep_all});
+      program.run();
+    }
+    Program program = compile(graph, {}, variables);
+    program.run();
+    CHECK(floats(variables->read("a")) == std::vector<float>{10, 11, 12, 13});
+    CHECK(floats(variables->read("b")) == std::vector<float>{0, 1, 2, 3});
+    CHECK(floats(variables->read("count")) == std::vector<float>{3});
+  }
+}
+
+TEST_CASE("a variable read after its update is the old one within the run", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value w = graph.variable(variable("w", ramp({3}, 1, 1)));
+    const Value updated = w * 10.0F;
+    graph.assign(w, updated);
+    const Value later = reduce_max(w);  // added after the update
+    const auto variables = std::make_shared<Variables>(device, 1);
+    Program program = compile(graph, std::vector{later}, variables);
+    program.run();
+    CHECK(floats(program.read(later)) == std::vector<float>{3});
+    CHECK(floats(variables->read("w")) == std::vector<float>{10, 20, 30});
+  }
+}
+
+TEST_CASE("the result does not depend on keep_all, and every value can be read by name", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {6, 4}});
+    const Value w = graph.variable(variable("w", ramp({4, 3}, 0.1F, -0.5F)));
+    const Value hidden = relu(matmul(x, w));
+    const Value loss = mean(square(hidden));
+    const Value dw = gradient(loss, std::vector{w})[0];
+    graph.assign(w, w - dw * 0.5F);
+    std::vector<std::vector<float>> results;
+    for (const bool keep_all : {false, true}) {
+      const auto variables = std::make_shared<Variables>(device, 1);
+      Program program = compile(graph, std::vector{loss}, variables, {.keep_all = keep_all});
+      program.write("x", ramp({6, 4}, 0.2F, -1));
+      for (int step = 0; step < 3; ++step) program.run();
+      results.push_back(floats(variables->read("w")));
+      if (keep_all) {
+        CHECK(program.read(hidden.name()).shape() == Shape{6, 3});
+        CHECK(program.read(dw).shape() == Shape{4, 3});
+      } else {
+        CHECK_THROWS_AS(program.read(hidden.name()), ArgumentError);
+      }
+    }
+    for (std::size_t i = 0; i < results[0].size(); ++i) CHECK(results[0][i] == Approx(results[1][i]).margin(1e-6));
+  }
+}
+
+TEST_CASE("a traced run times every launch and does the same work", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {8, 16}});
+    const Value y = matmul(x, x, false, true);
+    Program program = compile(graph, std::vector{y}, std::make_shared<Variables>(device, 1));
+    program.write("x", ramp({8, 16}, 0.01F));
+    const std::vector<TraceEntry> trace = program.run_traced();
+    REQUIRE_FALSE(trace.empty());
+    bool found = false;
+    for (const TraceEntry& entry : trace) {
+      CHECK(entry.seconds > 0);
+      if (entry.op == "matmul") {
+        found = true;
+        CHECK(entry.cost.flops == 2.0 * 8 * 8 * 16);
+        CHECK(entry.shapes.find("[8, 16]") != std::string::npos);
+      }
+    }
+    CHECK(found);
+  }
+}
+
+TEST_CASE("the first value that is not finite is named, and nothing is changed", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {4}});
+    const Value w = graph.variable(variable("w", ramp({4}, 1)));
+    const Value bad = log(x - 1.0F);
+    graph.rename(bad, "the_log");
+    graph.assign(w, w + bad);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    Program program = compile(graph, {}, variables, {.keep_all = true});
+    program.write("x", ramp({4}, 1));
+    const NonFiniteReport report = program.find_non_finite();
+    CHECK(report.found);
+    CHECK(report.node == "the_log");
+    CHECK(report.count == 2);
+    CHECK_FALSE(report.inputs.empty());
+    CHECK(floats(variables->read("w")) == std::vector<float>{0, 1, 2, 3});
+    program.write("x", ramp({4}, 1, 5));
+    CHECK_FALSE(program.find_non_finite().found);
+  }
+}
+
+TEST_CASE("wrong names and shapes are refused", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {4}});
+    Program program = compile(graph, std::vector{relu(x)}, std::make_shared<Variables>(device, 1));
+    CHECK_THROWS_AS(program.write("y", ramp({4}, 1)), ArgumentError);
+    CHECK_THROWS_AS(program.write("x", ramp({5}, 1)), ShapeError);
+    CHECK_THROWS_AS(program.variables().read("w"), ArgumentError);
+  }
+}
+
+TEST_CASE("first values depend on seed and name alone", "[compile]") {
+  Variable v{"layer.weight", {DType::f32, {1000}}, {Initializer::Kind::uniform, -2, 3}, true, {}};
+  const std::vector<float> a = floats(initial_value(v, 7)), b = floats(initial_value(v, 7));
+  CHECK(a == b);
+  CHECK(a != floats(initial_value(v, 8)));
+  for (const float x : a) CHECK((x >= -2 && x < 3));
+  v.name = "other.weight";
+  CHECK(a != floats(initial_value(v, 7)));
+  v.init = {Initializer::Kind::normal, 5, 2};
+  double sum = 0, squares = 0;
+  for (const float x : floats(initial_value(v, 7))) {
+    sum += x;
+    squares += (x - 5) * (x - 5);
+  }
+  CHECK(sum / 1000 == Approx(5).margin(0.25));
+  CHECK(std::sqrt(squares / 1000) == Approx(2).margin(0.2));
+}
+
+}  // namespace
+}  // namespace concord

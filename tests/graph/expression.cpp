@@ -1,0 +1,103 @@
+// What a user of expressions may rely on: folding, common subexpressions once, symbolic derivatives.
+#include "concord/graph/expression.hpp"
+
+#include <cmath>
+
+#include "concord_test.hpp"
+
+namespace concord {
+namespace {
+
+float at(const Scalar& formula, std::vector<float> inputs) {
+  return Expression({formula}, static_cast<int>(inputs.size())).evaluate(0, inputs);
+}
+
+TEST_CASE("a formula is evaluated as written", "[graph]") {
+  const Scalar x = scalar::input(0), y = scalar::input(1);
+  CHECK(at((x + 2.0F) * y, {1, 5}) == 15.0F);
+  CHECK(at(scalar::select(scalar::less(x, y), x - y, y / x), {1, 4}) == -3.0F);
+  CHECK(at(scalar::select(scalar::less(x, y), x - y, y / x), {4, 1}) == 0.25F);
+}
+
+TEST_CASE("constants are folded and identities removed", "[graph]") {
+  const Scalar x = scalar::input(0);
+  CHECK(Expression({(Scalar(2.0F) + 3.0F) * 1.0F * x + 0.0F}, 1).str() ==
+        Expression({Scalar(5.0F) * x}, 1).str());
+  CHECK(Expression({x * 0.0F}, 1).code().size() == 1);
+}
+
+TEST_CASE("equal subexpressions are computed once", "[graph]") {
+  const Scalar x = scalar::input(0);
+  const Expression twice({scalar::exp(x) * scalar::exp(x), scalar::exp(x)}, 1);
+  CHECK(twice.code().size() == 3);
+}
+
+TEST_CASE("an expression refuses an input beyond its operands", "[graph]") {
+  CHECK_THROWS_AS(Expression({scalar::input(2)}, 2), ArgumentError);
+}
+
+TEST_CASE("every scalar function's derivative matches finite differences", "[graph]") {
+  for (const ScalarFunctionInfo& info : scalar_functions()) {
+    const bool has_jumps = info.function == ScalarFunction::less || info.function == ScalarFunction::less_equal ||
+                           info.function == ScalarFunction::equal || info.function == ScalarFunction::floor;
+    if (has_jumps) continue;
+    std::vector<Scalar> arguments;
+    for (int k = 0; k < info.arity; ++k) arguments.push_back(scalar::input(k));
+    const Scalar formula = scalar::apply(info.function, arguments);
+    for (int k = 0; k < info.arity; ++k) {
+      const Scalar slope = derivative(formula, k);
+      for (int step = 1; step < 16; ++step) {
+        const float span = info.test_high - info.test_low;
+        std::vector<float> point(3, info.test_low + span * 0.37F);
+        point[1] = info.test_low + span * 0.71F;
+        point[static_cast<std::size_t>(k)] = info.test_low + span * (static_cast<float>(step) + 0.15F) / 17.0F;
+        point.resize(static_cast<std::size_t>(info.arity));
+        const float h = 1e-3F * std::max(1.0F, std::abs(point[static_cast<std::size_t>(k)]));
+        std::vector<float> low = point, high = point;
+        low[static_cast<std::size_t>(k)] -= h;
+        high[static_cast<std::size_t>(k)] += h;
+        const float expected = (at(formula, high) - at(formula, low)) / (high[static_cast<std::size_t>(k)] - low[static_cast<std::size_t>(k)]);
+        INFO(info.name << " argument " << k << " at " << point[static_cast<std::size_t>(k)]);
+        CHECK(at(slope, point) == Approx(expected).epsilon(0.02).margin(2e-3));
+      }
+    }
+  }
+}
+
+TEST_CASE("at kinks the derivative is PyTorch's", "[graph]") {
+  const Scalar x = scalar::input(0), y = scalar::input(1);
+  CHECK(at(derivative(scalar::max(x, 0.0F), 0), {0}) == 0.0F);   // relu
+  CHECK(at(derivative(scalar::abs(x), 0), {0}) == 0.0F);
+  CHECK(at(derivative(scalar::max(x, y), 0), {2, 2}) == 0.5F);  // torch.maximum shares a tie
+  CHECK(at(derivative(scalar::max(x, y), 1), {2, 2}) == 0.5F);
+}
+
+TEST_CASE("relu's derivative can be read from its output", "[graph]") {
+  const Scalar formula = scalar::max(scalar::input(0), 0.0F);
+  const Scalar slope = replace(derivative(formula, 0), formula, scalar::input(1));
+  const Expression expression({slope}, 2);
+  for (const auto& instruction : expression.code()) {
+    CHECK_FALSE((instruction.function == ScalarFunction::input && instruction.index == 0));
+  }
+  CHECK(at(slope, {0, 3}) == 1.0F);
+  CHECK(at(slope, {0, 0}) == 0.0F);
+}
+
+TEST_CASE("maximum and minimum keep a NaN", "[graph]") {
+  const Scalar x = scalar::input(0), y = scalar::input(1);
+  CHECK(std::isnan(at(scalar::max(x, y), {NAN, 1})));
+  CHECK(std::isnan(at(scalar::max(x, y), {1, NAN})));
+  CHECK(std::isnan(at(scalar::min(x, y), {NAN, 1})));
+  CHECK(at(scalar::is_finite(x), {NAN}) == 0.0F);
+  CHECK(at(scalar::is_finite(x), {INFINITY}) == 0.0F);
+  CHECK(at(scalar::is_finite(x), {3e38F}) == 1.0F);
+}
+
+TEST_CASE("substitution puts formulas in place of inputs", "[graph]") {
+  const Scalar formula = scalar::input(0) * scalar::input(1);
+  const std::vector<Scalar> by{scalar::input(1) + 1.0F, scalar::input(0)};
+  CHECK(at(substitute(formula, by), {3, 4}) == 15.0F);
+}
+
+}  // namespace
+}  // namespace concord
