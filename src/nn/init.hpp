@@ -1,0 +1,42 @@
+// Initialisers: the distributions of first weights, as PyTorch's torch.nn.init defines them. Layers use them for their
+// defaults; a user sets others with `layer.weight()->init = nn::init::xavier_normal(layer.weight()->spec.shape)`.
+#pragma once
+
+#include "concord/graph/graph.hpp"
+
+namespace concord::nn::init {
+
+/// Values that enter and leave one unit: of weights (O, I) or (O, I/groups, kH, kW), I·kH·kW and O·kH·kW.
+struct Fans {
+  std::int64_t in, out;
+};
+/// Throws ShapeError for fewer than two dimensions.
+[[nodiscard]] Fans fans_of(const Shape& weights);
+
+enum class Fan : std::uint8_t { in, out };
+enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
+/// The factor that keeps the variance through the function; `slope` is that of leaky_relu.
+[[nodiscard]] double gain_of(Nonlinearity function, double slope = 0.01);
+
+[[nodiscard]] Initializer constant(double value);
+[[nodiscard]] Initializer uniform(double low, double high);
+[[nodiscard]] Initializer normal(double mean, double deviation);
+
+/// Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+[[nodiscard]] Initializer xavier_uniform(const Shape& weights, double gain = 1);
+[[nodiscard]] Initializer xavier_normal(const Shape& weights, double gain = 1);
+
+struct KaimingOptions {
+  double slope = 0;  // of leaky_relu behind the layer
+  Fan fan = Fan::in;
+  Nonlinearity nonlinearity = Nonlinearity::leaky_relu;
+};
+/// He et al., "Delving Deep into Rectifiers", 2015.
+[[nodiscard]] Initializer kaiming_uniform(const Shape& weights, const KaimingOptions& options = {});
+[[nodiscard]] Initializer kaiming_normal(const Shape& weights, const KaimingOptions& options = {});
+
+/// What PyTorch gives the weights of Linear and Conv2d: kaiming_uniform with slope √5; and their bias: ±1/√fan_in.
+[[nodiscard]] Initializer default_weights(const Shape& weights);
+[[nodiscard]] Initializer default_bias(const Shape& weights);
+
+}  // namespace concord::nn::init

@@ -1,0 +1,27 @@
+// Linear: the fully connected layer.
+#pragma once
+
+#include "concord/nn/module.hpp"
+
+namespace concord::nn {
+
+struct LinearOptions {
+  bool bias = true;
+};
+
+/// x (…, in) → x·weightᵀ + bias (…, out); weight (out, in), bias (out).
+class Linear : public Module {
+ public:
+  /// Throws ArgumentError for a width below 1.
+  Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
+  [[nodiscard]] Value forward(Value x) override;
+  [[nodiscard]] const VariablePtr& weight() const { return weight_; }
+  /// Null without bias.
+  [[nodiscard]] const VariablePtr& bias() const { return bias_; }
+
+ private:
+  std::int64_t in_;
+  VariablePtr weight_, bias_;
+};
+
+}  // namespace concord::nn

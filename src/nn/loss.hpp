@@ -1,0 +1,74 @@
+// Losses: functions of a prediction and a target, as PyTorch defines them. Each is a small value: `loss::cross_entropy`
+// is the default one, `loss::CrossEntropy{.label_smoothing = 0.1F}` another. Handed to a Trainer or called in a loop.
+#pragma once
+
+#include <functional>
+
+#include "concord/graph/graph.hpp"
+
+namespace concord {
+
+/// prediction, target → loss; a scalar where it is to be trained on.
+using Loss = std::function<Value(Value prediction, Value target)>;
+
+namespace loss {
+
+/// What becomes of the losses of the single samples or elements.
+enum class Reduction : std::uint8_t { mean, sum, none };
+
+/// logits (N, C); target i32 (N), class indices, or f32 (N, C), probabilities. −Σ_c t_c·log softmax(logits)_c with
+/// t smoothed by ε = label_smoothing: (1−ε)·t + ε/C. A class index outside [0, C) gives NaN.
+struct CrossEntropy {
+  float label_smoothing = 0;
+  Reduction reduction = Reduction::mean;
+  Value operator()(Value logits, Value target) const;
+};
+
+/// log-probabilities (N, C); target i32 (N). −log p of the target. A class index outside [0, C) gives NaN.
+struct Nll {
+  Reduction reduction = Reduction::mean;
+  Value operator()(Value log_probabilities, Value target) const;
+};
+
+// The losses below compare element by element; prediction and target have the same shape.
+
+struct Mse {
+  Reduction reduction = Reduction::mean;
+  Value operator()(Value prediction, Value target) const;
+};
+
+struct L1 {
+  Reduction reduction = Reduction::mean;
+  Value operator()(Value prediction, Value target) const;
+};
+
+/// d²/2 for |d| <= delta, else delta·(|d| − delta/2).
+struct Huber {
+  float delta = 1;
+  Reduction reduction = Reduction::mean;
+  Value operator()(Value prediction, Value target) const;
+};
+
+/// d²/(2·beta) for |d| < beta, else |d| − beta/2. (Huber divided by beta.)
+struct SmoothL1 {
+  float beta = 1;
+  Reduction reduction = Reduction::mean;
+  Value operator()(Value prediction, Value target) const;
+};
+
+/// −t·log σ(x) − (1−t)·log(1 − σ(x)) as softplus(x) − t·x: no overflow for any x.
+struct BceWithLogits {
+  Reduction reduction = Reduction::mean;
+  Value operator()(Value logits, Value target) const;
+};
+
+inline constexpr CrossEntropy cross_entropy{};
+inline constexpr Nll nll{};
+inline constexpr Mse mse{};
+inline constexpr L1 l1{};
+inline constexpr Huber huber{};
+inline constexpr SmoothL1 smooth_l1{};
+inline constexpr BceWithLogits bce_with_logits{};
+
+}  // namespace loss
+}  // namespace concord

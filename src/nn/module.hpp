@@ -1,0 +1,81 @@
+// Module: what a network is made of — layers, containers, a user's own blocks. Tracing one on a graph's value adds its
+// operators and parameters to the graph under the module's path, so that names equal those of the same PyTorch module.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/graph/graph.hpp"
+
+namespace concord::nn {
+
+/// Names what is added to `graph` during its lifetime: nodes "name/…", parameters "name.…".
+class Scope {
+ public:
+  Scope(Graph& graph, std::string name) : graph_(graph) { graph_.push_scope(std::move(name)); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  ~Scope() { graph_.pop_scope(); }
+
+ private:
+  Graph& graph_;
+};
+
+/// Rows and columns; one number stands for both.
+struct Pair {
+  std::int64_t rows, columns;
+  Pair(std::int64_t both) : rows(both), columns(both) {}  // NOLINT(google-explicit-constructor)
+  Pair(std::int64_t r, std::int64_t c) : rows(r), columns(c) {}
+  operator std::array<std::int64_t, 2>() const { return {rows, columns}; }  // NOLINT(google-explicit-constructor)
+};
+
+/// Base of every layer and network. A module is a handle: a copy shares its parameters (to repeat a layer with weights
+/// of its own, construct it anew). Owes `forward`, which calls its children as functions, `child(x)`.
+///
+/// Names. A child is named by `children()`, else by the order in which the module's children are first called: "0",
+/// "1", … A network whose forward calls other children in training than in evaluation must name them. The outermost
+/// module has no name: its parameters are "weight", those of its child "0" are "0.weight". Tracing the same network
+/// again gives the same names, as does tracing an equal one. Not to be traced from two threads at once.
+class Module {
+ public:
+  struct Child {
+    std::string name;
+    Module* module;
+  };
+  using Children = std::vector<Child>;
+
+  Module() : identity_(std::make_shared<Identity>()) {}
+  Module(const Module&) = default;
+  Module& operator=(const Module&) = default;
+  virtual ~Module() = default;
+
+  [[nodiscard]] virtual Value forward(Value x) = 0;
+  /// The children by name; what it leaves out is numbered.
+  [[nodiscard]] virtual Children children() { return {}; }
+
+  /// `forward` under this module's name. What a ShapeError says begins with the path of the layer it happened in.
+  Value operator()(Value x);
+
+ protected:
+  /// The value of a parameter in this graph; to be called from `forward`. It is named `name` under this module's path,
+  /// unless another module that shares it has named it in this graph before.
+  static Value parameter(Graph& graph, const VariablePtr& variable, std::string_view name);
+  /// A parameter that training changes, or (trainable = false) a running statistic.
+  static VariablePtr make_parameter(Shape shape, Initializer init, bool trainable = true);
+
+ private:
+  /// Shared by the copies of a module: how its parent knows it again.
+  struct Identity {
+    std::map<std::shared_ptr<Identity>, std::string> numbered_children;
+  };
+  std::string name_of(Module& child);
+
+  std::shared_ptr<Identity> identity_;
+};
+
+}  // namespace concord::nn

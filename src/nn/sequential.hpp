@@ -1,0 +1,40 @@
+// Sequential: modules called one after the other.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "concord/nn/module.hpp"
+
+namespace concord::nn {
+
+/// Children are named "0", "1", … as in PyTorch. A copy shares the layers.
+class Sequential : public Module {
+ public:
+  Sequential() = default;
+  template <class... Modules>
+  requires(sizeof...(Modules) > 0 && (std::derived_from<std::remove_cvref_t<Modules>, Module> && ...) &&
+           !(sizeof...(Modules) == 1 && (std::same_as<std::remove_cvref_t<Modules>, Sequential> &&
+                                         ...))) explicit Sequential(Modules&&... modules) {
+    (push(std::forward<Modules>(modules)), ...);
+  }
+
+  /// Appends a module.
+  template <std::derived_from<Module> M>
+  Sequential& push(M module) {
+    modules_.push_back(std::make_shared<M>(std::move(module)));
+    return *this;
+  }
+
+  [[nodiscard]] std::size_t size() const { return modules_.size(); }
+  [[nodiscard]] Value forward(Value x) override;
+  [[nodiscard]] Children children() override;
+
+ private:
+  std::vector<std::shared_ptr<Module>> modules_;
+};
+
+}  // namespace concord::nn
