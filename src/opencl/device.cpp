@@ -1,0 +1,191 @@
+// OpenClDevice: memory, data movement, events; kernels come from kernels.cpp.
+#include "concord/opencl/device.hpp"
+
+#include <boost/compute/exception.hpp>
+
+#include "concord/core/check.hpp"
+#include "concord/device/registry.hpp"
+#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/kernels.hpp"
+#include "concord/opencl/status.hpp"
+
+namespace concord::opencl {
+namespace {
+
+class OpenClEvent final : public Event {
+ public:
+  OpenClEvent(cl_event raw, std::shared_ptr<const Device> device) : event_(raw), device_(std::move(device)) {}
+  void wait() override {
+    const cl_event raw = event_.get();
+    check(clWaitForEvents(1, &raw), "clWaitForEvents", device_->info().name);
+  }
+  [[nodiscard]] cl_event raw() const { return event_.get(); }
+
+ private:
+  EventHandle event_;
+  std::shared_ptr<const Device> device_;
+};
+
+cl_event raw_of(const EventPtr& event) { return static_cast<const OpenClEvent&>(*event).raw(); }
+
+/// Staging memory that keeps its device alive.
+class OwnedStaging final : public Staging {
+ public:
+  OwnedStaging(std::shared_ptr<Device> device, Context& context, std::size_t bytes)
+      : device_(std::move(device)), memory_(context, bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() override { return memory_.bytes(); }
+
+ private:
+  std::shared_ptr<Device> device_;
+  StagingMemory memory_;
+};
+
+void require_range(const Buffer& buffer, std::size_t offset, std::size_t bytes, std::string_view what) {
+  CONCORD_CHECK(offset <= buffer.bytes() && bytes <= buffer.bytes() - offset, ArgumentError,
+                "{}: bytes {} to {} of a buffer of {} bytes", what, offset, offset + bytes, buffer.bytes());
+}
+
+// What the wrappers of Boost.Compute throw, as an exception of ours.
+template <class Function>
+auto translated(const std::string& device, std::string_view what, Function&& function) {
+  try {
+    return function();
+  } catch (const boost::compute::opencl_error& error) {
+    throw DeviceError(
+        fmt::format("{} failed on {}: {} ({})", what, device, status_name(error.error_code()), error.error_code()));
+  }
+}
+
+}  // namespace
+
+OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info) : info_(std::move(info)) {
+  context_ = translated(info_.name, "opening an OpenCL context", [&] { return std::make_unique<Context>(device); });
+  ring_ = std::make_unique<TransferRing>(*context_);
+}
+
+OpenClDevice::~OpenClDevice() {
+  if (process_ending()) {
+    static_cast<void>(ring_.release());
+    static_cast<void>(context_.release());
+    return;
+  }
+  clFinish(context_->queue().get());
+  clFinish(context_->transfer_queue().get());
+}
+
+BufferPtr OpenClDevice::allocate(std::size_t bytes) {
+  const auto out_of_memory = [&](std::string_view why) {
+    return OutOfMemory(
+        fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at "
+                    "most {} bytes. A smaller batch needs less.",
+                    info_.id, info_.name, bytes, why, accounting_->now, info_.memory, info_.max_allocation));
+  };
+  if (bytes > info_.max_allocation) throw out_of_memory("it exceeds the largest allocation");
+  if (accounting_->now + bytes > info_.memory) throw out_of_memory("it exceeds the device's memory");
+  cl_int status = CL_SUCCESS;
+  MemoryHandle memory(
+      clCreateBuffer(context_->context().get(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr, &status));
+  if (status != CL_SUCCESS) throw out_of_memory(status_name(status));
+  return std::make_shared<OpenClBuffer>(std::move(memory), bytes, accounting_);
+}
+
+StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {
+  return std::make_shared<OwnedStaging>(shared_from_this(), *context_, bytes);
+}
+
+void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
+  require_range(dst, offset, bytes.size(), "write");
+  ring_->write(memory_of(&dst), offset, bytes);
+}
+
+void OpenClDevice::read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) {
+  require_range(src, offset, bytes.size(), "read");
+  ring_->read(memory_of(&src), offset, bytes);
+}
+
+void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
+                        std::size_t bytes) {
+  require_range(src, src_offset, bytes, "copy from");
+  require_range(dst, dst_offset, bytes, "copy to");
+  if (bytes == 0) return;
+  check(clEnqueueCopyBuffer(context_->queue().get(), memory_of(&src), memory_of(&dst), src_offset, dst_offset, bytes, 0,
+                            nullptr, nullptr),
+        "clEnqueueCopyBuffer", info_.name);
+}
+
+void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) {
+  require_range(dst, offset, bytes, "fill");
+  CONCORD_CHECK(offset % 4 == 0 && bytes % 4 == 0, ArgumentError, "fill: {} bytes at {} are not multiples of 4", bytes,
+                offset);
+  if (bytes == 0) return;
+  check(clEnqueueFillBuffer(context_->queue().get(), memory_of(&dst), &pattern, sizeof pattern, offset, bytes, 0,
+                            nullptr, nullptr),
+        "clEnqueueFillBuffer", info_.name);
+}
+
+EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
+                                   const EventPtr& after) {
+  require_range(dst, offset, bytes, "write_async");
+  CONCORD_CHECK(bytes > 0 && bytes <= staging->bytes().size(), ArgumentError,
+                "write_async: {} bytes from staging memory of {}", bytes, staging->bytes().size());
+  const cl_event earlier = after ? raw_of(after) : nullptr;
+  // A queue that waits for another's event needs that queue's work handed to the device.
+  if (after) check(clFlush(context_->queue().get()), "clFlush", info_.name);
+  cl_event done = nullptr;
+  check(clEnqueueWriteBuffer(context_->transfer_queue().get(), memory_of(&dst), CL_FALSE, offset, bytes,
+                             staging->bytes().data(), after ? 1 : 0, after ? &earlier : nullptr, &done),
+        "clEnqueueWriteBuffer", info_.name);
+  auto event = std::make_shared<OpenClEvent>(done, shared_from_this());
+  check(clFlush(context_->transfer_queue().get()), "clFlush", info_.name);
+  return event;
+}
+
+EventPtr OpenClDevice::record() {
+  cl_event marker = nullptr;
+  check(clEnqueueMarkerWithWaitList(context_->queue().get(), 0, nullptr, &marker), "clEnqueueMarkerWithWaitList",
+        info_.name);
+  return std::make_shared<OpenClEvent>(marker, shared_from_this());
+}
+
+void OpenClDevice::wait_for(const EventPtr& event) {
+  if (!event) return;
+  const cl_event raw = raw_of(event);
+  check(clEnqueueBarrierWithWaitList(context_->queue().get(), 1, &raw, nullptr), "clEnqueueBarrierWithWaitList",
+        info_.name);
+}
+
+PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
+  return translated(info_.name, fmt::format("preparing {}", request.op->name()),
+                    [&] { return kernel_table().prepare(*context_, request); });
+}
+
+std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, const Layout& /*from*/,
+                                                      const Layout& /*to*/) {
+  throw NotSupported(fmt::format("{} ({}) has one layout only, no reorder of {}", info_.id, info_.name, spec.str()));
+}
+
+bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                     const TensorSpec& output, const Expression& epilogue,
+                                     std::span<const TensorSpec> extra) const {
+  return opencl::supports_epilogue(op, op_inputs, output, epilogue, extra);
+}
+
+void OpenClDevice::finish() {
+  check(clFinish(context_->queue().get()), "clFinish", info_.name);
+  check(clFinish(context_->transfer_queue().get()), "clFinish", info_.name);
+}
+
+void OpenClDevice::flush() { check(clFlush(context_->queue().get()), "clFlush", info_.name); }
+
+double OpenClDevice::timed(Launch& launch) {
+  return context_->timed([&] { launch.enqueue(); });
+}
+
+DevicePtr open_device(std::size_t index) {
+  const std::vector<boost::compute::device> devices = enumerate_devices();
+  CONCORD_CHECK(index < devices.size(), DeviceError, "there is no OpenCL device {}: {} were found", index,
+                devices.size());
+  return std::make_shared<OpenClDevice>(devices[index], info_of(devices[index], index));
+}
+
+}  // namespace concord::opencl

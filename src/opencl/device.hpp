@@ -1,0 +1,51 @@
+// OpenClDevice: the Device contract on one OpenCL device. Made by opencl::open_device.
+#pragma once
+
+#include "concord/opencl/buffer.hpp"
+#include "concord/opencl/context.hpp"
+#include "concord/opencl/staging.hpp"
+
+namespace concord::opencl {
+
+class OpenClDevice final : public Device {
+ public:
+  OpenClDevice(const boost::compute::device& device, DeviceInfo info);
+  ~OpenClDevice() override;
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] BufferPtr allocate(std::size_t bytes) override;
+  [[nodiscard]] std::size_t allocated() const override { return accounting_->now; }
+  [[nodiscard]] std::size_t peak_allocated() const override { return accounting_->peak; }
+  [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override;
+
+  void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
+  void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override;
+  void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset, std::size_t bytes) override;
+  void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override;
+  [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
+                                     const EventPtr& after) override;
+  [[nodiscard]] EventPtr record() override;
+  void wait_for(const EventPtr& event) override;
+
+  [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override;
+  /// Throws NotSupported: every tensor of this backend is dense row-major.
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
+                                                        const Layout& to) override;
+  [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                       const TensorSpec& output, const Expression& epilogue,
+                                       std::span<const TensorSpec> extra) const override;
+  void finish() override;
+  void flush() override;
+  [[nodiscard]] double timed(Launch& launch) override;
+
+  /// For tests of the backend.
+  [[nodiscard]] Context& context() { return *context_; }
+
+ private:
+  DeviceInfo info_;
+  std::shared_ptr<Accounting> accounting_ = std::make_shared<Accounting>();
+  std::unique_ptr<Context> context_;
+  std::unique_ptr<TransferRing> ring_;
+};
+
+}  // namespace concord::opencl

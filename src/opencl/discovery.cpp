@@ -1,0 +1,140 @@
+// Discovery through the plain C interface: its wrappers take a missing driver for an error.
+#include "concord/opencl/discovery.hpp"
+
+#include <CL/cl_ext.h>
+
+#include <boost/compute/platform.hpp>
+#include <boost/compute/system.hpp>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/device/registry.hpp"
+#include "concord/opencl/status.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::vector<cl_platform_id> platforms() {
+  cl_uint count = 0;
+  const cl_int status = clGetPlatformIDs(0, nullptr, &count);
+  if (status == CL_PLATFORM_NOT_FOUND_KHR || (status == CL_SUCCESS && count == 0)) return {};
+  if (status != CL_SUCCESS) {
+    log(LogLevel::warning, fmt::format("OpenCL platforms cannot be listed: {} ({})", status_name(status), status));
+    return {};
+  }
+  std::vector<cl_platform_id> ids(count);
+  check(clGetPlatformIDs(count, ids.data(), nullptr), "clGetPlatformIDs", "this machine");
+  return ids;
+}
+
+std::string name_of_platform(cl_platform_id platform) {
+  std::size_t bytes = 0;
+  if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return "unnamed";
+  std::string name(bytes, '\0');
+  clGetPlatformInfo(platform, CL_PLATFORM_NAME, bytes, name.data(), nullptr);
+  name.resize(bytes - 1);
+  return name;
+}
+
+std::vector<cl_device_id> devices_of(cl_platform_id platform) {
+  cl_uint count = 0;
+  const cl_int status = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+  if (status == CL_DEVICE_NOT_FOUND || (status == CL_SUCCESS && count == 0)) return {};
+  if (status != CL_SUCCESS) {
+    log(LogLevel::warning, fmt::format("OpenCL platform \"{}\" is skipped: its devices cannot be listed: {} ({})",
+                                       name_of_platform(platform), status_name(status), status));
+    return {};
+  }
+  std::vector<cl_device_id> ids(count);
+  check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr), "clGetDeviceIDs",
+        name_of_platform(platform));
+  return ids;
+}
+
+/// Why the backend cannot work with the device; empty when it can.
+std::string_view obstacle(const boost::compute::device& device) {
+  if (!device.get_info<cl_bool>(CL_DEVICE_AVAILABLE)) return "it is not available";
+  if (!device.get_info<cl_bool>(CL_DEVICE_COMPILER_AVAILABLE)) return "its driver has no compiler";
+  if (!device.get_info<cl_bool>(CL_DEVICE_ENDIAN_LITTLE)) return "it is big-endian";
+  return {};
+}
+
+DeviceKind kind_of(const boost::compute::device& device) {
+  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
+  if ((type & CL_DEVICE_TYPE_GPU) != 0) return DeviceKind::gpu;
+  if ((type & CL_DEVICE_TYPE_CPU) != 0) return DeviceKind::cpu;
+  return DeviceKind::accelerator;
+}
+
+// AMD's CL_DEVICE_NAME is an instruction-set name ("gfx1100"); people know the board's.
+std::string board_name(const boost::compute::device& device) {
+  constexpr cl_device_info kBoardName = 0x4038;  // CL_DEVICE_BOARD_NAME_AMD
+  std::size_t bytes = 0;
+  if (!device.supports_extension("cl_amd_device_attribute_query") ||
+      clGetDeviceInfo(device.id(), kBoardName, 0, nullptr, &bytes) != CL_SUCCESS || bytes <= 1) {
+    return device.name();
+  }
+  std::string board(bytes, '\0');
+  clGetDeviceInfo(device.id(), kBoardName, bytes, board.data(), nullptr);
+  board.resize(bytes - 1);
+  return fmt::format("{} ({})", board, device.name());
+}
+
+}  // namespace
+
+std::vector<boost::compute::device> enumerate_devices() {
+  std::vector<boost::compute::device> devices;
+  for (const cl_platform_id platform : platforms()) {
+    try {
+      for (const cl_device_id id : devices_of(platform)) {
+        const boost::compute::device device(id);
+        if (const std::string_view why = obstacle(device); !why.empty()) {
+          log(LogLevel::warning, fmt::format("OpenCL device \"{}\" is skipped: {}", device.name(), why));
+        } else {
+          devices.push_back(device);
+        }
+      }
+    } catch (const std::exception& error) {
+      log(LogLevel::warning,
+          fmt::format("OpenCL platform \"{}\" is skipped: {}", name_of_platform(platform), error.what()));
+    }
+  }
+  return devices;
+}
+
+DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
+  DeviceInfo info;
+  info.id = fmt::format("opencl:{}", index);
+  info.backend = "opencl";
+  info.name = board_name(device);
+  info.vendor = device.vendor();
+  info.platform = device.platform().name();
+  info.driver = device.driver_version();
+  info.kind = kind_of(device);
+  info.memory = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE);
+  info.max_allocation = device.get_info<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  info.local_memory = device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
+  info.compute_units = device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS);
+  info.clock_mhz = device.get_info<cl_uint>(CL_DEVICE_MAX_CLOCK_FREQUENCY);
+  info.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
+  info.precisions = {"fp32", "fp16 storage"};
+  if (device.supports_extension("cl_khr_fp16")) info.precisions.emplace_back("fp16");
+  if (device.supports_extension("cl_khr_fp64")) info.precisions.emplace_back("fp64");
+  return info;
+}
+
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> infos;
+  const std::vector<boost::compute::device> devices = enumerate_devices();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    try {
+      infos.push_back(info_of(devices[i], i));
+    } catch (const std::exception& error) {
+      log(LogLevel::warning, fmt::format("OpenCL device {} is skipped: {}", i, error.what()));
+    }
+  }
+  return infos;
+}
+
+}  // namespace concord::opencl

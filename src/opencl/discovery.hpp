@@ -1,0 +1,18 @@
+// Discovery: which OpenCL devices this machine has, whatever its drivers are like. Used by the device registry.
+#pragma once
+
+#include <boost/compute/device.hpp>
+#include <vector>
+
+#include "concord/device/device.hpp"
+
+namespace concord::opencl {
+
+/// Every usable device of every platform, platforms in the loader's order. No driver at all gives an empty list;
+/// platforms that fail and devices that cannot compile are left out and logged.
+[[nodiscard]] std::vector<boost::compute::device> enumerate_devices();
+
+/// What the device says of itself; its id is "opencl:<index>".
+[[nodiscard]] DeviceInfo info_of(const boost::compute::device& device, std::size_t index);
+
+}  // namespace concord::opencl
