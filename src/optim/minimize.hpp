@@ -1,0 +1,37 @@
+// minimize: turns a graph that computes a loss into one that trains: gradients, clipping, updates, counters — all in
+// the same program. Used by the trainer and by loops of a user's own.
+#pragma once
+
+#include "concord/graph/graph.hpp"
+#include "concord/optim/optimizer.hpp"
+
+namespace concord::optim {
+
+/// Gradient clipping; 0 is off. By value comes after by norm where both are given.
+struct Clip {
+  double norm = 0;   // all gradients together are scaled to at most this Euclidean norm
+  double value = 0;  // every element is brought into [-value, value]
+};
+
+struct MinimizeOptions {
+  Clip clip;
+  /// Counts a step whose gradients are not finite as failed even when its loss is finite; costs a pass over them.
+  bool check_gradients = false;
+};
+
+/// Names of the scalar variables that `minimize` adds.
+inline constexpr const char* kRate = "optim.lr";    // f32, written by the host when a schedule changes it
+inline constexpr const char* kStep = "optim.step";  // i32, steps done
+inline constexpr const char* kOk = "optim.ok";      // f32, 1 until the first loss that is not finite, then 0 for good
+
+/// Adds to the graph of `loss` (one element) the gradients of all its trainable variables and their updates by
+/// `optimizer`; the states become variables "optim.<parameter>.<state>". The random state advances if it is used.
+/// Returns the value of `optim.ok` after this step. When it is 0, nothing is assigned: every variable, those of
+/// batch norm included, keeps what it held before the first bad step, which can then be run again to look at.
+/// To be called last, after everything else has been assigned; what is assigned later is not held back.
+Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options = {});
+
+/// The Euclidean norm of all values together, rank 0.
+[[nodiscard]] Value global_norm(std::span<const Value> values);
+
+}  // namespace concord::optim
