@@ -49,6 +49,18 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   }
 }
 
+struct Arranged {
+  Operand operand;
+  Layout layout;
+};
+
+void reorder_once(Device& device, const TensorSpec& spec, const Arranged& from, const Arranged& to) {
+  const std::unique_ptr<Kernel> kernel = device.prepare_reorder(spec, from.layout, to.layout);
+  const BufferPtr workspace = device.allocate(std::max<std::size_t>(kernel->workspace(), 1));
+  kernel->bind({&from.operand, 1}, {&to.operand, 1}, {workspace.get(), 0})->enqueue();
+  device.finish();
+}
+
 }  // namespace
 
 void ProgramImpl::commit() {
@@ -65,13 +77,22 @@ Tensor ProgramImpl::read(ValueId id) const {
     device().read(*operand.buffer, operand.offset, tensor.bytes());
     return tensor;
   }
-  const std::unique_ptr<Kernel> reorder = device().prepare_reorder(value.spec, value.layout, nullptr);
   const BufferPtr plain = device().allocate(value.spec.bytes());
-  const BufferPtr workspace = device().allocate(std::max<std::size_t>(reorder->workspace(), 1));
-  const Operand to{plain.get(), 0};
-  reorder->bind({&operand, 1}, {&to, 1}, {workspace.get(), 0})->enqueue();
+  reorder_once(device(), value.spec, {operand, value.layout}, {{plain.get(), 0}, nullptr});
   device().read(*plain, 0, tensor.bytes());
   return tensor;
+}
+
+void ProgramImpl::overwrite(ValueId id, const Tensor& tensor) {
+  const LoweredValue& value = lowered.value(id);
+  const Operand operand = operands[static_cast<std::size_t>(id)];
+  if (!value.layout) {
+    device().write(*operand.buffer, operand.offset, tensor.bytes());
+    return;
+  }
+  const BufferPtr plain = device().allocate(value.spec.bytes());
+  device().write(*plain, 0, tensor.bytes());
+  reorder_once(device(), value.spec, {{plain.get(), 0}, nullptr}, {operand, value.layout});
 }
 
 Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,

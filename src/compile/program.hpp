@@ -1,6 +1,7 @@
 // Program: a graph compiled for one device — a flat list of prepared launches over a planned arena.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,15 @@ struct NonFiniteReport {
   std::string inputs;                // name and range of every input
 };
 
+/// One operator run on given inputs.
+struct ReplayedNode {
+  TraceEntry entry;                    // seconds is 0
+  const Operator* op;
+  std::vector<Tensor> inputs;
+  std::vector<std::string> outputs;    // value names
+  std::vector<Tensor> results;         // what this device made of the inputs
+};
+
 struct ProgramImpl;
 
 /// `run` only enqueues: no allocation, no string, no host wait. Not thread-safe; a program keeps its device and
@@ -53,6 +63,12 @@ class Program {
   /// Runs launch by launch and stops before the first assignment if a value is not finite. Variables are untouched.
   /// Needs keep_all.
   [[nodiscard]] NonFiniteReport find_non_finite();
+
+  /// Runs operator by operator, each on the inputs that `values` gives for their names (a null pointer: on what this
+  /// device computed) and hands every result to `seen`. So a difference between devices shows where it arises and is
+  /// not carried on. Variables are untouched. Needs keep_all.
+  void replay(const std::function<const Tensor*(const std::string& value)>& values,
+              const std::function<void(const ReplayedNode&)>& seen);
 
   /// Sets an input of the graph; the tensor may be reused at once. Throws ArgumentError for an unknown name,
   /// ShapeError for another spec.

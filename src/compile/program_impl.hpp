@@ -30,6 +30,10 @@ struct ProgramImpl {
   [[nodiscard]] Device& device() const { return variables->device(); }
   void commit();
   [[nodiscard]] Tensor read(ValueId id) const;
+  /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in.
+  void overwrite(ValueId id, const Tensor& tensor);
+  /// What is known of launch `i` without running it.
+  [[nodiscard]] TraceEntry describe(std::size_t i) const;
   /// "f32 [2, 3], f32 [3] -> f32 [2, 3]"
   [[nodiscard]] std::string shapes(const LoweredNode& node) const;
 };

@@ -39,26 +39,52 @@ std::string ProgramImpl::shapes(const LoweredNode& node) const {
   return fmt::format("{} -> {}", list(node.inputs), list(node.outputs));
 }
 
+TraceEntry ProgramImpl::describe(std::size_t i) const {
+  const LoweredNode& node = lowered.nodes[launch_nodes[i]];
+  TraceEntry entry;
+  entry.node = node.name;
+  entry.op = node.op ? std::string(node.op->name()) : "reorder";
+  entry.kernel = node.kernel->name();
+  entry.shapes = shapes(node);
+  const std::vector<TensorSpec> inputs = lowered.specs(node.inputs);
+  const std::vector<TensorSpec> outputs = lowered.specs(node.outputs);
+  entry.cost = node.op ? node.op->cost(inputs, outputs)
+                       : Cost{0, static_cast<double>(inputs[0].bytes() + outputs[0].bytes())};
+  return entry;
+}
+
 std::vector<TraceEntry> Program::run_traced() {
   std::vector<TraceEntry> entries;
   impl_->device().finish();
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
-    const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
-    TraceEntry entry;
-    entry.node = node.name;
-    entry.op = node.op ? std::string(node.op->name()) : "reorder";
-    entry.kernel = node.kernel->name();
-    entry.shapes = impl_->shapes(node);
-    const std::vector<TensorSpec> inputs = impl_->lowered.specs(node.inputs);
-    const std::vector<TensorSpec> outputs = impl_->lowered.specs(node.outputs);
-    entry.cost = node.op ? node.op->cost(inputs, outputs)
-                         : Cost{0, static_cast<double>(inputs[0].bytes() + outputs[0].bytes())};
-    entry.seconds = impl_->device().timed(*impl_->launches[i]);
-    entries.push_back(std::move(entry));
+    entries.push_back(impl_->describe(i));
+    entries.back().seconds = impl_->device().timed(*impl_->launches[i]);
   }
   impl_->commit();
   impl_->device().finish();
   return entries;
+}
+
+void Program::replay(const std::function<const Tensor*(const std::string& value)>& values,
+                     const std::function<void(const ReplayedNode&)>& seen) {
+  CONCORD_CHECK(impl_->keep_all, ArgumentError, "replay needs a program compiled with keep_all");
+  for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
+    const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
+    ReplayedNode replayed{impl_->describe(i), node.op.get(), {}, {}, {}};
+    for (const ValueId id : node.inputs) {
+      const LoweredValue& value = impl_->lowered.value(id);
+      if (const Tensor* given = value.kind == LoweredValue::Kind::variable ? nullptr : values(value.name)) {
+        impl_->overwrite(id, *given);
+      }
+      replayed.inputs.push_back(impl_->read(id));
+    }
+    impl_->launches[i]->enqueue();
+    for (const ValueId id : node.outputs) {
+      replayed.outputs.push_back(impl_->lowered.value(id).name);
+      replayed.results.push_back(impl_->read(id));
+    }
+    seen(replayed);
+  }
 }
 
 NonFiniteReport Program::find_non_finite() {
@@ -70,8 +96,8 @@ NonFiniteReport Program::find_non_finite() {
       if (impl_->lowered.value(id).spec.dtype != DType::f32) continue;
       const Range range = range_of(impl_->read(id));
       if (range.bad == 0) continue;
-      NonFiniteReport report{true, node.name, node.op ? std::string(node.op->name()) : "reorder",
-                             impl_->shapes(node), range.bad, {}};
+      const TraceEntry entry = impl_->describe(i);
+      NonFiniteReport report{true, entry.node, entry.op, entry.shapes, range.bad, {}};
       for (const ValueId input : node.inputs) {
         if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
         const Range in = range_of(impl_->read(input));
