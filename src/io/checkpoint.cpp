@@ -1,0 +1,129 @@
+// Checkpoints and weights on top of safetensors.
+#include "concord/io/checkpoint.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "concord/core/check.hpp"
+#include "concord/core/version.hpp"
+
+namespace concord::io {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kKey = "concord.checkpoint";
+constexpr int kFormat = 1;
+
+std::string to_text(const CheckpointInfo& info) {
+  return Json{{"format", kFormat},          {"network", info.network},   {"epoch", info.epoch},
+              {"step", info.step},          {"position", info.position}, {"permutation_epoch", info.permutation_epoch},
+              {"seed", info.seed},          {"schedule", info.schedule}, {"extra", info.extra},
+              {"library_version", kVersion}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);  // a name need not be UTF-8
+}
+
+CheckpointInfo from_text(const std::string& text, const std::string& file) {
+  try {
+    const Json json = Json::parse(text);
+    const int format = json.at("format");
+    CONCORD_CHECK(format == kFormat, FormatError, "{}: checkpoint format {}; this version of Concord reads {}", file,
+                  format, kFormat);
+    CheckpointInfo info;
+    json.at("network").get_to(info.network);
+    json.at("epoch").get_to(info.epoch);
+    json.at("step").get_to(info.step);
+    json.at("position").get_to(info.position);
+    json.at("permutation_epoch").get_to(info.permutation_epoch);
+    json.at("seed").get_to(info.seed);
+    json.at("schedule").get_to(info.schedule);
+    json.at("extra").get_to(info.extra);
+    json.at("library_version").get_to(info.library_version);
+    CONCORD_CHECK(info.epoch >= 0 && info.step >= 0 && info.position >= 0, FormatError,
+                  "{}: {}: epoch {}, step {}, position {}: one is negative", file, kKey, info.epoch, info.step,
+                  info.position);
+    return info;
+  } catch (const Json::exception& error) {
+    throw FormatError(fmt::format("{}: {}: {}", file, kKey, error.what()));
+  }
+}
+
+// "3 missing (a, b, c)"; long lists are cut.
+std::string listed(const std::vector<std::string>& names, std::string_view kind) {
+  constexpr std::size_t kShown = 5;
+  std::string text = fmt::format("{} {} (", names.size(), kind);
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", " : "") + names[i];
+  return text + (names.size() > kShown ? ", ...)" : ")");
+}
+
+// PyTorch's batch-norm layers count batches; the counter has no influence with a momentum.
+bool is_batch_counter(std::string_view name) {
+  constexpr std::string_view kCounter = "num_batches_tracked";
+  return name == kCounter || name.ends_with(".num_batches_tracked");
+}
+
+}  // namespace
+
+void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info) {
+  write_safetensors(path, tensors, {{kKey, to_text(info)}});
+}
+
+void save_checkpoint(const std::filesystem::path& path, const Variables& variables, const CheckpointInfo& info) {
+  save_checkpoint(path, variables.read_all(), info);
+}
+
+Checkpoint load_checkpoint(const std::filesystem::path& path) {
+  Safetensors file = read_safetensors(path);
+  const auto found = file.metadata.find(kKey);
+  CONCORD_CHECK(found != file.metadata.end(), FormatError,
+                "{}: no checkpoint, the metadata has no \"{}\"; files of weights alone cannot be resumed from",
+                path.string(), kKey);
+  return {from_text(found->second, path.string()), std::move(file.tensors)};
+}
+
+void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorSpec>& expected,
+                   const std::string& what) {
+  std::vector<std::string> missing, unexpected, misshaped;
+  for (const auto& [name, spec] : expected) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      missing.push_back(name);
+    } else if (found->second.spec() != spec) {
+      misshaped.push_back(fmt::format("{}: expected {}, got {}", name, spec.str(), found->second.spec().str()));
+    }
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (!expected.contains(name)) unexpected.push_back(name);
+  }
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& names, std::string_view kind) {
+    if (!names.empty()) text += (text.empty() ? "" : ", ") + listed(names, kind);
+  };
+  add(missing, "missing");
+  add(unexpected, "unexpected");
+  add(misshaped, "of another shape");
+  CONCORD_CHECK(text.empty(), FormatError, "{}: {}", what, text);
+}
+
+void save_weights(const std::filesystem::path& path, const TensorMap& weights) {
+  write_safetensors(path, weights, {{"format", "pt"}, {"producer", fmt::format("concord {}", kVersion)}});
+}
+
+void save_weights(const std::filesystem::path& path, const Variables& variables, std::span<const std::string> names) {
+  TensorMap weights;
+  for (const std::string& name : names) weights.emplace(name, variables.read(name));
+  save_weights(path, weights);
+}
+
+TensorMap load_weights(const std::filesystem::path& path, const std::map<std::string, TensorSpec>& expected) {
+  const bool checkpoint = read_safetensors(path, [](std::string_view) { return false; }).metadata.contains(kKey);
+  const auto wanted = [&](std::string_view name) {
+    return expected.contains(std::string(name)) || !(checkpoint || is_batch_counter(name));
+  };
+  TensorMap weights = read_safetensors(path, wanted).tensors;
+  check_tensors(weights, expected, path.string() + ": weights of another network");
+  return weights;
+}
+
+}  // namespace concord::io

@@ -1,0 +1,270 @@
+// safetensors files. Reading trusts nothing: every field is checked against the file before it is used.
+#include "concord/io/safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+
+namespace concord::io {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kPrefix = 8;                   // bytes of the header length
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the reference implementation
+constexpr const char* kMetadata = "__metadata__";
+
+struct Element {
+  const char* name;
+  std::uint64_t bytes;
+  std::optional<DType> type;  // nothing: known to the format, not to us
+};
+constexpr Element kElements[] = {{"F32", 4, DType::f32},   {"F16", 2, DType::f16},       {"BF16", 2, DType::bf16},
+                                 {"I32", 4, DType::i32},   {"U8", 1, DType::u8},         {"BOOL", 1, std::nullopt},
+                                 {"I8", 1, std::nullopt},  {"F8_E5M2", 1, std::nullopt}, {"F8_E4M3", 1, std::nullopt},
+                                 {"I16", 2, std::nullopt}, {"U16", 2, std::nullopt},     {"U32", 4, std::nullopt},
+                                 {"F64", 8, std::nullopt}, {"I64", 8, std::nullopt},     {"U64", 8, std::nullopt}};
+
+const Element& element_of(DType type) { return *std::ranges::find(kElements, std::optional(type), &Element::type); }
+
+// The file is little-endian; on such a host nothing happens.
+void swap_to_host(std::span<std::byte> bytes, std::size_t element) {
+  if constexpr (std::endian::native == std::endian::big) {
+    for (std::size_t i = 0; i < bytes.size(); i += element) std::ranges::reverse(bytes.subspan(i, element));
+  }
+}
+
+struct Entry {
+  std::string name;
+  const Element* element = nullptr;
+  std::vector<std::int64_t> dims;
+  std::uint64_t begin = 0, end = 0;  // in the data
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path) : path_(path) {
+    std::error_code error;
+    CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file", path.string());
+    CONCORD_CHECK(std::filesystem::is_regular_file(path, error), IoError, "cannot read {}: not a regular file",
+                  path.string());
+    file_bytes_ = std::filesystem::file_size(path);
+    file_.open(path, std::ios::binary);
+    CONCORD_CHECK(file_.is_open(), IoError, "cannot open {}: {}", path.string(), std::strerror(errno));
+  }
+
+  Safetensors read(const std::function<bool(std::string_view)>& wanted) {
+    Safetensors result;
+    for (const Entry& entry : read_header(result.metadata)) {
+      if (wanted && !wanted(entry.name)) continue;
+      if (!entry.element->type) {
+        fail_entry(entry.name,
+                   fmt::format("dtype {} is not read; F32, F16, BF16, I32 and U8 are", entry.element->name));
+      }
+      Tensor tensor(*entry.element->type, Shape(entry.dims));
+      const std::span<std::byte> bytes = tensor.bytes();
+      file_.seekg(static_cast<std::streamoff>(data_ + entry.begin));
+      read_bytes(bytes, data_ + entry.begin, entry.name);
+      swap_to_host(bytes, size_of(tensor.dtype()));
+      result.tensors.emplace(entry.name, std::move(tensor));
+    }
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(std::uint64_t offset, std::string_view field, std::string_view message) const {
+    throw FormatError(fmt::format("{}, byte {}: {}: {}", path_.string(), offset, field, message));
+  }
+
+  // Says where in the header the entry of a tensor is.
+  [[noreturn]] void fail_entry(const std::string& name, std::string_view message) const {
+    const std::size_t at = header_.find(Json(name).dump());
+    fail(kPrefix + (at == std::string::npos ? 0 : at), name, message);
+  }
+
+  void read_bytes(std::span<std::byte> bytes, std::uint64_t offset, std::string_view field) {
+    file_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (static_cast<std::size_t>(file_.gcount()) != bytes.size()) fail(offset, field, "the file ends too early");
+  }
+
+  Json parse_header() {
+    std::array<std::byte, kPrefix> prefix{};
+    if (file_bytes_ < kPrefix) fail(0, "header length", fmt::format("the file has {} bytes", file_bytes_));
+    read_bytes(prefix, 0, "header length");
+    std::uint64_t length = 0;
+    for (std::size_t i = kPrefix; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(prefix[i]);
+    if (length > file_bytes_ - kPrefix || length > kLongestHeader) {
+      fail(0, "header length",
+           fmt::format("{} bytes; the file has {} more, at most {} are read", length, file_bytes_ - kPrefix,
+                       kLongestHeader));
+    }
+    header_.resize(length);
+    read_bytes(std::as_writable_bytes(std::span(header_)), kPrefix, "header");
+    data_ = kPrefix + length;
+
+    std::vector<std::set<std::string>> keys;  // of the objects that are open
+    const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
+      constexpr int kDeepest = 3;
+      if (depth > kDeepest) fail(kPrefix, "header", "objects are nested too deep");
+      if (event == Json::parse_event_t::object_start) keys.emplace_back();
+      if (event == Json::parse_event_t::object_end) keys.pop_back();
+      if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
+        fail(kPrefix, "header", fmt::format("\"{}\" is there twice", value.get<std::string>()));
+      }
+      return true;
+    };
+    try {
+      return Json::parse(header_, watch);
+    } catch (const Json::exception& error) {
+      const auto* parse = dynamic_cast<const Json::parse_error*>(&error);
+      fail(kPrefix + (parse != nullptr && parse->byte > 0 ? parse->byte - 1 : 0), "header", error.what());
+    }
+  }
+
+  Entry read_entry(const std::string& name, const Json& json) const {
+    const auto check = [&](bool right, std::string_view message) {
+      if (!right) fail_entry(name, message);
+    };
+    check(json.is_object() && json.size() == 3 && json.contains("dtype") && json.contains("shape") &&
+              json.contains("data_offsets"),
+          "is not {dtype, shape, data_offsets}");
+    const Json& dtype = json["dtype"];
+    const Json& shape = json["shape"];
+    const Json& offsets = json["data_offsets"];
+    check(dtype.is_string(), "dtype is no text");
+    Entry entry;
+    entry.name = name;
+    entry.element = std::ranges::find(kElements, dtype.get<std::string>(), &Element::name);
+    if (entry.element == std::end(kElements)) check(false, fmt::format("dtype {} is unknown", dtype.dump()));
+    check(
+        offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned(),
+        "data_offsets are not two numbers");
+    entry.begin = offsets[0];
+    entry.end = offsets[1];
+    if (entry.begin > entry.end || entry.end > file_bytes_ - data_) {
+      check(false, fmt::format("data_offsets [{}, {}] are outside the {} bytes of data", entry.begin, entry.end,
+                               file_bytes_ - data_));
+    }
+    check(shape.is_array() && shape.size() <= Shape::kMaxRank, "shape is no list of at most 8 numbers");
+    std::uint64_t bytes = entry.element->bytes;
+    bool empty = false;
+    for (const Json& dim : shape) {
+      check(dim.is_number_unsigned(), "shape has something else than numbers");
+      const std::uint64_t size = dim;
+      constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
+      check(size <= kMost && (size == 0 || bytes <= kMost / size), "shape is too large");
+      empty = empty || size == 0;
+      bytes *= std::max<std::uint64_t>(size, 1);  // the size of the others is limited next to a 0 too
+      entry.dims.push_back(static_cast<std::int64_t>(size));
+    }
+    if (empty) bytes = 0;
+    if (bytes != entry.end - entry.begin) {
+      check(false, fmt::format("{} {} takes {} bytes, data_offsets hold {}", dtype.dump(), shape.dump(), bytes,
+                               entry.end - entry.begin));
+    }
+    return entry;
+  }
+
+  // Entries in the order of their data.
+  std::vector<Entry> read_header(std::map<std::string, std::string>& metadata) {
+    const Json header = parse_header();
+    if (!header.is_object()) fail(kPrefix, "header", "is no JSON object");
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : header.items()) {
+      if (name != kMetadata) {
+        entries.push_back(read_entry(name, value));
+        continue;
+      }
+      if (!value.is_object()) fail(kPrefix, kMetadata, "is no JSON object");
+      for (const auto& [key, text] : value.items()) {
+        if (!text.is_string()) fail(kPrefix, kMetadata, fmt::format("the value of \"{}\" is no text", key));
+        metadata.emplace(key, text);
+      }
+    }
+    std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.begin, entry.end); });
+    std::uint64_t end = 0;
+    for (const Entry& entry : entries) {
+      if (entry.begin != end) {
+        fail(data_ + entry.begin, entry.name,
+             fmt::format("begins at byte {} of the data, the tensor before it ends at {}", entry.begin, end));
+      }
+      end = entry.end;
+    }
+    if (end != file_bytes_ - data_) {
+      fail(data_ + end, "data", fmt::format("{} bytes belong to no tensor", file_bytes_ - data_ - end));
+    }
+    return entries;
+  }
+
+  std::filesystem::path path_;
+  std::ifstream file_;
+  std::string header_;
+  std::uint64_t file_bytes_ = 0;
+  std::uint64_t data_ = 0;  // offset of the data in the file
+};
+
+}  // namespace
+
+Safetensors read_safetensors(const std::filesystem::path& path, const std::function<bool(std::string_view)>& wanted) {
+  return Reader(path).read(wanted);
+}
+
+void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  // Large elements first, as the reference implementation does: every tensor is then aligned to its element.
+  std::vector<const TensorMap::value_type*> order;
+  for (const auto& tensor : tensors) order.push_back(&tensor);
+  std::ranges::stable_sort(order, std::ranges::greater{}, [](const auto* t) { return size_of(t->second.dtype()); });
+
+  Json header = Json::object();
+  if (!metadata.empty()) header[kMetadata] = metadata;
+  std::uint64_t offset = 0;
+  for (const auto* item : order) {
+    const auto& [name, tensor] = *item;
+    CONCORD_CHECK(!name.empty() && name != kMetadata, ArgumentError, "cannot write {}: a tensor is named \"{}\"",
+                  path.string(), name);
+    const std::uint64_t end = offset + tensor.bytes().size();
+    const auto dims = tensor.shape().dims();
+    header[name] = {{"dtype", element_of(tensor.dtype()).name},
+                    {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
+                    {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::exception& error) {
+    throw ArgumentError(fmt::format("cannot write {}: {}", path.string(), error.what()));
+  }
+  text.append((kPrefix - text.size() % kPrefix) % kPrefix, ' ');
+  CONCORD_CHECK(text.size() <= kLongestHeader, ArgumentError, "cannot write {}: a header of {} bytes", path.string(),
+                text.size());
+
+  AtomicFile file(path);
+  std::array<std::byte, kPrefix> prefix{};
+  for (std::size_t i = 0; i < kPrefix; ++i) prefix[i] = static_cast<std::byte>(text.size() >> (8 * i));
+  file.write(prefix);
+  file.write(std::as_bytes(std::span(text)));
+  for (const auto* item : order) {
+    if constexpr (std::endian::native == std::endian::big) {
+      Tensor swapped = item->second.clone();
+      swap_to_host(swapped.bytes(), size_of(swapped.dtype()));
+      file.write(swapped.bytes());
+    } else {
+      file.write(item->second.bytes());
+    }
+  }
+  file.commit();
+}
+
+}  // namespace concord::io
