@@ -1,0 +1,28 @@
+// What every subcommand of `concord` shares: how it is registered, and what users see of numbers and tables.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace concord::cli {
+
+/// Each adds its subcommand with options and a callback that does the work; errors are exceptions.
+void add_devices(CLI::App& app);
+void add_train(CLI::App& app);
+void add_evaluate(CLI::App& app);
+void add_predict(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_bench(CLI::App& app);
+
+/// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right.
+[[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// "139.8 GiB", "512 KiB".
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
+/// Set by SIGINT and SIGTERM once `catch_signals` was called; a second signal ends the process at once.
+void catch_signals();
+[[nodiscard]] bool stop_requested();
+
+}  // namespace concord::cli

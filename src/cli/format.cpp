@@ -1,0 +1,74 @@
+// Tables and sizes for people, and the signals that stop a training.
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "command.hpp"
+
+namespace concord::cli {
+namespace {
+
+volatile std::sig_atomic_t signals = 0;
+
+extern "C" void on_signal(int number) {
+  signals = signals + 1;
+  if (signals > 1) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+}
+
+// Terminal columns of UTF-8 text: bytes that begin a character.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+bool is_number(const std::string& cell) {
+  const std::size_t start = !cell.empty() && cell[0] == '-' ? 1 : 0;
+  return cell.size() > start && std::isdigit(static_cast<unsigned char>(cell[start])) != 0;
+}
+
+}  // namespace
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string space(widths[c] - width(row[c]), ' ');
+      const bool right = &row != &rows.front() && is_number(row[c]);
+      line += (c == 0 ? "" : "  ") + (right ? space + row[c] : row[c] + space);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+void catch_signals() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+bool stop_requested() { return signals > 0; }
+
+}  // namespace concord::cli

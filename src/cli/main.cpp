@@ -1,0 +1,43 @@
+// The command `concord`: parses, runs a subcommand, turns errors into one line and an exit code.
+// 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "concord/concord.hpp"
+
+int main(int argc, char** argv) {
+  using namespace concord;
+  CLI::App app{"Concord trains and runs neural networks on any OpenCL device and on the CPU, with the same result."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string(version()));
+  app.failure_message(CLI::FailureMessage::help);
+  bool verbose = false;
+  app.add_flag("-v,--verbose", verbose, "Say on standard error what is cached, built and chosen")
+      ->each([](const std::string&) {
+        set_log([](LogLevel level, std::string_view text) { fmt::print(stderr, "{}: {}\n", name_of(level), text); },
+                LogLevel::debug);
+      });
+  app.fallthrough();
+  set_log([](LogLevel level, std::string_view text) { fmt::print(stderr, "{}: {}\n", name_of(level), text); },
+          LogLevel::warning);
+  cli::add_devices(app);
+  cli::add_train(app);
+  cli::add_evaluate(app);
+  cli::add_predict(app);
+  cli::add_compare(app);
+  cli::add_bench(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const ArgumentError& error) {
+    fmt::print(stderr, "concord: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "concord: {}\n", error.what());
+    return 1;
+  }
+  return cli::stop_requested() ? 130 : 0;
+}

@@ -1,0 +1,99 @@
+// Tolerances by kind of operator.
+#include "concord/compare/tolerance.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/graph/operator.hpp"
+#include "concord/ops/conv.hpp"
+#include "concord/ops/gather.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/normalise.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pool.hpp"
+#include "concord/ops/random.hpp"
+#include "concord/ops/reduce.hpp"
+#include "concord/ops/softmax.hpp"
+
+namespace concord {
+namespace {
+
+constexpr double kUnit = 0x1p-24;
+
+double largest(const Tensor& tensor) {
+  double most = 0;
+  for (const float v : tensor.values<float>()) {
+    if (std::isfinite(v)) most = std::max(most, std::abs(static_cast<double>(v)));
+  }
+  return most;
+}
+
+double rms(const Tensor& tensor) {
+  double sum = 0;
+  for (const float v : tensor.values<float>()) sum += static_cast<double>(v) * static_cast<double>(v);
+  return std::sqrt(sum / static_cast<double>(std::max<std::int64_t>(tensor.elements(), 1)));
+}
+
+template <class Op>
+bool is(const Operator* op) {
+  return dynamic_cast<const Op*>(op) != nullptr;
+}
+
+double sum_tolerance(double terms, double scale) {
+  return 4 * std::max(8.0, std::sqrt(terms) / 4) * kUnit * terms * scale;
+}
+
+// Products summed for one element of the result.
+double product_terms(const ReplayedNode& node) {
+  return node.entry.cost.flops / 2 / static_cast<double>(std::max<std::int64_t>(node.results[0].elements(), 1));
+}
+
+}  // namespace
+
+double tolerance_of(const ReplayedNode& node, std::size_t k) {
+  const Tensor& result = node.results[k];
+  if (result.dtype() != DType::f32) return 0;
+  const Operator* op = node.op;
+  if (is<ops::Matmul>(op) || is<ops::ConvFamily>(op)) {
+    return sum_tolerance(product_terms(node), rms(node.inputs[0]) * rms(node.inputs[1]));
+  }
+  const bool is_sum = [&] {
+    const auto* reduce = dynamic_cast<const ops::Reduce*>(op);
+    return (reduce && reduce->kind() == ops::ReduceKind::sum) || is<ops::ScatterAdd>(op) || is<ops::AvgPool>(op) ||
+           is<ops::AvgPoolBackward>(op);
+  }();
+  if (is_sum) {
+    const double terms = std::max(1.0, static_cast<double>(node.inputs[0].elements()) /
+                                           static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
+    return sum_tolerance(terms, rms(node.inputs[0]));
+  }
+  if (is<ops::BatchNorm>(op)) return 2e-5 * largest(result);
+  if (is<ops::BatchNormBackward>(op)) return 2e-4 * largest(result);
+  const auto* random = dynamic_cast<const ops::Random*>(op);
+  const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
+                      is<ops::CrossEntropy>(op) || (random && random->distribution() == ops::Distribution::normal);
+  if (!rounds) return 0;
+  double inputs = 0;
+  for (const Tensor& input : node.inputs) {
+    if (input.dtype() == DType::f32) inputs = std::max(inputs, largest(input));
+  }
+  return 4e-5 * (largest(result) + 0.01 * inputs);
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  const std::size_t n = static_cast<std::size_t>(a.elements());
+  double most = 0;
+  if (a.dtype() != DType::f32) {
+    const auto x = a.bytes(), y = b.bytes();
+    return std::equal(x.begin(), x.end(), y.begin(), y.end()) ? 0 : INFINITY;
+  }
+  const auto x = a.values<float>(), y = b.values<float>();
+  for (std::size_t i = 0; i < n; ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+    const double difference = std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
+    most = std::isnan(difference) ? INFINITY : std::max(most, difference);
+  }
+  return most;
+}
+
+}  // namespace concord

@@ -1,0 +1,21 @@
+// How far two correct implementations of one operator may differ on the same inputs.
+#pragma once
+
+#include "concord/compile/program.hpp"
+
+namespace concord {
+
+/// Largest absolute difference that rounding explains between two fp32 implementations of this operator, for output `k`
+/// of a replayed node. u = 2^-24:
+///   sums of products (matmul, convolution)      4·max(8, √K/4)·u · K·rms(a)·rms(b), K terms each
+///   sums (reductions, scatter-add, avg pool)    4·max(8, √K/4)·u · K·rms(src)
+///   pointwise, softmax, cross-entropy, normal   4e-5 · (largest |result| + 0.01·largest |f32 input|)
+///   batch norm                                  2e-5, backward 2e-4, of the largest |result|
+///   copies, max pool, gather, uniform, reorder  0
+/// Integer results must be equal.
+[[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k);
+
+/// Largest absolute difference; infinite where only one of two elements is NaN, or they are different infinities.
+[[nodiscard]] double largest_difference(const Tensor& a, const Tensor& b);
+
+}  // namespace concord
