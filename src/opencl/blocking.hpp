@@ -1,0 +1,22 @@
+// Blocking: how elementwise kernels cut a range of elements into work-groups. Used by pointwise, copy, random, gather.
+#pragma once
+
+#include <cstddef>
+
+#include "concord/opencl/context.hpp"
+#include "concord/opencl/stage.hpp"
+
+namespace concord::opencl {
+
+/// A work-group of `local` items owns per_item · local neighbouring elements.
+struct Blocking {
+  std::size_t per_item, local, groups;
+
+  /// "PER_ITEM=4", for the program.
+  [[nodiscard]] std::string definition() const;
+  /// Sets the sizes of a one-dimensional launch.
+  void apply(Stage& stage) const;
+};
+[[nodiscard]] Blocking blocking_of(const Limits& limits, std::int64_t elements);
+
+}  // namespace concord::opencl

@@ -1,0 +1,62 @@
+// Loops over several strided operands with as few dimensions as possible. Used by the pointwise and copy kernels.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "concord/core/shape.hpp"
+#include "concord/opencl/stage.hpp"
+
+namespace concord::opencl {
+
+/// `dims` elements a dimension, outermost first; operand k's element (i0, i1, …) lies at Σ i_d · strides[k][d].
+struct StridedLoop {
+  std::vector<std::int64_t> dims;
+  std::vector<std::vector<std::int64_t>> strides;
+  std::vector<std::size_t> axes;  // for each dimension, the one of the original loop that its innermost part was
+
+  [[nodiscard]] std::int64_t elements() const;
+  /// Whether an index or an element's place passes 2^31.
+  [[nodiscard]] bool is_wide() const;
+};
+
+/// Row-major strides of `operand` seen as `dst` (right-aligned); 0 where it is broadcast.
+[[nodiscard]] std::vector<std::int64_t> broadcast_strides(const Shape& operand, const Shape& dst);
+
+/// The same loop with dimensions of one element left out and neighbours joined where every operand allows it, except
+/// those in `kept` (axes of the original loop). `axes` is filled in.
+[[nodiscard]] StridedLoop collapsed(StridedLoop loop, std::span<const std::size_t> kept = {});
+
+/// What index.h wants to know of a divisor below 2^31; zeros for 0, by which nothing is divided.
+struct FastDivisor {
+  std::uint32_t divisor, multiplier, shift;
+};
+[[nodiscard]] FastDivisor fast_divisor(std::int64_t divisor);
+
+/// Kernel text that splits the index `i` of type index_t into the coordinates c0, c1, … of a loop, and finds operands.
+/// Sizes and strides are kernel parameters, so that loops of one kind share a program.
+class IndexText {
+ public:
+  explicit IndexText(const StridedLoop& loop);
+  /// ", const index_t d1, const uint m1, …": for the end of a parameter list; their names; their values.
+  [[nodiscard]] const std::string& parameters() const { return parameters_; }
+  [[nodiscard]] const std::string& names() const { return names_; }
+  [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
+  /// Statements that declare c0, c1, … from i.
+  [[nodiscard]] const std::string& coordinates() const { return coordinates_; }
+  /// The place of the element in operand k, an expression of c0, c1, …
+  [[nodiscard]] const std::string& place(std::size_t k) const { return places_[k]; }
+
+ private:
+  void add_parameter(const std::string& type, const std::string& name, Argument value);
+  void add_index(const std::string& name, std::int64_t value);
+
+  bool wide_;
+  std::string parameters_, names_, coordinates_;
+  std::vector<Argument> arguments_;
+  std::vector<std::string> places_;
+};
+
+}  // namespace concord::opencl
