@@ -4,16 +4,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "concord/core/tensor.hpp"
+#include "concord/device/device.hpp"
 
 namespace concord {
 
-/// N samples. Copies share the arrays.
+/// What devices hold of a data set, so that any number of trainings upload it once. Filled by the trainer.
+struct DeviceCopies {
+  struct Copy {
+    DevicePtr device;
+    Tensor features_source, labels_source;  // the arrays that were uploaded
+    BufferPtr features, labels;
+  };
+  std::mutex mutex;
+  std::vector<Copy> copies;
+};
+
+/// N samples. Copies share the arrays, which must not change once a trainer has used them.
 struct Dataset {
   std::string name;
   Tensor features;  // u8 or f32 [N, …]; images are [N, C, H, W]
@@ -23,6 +37,8 @@ struct Dataset {
   /// A u8 feature stands for the number u8·scale + shift; f32 features are used as they are.
   float scale = 1.0f / 255.0f;
   float shift = 0.0f;
+  /// Shared by copies and freed with the last of them.
+  std::shared_ptr<DeviceCopies> device_copies = std::make_shared<DeviceCopies>();
 
   [[nodiscard]] std::int64_t size() const { return features.shape()[0]; }
   /// Type and shape of one sample's features, and of its label (rank 0 for a class index).

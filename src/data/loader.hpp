@@ -35,7 +35,7 @@ struct LoaderOptions {
   std::int64_t batch = 64;
   int threads = 2;
   bool drop_last = false;  // leave out a last batch that is not full
-  Augmentation augmentation;
+  Augmentation augmentation = {};
 };
 
 struct LoaderState;
