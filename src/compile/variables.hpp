@@ -25,6 +25,12 @@ class Variables {
   /// The storage of `variable`, allocated and given its first value at the first call. Throws ShapeError when the
   /// name is taken by another spec.
   BufferPtr require(const Variable& variable);
+  /// Storage that others made and share, such as a data set's, under a name of its own; `erase` forgets it again.
+  /// Programs compiled with it keep it.
+  void bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer) {
+    slots_.insert_or_assign(name, Slot{spec, std::move(buffer)});
+  }
+  void erase(const std::string& name) { slots_.erase(name); }
   [[nodiscard]] bool contains(const std::string& name) const { return slots_.contains(name); }
   [[nodiscard]] Tensor read(const std::string& name) const;
   /// Throws ArgumentError for an unknown name, ShapeError for another spec.
