@@ -1,0 +1,60 @@
+// Options of a Trainer and of its `fit`, `evaluate` and `predict`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "concord/data/dataset.hpp"
+#include "concord/data/loader.hpp"
+#include "concord/optim/minimize.hpp"
+#include "concord/optim/schedule.hpp"
+#include "concord/train/report.hpp"
+
+namespace concord {
+
+struct TrainerOptions {
+  std::uint64_t seed = 0;  // of first weights, order of samples, dropout
+  optim::Clip clip;
+  /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
+  bool check_gradients = false;
+  /// Data sets are kept on the device as long as they take at most this part of its memory, all together.
+  double resident_fraction = 0.4;
+};
+
+/// Ends a training whose validation does not improve. Needs FitOptions::validate.
+struct EarlyStopping {
+  enum class Monitor : std::uint8_t { loss, accuracy };
+  Monitor monitor = Monitor::loss;
+  std::int64_t patience = 5;  // epochs without improvement before it ends
+  double min_delta = 0;       // a smaller change is no improvement
+  bool restore_best = true;   // put the best epoch's weights back at the end
+};
+
+struct FitOptions {
+  std::int64_t epochs = 1;
+  std::int64_t batch = 64;  // the last batch of an epoch has what is left
+  std::optional<Dataset> validate = std::nullopt;
+  optim::Schedule schedule = optim::schedule::constant();
+  bool shuffle = true;  // anew each epoch
+  std::optional<EarlyStopping> early_stopping = std::nullopt;
+  std::vector<std::shared_ptr<Callback>> callbacks = {};
+  std::int64_t report_every = 0;  // steps between calls of on_step; 0: about five times a second
+  /// Written after each epoch, and when the training is stopped.
+  std::filesystem::path checkpoint = {};
+  /// Asked between steps; when it says true, `fit` writes the checkpoint and returns.
+  std::function<bool()> stop = {};
+  std::int64_t max_steps = 0;          // in this call of `fit`; 0: no limit
+  data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
+  int loader_threads = 2;              // for data that is streamed
+};
+
+struct EvaluateOptions {
+  std::int64_t batch = 256;
+  int k = 5;  // for the top-k accuracy; at most the number of classes
+};
+
+}  // namespace concord

@@ -1,0 +1,71 @@
+// Trainer: trains, evaluates and runs a network on one device. Owns the weights there, compiles one program for each
+// batch size, and feeds it from data on the device, or streamed when it does not fit.
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <memory>
+
+#include "concord/compile/variables.hpp"
+#include "concord/data/dataset.hpp"
+#include "concord/device/device.hpp"
+#include "concord/nn/loss.hpp"
+#include "concord/nn/module.hpp"
+#include "concord/optim/optimizer.hpp"
+#include "concord/optim/optimizers.hpp"
+#include "concord/train/options.hpp"
+
+namespace concord {
+
+struct TrainerState;
+
+/// Not thread-safe; trainers on different devices, of networks built separately, may run at the same time.
+class Trainer {
+ public:
+  template <std::derived_from<nn::Module> Network>
+  Trainer(Network network, Loss loss, optim::Optimizer optimizer, DevicePtr device, const TrainerOptions& options = {})
+      : Trainer(std::shared_ptr<nn::Module>(std::make_shared<Network>(std::move(network))), std::move(loss),
+                std::move(optimizer), std::move(device), options) {}
+  Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimizer optimizer, DevicePtr device,
+          const TrainerOptions& options = {});
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
+  /// Trains for `epochs` more epochs; after `resume` or a stopped fit, for what is left of them. Before any work on the
+  /// device: throws ArgumentError for an empty data set, a batch below 1 or labels outside the network's classes,
+  /// ShapeError naming the layer that the samples do not fit. A batch above the size of the data set means all of it.
+  /// At the first loss that is not finite throws NonFinite, naming the step and the first node that produced such a
+  /// value; weights and optimizer are then those before that step.
+  History fit(const Dataset& data, const FitOptions& options = {});
+  [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
+  /// The network's outputs for all samples, [N, …], in evaluation mode. u8 features count as u8/255.
+  [[nodiscard]] Tensor predict(const Tensor& features, std::int64_t batch = 256);
+  [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch = 256);
+
+  /// Weights and running statistics as safetensors, under the names and shapes of the equal PyTorch module.
+  /// Before the first fit or evaluate the network's names are not known: ArgumentError. Throws IoError.
+  void save(const std::filesystem::path& path) const;
+  /// Takes over weights; before the first fit or evaluate they wait for it. Throws IoError, FormatError for a damaged
+  /// file or one of another network (then, too, not before the network is known).
+  void load(const std::filesystem::path& path);
+
+  /// Everything needed to go on as if nothing had happened, written whole or not at all.
+  void save_checkpoint(const std::filesystem::path& path) const;
+  /// Continues from a checkpoint; call before the first fit. On the device that wrote it the result has the same bits
+  /// as an uninterrupted run. Throws as `load`; the seed of the checkpoint replaces the options'.
+  void resume(const std::filesystem::path& path);
+
+  /// Compiles for samples of this spec without training: names become known, loaded weights take their place.
+  void prepare(const TensorSpec& sample);
+
+  [[nodiscard]] std::int64_t epochs_done() const;
+  [[nodiscard]] std::int64_t steps_done() const;
+  [[nodiscard]] const VariablesPtr& variables() const;
+  [[nodiscard]] Device& device() const;
+
+ private:
+  std::unique_ptr<TrainerState> state_;
+};
+
+}  // namespace concord
