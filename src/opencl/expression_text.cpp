@@ -1,6 +1,5 @@
 // Expressions as OpenCL C.
 #include <cmath>
-#include <limits>
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/pointwise.hpp"
@@ -83,7 +82,7 @@ std::string cl_store(DType type, const std::string& pointer, const std::string& 
 
 EpilogueText epilogue_text(const Epilogue& epilogue, const KernelRequest& request) {
   const Shape& dst = request.outputs.at(0).shape;
-  const bool wide = dst.elements() > std::numeric_limits<std::int32_t>::max();
+  const bool wide = is_wide_index(dst.elements());
   const std::string index_type = wide ? "ulong" : "uint";
   std::string parameters, names, coordinates, macro_coordinates;
   std::vector<std::string> inputs{"value"}, axes(dst.rank());
@@ -109,8 +108,7 @@ EpilogueText epilogue_text(const Epilogue& epilogue, const KernelRequest& reques
       place += " * " + stride;
       parameters += fmt::format(", const {} {}", index_type, stride);
       names += ", " + stride;
-      out.arguments.push_back(wide ? Argument(static_cast<std::uint64_t>(strides[d]))
-                                   : Argument(static_cast<std::uint32_t>(strides[d])));
+      out.arguments.push_back(index_argument(strides[d], wide));
     }
     inputs.push_back(cl_load(spec.dtype, name, place));
   }

@@ -82,8 +82,7 @@ class PointwiseText {
       out.emplace_back(output(k, size_of(request_.outputs[k].dtype)));
     }
     out.insert(out.end(), index_.arguments().begin(), index_.arguments().end());
-    const auto n = static_cast<std::uint64_t>(loop_.elements());
-    out.push_back(loop_.is_wide() ? Argument(n) : Argument(static_cast<std::uint32_t>(n)));
+    out.push_back(index_argument(loop_.elements(), loop_.is_wide()));
     return out;
   }
 

@@ -38,11 +38,10 @@ std::int64_t StridedLoop::elements() const {
 }
 
 bool StridedLoop::is_wide() const {
-  constexpr std::int64_t kLimit = std::numeric_limits<std::int32_t>::max();
-  return elements() > kLimit || std::ranges::any_of(strides, [&](const std::vector<std::int64_t>& operand) {
+  return is_wide_index(elements()) || std::ranges::any_of(strides, [&](const std::vector<std::int64_t>& operand) {
            std::int64_t last = 0;
            for (std::size_t d = 0; d < dims.size(); ++d) last += (dims[d] - 1) * operand[d];
-           return last > kLimit;
+           return is_wide_index(last);
          });
 }
 
@@ -77,6 +76,12 @@ StridedLoop collapsed(StridedLoop loop, std::span<const std::size_t> kept) {
     for (std::vector<std::int64_t>& strides : loop.strides) strides.push_back(1);
   }
   return loop;
+}
+
+bool is_wide_index(std::int64_t elements) { return elements > std::numeric_limits<std::int32_t>::max(); }
+
+Argument index_argument(std::int64_t value, bool wide) {
+  return wide ? Argument(static_cast<std::uint64_t>(value)) : Argument(static_cast<std::uint32_t>(value));
 }
 
 FastDivisor fast_divisor(std::int64_t divisor) {
@@ -120,11 +125,7 @@ void IndexText::add_parameter(const std::string& type, const std::string& name, 
 }
 
 void IndexText::add_index(const std::string& name, std::int64_t value) {
-  if (wide_) {
-    add_parameter("index_t", name, static_cast<std::uint64_t>(value));
-  } else {
-    add_parameter("index_t", name, static_cast<std::uint32_t>(value));
-  }
+  add_parameter("index_t", name, index_argument(value, wide_));
 }
 
 }  // namespace concord::opencl

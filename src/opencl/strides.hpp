@@ -29,6 +29,11 @@ struct StridedLoop {
 /// those in `kept` (axes of the original loop). `axes` is filled in.
 [[nodiscard]] StridedLoop collapsed(StridedLoop loop, std::span<const std::size_t> kept = {});
 
+/// Whether indices up to `elements` need index_t to have 64 bits (WIDE_INDEX).
+[[nodiscard]] bool is_wide_index(std::int64_t elements);
+/// A kernel argument of type index_t.
+[[nodiscard]] Argument index_argument(std::int64_t value, bool wide);
+
 /// What index.h wants to know of a divisor below 2^31; zeros for 0, by which nothing is divided.
 struct FastDivisor {
   std::uint32_t divisor, multiplier, shift;

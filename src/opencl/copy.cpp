@@ -1,0 +1,141 @@
+// The copy family: every operator as strided copies into its result; padding fills first.
+#include <fmt/format.h>
+
+#include <bit>
+#include <numeric>
+
+#include "concord/opencl/blocking.hpp"
+#include "concord/opencl/context.hpp"
+#include "concord/opencl/kernels.hpp"
+#include "concord/opencl/source.hpp"
+#include "concord/opencl/strides.hpp"
+
+namespace concord::opencl {
+namespace {
+
+/// The integer type that moves elements of this type.
+std::string element_of(DType type) {
+  switch (size_of(type)) {
+    case 1: return "uchar";
+    case 2: return "ushort";
+    default: return "uint";
+  }
+}
+
+/// Where a copy reads and writes: offsets in elements, and the loop over operand 0 (src) and operand 1 (dst).
+struct Route {
+  StridedLoop loop;
+  std::int64_t src_start = 0, dst_start = 0;
+};
+
+/// A copy from input `index` to output 0.
+Stage copy_stage(Context& context, DType type, std::size_t index, const Route& route) {
+  const StridedLoop loop = collapsed(route.loop);
+  const IndexText text(loop);
+  const Blocking blocking = blocking_of(context.limits(), loop.elements());
+  std::string source = loop.is_wide() ? "#define WIDE_INDEX\n" : "";
+  source += kernel_source("index.h");
+  source += fmt::format("#define COPY_PARAMETERS {}\n#define COPY_ARGUMENTS {}\n", text.parameters(), text.names());
+  for (std::size_t k = 0; k < 2; ++k) {
+    source += fmt::format("static inline index_t {}(const index_t i COPY_PARAMETERS) {{\n{}  return {};\n}}\n",
+                          k == 0 ? "copy_src" : "copy_dst", text.coordinates(), text.place(k));
+  }
+  source += kernel_source("copy.cl");
+
+  BufferArgument src = input(index, size_of(type)), dst = output(0, size_of(type));
+  src.extra_bytes = static_cast<std::size_t>(route.src_start) * size_of(type);
+  dst.extra_bytes = static_cast<std::size_t>(route.dst_start) * size_of(type);
+  Stage stage;
+  stage.program = context.program_from(source, {blocking.definition(), "ELEMENT=" + element_of(type)});
+  stage.function = "copy";
+  stage.arguments = {src, dst};
+  stage.arguments.insert(stage.arguments.end(), text.arguments().begin(), text.arguments().end());
+  stage.arguments.push_back(index_argument(loop.elements(), loop.is_wide()));
+  blocking.apply(stage);
+  return stage;
+}
+
+/// The bits of `value` as an element of this type.
+std::uint32_t bits_of(DType type, float value) {
+  switch (type) {
+    case DType::f32: return std::bit_cast<std::uint32_t>(value);
+    case DType::i32: return std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+    case DType::u8: return static_cast<std::uint8_t>(value);
+    default: break;
+  }
+  if (value == 0) return 0;
+  throw NotSupported(fmt::format("OpenCL padding of {} with other values than 0", name_of(type)));
+}
+
+Stage fill_stage(Context& context, const TensorSpec& spec, float value) {
+  const std::int64_t elements = spec.shape.elements();
+  const bool wide = is_wide_index(elements);
+  const Blocking blocking = blocking_of(context.limits(), elements);
+  std::vector<std::string> definitions{blocking.definition(), "ELEMENT=" + element_of(spec.dtype)};
+  if (wide) definitions.emplace_back("WIDE_INDEX");
+  Stage stage;
+  stage.program = context.program("fill.cl", definitions);
+  stage.function = "fill";
+  stage.arguments = {output(0, size_of(spec.dtype)), bits_of(spec.dtype, value), index_argument(elements, wide)};
+  blocking.apply(stage);
+  return stage;
+}
+
+std::vector<std::int64_t> dims_of(const Shape& shape) { return {shape.dims().begin(), shape.dims().end()}; }
+
+std::vector<std::int64_t> product(std::vector<std::int64_t> strides, const std::vector<std::int64_t>& steps) {
+  for (std::size_t d = 0; d < strides.size(); ++d) strides[d] *= steps[d];
+  return strides;
+}
+
+std::int64_t dot(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), std::int64_t{0});
+}
+
+PreparedKernel kernel_of(Context& context, const KernelRequest& request, const std::string& name,
+                         std::vector<StagedKernel::AnyStage> stages) {
+  return prepared(request, std::make_unique<StagedKernel>(context, name, std::move(stages)));
+}
+
+}  // namespace
+
+PreparedKernel prepare_transpose(Context& context, const ops::Transpose& op, const KernelRequest& request) {
+  const Shape& src = request.inputs.at(0).shape;
+  const Shape& dst = request.outputs.at(0).shape;
+  std::vector<std::int64_t> src_strides;
+  for (const std::size_t axis : op.order()) src_strides.push_back(src.strides()[axis]);
+  const Route route{{dims_of(dst), {src_strides, dst.strides()}, {}}};
+  return kernel_of(context, request, "copy transposed", {copy_stage(context, request.inputs[0].dtype, 0, route)});
+}
+
+PreparedKernel prepare_slice(Context& context, const ops::Slice& op, const KernelRequest& request) {
+  const std::vector<std::int64_t> src_strides = request.inputs.at(0).shape.strides();
+  const Shape& dst = request.outputs.at(0).shape;
+  const Route route{{dims_of(dst), {product(src_strides, op.step()), dst.strides()}, {}}, dot(src_strides, op.start())};
+  return kernel_of(context, request, "copy slice", {copy_stage(context, request.inputs[0].dtype, 0, route)});
+}
+
+PreparedKernel prepare_pad(Context& context, const ops::Pad& op, const KernelRequest& request) {
+  const Shape& src = request.inputs.at(0).shape;
+  const std::vector<std::int64_t> dst_strides = request.outputs.at(0).shape.strides();
+  const Route route{
+      {dims_of(src), {src.strides(), product(dst_strides, op.step())}, {}}, 0, dot(dst_strides, op.before())};
+  return kernel_of(
+      context, request, "fill, copy",
+      {fill_stage(context, request.outputs[0], op.value()), copy_stage(context, request.inputs[0].dtype, 0, route)});
+}
+
+PreparedKernel prepare_concat(Context& context, const ops::Concat& op, const KernelRequest& request) {
+  const std::vector<std::int64_t> dst_strides = request.outputs.at(0).shape.strides();
+  std::vector<StagedKernel::AnyStage> stages;
+  std::int64_t position = 0;
+  for (std::size_t k = 0; k < request.inputs.size(); ++k) {
+    const Shape& src = request.inputs[k].shape;
+    const Route route{{dims_of(src), {src.strides(), dst_strides}, {}}, 0, position * dst_strides[op.axis()]};
+    stages.emplace_back(copy_stage(context, request.inputs[k].dtype, k, route));
+    position += src.dims()[op.axis()];
+  }
+  return kernel_of(context, request, "copy each", std::move(stages));
+}
+
+}  // namespace concord::opencl

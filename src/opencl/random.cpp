@@ -1,0 +1,19 @@
+// Random kernels: one work-item for four neighbours of the stream.
+#include "concord/opencl/context.hpp"
+#include "concord/opencl/kernels.hpp"
+
+namespace concord::opencl {
+
+PreparedKernel prepare_random(Context& context, const ops::Random& op, const KernelRequest& request) {
+  const auto n = static_cast<std::uint64_t>(request.outputs.at(0).shape.elements());
+  const bool is_uniform = op.distribution() == ops::Distribution::uniform;
+  Stage stage;
+  stage.program = context.program("random.cl");
+  stage.function = op.name();
+  stage.arguments = {input(0), output(0), op.a(), is_uniform ? op.b() - op.a() : op.b(), op.purpose(), n};
+  stage.global = {(n + 3) / 4, 1, 1};
+  return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()) + " philox",
+                                                          std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+}
+
+}  // namespace concord::opencl
