@@ -1,0 +1,49 @@
+// The test program's main function and its list of devices.
+#define CATCH_CONFIG_MAIN
+#include "concord_test.hpp"
+
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+
+namespace concord::test {
+namespace {
+
+std::vector<std::string> wanted_devices() {
+  std::vector<std::string> selectors;
+  if (const char* list = std::getenv("CONCORD_TEST_DEVICES")) {
+    std::istringstream stream(list);
+    for (std::string selector; std::getline(stream, selector, ',');) selectors.push_back(selector);
+  } else {
+    for (const DeviceInfo& info : Device::list()) selectors.push_back(info.id);
+  }
+  return selectors;
+}
+
+std::vector<DevicePtr> open_devices() {
+  std::vector<DevicePtr> opened;
+  for (const std::string& selector : wanted_devices()) {
+    try {
+      opened.push_back(Device::open(selector));
+      const DeviceInfo& info = opened.back()->info();
+      std::cerr << "testing on " << info.id << ": " << info.name << " (" << info.platform << ")\n";
+    } catch (const DeviceError& error) {
+      std::cerr << "skipped: device '" << selector << "': " << error.what() << "\n";
+    }
+  }
+  for (const std::string backend : {"onednn", "opencl"}) {
+    const auto is_of_backend = [&](const DevicePtr& device) { return device->info().backend == backend; };
+    if (std::ranges::none_of(opened, is_of_backend)) std::cerr << "skipped: tests on " << backend << ": no device\n";
+  }
+  if (opened.empty()) throw DeviceError("there is no device to test on");
+  return opened;
+}
+
+}  // namespace
+
+const std::vector<DevicePtr>& devices() {
+  static const std::vector<DevicePtr> opened = open_devices();
+  return opened;
+}
+
+}  // namespace concord::test

@@ -1,0 +1,21 @@
+// Catch2 2.13 and 3 under one include, and what every test shares: the devices of this machine.
+#pragma once
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
+
+#include <vector>
+
+#include "concord/concord.hpp"
+
+namespace concord::test {
+
+/// Every device the tests run on: those in $CONCORD_TEST_DEVICES (comma-separated selectors), else all of the
+/// machine. Opened once for the whole run.
+[[nodiscard]] const std::vector<DevicePtr>& devices();
+
+}  // namespace concord::test

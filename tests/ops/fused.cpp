@@ -1,0 +1,74 @@
+// Operators with a pointwise epilogue: the same numbers as unfused, one description.
+#include "concord/ops/fused.hpp"
+
+#include <cmath>
+
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+/// relu(op + bias) + residual, compiled with and without fusion, gives equal numbers.
+void check_fusion(const std::string& name, const std::vector<Tensor>& operands, const Build& build) {
+  Graph graph;
+  std::vector<Value> inputs;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    inputs.push_back(graph.input("input" + std::to_string(i), operands[i].spec()));
+  }
+  const std::vector<Value> outputs = build(inputs);
+  for (const DevicePtr& device : devices()) {
+    INFO(name << " on " << device->info().id);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    std::vector<Tensor> results;
+    for (const bool fuse : {false, true}) {
+      Program program = compile(graph, outputs, variables, {.fuse = fuse});
+      for (std::size_t i = 0; i < operands.size(); ++i) program.write(inputs[i].name(), operands[i]);
+      program.run();
+      results.push_back(program.read(outputs[0]));
+    }
+    CHECK(difference(results[1], results[0]) == "");
+  }
+}
+
+Tensor whole(const Shape& shape, std::uint32_t seed) {
+  const Array array = integers(shape, seed);
+  std::vector<float> values(array.values.begin(), array.values.end());
+  return Tensor::of(shape, values);
+}
+
+TEST_CASE("a bias, an activation and a residual fuse without changing the result", "[ops][fused]") {
+  check_fusion(
+      "matmul", {whole({5, 7}, 1), whole({3, 7}, 2), whole({3}, 3), whole({5, 3}, 4)},
+      [](const std::vector<Value>& x) { return std::vector{relu(matmul(x[0], x[1], false, true) + x[2]) + x[3]}; });
+  check_fusion("batched matmul", {whole({2, 5, 7}, 1), whole({2, 7, 3}, 2), whole({2, 1, 3}, 3)},
+               [](const std::vector<Value>& x) { return std::vector{leaky_relu(matmul(x[0], x[1]) + x[2], 0.5F)}; });
+  check_fusion("conv2d", {whole({2, 3, 6, 5}, 1), whole({4, 3, 3, 3}, 2), whole({4, 1, 1}, 3), whole({2, 4, 6, 5}, 4)},
+               [](const std::vector<Value>& x) {
+                 return std::vector{relu(conv2d(x[0], x[1], {.padding = {1, 1}}) + x[2]) + x[3]};
+               });
+  check_fusion(
+      "depthwise conv2d", {whole({2, 4, 6, 5}, 1), whole({4, 1, 3, 3}, 2), whole({1, 4, 1, 1}, 3)},
+      [](const std::vector<Value>& x) { return std::vector{clamp(conv2d(x[0], x[1], {.groups = 4}) * x[2], 0, 6)}; });
+  check_fusion("reduction", {whole({4, 6}, 1), whole({4, 1}, 2)},
+               [](const std::vector<Value>& x) { return std::vector{relu(sum(x[0], {1}, true) - x[1])}; });
+}
+
+TEST_CASE("a fused operator describes both parts", "[ops][fused]") {
+  const auto base = std::make_shared<ops::Matmul>(false, false);
+  const Expression bias({scalar::input(0) + scalar::input(1)}, 2);
+  const ops::Fused fused(base, 2, bias, "matmul+add");
+  const std::vector<TensorSpec> inputs = {{DType::f32, {2, 3}}, {DType::f32, {3, 4}}, {DType::f32, {4}}};
+  const std::vector<TensorSpec> outputs = fused.infer(inputs);
+  CHECK(outputs == std::vector<TensorSpec>{{DType::f32, {2, 4}}});
+  const Cost cost = fused.cost(inputs, outputs);
+  CHECK(cost.flops == 2 * 2 * 3 * 4 + 8);
+  CHECK(cost.bytes == 4 * (6 + 12 + 4 + 8));
+  CHECK(fused.attributes() !=
+        ops::Fused(base, 2, Expression({scalar::input(0) - scalar::input(1)}, 2), "x").attributes());
+  CHECK_THROWS_AS(fused.infer(std::vector<TensorSpec>{inputs[0], inputs[1], {DType::f32, {3}}}), ShapeError);
+}
+
+}  // namespace
+}  // namespace concord::test

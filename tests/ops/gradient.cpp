@@ -1,0 +1,92 @@
+// The backward pass as a whole: values used twice, values the loss does not depend on, gradients of gradients.
+#include "concord/ops/gradient.hpp"
+
+#include <cmath>
+
+#include "concord/ops/pointwise.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+TEST_CASE("a value used several times gets the sum of its gradients", "[ops][gradient]") {
+  check({.name = "x·exp(x) + x",
+         .inputs = {{normal({3, 4}, 1)}},
+         .build = [](const std::vector<Value>& x) { return std::vector{x[0] * exp(x[0]) + x[0]}; },
+         .reference =
+             [](const std::vector<Array>& x) {
+               Array y = x[0];
+               for (double& v : y.values) v = v * std::exp(v) + v;
+               return std::vector{y};
+             }});
+}
+
+TEST_CASE("a small network's gradients are the differences of its loss", "[ops][gradient]") {
+  check({.name = "conv, relu, pool, linear, softmax",
+         .inputs = {{normal({2, 1, 5, 5}, 1)}, {normal({2, 1, 2, 2}, 2)}, {normal({3, 8}, 3)}},
+         .build =
+             [](const std::vector<Value>& x) {
+               const Value features = max_pool2d(tanh(conv2d(x[0], x[1])), {.kernel = {2, 2}});
+               return std::vector{softmax(matmul(flatten(features), x[2], false, true))};
+             },
+         .reference =
+             [](const std::vector<Array>& x) {
+               Array result(Shape{2, 3});
+               for (std::int64_t n = 0; n < 2; ++n) {
+                 std::vector<double> features;
+                 for (std::int64_t o = 0; o < 2; ++o)
+                   for (std::int64_t py = 0; py < 2; ++py)
+                     for (std::int64_t px = 0; px < 2; ++px) {
+                       double most = -1e300;
+                       for (std::int64_t k = 0; k < 4; ++k) {
+                         const std::int64_t cy = 2 * py + k / 2, cx = 2 * px + k % 2;
+                         double total = 0;
+                         for (std::int64_t j = 0; j < 4; ++j) {
+                           total += x[0].at({n, 0, cy + j / 2, cx + j % 2}) * x[1].at({o, 0, j / 2, j % 2});
+                         }
+                         most = std::max(most, std::tanh(total));
+                       }
+                       features.push_back(most);
+                     }
+                 double sum_of = 0;
+                 for (std::int64_t c = 0; c < 3; ++c) {
+                   double logit = 0;
+                   for (std::int64_t k = 0; k < 8; ++k)
+                     logit += features[static_cast<std::size_t>(k)] * x[2].at({c, k});
+                   result.at({n, c}) = std::exp(logit);
+                   sum_of += std::exp(logit);
+                 }
+                 for (std::int64_t c = 0; c < 3; ++c) result.at({n, c}) /= sum_of;
+               }
+               return std::vector{result};
+             },
+         .tolerance = 4e-6});
+}
+
+TEST_CASE("gradients of gradients", "[ops][gradient]") {
+  check({.name = "slope of the slope of sigmoid",
+         .inputs = {{normal({7}, 1)}},
+         .build = [](const std::vector<Value>& x) { return std::vector{gradient(sum(sigmoid(x[0])), x).front()}; },
+         .reference =
+             [](const std::vector<Array>& x) {
+               Array y = x[0];
+               for (double& v : y.values) v = std::exp(-v) / std::pow(1 + std::exp(-v), 2);
+               return std::vector{y};
+             }});
+}
+
+TEST_CASE("what the loss does not depend on has zero gradient", "[ops][gradient]") {
+  const Input x{integers({3}, 1)};
+  for (const DevicePtr& device : devices()) {
+    const auto results = run(device, {x, x}, [](const std::vector<Value>& v) {
+      return gradient(sum(v[0] * 2.0F), std::vector{v[0], v[1]});
+    });
+    CHECK(to_array(results[0]).values == std::vector<double>{2, 2, 2});
+    CHECK(to_array(results[1]).values == std::vector<double>{0, 0, 0});
+  }
+  Graph graph;
+  CHECK_THROWS_AS(gradient(graph.input("wide", {DType::f32, {3}}), std::vector<Value>{}), ShapeError);
+}
+
+}  // namespace
+}  // namespace concord::test
