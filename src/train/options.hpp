@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "concord/data/dataset.hpp"
@@ -17,7 +18,8 @@
 namespace concord {
 
 struct TrainerOptions {
-  std::uint64_t seed = 0;  // of first weights, order of samples, dropout
+  std::uint64_t seed = 0;    // of first weights, order of samples, dropout
+  std::string network = {};  // a name to keep in checkpoints; `resume` refuses one of another name
   optim::Clip clip;
   /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
   bool check_gradients = false;
@@ -25,7 +27,7 @@ struct TrainerOptions {
   double resident_fraction = 0.4;
 };
 
-/// Ends a training whose validation does not improve. Needs FitOptions::validate.
+/// Ends a training whose validation does not improve. Needs FitOptions::validate. Counts anew after a resume.
 struct EarlyStopping {
   enum class Monitor : std::uint8_t { loss, accuracy };
   Monitor monitor = Monitor::loss;
@@ -47,9 +49,9 @@ struct FitOptions {
   std::filesystem::path checkpoint = {};
   /// Asked between steps; when it says true, `fit` writes the checkpoint and returns.
   std::function<bool()> stop = {};
-  std::int64_t max_steps = 0;          // in this call of `fit`; 0: no limit
+  std::int64_t max_steps = 0;            // in this call of `fit`; 0: no limit
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
-  int loader_threads = 2;              // for data that is streamed
+  int loader_threads = 2;                // for data that is streamed
 };
 
 struct EvaluateOptions {

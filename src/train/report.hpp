@@ -9,7 +9,7 @@ namespace concord {
 
 /// Of a network over a data set.
 struct Metrics {
-  double loss = 0;                // mean over samples
+  double loss = 0;                 // mean over samples
   std::optional<double> accuracy;  // part of samples whose largest output is the label; with class labels only
   std::optional<double> top_k;     // part whose label is among the k largest outputs
   int k = 0;
@@ -30,7 +30,7 @@ struct EpochReport {
 
 /// Now and then during an epoch.
 struct StepReport {
-  std::int64_t epoch = 0, epochs = 0;  // as in EpochReport
+  std::int64_t epoch = 0, epochs = 0;   // as in EpochReport
   std::int64_t batch = 0, batches = 0;  // done, and in all, of this epoch
   double loss = 0;                      // mean over the epoch so far
   double samples_per_second = 0;

@@ -1,0 +1,298 @@
+// Trainer::fit: the epochs of a training. Each step only enqueues one program; the host looks at the loss a few times a
+// second and at the end of an epoch.
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "concord/core/check.hpp"
+#include "concord/core/philox.hpp"
+#include "concord/train/pace.hpp"
+#include "concord/train/state.hpp"
+#include "concord/train/stream.hpp"
+#include "concord/train/trainer.hpp"
+
+namespace concord {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr const char* kRole = "train";
+constexpr double kReportSeconds = 0.2;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// One call of fit.
+class Fit {
+ public:
+  Fit(TrainerState& state, const Dataset& data, const FitOptions& options);
+  History run();
+
+ private:
+  void check_options() const;
+  void build();
+  bool train_epoch();
+  void begin_epoch();
+  void set_rate();
+  [[nodiscard]] bool stop_wanted() const;
+  void report_steps(Clock::time_point start, std::int64_t first_batch);
+  void finish_epoch(double seconds, std::int64_t samples);
+  bool worth_going_on(const EpochReport& report);
+  [[noreturn]] void explain_failure();
+  void check_finite();
+  [[nodiscard]] std::int64_t batch_number() const {
+    return (state_.at.position + plan_.full.size - 1) / plan_.full.size;
+  }
+  [[nodiscard]] std::vector<std::int32_t> order_of_epoch() const;
+
+  TrainerState& state_;
+  const Dataset& data_;
+  const FitOptions& options_;
+  train::EpochPlan plan_;
+  train::Source source_;
+  train::StepProgramPtr full_, last_;
+  std::optional<train::Stream> stream_;
+  std::int64_t target_epoch_ = 0;
+  std::int64_t steps_left_ = 0;  // of max_steps
+  float rate_ = NAN;             // on the device
+  History history_;
+  // Early stopping.
+  double best_ = INFINITY;
+  std::int64_t since_best_ = 0;
+  io::TensorMap best_weights_;
+};
+
+Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
+    : state_(state), data_(data), options_(options) {
+  check_options();
+  plan_ = train::plan_epoch(data.size(), options.batch);
+  CONCORD_CHECK(state_.at.position == 0 || (state_.at.batch == plan_.full.size && state_.at.samples == plan_.samples),
+                ArgumentError,
+                "the training stopped within an epoch of {} samples in batches of {}; it cannot go on with {} in "
+                "batches of {}",
+                state_.at.samples, state_.at.batch, plan_.samples, plan_.full.size);
+  state_.check_fits(data, train::Purpose::train, plan_.full.size);
+  if (options.validate) state_.check_fits(*options.validate, train::Purpose::evaluate, 1);
+}
+
+void Fit::check_options() const {
+  train::check_dataset(data_);
+  CONCORD_CHECK(options_.epochs >= 0 && options_.max_steps >= 0 && options_.report_every >= 0, ArgumentError,
+                "fit: epochs, max_steps and report_every must not be negative, got {}, {} and {}", options_.epochs,
+                options_.max_steps, options_.report_every);
+  CONCORD_CHECK(options_.schedule, ArgumentError, "fit: the schedule is empty");
+  if (options_.validate) train::check_dataset(*options_.validate);
+  if (!options_.early_stopping) return;
+  CONCORD_CHECK(options_.validate, ArgumentError, "fit: early stopping needs a validation set");
+  CONCORD_CHECK(options_.early_stopping->monitor == EarlyStopping::Monitor::loss || options_.validate->classes > 0,
+                ArgumentError, "fit: early stopping by accuracy needs class labels");
+}
+
+void Fit::build() {
+  source_ = state_.source_of(data_, !options_.augmentation);
+  train::ProgramKey key{train::Purpose::train, source_, plan_.full, plan_.samples, 0};
+  full_ = state_.program(key, data_.classes);
+  if (plan_.last.size > 0) {
+    key.plan = plan_.last;
+    last_ = state_.program(key, data_.classes);
+  }
+  if (!source_.is_resident()) stream_.emplace(state_.device, data_, plan_.full.size, options_);
+  CONCORD_CHECK(state_.variables->read(optim::kOk).values<float>()[0] != 0, NonFinite,
+                "an earlier step of this training had a loss that is not finite; build a new trainer, or load a "
+                "checkpoint into one, to go on");
+}
+
+std::vector<std::int32_t> Fit::order_of_epoch() const {
+  if (options_.shuffle) {
+    return data::permutation(plan_.samples, state_.options.seed, static_cast<std::uint32_t>(state_.at.epoch));
+  }
+  std::vector<std::int32_t> order(static_cast<std::size_t>(plan_.samples));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+/// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
+void Fit::begin_epoch() {
+  Variables& variables = *state_.variables;
+  std::vector<std::int32_t> order = order_of_epoch();
+  const std::span<const std::int32_t> all(order);
+  const auto in_full = static_cast<std::size_t>(plan_.full.rows * plan_.full.size);
+  if (stream_) {
+    order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(state_.at.position));
+    stream_->start(std::move(order), state_.at.epoch);
+  } else {
+    variables.write(train::order_name(kRole, plan_.full),
+                    Tensor::of<std::int32_t>(Shape{plan_.full.rows, plan_.full.size}, all.first(in_full)));
+    if (plan_.last.size > 0) {
+      variables.write(train::order_name(kRole, plan_.last),
+                      Tensor::of<std::int32_t>(Shape{plan_.last.size}, all.subspan(in_full)));
+    }
+  }
+  state_.at.batch = plan_.full.size;
+  state_.at.samples = plan_.samples;
+  if (state_.at.position > 0) return;
+  variables.write(train::cursor_name(kRole), Tensor(DType::i32, Shape{1}));
+  state_.set_scalar(train::kLossSum, 0);
+  if (variables.contains("random.state")) {
+    // A stream of its own for each epoch; its words stay below 2^24, where they are exact as numbers.
+    const Philox stream(state_.options.seed, philox_purpose("train.epoch"),
+                        static_cast<std::uint32_t>(state_.at.epoch));
+    const auto word = [&](std::uint64_t i) { return static_cast<std::int32_t>(stream.word(i) & 0xFFFFFF); };
+    variables.write("random.state",
+                    Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{word(0), word(1), 0, 0}));
+  }
+}
+
+void Fit::set_rate() {
+  const auto rate = static_cast<float>(
+      options_.schedule(state_.recipe.optimizer.rule().lr, {.step = state_.at.step, .epoch = state_.at.epoch}));
+  if (rate == rate_) return;
+  state_.variables->write(optim::kRate, Tensor::of<float>(Shape{}, std::vector<float>{rate}));
+  rate_ = rate;
+}
+
+bool Fit::stop_wanted() const {
+  return (options_.max_steps > 0 && steps_left_ == 0) || (options_.stop && options_.stop());
+}
+
+void Fit::check_finite() {
+  if (state_.variables->read(optim::kOk).values<float>()[0] == 0) explain_failure();
+}
+
+/// The device has kept everything as it was before the bad step: it is run again, node by node.
+void Fit::explain_failure() {
+  const std::int64_t counted = state_.variables->read(train::cursor_name(kRole)).values<std::int32_t>()[0];
+  state_.at.step += counted - batch_number();
+  state_.at.position = std::min(counted * plan_.full.size, plan_.samples);
+  const bool in_full = counted < plan_.full.rows;
+  const train::StepProgram& step = in_full ? *full_ : *last_;
+  std::string where = "no single value of the step run again was found to be";
+  try {
+    Program checked = compile(*step.graph, {&step.loss, 1}, state_.variables, {.fuse = false, .keep_all = true});
+    if (stream_) {
+      const std::vector<std::int32_t> order = order_of_epoch();
+      const Dataset batch = data::subset(
+          data_, std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
+                                          static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size)));
+      checked.write("features", batch.features);
+      checked.write("labels", batch.labels);
+    }
+    const NonFiniteReport report = checked.find_non_finite();
+    if (report.found) {
+      where = fmt::format("the first such value is that of '{}' ({}, {}; {} elements), computed from {}", report.node,
+                          report.op, report.shapes, report.count, report.inputs);
+    }
+  } catch (const OutOfMemory&) {
+    where = "there is no memory to keep every value of the step and look for the first";
+  }
+  throw NonFinite(fmt::format(
+      "the loss{} of step {} (epoch {}, batch {}) is not finite: {}. Weights and optimizer are those before that step.",
+      state_.options.check_gradients || state_.options.clip.norm > 0 ? " or a gradient" : "", state_.at.step + 1,
+      state_.at.epoch + 1, counted + 1, where));
+}
+
+void Fit::report_steps(Clock::time_point start, std::int64_t first_batch) {
+  check_finite();
+  const auto done = static_cast<double>(state_.at.position - first_batch * plan_.full.size);
+  const StepReport report{state_.at.epoch + 1,
+                          target_epoch_,
+                          batch_number(),
+                          plan_.batches(),
+                          static_cast<double>(state_.scalar(train::kLossSum)) / static_cast<double>(state_.at.position),
+                          done / seconds_since(start)};
+  for (const auto& callback : options_.callbacks) callback->on_step(report);
+}
+
+/// False when it was stopped before its end.
+bool Fit::train_epoch() {
+  begin_epoch();
+  const auto start = Clock::now();
+  auto reported = start;
+  const std::int64_t first = batch_number();
+  const std::int64_t first_position = state_.at.position;
+  train::Pace pace(*state_.device);
+  for (std::int64_t b = first; b < plan_.batches(); ++b) {
+    if (stop_wanted()) {
+      check_finite();
+      return false;
+    }
+    set_rate();
+    const bool in_full = b < plan_.full.rows;
+    train::StepProgram& step = in_full ? *full_ : *last_;
+    if (stream_) stream_->next(step.program);
+    step.program.run();
+    pace.step();
+    ++state_.at.step;
+    --steps_left_;
+    state_.at.position += in_full ? plan_.full.size : plan_.last.size;
+    const bool due = options_.report_every > 0 ? state_.at.step % options_.report_every == 0
+                                               : seconds_since(reported) > kReportSeconds;
+    if (due && b + 1 < plan_.batches()) {
+      report_steps(start, first);
+      reported = Clock::now();
+    }
+  }
+  check_finite();
+  finish_epoch(seconds_since(start), plan_.samples - first_position);
+  return true;
+}
+
+void Fit::finish_epoch(double seconds, std::int64_t samples) {
+  EpochReport report;
+  report.loss = static_cast<double>(state_.scalar(train::kLossSum)) / static_cast<double>(plan_.samples);
+  ++state_.at.epoch;
+  state_.at.position = 0;
+  report.epoch = state_.at.epoch;
+  report.epochs = target_epoch_;
+  report.steps = state_.at.step;
+  report.rate = static_cast<double>(rate_);
+  report.seconds = seconds;
+  report.samples_per_second = static_cast<double>(samples) / seconds;
+  if (options_.validate) {
+    report.validation = state_.evaluate(*options_.validate, {.batch = std::max<std::int64_t>(options_.batch, 256)});
+  }
+  history_.epochs.push_back(report);
+  if (!options_.checkpoint.empty()) state_.save_checkpoint(options_.checkpoint);
+  for (const auto& callback : options_.callbacks) callback->on_epoch(report);
+}
+
+bool Fit::worth_going_on(const EpochReport& report) {
+  if (!options_.early_stopping) return true;
+  const EarlyStopping& early = *options_.early_stopping;
+  // The smaller, the better.
+  const double score =
+      early.monitor == EarlyStopping::Monitor::loss ? report.validation->loss : -report.validation->accuracy.value();
+  if (score < best_ - early.min_delta) {
+    best_ = score;
+    since_best_ = 0;
+    history_.best_epoch = report.epoch;
+    if (early.restore_best) best_weights_ = state_.read_weights();
+    return true;
+  }
+  return ++since_best_ < early.patience;
+}
+
+History Fit::run() {
+  build();
+  target_epoch_ = state_.at.first_epoch + options_.epochs;
+  steps_left_ = options_.max_steps;
+  while (state_.at.epoch < target_epoch_) {
+    if (!train_epoch()) {
+      history_.end = History::End::stopped;
+      if (!options_.checkpoint.empty()) state_.save_checkpoint(options_.checkpoint);
+      break;
+    }
+    if (!worth_going_on(history_.epochs.back())) {
+      history_.end = History::End::early;
+      break;
+    }
+  }
+  for (const auto& [name, tensor] : best_weights_) state_.variables->write(name, tensor);
+  if (history_.end != History::End::stopped) state_.at.first_epoch = state_.at.epoch;
+  for (const auto& callback : options_.callbacks) callback->on_end(history_);
+  return std::move(history_);
+}
+
+}  // namespace
+
+History Trainer::fit(const Dataset& data, const FitOptions& options) { return Fit(*state_, data, options).run(); }
+
+}  // namespace concord

@@ -1,0 +1,28 @@
+// JsonLog: a training as JSON lines, one an epoch and one at the end, for other programs to read.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+
+#include "concord/train/report.hpp"
+
+namespace concord {
+
+/// {"event": "epoch", "epoch": 1, "steps": 938, "loss": …, "rate": …, "seconds": …, "samples_per_second": …,
+///  "validation": {"loss": …, "accuracy": …, "top_k": …, "k": 5, "samples": 10000}}
+/// {"event": "end", "reason": "finished" | "stopped" | "early"}
+class JsonLog : public Callback {
+ public:
+  /// Appends to the file. Throws IoError when it cannot be written, now or later.
+  explicit JsonLog(std::filesystem::path path);
+  void on_epoch(const EpochReport& report) override;
+  void on_end(const History& history) override;
+
+ private:
+  void write(const std::string& line);
+
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
+}  // namespace concord

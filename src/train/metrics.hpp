@@ -1,0 +1,22 @@
+// Metrics of classification: hits counted on the device, and the confusion matrix on the host.
+#pragma once
+
+#include <string>
+
+#include "concord/graph/graph.hpp"
+
+namespace concord {
+
+/// How many samples of a batch have their label first, and among the k first, as f32 of shape [1].
+struct Hits {
+  Value first, among_k;
+};
+/// logits f32 (N, C), labels i32 (N). Of equal logits the lower class comes first; a row whose own logit is not finite
+/// is no hit.
+[[nodiscard]] Hits count_hits(Value logits, Value labels, int k);
+
+/// counts[label, predicted] as i32 [C, C] from outputs f32 (N, C), whose largest entry is the prediction, and labels
+/// i32 (N). Throws ShapeError when they do not fit, ArgumentError for a label outside [0, C).
+[[nodiscard]] Tensor confusion_matrix(const Tensor& outputs, const Tensor& labels);
+
+}  // namespace concord

@@ -1,0 +1,74 @@
+// The programs of a trainer: one for each purpose, source of data and batch size, compiled at first use and kept in a
+// bounded cache. Internal to the room.
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "concord/compile/program.hpp"
+#include "concord/nn/loss.hpp"
+#include "concord/nn/module.hpp"
+#include "concord/optim/minimize.hpp"
+#include "concord/train/source.hpp"
+
+namespace concord::train {
+
+enum class Purpose : std::uint8_t { train, evaluate, predict };
+
+/// What tells programs of one trainer apart.
+struct ProgramKey {
+  Purpose purpose = Purpose::train;
+  Source source;
+  BatchPlan plan;
+  std::int64_t total = 0;  // samples of an epoch
+  int k = 0;               // of the top-k accuracy; 0: no classes
+  friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
+};
+
+/// A program with the graph that it was made from.
+struct StepProgram {
+  std::unique_ptr<Graph> graph;
+  Value output;  // of the network
+  Value loss;    // empty for Purpose::predict
+  Program program;
+};
+using StepProgramPtr = std::shared_ptr<StepProgram>;
+
+/// The network and how it is trained: what all programs have in common.
+struct Recipe {
+  std::shared_ptr<nn::Module> network;
+  Loss loss;
+  optim::Optimizer optimizer;
+  optim::MinimizeOptions minimize;
+};
+
+// Scalars that the programs keep on the device, f32 [1].
+inline constexpr const char* kLossSum = "train.loss_sum";  // of the epoch so far, over samples
+inline constexpr const char* kEvalLossSum = "eval.loss_sum";
+inline constexpr const char* kEvalFirst = "eval.first";     // samples whose label came first
+inline constexpr const char* kEvalAmongK = "eval.among_k";  // or among the k first
+
+/// A traced step that is not compiled yet.
+struct Traced {
+  std::unique_ptr<Graph> graph;
+  Value output, loss;
+  std::vector<VariablePtr> weights;  // parameters and running statistics of the network
+};
+/// Builds the graph of a step. No device is touched. Throws ShapeError naming the layer that does not fit,
+/// ArgumentError when `classes` labels cannot be told by the network's outputs.
+[[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key, int classes);
+
+/// The last few programs used.
+class ProgramCache {
+ public:
+  [[nodiscard]] StepProgramPtr find(const ProgramKey& key);
+  void add(const ProgramKey& key, StepProgramPtr program);
+  /// Forgets the programs that read this source.
+  void drop(const std::string& source_id);
+
+ private:
+  static constexpr std::size_t kMost = 12;
+  std::list<std::pair<ProgramKey, StepProgramPtr>> programs_;  // the last used first
+};
+
+}  // namespace concord::train

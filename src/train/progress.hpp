@@ -1,0 +1,27 @@
+// ProgressPrinter: shows a training to people — a bar that moves on a terminal, a line an epoch elsewhere.
+#pragma once
+
+#include <optional>
+#include <ostream>
+
+#include "concord/core/platform.hpp"
+#include "concord/train/report.hpp"
+
+namespace concord {
+
+class ProgressPrinter : public Callback {
+ public:
+  /// `width`: columns of the terminal that `out` is, or nothing for plain lines. The default suits std::cerr.
+  explicit ProgressPrinter(std::ostream& out, std::optional<int> width = terminal_width()) : out_(out), width_(width) {}
+  void on_step(const StepReport& report) override;
+  void on_epoch(const EpochReport& report) override;
+  void on_end(const History& history) override;
+
+ private:
+  void clear_bar();
+
+  std::ostream& out_;
+  std::optional<int> width_;
+};
+
+}  // namespace concord

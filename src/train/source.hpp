@@ -1,0 +1,49 @@
+// Source: where a program's batches come from — a data set that lies on the device, or inputs that the host fills.
+// Internal to the room.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "concord/compile/variables.hpp"
+#include "concord/data/dataset.hpp"
+
+namespace concord::train {
+
+/// What the graph of a batch needs to know of its data.
+struct Source {
+  /// Names the variables "<id>.features" and "<id>.labels" of a resident data set; empty: inputs "features", "labels".
+  std::string id;
+  TensorSpec features, labels;  // resident: of the whole set; else of one sample
+  float scale = 1, shift = 0;   // of u8 features
+  [[nodiscard]] bool is_resident() const { return !id.empty(); }
+  friend bool operator==(const Source&, const Source&) = default;
+};
+
+/// A batch as the programs of an epoch see it.
+struct BatchPlan {
+  std::int64_t size = 0;  // samples
+  /// Batches of this size in an epoch. 0: the epoch's last, which is shorter.
+  std::int64_t rows = 0;
+  friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
+};
+
+/// What keeps the place in an epoch: "train" or "eval".
+[[nodiscard]] std::string cursor_name(const std::string& role);
+/// The variable that holds the sample numbers of the full batches, i32 [rows, size], or of the last one, i32 [size].
+[[nodiscard]] std::string order_name(const std::string& role, const BatchPlan& plan);
+
+struct BatchValues {
+  Value features;  // f32 [size, …]
+  Value labels;    // i32 [size] or f32 [size, …]
+  Value cursor;    // i32 [1], the number of the batch in its epoch
+};
+/// Adds the batch to a graph. The order of a resident source starts as 0, 1, 2, …; samples of the last, shorter batch
+/// follow those of the full ones. `total` is the number of samples of an epoch.
+[[nodiscard]] BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role,
+                                    std::int64_t total);
+
+/// The device's copy of a data set, uploaded if there is none yet.
+[[nodiscard]] DeviceCopies::Copy copy_to_device(const Dataset& dataset, const DevicePtr& device);
+
+}  // namespace concord::train

@@ -1,0 +1,166 @@
+// TrainerState: data sets on the device, compiled programs, and what was loaded for them.
+#include "concord/train/state.hpp"
+
+#include <algorithm>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+
+namespace concord {
+namespace {
+
+/// Sets that a trainer keeps at hand: for training, for validation and two more.
+constexpr std::size_t kMostSets = 4;
+
+bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {
+  return copy.features_source.bytes().data() == dataset.features.bytes().data() &&
+         copy.labels_source.bytes().data() == dataset.labels.bytes().data() &&
+         copy.features_source.spec() == dataset.features.spec();
+}
+
+}  // namespace
+
+bool TrainerState::is_resident(const Dataset& dataset) const {
+  return std::ranges::any_of(resident, [&](const auto& set) { return holds(set.copy, dataset); });
+}
+
+void TrainerState::check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch) const {
+  const train::Source source{{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
+  static_cast<void>(train::trace(recipe, {purpose, source, {batch, 0}, dataset.size(), 0}, dataset.classes));
+}
+
+train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
+  train::Source streamed{{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
+  if (!may_reside) return streamed;
+  const auto as_source = [&](const std::string& id) {
+    return train::Source{id, dataset.features.spec(), dataset.labels.spec(), dataset.scale, dataset.shift};
+  };
+  const auto found = std::ranges::find_if(resident, [&](const auto& set) { return holds(set.copy, dataset); });
+  if (found != resident.end()) {
+    resident.splice(resident.begin(), resident, found);
+    return as_source(found->id);
+  }
+  if (resident.size() == kMostSets) {
+    const std::string id = resident.back().id;
+    programs.drop(id);
+    variables->erase(id + ".features");
+    variables->erase(id + ".labels");
+    resident.pop_back();
+  }
+  std::size_t bytes = dataset.bytes();
+  for (const ResidentSet& set : resident) bytes += set.copy.features->bytes() + set.copy.labels->bytes();
+  const DeviceInfo& info = device->info();
+  const std::size_t largest = std::max(dataset.features.spec().bytes(), dataset.labels.spec().bytes());
+  const bool fits = static_cast<double>(bytes) <= options.resident_fraction * static_cast<double>(info.memory) &&
+                    (info.max_allocation == 0 || largest <= info.max_allocation);
+  if (!fits) {
+    log(LogLevel::info, fmt::format("data set of {} MiB is streamed: {} has {} MiB", dataset.bytes() >> 20, info.name,
+                                    info.memory >> 20));
+    return streamed;
+  }
+  const std::string id = fmt::format("data.{}", sets_seen++);
+  const DeviceCopies::Copy copy = train::copy_to_device(dataset, device);
+  variables->bind(id + ".features", dataset.features.spec(), copy.features);
+  variables->bind(id + ".labels", dataset.labels.spec(), copy.labels);
+  resident.push_front({id, copy});
+  return as_source(id);
+}
+
+train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int classes) {
+  if (train::StepProgramPtr known = programs.find(key)) return known;
+  train::Traced traced = train::trace(recipe, key, classes);
+  for (const VariablePtr& weight : traced.weights) weights.insert_or_assign(weight->name, weight->spec);
+  std::vector<Value> outputs;
+  outputs.push_back(traced.loss ? traced.loss : traced.output);
+  Program compiled = compile(*traced.graph, outputs, variables);
+  take_pending(*traced.graph, key.purpose);
+  const auto made = std::make_shared<train::StepProgram>(
+      train::StepProgram{std::move(traced.graph), traced.output, traced.loss, std::move(compiled)});
+  programs.add(key, made);
+  return made;
+}
+
+void TrainerState::take_pending(const Graph& graph, train::Purpose purpose) {
+  if (pending_weights) {
+    for (const auto& [name, tensor] : io::load_weights(*pending_weights, weights)) variables->write(name, tensor);
+    pending_weights.reset();
+  }
+  if (!pending_checkpoint) return;
+  std::map<std::string, TensorSpec> expected;
+  for (const VariablePtr& variable : graph.variables()) {
+    if (!train::is_transient(variable->name)) expected.emplace(variable->name, variable->spec);
+  }
+  const std::string what = fmt::format("{}: checkpoint of another network or optimizer", checkpoint_path.string());
+  if (purpose == train::Purpose::train) {
+    io::check_tensors(pending_checkpoint->tensors, expected, what);
+    for (const auto& [name, tensor] : pending_checkpoint->tensors) variables->write(name, tensor);
+    pending_checkpoint.reset();
+    return;
+  }
+  // An evaluation needs the weights only; the rest waits for the training.
+  io::TensorMap needed;
+  for (const auto& [name, tensor] : pending_checkpoint->tensors) {
+    if (expected.contains(name)) needed.emplace(name, tensor);
+  }
+  io::check_tensors(needed, expected, what);
+  for (const auto& [name, tensor] : needed) variables->write(name, tensor);
+}
+
+void TrainerState::set_scalar(const std::string& name, float value) {
+  if (!variables->contains(name)) return;
+  variables->write(name, Tensor::of<float>(Shape{1}, std::vector<float>{value}));
+}
+
+float TrainerState::scalar(const std::string& name) const { return variables->read(name).values<float>()[0]; }
+
+io::TensorMap TrainerState::persistent() const {
+  io::TensorMap tensors;
+  for (const std::string& name : variables->names()) {
+    if (!train::is_transient(name)) tensors.emplace(name, variables->read(name));
+  }
+  return tensors;
+}
+
+io::TensorMap TrainerState::read_weights() const {
+  io::TensorMap tensors;
+  for (const auto& [name, spec] : weights) tensors.emplace(name, variables->read(name));
+  return tensors;
+}
+
+namespace train {
+
+EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch) {
+  CONCORD_CHECK(batch >= 1, ArgumentError, "the batch must have one sample or more, got {}", batch);
+  CONCORD_CHECK(samples >= 1, ArgumentError, "the data set is empty");
+  EpochPlan plan;
+  plan.samples = samples;
+  plan.full.size = std::min(batch, samples);
+  plan.full.rows = samples / plan.full.size;
+  plan.last.size = samples % plan.full.size;
+  CONCORD_CHECK(plan.full.rows < std::int64_t{1} << 24, ArgumentError,
+                "an epoch of {} batches is too long (at most 2^24 - 1); use a larger batch", plan.full.rows);
+  return plan;
+}
+
+void check_dataset(const Dataset& dataset) {
+  const Tensor& features = dataset.features;
+  const Tensor& labels = dataset.labels;
+  CONCORD_CHECK(features.shape().rank() >= 1 && features.elements() > 0, ArgumentError, "the data set '{}' is empty",
+                dataset.name);
+  CONCORD_CHECK(features.dtype() == DType::f32 || features.dtype() == DType::u8, ShapeError,
+                "the data set '{}': features are f32 or u8, got {}", dataset.name, features.spec().str());
+  CONCORD_CHECK(labels.shape().rank() >= 1 && labels.shape()[0] == features.shape()[0], ShapeError,
+                "the data set '{}': {} samples but labels {}", dataset.name, features.shape()[0], labels.spec().str());
+  if (dataset.classes == 0) return;
+  CONCORD_CHECK(labels.dtype() == DType::i32 && labels.shape().rank() == 1, ShapeError,
+                "the data set '{}': class labels are i32 [N], got {}", dataset.name, labels.spec().str());
+  const auto values = labels.values<std::int32_t>();
+  const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= dataset.classes; });
+  CONCORD_CHECK(wrong == values.end(), ArgumentError, "the data set '{}': label {} of sample {} is not in [0, {})",
+                dataset.name, wrong == values.end() ? 0 : *wrong, wrong - values.begin(), dataset.classes);
+}
+
+bool is_transient(const std::string& name) { return name.starts_with("data.") || name.starts_with("eval."); }
+
+}  // namespace train
+}  // namespace concord

@@ -1,0 +1,84 @@
+// What a Trainer holds; shared by trainer.cpp (weights, files), fit.cpp and evaluate.cpp. Internal to the room.
+#pragma once
+
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "concord/io/checkpoint.hpp"
+#include "concord/train/options.hpp"
+#include "concord/train/programs.hpp"
+
+namespace concord {
+
+struct TrainerState {
+  train::Recipe recipe;
+  DevicePtr device;
+  TrainerOptions options;
+  VariablesPtr variables;
+  train::ProgramCache programs = {};
+
+  /// Where the training stands.
+  struct Place {
+    std::int64_t epoch = 0;               // epochs done
+    std::int64_t step = 0;                // steps done
+    std::int64_t position = 0;            // samples of the current epoch done
+    std::int64_t first_epoch = 0;         // of the current call of fit, or of the one that was stopped
+    std::int64_t batch = 0, samples = 0;  // of the epoch that `position` lies in
+  };
+  Place at = {};
+
+  /// Specs of weights and running statistics by name; empty until the network has been traced.
+  std::map<std::string, TensorSpec> weights = {};
+  /// Read from files, waiting for the variables that they belong to.
+  std::optional<std::filesystem::path> pending_weights = std::nullopt;
+  std::optional<io::Checkpoint> pending_checkpoint = std::nullopt;
+  std::filesystem::path checkpoint_path = {};
+
+  struct ResidentSet {
+    std::string id;
+    DeviceCopies::Copy copy;
+  };
+  std::list<ResidentSet> resident = {};  // the last used first
+  std::int64_t sets_seen = 0;
+
+  [[nodiscard]] bool is_resident(const Dataset& dataset) const;
+  /// Throws, before the device is touched, when the network does not fit the data set's samples or labels.
+  void check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch) const;
+  /// The source for this data set: on the device if it fits, or is there already; else streamed.
+  train::Source source_of(const Dataset& dataset, bool may_reside);
+  /// From the cache, or traced, compiled and given what was loaded for it.
+  train::StepProgramPtr program(const train::ProgramKey& key, int classes);
+  /// Writes the value of a scalar variable f32 or i32 [1], if there is such a variable.
+  void set_scalar(const std::string& name, float value);
+  [[nodiscard]] float scalar(const std::string& name) const;
+  /// What a checkpoint holds: everything but the data and the counters of evaluations.
+  [[nodiscard]] io::TensorMap persistent() const;
+  [[nodiscard]] io::TensorMap read_weights() const;
+  [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
+  void save_checkpoint(const std::filesystem::path& path) const;
+
+ private:
+  void take_pending(const Graph& graph, train::Purpose purpose);
+};
+
+namespace train {
+
+/// Programs of one epoch: full batches, then a shorter one if the samples do not divide.
+struct EpochPlan {
+  BatchPlan full, last;  // size 0: there is none
+  std::int64_t samples = 0;
+  [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
+};
+/// Throws ArgumentError for an empty data set or a batch below 1; a batch above `samples` means all of them.
+[[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch);
+
+/// Throws ArgumentError or ShapeError when arrays are missing, do not fit, or a label is outside the classes.
+void check_dataset(const Dataset& dataset);
+
+/// Whether a variable is data or counts an evaluation, and so is no part of a training's state.
+[[nodiscard]] bool is_transient(const std::string& name);
+
+}  // namespace train
+}  // namespace concord

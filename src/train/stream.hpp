@@ -1,0 +1,39 @@
+// Stream: feeds the inputs of programs from host memory, one batch ahead of the device. For data that does not fit on
+// the device or is augmented on the host. Internal to the room.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "concord/compile/program.hpp"
+#include "concord/data/loader.hpp"
+#include "concord/train/options.hpp"
+
+namespace concord::train {
+
+class Stream {
+ public:
+  Stream(DevicePtr device, const Dataset& dataset, std::int64_t batch, const FitOptions& options);
+  /// The samples of an epoch, or what is left of it.
+  void start(std::vector<std::int32_t> order, std::int64_t epoch);
+  /// Puts the next batch into the program's inputs "features" and "labels"; the host does not wait for the copy, but
+  /// for that of two batches ago.
+  void next(Program& program);
+
+ private:
+  /// A batch on its way: from pinned memory over the transfer queue to `features` and `labels`, then to the program.
+  struct Slot {
+    BufferPtr features, labels;
+    EventPtr arrived, taken;
+    std::optional<data::Batch> batch;
+  };
+
+  DevicePtr device_;
+  std::array<Slot, 2> slots_;
+  std::size_t used_ = 0;
+  std::unique_ptr<data::Loader> loader_;
+};
+
+}  // namespace concord::train
