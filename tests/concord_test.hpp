@@ -8,6 +8,7 @@ using Catch::Approx;
 #include <catch2/catch.hpp>
 #endif
 
+#include <string>
 #include <vector>
 
 #include "concord/concord.hpp"
@@ -17,5 +18,14 @@ namespace concord::test {
 /// Every device the tests run on: those in $CONCORD_TEST_DEVICES (comma-separated selectors), else all of the
 /// machine. Opened once for the whole run.
 [[nodiscard]] const std::vector<DevicePtr>& devices();
+
+/// Matches a text that holds this one: CHECK_THAT(message, contains("[2, 3]") && contains("axis")).
+[[nodiscard]] inline auto contains(const std::string& part) {
+#if __has_include(<catch2/catch_all.hpp>)
+  return Catch::Matchers::ContainsSubstring(part);
+#else
+  return Catch::Matchers::Contains(part);
+#endif
+}
 
 }  // namespace concord::test

@@ -94,6 +94,9 @@ class Concat final : public Operator {
 /// One dimension may be -1: what is left over.
 Value reshape(Value x, std::vector<std::int64_t> dims);
 Value reshape(Value x, const Shape& shape);
+inline Value reshape(Value x, std::initializer_list<std::int64_t> dims) {
+  return reshape(x, std::vector<std::int64_t>(dims));
+}
 /// Dimensions from `start_axis` on become one.
 Value flatten(Value x, std::int64_t start_axis = 1);
 Value transpose(Value x, std::vector<std::int64_t> order);

@@ -109,11 +109,10 @@ TEST_CASE("matmul refuses what does not fit, naming the operands", "[ops][matmul
     return shape_error({{DType::f32, a}, {DType::f32, b}},
                        [](const std::vector<Value>& x) { return std::vector{matmul(x[0], x[1])}; });
   };
-  using Catch::Matchers::Contains;
-  CHECK_THAT(error_of({2, 3}, {4, 5}), Contains("[2, 3]") && Contains("[4, 5]"));
-  CHECK_THAT(error_of({2, 2, 3}, {3, 3, 5}), Contains("[2, 2, 3]") && Contains("batch"));
-  CHECK_THAT(error_of({3}, {3, 5}), Contains("[3]"));
-  CHECK_THAT(error_of({0, 3}, {3, 5}), Contains("[0, 3]"));
+  CHECK_THAT(error_of({2, 3}, {4, 5}), contains("[2, 3]") && contains("[4, 5]"));
+  CHECK_THAT(error_of({2, 2, 3}, {3, 3, 5}), contains("[2, 2, 3]") && contains("batch"));
+  CHECK_THAT(error_of({3}, {3, 5}), contains("[3]"));
+  CHECK_THAT(error_of({0, 3}, {3, 5}), contains("[0, 3]"));
 }
 
 TEST_CASE("a batch of rows times one matrix is one larger product", "[ops][matmul]") {

@@ -218,10 +218,9 @@ TEST_CASE("where, minimum, maximum and clamp", "[ops][pointwise]") {
 }
 
 TEST_CASE("pointwise operators refuse what does not broadcast", "[ops][pointwise]") {
-  using Catch::Matchers::Contains;
   const std::string error = shape_error({{DType::f32, {2, 3}}, {DType::f32, {4}}},
                                         [](const std::vector<Value>& x) { return std::vector{x[0] + x[1]}; });
-  CHECK_THAT(error, Contains("add") && Contains("[2, 3]") && Contains("[4]"));
+  CHECK_THAT(error, contains("add") && contains("[2, 3]") && contains("[4]"));
   Graph graph;
   CHECK_THROWS_AS(iota(graph, 1 << 25), ArgumentError);
   CHECK_THROWS_AS(pointwise("empty", {}, Scalar(1.0F)), ArgumentError);

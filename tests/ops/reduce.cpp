@@ -151,14 +151,13 @@ TEST_CASE("sum_to undoes a broadcast", "[ops][reduce]") {
 }
 
 TEST_CASE("reductions refuse wrong axes", "[ops][reduce]") {
-  using Catch::Matchers::Contains;
   const auto error_of = [](const std::function<Value(Value)>& build) {
     return shape_error({{DType::f32, {2, 6}}}, [&](const std::vector<Value>& x) { return std::vector{build(x[0])}; });
   };
-  CHECK_THAT(error_of([](Value x) { return sum(x, {2}); }), Contains("[2, 6]"));
-  CHECK_THAT(error_of([](Value x) { return sum(x, {0, -2}); }), Contains("twice"));
-  CHECK_THAT(error_of([](Value x) { return sum_to(x, {3}); }), Contains("[3]"));
-  CHECK_THAT(error_of([](Value x) { return reduce_max(cast(x, DType::i32)); }), Contains("f32"));
+  CHECK_THAT(error_of([](Value x) { return sum(x, {2}); }), contains("[2, 6]"));
+  CHECK_THAT(error_of([](Value x) { return sum(x, {0, -2}); }), contains("twice"));
+  CHECK_THAT(error_of([](Value x) { return sum_to(x, {3}); }), contains("[3]"));
+  CHECK_THAT(error_of([](Value x) { return reduce_max(cast(x, DType::i32)); }), contains("f32"));
 }
 
 }  // namespace
