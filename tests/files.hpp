@@ -36,7 +36,8 @@ class TemporaryFolder {
 };
 
 inline void write_file(const std::filesystem::path& path, std::string_view content) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  std::filesystem::remove(path);  // a file that is emptied and filled again is flushed to the disk by ext4
+  std::ofstream file(path, std::ios::binary);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 

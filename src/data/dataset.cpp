@@ -107,6 +107,7 @@ Dataset subset(const Dataset& dataset, std::span<const std::int32_t> rows) {
   Dataset part = dataset;
   part.features = gather_rows(dataset.features, rows);
   part.labels = gather_rows(dataset.labels, rows);
+  part.device_copies = std::make_shared<DeviceCopies>();  // other arrays, other copies
   return part;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "concord/core/error.hpp"
 #include "concord/core/tensor.hpp"
 #include "concord/device/device.hpp"
 

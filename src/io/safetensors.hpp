@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "concord/core/error.hpp"
 #include "concord/core/tensor.hpp"
 
 namespace concord::io {

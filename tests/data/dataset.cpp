@@ -63,6 +63,7 @@ TEST_CASE("subset, slice and split copy whole samples", "[data]") {
   CHECK(part.features.values<float>()[1] == 15.0f);
   CHECK(part.features.values<float>()[2] == 4.0f);
   CHECK(part.classes == 10);
+  CHECK(part.device_copies != dataset.device_copies);
   CHECK(labels_in(data::slice(dataset, 8, 2)) == Ints{8, 9});
 
   const auto [rest, held_out] = data::split(dataset, 3, 5);

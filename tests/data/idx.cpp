@@ -43,7 +43,7 @@ const std::string kImages = idx_file(0x08, {3, 2, 2}, std::string("\0\1\2\3\4\5\
 const std::string kLabels = idx_file(0x08, {3}, std::string("\0\2\1", 3));
 
 Dataset read(const std::string& images, const std::string& labels, int classes = 0, int first_label = 0) {
-  const TemporaryFolder folder;
+  static const TemporaryFolder folder;  // one for all the damaged files
   write_file(folder / "images", images);
   write_file(folder / "labels", labels);
   return data::idx(folder / "images", folder / "labels", classes, first_label);

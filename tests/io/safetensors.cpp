@@ -19,7 +19,7 @@ std::string with_header(const std::string& header, const std::string& data = {})
 }
 
 io::Safetensors read(const std::string& content) {
-  const TemporaryFolder folder;
+  static const TemporaryFolder folder;  // one for all the thousands of damaged files
   write_file(folder / "file.safetensors", content);
   return io::read_safetensors(folder / "file.safetensors");
 }
