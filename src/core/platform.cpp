@@ -118,6 +118,19 @@ std::uint64_t physical_memory_bytes() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
+ProcessorInfo processor_info() {
+  ProcessorInfo info{.name = "CPU", .vendor = {}};
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line) && !line.empty();) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    if (line.starts_with("model name")) info.name = value;
+    if (line.starts_with("vendor_id")) info.vendor = value;
+  }
+  return info;
+}
+
 std::optional<int> terminal_width() {
   winsize size{};
   if (isatty(STDERR_FILENO) == 0) return std::nullopt;

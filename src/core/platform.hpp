@@ -50,6 +50,13 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 /// Bytes of main memory; 0 where the system does not say.
 [[nodiscard]] std::uint64_t physical_memory_bytes();
 
+/// What the processor says of itself; "CPU" of no vendor where the system does not tell.
+struct ProcessorInfo {
+  std::string name;    // "AMD EPYC 9454"
+  std::string vendor;  // "AuthenticAMD"
+};
+[[nodiscard]] ProcessorInfo processor_info();
+
 /// Columns of the terminal that standard error goes to, or nothing when it goes to a file or pipe.
 [[nodiscard]] std::optional<int> terminal_width();
 

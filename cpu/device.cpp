@@ -1,0 +1,156 @@
+// The CPU as a device: host memory, work done at once by the calling thread and OpenMP's, kernels from oneDNN and our
+// own loops. What the registry opens as "cpu".
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <new>
+
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/device/registry.hpp"
+#include "families.hpp"
+
+namespace concord::cpu {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+std::shared_ptr<std::byte[]> host_memory(std::size_t bytes) {
+  auto* raw = static_cast<std::byte*>(::operator new[](std::max<std::size_t>(bytes, 1), kAlignment, std::nothrow));
+  CONCORD_CHECK(raw != nullptr, OutOfMemory, "no host memory for {} bytes; the machine has {}", bytes,
+                physical_memory_bytes());
+  return {raw, [](std::byte* p) { ::operator delete[](p, kAlignment); }};
+}
+
+std::byte* at(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+  CONCORD_CHECK(offset <= buffer.bytes() && bytes <= buffer.bytes() - offset, DeviceError,
+                "bytes {} to {} of a buffer of {}", offset, offset + bytes, buffer.bytes());
+  return static_cast<const HostBuffer&>(buffer).data() + offset;
+}
+
+class HostStaging final : public Staging {
+ public:
+  explicit HostStaging(std::size_t bytes) : data_(host_memory(bytes)), bytes_(bytes) {}
+  [[nodiscard]] std::span<std::byte> bytes() override { return {data_.get(), bytes_}; }
+
+ private:
+  std::shared_ptr<std::byte[]> data_;
+  std::size_t bytes_;
+};
+
+/// Everything has happened by the time it can be asked.
+class PastEvent final : public Event {
+ public:
+  void wait() override {}
+};
+
+DeviceInfo describe_cpu() {
+  const auto& version = *dnnl::version();
+  DeviceInfo info;
+  info.id = "cpu";
+  info.backend = "onednn";
+  const ProcessorInfo processor = processor_info();
+  info.name = processor.name;
+  info.vendor = processor.vendor;
+  info.driver = fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+  info.platform = "oneDNN " + info.driver;
+  info.kind = DeviceKind::cpu;
+  info.memory = physical_memory_bytes();
+  info.max_allocation = info.memory;
+  info.compute_units = static_cast<std::uint32_t>(omp_get_max_threads());
+  info.max_work_group = 1;
+  info.unified_memory = true;
+  info.precisions = {"fp32"};
+  return info;
+}
+
+class CpuDevice final : public Device {
+ public:
+  CpuDevice() : info_(describe_cpu()), backend_{.threads = omp_get_max_threads()} {}
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+
+  [[nodiscard]] BufferPtr allocate(std::size_t bytes) override {
+    const auto usage = usage_;
+    std::shared_ptr<std::byte[]> memory = host_memory(bytes);
+    usage->add(bytes);
+    return std::make_shared<HostBuffer>(
+        bytes, std::shared_ptr<std::byte[]>(memory.get(), [memory, usage, bytes](auto*) { usage->now -= bytes; }));
+  }
+  [[nodiscard]] std::size_t allocated() const override { return usage_->now; }
+  [[nodiscard]] std::size_t peak_allocated() const override { return usage_->peak; }
+  [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override { return std::make_shared<HostStaging>(bytes); }
+
+  void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
+    if (!bytes.empty()) std::memcpy(at(dst, offset, bytes.size()), bytes.data(), bytes.size());
+  }
+  void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
+    if (!bytes.empty()) std::memcpy(bytes.data(), at(src, offset, bytes.size()), bytes.size());
+  }
+  void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
+            std::size_t bytes) override {
+    std::memmove(at(dst, dst_offset, bytes), at(src, src_offset, bytes), bytes);
+  }
+  void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override {
+    std::fill_n(reinterpret_cast<std::uint32_t*>(at(dst, offset, bytes)), bytes / sizeof pattern, pattern);
+  }
+  [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
+                                     const EventPtr&) override {
+    write(dst, offset, staging->bytes().first(bytes));
+    return event_;
+  }
+  [[nodiscard]] EventPtr record() override { return event_; }
+  void wait_for(const EventPtr&) override {}
+
+  [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
+    return kernel_table().prepare(backend_, request);
+  }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
+                                                        const Layout& to) override {
+    // A blocked weights tensor may have dimensions of its own (groups apart); its row-major form has the same.
+    const Desc src = desc_of(spec, from);
+    const Desc dst = desc_of(spec, to);
+    return reorder_kernel(from ? src : plain_desc(spec.dtype, dims_of(dst)),
+                          to ? dst : plain_desc(spec.dtype, dims_of(src)));
+  }
+  [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                       const TensorSpec& output, const Expression& epilogue,
+                                       std::span<const TensorSpec> extra) const override {
+    return supports_fused(op, op_inputs, output, epilogue, extra);
+  }
+  void finish() override {}
+  [[nodiscard]] double timed(Launch& launch) override {
+    const auto start = std::chrono::steady_clock::now();
+    launch.enqueue();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  struct Usage {
+    std::atomic<std::size_t> now = 0, peak = 0;
+    void add(std::size_t bytes) {
+      now += bytes;
+      peak = std::max(peak.load(), now.load());
+    }
+  };
+
+  DeviceInfo info_;
+  Backend backend_;
+  std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
+  EventPtr event_ = std::make_shared<PastEvent>();
+};
+
+}  // namespace
+
+std::vector<DeviceInfo> list_devices() { return {describe_cpu()}; }
+
+DevicePtr open_device(std::size_t index) {
+  CONCORD_CHECK(index == 0, DeviceError, "there is one CPU device, not number {}", index);
+  return guarded("cpu", [] { return std::make_shared<CpuDevice>(); });
+}
+
+}  // namespace concord::cpu

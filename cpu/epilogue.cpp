@@ -1,0 +1,146 @@
+// Epilogues: matching an expression to oneDNN's post-operations, and the operators made with them.
+#include "epilogue.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/graph/expression.hpp"
+#include "concord/ops/fused.hpp"
+#include "families.hpp"
+
+namespace concord::cpu {
+namespace {
+
+using F = ScalarFunction;
+using dnnl::algorithm;
+
+// The other argument of a two-argument instruction, or -1 when `value` is none or both of them.
+std::int32_t other_argument(const Expression::Instruction& instruction, std::int32_t value) {
+  const std::int32_t a = instruction.arguments[0], b = instruction.arguments[1];
+  if ((a == value) == (b == value)) return -1;
+  return a == value ? b : a;
+}
+
+// Adds the step that turns `value` into `instruction`; false when there is none.
+bool append_step(Epilogue& epilogue, std::span<const Expression::Instruction> code,
+                 const Expression::Instruction& instruction, std::int32_t value, std::size_t base_inputs) {
+  const std::int32_t number = other_argument(instruction, value);
+  if (number < 0 || instruction.arguments[2] >= 0) return false;
+  const auto& other = code[static_cast<std::size_t>(number)];
+  const bool value_first = instruction.arguments[0] == value;
+  if (other.function == F::input) {
+    const int operand = static_cast<int>(base_inputs) + other.index - 1;
+    switch (instruction.function) {
+      case F::add: epilogue.steps.push_back({algorithm::binary_add, operand}); return true;
+      case F::multiply: epilogue.steps.push_back({algorithm::binary_mul, operand}); return true;
+      case F::subtract:
+        if (!value_first) return false;
+        epilogue.steps.push_back({algorithm::binary_sub, operand});
+        return true;
+      default: return false;
+    }
+  }
+  if (other.function != F::constant) return false;
+  switch (instruction.function) {
+    case F::add: epilogue.steps.push_back({algorithm::eltwise_linear, -1, 1.0F, other.value}); return true;
+    case F::multiply: epilogue.steps.push_back({algorithm::eltwise_linear, -1, other.value, 0.0F}); return true;
+    case F::maximum:
+      if (other.value != 0) return false;
+      epilogue.steps.push_back({algorithm::eltwise_relu});
+      return true;
+    default: return false;
+  }
+}
+
+std::optional<std::size_t> channel_axis_of(const Operator& op, const Shape& output) {
+  if (dynamic_cast<const ops::Conv2d*>(&op) != nullptr) return 1;
+  if (dynamic_cast<const ops::Matmul*>(&op) != nullptr) return output.rank() - 1;
+  return {};
+}
+
+PreparedKernel prepare_with(const Operator& op, const Epilogue& epilogue, const KernelRequest& request) {
+  if (const auto* conv = dynamic_cast<const ops::Conv2d*>(&op)) return prepare_conv_with(*conv, epilogue, request);
+  return prepare_matmul_with(dynamic_cast<const ops::Matmul&>(op), epilogue, request);
+}
+
+}  // namespace
+
+std::optional<Epilogue> match_epilogue(const Expression& expression, std::size_t base_inputs, const Shape& output,
+                                       std::size_t channel_axis, std::span<const TensorSpec> extra) {
+  if (expression.results().size() != 1) return {};
+  const auto is_per_channel = [&](const Shape& shape) {
+    const std::size_t from_last = output.rank() - channel_axis;
+    return shape.rank() >= from_last && shape.elements() == output.dims()[channel_axis] &&
+           shape.dims()[shape.rank() - from_last] == output.dims()[channel_axis];
+  };
+  for (const TensorSpec& spec : extra) {
+    if (spec.dtype != DType::f32 || !(spec.shape == output || is_per_channel(spec.shape))) return {};
+  }
+  const auto code = expression.code();
+  Epilogue epilogue;
+  std::int32_t value = -1;
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    if (code[i].function == F::constant || (code[i].function == F::input && code[i].index != 0)) continue;
+    if (code[i].function == F::input) {
+      value = static_cast<std::int32_t>(i);
+    } else if (value < 0 || !append_step(epilogue, code, code[i], value, base_inputs)) {
+      return {};
+    } else {
+      value = static_cast<std::int32_t>(i);
+    }
+  }
+  if (value < 0 || expression.results()[0] != value) return {};
+  if (!epilogue.steps.empty() && epilogue.steps[0].algorithm == algorithm::binary_add) {
+    const auto operand = static_cast<std::size_t>(epilogue.steps[0].operand);
+    if (is_per_channel(extra[operand - base_inputs].shape)) {
+      epilogue.bias = epilogue.steps[0].operand;
+      epilogue.steps.erase(epilogue.steps.begin());
+    }
+  }
+  return epilogue;
+}
+
+dnnl::post_ops post_ops_of(const Epilogue& epilogue, const std::function<Desc(std::size_t)>& desc_of_operand,
+                           std::vector<PrimitiveArgument>& arguments) {
+  dnnl::post_ops post_ops;
+  for (const EpilogueStep& step : epilogue.steps) {
+    if (step.operand < 0) {
+      append_eltwise(post_ops, step.algorithm, step.alpha, step.beta);
+      continue;
+    }
+    const auto operand = static_cast<std::size_t>(step.operand);
+    const Desc desc = desc_of_operand(operand);
+    const int argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(post_ops.len()) | DNNL_ARG_SRC_1;
+    post_ops.append_binary(step.algorithm, desc);
+    arguments.push_back(input_argument(argument, operand, desc));
+  }
+  return post_ops;
+}
+
+PreparedKernel prepare_fused(Backend&, const ops::Fused& op, const KernelRequest& request) {
+  const Shape& output = request.outputs[0].shape;
+  const auto axis = channel_axis_of(*op.base(), output);
+  CONCORD_CHECK(axis.has_value(), NotSupported, "{} takes no epilogue on the CPU", op.base()->name());
+  const auto epilogue = match_epilogue(op.epilogue(), op.base_inputs(), output, *axis,
+                                       std::span(request.inputs).subspan(op.base_inputs()));
+  CONCORD_CHECK(epilogue.has_value(), NotSupported, "{}: no epilogue {} on the CPU", op.name(), op.epilogue().str());
+  return prepare_with(*op.base(), *epilogue, request);
+}
+
+bool supports_fused(const Operator& op, std::span<const TensorSpec> op_inputs, const TensorSpec& output,
+                    const Expression& epilogue, std::span<const TensorSpec> extra) {
+  const auto axis = channel_axis_of(op, output.shape);
+  if (!axis || output.dtype != DType::f32) return false;
+  const auto matched = match_epilogue(epilogue, op_inputs.size(), output.shape, *axis, extra);
+  if (!matched) return false;
+  KernelRequest request{
+      .op = &op, .inputs = {op_inputs.begin(), op_inputs.end()}, .input_layouts = {}, .outputs = {output}};
+  request.inputs.insert(request.inputs.end(), extra.begin(), extra.end());
+  request.input_layouts.resize(request.inputs.size());
+  try {
+    // oneDNN's reference implementations are far slower than a pass of our own.
+    return prepare_with(op, *matched, request).kernel->name().find("ref") == std::string::npos;
+  } catch (const NotSupported&) {
+    return false;
+  }
+}
+
+}  // namespace concord::cpu

@@ -1,0 +1,41 @@
+// Epilogues: the pointwise expressions that oneDNN can apply to a product or convolution before it is written — a
+// chain of additions, products and differences with operands or numbers, and relu. Used by matmul and conv.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "concord/ops/conv.hpp"
+#include "concord/ops/matmul.hpp"
+#include "kernels.hpp"
+
+namespace concord::cpu {
+
+/// One post-operation. `operand` is the number of an input of the fused operator, or -1.
+struct EpilogueStep {
+  dnnl::algorithm algorithm;
+  int operand = -1;
+  float alpha = 0, beta = 0;  // of an eltwise algorithm
+};
+
+struct Epilogue {
+  int bias = -1;  // operand added per channel before everything else, or -1
+  std::vector<EpilogueStep> steps;
+};
+
+/// `expression` as post-operations, or nothing. Operands, of the shapes `extra`, must have the output's shape or one
+/// value for each index along `channel_axis`; they are numbered from `base_inputs` on.
+[[nodiscard]] std::optional<Epilogue> match_epilogue(const Expression& expression, std::size_t base_inputs,
+                                                     const Shape& output, std::size_t channel_axis,
+                                                     std::span<const TensorSpec> extra);
+
+/// The post-operations; appends their operands to `arguments`. `desc_of_operand(i)` describes input i.
+[[nodiscard]] dnnl::post_ops post_ops_of(const Epilogue& epilogue,
+                                         const std::function<Desc(std::size_t)>& desc_of_operand,
+                                         std::vector<PrimitiveArgument>& arguments);
+
+PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request);
+PreparedKernel prepare_conv_with(const ops::Conv2d& op, const Epilogue& epilogue, const KernelRequest& request);
+
+}  // namespace concord::cpu

@@ -1,0 +1,39 @@
+// The table of the backend: every operator it has a kernel for.
+#include "concord/device/kernel_table.hpp"
+
+#include "families.hpp"
+
+namespace concord::cpu {
+
+const KernelTable<Backend>& kernel_table() {
+  static const KernelTable<Backend> table = [] {
+    KernelTable<Backend> t;
+    t.add<ops::Matmul, prepare_matmul>();
+    t.add<ops::Conv2d, prepare_conv>();
+    t.add<ops::Conv2dBackwardData, prepare_conv_backward_data>();
+    t.add<ops::Conv2dBackwardWeights, prepare_conv_backward_weights>();
+    t.add<ops::Fused, prepare_fused>();
+    t.add<ops::MaxPool, prepare_max_pool>();
+    t.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
+    t.add<ops::AvgPool, prepare_avg_pool>();
+    t.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+    t.add<ops::Pointwise, prepare_pointwise>();
+    t.add<ops::Reduce, prepare_reduce>();
+    t.add<ops::Softmax, prepare_softmax>();
+    t.add<ops::SoftmaxBackward, prepare_softmax_backward>();
+    t.add<ops::CrossEntropy, prepare_cross_entropy>();
+    t.add<ops::BatchNorm, prepare_batch_norm>();
+    t.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
+    t.add<ops::Transpose, prepare_transpose>();
+    t.add<ops::Slice, prepare_slice>();
+    t.add<ops::Pad, prepare_pad>();
+    t.add<ops::Concat, prepare_concat>();
+    t.add<ops::Random, prepare_random>();
+    t.add<ops::Gather, prepare_gather>();
+    t.add<ops::ScatterAdd, prepare_scatter_add>();
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace concord::cpu

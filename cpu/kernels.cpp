@@ -1,0 +1,119 @@
+// The two kinds of kernel: one oneDNN primitive, or one loop of our own.
+#include "kernels.hpp"
+
+#include <unordered_map>
+
+#include "concord/core/check.hpp"
+
+namespace concord::cpu {
+namespace {
+
+class PrimitiveLaunch final : public Launch {
+ public:
+  PrimitiveLaunch(dnnl::primitive primitive, std::string name, std::unordered_map<int, dnnl::memory> arguments)
+      : primitive_(std::move(primitive)), name_(std::move(name)), arguments_(std::move(arguments)) {}
+  void enqueue() override {
+    guarded(name_, [&] { primitive_.execute(stream(), arguments_); });
+  }
+
+ private:
+  dnnl::primitive primitive_;
+  std::string name_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+class PrimitiveKernel final : public Kernel {
+ public:
+  PrimitiveKernel(dnnl::primitive primitive, Desc scratchpad, std::string name,
+                  std::vector<PrimitiveArgument> arguments)
+      : primitive_(std::move(primitive)),
+        scratchpad_(std::move(scratchpad)),
+        name_(std::move(name)),
+        arguments_(std::move(arguments)) {}
+  [[nodiscard]] std::size_t workspace() const override { return scratchpad_.get_size(); }
+  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                                             Operand workspace) const override {
+    std::unordered_map<int, dnnl::memory> memories;
+    for (const PrimitiveArgument& argument : arguments_) {
+      const bool is_input = argument.kind == PrimitiveArgument::Kind::input;
+      const Operand& operand = is_input ? inputs[argument.index] : outputs[argument.index];
+      memories.emplace(argument.argument, dnnl::memory(argument.desc, engine(), address(operand)));
+    }
+    if (scratchpad_.get_size() > 0) {
+      memories.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad_, engine(), address(workspace)));
+    }
+    return std::make_unique<PrimitiveLaunch>(primitive_, name_, std::move(memories));
+  }
+
+ private:
+  dnnl::primitive primitive_;
+  Desc scratchpad_;
+  std::string name_;
+  std::vector<PrimitiveArgument> arguments_;
+};
+
+class LoopLaunch final : public Launch {
+ public:
+  LoopLaunch(std::shared_ptr<const Loop> loop, Pointers pointers)
+      : loop_(std::move(loop)), pointers_(std::move(pointers)) {}
+  void enqueue() override { (*loop_)(pointers_); }
+
+ private:
+  std::shared_ptr<const Loop> loop_;
+  Pointers pointers_;
+};
+
+class LoopKernel final : public Kernel {
+ public:
+  LoopKernel(std::string name, std::size_t workspace, Loop loop)
+      : name_(std::move(name)), workspace_(workspace), loop_(std::make_shared<const Loop>(std::move(loop))) {}
+  [[nodiscard]] std::size_t workspace() const override { return workspace_; }
+  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                                             Operand workspace) const override {
+    return std::make_unique<LoopLaunch>(loop_, Pointers(inputs, outputs, workspace));
+  }
+
+ private:
+  std::string name_;
+  std::size_t workspace_;
+  std::shared_ptr<const Loop> loop_;
+};
+
+}  // namespace
+
+std::byte* address(const Operand& operand) {
+  if (operand.buffer == nullptr) return nullptr;
+  return static_cast<const HostBuffer*>(operand.buffer)->data() + operand.offset;
+}
+
+std::unique_ptr<Kernel> primitive_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,
+                                         std::string implementation, std::vector<PrimitiveArgument> arguments) {
+  return std::make_unique<PrimitiveKernel>(primitive, scratchpad, "oneDNN " + std::move(implementation),
+                                           std::move(arguments));
+}
+
+std::unique_ptr<Kernel> reorder_kernel(const Desc& from, const Desc& to) {
+  return guarded("reorder", [&] {
+    const dnnl::reorder::primitive_desc desc(engine(), from, engine(), to, attributes());
+    return primitive_kernel(dnnl::reorder(desc), desc,
+                            {input_argument(DNNL_ARG_FROM, 0, from), output_argument(DNNL_ARG_TO, 0, to)});
+  });
+}
+
+Pointers::Pointers(std::span<const Operand> inputs, std::span<const Operand> outputs, const Operand& workspace)
+    : workspace_(address(workspace)) {
+  for (const Operand& operand : inputs) inputs_.push_back(address(operand));
+  for (const Operand& operand : outputs) outputs_.push_back(address(operand));
+}
+
+std::unique_ptr<Kernel> loop_kernel(std::string name, std::size_t workspace, Loop loop) {
+  return std::make_unique<LoopKernel>(std::move(name), workspace, std::move(loop));
+}
+
+PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel) {
+  return {std::move(kernel), std::vector<Layout>(request.inputs.size()), std::vector<Layout>(request.outputs.size())};
+}
+
+}  // namespace concord::cpu

@@ -1,0 +1,114 @@
+// What the families of this backend share: the two kinds of kernel (a oneDNN primitive, a loop of our own), threads,
+// and the declarations of the families' prepare functions, which kernels.cpp enters into the KernelTable.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "concord/device/device.hpp"
+#include "concord/device/kernel_table.hpp"
+#include "layout.hpp"
+
+namespace concord::cpu {
+
+/// What prepare functions get besides the request.
+struct Backend {
+  int threads = 1;
+};
+
+/// Host memory, aligned to 64 bytes.
+class HostBuffer final : public Buffer {
+ public:
+  HostBuffer(std::size_t bytes, std::shared_ptr<std::byte[]> data) : Buffer(bytes), data_(std::move(data)) {}
+  [[nodiscard]] std::byte* data() const { return data_.get(); }
+
+ private:
+  std::shared_ptr<std::byte[]> data_;
+};
+
+/// The address of an operand; null for an operand without a buffer.
+[[nodiscard]] std::byte* address(const Operand& operand);
+
+/// Binds operand `index` of a kernel to argument `argument` (DNNL_ARG_…) of a primitive.
+struct PrimitiveArgument {
+  enum class Kind : std::uint8_t { input, output };
+  int argument;
+  Kind kind;
+  std::size_t index;
+  Desc desc;
+};
+[[nodiscard]] inline PrimitiveArgument input_argument(int argument, std::size_t index, const Desc& desc) {
+  return {argument, PrimitiveArgument::Kind::input, index, desc};
+}
+[[nodiscard]] inline PrimitiveArgument output_argument(int argument, std::size_t index, const Desc& desc) {
+  return {argument, PrimitiveArgument::Kind::output, index, desc};
+}
+
+/// A kernel that executes one primitive.
+[[nodiscard]] std::unique_ptr<Kernel> primitive_kernel(const dnnl::primitive& primitive, const Desc& scratchpad,
+                                                       std::string implementation,
+                                                       std::vector<PrimitiveArgument> arguments);
+template <class PrimitiveDesc>
+[[nodiscard]] std::unique_ptr<Kernel> primitive_kernel(const dnnl::primitive& primitive, const PrimitiveDesc& desc,
+                                                       std::vector<PrimitiveArgument> arguments) {
+  return primitive_kernel(primitive, desc.scratchpad_desc(), desc.impl_info_str(), std::move(arguments));
+}
+
+/// Rearranges a tensor between two descriptors of the same dimensions.
+[[nodiscard]] std::unique_ptr<Kernel> reorder_kernel(const Desc& from, const Desc& to);
+
+/// The operands of a loop kernel.
+class Pointers {
+ public:
+  Pointers(std::span<const Operand> inputs, std::span<const Operand> outputs, const Operand& workspace);
+  template <class T>
+  [[nodiscard]] const T* input(std::size_t i) const {
+    return reinterpret_cast<const T*>(inputs_[i]);
+  }
+  template <class T>
+  [[nodiscard]] T* output(std::size_t i) const {
+    return reinterpret_cast<T*>(outputs_[i]);
+  }
+  template <class T>
+  [[nodiscard]] T* workspace() const {
+    return reinterpret_cast<T*>(workspace_);
+  }
+
+ private:
+  std::vector<const std::byte*> inputs_;
+  std::vector<std::byte*> outputs_;
+  std::byte* workspace_;
+};
+
+/// A kernel that calls `loop`, which must not allocate.
+using Loop = std::function<void(const Pointers&)>;
+[[nodiscard]] std::unique_ptr<Kernel> loop_kernel(std::string name, std::size_t workspace, Loop loop);
+
+/// A kernel over row-major operands only.
+[[nodiscard]] PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel);
+
+/// function(i) for i in [0, count), in parts of fixed assignment to threads; on this thread alone unless `parallel`.
+template <class Function>
+void parallel_for(std::int64_t count, int threads, bool parallel, const Function& function) {
+#pragma omp parallel for schedule(static) num_threads(threads) if (parallel)
+  for (std::int64_t i = 0; i < count; ++i) function(i);
+}
+
+/// function(part, begin, end) for `threads` consecutive parts of [0, count), or for one part unless `parallel`.
+template <class Function>
+void parallel_parts(std::int64_t count, int threads, bool parallel, const Function& function) {
+  const std::int64_t parts = parallel ? threads : 1;
+#pragma omp parallel for schedule(static) num_threads(threads) if (parallel)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    function(part, count * part / parts, count * (part + 1) / parts);
+  }
+}
+
+/// Fewer elements than this are not worth waking threads for.
+inline constexpr std::int64_t kParallelElements = 16384;
+
+[[nodiscard]] const KernelTable<Backend>& kernel_table();
+
+}  // namespace concord::cpu

@@ -1,0 +1,104 @@
+// Layouts: descriptors to and from the opaque Layout of the device contract.
+#include "layout.hpp"
+
+#include <fmt/format.h>
+
+#include "concord/core/check.hpp"
+
+namespace concord::cpu {
+namespace {
+
+// oneDNN knows no tensors without dimensions.
+Dims dims_for(const Shape& shape) {
+  if (shape.rank() == 0) return {1};
+  return {shape.dims().begin(), shape.dims().end()};
+}
+
+bool same_strides(const Dims& dims, const Dims& a, const Dims& b) {
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] != 1 && a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+class DescLayout final : public LayoutDescription {
+ public:
+  DescLayout(Desc desc, std::string name) : desc_(std::move(desc)), name_(std::move(name)) {}
+  [[nodiscard]] std::size_t bytes() const override { return desc_.get_size(); }
+  [[nodiscard]] bool equals(const LayoutDescription& other) const override {
+    const auto* mine = dynamic_cast<const DescLayout*>(&other);
+    return mine != nullptr && mine->desc_ == desc_;
+  }
+  [[nodiscard]] std::string str() const override { return name_; }
+  [[nodiscard]] const Desc& desc() const { return desc_; }
+
+ private:
+  Desc desc_;
+  std::string name_;
+};
+
+}  // namespace
+
+dnnl::memory::data_type data_type_of(DType type) {
+  switch (type) {
+    case DType::f32: return dnnl::memory::data_type::f32;
+    case DType::f16: return dnnl::memory::data_type::f16;
+    case DType::bf16: return dnnl::memory::data_type::bf16;
+    case DType::i32: return dnnl::memory::data_type::s32;
+    case DType::u8: return dnnl::memory::data_type::u8;
+  }
+  throw NotSupported("oneDNN has no such element type");
+}
+
+Desc plain_desc(DType type, const Dims& dims) {
+  Dims strides(dims.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= dims[i];
+  }
+  return {dims, data_type_of(type), strides};
+}
+
+Desc plain_desc(const TensorSpec& spec) { return plain_desc(spec.dtype, dims_for(spec.shape)); }
+
+Desc any_desc(DType type, const Dims& dims) { return {dims, data_type_of(type), dnnl::memory::format_tag::any}; }
+
+Desc channels_last_desc(const TensorSpec& spec) {
+  CONCORD_CHECK(spec.shape.rank() == 4, ShapeError, "channels-last needs four dimensions, got {}", spec.str());
+  return {dims_for(spec.shape), data_type_of(spec.dtype), dnnl::memory::format_tag::nhwc};
+}
+
+Desc desc_of(const TensorSpec& spec, const Layout& layout) {
+  if (!layout) return plain_desc(spec);
+  return dynamic_cast<const DescLayout&>(*layout).desc();
+}
+
+Layout layout_of(const TensorSpec& spec, const Desc& desc) {
+  const Dims dims = dims_of(desc);
+  const auto strides = strides_of(desc);
+  if (strides && desc.get_size() == spec.bytes()) {
+    if (same_strides(dims, *strides, *strides_of(plain_desc(spec.dtype, dims)))) return nullptr;
+    if (spec.shape.rank() == 4 && dims.size() == 4) {
+      const Desc last = channels_last_desc(spec);
+      if (same_strides(dims, *strides, *strides_of(last))) return std::make_shared<DescLayout>(last, "nhwc");
+    }
+    return std::make_shared<DescLayout>(desc, "permuted");
+  }
+  return std::make_shared<DescLayout>(desc, "blocked");
+}
+
+Layout channels_last(const TensorSpec& spec) { return layout_of(spec, channels_last_desc(spec)); }
+
+bool is_channels_last(const TensorSpec& spec, const Layout& layout) {
+  return layout && spec.shape.rank() == 4 && same_layout(layout, channels_last(spec));
+}
+
+std::vector<std::int64_t> strides_in(const TensorSpec& spec, const Layout& layout) {
+  if (!layout) return spec.shape.strides();
+  const auto strides = strides_of(desc_of(spec, layout));
+  CONCORD_CHECK(strides.has_value(), DeviceError, "a blocked {} has no strides", spec.str());
+  return *strides;
+}
+
+}  // namespace concord::cpu

@@ -1,0 +1,203 @@
+// oneDNN as this backend uses it: one engine and stream for the process, and primitive descriptors made by the same
+// calls under oneDNN 2.6 (operation descriptors) and 3.x (none). The only file that knows the version. Every primitive
+// takes its scratchpad from the caller. Errors of oneDNN become Concord's through `guarded`.
+#pragma once
+
+#include <oneapi/dnnl/dnnl_version.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "concord/core/error.hpp"
+
+namespace concord::cpu {
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+inline constexpr bool kOneDnn3 = DNNL_VERSION_MAJOR >= 3;
+
+[[nodiscard]] inline dnnl::engine& engine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+[[nodiscard]] inline dnnl::stream& stream() {
+  static dnnl::stream stream(engine());
+  return stream;
+}
+
+[[noreturn]] inline void throw_as_ours(const dnnl::error& error, std::string_view what) {
+  const std::string text = std::string(what) + ": oneDNN: " + error.what();
+  if (error.status == dnnl_out_of_memory) throw OutOfMemory(text);
+  if (error.status == dnnl_unimplemented) throw NotSupported(text);
+  throw DeviceError(text);
+}
+
+/// function(), with dnnl::error turned into OutOfMemory, NotSupported or DeviceError naming `what`.
+template <class Function>
+auto guarded(std::string_view what, Function&& function) {
+  try {
+    return function();
+  } catch (const dnnl::error& error) {
+    throw_as_ours(error, what);
+  }
+}
+
+[[nodiscard]] inline dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {}) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_post_ops(post_ops);
+  return attributes;
+}
+
+inline void append_eltwise(dnnl::post_ops& post_ops, dnnl::algorithm algorithm, float alpha, float beta) {
+#if DNNL_VERSION_MAJOR >= 3
+  post_ops.append_eltwise(algorithm, alpha, beta);
+#else
+  post_ops.append_eltwise(1.0F, algorithm, alpha, beta);
+#endif
+}
+
+[[nodiscard]] inline Dims dims_of(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  return desc.get_dims();
+#else
+  return desc.dims();
+#endif
+}
+
+/// Strides in elements, or nothing for blocked and opaque formats.
+[[nodiscard]] inline std::optional<Dims> strides_of(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked || desc.get_inner_nblks() != 0) return {};
+  return desc.get_strides();
+#else
+  const auto& blocking = desc.data.format_desc.blocking;
+  if (desc.data.format_kind != dnnl_blocked || blocking.inner_nblks != 0) return {};
+  return Dims(blocking.strides, blocking.strides + desc.data.ndims);
+#endif
+}
+
+/// Stride, dilation (distance minus one, as oneDNN counts) and padding of a two-dimensional convolution.
+struct ConvGeometry {
+  Dims stride, dilation, padding_before, padding_after;
+};
+
+/// `bias` may be an empty descriptor: none.
+[[nodiscard]] inline dnnl::convolution_forward::primitive_desc conv_forward(const Desc& src, const Desc& weights,
+                                                                            const Desc& bias, const Desc& dst,
+                                                                            const ConvGeometry& g,
+                                                                            const dnnl::primitive_attr& attributes) {
+  constexpr auto kProp = dnnl::prop_kind::forward_training;
+  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(),         kProp,           kAlgorithm, src, weights, bias, dst, g.stride, g.dilation,
+          g.padding_before, g.padding_after, attributes};
+#else
+  return {dnnl::convolution_forward::desc(kProp, kAlgorithm, src, weights, bias, dst, g.stride, g.dilation,
+                                          g.padding_before, g.padding_after),
+          attributes, engine()};
+#endif
+}
+
+[[nodiscard]] inline dnnl::convolution_backward_data::primitive_desc conv_backward_data(
+    const Desc& diff_src, const Desc& weights, const Desc& diff_dst, const ConvGeometry& g,
+    const dnnl::primitive_attr& attributes) {
+  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+  const auto hint = conv_forward(diff_src, weights, Desc(), diff_dst, g, {});
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(),   kAlgorithm,       diff_src,        weights, diff_dst,  g.stride,
+          g.dilation, g.padding_before, g.padding_after, hint,    attributes};
+#else
+  return {dnnl::convolution_backward_data::desc(kAlgorithm, diff_src, weights, diff_dst, g.stride, g.dilation,
+                                                g.padding_before, g.padding_after),
+          attributes, engine(), hint};
+#endif
+}
+
+[[nodiscard]] inline dnnl::convolution_backward_weights::primitive_desc conv_backward_weights(
+    const Desc& src, const Desc& diff_weights, const Desc& diff_dst, const ConvGeometry& g,
+    const dnnl::primitive_attr& attributes) {
+  constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
+  const auto hint = conv_forward(src, diff_weights, Desc(), diff_dst, g, {});
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(),         kAlgorithm,      src,  diff_weights, diff_dst, g.stride, g.dilation,
+          g.padding_before, g.padding_after, hint, attributes};
+#else
+  return {dnnl::convolution_backward_weights::desc(kAlgorithm, src, diff_weights, diff_dst, g.stride, g.dilation,
+                                                   g.padding_before, g.padding_after),
+          attributes, engine(), hint};
+#endif
+}
+
+/// `bias` may be an empty descriptor: none.
+[[nodiscard]] inline dnnl::matmul::primitive_desc matmul_product(const Desc& src, const Desc& weights, const Desc& bias,
+                                                                 const Desc& dst,
+                                                                 const dnnl::primitive_attr& attributes) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), src, weights, bias, dst, attributes};
+#else
+  return {dnnl::matmul::desc(src, weights, bias, dst), attributes, engine()};
+#endif
+}
+
+[[nodiscard]] inline dnnl::normalization_flags scale_and_shift() {
+  return dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+}
+
+[[nodiscard]] inline dnnl::batch_normalization_forward::primitive_desc batch_norm_forward(
+    const Desc& src, float epsilon, const dnnl::primitive_attr& attributes) {
+  constexpr auto kProp = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), kProp, src, src, epsilon, scale_and_shift(), attributes};
+#else
+  return {dnnl::batch_normalization_forward::desc(kProp, src, epsilon, scale_and_shift()), attributes, engine()};
+#endif
+}
+
+[[nodiscard]] inline dnnl::batch_normalization_backward::primitive_desc batch_norm_backward(
+    const Desc& src, float epsilon, const dnnl::primitive_attr& attributes) {
+  constexpr auto kProp = dnnl::prop_kind::backward;
+  const auto hint = batch_norm_forward(src, epsilon, {});
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), kProp, src, src, src, epsilon, scale_and_shift(), hint, attributes};
+#else
+  return {dnnl::batch_normalization_backward::desc(kProp, src, src, epsilon, scale_and_shift()), attributes, engine(),
+          hint};
+#endif
+}
+
+#if DNNL_VERSION_MAJOR >= 3
+using SoftmaxForward = dnnl::softmax_forward;
+using SoftmaxBackward = dnnl::softmax_backward;
+#else
+using SoftmaxForward = dnnl::softmax_v2_forward;
+using SoftmaxBackward = dnnl::softmax_v2_backward;
+#endif
+
+[[nodiscard]] inline SoftmaxForward::primitive_desc softmax_forward(const Desc& src, int axis, bool log,
+                                                                    const dnnl::primitive_attr& attributes) {
+  constexpr auto kProp = dnnl::prop_kind::forward_training;
+  const auto algorithm = log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), kProp, algorithm, src, src, axis, attributes};
+#else
+  return {SoftmaxForward::desc(kProp, algorithm, src, src, axis), attributes, engine()};
+#endif
+}
+
+[[nodiscard]] inline SoftmaxBackward::primitive_desc softmax_backward(const Desc& dst, int axis, bool log,
+                                                                      const dnnl::primitive_attr& attributes) {
+  const auto hint = softmax_forward(dst, axis, log, {});
+  const auto algorithm = log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine(), algorithm, dst, dst, dst, axis, hint, attributes};
+#else
+  return {SoftmaxBackward::desc(algorithm, dst, dst, dst, axis), attributes, engine(), hint};
+#endif
+}
+
+}  // namespace concord::cpu

@@ -1,0 +1,103 @@
+// Reduction loops, vectorised over a fixed number of lanes, so that the order of sums does not depend on the machine.
+#include "reduce_rows.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "formulas.h"
+
+namespace concord::cpu {
+namespace {
+
+using ops::ReduceKind;
+constexpr std::int64_t kLanes = 64;
+constexpr std::int64_t kPiece = 4096;
+constexpr std::int64_t kRows = 64;
+
+template <class Combine>
+[[gnu::always_inline]] inline float row_piece(const float* src, std::int64_t n, std::int64_t stride, float identity,
+                                              Combine combine) {
+  float lanes[kLanes];
+  std::fill_n(lanes, kLanes, identity);
+  std::int64_t i = 0;
+  if (stride == 1) {
+    for (; i + kLanes <= n; i += kLanes) {
+#pragma omp simd
+      for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] = combine(lanes[j], src[i + j]);
+    }
+  }
+  for (; i < n; ++i) lanes[i % kLanes] = combine(lanes[i % kLanes], src[i * stride]);
+  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (std::int64_t j = 0; j < width; ++j) lanes[j] = combine(lanes[j], lanes[j + width]);
+  }
+  return lanes[0];
+}
+
+template <class Combine>
+[[gnu::always_inline]] inline void column_piece(const float* src, std::int64_t rows, std::int64_t stride,
+                                                std::int64_t lanes, float identity, float* partial, Combine combine) {
+  std::fill_n(partial, lanes, identity);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* row = src + r * stride;
+#pragma omp simd
+    for (std::int64_t j = 0; j < lanes; ++j) partial[j] = combine(partial[j], row[j]);
+  }
+}
+
+constexpr auto kAdd = [](float a, float b) { return a + b; };
+constexpr auto kGreater = [](float a, float b) { return concord_maximum(a, b); };
+constexpr auto kLesser = [](float a, float b) { return concord_minimum(a, b); };
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+double reduce_identity(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::maximum: return -static_cast<double>(kInfinity);
+    case ReduceKind::minimum: return static_cast<double>(kInfinity);
+    default: return 0;
+  }
+}
+
+double reduce_combine(ReduceKind kind, double a, double b) {
+  switch (kind) {
+    case ReduceKind::maximum: return a >= b || a != a ? a : b;
+    case ReduceKind::minimum: return a <= b || a != a ? a : b;
+    default: return a + b;
+  }
+}
+
+CONCORD_SIMD double reduce_row(ReduceKind kind, const float* src, std::int64_t n, std::int64_t stride) {
+  double result = reduce_identity(kind);
+  for (std::int64_t i = 0; i < n; i += kPiece) {
+    const float* piece = src + i * stride;
+    const std::int64_t size = std::min(kPiece, n - i);
+    float value = 0;
+    switch (kind) {
+      case ReduceKind::maximum: value = row_piece(piece, size, stride, -kInfinity, kGreater); break;
+      case ReduceKind::minimum: value = row_piece(piece, size, stride, kInfinity, kLesser); break;
+      default: value = row_piece(piece, size, stride, 0.0F, kAdd); break;
+    }
+    result = reduce_combine(kind, result, static_cast<double>(value));
+  }
+  return result;
+}
+
+CONCORD_SIMD void reduce_columns(ReduceKind kind, const float* src, std::int64_t rows, std::int64_t stride,
+                                 std::int64_t lanes, double* result) {
+  float partial[kReduceLanes];
+  for (std::int64_t r = 0; r < rows; r += kRows) {
+    const float* piece = src + r * stride;
+    const std::int64_t count = std::min(kRows, rows - r);
+    switch (kind) {
+      case ReduceKind::maximum: column_piece(piece, count, stride, lanes, -kInfinity, partial, kGreater); break;
+      case ReduceKind::minimum: column_piece(piece, count, stride, lanes, kInfinity, partial, kLesser); break;
+      default: column_piece(piece, count, stride, lanes, 0.0F, partial, kAdd); break;
+    }
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      result[j] = reduce_combine(kind, result[j], static_cast<double>(partial[j]));
+    }
+  }
+}
+
+}  // namespace concord::cpu

@@ -1,0 +1,31 @@
+// Loops over tiles: a few thousand floats that stay in the first-level cache while the instructions of an expression
+// pass over them. Used by pointwise; compiled for several vector widths.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "concord/core/types.hpp"
+#include "concord/graph/expression.hpp"
+
+namespace concord::cpu {
+
+/// Floats of a tile: three of them fit the first-level cache beside each other.
+inline constexpr std::int64_t kTile = 2048;
+
+/// An argument of an instruction: n floats, or one that stands for all.
+struct TileOperand {
+  const float* data;
+  bool scalar;
+};
+
+/// dst[i] = function(arguments…) for i in [0, n). dst may be one of the arguments.
+void tile_apply(ScalarFunction function, const TileOperand* arguments, float* dst, std::int64_t n);
+
+/// dst[i] = float(src[i·stride]); the stride in elements. Of f32, i32 and u8.
+void tile_load(DType type, const std::byte* src, std::int64_t stride, float* dst, std::int64_t n);
+
+/// dst[i] = src[i] as `type`, rounded toward zero and limited to its range for integers.
+void tile_store(const TileOperand& src, DType type, std::byte* dst, std::int64_t n);
+
+}  // namespace concord::cpu
