@@ -91,6 +91,13 @@ std::vector<TensorSpec> AvgPoolBackward::infer(std::span<const TensorSpec> input
   return {{DType::f32, src_}};
 }
 
+std::vector<Value> AvgPoolBackward::gradient(const Node& node, std::span<const Value> diff_dst,
+                                             const std::vector<bool>& wanted) const {
+  std::vector<Value> diffs = no_gradients(node);
+  if (diff_dst[0] && wanted[0]) diffs[0] = avg_pool2d(diff_dst[0], options_);
+  return diffs;
+}
+
 }  // namespace ops
 
 Value max_pool2d(Value x, const Pool2dOptions& options) {

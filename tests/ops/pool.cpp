@@ -111,6 +111,28 @@ TEST_CASE("avg_pool2d is the mean, with padding counted or not", "[ops][pool]") 
          .scale = Scale::exact});
 }
 
+TEST_CASE("the gradient of avg_pool2d has a gradient", "[ops][pool]") {
+  const Shape src{1, 2, 6, 6};
+  const ops::PoolOptions options{.kernel = {2, 2}, .stride = {2, 1}};
+  check({.name = "averages spread back",
+         .inputs = {{integers({1, 2, 3, 5}, 1)}},
+         .build =
+             [=](const std::vector<Value>& x) {
+               return std::vector{x[0].graph().add(std::make_shared<ops::AvgPoolBackward>(options, src), x)};
+             },
+         .reference =
+             [=](const std::vector<Array>& x) {
+               Array diff_src(src);
+               for (std::int64_t c = 0; c < 2; ++c)
+                 for (std::int64_t i = 0; i < 3 * 5 * 4; ++i) {
+                   const std::int64_t y = i / 20, column = i / 4 % 5;
+                   diff_src.at({0, c, 2 * y + i / 2 % 2, column + i % 2}) += x[0].at({0, c, y, column}) / 4;
+                 }
+               return std::vector{diff_src};
+             },
+         .scale = Scale::exact});
+}
+
 TEST_CASE("in max_pool2d the first of equals wins, and a NaN wins over all", "[ops][pool]") {
   const double nan = std::nan("");
   const double inf = std::numeric_limits<double>::infinity();
