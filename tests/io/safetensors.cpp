@@ -1,6 +1,7 @@
 // safetensors: round trips, a recorded file of the Python package, every kind of damage, a write that fails.
 #include "concord/io/safetensors.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -28,10 +29,12 @@ std::string refusal(const std::string& content) {
   return message_of<FormatError>([&] { (void)read(content); });
 }
 
-// One f32 [2] and whatever else the header is to say.
+// The header's entry of a tensor "w".
 std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
-  return R"("w":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+  return fmt::format(R"("w":{{"dtype":{},"shape":{},"data_offsets":{}}})", dtype, shape, offsets);
 }
+
+std::string object(const std::string& entries) { return fmt::format("{{{}}}", entries); }
 
 io::TensorMap examples() {
   io::TensorMap tensors;
@@ -135,10 +138,11 @@ TEST_CASE("a damaged byte never crashes the safetensors reader", "[io]") {
 
 TEST_CASE("safetensors errors name the field", "[io]") {
   const std::string data(8, '\0');
+  const std::string w = entry("\"F32\"", "[2]", "[0,8]");
   const auto one = [&](const std::string& dtype, const std::string& shape, const std::string& offsets) {
-    return refusal(with_header("{" + entry(dtype, shape, offsets) + "}", data));
+    return refusal(with_header(object(entry(dtype, shape, offsets)), data));
   };
-  CHECK(read(with_header("{" + entry("\"F32\"", "[2]", "[0,8]") + "}", data)).tensors.size() == 1);
+  CHECK(read(with_header(object(w), data)).tensors.size() == 1);
 
   CHECK(contains(refusal(std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10)),
                  "byte 0: header length: 9223372036854775807"));
@@ -151,9 +155,7 @@ TEST_CASE("safetensors errors name the field", "[io]") {
   CHECK(contains(refusal(with_header(R"({"w":{"dtype":"F32","shape":[1]}})")), "w: is not"));
   CHECK(contains(refusal(with_header(R"({"__metadata__":3})")), "__metadata__: is no JSON object"));
   CHECK(contains(refusal(with_header(R"({"__metadata__":{"a":3}})")), "the value of \"a\" is no text"));
-  CHECK(contains(
-      refusal(with_header("{" + entry("\"F32\"", "[2]", "[0,8]") + "," + entry("\"F32\"", "[2]", "[0,8]") + "}", data)),
-      "\"w\" is there twice"));
+  CHECK(contains(refusal(with_header(object(w + "," + w), data)), "\"w\" is there twice"));
 
   CHECK(contains(one("3", "[2]", "[0,8]"), "dtype is no text"));
   CHECK(contains(one("\"F33\"", "[2]", "[0,8]"), "dtype \"F33\" is unknown"));
@@ -172,8 +174,7 @@ TEST_CASE("safetensors errors name the field", "[io]") {
   CHECK(contains(one("\"F32\"", "[2]", "[1,9]"), "data_offsets [1, 9] are outside the 8 bytes"));
   CHECK(contains(one("\"F32\"", "[1]", "[4,8]"), "w: begins at byte 4 of the data, the tensor before it ends at 0"));
   CHECK(contains(one("\"F32\"", "[1]", "[0,4]"), "data: 4 bytes belong to no tensor"));
-  const std::string overlapping =
-      "{" + entry("\"F32\"", "[2]", "[0,8]") + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})";
+  const std::string overlapping = object(w + R"(,"v":{"dtype":"U8","shape":[4],"data_offsets":[4,8]})");
   CHECK(contains(refusal(with_header(overlapping, data)), "v: begins at byte 4 of the data"));
 }
 
