@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   using namespace concord;
   CLI::App app{"Concord trains and runs neural networks on any OpenCL device and on the CPU, with the same result."};
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string(version()));
+  app.set_version_flag("--version", std::string(kVersion));
   app.failure_message(CLI::FailureMessage::help);
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Say on standard error what is cached, built and chosen")

@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
+#include <sstream>
 #include <iterator>
 #include <utility>
 
@@ -129,6 +131,22 @@ ProcessorInfo processor_info() {
     if (line.starts_with("vendor_id")) info.vendor = value;
   }
   return info;
+}
+
+double process_age_seconds() {
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');  // the name may hold spaces
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  constexpr int kStartTime = 20;  // of the fields after the name
+  std::string field;
+  for (int i = 0; i < kStartTime; ++i) fields >> field;
+  const double start = std::strtod(field.c_str(), nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - start;
 }
 
 std::optional<int> terminal_width() {

@@ -57,6 +57,9 @@ struct ProcessorInfo {
 };
 [[nodiscard]] ProcessorInfo processor_info();
 
+/// Seconds since this process was started, to a hundredth; 0 where the system does not say.
+[[nodiscard]] double process_age_seconds();
+
 /// Columns of the terminal that standard error goes to, or nothing when it goes to a file or pipe.
 [[nodiscard]] std::optional<int> terminal_width();
 

@@ -1,0 +1,94 @@
+// concord evaluate: loss and accuracy of saved weights on a data set.
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dataset.hpp"
+#include "options.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct Options {
+  TrainingOptions training;
+  DeviceOption device;
+  std::string weights, data;
+  std::string split = "test";
+  EvaluateOptions evaluate;
+  bool confusion = false;
+  bool json = false;
+};
+
+std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
+  const std::int64_t classes = matrix.shape()[0];
+  const auto name = [&](std::int64_t c) {
+    const auto i = static_cast<std::size_t>(c);
+    return i < dataset.class_names.size() ? dataset.class_names[i] : fmt::format("{}", c);
+  };
+  std::vector<std::vector<std::string>> rows{{"label \\ predicted"}};
+  for (std::int64_t c = 0; c < classes; ++c) rows[0].push_back(name(c));
+  const auto counts = matrix.values<std::int32_t>();
+  for (std::int64_t label = 0; label < classes; ++label) {
+    rows.push_back({name(label)});
+    for (std::int64_t c = 0; c < classes; ++c) {
+      rows.back().push_back(fmt::format("{}", counts[static_cast<std::size_t>(label * classes + c)]));
+    }
+  }
+  return table(rows);
+}
+
+void run(const Options& options) {
+  if (options.evaluate.batch < 1) throw ArgumentError("--batch must be at least 1");
+  const models::Model& model = models::find(options.training.model);
+  const Dataset dataset = open_dataset(options.data, options.split, model.input, model.classes, 1);
+  const DevicePtr device = options.device.open();
+  Trainer trainer(models::make(model.name), loss::cross_entropy, optim::Sgd{}, device);
+  trainer.load(options.weights);
+  const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
+  const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();
+  if (options.json) {
+    nlohmann::json json{{"model", model.name},     {"data", dataset.name},
+                        {"split", options.split},  {"device", device->info().id},
+                        {"samples", metrics.samples}, {"loss", metrics.loss},
+                        {"k", metrics.k}};
+    if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
+    if (metrics.top_k) json["top_k"] = *metrics.top_k;
+    if (options.confusion) {
+      const auto counts = matrix.values<std::int32_t>();
+      json["confusion"] = std::vector<std::int32_t>(counts.begin(), counts.end());
+    }
+    std::cout << json.dump(2) << "\n";
+    return;
+  }
+  std::cout << fmt::format("{} samples, loss {:.4f}", metrics.samples, metrics.loss);
+  if (metrics.accuracy) std::cout << fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
+  if (metrics.top_k) std::cout << fmt::format(", top-{} {:.2f} %", metrics.k, 100 * *metrics.top_k);
+  std::cout << "\n";
+  if (options.confusion) std::cout << "\n" << matrix_text(dataset, matrix);
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("evaluate", "Loss and accuracy of saved weights");
+  const auto options = std::make_shared<Options>();
+  options->training.add_model(*command);
+  command->add_option("--weights", options->weights, "Weights or checkpoint (safetensors)")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command->add_option("--data", options->data, kDataHelp)->required();
+  command->add_option("--split", options->split, "Which part of the data")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"train", "test"}));
+  options->device.add(*command);
+  command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str();
+  command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--confusion", options->confusion, "Count predictions by label");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace concord::cli

@@ -1,0 +1,49 @@
+// Shared options.
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+namespace concord::cli {
+
+void TrainingOptions::add_model(CLI::App& command) {
+  std::string names;
+  for (const models::Model& known : models::all()) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  command.add_option("model", model, fmt::format("The network: {}", names))->required();
+}
+
+void TrainingOptions::add_training(CLI::App& command) {
+  command.add_option("--batch", batch, "Samples a step")->capture_default_str();
+  command.add_option("--optimizer", optimizer, "How weights are updated")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
+  command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--momentum", momentum, "Of sgd and rmsprop")->capture_default_str()->check(CLI::Range(0.0, 1.0));
+  command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(CLI::NonNegativeNumber);
+  command.add_option("--seed", seed, "Of first weights, order of samples and dropout")->capture_default_str();
+}
+
+optim::Optimizer TrainingOptions::make_optimizer() const {
+  const auto set = [&](auto parameters, double default_lr) {
+    parameters.lr = lr > 0 ? lr : default_lr;
+    if (weight_decay >= 0) parameters.weight_decay = weight_decay;
+    return parameters;
+  };
+  if (optimizer == "adam") return set(optim::Adam{}, 1e-3);
+  if (optimizer == "adamw") return set(optim::AdamW{}, 1e-3);
+  if (optimizer == "adagrad") return set(optim::Adagrad{}, 1e-2);
+  if (optimizer == "rmsprop") {
+    optim::RMSprop rmsprop = set(optim::RMSprop{}, 1e-2);
+    rmsprop.momentum = momentum;
+    return rmsprop;
+  }
+  optim::Sgd sgd = set(optim::Sgd{}, 1e-2);
+  sgd.momentum = momentum;
+  return sgd;
+}
+
+void DeviceOption::add(CLI::App& command) {
+  command.add_option("--device", selector, "auto, cpu, opencl, opencl:1, opencl:nvidia … [$CONCORD_DEVICE, else auto]");
+}
+
+}  // namespace concord::cli

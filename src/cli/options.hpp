@@ -1,0 +1,35 @@
+// Options that several subcommands share, and what they are turned into.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "command.hpp"
+#include "concord/concord.hpp"
+
+namespace concord::cli {
+
+/// MODEL and how it is trained.
+struct TrainingOptions {
+  std::string model;
+  std::string optimizer = "sgd";
+  double lr = 0;  // 0: the optimizer's own default, 0.01 for sgd
+  double momentum = 0.9;
+  double weight_decay = -1;  // below 0: the optimizer's own default
+  std::int64_t batch = 64;
+  std::uint64_t seed = 1;
+
+  void add_model(CLI::App& command);
+  void add_training(CLI::App& command);
+  [[nodiscard]] optim::Optimizer make_optimizer() const;
+};
+
+/// --device, for commands on one device.
+struct DeviceOption {
+  std::string selector;
+  void add(CLI::App& command);
+  [[nodiscard]] DevicePtr open() const { return Device::open(selector); }
+};
+
+}  // namespace concord::cli

@@ -1,0 +1,90 @@
+// concord predict: what saved weights say of single samples.
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "concord/io/safetensors.hpp"
+#include "dataset.hpp"
+#include "options.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct Options {
+  TrainingOptions training;
+  DeviceOption device;
+  std::string weights, data, out;
+  std::string split = "test";
+  std::int64_t first = 0, count = 10;
+  bool json = false;
+};
+
+struct Prediction {
+  std::size_t best = 0;
+  double probability = 0;
+};
+
+Prediction best_of(std::span<const float> logits) {
+  const auto best = std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - static_cast<double>(*best));
+  return {static_cast<std::size_t>(best - logits.begin()), 1 / sum};
+}
+
+void run(const Options& options) {
+  const models::Model& model = models::find(options.training.model);
+  const Dataset all = open_dataset(options.data, options.split, model.input, model.classes, 1);
+  if (options.first < 0 || options.first >= all.size()) {
+    throw ArgumentError(fmt::format("--first {}: there are {} samples", options.first, all.size()));
+  }
+  const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
+  const DevicePtr device = options.device.open();
+  Trainer trainer(models::make(model.name), loss::cross_entropy, optim::Sgd{}, device);
+  trainer.load(options.weights);
+  const Tensor outputs = trainer.predict(samples);
+  if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});
+
+  const auto name = [&](std::size_t c) {
+    return c < all.class_names.size() ? all.class_names[c] : fmt::format("{}", c);
+  };
+  const auto classes = static_cast<std::size_t>(outputs.shape()[1]);
+  std::vector<std::vector<std::string>> rows{{"sample", "predicted", "probability", "label", ""}};
+  nlohmann::json json = nlohmann::json::array();
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    const Prediction prediction = best_of(outputs.values<float>().subspan(row * classes, classes));
+    const auto label = static_cast<std::size_t>(samples.labels.values<std::int32_t>()[row]);
+    rows.push_back({fmt::format("{}", options.first + i), name(prediction.best),
+                    fmt::format("{:.4f}", prediction.probability), name(label),
+                    prediction.best == label ? "" : "wrong"});
+    json.push_back({{"sample", options.first + i}, {"predicted", prediction.best}, {"name", name(prediction.best)},
+                    {"probability", prediction.probability}, {"label", label}});
+  }
+  std::cout << (options.json ? json.dump(2) + "\n" : table(rows));
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("predict", "Classes that saved weights give to samples");
+  const auto options = std::make_shared<Options>();
+  options->training.add_model(*command);
+  command->add_option("--weights", options->weights, "Weights or checkpoint (safetensors)")
+      ->required()
+      ->check(CLI::ExistingFile);
+  command->add_option("--data", options->data, kDataHelp)->required();
+  command->add_option("--split", options->split, "Which part of the data")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"train", "test"}));
+  command->add_option("--first", options->first, "The first sample")->capture_default_str();
+  command->add_option("--count", options->count, "How many")->capture_default_str()->check(CLI::PositiveNumber);
+  options->device.add(*command);
+  command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace concord::cli

@@ -1,0 +1,105 @@
+// concord train: a network of the zoo on a data set; Ctrl-C stops after the step and leaves a whole checkpoint.
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "dataset.hpp"
+#include "options.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct Options {
+  TrainingOptions training;
+  DeviceOption device;
+  std::string data;
+  FitOptions fit;
+  std::string schedule = "constant";
+  std::string resume, out, checkpoint, log;
+  double clip_norm = 0, clip_value = 0;
+  std::int64_t patience = 0;
+  bool quiet = false;
+};
+
+optim::Schedule make_schedule(const Options& options) {
+  const std::int64_t epochs = options.fit.epochs;
+  if (options.schedule == "cosine") return optim::schedule::cosine(epochs);
+  if (options.schedule == "step") return optim::schedule::step(std::max<std::int64_t>(1, epochs / 3));
+  return optim::schedule::constant();
+}
+
+void run(Options& options) {
+  if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
+  if (options.fit.epochs < 1) throw ArgumentError("--epochs must be at least 1");
+  const models::Model& model = models::find(options.training.model);
+  const std::uint64_t seed = options.training.seed;
+  const Dataset train = open_dataset(options.data, "train", model.input, model.classes, seed);
+  options.fit.validate = open_dataset(options.data, "test", model.input, model.classes, seed);
+  const DevicePtr device = options.device.open();
+  std::cerr << fmt::format("{} on {}, {}: {} samples\n", model.name, device->info().name, train.name, train.size());
+
+  TrainerOptions trainer_options;
+  trainer_options.seed = seed;
+  trainer_options.network = std::string(model.name);
+  trainer_options.clip = {options.clip_norm, options.clip_value};
+  Trainer trainer(models::make(model.name), loss::cross_entropy, options.training.make_optimizer(), device,
+                  trainer_options);
+  if (!options.resume.empty()) {
+    trainer.resume(options.resume);
+    std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
+  }
+
+  options.fit.batch = options.training.batch;
+  options.fit.schedule = make_schedule(options);
+  options.fit.checkpoint = options.checkpoint;
+  if (options.patience > 0) {
+    EarlyStopping early;
+    early.patience = options.patience;
+    options.fit.early_stopping = early;
+  }
+  if (!options.quiet) options.fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
+  if (!options.log.empty()) options.fit.callbacks.push_back(std::make_shared<JsonLog>(options.log));
+  catch_signals();
+  options.fit.stop = stop_requested;
+  const History history = trainer.fit(train, options.fit);
+
+  if (!options.out.empty()) {
+    trainer.save(options.out);
+    std::cerr << fmt::format("weights are in {}\n", options.out);
+  }
+  if (history.end == History::End::stopped) {
+    std::cerr << fmt::format("stopped after {} steps{}\n", trainer.steps_done(),
+                             options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"
+                                                        : "; go on with --resume " + options.checkpoint);
+  }
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("train", "Train a network");
+  const auto options = std::make_shared<Options>();
+  options->training.add_model(*command);
+  command->add_option("--data", options->data, kDataHelp)->required();
+  options->device.add(*command);
+  command->add_option("--epochs", options->fit.epochs, "Passes over the data")->capture_default_str();
+  options->training.add_training(*command);
+  command->add_option("--schedule", options->schedule, "Of the learning rate over the epochs")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"constant", "cosine", "step"}));
+  command->add_option("--clip-norm", options->clip_norm, "Scale all gradients together to at most this norm")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--patience", options->patience, "Stop after so many epochs without a better validation loss")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(CLI::PositiveNumber);
+  command->add_option("--resume", options->resume, "Go on from this checkpoint")->check(CLI::ExistingFile);
+  command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped");
+  command->add_option("--out", options->out, "Write the weights here (safetensors)");
+  command->add_option("--log", options->log, "Append a JSON line an epoch to this file");
+  command->add_flag("--quiet", options->quiet, "No progress");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace concord::cli
