@@ -1,0 +1,116 @@
+// What the GEMM kernels share: C(m, n) = Σ_k A(m, k)·B(k, n) with A, B and C read and written through strides, or with
+// B the patches of an image (implicit GEMM: every pass of a convolution). src/opencl/gemm.cpp states the arguments.
+//
+// Definitions: INDEX     int, or long when an operand has 2^31 elements and more
+//   A_ALONG_K            A's elements are adjacent along k, else along m
+//   A_BLOCKED            k runs in blocks of a_block: A(m, k) at m·a_m + (k / a_block)·a_outer + k % a_block
+//   B_ALONG_K            B's elements are adjacent along k, else along n
+//   B_PATCH              B(k, n) is the pixel (row, column) of a plane, each a sum of a part of k and a part of n;
+//                        0 outside the image; B_INSIDE: never outside
+//   B_STEP               rows and columns count in 1/row_step and 1/column_step pixels; 0 between pixels
+//   C_BLOCKED            n runs in blocks of c_block: C(m, n) at m·c_m + (n / c_block)·c_outer + n % c_block
+// Group (·, ·, z) works on batch z % batches and the z / batches-th part of k_part values of k; its C is the z-th.
+#ifndef CONCORD_GEMM_OPERANDS_H
+#define CONCORD_GEMM_OPERANDS_H
+
+#ifndef EPILOGUE
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE(value, z, m, n_outer, n_inner) (value)
+#endif
+
+typedef INDEX index_t;
+
+// i / divisor for i < 2^31 by a multiplication (Granlund and Montgomery, "Division by Invariant Integers", 1994).
+#define DIVISOR(name) uint name, uint name##_magic, uint name##_shift
+#define DIVIDE(i, name) ((mul_hi((uint)(i), name##_magic) + (uint)(i)) >> name##_shift)
+
+#define GEMM_A_PARAMETERS                                                                                    \
+  __global const float *restrict a, ulong a_offset, ulong a_batch, index_t a_m, index_t a_k, index_t a_outer, \
+      DIVISOR(a_block)
+
+#define GEMM_B_PARAMETERS                                                                                         \
+  __global const float *restrict b, ulong b_offset, ulong b_batch, index_t b_k, index_t b_n, DIVISOR(k_block),    \
+      DIVISOR(k_line), index_t k_plane, int k_row, int k_column, DIVISOR(n_block), DIVISOR(n_line),               \
+      index_t n_plane, int n_row, int n_column, int row_shift, int column_shift, int rows, int columns,           \
+      DIVISOR(row_step), DIVISOR(column_step)
+
+#define GEMM_C_PARAMETERS __global float *c, ulong c_offset, ulong c_batch, index_t c_m, index_t c_outer, DIVISOR(c_block)
+
+#define GEMM_PARAMETERS                                                                                \
+  uint m_size, uint n_size, uint k_size, uint k_part, uint batches, GEMM_A_PARAMETERS, GEMM_B_PARAMETERS, \
+      GEMM_C_PARAMETERS
+
+// Where A(m, k) lies: A_ROW(m) + A_STEP(k).
+#ifdef A_ALONG_K
+#define A_ROW(m) ((index_t)(m) * a_m)
+#ifdef A_BLOCKED
+#define A_STEP(k) ((index_t)DIVIDE(k, a_block) * (a_outer - (index_t)a_block) + (index_t)(k))
+#else
+#define A_STEP(k) ((index_t)(k))
+#endif
+#else
+#define A_ROW(m) ((index_t)(m))
+#define A_STEP(k) ((index_t)(k) * a_k)
+#endif
+
+// Where a column n of C lies, as block and place in it, and C(m, n).
+#ifdef C_BLOCKED
+#define C_OUTER(n) DIVIDE(n, c_block)
+#define C_INNER(n, outer) ((n) - (outer) * c_block)
+#else
+#define C_OUTER(n) 0u
+#define C_INNER(n, outer) (n)
+#endif
+#define C_COLUMN(outer, inner) ((index_t)(outer) * c_outer + (index_t)(inner))
+
+#ifdef B_PATCH
+typedef struct {
+  index_t place;  // of the plane, and without B_STEP of the pixel in it
+  int row, column;
+} patch_part;
+
+static inline patch_part patch_part_of(uint i, DIVISOR(block), DIVISOR(line), index_t plane, int row, int column,
+                                       int row_shift, int column_shift, int columns) {
+  const uint outer = DIVIDE(i, block), in_block = i - outer * block;
+  const uint y = DIVIDE(in_block, line), x = in_block - y * line;
+  patch_part part;
+  part.row = (int)y * row + row_shift;
+  part.column = (int)x * column + column_shift;
+  part.place = (index_t)outer * plane;
+#ifndef B_STEP
+  part.place += (index_t)part.row * columns + part.column;
+#endif
+  return part;
+}
+#define PATCH_PART(i, p, row_offset, column_offset)                                                               \
+  patch_part_of(i, p##_block, p##_block_magic, p##_block_shift, p##_line, p##_line_magic, p##_line_shift, p##_plane, \
+                p##_row, p##_column, row_offset, column_offset, columns)
+#define PATCH_K(i) PATCH_PART(i, k, 0, 0)
+#define PATCH_N(i) PATCH_PART(i, n, row_shift, column_shift)
+
+// B(k, n) from the parts of k and n; never reads outside the image.
+#if defined(B_INSIDE)
+#define PATCH_LOAD(pk, pn) b[(pk).place + (pn).place]
+#elif defined(B_STEP)
+static inline float patch_load(__global const float *b, patch_part pk, patch_part pn, int rows, int columns,
+                               DIVISOR(row_step), DIVISOR(column_step)) {
+  const int row = pk.row + pn.row, column = pk.column + pn.column;
+  const uint r = DIVIDE(max(row, 0), row_step), q = DIVIDE(max(column, 0), column_step);
+  const int inside = (int)(r * row_step) == row & (int)(q * column_step) == column & r < (uint)rows & q < (uint)columns;
+  const float value = b[inside ? pk.place + pn.place + (index_t)r * columns + (index_t)q : 0];
+  return inside ? value : 0.0f;
+}
+#define PATCH_LOAD(pk, pn)                                                                                   \
+  patch_load(b, pk, pn, rows, columns, row_step, row_step_magic, row_step_shift, column_step, column_step_magic, \
+             column_step_shift)
+#else
+static inline float patch_load(__global const float *b, patch_part pk, patch_part pn, int rows, int columns) {
+  const int inside = (uint)(pk.row + pn.row) < (uint)rows & (uint)(pk.column + pn.column) < (uint)columns;
+  const float value = b[inside ? pk.place + pn.place : 0];
+  return inside ? value : 0.0f;
+}
+#define PATCH_LOAD(pk, pn) patch_load(b, pk, pn, rows, columns)
+#endif
+#endif
+
+#endif

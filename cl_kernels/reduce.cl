@@ -1,0 +1,101 @@
+// Reductions of src (outer, length, inner) to dst (outer, parts, inner): part p covers [p·part, (p+1)·part) of `length`.
+// KIND is SUM, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
+//   reduce_lanes   GPUs: LANES items a row (lanes.h), a chain of part / LANES values each, then a tree.
+//   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
+//   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
+//   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
+#include "lanes.h"
+
+#define CONCAT_(x, y) x##y
+#define CONCAT(x, y) CONCAT_(x, y)
+#define COMBINE CONCAT(COMBINE_, KIND)
+#define NEUTRAL_SUM 0.0f
+#define NEUTRAL_MAXIMUM -INFINITY
+#define NEUTRAL_MINIMUM INFINITY
+#define NEUTRAL CONCAT(NEUTRAL_, KIND)
+#define WIDTH 16
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
+    __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
+    ulong length, ulong part, ulong parts, ulong inner) {
+  LANES_SCRATCH(float, scratch);
+  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1);
+  const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
+  const ulong end = min(length, begin + part);
+  src += src_offset + outer * length * inner + (output - outer_part * inner);
+  float value = NEUTRAL;
+  for (ulong i = begin + LANE; i < end; i += LANES) value = COMBINE(value, src[i * inner]);
+  LANES_REDUCE(value, scratch, COMBINE);
+  if (LANE == 0 && row < outputs) dst[dst_offset + row] = value;
+}
+
+__kernel void reduce_rows(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
+                          ulong dst_offset, ulong length, ulong part, ulong parts) {
+  const ulong row = get_global_id(0), outer = row / parts, begin = (row - outer * parts) * part;
+  const ulong count = min(length, begin + part) - begin;
+  src += src_offset + outer * length + begin;
+  float value = NEUTRAL;
+  ulong i = 0;
+  if (count >= WIDTH) {
+    float16 chains = (float16)(NEUTRAL);
+    for (; i + WIDTH <= count; i += WIDTH) {
+      const float16 next = vload16(0, src + i);
+      chains = COMBINE(chains, next);
+    }
+    const float8 eight = COMBINE(chains.lo, chains.hi);
+    const float4 four = COMBINE(eight.lo, eight.hi);
+    const float2 two = COMBINE(four.lo, four.hi);
+    value = COMBINE(two.x, two.y);
+  }
+  for (; i < count; ++i) value = COMBINE(value, src[i]);
+  dst[dst_offset + row] = value;
+}
+
+__kernel void reduce_columns(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
+                             ulong dst_offset, ulong length, ulong part, ulong parts, ulong inner) {
+  const ulong column = get_global_id(0) * WIDTH, outer_part = get_global_id(1);
+  const ulong outer = outer_part / parts, begin = (outer_part - outer * parts) * part, end = min(length, begin + part);
+  src += src_offset + outer * length * inner + column;
+  dst += dst_offset + outer_part * inner + column;
+  if (column + WIDTH <= inner) {
+    float16 value = (float16)(NEUTRAL);
+    for (ulong i = begin; i < end; ++i) {
+      const float16 next = vload16(0, src + i * inner);
+      value = COMBINE(value, next);
+    }
+    vstore16(value, 0, dst);
+  } else {
+    for (ulong j = 0; column + j < inner; ++j) {
+      float value = NEUTRAL;
+      for (ulong i = begin; i < end; ++i) value = COMBINE(value, src[i * inner + j]);
+      dst[j] = value;
+    }
+  }
+}
+
+typedef struct {
+  float value;
+  int place;  // -1: none yet
+} candidate;
+
+static inline candidate better(candidate a, candidate b) {
+  const int a_nan = a.value != a.value, b_nan = b.value != b.value;
+  const int tie = a.value == b.value || (a_nan && b_nan);
+  const int b_wins = b.place >= 0 && (a.place < 0 || (tie ? b.place < a.place : b_nan || (!a_nan && b.value > a.value)));
+  return b_wins ? b : a;
+}
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_argmax(
+    __global const float *restrict src, ulong src_offset, __global int *restrict dst, ulong dst_offset, ulong outputs,
+    ulong length, ulong inner) {
+  LANES_SCRATCH(candidate, scratch);
+  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1), outer = output / inner;
+  src += src_offset + outer * length * inner + (output - outer * inner);
+  candidate best = {0.0f, -1};
+  for (ulong i = LANE; i < length; i += LANES) {
+    const candidate next = {src[i * inner], (int)i};
+    best = better(best, next);
+  }
+  LANES_REDUCE(best, scratch, better);
+  if (LANE == 0 && row < outputs) dst[dst_offset + row] = best.place;
+}

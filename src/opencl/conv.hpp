@@ -1,0 +1,23 @@
+// The two ways to compute the passes of a convolution: as one implicit product over patches, or patch by patch through
+// im2col and CLBlast. Used by conv.cpp.
+#pragma once
+
+#include "concord/opencl/gemm.hpp"
+#include "concord/ops/conv.hpp"
+
+namespace concord::opencl {
+
+// conv_gemm.cpp: rows are channels, columns are positions of all images, batches are groups.
+/// inputs src, weights.
+[[nodiscard]] Gemm conv_forward_gemm(const ops::ConvSizes& sizes);
+/// inputs diff_dst, weights.
+[[nodiscard]] Gemm conv_backward_data_gemm(const ops::ConvSizes& sizes);
+/// inputs src, diff_dst; k runs over the positions of all images.
+[[nodiscard]] Gemm conv_backward_weights_gemm(const ops::ConvSizes& sizes);
+
+// conv_im2col.cpp: the reference, image by image and group by group.
+[[nodiscard]] std::unique_ptr<Kernel> conv_forward_im2col(Context& context, const ops::ConvSizes& sizes);
+[[nodiscard]] std::unique_ptr<Kernel> conv_backward_data_im2col(Context& context, const ops::ConvSizes& sizes);
+[[nodiscard]] std::unique_ptr<Kernel> conv_backward_weights_im2col(Context& context, const ops::ConvSizes& sizes);
+
+}  // namespace concord::opencl

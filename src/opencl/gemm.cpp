@@ -1,0 +1,162 @@
+// The list of GEMM implementations and how sizes choose among their tiles.
+#include "concord/opencl/gemm.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+/// A cut of k: `parts` of `length` values each, the last one shorter.
+struct Split {
+  std::int64_t parts = 1, length = 0;
+};
+Split split_of(std::int64_t k, std::int64_t parts, std::int64_t unit) {
+  const std::int64_t length = std::max(unit, divide_up(divide_up(k, std::max<std::int64_t>(parts, 1)), unit) * unit);
+  return {std::max<std::int64_t>(1, divide_up(k, length)), length};
+}
+
+std::unique_ptr<Kernel> staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
+                               const Split& split) {
+  std::vector<StagedKernel::AnyStage> stages{std::move(multiply)};
+  if (split.parts > 1) {
+    stages.emplace_back(gemm_combine_stage(context, gemm, split.parts));
+    name += fmt::format(", k in {}", split.parts);
+  }
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages),
+                                        gemm_parts_bytes(gemm, split.parts));
+}
+
+// --- panel: CPUs. A tile of 8 x 32 fills the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.
+struct PanelShape {
+  std::int64_t rows, width, vectors;
+  [[nodiscard]] std::int64_t columns() const { return width * vectors; }
+};
+
+bool panel_accepts(const Context& context, const Gemm&) { return context.limits().is_cpu; }
+
+std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::string_view label) {
+  constexpr std::int64_t kDepth = 256;
+  const auto native = context.device().get_info<cl_uint>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+  PanelShape shape{native >= 16 ? 8 : 4, native >= 16 ? 16 : 8, 2};
+  if (gemm.n <= shape.width) shape.vectors = 1;
+
+  // Enough work-items for the cores to stay busy to the end; cutting rows repeats the packing, cutting k adds a pass.
+  const std::int64_t wanted = 4 * std::int64_t{context.limits().compute_units};
+  const std::int64_t panels = divide_up(gemm.n, shape.columns()) * gemm.batch;
+  const bool small_result = gemm.m * gemm.n * gemm.batch < gemm.k * 16;
+  Split split{1, gemm.k};
+  if (panels < wanted && small_result) split = split_of(gemm.k, divide_up(wanted, panels), 64);
+  const std::int64_t items = panels * split.parts;
+  std::int64_t row_parts = items < wanted ? divide_up(wanted, items) : 1;
+  const std::int64_t m_part = divide_up(divide_up(gemm.m, row_parts), shape.rows) * shape.rows;
+  row_parts = divide_up(gemm.m, m_part);
+
+  Stage multiply{gemm_program(context, gemm, "gemm_panel.cl", split.parts == 1,
+                              {fmt::format("WIDTH={}", shape.width), fmt::format("VECTORS={}", shape.vectors),
+                               fmt::format("ROWS={}", shape.rows), fmt::format("DEPTH={}", kDepth)}),
+                 "gemm_panel_multiply",
+                 gemm_arguments(gemm, split.parts, split.length, {static_cast<std::uint32_t>(m_part)}),
+                 {size(divide_up(gemm.n, shape.columns())), size(row_parts), size(gemm.batch * split.parts)},
+                 {1, 1, 1}};
+  return staged(context, gemm, fmt::format("{} panel {}x{}", label, shape.rows, shape.columns()), std::move(multiply),
+                split);
+}
+
+// --- tiled: GPUs.
+struct TileShape {
+  std::int64_t m, n, k, thread_m, thread_n;
+  [[nodiscard]] std::int64_t threads() const { return m * n / (thread_m * thread_n); }
+  [[nodiscard]] std::int64_t local_bytes() const { return 8 * k * (m + n + 8); }
+};
+constexpr std::array<TileShape, 4> kTiles{
+    {{128, 128, 8, 8, 8}, {128, 64, 16, 8, 8}, {64, 64, 16, 4, 4}, {32, 32, 32, 4, 4}}};
+
+bool fits(const Context& context, const TileShape& tile) {
+  return size(tile.threads()) <= context.limits().max_work_group &&
+         size(tile.local_bytes()) <= context.limits().local_memory;
+}
+
+std::int64_t tiles_of(const Gemm& gemm, const TileShape& tile) {
+  return divide_up(gemm.m, tile.m) * divide_up(gemm.n, tile.n) * gemm.batch;
+}
+
+bool tiled_accepts(const Context& context, const Gemm&) {
+  return std::any_of(kTiles.begin(), kTiles.end(), [&](const TileShape& tile) { return fits(context, tile); });
+}
+
+// The largest tile that still gives every compute unit a group; where even the smallest does not, k is split, each part
+// long enough to be worth its second pass.
+TileShape tile_of(const Context& context, const Gemm& gemm) {
+  const std::int64_t units = context.limits().compute_units;
+  TileShape best = kTiles.back();
+  for (const TileShape& tile : kTiles) {
+    if (!fits(context, tile)) continue;
+    best = tile;
+    if (tiles_of(gemm, tile) >= units && gemm.m * 2 > tile.m && gemm.n * 2 > tile.n) break;
+  }
+  return best;
+}
+
+std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
+  const TileShape tile = tile_of(context, gemm);
+  const std::int64_t units = context.limits().compute_units, tiles = tiles_of(gemm, tile);
+  Split split{1, gemm.k};
+  constexpr std::int64_t kShortestPart = 64;
+  if (tiles < units && gemm.k >= 2 * kShortestPart) {
+    split = split_of(gemm.k, std::min(divide_up(2 * units, tiles), gemm.k / kShortestPart), tile.k);
+  }
+  Stage multiply{gemm_program(context, gemm, "gemm_tiled.cl", split.parts == 1,
+                              {fmt::format("TILE_M={}", tile.m), fmt::format("TILE_N={}", tile.n),
+                               fmt::format("TILE_K={}", tile.k), fmt::format("THREAD_M={}", tile.thread_m),
+                               fmt::format("THREAD_N={}", tile.thread_n), fmt::format("THREADS={}", tile.threads())}),
+                 "gemm_tiled_multiply",
+                 gemm_arguments(gemm, split.parts, split.length),
+                 {size(divide_up(gemm.n, tile.n) * tile.threads()), size(divide_up(gemm.m, tile.m)),
+                  size(gemm.batch * split.parts)},
+                 {size(tile.threads()), 1, 1}};
+  return staged(context, gemm, fmt::format("{} tiled {}x{}", label, tile.m, tile.n), std::move(multiply), split);
+}
+
+// --- reference: everything.
+std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, std::string_view label) {
+  Stage multiply{gemm_program(context, gemm, "gemm_reference.cl", true, {}),
+                 "gemm_reference_multiply",
+                 gemm_arguments(gemm, 1, gemm.k),
+                 {size(gemm.n), size(gemm.m), size(gemm.batch)},
+                 {0, 0, 0}};
+  return staged(context, gemm, fmt::format("{} reference", label), std::move(multiply), Split{});
+}
+
+constexpr std::array<GemmImplementation, 4> kImplementations{{
+    {"panel", panel_accepts, prepare_panel},
+    {"tiled", tiled_accepts, prepare_tiled},
+    {"clblast", clblast_accepts, prepare_clblast},
+    {"reference", [](const Context&, const Gemm&) { return true; }, prepare_reference},
+}};
+
+}  // namespace
+
+std::span<const GemmImplementation> gemm_implementations() { return kImplementations; }
+
+std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label) {
+  const std::optional<std::string> forced = environment("CONCORD_GEMM");
+  if (forced) {
+    const auto named = std::find_if(kImplementations.begin(), kImplementations.end(),
+                                    [&](const GemmImplementation& one) { return one.name == *forced; });
+    CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
+                  "CONCORD_GEMM is \"{}\"; there are panel, tiled, clblast and reference", *forced);
+    if (named->accepts(context, gemm)) return named->prepare(context, gemm, label);
+  }
+  const auto chosen = std::find_if(kImplementations.begin(), kImplementations.end(),
+                                   [&](const GemmImplementation& one) { return one.accepts(context, gemm); });
+  return chosen->prepare(context, gemm, label);
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,121 @@
+// Gemm: a matrix product as the OpenCL backend describes it to its GEMM kernels — strided operands, or the patches of
+// an image as right operand, which makes every pass of a convolution a product. Used by matmul and conv.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/opencl/context.hpp"
+#include "concord/opencl/pointwise.hpp"
+#include "concord/opencl/stage.hpp"
+
+namespace concord::opencl {
+
+/// Strides are in elements. `row` or `k` is 1.
+struct GemmLeft {
+  BufferArgument buffer = input(0);
+  std::int64_t batch = 0, row = 0, k = 1;
+  /// When not 0, k runs in blocks of this many, `outer` elements apart.
+  std::int64_t block = 0, outer = 0;
+};
+
+/// How one of the two indices k and n moves over the image: index = (p·block + y·line + x) adds p planes of `plane`
+/// elements, y·row rows and x·column columns.
+struct PatchPart {
+  std::int64_t block = 1, line = 1, plane = 0, row = 0, column = 0;
+};
+
+/// B(k, n) = image(planes, row, column), the sum of the parts of k and n and the shift; 0 outside the image.
+/// With steps, rows and columns count in fractions of a pixel and what is not a whole pixel is 0.
+struct Patch {
+  PatchPart k, n;
+  std::int64_t row_shift = 0, column_shift = 0, rows = 0, columns = 0, row_step = 1, column_step = 1;
+  bool inside = false;  // never outside the image
+};
+
+struct GemmRight {
+  BufferArgument buffer = input(1);
+  std::int64_t batch = 0, k = 0, n = 1;
+  bool along_k = false;  // neighbours in memory are neighbours in k
+  std::optional<Patch> patch;
+};
+
+struct GemmResult {
+  BufferArgument buffer = output(0);
+  std::int64_t batch = 0, row = 0;
+  /// When not 0, n runs in blocks of this many, `outer` elements apart; inside one the stride is 1.
+  std::int64_t block = 0, outer = 0;
+};
+
+/// C(z, m, n) = Σ_k A(z, m, k)·B(z, k, n), each value passed through the epilogue before it is written.
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  GemmLeft a;
+  GemmRight b;
+  GemmResult c;
+  EpilogueText epilogue;     // empty for none
+  std::int64_t largest = 0;  // elements of the largest operand: decides the width of indices
+};
+
+/// The kernel for a product: the first implementation of `gemm_implementations` that accepts it, or the one that the
+/// environment variable CONCORD_GEMM names where that accepts it. `label` starts the kernel's name ("matmul").
+[[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
+
+/// One way to compute a product.
+struct GemmImplementation {
+  std::string_view name;
+  bool (*accepts)(const Context&, const Gemm&);
+  std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
+};
+/// In order of preference: "panel" (CPUs), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
+[[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
+
+// gemm_arguments.cpp: what the kernel files of gemm_operands.h get.
+[[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);
+/// GEMM_PARAMETERS and the epilogue's, with `extra` between them. When k is split into `parts` of `k_part`, C is the
+/// workspace and no epilogue is applied: gemm_combine follows.
+[[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
+                                                   const std::vector<Argument>& extra = {});
+/// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
+[[nodiscard]] boost::compute::program gemm_program(Context& context, const Gemm& gemm, std::string_view file,
+                                                   bool with_epilogue, std::vector<std::string> definitions);
+/// The stage that adds up the parts of a split product, and the bytes they take.
+[[nodiscard]] Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts);
+[[nodiscard]] std::size_t gemm_parts_bytes(const Gemm& gemm, std::int64_t parts);
+
+// gemm_epilogue.cpp
+/// Input `input` of the request as operand of an epilogue: its strides along z, m, the block of n and the place in it.
+struct GemmExtra {
+  std::size_t input;
+  DType dtype;
+  std::int64_t z, m, outer, inner;
+};
+/// The text and arguments that apply `expression` (input 0 is the product's value) in a GEMM kernel.
+[[nodiscard]] EpilogueText gemm_epilogue(const Expression& expression, std::span<const GemmExtra> extra);
+/// Strides with which `extra`, broadcast to `output`, is read along groups of output dimensions, each group walked as
+/// one index: group i is the dimensions [ends[i-1], ends[i]). Nothing when a group has no single stride.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> grouped_strides(const Shape& extra, const Shape& output,
+                                                                         std::span<const std::size_t> ends);
+
+// gemm_clblast.cpp
+[[nodiscard]] bool clblast_accepts(const Context&, const Gemm&);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_clblast(Context&, const Gemm&, std::string_view label);
+
+/// A row-major product C = alpha-free op(A)·op(B) + beta·C through CLBlast, with places in elements added to the
+/// operands'.
+struct ClblastProduct {
+  bool transpose_a = false, transpose_b = false;
+  std::size_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
+  float beta = 0;
+  BufferArgument a, b, c;           // extra_bytes are honoured
+  std::size_t workspace_begin = 0;  // where in the workspace CLBlast's temporary memory may lie
+};
+/// Bytes of workspace, from workspace_begin, that the product wants.
+[[nodiscard]] std::size_t clblast_workspace(Context& context, const ClblastProduct& product);
+[[nodiscard]] LibraryStage clblast_stage(Context& context, const ClblastProduct& product);
+
+}  // namespace concord::opencl

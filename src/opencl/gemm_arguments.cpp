@@ -1,0 +1,154 @@
+// Definitions and arguments of the GEMM kernels, in the order of cl_kernels/gemm_operands.h.
+#include <algorithm>
+#include <limits>
+
+#include "concord/core/check.hpp"
+#include "concord/opencl/gemm.hpp"
+#include "concord/opencl/source.hpp"
+#include "concord/opencl/strides.hpp"
+
+namespace concord::opencl {
+namespace {
+
+class Arguments {
+ public:
+  explicit Arguments(const Gemm& gemm) : wide_(gemm.largest > std::numeric_limits<std::int32_t>::max()) {}
+
+  void count(std::int64_t value) { list_.emplace_back(narrow<std::uint32_t>(value)); }
+  void number(std::int64_t value) { list_.emplace_back(narrow<std::int32_t>(value)); }
+  void batch(std::int64_t value) { list_.emplace_back(static_cast<std::uint64_t>(value)); }
+  void buffer(const BufferArgument& argument) { list_.emplace_back(argument); }
+  /// An index_t.
+  void stride(std::int64_t value) {
+    if (wide_) {
+      list_.emplace_back(value);
+    } else {
+      number(value);
+    }
+  }
+  /// A DIVISOR; blocks of 0 elements are no blocks.
+  void divisor(std::int64_t value) {
+    const FastDivisor d = fast_divisor(std::max<std::int64_t>(value, 1));
+    for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) list_.emplace_back(number);
+  }
+  void add(const std::vector<Argument>& more) { list_.insert(list_.end(), more.begin(), more.end()); }
+  [[nodiscard]] std::vector<Argument> take() { return std::move(list_); }
+
+ private:
+  template <class T>
+  static T narrow(std::int64_t value) {
+    CONCORD_CHECK(
+        value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max(),
+        NotSupported, "matrix product: {} exceeds the 2^31 - 1 rows, columns and steps of the kernels", value);
+    return static_cast<T>(value);
+  }
+
+  bool wide_;
+  std::vector<Argument> list_;
+};
+
+void add_part(Arguments& list, const PatchPart& part) {
+  list.divisor(part.block);
+  list.divisor(part.line);
+  list.stride(part.plane);
+  list.number(part.row);
+  list.number(part.column);
+}
+
+void add_right(Arguments& list, const GemmRight& b) {
+  const Patch patch = b.patch.value_or(Patch{});
+  list.buffer(b.buffer);
+  list.batch(b.batch);
+  list.stride(b.k);
+  list.stride(b.n);
+  add_part(list, patch.k);
+  add_part(list, patch.n);
+  list.number(patch.row_shift);
+  list.number(patch.column_shift);
+  list.number(patch.rows);
+  list.number(patch.columns);
+  list.divisor(patch.row_step);
+  list.divisor(patch.column_step);
+}
+
+void add_result(Arguments& list, const GemmResult& c) {
+  list.buffer(c.buffer);
+  list.batch(c.batch);
+  list.stride(c.row);
+  list.stride(c.outer);
+  list.divisor(c.block);
+}
+
+}  // namespace
+
+std::vector<std::string> gemm_definitions(const Gemm& gemm) {
+  std::vector<std::string> list;
+  list.emplace_back(gemm.largest > std::numeric_limits<std::int32_t>::max() ? "INDEX=long" : "INDEX=int");
+  if (gemm.a.k == 1) list.emplace_back("A_ALONG_K");
+  if (gemm.a.block != 0) list.emplace_back("A_BLOCKED");
+  if (gemm.b.along_k) list.emplace_back("B_ALONG_K");
+  if (gemm.b.patch) {
+    list.emplace_back("B_PATCH");
+    if (gemm.b.patch->inside) list.emplace_back("B_INSIDE");
+    if (gemm.b.patch->row_step != 1 || gemm.b.patch->column_step != 1) list.emplace_back("B_STEP");
+  }
+  return list;
+}
+
+std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
+                                     const std::vector<Argument>& extra) {
+  Arguments list(gemm);
+  list.count(gemm.m);
+  list.count(gemm.n);
+  list.count(gemm.k);
+  list.count(k_part);
+  list.count(gemm.batch);
+  list.buffer(gemm.a.buffer);
+  list.batch(gemm.a.batch);
+  list.stride(gemm.a.row);
+  list.stride(gemm.a.k);
+  list.stride(gemm.a.outer);
+  list.divisor(gemm.a.block);
+  add_right(list, gemm.b);
+  add_result(list, parts > 1 ? GemmResult{workspace(), gemm.m * gemm.n, gemm.n, 0, 0} : gemm.c);
+  list.add(extra);
+  if (parts == 1) list.add(gemm.epilogue.arguments);
+  return list.take();
+}
+
+boost::compute::program gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
+                                     std::vector<std::string> definitions) {
+  const std::vector<std::string> operands = gemm_definitions(gemm);
+  definitions.insert(definitions.end(), operands.begin(), operands.end());
+  if (with_epilogue && gemm.c.block != 0) definitions.emplace_back("C_BLOCKED");
+  const std::string epilogue = with_epilogue ? gemm.epilogue.text : std::string{};
+  return context.program_from(epilogue + kernel_source(file), definitions);
+}
+
+Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts) {
+  Arguments list(gemm);
+  list.count(gemm.m);
+  list.count(gemm.n);
+  list.count(gemm.batch);
+  list.count(parts);
+  list.buffer(workspace());
+  add_result(list, gemm.c);
+  list.add(gemm.epilogue.arguments);
+  std::vector<std::string> definitions{gemm.largest > std::numeric_limits<std::int32_t>::max() ? "INDEX=long"
+                                                                                               : "INDEX=int"};
+  if (gemm.c.block != 0) definitions.emplace_back("C_BLOCKED");
+  const std::size_t width = std::min<std::size_t>(64, context.limits().max_work_group);
+  const auto columns = static_cast<std::size_t>(gemm.n);
+  return {
+      context.program_from(gemm.epilogue.text + kernel_source("gemm_combine.cl"), definitions),
+      "gemm_combine_parts",
+      list.take(),
+      {(columns + width - 1) / width * width, static_cast<std::size_t>(gemm.m), static_cast<std::size_t>(gemm.batch)},
+      {width, 1, 1}};
+}
+
+std::size_t gemm_parts_bytes(const Gemm& gemm, std::int64_t parts) {
+  return parts == 1 ? 0 : static_cast<std::size_t>(parts * gemm.batch * gemm.m * gemm.n) * sizeof(float);
+}
+
+}  // namespace concord::opencl
