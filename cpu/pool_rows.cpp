@@ -1,6 +1,9 @@
 // Pooling loops: for each output pixel, the cells of its window that lie in the image.
 #include "pool_rows.hpp"
 
+#include <limits>
+#include <type_traits>
+
 namespace concord::cpu {
 namespace {
 
@@ -44,34 +47,45 @@ template <class Function>
   }
 }
 
+// function(lane, size) over all lanes in blocks of 16, the last two overlapping, or in blocks of one when there are
+// fewer. What it does to a lane twice must be the same as once.
+template <class Function>
+[[gnu::always_inline]] inline void for_blocks(std::int64_t lanes, Function function) {
+  constexpr std::int64_t kBlock = 16;
+  if (lanes < kBlock) {
+    for (std::int64_t lane = 0; lane < lanes; ++lane) function(lane, std::integral_constant<std::int64_t, 1>());
+    return;
+  }
+  for (std::int64_t lane = 0; lane < lanes; lane += kBlock) {
+    function(std::min(lane, lanes - kBlock), std::integral_constant<std::int64_t, kBlock>());
+  }
+}
+
 }  // namespace
 
 CONCORD_SIMD void pool_max_forward(const PoolImages& s, const float* src, float* dst, std::int32_t* argmax) {
-  const std::int64_t lanes = s.lanes;
   for_windows(
       s, [&](const Window& v, std::int64_t pixel) __attribute__((always_inline)) {
-        float* best = dst + pixel;
-        std::int32_t* winner = argmax + pixel;
-        bool first = true;
-        for_cells(
-            s, v, [&](std::int64_t cell, std::int32_t number) __attribute__((always_inline)) {
-              const float* value = src + cell;
-              if (first) {
+        for_blocks(
+            s.lanes, [&](std::int64_t lane, auto size) __attribute__((always_inline)) {
+              constexpr std::int64_t kSize = decltype(size)::value;
+              float best[kSize];
+              std::int32_t winner[kSize];
+              std::fill_n(best, kSize, -std::numeric_limits<float>::infinity());
+              std::fill_n(winner, kSize, -1);
+              for_cells(
+                  s, v, [&](std::int64_t cell, std::int32_t number) __attribute__((always_inline)) {
+                    const float* value = src + cell + lane;
 #pragma omp simd
-                for (std::int64_t i = 0; i < lanes; ++i) {
-                  best[i] = value[i];
-                  winner[i] = number;
-                }
-                first = false;
-                return;
-              }
-#pragma omp simd
-              for (std::int64_t i = 0; i < lanes; ++i) {
-                // Greater, or NaN; but nothing follows a NaN.
-                const bool wins = !(value[i] <= best[i]) & (best[i] == best[i]);
-                best[i] = wins ? value[i] : best[i];
-                winner[i] = wins ? number : winner[i];
-              }
+                    for (std::int64_t i = 0; i < kSize; ++i) {
+                      // Greater, or NaN, or the first; but nothing follows a NaN.
+                      const bool wins = (!(value[i] <= best[i]) & (best[i] == best[i])) | (winner[i] < 0);
+                      best[i] = wins ? value[i] : best[i];
+                      winner[i] = wins ? number : winner[i];
+                    }
+                  });
+              std::copy_n(best, kSize, dst + pixel + lane);
+              std::copy_n(winner, kSize, argmax + pixel + lane);
             });
       });
 }
@@ -79,8 +93,25 @@ CONCORD_SIMD void pool_max_forward(const PoolImages& s, const float* src, float*
 CONCORD_SIMD void pool_max_backward(const PoolImages& s, const float* diff_dst, const std::int32_t* argmax,
                                     float* diff_src) {
   const std::int64_t lanes = s.lanes;
-  const bool exact = s.tiles_exactly();
-  if (!exact) std::fill_n(diff_src, s.src_elements(), 0.0F);
+  if (s.tiles_exactly()) {
+    for_windows(
+        s, [&](const Window& v, std::int64_t pixel) __attribute__((always_inline)) {
+          for_blocks(
+              lanes, [&](std::int64_t lane, auto size) __attribute__((always_inline)) {
+                constexpr std::int64_t kSize = decltype(size)::value;
+                const float* diff = diff_dst + pixel + lane;
+                const std::int32_t* winner = argmax + pixel + lane;
+                for_cells(
+                    s, v, [&](std::int64_t cell, std::int32_t number) __attribute__((always_inline)) {
+                      float* target = diff_src + cell + lane;
+#pragma omp simd
+                      for (std::int64_t i = 0; i < kSize; ++i) target[i] = winner[i] == number ? diff[i] : 0.0F;
+                    });
+              });
+        });
+    return;
+  }
+  std::fill_n(diff_src, s.src_elements(), 0.0F);
   for_windows(
       s, [&](const Window& v, std::int64_t pixel) __attribute__((always_inline)) {
         const float* diff = diff_dst + pixel;
@@ -88,13 +119,8 @@ CONCORD_SIMD void pool_max_backward(const PoolImages& s, const float* diff_dst, 
         for_cells(
             s, v, [&](std::int64_t cell, std::int32_t number) __attribute__((always_inline)) {
               float* target = diff_src + cell;
-              if (exact) {
 #pragma omp simd
-                for (std::int64_t i = 0; i < lanes; ++i) target[i] = winner[i] == number ? diff[i] : 0.0F;
-              } else {
-#pragma omp simd
-                for (std::int64_t i = 0; i < lanes; ++i) target[i] += winner[i] == number ? diff[i] : 0.0F;
-              }
+              for (std::int64_t i = 0; i < lanes; ++i) target[i] += winner[i] == number ? diff[i] : 0.0F;
             });
       });
 }
