@@ -20,8 +20,9 @@ static inline void random_write(__global float* dst, const ulong first, const fl
     vstore4(values, 0, dst + first);
     return;
   }
-  const float each[4] = {values.x, values.y, values.z, values.w};
-  for (uint k = 0; first + k < n; ++k) dst[first + k] = each[k];
+  dst[first] = values.x;
+  if (first + 1 < n) dst[first + 1] = values.y;
+  if (first + 2 < n) dst[first + 2] = values.z;
 }
 
 // a + scale · u

@@ -33,13 +33,7 @@ StridedLoop loop_of(const Expression& expression, const KernelRequest& request) 
   return collapsed(std::move(loop), coordinate_axes(expression, dst.rank()));
 }
 
-/// The names of the coordinates by axis counted from the innermost.
-std::vector<std::string> coordinate_names(const StridedLoop& loop, std::size_t rank) {
-  std::vector<std::string> names(rank, "0");
-  for (std::size_t d = 0; d < loop.dims.size() && rank > 0; ++d) names[rank - 1 - loop.axes[d]] = fmt::format("c{}", d);
-  return names;
-}
-
+/// The text of a pointwise kernel and its arguments.
 class PointwiseText {
  public:
   PointwiseText(const Expression& expression, const KernelRequest& request)
@@ -48,15 +42,12 @@ class PointwiseText {
     for (std::size_t k = 0; k < request.outputs.size(); ++k) add_buffer("out", k, request.outputs[k].dtype, "");
   }
 
-  [[nodiscard]] std::string source() const {
+  /// For pointwise.cl.
+  [[nodiscard]] std::string by_element() const {
     const std::size_t inputs = request_.inputs.size();
-    std::string text = loop_.is_wide() ? "#define WIDE_INDEX\n" : "";
-    text += kernel_source("index.h") + kernel_source("formulas.h");
-    text += fmt::format("#define INPUTS {}\n", std::max<std::size_t>(inputs, 1));
-    text += fmt::format("#define POINTWISE_PARAMETERS {}{}\n", parameters_, index_.parameters());
-    text += fmt::format("#define POINTWISE_ARGUMENTS {}{}\n", names_, index_.names());
-    text += "static inline void pointwise_load(float* in, const index_t i, POINTWISE_PARAMETERS) {\n" +
-            index_.coordinates();
+    std::string text = head() + fmt::format("#define INPUTS {}\n", std::max<std::size_t>(inputs, 1));
+    text += "static inline void pointwise_load(float* in, const index_t i, POINTWISE_PARAMETERS) {\n";
+    text += index_.coordinates();
     for (std::size_t k = 0; k < inputs; ++k) {
       const std::string place = fmt::format("in{}_offset + {}", k, index_.place(k));
       text += fmt::format("  in[{}] = {};\n", k, cl_load(request_.inputs[k].dtype, fmt::format("in{}", k), place));
@@ -65,15 +56,40 @@ class PointwiseText {
     if (expression_.uses_coordinates()) text += index_.coordinates();
     std::vector<std::string> values;
     for (std::size_t k = 0; k < inputs; ++k) values.push_back(fmt::format("in[{}]", k));
-    text += print_statements(expression_, values, coordinate_names(loop_, request_.outputs.at(0).shape.rank()));
+    text += print_statements(expression_, values, coordinate_names(""));
     for (std::size_t k = 0; k < request_.outputs.size(); ++k) {
       const std::string name = fmt::format("out{}", k);
-      text +=
-          "  " + cl_store(request_.outputs[k].dtype, name, name + "_offset + i", result_name(expression_, k)) + "\n";
+      text += store(k, name, name + "_offset + i");
     }
     return text + "}\n" + kernel_source("pointwise.cl");
   }
 
+  /// For pointwise_runs.cl. Pointers are moved to the start of the run: an index with an offset in it does not
+  /// vectorise.
+  [[nodiscard]] std::string by_run() const {
+    std::string text = head();
+    text += "static inline index_t pointwise_run(const index_t i, const index_t end, POINTWISE_PARAMETERS) {\n";
+    text += index_.coordinates() + fmt::format("  const index_t run = {};\n", index_.run_length());
+    std::vector<std::string> values;
+    for (std::size_t k = 0; k < request_.inputs.size(); ++k) {
+      const DType type = request_.inputs[k].dtype;
+      text += fmt::format("  __global const {0}* from{1} = in{1} + in{1}_offset + {2};\n", cl_type(type), k,
+                          index_.place(k));
+      const std::string& step = index_.step(k);
+      values.push_back(cl_load(type, fmt::format("from{}", k), step == "0" ? "0" : step == "1" ? "j" : "j * " + step));
+    }
+    for (std::size_t k = 0; k < request_.outputs.size(); ++k) {
+      text +=
+          fmt::format("  __global {0}* to{1} = out{1} + out{1}_offset + i;\n", cl_type(request_.outputs[k].dtype), k);
+    }
+    // An element of an operand that lies under a result is read and written by the same turn of the loop.
+    text += "#pragma clang loop vectorize(assume_safety)\n  for (index_t j = 0; j < run; ++j) {\n";
+    text += print_statements(expression_, values, coordinate_names(" + j"));
+    for (std::size_t k = 0; k < request_.outputs.size(); ++k) text += store(k, fmt::format("to{}", k), "j");
+    return text + "  }\n  return run;\n}\n" + kernel_source("pointwise_runs.cl");
+  }
+
+  /// Operands, results and the loop; a kernel appends what else it takes.
   [[nodiscard]] std::vector<Argument> arguments() const {
     std::vector<Argument> out;
     for (std::size_t k = 0; k < request_.inputs.size(); ++k)
@@ -82,13 +98,33 @@ class PointwiseText {
       out.emplace_back(output(k, size_of(request_.outputs[k].dtype)));
     }
     out.insert(out.end(), index_.arguments().begin(), index_.arguments().end());
-    out.push_back(index_argument(loop_.elements(), loop_.is_wide()));
     return out;
   }
 
   [[nodiscard]] std::int64_t elements() const { return loop_.elements(); }
+  [[nodiscard]] Argument index(std::int64_t value) const { return index_argument(value, loop_.is_wide()); }
 
  private:
+  [[nodiscard]] std::string head() const {
+    return (loop_.is_wide() ? "#define WIDE_INDEX\n" : "") + kernel_source("index.h") + kernel_source("formulas.h") +
+           fmt::format("#define POINTWISE_PARAMETERS {}{}\n#define POINTWISE_ARGUMENTS {}{}\n", parameters_,
+                       index_.parameters(), names_, index_.names());
+  }
+
+  /// The coordinates by axis counted from the innermost; `moved` is added to the loop's innermost one.
+  [[nodiscard]] std::vector<std::string> coordinate_names(const std::string& moved) const {
+    const std::size_t rank = request_.outputs.at(0).shape.rank();
+    std::vector<std::string> names(rank, "0");
+    for (std::size_t d = 0; d < loop_.dims.size() && rank > 0; ++d) {
+      names[rank - 1 - loop_.axes[d]] = fmt::format("c{}{}", d, d + 1 == loop_.dims.size() ? moved : "");
+    }
+    return names;
+  }
+
+  [[nodiscard]] std::string store(std::size_t k, const std::string& pointer, const std::string& place) const {
+    return "  " + cl_store(request_.outputs[k].dtype, pointer, place, result_name(expression_, k)) + "\n";
+  }
+
   void add_buffer(const char* prefix, std::size_t k, DType type, const char* qualifier) {
     if (!names_.empty()) {
       names_ += ", ";
@@ -110,12 +146,20 @@ class PointwiseText {
 
 PreparedKernel prepare_pointwise(Context& context, const ops::Pointwise& op, const KernelRequest& request) {
   const PointwiseText text(op.expression(), request);
-  const Blocking blocking = blocking_of(context.limits(), text.elements());
   Stage stage;
-  stage.program = context.program_from(text.source(), {blocking.definition()});
   stage.function = "pointwise";
   stage.arguments = text.arguments();
-  blocking.apply(stage);
+  if (context.limits().is_cpu) {
+    const Chunking chunking = chunking_of(context.limits(), text.elements());
+    stage.program = context.program_from(text.by_run());
+    stage.arguments.push_back(text.index(chunking.chunk));
+    chunking.apply(stage);
+  } else {
+    const Blocking blocking = blocking_of(context.limits(), text.elements());
+    stage.program = context.program_from(text.by_element(), {blocking.definition()});
+    blocking.apply(stage);
+  }
+  stage.arguments.push_back(text.index(text.elements()));
   return prepared(request, std::make_unique<StagedKernel>(context, "pointwise",
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }

@@ -1,4 +1,5 @@
 // Random kernels: one work-item for four neighbours of the stream.
+#include "concord/opencl/blocking.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/kernels.hpp"
 
@@ -11,7 +12,7 @@ PreparedKernel prepare_random(Context& context, const ops::Random& op, const Ker
   stage.program = context.program("random.cl");
   stage.function = op.name();
   stage.arguments = {input(0), output(0), op.a(), is_uniform ? op.b() - op.a() : op.b(), op.purpose(), n};
-  stage.global = {(n + 3) / 4, 1, 1};
+  blocking_of(context.limits(), static_cast<std::int64_t>((n + 3) / 4), 1).apply(stage);
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()) + " philox",
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }

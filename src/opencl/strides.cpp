@@ -92,10 +92,9 @@ FastDivisor fast_divisor(std::int64_t divisor) {
   return {static_cast<std::uint32_t>(d), static_cast<std::uint32_t>(multiplier), shift};
 }
 
-IndexText::IndexText(const StridedLoop& loop) : wide_(loop.is_wide()) {
-  const std::size_t rank = loop.dims.size();
+IndexText::IndexText(const StridedLoop& loop) : wide_(loop.is_wide()), rank_(loop.dims.size()) {
   std::string rest = "i";
-  for (std::size_t d = rank; d-- > 1;) {
+  for (std::size_t d = rank_; d-- > 1;) {
     const FastDivisor fast = wide_ ? FastDivisor{} : fast_divisor(loop.dims[d]);
     add_index(fmt::format("d{}", d), loop.dims[d]);
     add_parameter("uint", fmt::format("m{}", d), fast.multiplier);
@@ -107,7 +106,7 @@ IndexText::IndexText(const StridedLoop& loop) : wide_(loop.is_wide()) {
   coordinates_ += fmt::format("  const index_t c0 = {};\n", rest);
   for (std::size_t k = 0; k < loop.strides.size(); ++k) {
     std::string place;
-    for (std::size_t d = 0; d < rank; ++d) {
+    for (std::size_t d = 0; d < rank_; ++d) {
       const std::int64_t stride = loop.strides[k][d];
       const std::string name = fmt::format("s{}_{}", k, d);
       const std::string factor = times(fmt::format("c{}", d), stride, name);
@@ -115,7 +114,14 @@ IndexText::IndexText(const StridedLoop& loop) : wide_(loop.is_wide()) {
       if (!factor.empty()) place += (place.empty() ? "" : " + ") + factor;
     }
     places_.push_back(place.empty() ? "0" : place);
+    const std::int64_t step = loop.strides[k].back();
+    steps_.push_back(step > 1 ? fmt::format("s{}_{}", k, rank_ - 1) : std::to_string(step));
   }
+}
+
+std::string IndexText::run_length() const {
+  if (rank_ == 1) return "end - i";
+  return fmt::format("min(end - i, d{0} - c{0})", rank_ - 1);
 }
 
 void IndexText::add_parameter(const std::string& type, const std::string& name, Argument value) {

@@ -53,15 +53,20 @@ class IndexText {
   [[nodiscard]] const std::string& coordinates() const { return coordinates_; }
   /// The place of the element in operand k, an expression of c0, c1, …
   [[nodiscard]] const std::string& place(std::size_t k) const { return places_[k]; }
+  /// How far operand k moves along the innermost dimension: "0", "1" or a parameter's name.
+  [[nodiscard]] const std::string& step(std::size_t k) const { return steps_[k]; }
+  /// Elements from i to the end of the innermost dimension, or to the index `end`, whichever is nearer.
+  [[nodiscard]] std::string run_length() const;
 
  private:
   void add_parameter(const std::string& type, const std::string& name, Argument value);
   void add_index(const std::string& name, std::int64_t value);
 
   bool wide_;
+  std::size_t rank_;
   std::string parameters_, names_, coordinates_;
   std::vector<Argument> arguments_;
-  std::vector<std::string> places_;
+  std::vector<std::string> places_, steps_;
 };
 
 }  // namespace concord::opencl
