@@ -14,7 +14,7 @@ struct Clip {
 };
 
 struct MinimizeOptions {
-  Clip clip;
+  Clip clip = {};
   /// Counts a step whose gradients are not finite as failed even when its loss is finite; costs a pass over them.
   bool check_gradients = false;
 };

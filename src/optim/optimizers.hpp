@@ -23,7 +23,7 @@ struct Betas {
 /// Kingma and Ba, "Adam", 2015; amsgrad: Reddi et al., 2018. Weight decay is added to the gradient.
 struct Adam {
   double lr = 1e-3;
-  Betas betas;
+  Betas betas = {};
   double eps = 1e-8;
   double weight_decay = 0;
   bool amsgrad = false;
@@ -33,7 +33,7 @@ struct Adam {
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 struct AdamW {
   double lr = 1e-3;
-  Betas betas;
+  Betas betas = {};
   double eps = 1e-8;
   double weight_decay = 1e-2;
   bool amsgrad = false;

@@ -20,7 +20,7 @@ namespace concord {
 struct TrainerOptions {
   std::uint64_t seed = 0;    // of first weights, order of samples, dropout
   std::string network = {};  // a name to keep in checkpoints; `resume` refuses one of another name
-  optim::Clip clip;
+  optim::Clip clip = {};
   /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
   bool check_gradients = false;
   /// Data sets are kept on the device as long as they take at most this part of its memory, all together.
