@@ -14,20 +14,24 @@ _concord_need(Threads libc6-dev)
 
 if(CONCORD_OPENCL)
   _concord_need(OpenCL ocl-icd-opencl-dev)
-  _concord_need(Boost libboost-dev)
+  find_path(CONCORD_BOOST_INCLUDE boost/compute.hpp)
+  if(NOT CONCORD_BOOST_INCLUDE)
+    message(FATAL_ERROR "Boost.Compute was not found. On Debian and Ubuntu: apt-get install libboost-dev")
+  endif()
   find_library(CONCORD_CLBLAST clblast)
   find_path(CONCORD_CLBLAST_INCLUDE clblast.h)
   if(NOT CONCORD_CLBLAST OR NOT CONCORD_CLBLAST_INCLUDE)
     message(FATAL_ERROR "CLBlast was not found. On Debian and Ubuntu: apt-get install libclblast-dev")
   endif()
   add_library(concord_opencl_dependencies INTERFACE)
-  target_include_directories(concord_opencl_dependencies SYSTEM INTERFACE "${CONCORD_CLBLAST_INCLUDE}")
+  target_include_directories(concord_opencl_dependencies SYSTEM INTERFACE
+    "${CONCORD_CLBLAST_INCLUDE}" "${CONCORD_BOOST_INCLUDE}")
   # 1.2 is what every device offers; nothing newer is called.
   target_compile_definitions(concord_opencl_dependencies INTERFACE
     CL_TARGET_OPENCL_VERSION=120 BOOST_COMPUTE_MAX_CL_VERSION=102
     BOOST_ALLOW_DEPRECATED_HEADERS BOOST_BIND_GLOBAL_PLACEHOLDERS CONCORD_VERSION="${PROJECT_VERSION}")
   target_link_libraries(concord_opencl_dependencies INTERFACE
-    "${CONCORD_CLBLAST}" OpenCL::OpenCL Boost::boost ZLIB::ZLIB Threads::Threads)
+    "${CONCORD_CLBLAST}" OpenCL::OpenCL ZLIB::ZLIB Threads::Threads)
 endif()
 
 if(CONCORD_CPU)
@@ -35,6 +39,9 @@ if(CONCORD_CPU)
   find_package(OpenMP QUIET COMPONENTS CXX)
   if(NOT TARGET DNNL::dnnl)
     message(FATAL_ERROR "oneDNN was not found. On Debian and Ubuntu: apt-get install libdnnl-dev")
+  endif()
+  if(dnnl_VERSION VERSION_LESS 2.6)
+    message(FATAL_ERROR "oneDNN ${dnnl_VERSION} is too old: 2.6 or newer is needed. -DCONCORD_CPU=OFF builds without it")
   endif()
   if(NOT OpenMP_CXX_FOUND)
     message(FATAL_ERROR "The compiler has no OpenMP. On Debian and Ubuntu: apt-get install g++")
