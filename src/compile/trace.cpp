@@ -72,9 +72,11 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
     const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
     ReplayedNode replayed{impl_->describe(i), node.op.get(), {}, {}, {}};
     for (const ValueId id : node.inputs) {
-      const LoweredValue& value = impl_->lowered.value(id);
+      // An alias has no launch of its own: what it stands for is looked up and overwritten.
+      const ValueId stored = impl_->lowered.root(id);
+      const LoweredValue& value = impl_->lowered.value(stored);
       if (const Tensor* given = value.kind == LoweredValue::Kind::variable ? nullptr : values(value.name)) {
-        impl_->overwrite(id, *given);
+        impl_->overwrite(stored, *given);
       }
       replayed.inputs.push_back(impl_->read(id));
     }
