@@ -68,6 +68,7 @@ std::vector<TensorSpec> Pointwise::infer(std::span<const TensorSpec> inputs) con
 
 std::vector<Value> Pointwise::gradient(const Node& node, std::span<const Value> diff_dst,
                                        const std::vector<bool>& wanted) const {
+  if (std::ranges::find(wanted, true) == wanted.end()) return no_gradients(node);
   struct Part {  // one output that the loss depends on
     Scalar formula, dst, diff;
   };

@@ -63,7 +63,11 @@ Case conv_case(const Geometry& g, Array src, Array weights, Scale scale, double 
           .build = [g](const std::vector<Value>& x) { return std::vector{conv2d(x[0], x[1], g.options)}; },
           .reference = [g](const std::vector<Array>& x) { return std::vector{forward(g, x[0], x[1])}; },
           .scale = scale,
-          .tolerance = tolerance};
+          .tolerance = tolerance,
+          .reference_gradient =
+              [g](const std::vector<Array>& x, const std::vector<Array>& seeds) {
+                return std::vector{backward_data(g, seeds[0], x[1]), backward_weights(g, x[0], seeds[0])};
+              }};
 }
 
 const std::vector<Geometry> kGeometries = {

@@ -108,6 +108,15 @@ Array central_differences(const Case& test, std::vector<Array> inputs, const std
   return slopes;
 }
 
+std::vector<Array> gradients_of(const Case& test, const std::vector<Array>& inputs, const std::vector<Array>& seeds) {
+  if (test.reference_gradient) return test.reference_gradient(inputs, seeds);
+  std::vector<Array> gradients;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (test.inputs[i].dtype == DType::f32) gradients.push_back(central_differences(test, inputs, seeds, i));
+  }
+  return gradients;
+}
+
 double largest(const Array& array) {
   double most = 0;
   for (const double v : array.values) {
@@ -164,11 +173,9 @@ Expected expectation(const Case& test, const std::vector<Array>& inputs, const s
   expected.outputs = test.reference(inputs);
   const bool products = test.scale == Scale::products;
   if (products) expected.output_products = test.reference(magnitudes(inputs));
-  for (std::size_t i = 0; test.gradient && i < inputs.size(); ++i) {
-    if (test.inputs[i].dtype != DType::f32) continue;
-    expected.gradients.push_back(central_differences(test, inputs, seeds, i));
-    if (!products) continue;
-    expected.gradient_products.push_back(central_differences(test, magnitudes(inputs), magnitudes(seeds), i));
+  if (test.gradient) expected.gradients = gradients_of(test, inputs, seeds);
+  if (test.gradient && products) {
+    expected.gradient_products = gradients_of(test, magnitudes(inputs), magnitudes(seeds));
   }
   return expected;
 }

@@ -50,15 +50,18 @@ enum class Scale {
 };
 
 struct Case {
-  std::string name;
-  std::vector<Input> inputs;
-  Build build;
-  Reference reference;
+  std::string name = {};
+  std::vector<Input> inputs = {};
+  Build build = {};
+  Reference reference = {};
   Scale scale = Scale::largest;
   double tolerance = 1e-6;
   /// Of a gradient's element, relative to max(1, largest magnitude); with Scale::products `tolerance` serves.
   double gradient_tolerance = 1e-5;
   bool gradient = true;
+  /// Gradients of the f32 inputs for given d loss/d output, when central differences of `reference` take too long.
+  std::function<std::vector<Array>(const std::vector<Array>& inputs, const std::vector<Array>& seeds)>
+      reference_gradient = {};
 };
 void check(const Case& test);
 

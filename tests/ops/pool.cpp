@@ -74,18 +74,38 @@ const std::vector<Geometry> kGeometries = {
     {{1, 1, 3, 50}, {.kernel = {3, 5}, .stride = {1, 5}, .padding = {1, 2}}},
 };
 
+/// Each window's gradient goes to its first largest value.
+Array max_pool_gradient(const Array& src, const Array& diff_dst, const ops::PoolOptions& options) {
+  const ops::PoolSizes s = ops::pool_sizes(src.shape, options);
+  Array diff_src(src.shape);
+  for (std::int64_t n = 0; n < s.n; ++n)
+    for (std::int64_t c = 0; c < s.c; ++c)
+      for (std::int64_t y = 0; y < s.oh; ++y)
+        for (std::int64_t x = 0; x < s.ow; ++x) {
+          const Window w = window(s, y, x);
+          std::array<std::int64_t, 2> winner{w.top, w.left};
+          for (std::int64_t i = w.top; i < w.bottom; ++i)
+            for (std::int64_t j = w.left; j < w.right; ++j) {
+              if (src.at({n, c, i, j}) > src.at({n, c, winner[0], winner[1]})) winner = {i, j};
+            }
+          diff_src.at({n, c, winner[0], winner[1]}) += diff_dst.at({n, c, y, x});
+        }
+  return diff_src;
+}
+
 TEST_CASE("max_pool2d picks the largest and sends its gradient there", "[ops][pool]") {
   for (const Geometry& g : kGeometries) {
-    check({.name = fmt::format("max {} {}", g.src.str(), g.options.str()),
-           .inputs = {{normal(g.src, 1)}},
-           .build = [g](const std::vector<Value>& x) { return std::vector{max_pool2d(x[0], g.options)}; },
-           .reference = [g](const std::vector<Array>& x) { return std::vector{max_pool(x[0], g.options)}; },
-           .scale = Scale::exact});
-    check({.name = fmt::format("max of ties {} {}", g.src.str(), g.options.str()),
-           .inputs = {{integers(g.src, 2)}},
-           .build = [g](const std::vector<Value>& x) { return std::vector{max_pool2d(x[0], g.options)}; },
-           .reference = [g](const std::vector<Array>& x) { return std::vector{max_pool(x[0], g.options)}; },
-           .scale = Scale::exact});
+    for (const bool ties : {false, true}) {
+      check({.name = fmt::format("max {} {} {}", g.src.str(), g.options.str(), ties ? "with ties" : ""),
+             .inputs = {{ties ? integers(g.src, 2) : normal(g.src, 1)}},
+             .build = [g](const std::vector<Value>& x) { return std::vector{max_pool2d(x[0], g.options)}; },
+             .reference = [g](const std::vector<Array>& x) { return std::vector{max_pool(x[0], g.options)}; },
+             .scale = Scale::exact,
+             .reference_gradient =
+                 [g](const std::vector<Array>& x, const std::vector<Array>& seeds) {
+                   return std::vector{max_pool_gradient(x[0], seeds[0], g.options)};
+                 }});
+    }
   }
 }
 
