@@ -5,6 +5,7 @@
 #include "concord/graph/expression.hpp"
 #include "concord/ops/fused.hpp"
 #include "families.hpp"
+#include "tile.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -23,7 +24,7 @@ std::int32_t other_argument(const Expression::Instruction& instruction, std::int
 bool append_step(Epilogue& epilogue, std::span<const Expression::Instruction> code,
                  const Expression::Instruction& instruction, std::int32_t value, std::size_t base_inputs) {
   const std::int32_t number = other_argument(instruction, value);
-  if (number < 0 || instruction.arguments[2] >= 0) return false;
+  if (number < 0 || instruction.arguments[2] >= 0 || epilogue.relu) return false;
   const auto& other = code[static_cast<std::size_t>(number)];
   const bool value_first = instruction.arguments[0] == value;
   if (other.function == F::input) {
@@ -44,7 +45,7 @@ bool append_step(Epilogue& epilogue, std::span<const Expression::Instruction> co
     case F::multiply: epilogue.steps.push_back({algorithm::eltwise_linear, -1, other.value, 0.0F}); return true;
     case F::maximum:
       if (other.value != 0) return false;
-      epilogue.steps.push_back({algorithm::eltwise_relu});
+      epilogue.relu = true;
       return true;
     default: return false;
   }
@@ -56,9 +57,24 @@ std::optional<std::size_t> channel_axis_of(const Operator& op, const Shape& outp
   return {};
 }
 
-PreparedKernel prepare_with(const Operator& op, const Epilogue& epilogue, const KernelRequest& request) {
-  if (const auto* conv = dynamic_cast<const ops::Conv2d*>(&op)) return prepare_conv_with(*conv, epilogue, request);
-  return prepare_matmul_with(dynamic_cast<const ops::Matmul&>(op), epilogue, request);
+PreparedKernel prepare_with(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads) {
+  const auto* conv = dynamic_cast<const ops::Conv2d*>(&op);
+  PreparedKernel prepared = conv != nullptr
+                                ? prepare_conv_with(*conv, epilogue, request)
+                                : prepare_matmul_with(dynamic_cast<const ops::Matmul&>(op), epilogue, request);
+  if (!epilogue.relu) return prepared;
+  const std::int64_t elements = request.outputs[0].shape.elements();
+  Loop relu = [elements, threads](const Pointers& pointers) {
+    parallel_parts(elements, threads, elements >= kParallelElements,
+                   [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                     const float zero = 0;
+                     float* values = pointers.output<float>(0) + begin;
+                     const TileOperand arguments[2] = {{values, false}, {&zero, true}};
+                     tile_apply(F::maximum, arguments, values, end - begin);
+                   });
+  };
+  prepared.kernel = followed_by(std::move(prepared.kernel), "relu", std::move(relu));
+  return prepared;
 }
 
 }  // namespace
@@ -115,14 +131,14 @@ dnnl::post_ops post_ops_of(const Epilogue& epilogue, const std::function<Desc(st
   return post_ops;
 }
 
-PreparedKernel prepare_fused(Backend&, const ops::Fused& op, const KernelRequest& request) {
+PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const KernelRequest& request) {
   const Shape& output = request.outputs[0].shape;
   const auto axis = channel_axis_of(*op.base(), output);
   CONCORD_CHECK(axis.has_value(), NotSupported, "{} takes no epilogue on the CPU", op.base()->name());
   const auto epilogue = match_epilogue(op.epilogue(), op.base_inputs(), output, *axis,
                                        std::span(request.inputs).subspan(op.base_inputs()));
   CONCORD_CHECK(epilogue.has_value(), NotSupported, "{}: no epilogue {} on the CPU", op.name(), op.epilogue().str());
-  return prepare_with(*op.base(), *epilogue, request);
+  return prepare_with(*op.base(), *epilogue, request, backend.threads);
 }
 
 bool supports_fused(const Operator& op, std::span<const TensorSpec> op_inputs, const TensorSpec& output,
@@ -137,7 +153,7 @@ bool supports_fused(const Operator& op, std::span<const TensorSpec> op_inputs, c
   request.input_layouts.resize(request.inputs.size());
   try {
     // oneDNN's reference implementations are far slower than a pass of our own.
-    return prepare_with(op, *matched, request).kernel->name().find("ref") == std::string::npos;
+    return prepare_with(op, *matched, request, 1).kernel->name().find("ref") == std::string::npos;
   } catch (const NotSupported&) {
     return false;
   }

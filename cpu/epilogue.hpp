@@ -1,5 +1,6 @@
 // Epilogues: the pointwise expressions that oneDNN can apply to a product or convolution before it is written — a
-// chain of additions, products and differences with operands or numbers, and relu. Used by matmul and conv.
+// chain of additions, products and differences with operands or numbers — and a relu after them, which is a pass of our
+// own over the result: oneDNN's turns NaN into 0. Used by matmul and conv.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,7 @@ struct EpilogueStep {
 struct Epilogue {
   int bias = -1;  // operand added per channel before everything else, or -1
   std::vector<EpilogueStep> steps;
+  bool relu = false;  // at the end
 };
 
 /// `expression` as post-operations, or nothing. Operands, of the shapes `extra`, must have the output's shape or one

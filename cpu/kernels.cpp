@@ -81,6 +81,35 @@ class LoopKernel final : public Kernel {
   std::shared_ptr<const Loop> loop_;
 };
 
+class SequenceLaunch final : public Launch {
+ public:
+  SequenceLaunch(std::unique_ptr<Launch> first, std::unique_ptr<Launch> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+  void enqueue() override {
+    first_->enqueue();
+    second_->enqueue();
+  }
+
+ private:
+  std::unique_ptr<Launch> first_, second_;
+};
+
+class SequenceKernel final : public Kernel {
+ public:
+  SequenceKernel(std::unique_ptr<Kernel> first, std::unique_ptr<Kernel> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+  [[nodiscard]] std::size_t workspace() const override { return first_->workspace(); }
+  [[nodiscard]] std::string name() const override { return first_->name() + " + " + second_->name(); }
+  [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                                             Operand workspace) const override {
+    return std::make_unique<SequenceLaunch>(first_->bind(inputs, outputs, workspace),
+                                            second_->bind(inputs, outputs, {}));
+  }
+
+ private:
+  std::unique_ptr<Kernel> first_, second_;
+};
+
 }  // namespace
 
 std::byte* address(const Operand& operand) {
@@ -110,6 +139,10 @@ Pointers::Pointers(std::span<const Operand> inputs, std::span<const Operand> out
 
 std::unique_ptr<Kernel> loop_kernel(std::string name, std::size_t workspace, Loop loop) {
   return std::make_unique<LoopKernel>(std::move(name), workspace, std::move(loop));
+}
+
+std::unique_ptr<Kernel> followed_by(std::unique_ptr<Kernel> first, std::string name, Loop loop) {
+  return std::make_unique<SequenceKernel>(std::move(first), loop_kernel(std::move(name), 0, std::move(loop)));
 }
 
 PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel) {

@@ -86,6 +86,9 @@ class Pointers {
 using Loop = std::function<void(const Pointers&)>;
 [[nodiscard]] std::unique_ptr<Kernel> loop_kernel(std::string name, std::size_t workspace, Loop loop);
 
+/// A kernel that runs `first`, then `loop` over the same operands; the loop has no workspace.
+[[nodiscard]] std::unique_ptr<Kernel> followed_by(std::unique_ptr<Kernel> first, std::string name, Loop loop);
+
 /// A kernel over row-major operands only.
 [[nodiscard]] PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel);
 
