@@ -12,8 +12,8 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <sstream>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -84,9 +84,11 @@ std::string read_file(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   CONCORD_CHECK(file.is_open(), IoError, "cannot open {}: {}", path.string(), reason());
-  std::string content{std::istreambuf_iterator<char>(file), {}};
-  CONCORD_CHECK(!file.bad(), IoError, "cannot read {}: {}", path.string(), reason());
-  return content;
+  try {
+    return {std::istreambuf_iterator<char>(file), {}};
+  } catch (const std::ios_base::failure& failure) {
+    throw IoError(fmt::format("cannot read {}: {}", path.string(), failure.code().message()));
+  }
 }
 
 std::optional<std::string> environment(const char* name) {

@@ -53,10 +53,9 @@ bool alike(const DeviceInfo& a, const DeviceInfo& b) {
 }
 
 std::string listing(std::span<const DeviceInfo> infos) {
-  if (infos.empty()) return "\nNo device was found. " + std::string(kDriverHint);
+  if (infos.empty()) return "\nNo device was found.";
   std::string out = "\nDevices of this machine:";
   for (const DeviceInfo& info : infos) out += "\n  " + describe(info);
-  if (std::ranges::none_of(infos, is_opencl)) out += "\nNo OpenCL device was found. " + std::string(kDriverHint);
   return out;
 }
 
@@ -104,7 +103,8 @@ DevicePtr open_listed(const DeviceInfo& info) {
 // A GPU that is listed but does not open (a driver without its kernel module) must not keep "auto" from working.
 DevicePtr open_first_usable(std::span<const DeviceInfo> infos) {
   const std::vector<std::size_t> order = auto_order(infos);
-  CONCORD_CHECK(!order.empty(), DeviceError, "\"auto\" found no device to compute on.{}", listing(infos));
+  CONCORD_CHECK(!order.empty(), DeviceError, "\"auto\" found no device to compute on.{}\n{}", listing(infos),
+                kDriverHint);
   for (const std::size_t place : order) {
     const DeviceInfo& info = infos[place];
     try {
@@ -166,7 +166,8 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
                     "\"opencl:nvidia\" (part of vendor, platform or name) or \"opencl:gpu\" (kind).{}",
                     selector, listing(infos)));
   }
-  CONCORD_CHECK(!matches.empty(), DeviceError, "no device matches \"{}\".{}", selector, listing(infos));
+  CONCORD_CHECK(!matches.empty(), DeviceError, "no device matches \"{}\".{}\n{}", selector, listing(infos),
+                kDriverHint);
   const DeviceInfo& first = infos[matches.front()];
   if (std::ranges::all_of(matches, [&](std::size_t place) { return alike(infos[place], first); })) {
     return matches.front();

@@ -41,7 +41,7 @@ class OwnedStaging final : public Staging {
 };
 
 void require_range(const Buffer& buffer, std::size_t offset, std::size_t bytes, std::string_view what) {
-  CONCORD_CHECK(offset <= buffer.bytes() && bytes <= buffer.bytes() - offset, ArgumentError,
+  CONCORD_CHECK(offset <= buffer.bytes() && bytes <= buffer.bytes() - offset, DeviceError,
                 "{}: bytes {} to {} of a buffer of {} bytes", what, offset, offset + bytes, buffer.bytes());
 }
 
@@ -115,7 +115,7 @@ void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, 
 
 void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) {
   require_range(dst, offset, bytes, "fill");
-  CONCORD_CHECK(offset % 4 == 0 && bytes % 4 == 0, ArgumentError, "fill: {} bytes at {} are not multiples of 4", bytes,
+  CONCORD_CHECK(offset % 4 == 0 && bytes % 4 == 0, DeviceError, "fill: {} bytes at {} are not multiples of 4", bytes,
                 offset);
   if (bytes == 0) return;
   check(clEnqueueFillBuffer(context_->queue().get(), memory_of(&dst), &pattern, sizeof pattern, offset, bytes, 0,
@@ -126,7 +126,7 @@ void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std:
 EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
                                    const EventPtr& after) {
   require_range(dst, offset, bytes, "write_async");
-  CONCORD_CHECK(bytes > 0 && bytes <= staging->bytes().size(), ArgumentError,
+  CONCORD_CHECK(bytes > 0 && bytes <= staging->bytes().size(), DeviceError,
                 "write_async: {} bytes from staging memory of {}", bytes, staging->bytes().size());
   const cl_event earlier = after ? raw_of(after) : nullptr;
   // A queue that waits for another's event needs that queue's work handed to the device.

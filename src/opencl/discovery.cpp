@@ -80,6 +80,12 @@ std::string board_name(const boost::compute::device& device) {
   return fmt::format("{} ({})", board, device.name());
 }
 
+// PoCL's platform name is spelled out; people ask for "pocl".
+std::string platform_name(const boost::compute::platform& platform) {
+  const bool is_pocl = platform.version().find("PoCL") != std::string::npos;
+  return is_pocl ? "PoCL, " + platform.name() : platform.name();
+}
+
 }  // namespace
 
 std::vector<boost::compute::device> enumerate_devices() {
@@ -108,7 +114,7 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   info.backend = "opencl";
   info.name = board_name(device);
   info.vendor = device.vendor();
-  info.platform = device.platform().name();
+  info.platform = platform_name(device.platform());
   info.driver = device.driver_version();
   info.kind = kind_of(device);
   info.memory = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE);

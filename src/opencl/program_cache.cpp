@@ -15,6 +15,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/version.hpp"
 #include "concord/opencl/handle.hpp"
 #include "concord/opencl/status.hpp"
 
@@ -98,7 +99,7 @@ std::string binary_of(cl_program program) {
 ProgramCache::ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder)
     : context_(std::move(context)), device_(std::move(device)), folder_(std::move(folder)) {
   device_text_ =
-      fmt::format("concord {}\nplatform {} {}\ndevice {} {}\ndriver {}\n", CONCORD_VERSION, device_.platform().name(),
+      fmt::format("concord {}\nplatform {} {}\ndevice {} {}\ndriver {}\n", kVersion, device_.platform().name(),
                   device_.platform().version(), device_.vendor(), device_.name(), device_.driver_version());
 }
 

@@ -1,0 +1,95 @@
+// Files that appear whole or not at all, and the folder of the cache.
+#include "concord/core/platform.hpp"
+
+#include <cstdlib>
+
+#include "files.hpp"
+
+namespace concord::test {
+namespace {
+
+std::size_t files_in(const TemporaryFolder& folder) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++count;
+  return count;
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+/// Sets an environment variable for as long as it lives.
+class Variable {
+ public:
+  Variable(std::string name, const char* value) : name_(std::move(name)), before_(environment(name_.c_str())) {
+    set(value);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { set(before_ ? before_->c_str() : nullptr); }
+
+ private:
+  void set(const char* value) const {
+    if (value == nullptr) {
+      unsetenv(name_.c_str());
+    } else {
+      setenv(name_.c_str(), value, 1);
+    }
+  }
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace
+
+TEST_CASE("an atomic file replaces the old one only when it is committed", "[core]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "weights";
+  const std::string old_text = "old", new_text(100'000, 'n');
+  write_file_atomically(path, bytes_of(old_text));
+  {
+    AtomicFile abandoned(path);
+    abandoned.write(bytes_of(new_text));
+  }
+  CHECK(concord::read_file(path) == old_text);
+  CHECK(files_in(folder) == 1);
+  {
+    AtomicFile file(path);
+    file.write(bytes_of(new_text));
+    file.write(bytes_of(old_text));
+    CHECK(concord::read_file(path) == old_text);
+    file.commit();
+  }
+  CHECK(concord::read_file(path) == new_text + old_text);
+  CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("a file that cannot be written or read is an IoError with path and reason", "[core]") {
+  const TemporaryFolder folder;
+  const std::string text = "text";
+  CHECK_THROWS_AS(write_file_atomically(folder / "absent" / "file", bytes_of(text)), IoError);
+  CHECK_THROWS_WITH(write_file_atomically(folder / "absent" / "file", bytes_of(text)), contains("absent"));
+  CHECK_THROWS_WITH(concord::read_file(folder / "nothing"), contains("nothing") && contains("No such file"));
+  CHECK_THROWS_AS(concord::read_file(folder.path()), IoError);
+  std::filesystem::create_directory(folder / "taken");
+  CHECK_THROWS_AS(write_file_atomically(folder / "taken", bytes_of(text)), IoError);
+  CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("the cache is where the environment says", "[core]") {
+  const Variable own("CONCORD_CACHE_DIR", "/somewhere");
+  CHECK(cache_directory() == "/somewhere");
+  const Variable none("CONCORD_CACHE_DIR", nullptr);
+  const Variable xdg("XDG_CACHE_HOME", "/xdg");
+  CHECK(cache_directory() == "/xdg/concord");
+  const Variable no_xdg("XDG_CACHE_HOME", "");
+  const Variable home("HOME", "/home/somebody");
+  CHECK(cache_directory() == "/home/somebody/.cache/concord");
+  const Variable no_home("HOME", nullptr);
+  CHECK(cache_directory().empty());
+}
+
+TEST_CASE("the memory of this process and machine is known", "[core]") {
+  CHECK(peak_resident_bytes() > 1'000'000);
+  CHECK(physical_memory_bytes() > peak_resident_bytes());
+}
+
+}  // namespace concord::test

@@ -1,0 +1,141 @@
+// What every device owes: memory and its accounting, data movement in order with the compute queue, events.
+#include "concord/device/device.hpp"
+
+#include <cstring>
+#include <numeric>
+
+#include "concord_test.hpp"
+
+namespace concord::test {
+namespace {
+
+std::vector<std::byte> pattern(std::size_t bytes, unsigned seed = 7) {
+  std::vector<std::byte> out(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(i * seed + i / 251);
+  return out;
+}
+
+std::vector<std::byte> read(Device& device, const Buffer& buffer, std::size_t offset, std::size_t bytes) {
+  std::vector<std::byte> out(bytes);
+  device.read(buffer, offset, out);
+  return out;
+}
+
+std::vector<std::byte> repeated(std::uint32_t word, std::size_t bytes) {
+  std::vector<std::byte> out(bytes);
+  for (std::size_t i = 0; i < bytes; i += 4) std::memcpy(out.data() + i, &word, 4);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("what is written to a device is read back, whatever the size and offset", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    // The largest is several times what a transfer may stage at once.
+    for (const std::size_t bytes : {1u, 5u, 4096u, 1'000'003u, 20'000'001u}) {
+      CAPTURE(bytes);
+      const BufferPtr buffer = device->allocate(bytes + 3);
+      const std::vector<std::byte> data = pattern(bytes);
+      device->write(*buffer, 3, data);
+      CHECK(read(*device, *buffer, 3, bytes) == data);
+    }
+  }
+}
+
+TEST_CASE("many small writes keep their order and their source may be reused at once", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const std::size_t count = 3000;
+    const BufferPtr buffer = device->allocate(count * 4);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint32_t value = i * 3;
+      device->write(*buffer, i * 4, std::as_bytes(std::span(&value, 1)));
+      value = 0;
+    }
+    std::vector<std::uint32_t> got(count), want(count);
+    device->read(*buffer, 0, std::as_writable_bytes(std::span(got)));
+    for (std::uint32_t i = 0; i < count; ++i) want[i] = i * 3;
+    CHECK(got == want);
+  }
+}
+
+TEST_CASE("a device fills and copies parts of buffers", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const BufferPtr a = device->allocate(4096), b = device->allocate(4096);
+    device->fill(*a, 0, 4096, 0xdeadbeefU);
+    device->fill(*b, 0, 4096, 0);
+    device->fill(*a, 1024, 8, 7);
+    device->copy(*a, 1020, *b, 4, 16);
+    CHECK(read(*device, *b, 0, 4) == repeated(0, 4));
+    CHECK(read(*device, *b, 4, 4) == repeated(0xdeadbeefU, 4));
+    CHECK(read(*device, *b, 8, 8) == repeated(7, 8));
+    CHECK(read(*device, *b, 16, 4) == repeated(0xdeadbeefU, 4));
+    CHECK(read(*device, *b, 20, 4076) == repeated(0, 4076));
+  }
+}
+
+TEST_CASE("a transfer beside the compute queue is seen by what waits for it", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const BufferPtr buffer = device->allocate(1 << 16), copy = device->allocate(1 << 16);
+    const StagingPtr staging = device->allocate_staging(1 << 16);
+    REQUIRE(staging->bytes().size() == 1 << 16);
+    for (unsigned round = 1; round <= 3; ++round) {
+      const std::vector<std::byte> data = pattern(1 << 16, round);
+      std::ranges::copy(data, staging->bytes().begin());
+      const EventPtr done = device->write_async(*buffer, 0, staging, 1 << 16, round == 1 ? nullptr : device->record());
+      device->wait_for(done);
+      device->copy(*buffer, 0, *copy, 0, 1 << 16);
+      done->wait();
+      CHECK(read(*device, *copy, 0, 1 << 16) == data);
+    }
+  }
+}
+
+TEST_CASE("an event of the compute queue can be waited for", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const BufferPtr buffer = device->allocate(4096);
+    device->fill(*buffer, 0, 4096, 5);
+    const EventPtr event = device->record();
+    device->flush();
+    event->wait();
+    device->wait_for(event);
+    device->finish();
+    CHECK(read(*device, *buffer, 4092, 4) == repeated(5, 4));
+  }
+}
+
+TEST_CASE("memory is counted, and its lack is an exception that leaves the device usable", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const std::size_t before = device->allocated();
+    BufferPtr buffer = device->allocate(1 << 20);
+    CHECK(buffer->bytes() == 1 << 20);
+    CHECK(device->allocated() == before + (1 << 20));
+    CHECK(device->peak_allocated() >= before + (1 << 20));
+    buffer.reset();
+    CHECK(device->allocated() == before);
+    CHECK_THROWS_AS(static_cast<void>(device->allocate(std::size_t{1} << 60)), OutOfMemory);
+    CHECK(device->allocated() == before);
+    buffer = device->allocate(16);
+    device->fill(*buffer, 0, 16, 1);
+    CHECK(read(*device, *buffer, 0, 16) == repeated(1, 16));
+  }
+}
+
+TEST_CASE("data movement outside a buffer is refused", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const BufferPtr buffer = device->allocate(16);
+    const std::vector<std::byte> data(8);
+    CHECK_THROWS_AS(device->write(*buffer, 12, data), DeviceError);
+    CHECK_THROWS_AS(read(*device, *buffer, 17, 1), DeviceError);
+    CHECK_THROWS_AS(device->fill(*buffer, 8, 12, 0), DeviceError);
+    CHECK_THROWS_AS(device->copy(*buffer, 0, *buffer, 12, 8), DeviceError);
+  }
+}
+
+}  // namespace concord::test
