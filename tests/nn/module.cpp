@@ -1,0 +1,97 @@
+// Modules: names of parameters and nodes, sharing, mistakes that name the layer.
+#include "concord/nn/module.hpp"
+
+#include "concord_test.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+std::vector<std::string> parameter_names(nn::Module& net, const Shape& input, bool training = true) {
+  Graph graph;
+  graph.set_training(training);
+  static_cast<void>(net(graph.input("x", {DType::f32, input})));
+  std::vector<std::string> names;
+  for (const VariablePtr& variable : graph.variables()) names.push_back(variable->name);
+  return names;
+}
+
+/// Names its children.
+struct Named : nn::Module {
+  nn::Linear up{4, 8}, down{8, 4};
+  Value forward(Value x) override { return x + down(relu(up(x))); }
+  Children children() override { return {{"up", &up}, {"down", &down}}; }
+};
+
+/// Does not; calls the second first.
+struct Unnamed : nn::Module {
+  nn::Linear first{4, 4}, second{4, 4};
+  Value forward(Value x) override { return first(second(x)); }
+};
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("parameters are named as in PyTorch", "[nn]") {
+  nn::Sequential net{nn::Linear{4, 4}, nn::ReLU{}, Named{}, nn::Sequential{nn::Linear{4, 2, {.bias = false}}}};
+  const Names names{"0.weight", "0.bias", "2.up.weight", "2.up.bias", "2.down.weight", "2.down.bias", "3.0.weight"};
+  CHECK(parameter_names(net, Shape{3, 4}) == names);
+  SECTION("again, in evaluation, and for a copy") {
+    CHECK(parameter_names(net, Shape{1, 4}, false) == names);
+    nn::Sequential copy = net;
+    CHECK(parameter_names(copy, Shape{3, 4}) == names);
+  }
+}
+
+TEST_CASE("children without a name are numbered by their first call", "[nn]") {
+  Unnamed net;
+  const Names names{"0.weight", "0.bias", "1.weight", "1.bias"};
+  CHECK(parameter_names(net, Shape{2, 4}) == names);
+  CHECK(parameter_names(net, Shape{2, 4}) == names);
+  Unnamed other;
+  CHECK(parameter_names(other, Shape{2, 4}) == names);
+}
+
+TEST_CASE("the outermost module has no name, a scope gives it one", "[nn]") {
+  nn::Linear layer{4, 2};
+  CHECK(parameter_names(layer, Shape{1, 4}) == Names{"weight", "bias"});
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, Shape{1, 4}});
+  {
+    const nn::Scope scope(graph, "head");
+    CHECK(layer(x).name().starts_with("head/"));
+  }
+  CHECK(graph.find("head.weight"));
+}
+
+TEST_CASE("a layer called twice shares its weights", "[nn]") {
+  struct Twice : nn::Module {
+    nn::Linear layer{4, 4};
+    Value forward(Value x) override { return layer(layer(x)); }
+  } net;
+  CHECK(parameter_names(net, Shape{1, 4}) == Names{"0.weight", "0.bias"});
+}
+
+TEST_CASE("a copied layer shares its weights", "[nn]") {
+  const nn::Linear layer{4, 4};
+  nn::Sequential net{layer, layer};
+  CHECK(parameter_names(net, Shape{1, 4}) == Names{"0.weight", "0.bias"});
+}
+
+TEST_CASE("a shape mistake names the layer", "[nn]") {
+  nn::Sequential net{nn::Flatten{}, nn::Sequential{nn::Linear{10, 2}}};
+  Graph graph;
+  CHECK_THROWS_WITH(net(graph.input("x", {DType::f32, Shape{3, 4}})),
+                    contains("1/0/linear") && contains("10") && contains("[3, 4]"));
+  nn::Sequential image_net{nn::Conv2d{3, 8, 3}};
+  Graph second;
+  CHECK_THROWS_AS(image_net(second.input("x", {DType::f32, Shape{2, 1, 8, 8}})), ShapeError);
+}
+
+TEST_CASE("layers refuse impossible sizes", "[nn]") {
+  CHECK_THROWS_AS(nn::Linear(0, 3), ArgumentError);
+  CHECK_THROWS_AS(nn::Conv2d(4, 6, 3, {.groups = 4}), ArgumentError);
+  CHECK_THROWS_AS(nn::BatchNorm2d(0), ArgumentError);
+}

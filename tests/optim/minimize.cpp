@@ -1,0 +1,108 @@
+// minimize: what a loss that is not finite leaves behind, and the counters.
+#include "concord/optim/minimize.hpp"
+
+#include "goldens.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+/// loss = mean(w · x) with batch statistics and dropout on the way.
+struct Training {
+  explicit Training(const DevicePtr& device, const optim::MinimizeOptions& options = {})
+      : variables(std::make_shared<Variables>(device, 5)) {
+    const Value x = graph.input("x", {DType::f32, Shape{4, 2, 3, 3}});
+    loss = mean(square(net(x)));
+    optim::minimize(loss, optim::Adam{.lr = 0.1}, options);
+    program = std::make_unique<Program>(compile(graph, {{loss}}, variables));
+  }
+  void step(float value) {
+    Tensor x(DType::f32, Shape{4, 2, 3, 3});
+    for (std::size_t i = 0; i < x.values<float>().size(); ++i) {
+      x.values<float>()[i] = std::sin(static_cast<float>(i));
+    }
+    x.values<float>()[0] = value;
+    program->write("x", x);
+    program->run();
+  }
+
+  nn::Sequential net{nn::BatchNorm2d{2}, nn::Dropout{0.5F}, nn::Conv2d{2, 3, 2}};
+  Graph graph;
+  Value loss;
+  VariablesPtr variables;
+  std::unique_ptr<Program> program;
+};
+
+std::map<std::string, std::vector<std::byte>> bytes_of(const Variables& variables) {
+  std::map<std::string, std::vector<std::byte>> all;
+  for (const auto& [name, tensor] : variables.read_all())
+    all[name].assign(tensor.bytes().begin(), tensor.bytes().end());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("nothing changes from the first loss on that is not finite", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Training training(device);
+    training.step(1);
+    training.step(2);
+    auto before = bytes_of(*training.variables);
+    CHECK(training.variables->read(optim::kStep).values<std::int32_t>()[0] == 2);
+    CHECK(training.variables->read("random.state").values<std::int32_t>()[2] == 2);
+    CHECK(training.variables->read(optim::kOk).values<float>()[0] == 1);
+    training.step(NAN);
+    training.step(1);  // a good batch does not bring it back to life
+    CHECK(training.variables->read(optim::kOk).values<float>()[0] == 0);
+    auto after = bytes_of(*training.variables);
+    before.erase(optim::kOk);
+    after.erase(optim::kOk);
+    for (const auto& [name, bytes] : before) {
+      INFO(name);
+      CHECK(bytes == after.at(name));
+    }
+  }
+}
+
+TEST_CASE("gradients can be checked too", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    nn::Linear layer{1, 1, {.bias = false}};
+    layer.weight()->value = Tensor::of<float>(Shape{1, 1}, std::vector<float>{0});
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, Shape{1, 1}});
+    const Value loss = sum(sqrt(layer(x)));  // finite at 0, its slope is not
+    optim::minimize(loss, optim::Sgd{.lr = 0.1}, {.check_gradients = true});
+    const auto variables = std::make_shared<Variables>(device, 0);
+    Program program = compile(graph, {{loss}}, variables);
+    program.write("x", Tensor::of<float>(Shape{1, 1}, std::vector<float>{1}));
+    program.run();
+    CHECK(program.read(loss).values<float>()[0] == 0);
+    CHECK(variables->read(optim::kOk).values<float>()[0] == 0);
+    CHECK(variables->read("weight").values<float>()[0] == 0);
+  }
+}
+
+TEST_CASE("the global norm is that of all values together", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Graph graph;
+    std::vector<Value> values;
+    for (int i = 0; i < 20; ++i) values.push_back(full(graph, Shape{i + 1}, static_cast<float>(i)));
+    const Value norm = optim::global_norm(values);
+    Program program = compile(graph, {{norm}}, std::make_shared<Variables>(device, 0));
+    program.run();
+    double squares = 0;
+    for (int i = 0; i < 20; ++i) squares += (i + 1) * i * i;
+    CHECK(program.read(norm).values<float>()[0] == Approx(std::sqrt(squares)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("minimize refuses what cannot be minimized", "[optim]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, Shape{2, 2}});
+  CHECK_THROWS_AS(optim::minimize(x, optim::Sgd{}), ShapeError);
+  CHECK_THROWS_AS(optim::minimize(mean(x), optim::Sgd{}), ArgumentError);  // nothing to train
+}

@@ -1,0 +1,48 @@
+// Schedules against the rates of PyTorch's schedulers.
+#include "concord/optim/schedule.hpp"
+
+#include "goldens.hpp"
+
+using namespace concord;
+using namespace concord::test;
+namespace schedule = concord::optim::schedule;
+
+TEST_CASE("schedules give PyTorch's rates", "[optim]") {
+  const nlohmann::json recorded = golden("schedules.json");
+  const auto unit = optim::Unit::epoch;
+  const std::map<std::string, optim::Schedule> schedules{
+      {"step", schedule::step(7, 0.3)},
+      {"multistep", schedule::multistep({5, 20, 21}, 0.5)},
+      {"exponential", schedule::exponential(0.9)},
+      {"cosine", schedule::cosine(39, 0.01)},
+      {"warmup", schedule::warmup(8, schedule::constant(), 0.25, unit)},
+      {"warmup cosine", schedule::warmup(5, schedule::cosine(30), 0.1, unit)},
+      {"one cycle", schedule::one_cycle(40, {.unit = unit})},
+      {"one cycle late", schedule::one_cycle(40, {.rise = 0.6, .start_divisor = 10, .end_divisor = 100, .unit = unit})},
+  };
+  REQUIRE(recorded.at("rates").size() == schedules.size());
+  for (const auto& [name, rates] : recorded.at("rates").items()) {
+    for (std::size_t t = 0; t < rates.size(); ++t) {
+      INFO(name << " at " << t);
+      const optim::Progress progress{.step = 1000, .epoch = static_cast<std::int64_t>(t)};
+      CHECK(schedules.at(name)(recorded.at("base").get<double>(), progress) ==
+            Approx(rates[t].get<double>()).epsilon(1e-9).margin(1e-15));
+    }
+  }
+}
+
+TEST_CASE("a schedule counts steps or epochs, and warm-up hands over the rest", "[optim]") {
+  const optim::Schedule by_step = schedule::step(10, 0.5, optim::Unit::step);
+  CHECK(by_step(1, {.step = 25, .epoch = 0}) == 0.25);
+  const optim::Schedule warm = schedule::warmup(10, by_step, 0.1);
+  CHECK(warm(1, {.step = 0, .epoch = 0}) == Approx(0.1));
+  CHECK(warm(1, {.step = 19, .epoch = 0}) == 1);
+  CHECK(warm(1, {.step = 20, .epoch = 0}) == 0.5);
+  CHECK(schedule::cosine(10)(1, {.step = 0, .epoch = 99}) == Approx(0).margin(1e-12));
+}
+
+TEST_CASE("schedules refuse impossible lengths", "[optim]") {
+  CHECK_THROWS_AS(schedule::step(0), ArgumentError);
+  CHECK_THROWS_AS(schedule::cosine(-1), ArgumentError);
+  CHECK_THROWS_AS(schedule::one_cycle(10, {.rise = 2}), ArgumentError);
+}

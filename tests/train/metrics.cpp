@@ -1,0 +1,52 @@
+// Metrics: hits counted on the device against a sort on the host; the confusion matrix.
+#include "concord/train/metrics.hpp"
+
+#include <cmath>
+
+#include "concord_test.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+std::pair<float, float> hits_of(const DevicePtr& device, const Tensor& logits, const Tensor& labels, int k) {
+  Graph graph;
+  const Hits hits = count_hits(graph.input("logits", logits.spec()), graph.input("labels", labels.spec()), k);
+  Program program = compile(graph, {{hits.first, hits.among_k}}, std::make_shared<Variables>(device, 0));
+  program.write("logits", logits);
+  program.write("labels", labels);
+  program.run();
+  return {program.read(hits.first).values<float>()[0], program.read(hits.among_k).values<float>()[0]};
+}
+
+}  // namespace
+
+TEST_CASE("hits are labels with few larger logits", "[train]") {
+  const Tensor logits = Tensor::of<float>(Shape{5, 4}, std::vector<float>{0.1F, 0.4F,     0.3F, 0.2F,  //
+                                                                          5,    5,        5,    5,  // ties: lower first
+                                                                          -1,   -2,       -3,   -4,  //
+                                                                          NAN,  1,        2,    3,   //
+                                                                          1,    INFINITY, 0,    0});
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const auto count = [&](std::vector<std::int32_t> labels, int k) {
+      return hits_of(device, logits, Tensor::of<std::int32_t>(Shape{5}, labels), k);
+    };
+    CHECK(count({1, 0, 0, 3, 1}, 2) == std::pair(4.0F, 4.0F));  // the last one's own logit is not finite
+    CHECK(count({2, 1, 1, 0, 0}, 2) == std::pair(0.0F, 4.0F));  // NaN is no hit
+    CHECK(count({0, 3, 3, 1, 3}, 3) == std::pair(0.0F, 1.0F));
+    CHECK(count({0, 3, 3, 1, 3}, 4) == std::pair(0.0F, 5.0F));
+  }
+}
+
+TEST_CASE("the confusion matrix counts label by prediction", "[train]") {
+  const Tensor outputs = Tensor::of<float>(Shape{4, 2}, std::vector<float>{1, 0, 0, 1, 1, 0, 0, 1});
+  const Tensor counts =
+      confusion_matrix(outputs, Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{0, 0, 0, 1}));
+  const auto cells = counts.values<std::int32_t>();
+  CHECK(std::vector<std::int32_t>(cells.begin(), cells.end()) == std::vector<std::int32_t>{2, 1, 0, 1});
+  CHECK_THROWS_AS(confusion_matrix(outputs, Tensor(DType::i32, Shape{3})), ShapeError);
+  CHECK_THROWS_AS(confusion_matrix(outputs, Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{0, 2, 0, 1})),
+                  ArgumentError);
+}
