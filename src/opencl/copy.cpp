@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <numeric>
+#include <optional>
 
 #include "concord/opencl/blocking.hpp"
 #include "concord/opencl/context.hpp"
@@ -28,29 +29,80 @@ struct Route {
   std::int64_t src_start = 0, dst_start = 0;
 };
 
-/// A copy from input `index` to output 0.
-Stage copy_stage(Context& context, DType type, std::size_t index, const Route& route) {
-  const StridedLoop loop = collapsed(route.loop);
-  const IndexText text(loop);
-  const Blocking blocking = blocking_of(context.limits(), loop.elements());
-  std::string source = loop.is_wide() ? "#define WIDE_INDEX\n" : "";
-  source += kernel_source("index.h");
-  source += fmt::format("#define COPY_PARAMETERS {}\n#define COPY_ARGUMENTS {}\n", text.parameters(), text.names());
+/// The start of a copy kernel's text: how to find the elements of both operands of `loop`.
+std::string head_of(const IndexText& text, bool wide) {
+  std::string head = wide ? "#define WIDE_INDEX\n" : "";
+  head += kernel_source("index.h");
+  head += fmt::format("#define COPY_PARAMETERS {}\n#define COPY_ARGUMENTS {}\n", text.parameters(), text.names());
   for (std::size_t k = 0; k < 2; ++k) {
-    source += fmt::format("static inline index_t {}(const index_t i COPY_PARAMETERS) {{\n{}  return {};\n}}\n",
-                          k == 0 ? "copy_src" : "copy_dst", text.coordinates(), text.place(k));
+    head += fmt::format("static inline index_t {}(const index_t i COPY_PARAMETERS) {{\n{}  return {};\n}}\n",
+                        k == 0 ? "copy_src" : "copy_dst", text.coordinates(), text.place(k));
   }
-  source += kernel_source("copy.cl");
+  return head;
+}
 
+/// The operands of a copy from input `index` to output 0, and the loop's sizes and strides.
+std::vector<Argument> arguments_of(DType type, std::size_t index, const Route& route, const IndexText& text) {
   BufferArgument src = input(index, size_of(type)), dst = output(0, size_of(type));
   src.extra_bytes = static_cast<std::size_t>(route.src_start) * size_of(type);
   dst.extra_bytes = static_cast<std::size_t>(route.dst_start) * size_of(type);
+  std::vector<Argument> arguments{src, dst};
+  arguments.insert(arguments.end(), text.arguments().begin(), text.arguments().end());
+  return arguments;
+}
+
+/// The dimension along which src is contiguous, where it is another than dst's and tiles of both pay; else nothing.
+std::optional<std::size_t> transposed_dimension(const Limits& limits, const StridedLoop& loop) {
+  constexpr std::int64_t kWorthwhile = 8;
+  constexpr std::size_t kGroup = 256, kTileBytes = 32 * 33 * 4;
+  const std::size_t last = loop.dims.size() - 1;
+  if (limits.is_cpu || limits.max_work_group < kGroup || limits.local_memory < kTileBytes) return std::nullopt;
+  if (loop.strides[1][last] != 1 || loop.dims[last] < kWorthwhile) return std::nullopt;
+  for (std::size_t d = 0; d < last; ++d) {
+    if (loop.strides[0][d] == 1 && loop.dims[d] >= kWorthwhile) return d;
+  }
+  return std::nullopt;
+}
+
+/// A copy in tiles over the dimensions `row` and the innermost one; the others make planes.
+Stage transpose_stage(Context& context, DType type, std::size_t index, const Route& route, StridedLoop loop,
+                      std::size_t row) {
+  const bool wide = loop.is_wide();
+  const std::size_t column = loop.dims.size() - 1;
+  const std::int64_t rows = loop.dims[row], columns = loop.dims[column];
+  const std::int64_t src_stride = loop.strides[0][column], dst_stride = loop.strides[1][row];
+  loop.dims[row] = loop.dims[column] = 1;
+  const StridedLoop planes = collapsed(std::move(loop));
+  const IndexText text(planes, wide);
   Stage stage;
-  stage.program = context.program_from(source, {blocking.definition(), "ELEMENT=" + element_of(type)});
+  stage.program =
+      context.program_from(head_of(text, wide) + kernel_source("copy_transpose.cl"), {"ELEMENT=" + element_of(type)});
+  stage.function = "copy_transpose";
+  stage.arguments = arguments_of(type, index, route, text);
+  for (const std::int64_t value : {rows, columns, src_stride, dst_stride}) {
+    stage.arguments.push_back(index_argument(value, wide));
+  }
+  const std::int64_t tiles = (rows + 31) / 32 * ((columns + 31) / 32) * planes.elements();
+  stage.global = {static_cast<std::size_t>(tiles) * 32, 8, 1};
+  stage.local = {32, 8, 1};
+  return stage;
+}
+
+/// A copy from input `index` to output 0.
+Stage copy_stage(Context& context, DType type, std::size_t index, const Route& route) {
+  const StridedLoop loop = collapsed(route.loop);
+  if (const auto row = transposed_dimension(context.limits(), loop)) {
+    return transpose_stage(context, type, index, route, loop, *row);
+  }
+  const bool wide = loop.is_wide();
+  const IndexText text(loop, wide);
+  const Blocking blocking = blocking_of(context.limits(), loop.elements());
+  Stage stage;
+  stage.program = context.program_from(head_of(text, wide) + kernel_source("copy.cl"),
+                                       {blocking.definition(), "ELEMENT=" + element_of(type)});
   stage.function = "copy";
-  stage.arguments = {src, dst};
-  stage.arguments.insert(stage.arguments.end(), text.arguments().begin(), text.arguments().end());
-  stage.arguments.push_back(index_argument(loop.elements(), loop.is_wide()));
+  stage.arguments = arguments_of(type, index, route, text);
+  stage.arguments.push_back(index_argument(loop.elements(), wide));
   blocking.apply(stage);
   return stage;
 }

@@ -37,7 +37,10 @@ StridedLoop loop_of(const Expression& expression, const KernelRequest& request) 
 class PointwiseText {
  public:
   PointwiseText(const Expression& expression, const KernelRequest& request)
-      : expression_(expression), request_(request), loop_(loop_of(expression, request)), index_(loop_) {
+      : expression_(expression),
+        request_(request),
+        loop_(loop_of(expression, request)),
+        index_(loop_, loop_.is_wide()) {
     for (std::size_t k = 0; k < request.inputs.size(); ++k) add_buffer("in", k, request.inputs[k].dtype, "const ");
     for (std::size_t k = 0; k < request.outputs.size(); ++k) add_buffer("out", k, request.outputs[k].dtype, "");
   }

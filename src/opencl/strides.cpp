@@ -92,7 +92,7 @@ FastDivisor fast_divisor(std::int64_t divisor) {
   return {static_cast<std::uint32_t>(d), static_cast<std::uint32_t>(multiplier), shift};
 }
 
-IndexText::IndexText(const StridedLoop& loop) : wide_(loop.is_wide()), rank_(loop.dims.size()) {
+IndexText::IndexText(const StridedLoop& loop, bool wide) : wide_(wide), rank_(loop.dims.size()) {
   std::string rest = "i";
   for (std::size_t d = rank_; d-- > 1;) {
     const FastDivisor fast = wide_ ? FastDivisor{} : fast_divisor(loop.dims[d]);

@@ -44,7 +44,8 @@ struct FastDivisor {
 /// Sizes and strides are kernel parameters, so that loops of one kind share a program.
 class IndexText {
  public:
-  explicit IndexText(const StridedLoop& loop);
+  /// `wide`: index_t has 64 bits; at least where loop.is_wide().
+  IndexText(const StridedLoop& loop, bool wide);
   /// ", const index_t d1, const uint m1, …": for the end of a parameter list; their names; their values.
   [[nodiscard]] const std::string& parameters() const { return parameters_; }
   [[nodiscard]] const std::string& names() const { return names_; }
