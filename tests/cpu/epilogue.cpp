@@ -1,0 +1,68 @@
+// Epilogues: what the CPU backend fuses into products and convolutions, and that NaN survives a fused relu.
+#include <cmath>
+#include <limits>
+
+#include "concord/ops/conv.hpp"
+#include "concord/ops/fused.hpp"
+#include "concord/ops/matmul.hpp"
+#include "run_kernel.hpp"
+
+namespace concord::test {
+namespace {
+
+const Scalar kResult = scalar::input(0), kFirst = scalar::input(1), kSecond = scalar::input(2);
+
+bool supported(const Operator& op, const std::vector<TensorSpec>& inputs, const Scalar& formula,
+               const std::vector<TensorSpec>& extra) {
+  const Expression expression({formula}, static_cast<int>(extra.size()) + 1);
+  return cpu_device()->supports_epilogue(op, inputs, op.infer(inputs)[0], expression, extra);
+}
+
+TensorSpec f32(Shape shape) { return {DType::f32, std::move(shape)}; }
+
+}  // namespace
+
+TEST_CASE("bias, residual and relu are fused, other chains are not", "[cpu]") {
+  const ops::Matmul matmul(false, true);
+  const std::vector<TensorSpec> operands{f32({4, 6}), f32({5, 6})};
+  const TensorSpec bias = f32({5}), whole = f32({4, 5});
+  CHECK(supported(matmul, operands, scalar::max(kResult + kFirst, 0.0F), {bias}));
+  CHECK(supported(matmul, operands, scalar::max(kFirst + kResult, 0.0F), {f32({1, 5})}));
+  CHECK(supported(matmul, operands, scalar::max(kResult + kFirst + kSecond, 0.0F), {bias, whole}));
+  CHECK(supported(matmul, operands, kResult * 0.5F + kFirst, {whole}));
+  CHECK_FALSE(supported(matmul, operands, scalar::max(kResult, 0.0F) + kFirst, {bias}));
+  CHECK_FALSE(supported(matmul, operands, kFirst - kResult, {bias}));
+  CHECK_FALSE(supported(matmul, operands, kResult * kResult, {}));
+  CHECK_FALSE(supported(matmul, operands, scalar::tanh(kResult + kFirst), {bias}));
+  CHECK_FALSE(supported(matmul, operands, kResult + kFirst, {f32({4, 1})}));
+  CHECK_FALSE(supported(matmul, operands, kResult + kFirst, {{DType::i32, Shape{5}}}));
+}
+
+TEST_CASE("a fused operator gives what its parts give", "[cpu]") {
+  const Tensor x = normal_tensor(Shape{2, 3, 7, 6}, 1), weights = normal_tensor(Shape{5, 3, 3, 3}, 2);
+  const Tensor bias = normal_tensor(Shape{5, 1, 1}, 3), residual = normal_tensor(Shape{2, 5, 5, 4}, 4);
+  const auto conv = std::make_shared<ops::Conv2d>(ops::ConvOptions{});
+  const Expression expression({scalar::max(kResult + kFirst + kSecond, 0.0F)}, 3);
+  const ops::Fused fused(conv, 2, expression, "conv+bias+add+relu");
+  for (const bool last : {false, true}) {
+    const Tensor base = run_kernel(*conv, {x, weights}, last).outputs[0];
+    const Tensor got = run_kernel(fused, {x, weights, bias, residual}, last).outputs[0];
+    for (std::size_t i = 0; i < got.values<float>().size(); ++i) {
+      const float sum = base.values<float>()[i] + bias.values<float>()[i / 20 % 5] + residual.values<float>()[i];
+      REQUIRE(got.values<float>()[i] == Approx(std::max(sum, 0.0F)).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("a fused relu keeps NaN", "[cpu]") {
+  Tensor x = normal_tensor(Shape{4, 8}, 1);
+  x.values<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  const auto matmul = std::make_shared<ops::Matmul>(false, true);
+  const ops::Fused fused(matmul, 2, Expression({scalar::max(kResult + kFirst, 0.0F)}, 2), "matmul+bias+relu");
+  const Tensor y =
+      run_kernel(fused, {x, normal_tensor(Shape{16, 8}, 2), normal_tensor(Shape{16}, 3)}, false).outputs[0];
+  for (std::size_t i = 0; i < 16; ++i) CHECK(std::isnan(y.values<float>()[i]));
+  CHECK_FALSE(std::isnan(y.values<float>()[16]));
+}
+
+}  // namespace concord::test

@@ -1,0 +1,26 @@
+// Runs one operator of the CPU backend with operands in chosen layouts. Used by the tests of the backend.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "concord_test.hpp"
+
+namespace concord::test {
+
+/// What a kernel made of row-major inputs: its outputs, row-major again, and how it went about it.
+struct KernelRun {
+  std::vector<Tensor> outputs;
+  std::string kernel;
+  std::vector<std::string> output_layouts;  // "" is row-major
+};
+
+/// Four-dimensional inputs are offered channels-last when `last`.
+[[nodiscard]] KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last);
+
+/// N(0, 1), a function of shape and seed.
+[[nodiscard]] Tensor normal_tensor(const Shape& shape, std::uint32_t seed);
+
+[[nodiscard]] const DevicePtr& cpu_device();
+
+}  // namespace concord::test
