@@ -4,11 +4,15 @@
 // Definitions: INDEX     int, or long when an operand has 2^31 elements and more
 //   A_ALONG_K            A's elements are adjacent along k, else along m
 //   A_BLOCKED            k runs in blocks of a_block: A(m, k) at m·a_m + (k / a_block)·a_outer + k % a_block
+//   A_PATCH              A(m, k) is the pixel (row, column) of a plane, each a sum of a part of k and a part of m; never
+//                        outside the image
 //   B_ALONG_K            B's elements are adjacent along k, else along n
+//   B_BLOCKED            k runs in blocks of k_block: B(k, n) at (k / k_block)·b_k + k % k_block + n·b_n
 //   B_PATCH              B(k, n) is the pixel (row, column) of a plane, each a sum of a part of k and a part of n;
 //                        0 outside the image; B_INSIDE: never outside
 //   B_STEP               rows and columns count in 1/row_step and 1/column_step pixels; 0 between pixels
 //   C_BLOCKED            n runs in blocks of c_block: C(m, n) at m·c_m + (n / c_block)·c_outer + n % c_block
+// b_size is the number of elements of B's tensor.
 // Group (·, ·, z) works on batch z % batches and the z / batches-th part of k_part values of k; its C is the z-th.
 #ifndef CONCORD_GEMM_OPERANDS_H
 #define CONCORD_GEMM_OPERANDS_H
@@ -29,8 +33,8 @@ typedef INDEX index_t;
       DIVISOR(a_block)
 
 #define GEMM_B_PARAMETERS                                                                                         \
-  __global const float *restrict b, ulong b_offset, ulong b_batch, index_t b_k, index_t b_n, DIVISOR(k_block),    \
-      DIVISOR(k_line), index_t k_plane, int k_row, int k_column, DIVISOR(n_block), DIVISOR(n_line),               \
+  __global const float *restrict b, ulong b_offset, ulong b_batch, index_t b_size, index_t b_k, index_t b_n,         \
+      DIVISOR(k_block), DIVISOR(k_line), index_t k_plane, int k_row, int k_column, DIVISOR(n_block), DIVISOR(n_line),               \
       index_t n_plane, int n_row, int n_column, int row_shift, int column_shift, int rows, int columns,           \
       DIVISOR(row_step), DIVISOR(column_step)
 
@@ -41,7 +45,10 @@ typedef INDEX index_t;
       GEMM_C_PARAMETERS
 
 // Where A(m, k) lies: A_ROW(m) + A_STEP(k).
-#ifdef A_ALONG_K
+#if defined(A_PATCH)
+#define A_ROW(m) (PATCH_N(m).place)
+#define A_STEP(k) (PATCH_K(k).place)
+#elif defined(A_ALONG_K)
 #define A_ROW(m) ((index_t)(m) * a_m)
 #ifdef A_BLOCKED
 #define A_STEP(k) ((index_t)DIVIDE(k, a_block) * (a_outer - (index_t)a_block) + (index_t)(k))
@@ -53,6 +60,14 @@ typedef INDEX index_t;
 #define A_STEP(k) ((index_t)(k) * a_k)
 #endif
 
+// Where B(k, n) lies when it is no patch.
+#ifdef B_BLOCKED
+#define B_STEP_OF(k) ((index_t)DIVIDE(k, k_block) * (b_k - (index_t)k_block) + (index_t)(k))
+#else
+#define B_STEP_OF(k) ((index_t)(k) * b_k)
+#endif
+#define B_COLUMN_OF(n) ((index_t)(n) * b_n)
+
 // Where a column n of C lies, as block and place in it, and C(m, n).
 #ifdef C_BLOCKED
 #define C_OUTER(n) DIVIDE(n, c_block)
@@ -63,7 +78,7 @@ typedef INDEX index_t;
 #endif
 #define C_COLUMN(outer, inner) ((index_t)(outer) * c_outer + (index_t)(inner))
 
-#ifdef B_PATCH
+#if defined(A_PATCH) || defined(B_PATCH)
 typedef struct {
   index_t place;  // of the plane, and without B_STEP of the pixel in it
   int row, column;

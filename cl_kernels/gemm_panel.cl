@@ -10,8 +10,75 @@ typedef CONCAT(float, WIDTH) vector_t;
 #define VLOAD CONCAT(vload, WIDTH)
 #define VSTORE CONCAT(vstore, WIDTH)
 #define COLUMNS (VECTORS * WIDTH)
-// Columns that are checked together for being neighbours in memory.
-#define RUN 8
+#ifdef B_PATCH
+// At most this many neighbouring columns of a panel that lie in one row of the image; what is packed by one vector.
+#define SEGMENT 16
+
+typedef struct {
+  patch_part part;  // of its first column
+  uint begin, length;
+} segment;
+#endif
+
+#ifdef B_PATCH
+#if defined(B_STEP)
+// Rows and columns between pixels are zero; of the others every column_step-th column is a pixel.
+static inline void pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
+                                DIVISOR(row_step), DIVISOR(column_step)) {
+  const int row = one.part.row + k.row, column = one.part.column + k.column;
+  const uint y = DIVIDE(max(row, 0), row_step);
+  vstore16((float16)(0.0f), 0, to);
+  if ((int)(y * row_step) != row || y >= (uint)rows) return;
+  __global const float *const line = b + (one.part.place + k.place + (index_t)y * columns);
+  const int first = max(column, 0);
+  uint x = DIVIDE(first + (int)column_step - 1, column_step);
+  for (uint j = x * column_step - (uint)column; j < one.length && x < (uint)columns; j += column_step) to[j] = line[x++];
+}
+#define PACK_SEGMENT(one, k, to)                                                                                 \
+  pack_segment(b, one, k, to, rows, columns, row_step, row_step_magic, row_step_shift, column_step, column_step_magic, \
+               column_step_shift)
+#else
+static inline void pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
+                                int n_column, index_t size) {
+  const index_t place = one.part.place + k.place;
+#ifndef B_INSIDE
+  const int row = one.part.row + k.row, column = one.part.column + k.column;
+  if ((uint)row >= (uint)rows) {
+    vstore16((float16)(0.0f), 0, to);
+    return;
+  }
+  const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#endif
+  if (n_column <= 2 && place >= 0 && place + SEGMENT <= size) {
+    const float16 pixels = vload16(0, b + place);
+    if (n_column == 1) {
+#ifdef B_INSIDE
+      vstore16(pixels, 0, to);
+#else
+      vstore16(select((float16)(0.0f), pixels, as_int16(as_uint16(lanes + column) < (uint16)((uint)columns))), 0, to);
+#endif
+    } else {
+#ifdef B_INSIDE
+      vstore8(pixels.even, 0, to);
+#else
+      const int8 at = 2 * lanes.lo + column;
+      vstore8(select((float8)(0.0f), pixels.even, as_int8(as_uint8(at) < (uint8)((uint)columns))), 0, to);
+#endif
+    }
+    return;
+  }
+  for (uint j = 0; j < one.length; ++j) {
+    const int x = (int)j * n_column;
+#ifdef B_INSIDE
+    to[j] = b[place + x];
+#else
+    to[j] = (uint)(column + x) < (uint)columns ? b[place + x] : 0.0f;
+#endif
+  }
+}
+#define PACK_SEGMENT(one, k, to) pack_segment(b, one, k, to, rows, columns, n_column, image_size)
+#endif
+#endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply(
     GEMM_PARAMETERS, uint m_part EPILOGUE_PARAMETERS) {
@@ -21,42 +88,41 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
   a += a_offset + batch * a_batch;
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;
-  vector_t panel[DEPTH * VECTORS];
+  // Two vectors of slack: segments are stored whole and what stands over is overwritten by the next one.
+  vector_t panel[DEPTH * VECTORS + 2];
   float *const packed = (float *)panel;
 
-  // Columns past the edge repeat the last one; they are never written.
   const uint count = min((uint)COLUMNS, n_size - n_begin);
   const uint first_outer = C_OUTER(n_begin), first_inner = C_INNER(n_begin, first_outer);
   const bool c_is_run = count == COLUMNS && C_OUTER(n_begin + COLUMNS - 1) == first_outer;
+  if (count < COLUMNS) {
+    for (uint i = 0; i < DEPTH * VECTORS; ++i) panel[i] = (vector_t)(0.0f);
+  }
 #ifdef B_PATCH
-  index_t places[COLUMNS];
-#ifndef B_INSIDE
-  int row_of[COLUMNS], column_of[COLUMNS];
-#endif
-  bool is_run[COLUMNS / RUN];
-  for (uint j = 0; j < COLUMNS; ++j) {
-    const patch_part part = PATCH_N(n_begin + min(j, count - 1));
-    places[j] = part.place;
-#ifndef B_INSIDE
-    row_of[j] = part.row;
-    column_of[j] = part.column;
-#endif
-  }
-  for (uint g = 0; g < COLUMNS; g += RUN) {
-    bool run = true;
-    for (uint j = 1; j < RUN; ++j) {
-      run = run && places[g + j] == places[g] + (index_t)j;
-#ifndef B_INSIDE
-      run = run && row_of[g + j] == row_of[g];
-#endif
-    }
-    is_run[g / RUN] = run;
-  }
+  const index_t image_size = b_size - (index_t)(batch * b_batch);
+  segment segments[COLUMNS];
+  uint segment_count = 0;
+  const uint longest = n_column == 2 ? SEGMENT / 2 : SEGMENT;
+  for (uint j = 0; j < count; ++j) {
+    const patch_part part = PATCH_N(n_begin + j);
+    const uint last = segment_count - 1;
+    if (j > 0 && segments[last].length < longest && part.row == segments[last].part.row &&
+        part.column == segments[last].part.column + (int)segments[last].length * n_column &&
+#ifdef B_STEP
+        part.place == segments[last].part.place) {
 #else
-  index_t places[COLUMNS];
-  for (uint j = 0; j < COLUMNS; ++j) places[j] = (index_t)(n_begin + min(j, count - 1)) * b_n;
+        part.place == segments[last].part.place + (index_t)segments[last].length * n_column) {
 #endif
-#ifdef A_BLOCKED
+      ++segments[last].length;
+    } else {
+      segments[segment_count].part = part;
+      segments[segment_count].begin = j;
+      segments[segment_count].length = 1;
+      ++segment_count;
+    }
+  }
+#endif
+#if defined(A_BLOCKED) || defined(A_PATCH)
   index_t steps[DEPTH];
 #endif
 
@@ -65,48 +131,24 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
     const uint depth = min((uint)DEPTH, k_end - k_first);
     for (uint i = 0; i < depth; ++i) {
       float *const line = packed + i * COLUMNS;
-#ifdef A_BLOCKED
+#if defined(A_BLOCKED) || defined(A_PATCH)
       steps[i] = A_STEP(k_first + i);
 #endif
 #ifdef B_PATCH
       const patch_part part = PATCH_K(k_first + i);
-      for (uint g = 0; g < COLUMNS; g += RUN) {
-#if defined(B_INSIDE)
-        __global const float *const from = b + part.place;
-        if (is_run[g / RUN]) {
-          vstore8(vload8(0, from + places[g]), 0, line + g);
-        } else {
-          for (uint j = g; j < g + RUN; ++j) line[j] = from[places[j]];
-        }
-#else
-#ifndef B_STEP
-        const int column = part.column + column_of[g];
-        if (is_run[g / RUN] && (uint)(part.row + row_of[g]) >= (uint)rows) {
-          vstore8((float8)(0.0f), 0, line + g);
-        } else if (is_run[g / RUN] && column >= 0 && column + RUN <= columns) {
-          vstore8(vload8(0, b + (part.place + places[g])), 0, line + g);
-        } else
-#endif
-        {
-          for (uint j = g; j < g + RUN; ++j) {
-            patch_part other;
-            other.place = places[j];
-            other.row = row_of[j];
-            other.column = column_of[j];
-            line[j] = PATCH_LOAD(part, other);
-          }
-        }
-#endif
+      for (uint g = 0; g < segment_count; ++g) {
+        const segment one = segments[g];
+        PACK_SEGMENT(one, part, line + one.begin);
       }
 #else
-      __global const float *const from = b + (index_t)(k_first + i) * b_k;
+      __global const float *const from = b + B_STEP_OF(k_first + i);
 #ifndef B_ALONG_K
       if (count == COLUMNS) {
         for (uint v = 0; v < VECTORS; ++v) panel[i * VECTORS + v] = VLOAD(v, from + n_begin);
         continue;
       }
 #endif
-      for (uint j = 0; j < COLUMNS; ++j) line[j] = from[places[j]];
+      for (uint j = 0; j < count; ++j) line[j] = from[B_COLUMN_OF(n_begin + j)];
 #endif
     }
 
@@ -122,7 +164,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
         for (uint v = 0; v < VECTORS; ++v) sums[r][v] = (vector_t)(0.0f);
       }
       for (uint i = 0; i < depth; ++i) {
-#ifdef A_BLOCKED
+#if defined(A_BLOCKED) || defined(A_PATCH)
         const index_t step = steps[i];
 #else
         const index_t step = A_STEP(k_first + i);
@@ -134,24 +176,34 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
           for (uint v = 0; v < VECTORS; ++v) sums[r][v] += left * panel[i * VECTORS + v];
         }
       }
-      float tile[ROWS * COLUMNS];
+      if (c_is_run) {
+        __global float *const to = c + ((index_t)m * c_m + C_COLUMN(first_outer, first_inner));
 #pragma unroll
-      for (uint r = 0; r < ROWS; ++r) {
+        for (uint r = 0; r < ROWS; ++r) {
+          if (m + r >= m_end) break;
+          __global float *const line = to + (index_t)r * c_m;
 #pragma unroll
-        for (uint v = 0; v < VECTORS; ++v) VSTORE(sums[r][v], r * VECTORS + v, tile);
-      }
-      for (uint r = 0; r < min((uint)ROWS, m_end - m); ++r) {
-        __global float *const line = c + (index_t)(m + r) * c_m;
-        if (c_is_run) {
-          __global float *const to = line + C_COLUMN(first_outer, first_inner);
-          for (uint j = 0; j < COLUMNS; ++j) {
-            const float sum = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + to[j];
-            to[j] = is_last ? EPILOGUE(sum, batch, m + r, first_outer, first_inner + j) : sum;
+          for (uint v = 0; v < VECTORS; ++v) {
+            vector_t sum = sums[r][v];
+            if (!is_first) sum += VLOAD(v, line);
+            VSTORE(sum, v, line);
           }
-        } else {
+#ifdef EPILOGUE_IS_EXPRESSION
+          if (!is_last) continue;
+          for (uint j = 0; j < COLUMNS; ++j) line[j] = EPILOGUE(line[j], batch, m + r, first_outer, first_inner + j);
+#endif
+        }
+      } else {
+        float tile[ROWS * COLUMNS];
+#pragma unroll
+        for (uint r = 0; r < ROWS; ++r) {
+#pragma unroll
+          for (uint v = 0; v < VECTORS; ++v) VSTORE(sums[r][v], r * VECTORS + v, tile);
+        }
+        for (uint r = 0; r < min((uint)ROWS, m_end - m); ++r) {
           for (uint j = 0; j < count; ++j) {
             const uint outer = C_OUTER(n_begin + j), inner = C_INNER(n_begin + j, outer);
-            __global float *const to = line + C_COLUMN(outer, inner);
+            __global float *const to = c + ((index_t)(m + r) * c_m + C_COLUMN(outer, inner));
             const float sum = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + *to;
             *to = is_last ? EPILOGUE(sum, batch, m + r, outer, inner) : sum;
           }

@@ -16,7 +16,7 @@ __kernel void gemm_reference_multiply(GEMM_PARAMETERS EPILOGUE_PARAMETERS) {
 #ifdef B_PATCH
     const float right = PATCH_LOAD(PATCH_K(k), part);
 #else
-    const float right = b[(index_t)k * b_k + (index_t)n * b_n];
+    const float right = b[B_STEP_OF(k) + B_COLUMN_OF(n)];
 #endif
     sum += a[A_ROW(m) + A_STEP(k)] * right;
   }

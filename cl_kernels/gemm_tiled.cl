@@ -78,7 +78,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
         if (k < k_end) b_next[i] = PATCH_LOAD(PATCH_K(k), columns_of_b[B_COLUMN(i)]);
 #else
         const uint n = min(n_begin + B_TILE_N(i), n_size - 1);
-        b_next[i] = k < k_end ? b[(index_t)k * b_k + (index_t)n * b_n] : 0.0f;
+        b_next[i] = k < k_end ? b[B_STEP_OF(k) + B_COLUMN_OF(n)] : 0.0f;
 #endif
       }
     }

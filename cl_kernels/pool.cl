@@ -1,5 +1,6 @@
 // Max and average pooling of planes (height, width) to (dst_height, dst_width), and their gradients. A work-item owns one
 // element of the result, or with WHOLE_ROWS (CPUs) a row of it. Windows are KERNEL_H x KERNEL_W, STRIDE_H, STRIDE_W apart.
+// NO_EDGES: no window reaches beyond its plane. APART (then also): windows do not overlap and start at the edge.
 // The gradients gather: each src element adds up the windows that hold it, in order. Bytes: 4 an element of src and 4
 // of dst, 8 of dst with argmax; FLOPs: KERNEL_H·KERNEL_W an element of dst.
 #include "index.h"
@@ -30,6 +31,17 @@ __kernel void pool_max_forward(__global const float *restrict src, ulong src_off
   EACH_ELEMENT {
     const int top = y * STRIDE_H - padding_h, left = x * STRIDE_W - padding_w;
     __global const float *const from = src + src_offset + (ulong)plane * (height * width);
+#ifdef NO_EDGES
+    // Without branches, for vectors of windows.
+    float best = from[top * width + left];
+    int place = 0;
+    for (int i = 1; i < KERNEL_H * KERNEL_W; ++i) {
+      const float value = from[(top + i / KERNEL_W) * width + left + i % KERNEL_W];
+      const int wins = (value > best) | ((value != value) & (best == best));
+      best = wins ? value : best;
+      place = wins ? i : place;
+    }
+#else
     float best = -INFINITY;
     int place = -1;
     for (int ky = 0; ky < KERNEL_H; ++ky) {
@@ -43,6 +55,7 @@ __kernel void pool_max_forward(__global const float *restrict src, ulong src_off
         }
       }
     }
+#endif
     const ulong to = (ulong)row * item_width + x;
     dst[dst_offset + to] = best;
     argmax[argmax_offset + to] = place;
@@ -53,6 +66,25 @@ __kernel void pool_max_forward(__global const float *restrict src, ulong src_off
 #define FIRST(i, kernel, stride) ((i) < (kernel) ? 0 : ((i) - (kernel)) / (stride) + 1)
 #define LAST(i, stride, count) min((i) / (stride), (count) - 1)
 
+#if defined(APART) && defined(WHOLE_ROWS)
+__kernel void pool_max_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
+                                __global const int *restrict argmax, ulong argmax_offset,
+                                __global float *restrict diff_src, ulong diff_src_offset, SIZES) {
+  const uint row = (uint)get_global_id(0), plane = index_divide(row, item_height, item_height_multiplier, item_height_shift);
+  const int y = (int)(row - plane * item_height), oy = y / STRIDE_H, ky = y % STRIDE_H;
+  const ulong from = ((ulong)plane * dst_height + oy) * dst_width;
+  diff_dst += diff_dst_offset + from;
+  argmax += argmax_offset + from;
+  diff_src += diff_src_offset + (ulong)row * item_width;
+  const int windows = oy < dst_height ? dst_width : 0;
+  for (int ox = 0; ox < windows; ++ox) {
+    for (int kx = 0; kx < KERNEL_W; ++kx) {
+      diff_src[ox * STRIDE_W + kx] = argmax[ox] == ky * KERNEL_W + kx ? diff_dst[ox] : 0.0f;
+    }
+  }
+  for (int x = windows * STRIDE_W; x < (int)item_width; ++x) diff_src[x] = 0.0f;
+}
+#else
 __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong diff_dst_offset,
                                 __global const int *restrict argmax, ulong argmax_offset,
                                 __global float *restrict diff_src, ulong diff_src_offset, SIZES) {
@@ -71,6 +103,7 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong d
     diff_src[diff_src_offset + (ulong)row * item_width + x] = sum;
   }
 }
+#endif
 
 // What the sum over a window is divided by: COUNT_PADDING counts the padding, but never what lies beyond it.
 static inline float window_size(int top, int left, int height, int width, int padding_h, int padding_w) {

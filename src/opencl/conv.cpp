@@ -41,7 +41,9 @@ PreparedKernel prepare_conv2d_backward_weights(Context& context, const ops::Conv
                                                const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
   if (im2col_is_forced()) return prepared(request, conv_backward_weights_im2col(context, sizes));
-  return prepared(request, prepare_gemm(context, conv_backward_weights_gemm(sizes), op.name()));
+  const Gemm gemm = context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
+                                            : conv_backward_weights_gemm(sizes);
+  return prepared(request, prepare_gemm(context, gemm, op.name()));
 }
 
 bool conv2d_accepts(const ops::Conv2d&, std::span<const TensorSpec>, const TensorSpec& output,

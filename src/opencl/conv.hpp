@@ -14,6 +14,9 @@ namespace concord::opencl {
 [[nodiscard]] Gemm conv_backward_data_gemm(const ops::ConvSizes& sizes);
 /// inputs src, diff_dst; k runs over the positions of all images.
 [[nodiscard]] Gemm conv_backward_weights_gemm(const ops::ConvSizes& sizes);
+/// The same with rows and columns exchanged and src padded first, so that patches are the left operand, which CPUs read
+/// element by element: nothing is gathered.
+[[nodiscard]] Gemm conv_backward_weights_transposed_gemm(Context& context, const ops::ConvSizes& sizes);
 
 // conv_im2col.cpp: the reference, image by image and group by group.
 [[nodiscard]] std::unique_ptr<Kernel> conv_forward_im2col(Context& context, const ops::ConvSizes& sizes);

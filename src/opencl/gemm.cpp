@@ -24,13 +24,14 @@ Split split_of(std::int64_t k, std::int64_t parts, std::int64_t unit) {
 
 std::unique_ptr<Kernel> staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
                                const Split& split) {
-  std::vector<StagedKernel::AnyStage> stages{std::move(multiply)};
+  std::vector<StagedKernel::AnyStage> stages(gemm.before.begin(), gemm.before.end());
+  stages.emplace_back(std::move(multiply));
   if (split.parts > 1) {
     stages.emplace_back(gemm_combine_stage(context, gemm, split.parts));
     name += fmt::format(", k in {}", split.parts);
   }
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages),
-                                        gemm_parts_bytes(gemm, split.parts));
+                                        gemm_workspace(gemm, split.parts));
 }
 
 // --- panel: CPUs. A tile of 8 x 32 fills the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.
@@ -108,9 +109,10 @@ std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::s
   const TileShape tile = tile_of(context, gemm);
   const std::int64_t units = context.limits().compute_units, tiles = tiles_of(gemm, tile);
   Split split{1, gemm.k};
-  constexpr std::int64_t kShortestPart = 64;
-  if (tiles < units && gemm.k >= 2 * kShortestPart) {
-    split = split_of(gemm.k, std::min(divide_up(2 * units, tiles), gemm.k / kShortestPart), tile.k);
+  const std::int64_t kShortestPart = std::stol(environment("EXP_SHORT").value_or("64"));
+  const std::int64_t wanted = units * std::stol(environment("EXP_FILL").value_or("512")) / tile.threads();
+  if (tiles < wanted && gemm.k >= 2 * kShortestPart) {
+    split = split_of(gemm.k, std::min(divide_up(wanted, tiles), gemm.k / kShortestPart), tile.k);
   }
   Stage multiply{gemm_program(context, gemm, "gemm_tiled.cl", split.parts == 1,
                               {fmt::format("TILE_M={}", tile.m), fmt::format("TILE_N={}", tile.n),

@@ -21,6 +21,8 @@ struct GemmLeft {
   std::int64_t batch = 0, row = 0, k = 1;
   /// When not 0, k runs in blocks of this many, `outer` elements apart.
   std::int64_t block = 0, outer = 0;
+  /// Read through Gemm::patch, which is then `inside`, with rows as its n.
+  bool is_patch = false;
 };
 
 /// How one of the two indices k and n moves over the image: index = (p·block + y·line + x) adds p planes of `plane`
@@ -41,7 +43,10 @@ struct GemmRight {
   BufferArgument buffer = input(1);
   std::int64_t batch = 0, k = 0, n = 1;
   bool along_k = false;  // neighbours in memory are neighbours in k
-  std::optional<Patch> patch;
+  /// When not 0, k runs in blocks of this many, `k` elements apart; inside one the stride is 1.
+  std::int64_t block = 0;
+  bool is_patch = false;  // read through Gemm::patch
+  std::int64_t elements = 0;  // of the whole operand; for patches
 };
 
 struct GemmResult {
@@ -57,8 +62,11 @@ struct Gemm {
   GemmLeft a;
   GemmRight b;
   GemmResult c;
-  EpilogueText epilogue;     // empty for none
-  std::int64_t largest = 0;  // elements of the largest operand: decides the width of indices
+  Patch patch;                   // of the operand that says is_patch
+  EpilogueText epilogue;      // empty for none
+  std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
+  std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
+  std::size_t before_bytes = 0;
 };
 
 /// The kernel for a product: the first implementation of `gemm_implementations` that accepts it, or the one that the
@@ -83,9 +91,9 @@ struct GemmImplementation {
 /// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
 [[nodiscard]] boost::compute::program gemm_program(Context& context, const Gemm& gemm, std::string_view file,
                                                    bool with_epilogue, std::vector<std::string> definitions);
-/// The stage that adds up the parts of a split product, and the bytes they take.
+/// The stage that adds up the parts of a split product, and the workspace with them.
 [[nodiscard]] Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts);
-[[nodiscard]] std::size_t gemm_parts_bytes(const Gemm& gemm, std::int64_t parts);
+[[nodiscard]] std::size_t gemm_workspace(const Gemm& gemm, std::int64_t parts);
 
 // gemm_epilogue.cpp
 /// Input `input` of the request as operand of an epilogue: its strides along z, m, the block of n and the place in it.

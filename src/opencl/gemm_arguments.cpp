@@ -55,12 +55,14 @@ void add_part(Arguments& list, const PatchPart& part) {
   list.number(part.column);
 }
 
-void add_right(Arguments& list, const GemmRight& b) {
-  const Patch patch = b.patch.value_or(Patch{});
-  list.buffer(b.buffer);
-  list.batch(b.batch);
-  list.stride(b.k);
-  list.stride(b.n);
+void add_right(Arguments& list, const Gemm& gemm) {
+  Patch patch = gemm.patch;
+  if (gemm.b.block != 0) patch.k.block = gemm.b.block;
+  list.buffer(gemm.b.buffer);
+  list.batch(gemm.b.batch);
+  list.stride(gemm.b.elements);
+  list.stride(gemm.b.k);
+  list.stride(gemm.b.n);
   add_part(list, patch.k);
   add_part(list, patch.n);
   list.number(patch.row_shift);
@@ -84,13 +86,18 @@ void add_result(Arguments& list, const GemmResult& c) {
 std::vector<std::string> gemm_definitions(const Gemm& gemm) {
   std::vector<std::string> list;
   list.emplace_back(gemm.largest > std::numeric_limits<std::int32_t>::max() ? "INDEX=long" : "INDEX=int");
-  if (gemm.a.k == 1) list.emplace_back("A_ALONG_K");
-  if (gemm.a.block != 0) list.emplace_back("A_BLOCKED");
+  if (gemm.a.is_patch) {
+    list.emplace_back("A_PATCH");
+  } else {
+    if (gemm.a.k == 1) list.emplace_back("A_ALONG_K");
+    if (gemm.a.block != 0) list.emplace_back("A_BLOCKED");
+  }
   if (gemm.b.along_k) list.emplace_back("B_ALONG_K");
-  if (gemm.b.patch) {
+  if (gemm.b.block != 0) list.emplace_back("B_BLOCKED");
+  if (gemm.b.is_patch) {
     list.emplace_back("B_PATCH");
-    if (gemm.b.patch->inside) list.emplace_back("B_INSIDE");
-    if (gemm.b.patch->row_step != 1 || gemm.b.patch->column_step != 1) list.emplace_back("B_STEP");
+    if (gemm.patch.inside) list.emplace_back("B_INSIDE");
+    if (gemm.patch.row_step != 1 || gemm.patch.column_step != 1) list.emplace_back("B_STEP");
   }
   return list;
 }
@@ -109,8 +116,8 @@ std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::
   list.stride(gemm.a.k);
   list.stride(gemm.a.outer);
   list.divisor(gemm.a.block);
-  add_right(list, gemm.b);
-  add_result(list, parts > 1 ? GemmResult{workspace(), gemm.m * gemm.n, gemm.n, 0, 0} : gemm.c);
+  add_right(list, gemm);
+  add_result(list, parts > 1 ? GemmResult{workspace(gemm.before_bytes), gemm.m * gemm.n, gemm.n, 0, 0} : gemm.c);
   list.add(extra);
   if (parts == 1) list.add(gemm.epilogue.arguments);
   return list.take();
@@ -131,7 +138,7 @@ Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts)
   list.count(gemm.n);
   list.count(gemm.batch);
   list.count(parts);
-  list.buffer(workspace());
+  list.buffer(workspace(gemm.before_bytes));
   add_result(list, gemm.c);
   list.add(gemm.epilogue.arguments);
   std::vector<std::string> definitions{gemm.largest > std::numeric_limits<std::int32_t>::max() ? "INDEX=long"
@@ -147,8 +154,9 @@ Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts)
       {width, 1, 1}};
 }
 
-std::size_t gemm_parts_bytes(const Gemm& gemm, std::int64_t parts) {
-  return parts == 1 ? 0 : static_cast<std::size_t>(parts * gemm.batch * gemm.m * gemm.n) * sizeof(float);
+std::size_t gemm_workspace(const Gemm& gemm, std::int64_t parts) {
+  const std::int64_t elements = parts == 1 ? 0 : parts * gemm.batch * gemm.m * gemm.n;
+  return gemm.before_bytes + static_cast<std::size_t>(elements) * sizeof(float);
 }
 
 }  // namespace concord::opencl

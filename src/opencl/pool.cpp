@@ -16,6 +16,10 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
   std::vector<std::string> definitions{fmt::format("KERNEL_H={}", o.kernel[0]), fmt::format("KERNEL_W={}", o.kernel[1]),
                                        fmt::format("STRIDE_H={}", o.stride[0]), fmt::format("STRIDE_W={}", o.stride[1])};
   if (o.count_include_pad) definitions.emplace_back("COUNT_PADDING");
+  const bool no_edges = o.padding[0] == 0 && o.padding[1] == 0 && (sizes.oh - 1) * o.stride[0] + o.kernel[0] <= sizes.h &&
+                        (sizes.ow - 1) * o.stride[1] + o.kernel[1] <= sizes.w;
+  if (no_edges) definitions.emplace_back("NO_EDGES");
+  if (no_edges && o.stride == o.kernel) definitions.emplace_back("APART");
   const std::int64_t width = item == Item::dst ? sizes.ow : sizes.w, height = item == Item::dst ? sizes.oh : sizes.h;
   const std::int64_t rows = sizes.n * sizes.c * height;
   CONCORD_CHECK(rows * width < std::int64_t{1} << 31, NotSupported, "{}: {} elements exceed the 2^31 - 1 of the kernel",
