@@ -109,9 +109,10 @@ std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::s
   const TileShape tile = tile_of(context, gemm);
   const std::int64_t units = context.limits().compute_units, tiles = tiles_of(gemm, tile);
   Split split{1, gemm.k};
-  const std::int64_t kShortestPart = std::stol(environment("EXP_SHORT").value_or("64"));
-  const std::int64_t wanted = units * std::stol(environment("EXP_FILL").value_or("512")) / tile.threads();
-  if (tiles < wanted && gemm.k >= 2 * kShortestPart) {
+  // Few tiles leave most of a GPU's work-items idle, however long k is: cut it until each unit has some groups.
+  constexpr std::int64_t kShortestPart = 64, kItemsAUnit = 1024;
+  const std::int64_t wanted = units * kItemsAUnit / tile.threads();
+  if (2 * tiles < wanted && gemm.k >= 2 * kShortestPart) {
     split = split_of(gemm.k, std::min(divide_up(wanted, tiles), gemm.k / kShortestPart), tile.k);
   }
   Stage multiply{gemm_program(context, gemm, "gemm_tiled.cl", split.parts == 1,
