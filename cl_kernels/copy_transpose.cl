@@ -11,8 +11,9 @@ __kernel __attribute__((reqd_work_group_size(TILE, LINES, 1))) void copy_transpo
   __local ELEMENT tile[TILE][TILE + 1];
   const index_t column_tiles = (columns + TILE - 1) / TILE, row_tiles = (rows + TILE - 1) / TILE;
   const index_t group = (index_t)get_group_id(0);
-  const index_t first_column = group % column_tiles * TILE, first_row = group / column_tiles % row_tiles * TILE;
-  const index_t plane = group / column_tiles / row_tiles;
+  const index_t tile_row = group / column_tiles, plane = tile_row / row_tiles;
+  const index_t first_column = (group - tile_row * column_tiles) * TILE;
+  const index_t first_row = (tile_row - plane * row_tiles) * TILE;
   const index_t x = (index_t)get_local_id(0), y = (index_t)get_local_id(1);
   src += src_offset + copy_src(plane COPY_ARGUMENTS);
   dst += dst_offset + copy_dst(plane COPY_ARGUMENTS);

@@ -16,7 +16,9 @@ Limits limits_of(const boost::compute::device& device) {
   limits.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
   limits.local_memory = device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
   limits.compute_units = device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS);
-  limits.is_cpu = (device.get_info<cl_device_type>(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  // Simulators claim to be everything; they are best served as GPUs.
+  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
+  limits.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
   limits.is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
   return limits;
 }
