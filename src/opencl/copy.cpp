@@ -56,7 +56,7 @@ std::optional<std::size_t> transposed_dimension(const Limits& limits, const Stri
   constexpr std::int64_t kWorthwhile = 8;
   constexpr std::size_t kGroup = 256, kTileBytes = 32 * 33 * 4;
   const std::size_t last = loop.dims.size() - 1;
-  if (limits.is_cpu || limits.max_work_group < kGroup || limits.local_memory < kTileBytes) return std::nullopt;
+  if (limits.max_work_group < kGroup || limits.local_memory < kTileBytes) return std::nullopt;
   if (loop.strides[1][last] != 1 || loop.dims[last] < kWorthwhile) return std::nullopt;
   for (std::size_t d = 0; d < last; ++d) {
     if (loop.strides[0][d] == 1 && loop.dims[d] >= kWorthwhile) return d;
@@ -88,9 +88,31 @@ Stage transpose_stage(Context& context, DType type, std::size_t index, const Rou
   return stage;
 }
 
+/// A copy on a CPU.
+Stage runs_stage(Context& context, DType type, std::size_t index, const Route& route, const StridedLoop& loop) {
+  const bool wide = loop.is_wide();
+  const IndexText text(loop, wide);
+  const Chunking chunking = chunking_of(context.limits(), loop.elements());
+  std::string source = head_of(text, wide);
+  source += fmt::format(
+      "static inline index_t copy_run_length(const index_t i, const index_t end COPY_PARAMETERS) {{\n{}  return "
+      "{};\n}}\n",
+      text.coordinates(), text.run_length());
+  source += fmt::format("#define SRC_STEP {}\n#define DST_STEP {}\n", text.step(0), text.step(1));
+  Stage stage;
+  stage.program = context.program_from(source + kernel_source("copy_runs.cl"), {"ELEMENT=" + element_of(type)});
+  stage.function = "copy";
+  stage.arguments = arguments_of(type, index, route, text);
+  stage.arguments.push_back(index_argument(chunking.chunk, wide));
+  stage.arguments.push_back(index_argument(loop.elements(), wide));
+  chunking.apply(stage);
+  return stage;
+}
+
 /// A copy from input `index` to output 0.
 Stage copy_stage(Context& context, DType type, std::size_t index, const Route& route) {
   const StridedLoop loop = collapsed(route.loop);
+  if (context.limits().is_cpu) return runs_stage(context, type, index, route, loop);
   if (const auto row = transposed_dimension(context.limits(), loop)) {
     return transpose_stage(context, type, index, route, loop, *row);
   }
