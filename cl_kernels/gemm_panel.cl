@@ -21,31 +21,47 @@ typedef struct {
 #endif
 
 #ifdef B_PATCH
+// Packs the pixels that a segment's columns meet at one k, and zeros behind them; false when all are zero.
 #if defined(B_STEP)
 // Rows and columns between pixels are zero; of the others every column_step-th column is a pixel.
-static inline void pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
-                                DIVISOR(row_step), DIVISOR(column_step)) {
+static inline bool pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
+                                DIVISOR(row_step), DIVISOR(column_step), index_t size) {
   const int row = one.part.row + k.row, column = one.part.column + k.column;
   const uint y = DIVIDE(max(row, 0), row_step);
   vstore16((float16)(0.0f), 0, to);
-  if ((int)(y * row_step) != row || y >= (uint)rows) return;
-  __global const float *const line = b + (one.part.place + k.place + (index_t)y * columns);
+  if ((int)(y * row_step) != row || y >= (uint)rows) return false;
+  const index_t place = one.part.place + k.place + (index_t)y * columns;
+  if (column_step == 2) {
+    const int x = (column + 1) >> 1;
+    if (place + x >= 0 && place + x + SEGMENT / 2 <= size) {
+      const int8 at = x + (int8)(0, 1, 2, 3, 4, 5, 6, 7);
+      const float8 zeros = (float8)(0.0f);
+      const float8 pixels = select(zeros, vload8(0, b + (place + x)), as_int8(as_uint8(at) < (uint8)((uint)columns)));
+      float16 spread;
+      spread.even = (column & 1) == 0 ? pixels : zeros;
+      spread.odd = (column & 1) == 0 ? zeros : pixels;
+      vstore16(spread, 0, to);
+      return true;
+    }
+  }
+  __global const float *const line = b + place;
   const int first = max(column, 0);
   uint x = DIVIDE(first + (int)column_step - 1, column_step);
   for (uint j = x * column_step - (uint)column; j < one.length && x < (uint)columns; j += column_step) to[j] = line[x++];
+  return true;
 }
 #define PACK_SEGMENT(one, k, to)                                                                                 \
   pack_segment(b, one, k, to, rows, columns, row_step, row_step_magic, row_step_shift, column_step, column_step_magic, \
-               column_step_shift)
+               column_step_shift, image_size)
 #else
-static inline void pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
+static inline bool pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
                                 int n_column, index_t size) {
   const index_t place = one.part.place + k.place;
 #ifndef B_INSIDE
   const int row = one.part.row + k.row, column = one.part.column + k.column;
   if ((uint)row >= (uint)rows) {
     vstore16((float16)(0.0f), 0, to);
-    return;
+    return false;
   }
   const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 #endif
@@ -65,7 +81,7 @@ static inline void pack_segment(__global const float *b, segment one, patch_part
       vstore8(select((float8)(0.0f), pixels.even, as_int8(as_uint8(at) < (uint8)((uint)columns))), 0, to);
 #endif
     }
-    return;
+    return true;
   }
   for (uint j = 0; j < one.length; ++j) {
     const int x = (int)j * n_column;
@@ -75,6 +91,7 @@ static inline void pack_segment(__global const float *b, segment one, patch_part
     to[j] = (uint)(column + x) < (uint)columns ? b[place + x] : 0.0f;
 #endif
   }
+  return true;
 }
 #define PACK_SEGMENT(one, k, to) pack_segment(b, one, k, to, rows, columns, n_column, image_size)
 #endif
@@ -95,6 +112,11 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
   const uint count = min((uint)COLUMNS, n_size - n_begin);
   const uint first_outer = C_OUTER(n_begin), first_inner = C_INNER(n_begin, first_outer);
   const bool c_is_run = count == COLUMNS && C_OUTER(n_begin + COLUMNS - 1) == first_outer;
+  index_t places_in_c[COLUMNS];
+  for (uint j = 0; j < count && !c_is_run; ++j) {
+    const uint outer = C_OUTER(n_begin + j);
+    places_in_c[j] = C_COLUMN(outer, C_INNER(n_begin + j, outer));
+  }
   if (count < COLUMNS) {
     for (uint i = 0; i < DEPTH * VECTORS; ++i) panel[i] = (vector_t)(0.0f);
   }
@@ -103,23 +125,11 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
   segment segments[COLUMNS];
   uint segment_count = 0;
   const uint longest = n_column == 2 ? SEGMENT / 2 : SEGMENT;
-  for (uint j = 0; j < count; ++j) {
-    const patch_part part = PATCH_N(n_begin + j);
-    const uint last = segment_count - 1;
-    if (j > 0 && segments[last].length < longest && part.row == segments[last].part.row &&
-        part.column == segments[last].part.column + (int)segments[last].length * n_column &&
-#ifdef B_STEP
-        part.place == segments[last].part.place) {
-#else
-        part.place == segments[last].part.place + (index_t)segments[last].length * n_column) {
-#endif
-      ++segments[last].length;
-    } else {
-      segments[segment_count].part = part;
-      segments[segment_count].begin = j;
-      segments[segment_count].length = 1;
-      ++segment_count;
-    }
+  for (uint j = 0; j < count; j += segments[segment_count++].length) {
+    const uint n = n_begin + j, x = n - DIVIDE(n, n_line) * n_line;
+    segments[segment_count].part = PATCH_N(n);
+    segments[segment_count].begin = j;
+    segments[segment_count].length = min(longest, min(n_line - x, count - j));
   }
 #endif
 #if defined(A_BLOCKED) || defined(A_PATCH)
@@ -128,31 +138,39 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
 
   uint k_first = k_begin;
   do {
-    const uint depth = min((uint)DEPTH, k_end - k_first);
-    for (uint i = 0; i < depth; ++i) {
-      float *const line = packed + i * COLUMNS;
+    const uint length = min((uint)DEPTH, k_end - k_first);
+    uint depth = 0;  // how many of these k are packed
+    for (uint i = 0; i < length; ++i) {
+      float *const line = packed + depth * COLUMNS;
 #if defined(A_BLOCKED) || defined(A_PATCH)
-      steps[i] = A_STEP(k_first + i);
+      steps[depth] = A_STEP(k_first + i);
 #endif
 #ifdef B_PATCH
       const patch_part part = PATCH_K(k_first + i);
+      bool any = false;
       for (uint g = 0; g < segment_count; ++g) {
         const segment one = segments[g];
-        PACK_SEGMENT(one, part, line + one.begin);
+        any |= PACK_SEGMENT(one, part, line + one.begin);
       }
+#ifdef B_STEP
+      // A row between pixels is zero for every column of it: with wide images half of all k or more.
+      if (!any) continue;
+#endif
 #else
       __global const float *const from = b + B_STEP_OF(k_first + i);
 #ifndef B_ALONG_K
       if (count == COLUMNS) {
-        for (uint v = 0; v < VECTORS; ++v) panel[i * VECTORS + v] = VLOAD(v, from + n_begin);
+        for (uint v = 0; v < VECTORS; ++v) panel[depth * VECTORS + v] = VLOAD(v, from + n_begin);
+        ++depth;
         continue;
       }
 #endif
       for (uint j = 0; j < count; ++j) line[j] = from[B_COLUMN_OF(n_begin + j)];
 #endif
+      ++depth;
     }
 
-    const bool is_first = k_first == k_begin, is_last = k_first + depth == k_end;
+    const bool is_first = k_first == k_begin, is_last = k_first + length == k_end;
     for (uint m = m_begin; m < m_end; m += ROWS) {
       index_t row_begin[ROWS];
 #pragma unroll
@@ -201,15 +219,22 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
           for (uint v = 0; v < VECTORS; ++v) VSTORE(sums[r][v], r * VECTORS + v, tile);
         }
         for (uint r = 0; r < min((uint)ROWS, m_end - m); ++r) {
+          __global float *const line = c + (index_t)(m + r) * c_m;
+          for (uint j = 0; j < count; ++j) {
+            __global float *const to = line + places_in_c[j];
+            *to = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + *to;
+          }
+#ifdef EPILOGUE_IS_EXPRESSION
+          if (!is_last) continue;
           for (uint j = 0; j < count; ++j) {
             const uint outer = C_OUTER(n_begin + j), inner = C_INNER(n_begin + j, outer);
-            __global float *const to = c + ((index_t)(m + r) * c_m + C_COLUMN(outer, inner));
-            const float sum = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + *to;
-            *to = is_last ? EPILOGUE(sum, batch, m + r, outer, inner) : sum;
+            __global float *const to = line + places_in_c[j];
+            *to = EPILOGUE(*to, batch, m + r, outer, inner);
           }
+#endif
         }
       }
     }
-    k_first += depth;
+    k_first += length;
   } while (k_first < k_end);
 }

@@ -1,5 +1,5 @@
-// Conv2d and its two gradients on OpenCL devices: one implicit product each. CONCORD_CONV=im2col takes the reference way
-// instead, where no epilogue is wanted.
+// Conv2d and its two gradients on OpenCL devices: one implicit product each. CONCORD_CONV=im2col takes the reference
+// way instead, where no epilogue is wanted.
 #include "concord/opencl/conv.hpp"
 
 #include <algorithm>
@@ -61,8 +61,8 @@ PreparedKernel prepare_conv2d(Context& context, const ops::Conv2d& op, const Ker
   for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
     const std::vector<std::int64_t> strides =
         grouped_strides(request.inputs[i].shape, request.outputs[0].shape, kGroups).value();
-    extra.push_back({i, request.inputs[i].dtype, sizes.o / sizes.options.groups * strides[1], strides[1], strides[0],
-                     strides[2]});
+    extra.push_back(
+        {i, request.inputs[i].dtype, sizes.o / sizes.options.groups * strides[1], strides[1], strides[0], strides[2]});
   }
   Gemm gemm = conv_forward_gemm(sizes);
   gemm.epilogue = gemm_epilogue(epilogue.expression, extra);

@@ -64,8 +64,9 @@ Gemm conv_backward_data_gemm(const ops::ConvSizes& s) {
   const PatchPart taps{p.taps, s.kw, p.dst, -s.options.dilation[0], -s.options.dilation[1]};
   const PatchPart places{p.src, s.w, s.o * p.dst, 1, 1};
   gemm.b = {input(0), p.group_o * p.dst, 0, 0, false, 0, true, s.n * s.o * p.dst};
-  gemm.patch = {taps, places, s.options.padding[0], s.options.padding[1], s.oh, s.ow, s.options.stride[0],
-                s.options.stride[1], false};
+  gemm.patch = {taps, places, s.options.padding[0], s.options.padding[1],
+                s.oh, s.ow,   s.options.stride[0],  s.options.stride[1],
+                false};
   gemm.c = {output(0), p.group_c * p.src, p.src, p.src, s.c * p.src};
   gemm.largest = largest_of(s);
   return gemm;
@@ -113,8 +114,11 @@ Gemm conv_backward_weights_transposed_gemm(Context& context, const ops::ConvSize
     for (const std::int64_t value : {s.h, s.w, s.options.padding[0], s.options.padding[1]}) {
       arguments.emplace_back(static_cast<std::int32_t>(value));
     }
-    gemm.before.push_back({context.program("conv.cl"), "conv_pad", std::move(arguments),
-                           {static_cast<std::size_t>(height), static_cast<std::size_t>(s.n * s.c), 1}, {0, 0, 0}});
+    gemm.before.push_back({context.program("conv.cl"),
+                           "conv_pad",
+                           std::move(arguments),
+                           {static_cast<std::size_t>(height), static_cast<std::size_t>(s.n * s.c), 1},
+                           {0, 0, 0}});
   }
   return gemm;
 }

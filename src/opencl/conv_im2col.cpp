@@ -1,4 +1,5 @@
-// The passes of a convolution by im2col and CLBlast, image by image and group by group: the reference of the implicit GEMM.
+// The passes of a convolution by im2col and CLBlast, image by image and group by group: the reference of the implicit
+// GEMM.
 #include "concord/opencl/conv.hpp"
 
 namespace concord::opencl {

@@ -30,8 +30,7 @@ std::unique_ptr<Kernel> staged(Context& context, const Gemm& gemm, std::string n
     stages.emplace_back(gemm_combine_stage(context, gemm, split.parts));
     name += fmt::format(", k in {}", split.parts);
   }
-  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages),
-                                        gemm_workspace(gemm, split.parts));
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), gemm_workspace(gemm, split.parts));
 }
 
 // --- panel: CPUs. A tile of 8 x 32 fills the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.

@@ -45,7 +45,7 @@ struct GemmRight {
   bool along_k = false;  // neighbours in memory are neighbours in k
   /// When not 0, k runs in blocks of this many, `k` elements apart; inside one the stride is 1.
   std::int64_t block = 0;
-  bool is_patch = false;  // read through Gemm::patch
+  bool is_patch = false;      // read through Gemm::patch
   std::int64_t elements = 0;  // of the whole operand; for patches
 };
 
@@ -62,7 +62,7 @@ struct Gemm {
   GemmLeft a;
   GemmRight b;
   GemmResult c;
-  Patch patch;                   // of the operand that says is_patch
+  Patch patch;                // of the operand that says is_patch
   EpilogueText epilogue;      // empty for none
   std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
   std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
@@ -107,7 +107,7 @@ struct GemmExtra {
 /// Strides with which `extra`, broadcast to `output`, is read along groups of output dimensions, each group walked as
 /// one index: group i is the dimensions [ends[i-1], ends[i]). Nothing when a group has no single stride.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> grouped_strides(const Shape& extra, const Shape& output,
-                                                                         std::span<const std::size_t> ends);
+                                                                       std::span<const std::size_t> ends);
 
 // gemm_clblast.cpp
 [[nodiscard]] bool clblast_accepts(const Context&, const Gemm&);

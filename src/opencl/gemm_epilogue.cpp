@@ -29,7 +29,8 @@ EpilogueText gemm_epilogue(const Expression& expression, std::span<const GemmExt
     }
   }
   result.text = fmt::format(
-      "{}\n#define EPILOGUE_IS_EXPRESSION\n#define EPILOGUE_PARAMETERS {}\nstatic inline float gemm_epilogue({}) {{\n{}\nreturn {};\n}}\n"
+      "{}\n#define EPILOGUE_IS_EXPRESSION\n#define EPILOGUE_PARAMETERS {}\nstatic inline float gemm_epilogue({}) "
+      "{{\n{}\nreturn {};\n}}\n"
       "#define EPILOGUE(value, z, m, n_outer, n_inner) gemm_epilogue({})\n",
       kernel_source("formulas.h"), parameters, formals, print_statements(expression, inputs, {}),
       result_name(expression, 0), actuals);

@@ -18,10 +18,16 @@ struct Cut {
 
   [[nodiscard]] std::vector<Argument> sizes() const {
     const FastDivisor divisor = fast_divisor(plane);
-    return {static_cast<std::uint64_t>(images), static_cast<std::uint64_t>(channels), static_cast<std::uint64_t>(plane),
-            divisor.multiplier, divisor.shift, static_cast<std::uint64_t>(part)};
+    return {static_cast<std::uint64_t>(images),
+            static_cast<std::uint64_t>(channels),
+            static_cast<std::uint64_t>(plane),
+            divisor.multiplier,
+            divisor.shift,
+            static_cast<std::uint64_t>(part)};
   }
-  [[nodiscard]] std::size_t sums_bytes() const { return static_cast<std::size_t>(channels * parts) * 2 * sizeof(float); }
+  [[nodiscard]] std::size_t sums_bytes() const {
+    return static_cast<std::size_t>(channels * parts) * 2 * sizeof(float);
+  }
 };
 
 Cut cut_of(const Context& context, const Shape& src) {
@@ -32,7 +38,8 @@ Cut cut_of(const Context& context, const Shape& src) {
   const std::int64_t units = context.limits().compute_units, values = cut.images * cut.plane;
   if (!context.limits().is_cpu) {
     const std::size_t limit = std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
-    cut.threads = std::min(limit, std::max<std::size_t>(32, std::bit_ceil(static_cast<std::size_t>(divide_up(values, 4)))));
+    cut.threads =
+        std::min(limit, std::max<std::size_t>(32, std::bit_ceil(static_cast<std::size_t>(divide_up(values, 4)))));
   }
   // About two groups a compute unit, but a part is worth a thousand values.
   const std::int64_t wanted = std::min(divide_up(2 * units, cut.channels), divide_up(values, 1024));

@@ -14,9 +14,11 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
                        std::vector<Argument> arguments) {
   const ops::PoolOptions& o = sizes.options;
   std::vector<std::string> definitions{fmt::format("KERNEL_H={}", o.kernel[0]), fmt::format("KERNEL_W={}", o.kernel[1]),
-                                       fmt::format("STRIDE_H={}", o.stride[0]), fmt::format("STRIDE_W={}", o.stride[1])};
+                                       fmt::format("STRIDE_H={}", o.stride[0]),
+                                       fmt::format("STRIDE_W={}", o.stride[1])};
   if (o.count_include_pad) definitions.emplace_back("COUNT_PADDING");
-  const bool no_edges = o.padding[0] == 0 && o.padding[1] == 0 && (sizes.oh - 1) * o.stride[0] + o.kernel[0] <= sizes.h &&
+  const bool no_edges = o.padding[0] == 0 && o.padding[1] == 0 &&
+                        (sizes.oh - 1) * o.stride[0] + o.kernel[0] <= sizes.h &&
                         (sizes.ow - 1) * o.stride[1] + o.kernel[1] <= sizes.w;
   if (no_edges) definitions.emplace_back("NO_EDGES");
   if (no_edges && o.stride == o.kernel) definitions.emplace_back("APART");
@@ -27,7 +29,8 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
   arguments.emplace_back(static_cast<std::uint32_t>(rows * width));
   for (const std::int64_t value : {width, height}) {
     const FastDivisor divisor = fast_divisor(value);
-    for (const std::uint32_t number : {divisor.divisor, divisor.multiplier, divisor.shift}) arguments.emplace_back(number);
+    for (const std::uint32_t number : {divisor.divisor, divisor.multiplier, divisor.shift})
+      arguments.emplace_back(number);
   }
   for (const std::int64_t value : {sizes.h, sizes.w, sizes.oh, sizes.ow, o.padding[0], o.padding[1]}) {
     arguments.emplace_back(static_cast<std::int32_t>(value));

@@ -1,5 +1,5 @@
-// Reduce on OpenCL devices: one pass for every run of neighbouring reduced axes, innermost first, and a second one where
-// a pass is cut into parts to occupy the device.
+// Reduce on OpenCL devices: one pass for every run of neighbouring reduced axes, innermost first, and a second one
+// where a pass is cut into parts to occupy the device.
 #include <algorithm>
 #include <bit>
 
@@ -114,7 +114,8 @@ PreparedKernel prepare_argmax(Context& context, const ops::Reduce& op, const Ker
               "reduce_argmax",
               {input(0), output(0), number(pass.outputs()), number(pass.length), number(pass.inner)}};
   lanes.cover(stage, pass.outputs());
-  return prepared(request, std::make_unique<StagedKernel>(context, "argmax", std::vector<StagedKernel::AnyStage>{stage}));
+  return prepared(request,
+                  std::make_unique<StagedKernel>(context, "argmax", std::vector<StagedKernel::AnyStage>{stage}));
 }
 
 std::string kind_of(ops::ReduceKind kind) {

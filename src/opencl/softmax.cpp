@@ -17,7 +17,8 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
   const Lanes lanes = lanes_for(context, length, inner);
   std::vector<std::string> definitions = lanes.definitions();
   if (op.log()) definitions.emplace_back("LOG");
-  for (const std::int64_t size : {outer * inner, length, inner}) arguments.emplace_back(static_cast<std::uint64_t>(size));
+  for (const std::int64_t size : {outer * inner, length, inner})
+    arguments.emplace_back(static_cast<std::uint64_t>(size));
   Stage stage{context.program("softmax.cl", definitions), function, std::move(arguments)};
   lanes.cover(stage, length == 0 ? 0 : outer * inner);
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()),
@@ -30,7 +31,8 @@ PreparedKernel prepare_softmax(Context& context, const ops::Softmax& op, const K
   return prepare(context, op, request, "softmax_forward", {input(0), output(0)});
 }
 
-PreparedKernel prepare_softmax_backward(Context& context, const ops::SoftmaxBackward& op, const KernelRequest& request) {
+PreparedKernel prepare_softmax_backward(Context& context, const ops::SoftmaxBackward& op,
+                                        const KernelRequest& request) {
   return prepare(context, op, request, "softmax_backward", {input(0), input(1), output(0)});
 }
 
