@@ -31,13 +31,9 @@ Value modest_cross_entropy(Value logits, Value labels) {
 
 int main() try {
   nn::Sequential net{nn::Conv2d{1, 8, 3, {.stride = 2, .padding = 1}},  // (N, 8, 14, 14)
-                     Swish{8},
-                     Residual{8},
-                     nn::GlobalAvgPool2d{},
-                     nn::Flatten{},
-                     nn::Linear{8, 10}};
+                     Swish{8}, Residual{8}, nn::Flatten{}, nn::Linear{8 * 14 * 14, 10}};
   const auto device = Device::open();
-  Trainer trainer{net, modest_cross_entropy, optim::AdamW{.lr = 3e-3}, device};
+  Trainer trainer{net, modest_cross_entropy, optim::AdamW{.lr = 1e-3}, device};
 
   const Dataset data = data::synthetic(Shape{1, 28, 28}, 10, 2000);
   for (const EpochReport& epoch : trainer.fit(data, {.epochs = 3}).epochs) {

@@ -1,5 +1,5 @@
 // LeNet on Fashion-MNIST: layers, a training that can be watched, weights that PyTorch reads.
-//   ./lenet [device] [epochs]        for example: ./lenet opencl:0 5
+//   ./lenet [device] [epochs]        for example: ./lenet opencl:0 5 (one epoch by default)
 #include <concord/concord.hpp>
 #include <iostream>
 
@@ -7,7 +7,7 @@ using namespace concord;
 
 int main(int argc, char** argv) try {
   const auto device = Device::open(argc > 1 ? argv[1] : "auto");
-  const std::int64_t epochs = argc > 2 ? std::stoi(argv[2]) : 5;
+  const std::int64_t epochs = argc > 2 ? std::stoi(argv[2]) : 1;
   std::cout << "training on " << device->info().name << '\n';
 
   nn::Sequential net{nn::Conv2d{1, 20, 5}, nn::ReLU{},         nn::MaxPool2d{2}, nn::Conv2d{20, 50, 5},

@@ -20,7 +20,7 @@ int main() try {
 
   nn::Sequential net{nn::Flatten{}, nn::Linear{784, 1000}, nn::ReLU{}, nn::Linear{1000, 10}};
   Trainer trainer{net, loss::cross_entropy, optim::Adam{.lr = 1e-3}, device};
-  trainer.fit(images("train"), {.epochs = 2, .batch = 64});
+  trainer.fit(images("train"), {.epochs = 1, .batch = 64});
 
   std::cout << "accuracy " << trainer.evaluate(images("test")).accuracy.value() << '\n';
   trainer.save("mnist_mlp.safetensors");
