@@ -89,8 +89,8 @@ TEST_CASE("ten steps of LeNet equal PyTorch's", "[models]") {
     }
     for (const Value& weight : lenet.weights) {
       INFO("last values of " << weight.name());
-      CHECK(difference(thinned(lenet.variables->read(weight.name())),
-                       recorded.at("final." + weight.name()).values<float>()) < 1e-3);
+      CHECK(distance(thinned(lenet.variables->read(weight.name())),
+                     recorded.at("final." + weight.name()).values<float>()) < 1e-3);
     }
   }
 }
