@@ -80,44 +80,4 @@ std::string cl_store(DType type, const std::string& pointer, const std::string& 
   }
 }
 
-EpilogueText epilogue_text(const Epilogue& epilogue, const KernelRequest& request) {
-  const Shape& dst = request.outputs.at(0).shape;
-  const bool wide = is_wide_index(dst.elements());
-  const std::string index_type = wide ? "ulong" : "uint";
-  std::string parameters, names, coordinates, macro_coordinates;
-  std::vector<std::string> inputs{"value"}, axes(dst.rank());
-  EpilogueText out;
-  for (std::size_t d = 0; d < dst.rank(); ++d) {
-    coordinates += fmt::format(", const {} i{}", index_type, d);
-    macro_coordinates += fmt::format(", i{}", d);
-    axes[dst.rank() - 1 - d] = fmt::format("i{}", d);
-  }
-  for (std::size_t j = epilogue.first_extra; j < request.inputs.size(); ++j) {
-    const TensorSpec& spec = request.inputs[j];
-    const std::string name = fmt::format("e{}", j - epilogue.first_extra + 1);
-    parameters += fmt::format(", __global const {0}* {1}, const ulong {1}_offset", cl_type(spec.dtype), name);
-    names += fmt::format(", {0}, {0}_offset", name);
-    out.arguments.push_back(input(j, size_of(spec.dtype)));
-    std::string place = name + "_offset";
-    const std::vector<std::int64_t> strides = broadcast_strides(spec.shape, dst);
-    for (std::size_t d = 0; d < strides.size(); ++d) {
-      if (strides[d] == 0) continue;
-      place += fmt::format(" + i{}", d);
-      if (strides[d] == 1) continue;
-      const std::string stride = fmt::format("{}_s{}", name, d);
-      place += " * " + stride;
-      parameters += fmt::format(", const {} {}", index_type, stride);
-      names += ", " + stride;
-      out.arguments.push_back(index_argument(strides[d], wide));
-    }
-    inputs.push_back(cl_load(spec.dtype, name, place));
-  }
-  out.text =
-      fmt::format("static inline float concord_epilogue(const float value{}{}) {{\n{}  return {};\n}}\n", coordinates,
-                  parameters, print_statements(epilogue.expression, inputs, axes), result_name(epilogue.expression, 0));
-  out.text += fmt::format("#define EPILOGUE_PARAMETERS {}\n", parameters);
-  out.text += fmt::format("#define EPILOGUE(value{0}) concord_epilogue(value{0}{1})\n", macro_coordinates, names);
-  return out;
-}
-
 }  // namespace concord::opencl

@@ -39,8 +39,6 @@ struct PanelShape {
   [[nodiscard]] std::int64_t columns() const { return width * vectors; }
 };
 
-bool panel_accepts(const Context& context, const Gemm&) { return context.limits().is_cpu; }
-
 std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::string_view label) {
   constexpr std::int64_t kDepth = 256;
   const auto native = context.device().get_info<cl_uint>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
@@ -136,11 +134,14 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
   return staged(context, gemm, fmt::format("{} reference", label), std::move(multiply), Split{});
 }
 
+bool any_device(const Context&) { return true; }
+bool any_product(const Context&, const Gemm&) { return true; }
+
 constexpr std::array<GemmImplementation, 4> kImplementations{{
-    {"panel", panel_accepts, prepare_panel},
-    {"tiled", tiled_accepts, prepare_tiled},
-    {"clblast", clblast_accepts, prepare_clblast},
-    {"reference", [](const Context&, const Gemm&) { return true; }, prepare_reference},
+    {"panel", [](const Context& context) { return context.limits().is_cpu; }, any_product, prepare_panel},
+    {"tiled", any_device, tiled_accepts, prepare_tiled},
+    {"clblast", any_device, clblast_accepts, prepare_clblast},
+    {"reference", any_device, any_product, prepare_reference},
 }};
 
 }  // namespace
@@ -156,8 +157,9 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
                   "CONCORD_GEMM is \"{}\"; there are panel, tiled, clblast and reference", *forced);
     if (named->accepts(context, gemm)) return named->prepare(context, gemm, label);
   }
-  const auto chosen = std::find_if(kImplementations.begin(), kImplementations.end(),
-                                   [&](const GemmImplementation& one) { return one.accepts(context, gemm); });
+  const auto chosen =
+      std::find_if(kImplementations.begin(), kImplementations.end(),
+                   [&](const GemmImplementation& one) { return one.suits(context) && one.accepts(context, gemm); });
   return chosen->prepare(context, gemm, label);
 }
 

@@ -69,13 +69,15 @@ struct Gemm {
   std::size_t before_bytes = 0;
 };
 
-/// The kernel for a product: the first implementation of `gemm_implementations` that accepts it, or the one that the
-/// environment variable CONCORD_GEMM names where that accepts it. `label` starts the kernel's name ("matmul").
+/// The kernel for a product: the first implementation of `gemm_implementations` that suits the device and accepts the
+/// product, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts the
+/// kernel's name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
 
 /// One way to compute a product.
 struct GemmImplementation {
   std::string_view name;
+  bool (*suits)(const Context&);
   bool (*accepts)(const Context&, const Gemm&);
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
 };

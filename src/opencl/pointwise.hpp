@@ -33,16 +33,11 @@ struct Epilogue {
   std::size_t first_extra;
 };
 
-/// An epilogue for a kernel file: `text` goes in front of the file's text (Context::program_from) and defines
-///   EPILOGUE_PARAMETERS  ", __global const float* e1, ulong e1_offset, …", for the end of a kernel's parameter list
-///   EPILOGUE(value, i0, i1, …)  the float to write for the output element with these coordinates, outermost first, one
-///                               a dimension of the output; an expression of the kernel's parameters
-/// `arguments` are what these parameters get, for the end of Stage::arguments. A file that can go without an epilogue
-/// defines both itself where EPILOGUE is not defined.
+/// An epilogue printed for a kernel family (gemm_epilogue): `text` goes in front of the kernel file's text
+/// (Context::program_from) and defines what the file asks for; `arguments` go to the end of Stage::arguments.
 struct EpilogueText {
   std::string text;
   std::vector<Argument> arguments;
 };
-[[nodiscard]] EpilogueText epilogue_text(const Epilogue& epilogue, const KernelRequest& request);
 
 }  // namespace concord::opencl

@@ -1,0 +1,135 @@
+// Every implementation of a product, and both ways to a convolution, give the same whole numbers.
+#include "concord/opencl/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "concord/opencl/conv.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+/// An environment variable for as long as this lives.
+class Setting {
+ public:
+  Setting(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+  ~Setting() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+std::vector<DevicePtr> opencl_devices() {
+  std::vector<DevicePtr> found;
+  for (const DevicePtr& device : devices()) {
+    if (device->info().backend == "opencl") found.push_back(device);
+  }
+  if (found.empty()) WARN("skipped: no OpenCL device");
+  return found;
+}
+
+/// Runs the graph with every implementation and compares with the reference one.
+void check_implementations(const std::string& name, const std::vector<Input>& inputs, const Build& build) {
+  for (const DevicePtr& device : opencl_devices()) {
+    std::vector<Tensor> expected;
+    {
+      const Setting setting("CONCORD_GEMM", "reference");
+      expected = run(device, inputs, build);
+    }
+    for (const opencl::GemmImplementation& one : opencl::gemm_implementations()) {
+      INFO(name << " by " << one.name << " on " << device->info().id);
+      const Setting setting("CONCORD_GEMM", std::string(one.name));
+      const std::vector<Tensor> results = run(device, inputs, build);
+      for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
+    }
+  }
+}
+
+Shape transposed(const Shape& shape, bool transpose) { return transpose ? Shape{shape[1], shape[0]} : shape; }
+
+struct Geometry {
+  Shape src, weights;
+  ops::ConvOptions options;
+};
+const std::vector<Geometry> kGeometries = {
+    {{2, 3, 9, 7}, {5, 3, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}},
+    {{3, 4, 8, 11}, {6, 2, 3, 2}, {{2, 2}, {1, 0}, {1, 1}, 2}},
+    {{1, 6, 10, 9}, {6, 1, 3, 3}, {{1, 2}, {2, 2}, {2, 2}, 6}},
+    {{2, 8, 5, 5}, {9, 8, 1, 1}, {{3, 2}, {0, 0}, {1, 1}, 1}},
+    {{2, 2, 6, 20}, {33, 2, 5, 5}, {{1, 1}, {4, 4}, {1, 1}, 1}},
+};
+
+std::vector<Value> training_of_conv(const std::vector<Value>& x, const ops::ConvOptions& options) {
+  const Value dst = relu(conv2d(x[0], x[1], options) + x[2]);
+  std::vector<Value> results{dst};
+  const std::vector<Value> gradients = gradient(sum(dst), std::vector{x[0], x[1]});
+  results.insert(results.end(), gradients.begin(), gradients.end());
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("every implementation of a product gives the same numbers", "[opencl][gemm]") {
+  struct Sizes {
+    std::int64_t m, n, k;
+  };
+  // Edges of every tile; k beyond a panel's depth, and so long that it is cut.
+  for (const Sizes s : {Sizes{1, 1, 1}, Sizes{9, 33, 5}, Sizes{65, 40, 300}, Sizes{3, 10, 2000}}) {
+    for (const bool a : {false, true}) {
+      for (const bool b : {false, true}) {
+        check_implementations(
+            fmt::format("{}x{}x{}{}{}", s.m, s.n, s.k, a ? " a transposed" : "", b ? " b transposed" : ""),
+            {{integers(transposed({s.m, s.k}, a), 1)}, {integers(transposed({s.k, s.n}, b), 2)}},
+            [=](const std::vector<Value>& x) { return std::vector{matmul(x[0], x[1], a, b)}; });
+      }
+    }
+  }
+  check_implementations("batches", {{integers({3, 9, 20}, 1)}, {integers({3, 20, 7}, 2)}},
+                        [](const std::vector<Value>& x) { return std::vector{matmul(x[0], x[1])}; });
+}
+
+TEST_CASE("every implementation of a product applies an epilogue", "[opencl][gemm]") {
+  for (const std::int64_t k : {21, 700}) {
+    check_implementations(
+        "bias and residual",
+        {{integers({2, 19, k}, 1)}, {integers({k, 35}, 2)}, {integers({35}, 3)}, {integers({2, 19, 35}, 4)}},
+        [](const std::vector<Value>& x) { return std::vector{relu(matmul(x[0], x[1]) + x[2]) + x[3]}; });
+    check_implementations(
+        "a column and a matrix for every batch",
+        {{integers({3, k, 11}, 1)}, {integers({3, k, 18}, 2)}, {integers({11, 1}, 3)}, {integers({11, 18}, 4)}},
+        [](const std::vector<Value>& x) { return std::vector{(matmul(x[0], x[1], true) + x[2]) * x[3]}; });
+  }
+}
+
+TEST_CASE("every implementation of a product serves the passes of a convolution", "[opencl][gemm]") {
+  for (const Geometry& g : kGeometries) {
+    check_implementations(fmt::format("{} * {} {}", g.src.str(), g.weights.str(), g.options.str()),
+                          {{integers(g.src, 1)}, {integers(g.weights, 2)}, {integers({g.weights[0], 1, 1}, 3)}},
+                          [&](const std::vector<Value>& x) { return training_of_conv(x, g.options); });
+  }
+}
+
+TEST_CASE("im2col and the implicit product agree", "[opencl][gemm]") {
+  for (const Geometry& g : kGeometries) {
+    const std::vector<Input> inputs{{integers(g.src, 1)}, {integers(g.weights, 2)}};
+    const Build build = [&](const std::vector<Value>& x) {
+      const Value dst = conv2d(x[0], x[1], g.options);
+      std::vector<Value> results = gradient(sum(dst * dst), std::vector{x[0], x[1]});
+      results.push_back(dst);
+      return results;
+    };
+    for (const DevicePtr& device : opencl_devices()) {
+      INFO(g.src.str() << " * " << g.weights.str() << " " << g.options.str() << " on " << device->info().id);
+      const std::vector<Tensor> expected = run(device, inputs, build);
+      const Setting setting("CONCORD_CONV", "im2col");
+      const std::vector<Tensor> results = run(device, inputs, build);
+      for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
+    }
+  }
+}
+
+}  // namespace concord::test
