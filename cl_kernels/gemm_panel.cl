@@ -101,7 +101,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
     GEMM_PARAMETERS, uint m_part EPILOGUE_PARAMETERS) {
   const uint n_begin = (uint)get_group_id(0) * COLUMNS, z = (uint)get_group_id(2);
   const uint m_begin = (uint)get_group_id(1) * m_part, m_end = min(m_size, m_begin + m_part);
-  const uint batch = z % batches, k_begin = z / batches * k_part, k_end = min(k_size, k_begin + k_part);
+  const uint part_number = z / batches, batch = z - part_number * batches;
+  const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
   a += a_offset + batch * a_batch;
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;

@@ -4,7 +4,8 @@
 
 __kernel void gemm_reference_multiply(GEMM_PARAMETERS EPILOGUE_PARAMETERS) {
   const uint n = (uint)get_global_id(0), m = (uint)get_global_id(1), z = (uint)get_global_id(2);
-  const uint batch = z % batches, k_begin = z / batches * k_part, k_end = min(k_size, k_begin + k_part);
+  const uint part_number = z / batches, batch = z - part_number * batches;
+  const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
   a += a_offset + batch * a_batch;
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;

@@ -40,7 +40,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
   __local float4 b_tiles[2][TILE_K * B_ROW_VECTORS];
   const uint t = (uint)get_local_id(0), z = (uint)get_group_id(2);
   const uint n_begin = (uint)get_group_id(0) * TILE_N, m_begin = (uint)get_group_id(1) * TILE_M;
-  const uint batch = z % batches, k_begin = z / batches * k_part, k_end = min(k_size, k_begin + k_part);
+  const uint part_number = z / batches, batch = z - part_number * batches;
+  const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
   a += a_offset + batch * a_batch;
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;
