@@ -1,5 +1,5 @@
 // The test program's main function and its list of devices.
-#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_RUNNER
 #include "concord_test.hpp"
 
 #include <cstdlib>
@@ -39,11 +39,23 @@ std::vector<DevicePtr> open_devices() {
   return opened;
 }
 
-}  // namespace
-
-const std::vector<DevicePtr>& devices() {
-  static const std::vector<DevicePtr> opened = open_devices();
+std::vector<DevicePtr>& opened_devices() {
+  static std::vector<DevicePtr> opened;
   return opened;
 }
 
+}  // namespace
+
+const std::vector<DevicePtr>& devices() {
+  if (opened_devices().empty()) opened_devices() = open_devices();
+  return opened_devices();
+}
+
 }  // namespace concord::test
+
+int main(int argc, char** argv) {
+  const int result = Catch::Session().run(argc, argv);
+  // Before the end of the process: drivers unload in an order of their own.
+  concord::test::opened_devices().clear();
+  return result;
+}
