@@ -29,7 +29,7 @@ if(CONCORD_OPENCL)
   # 1.2 is what every device offers; nothing newer is called.
   target_compile_definitions(concord_opencl_dependencies INTERFACE
     CL_TARGET_OPENCL_VERSION=120 BOOST_COMPUTE_MAX_CL_VERSION=102
-    BOOST_ALLOW_DEPRECATED_HEADERS BOOST_BIND_GLOBAL_PLACEHOLDERS CONCORD_VERSION="${PROJECT_VERSION}")
+    BOOST_ALLOW_DEPRECATED_HEADERS BOOST_BIND_GLOBAL_PLACEHOLDERS)
   target_link_libraries(concord_opencl_dependencies INTERFACE
     "${CONCORD_CLBLAST}" OpenCL::OpenCL ZLIB::ZLIB Threads::Threads)
 endif()
