@@ -24,8 +24,9 @@ Limits limits_of(const boost::compute::device& device) {
 }
 
 // Divisions and square roots are rounded as IEEE 754 says where the device can, so that devices agree more closely.
+// Without -w PoCL would print on our user's terminal how many warnings its optimizer had.
 std::string options_of(const boost::compute::device& device) {
-  std::string options = "-cl-std=CL1.2 -cl-single-precision-constant";
+  std::string options = "-cl-std=CL1.2 -cl-single-precision-constant -w";
   const auto config = device.get_info<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG);
   if ((config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0) options += " -cl-fp32-correctly-rounded-divide-sqrt";
   return options;

@@ -170,6 +170,9 @@ boost::compute::program ProgramCache::build(const std::string& source, const std
   status = clBuildProgram(program.get(), 1, &device, options.c_str(), nullptr, nullptr);
   CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "building a kernel for {} failed: {} ({})\noptions: {}\n{}",
                 device_.name(), status_name(status), status, options, build_log(program.get(), device));
+  if (log_enabled(LogLevel::debug)) {
+    log(LogLevel::debug, fmt::format("built a kernel with {}\n{}", options, build_log(program.get(), device)));
+  }
   return boost::compute::program(program.get(), true);
 }
 
