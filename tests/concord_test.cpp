@@ -44,7 +44,14 @@ std::vector<DevicePtr>& opened_devices() {
   return opened;
 }
 
+std::vector<std::shared_ptr<const Program>>& kept_programs() {
+  static std::vector<std::shared_ptr<const Program>> kept;
+  return kept;
+}
+
 }  // namespace
+
+void keep(std::shared_ptr<const Program> program) { kept_programs().push_back(std::move(program)); }
 
 const std::vector<DevicePtr>& devices() {
   if (opened_devices().empty()) opened_devices() = open_devices();
@@ -56,6 +63,7 @@ const std::vector<DevicePtr>& devices() {
 int main(int argc, char** argv) {
   const int result = Catch::Session().run(argc, argv);
   // Before the end of the process: drivers unload in an order of their own.
+  concord::test::kept_programs().clear();
   concord::test::opened_devices().clear();
   return result;
 }

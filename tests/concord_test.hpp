@@ -8,6 +8,7 @@ using Catch::Approx;
 #include <catch2/catch.hpp>
 #endif
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ namespace concord::test {
 /// Every device the tests run on: those in $CONCORD_TEST_DEVICES (comma-separated selectors), else all of the
 /// machine. Opened once for the whole run.
 [[nodiscard]] const std::vector<DevicePtr>& devices();
+
+/// Keeps a program until the end of the run. Oclgrind 21.10 takes a new buffer for a freed one and then reports its
+/// values as uninitialised; so what the operator tests allocate is freed at the end only.
+void keep(std::shared_ptr<const Program> program);
 
 /// Matches a text that holds this one: CHECK_THAT(message, contains("[2, 3]") && contains("axis")).
 [[nodiscard]] inline auto contains(const std::string& part) {

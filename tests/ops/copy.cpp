@@ -183,36 +183,34 @@ TEST_CASE("copies move every bit and every type", "[ops][copy]") {
   const std::vector<std::uint32_t> bits = {0x80000000U, 0x7FC00123U, 0x7F800000U,
                                            0x00000001U, 0xFF800000U, 0x3F800000U};
   const Tensor floats = Tensor::from_bytes({DType::f32, {2, 3}}, std::as_bytes(std::span(bits)));
-  const Value x = graph.input("x", floats.spec());
-  const Value bytes = graph.input("bytes", {DType::u8, {5, 3}});
-  const Value numbers = graph.input("numbers", {DType::i32, {5, 3}});
-  const std::vector<Value> outputs = {transpose(x, {1, 0}), concat({bytes, slice(bytes, 0, 1, 4, 2)}, 0),
-                                      transpose(numbers, {1, 0}), pad(numbers, {0, 1}, {0, 0}, 7)};
   std::vector<std::uint8_t> byte_values(15);
   std::vector<std::int32_t> number_values(15);
   for (std::size_t i = 0; i < 15; ++i) {
     byte_values[i] = static_cast<std::uint8_t>(250 - i);
     number_values[i] = static_cast<std::int32_t>(2000000011 - 3 * i);
   }
+  const Value x = operand(graph, 0, floats);
+  const Value bytes = operand(graph, 1, Tensor::of({5, 3}, byte_values));
+  const Value numbers = operand(graph, 2, Tensor::of({5, 3}, number_values));
+  const std::vector<Value> outputs = {transpose(x, {1, 0}), concat({bytes, slice(bytes, 0, 1, 4, 2)}, 0),
+                                      transpose(numbers, {1, 0}), pad(numbers, {0, 1}, {0, 0}, 7)};
   for (const DevicePtr& device : devices()) {
     INFO("device " << device->info().id);
-    Program program = compile(graph, outputs, std::make_shared<Variables>(device, 1));
-    program.write("x", floats);
-    program.write("bytes", Tensor::of({5, 3}, byte_values));
-    program.write("numbers", Tensor::of({5, 3}, number_values));
-    program.run();
-    const Tensor moved = program.read(outputs[0]);
+    const auto program = std::make_shared<Program>(compile(graph, outputs, std::make_shared<Variables>(device, 1)));
+    keep(program);
+    program->run();
+    const Tensor moved = program->read(outputs[0]);
     std::vector<std::uint32_t> moved_bits(6);
     std::memcpy(moved_bits.data(), moved.bytes().data(), 24);
     CHECK(moved_bits == std::vector<std::uint32_t>{bits[0], bits[3], bits[1], bits[4], bits[2], bits[5]});
-    const Tensor joined = program.read(outputs[1]);
+    const Tensor joined = program->read(outputs[1]);
     const auto u8 = joined.values<std::uint8_t>();
     CHECK(u8[14] == 236);
     CHECK(u8[15] == 247);
     CHECK(u8[20] == 239);
-    const Tensor turned = program.read(outputs[2]);
+    const Tensor turned = program->read(outputs[2]);
     CHECK(turned.values<std::int32_t>()[1] == number_values[3]);
-    const Tensor wide = program.read(outputs[3]);
+    const Tensor wide = program->read(outputs[3]);
     CHECK(wide.values<std::int32_t>()[0] == 7);
     CHECK(wide.values<std::int32_t>()[1] == number_values[0]);
   }

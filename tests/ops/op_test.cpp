@@ -232,23 +232,23 @@ Array uniform(Shape shape, std::uint32_t seed, double low, double high) {
   return filled(std::move(shape), [&] { return low + (high - low) * stream.uniform(); });
 }
 
-std::vector<Tensor> run(const DevicePtr& device, const std::vector<Input>& inputs, const Build& build) {
+Value operand(Graph& graph, std::size_t index, const Tensor& value) {
+  return graph.variable(
+      std::make_shared<Variable>(Variable{fmt::format("input{}", index), value.spec(), {}, false, value}));
+}
+
+std::vector<Tensor> run(const DevicePtr& device, const std::vector<Input>& inputs, const Build& build,
+                        const CompileOptions& options) {
   Graph graph;
   std::vector<Value> values;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    values.push_back(graph.input(fmt::format("input{}", i), {inputs[i].dtype, inputs[i].value.shape}));
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) values.push_back(operand(graph, i, to_tensor(inputs[i])));
   const std::vector<Value> outputs = build(values);
-  const auto variables = std::make_shared<Variables>(device, 7);
-  Program program = compile(graph, outputs, variables);
-  const std::vector<std::string> names = program.values();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const bool is_used = std::ranges::find(names, values[i].name()) != names.end();
-    if (is_used) program.write(values[i].name(), to_tensor(inputs[i]));
-  }
-  program.run();
+  const auto program =
+      std::make_shared<Program>(compile(graph, outputs, std::make_shared<Variables>(device, 7), options));
+  keep(program);
+  program->run();
   std::vector<Tensor> results;
-  for (const Value& output : outputs) results.push_back(program.read(output));
+  for (const Value& output : outputs) results.push_back(program->read(output));
   return results;
 }
 

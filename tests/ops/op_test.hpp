@@ -65,8 +65,13 @@ struct Case {
 };
 void check(const Case& test);
 
+/// A variable of the graph that holds `value`: tests feed their operands so, each in a buffer of its own, because
+/// Oclgrind 21.10 forgets what it knows of a buffer when the host writes a part of it.
+[[nodiscard]] Value operand(Graph& graph, std::size_t index, const Tensor& value);
+
 /// Runs the graph on one device and reads its results.
-[[nodiscard]] std::vector<Tensor> run(const DevicePtr& device, const std::vector<Input>& inputs, const Build& build);
+[[nodiscard]] std::vector<Tensor> run(const DevicePtr& device, const std::vector<Input>& inputs, const Build& build,
+                                      const CompileOptions& options = {});
 
 /// The message of the ShapeError that building this graph throws; fails the test when none is thrown.
 [[nodiscard]] std::string shape_error(const std::vector<TensorSpec>& inputs, const Build& build);

@@ -107,19 +107,15 @@ TEST_CASE("the gradient of a function with several outputs sums over them", "[op
              },
          .scale = Scale::exact,
          .gradient = false});
-  Graph graph;
-  const Value x = graph.input("x", {DType::f32, {3}});
-  const std::vector<Value> y =
-      pointwise("pair", {x}, {scalar::input(0) * 3.0F, scalar::exp(scalar::input(0))}, {DType::f32, DType::f32});
-  const Value slope = gradient(sum(y[0] + y[1]), std::vector{x}).front();
+  const Input x{Array({3}, {0, 1, -2})};
   for (const DevicePtr& device : devices()) {
-    Program program = compile(graph, std::vector{slope}, std::make_shared<Variables>(device, 1));
-    program.write("x", Tensor::of({3}, std::vector<float>{0, 1, -2}));
-    program.run();
-    const Array got = to_array(program.read(slope));
-    for (std::size_t i = 0; i < 3; ++i) {
-      CHECK(got.values[i] == Approx(3 + std::exp(std::vector<double>{0, 1, -2}[i])));
-    }
+    const auto results = run(device, {x}, [](const std::vector<Value>& v) {
+      const std::vector<Value> y =
+          pointwise("pair", v, {scalar::input(0) * 3.0F, scalar::exp(scalar::input(0))}, {DType::f32, DType::f32});
+      return gradient(sum(y[0] + y[1]), v);
+    });
+    const Array slope = to_array(results[0]);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(slope.values[i] == Approx(3 + std::exp(x.value.values[i])));
   }
 }
 

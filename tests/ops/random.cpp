@@ -21,12 +21,13 @@ std::vector<std::vector<Tensor>> run_steps(const DevicePtr& device, int steps, s
   const Value state = graph.random_state();
   const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
   graph.assign(state, pointwise("advance", {state}, scalar::input(0) + is_step, DType::i32));
-  Program program = compile(graph, outputs, std::make_shared<Variables>(device, seed));
+  const auto program = std::make_shared<Program>(compile(graph, outputs, std::make_shared<Variables>(device, seed)));
+  keep(program);
   std::vector<std::vector<Tensor>> all;
   for (int step = 0; step < steps; ++step) {
-    program.run();
+    program->run();
     std::vector<Tensor> results;
-    for (const Value& output : outputs) results.push_back(program.read(output));
+    for (const Value& output : outputs) results.push_back(program->read(output));
     all.push_back(std::move(results));
   }
   return all;
