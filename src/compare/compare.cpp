@@ -103,39 +103,54 @@ void feed(Program& program, const std::pair<Tensor, Tensor>& batch) {
 
 float loss_of(const Program& program, Value loss) { return program.read(loss).values<float>()[0]; }
 
-// Runs every operator of the step on `sides[i]` with the inputs it has on the reference, from the same weights.
+// Holds the results of one program's operators, each run on the reference's inputs, against the reference's results.
+void check_program(Program& program, const std::map<std::string, Tensor>& reference, std::int64_t steps_done,
+                   DeviceRun& run) {
+  const auto given = [&](const std::string& name) -> const Tensor* {
+    const auto found = reference.find(name);
+    return found == reference.end() ? nullptr : &found->second;
+  };
+  program.replay(given, [&](const ReplayedNode& node) {
+    for (std::size_t k = 0; k < node.results.size(); ++k) {
+      const auto expected = reference.find(node.outputs[k]);
+      if (expected == reference.end()) continue;  // a reorder of this device's own
+      ++run.checked_values;
+      const double error = largest_difference(node.results[k], expected->second);
+      const double tolerance = tolerance_of(node, k);
+      if (error <= tolerance || run.first_deviation) continue;
+      const TraceEntry& entry = node.entry;
+      run.first_deviation = Deviation{entry.node,   entry.op, entry.kernel, node.outputs[k], entry.shapes,
+                                      entry.node.rfind("grad/", 0) == 0, error, tolerance, steps_done};
+    }
+  });
+}
+
+// Runs every operator of the step on every device with the inputs it has on the reference, from the same weights: once
+// each by itself, once as fusion makes them. The reference's own fused kernels are checked like the others.
 void check_operators(Step& step, std::vector<Side>& sides, const std::pair<Tensor, Tensor>& batch,
                      std::int64_t steps_done, std::vector<DeviceRun>& runs) {
   std::map<std::string, Tensor> reference;
   const std::map<std::string, Tensor> weights = sides[0].variables->read_all();
   for (std::size_t i = 0; i < sides.size(); ++i) {
     const auto variables = std::make_shared<Variables>(sides[i].device, sides[0].variables->seed());
-    Program program = compile(step.graph, std::vector{step.loss}, variables, {.keep_all = true});
-    for (const auto& [name, value] : weights) {
-      if (variables->contains(name)) variables->write(name, value);
-    }
-    feed(program, batch);
-    const auto given = [&](const std::string& name) -> const Tensor* {
-      const auto found = reference.find(name);
-      return i == 0 || found == reference.end() ? nullptr : &found->second;
-    };
-    program.replay(given, [&](const ReplayedNode& node) {
-      for (std::size_t k = 0; k < node.results.size(); ++k) {
-        if (i == 0) {
-          reference.emplace(node.outputs[k], node.results[k]);
-          continue;
-        }
-        const auto expected = reference.find(node.outputs[k]);
-        if (expected == reference.end()) continue;  // a reorder of this device's own
-        ++runs[i].checked_values;
-        const double error = largest_difference(node.results[k], expected->second);
-        const double tolerance = tolerance_of(node, k);
-        if (error <= tolerance || runs[i].first_deviation) continue;
-        const TraceEntry& entry = node.entry;
-        runs[i].first_deviation = Deviation{entry.node,  entry.op, entry.kernel, node.outputs[k], entry.shapes,
-                                            entry.node.rfind("grad/", 0) == 0, error, tolerance, steps_done};
+    for (const bool fused : {false, true}) {
+      Program program =
+          compile(step.graph, std::vector{step.loss}, variables, {.keep_all = !fused, .keep_fused = fused});
+      for (const auto& [name, value] : weights) {
+        if (variables->contains(name)) variables->write(name, value);
       }
-    });
+      feed(program, batch);
+      if (i == 0 && !fused) {
+        program.replay([](const std::string&) { return nullptr; },
+                       [&](const ReplayedNode& node) {
+                         for (std::size_t k = 0; k < node.results.size(); ++k) {
+                           reference.emplace(node.outputs[k], node.results[k]);
+                         }
+                       });
+      } else {
+        check_program(program, reference, steps_done, runs[i]);
+      }
+    }
   }
 }
 
@@ -183,7 +198,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
     }
   }
   for (std::size_t d = 0; d < sides.size(); ++d) {
-    comparison.runs[d].peak_bytes = sides[d].variables->device().allocated();
+    comparison.runs[d].memory_bytes = sides[d].device->allocated();
   }
   check_operators(step, sides, batch, options.steps, comparison.runs);
   for (std::size_t d = 0; d < sides.size(); ++d) {

@@ -38,7 +38,7 @@ struct DeviceRun {
   double first_step_ms = 0;   // compile, kernel builds and the first step
   double median_ms = 0, min_ms = 0, max_ms = 0;  // of a step
   double samples_per_second = 0;
-  std::uint64_t peak_bytes = 0;  // device memory
+  std::uint64_t memory_bytes = 0;  // of the device, taken by weights, optimizer state and the step: all at once
   double largest_loss_deviation = 0;  // relative to the reference device, over the run
   std::int64_t largest_at_step = 0;
   std::int64_t checked_values = 0;
@@ -49,7 +49,7 @@ struct Comparison {
   std::string network;
   CompareOptions options;
   std::vector<DeviceRun> runs;  // the first is the reference
-  /// No operator left its tolerance on any device.
+  /// No operator left its tolerance on any device, every other device was checked, and every loss is finite.
   [[nodiscard]] bool agrees() const;
   /// The table that `concord compare` prints.
   [[nodiscard]] std::string table() const;
@@ -58,7 +58,8 @@ struct Comparison {
 
 /// Trains `network` on every device from the same weights on the same batches, `options.steps` steps each. Before the
 /// first and after the last step every operator of the training step is run once more on each device with the inputs
-/// that it had on devices[0], and its results are held against the tolerance of its kind (see tolerance.hpp).
+/// that it had on devices[0], by itself and as fusion makes it, and its results are held against the tolerance of its
+/// kind (see tolerance.hpp). The losses of correct devices part too, as rounding is amplified from step to step.
 /// Throws ArgumentError for no device, no step, batch 0 or an empty data set.
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,
                                  const optim::Optimizer& optimizer, const Dataset& dataset,

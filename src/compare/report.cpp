@@ -1,5 +1,6 @@
 // The results of a comparison as a table and as JSON.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,10 @@ std::string sentence(const DeviceRun& run) {
 }  // namespace
 
 bool Comparison::agrees() const {
-  return std::none_of(runs.begin(), runs.end(), [](const DeviceRun& run) { return run.first_deviation.has_value(); });
+  return std::all_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
+    const bool finite = std::all_of(run.losses.begin(), run.losses.end(), [](float loss) { return std::isfinite(loss); });
+    return finite && !run.first_deviation && run.checked_values > 0;
+  });
 }
 
 std::string Comparison::table() const {
@@ -33,11 +37,9 @@ std::string Comparison::table() const {
     const bool is_reference = &run == &runs.front();
     text += fmt::format("{:<12} {:<34.34} {:>10.3f} {:>11.0f} {:>6.1f} MiB {:>8.2f} s {:>11.6f} {:>13}  {}\n",
                         run.device.id, run.device.name, run.median_ms, run.samples_per_second,
-                        static_cast<double>(run.peak_bytes) / (1 << 20), run.first_step_ms / 1e3, run.losses.back(),
+                        static_cast<double>(run.memory_bytes) / (1 << 20), run.first_step_ms / 1e3, run.losses.back(),
                         is_reference ? "-" : fmt::format("{:.2e}", run.largest_loss_deviation),
-                        is_reference            ? "-"
-                        : run.first_deviation   ? run.first_deviation->node
-                                                : "none");
+                        run.first_deviation ? run.first_deviation->node : "none");
   }
   text += "\n";
   for (const DeviceRun& run : runs) {
@@ -57,7 +59,7 @@ std::string Comparison::json() const {
                          {"first_step_ms", run.first_step_ms},
                          {"step_ms", {{"median", run.median_ms}, {"min", run.min_ms}, {"max", run.max_ms}}},
                          {"samples_per_second", run.samples_per_second},
-                         {"peak_bytes", run.peak_bytes},
+                         {"memory_bytes", run.memory_bytes},
                          {"largest_loss_deviation", run.largest_loss_deviation},
                          {"largest_loss_deviation_at_step", run.largest_at_step},
                          {"checked_values", run.checked_values},

@@ -6,6 +6,7 @@
 
 #include "concord/graph/operator.hpp"
 #include "concord/ops/conv.hpp"
+#include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
@@ -30,7 +31,9 @@ double largest(const Tensor& tensor) {
 
 double rms(const Tensor& tensor) {
   double sum = 0;
-  for (const float v : tensor.values<float>()) sum += static_cast<double>(v) * static_cast<double>(v);
+  for (const float v : tensor.values<float>()) {
+    if (std::isfinite(v)) sum += static_cast<double>(v) * static_cast<double>(v);
+  }
   return std::sqrt(sum / static_cast<double>(std::max<std::int64_t>(tensor.elements(), 1)));
 }
 
@@ -48,15 +51,26 @@ double product_terms(const ReplayedNode& node) {
   return node.entry.cost.flops / 2 / static_cast<double>(std::max<std::int64_t>(node.results[0].elements(), 1));
 }
 
+double rounding_tolerance(const ReplayedNode& node, const Tensor& result) {
+  double inputs = 0;
+  for (const Tensor& input : node.inputs) {
+    if (input.dtype() == DType::f32) inputs = std::max(inputs, largest(input));
+  }
+  return 4e-5 * (largest(result) + 0.01 * inputs);
+}
+
+double product_tolerance(const ReplayedNode& node) {
+  return sum_tolerance(product_terms(node), rms(node.inputs[0]) * rms(node.inputs[1]));
+}
+
 }  // namespace
 
 double tolerance_of(const ReplayedNode& node, std::size_t k) {
   const Tensor& result = node.results[k];
   if (result.dtype() != DType::f32) return 0;
   const Operator* op = node.op;
-  if (is<ops::Matmul>(op) || is<ops::ConvFamily>(op)) {
-    return sum_tolerance(product_terms(node), rms(node.inputs[0]) * rms(node.inputs[1]));
-  }
+  if (is<ops::Matmul>(op) || is<ops::ConvFamily>(op)) return product_tolerance(node);
+  if (is<ops::Fused>(op)) return product_tolerance(node) + rounding_tolerance(node, result);
   const bool is_sum = [&] {
     const auto* reduce = dynamic_cast<const ops::Reduce*>(op);
     return (reduce && reduce->kind() == ops::ReduceKind::sum) || is<ops::ScatterAdd>(op) || is<ops::AvgPool>(op) ||
@@ -72,12 +86,7 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
                       is<ops::CrossEntropy>(op) || (random && random->distribution() == ops::Distribution::normal);
-  if (!rounds) return 0;
-  double inputs = 0;
-  for (const Tensor& input : node.inputs) {
-    if (input.dtype() == DType::f32) inputs = std::max(inputs, largest(input));
-  }
-  return 4e-5 * (largest(result) + 0.01 * inputs);
+  return rounds ? rounding_tolerance(node, result) : 0;
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) {

@@ -10,6 +10,7 @@ namespace concord {
 ///   sums of products (matmul, convolution)      4·max(8, √K/4)·u · K·rms(a)·rms(b), K terms each
 ///   sums (reductions, scatter-add, avg pool)    4·max(8, √K/4)·u · K·rms(src)
 ///   pointwise, softmax, cross-entropy, normal   4e-5 · (largest |result| + 0.01·largest |f32 input|)
+///   matmul and convolution with an epilogue     both of the above
 ///   batch norm                                  2e-5, backward 2e-4, of the largest |result|
 ///   copies, max pool, gather, uniform, reorder  0
 /// Integer results must be equal.

@@ -99,11 +99,16 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
                 const CompileOptions& options) {
   auto program = std::make_unique<ProgramImpl>();
   program->variables = variables;
-  program->keep_all = options.keep_all;
+  program->keep_all = options.keep_all || options.keep_fused;
   program->lowered = lower(graph, outputs, options.keep_all);
   if (options.fuse && !options.keep_all) fuse(program->lowered, variables->device());
+  if (options.keep_fused) {
+    for (const LoweredNode& node : program->lowered.nodes) {
+      for (const ValueId id : node.outputs) program->lowered.value(id).keep = true;
+    }
+  }
   choose_layouts(program->lowered, variables->device());
-  const MemoryPlan plan = plan_memory(program->lowered, options.keep_all);
+  const MemoryPlan plan = plan_memory(program->lowered, program->keep_all);
   allocate(*program, plan);
   for (std::size_t v = 0; v < program->lowered.values.size(); ++v) {
     const LoweredValue& value = program->lowered.values[v];

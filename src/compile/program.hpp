@@ -17,6 +17,8 @@ struct CompileOptions {
   bool fuse = true;
   /// Every value of the graph stays readable after a run: no fusion, no reuse of memory.
   bool keep_all = false;
+  /// Every value that fusion leaves stays readable, and no memory is reused: to look at the kernels that really run.
+  bool keep_fused = false;
 };
 
 /// One launch of a traced run.
