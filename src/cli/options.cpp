@@ -18,7 +18,7 @@ void TrainingOptions::add_training(CLI::App& command) {
       ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
   command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")
       ->check(CLI::PositiveNumber);
-  command.add_option("--momentum", momentum, "Of sgd and rmsprop")->capture_default_str()->check(CLI::Range(0.0, 1.0));
+  command.add_option("--momentum", momentum, "Of sgd [0.9] and rmsprop [0]")->check(CLI::Range(0.0, 1.0));
   command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(CLI::NonNegativeNumber);
   command.add_option("--seed", seed, "Of first weights, order of samples and dropout")->capture_default_str();
 }
@@ -29,16 +29,19 @@ optim::Optimizer TrainingOptions::make_optimizer() const {
     if (weight_decay >= 0) parameters.weight_decay = weight_decay;
     return parameters;
   };
+  if (momentum >= 0 && optimizer != "sgd" && optimizer != "rmsprop") {
+    throw ArgumentError(fmt::format("--momentum: {} has none", optimizer));
+  }
   if (optimizer == "adam") return set(optim::Adam{}, 1e-3);
   if (optimizer == "adamw") return set(optim::AdamW{}, 1e-3);
   if (optimizer == "adagrad") return set(optim::Adagrad{}, 1e-2);
   if (optimizer == "rmsprop") {
     optim::RMSprop rmsprop = set(optim::RMSprop{}, 1e-2);
-    rmsprop.momentum = momentum;
+    if (momentum >= 0) rmsprop.momentum = momentum;
     return rmsprop;
   }
   optim::Sgd sgd = set(optim::Sgd{}, 1e-2);
-  sgd.momentum = momentum;
+  sgd.momentum = momentum >= 0 ? momentum : 0.9;
   return sgd;
 }
 

@@ -15,7 +15,7 @@ struct TrainingOptions {
   std::string model;
   std::string optimizer = "sgd";
   double lr = 0;  // 0: the optimizer's own default, 0.01 for sgd
-  double momentum = 0.9;
+  double momentum = -1;      // below 0: 0.9 for sgd, none for rmsprop
   double weight_decay = -1;  // below 0: the optimizer's own default
   std::int64_t batch = 64;
   std::uint64_t seed = 1;

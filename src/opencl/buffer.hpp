@@ -1,7 +1,7 @@
 // OpenClBuffer: device memory of this backend. Used by the device, by launches and by library calls.
 #pragma once
 
-#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -11,17 +11,18 @@
 
 namespace concord::opencl {
 
-/// Bytes in buffers of one device; outlives the device for buffers freed after it.
+/// Bytes in buffers of one device; outlives the device for buffers freed after it, perhaps by another thread.
 struct Accounting {
-  std::size_t now = 0, peak = 0;
+  std::atomic<std::size_t> now = 0, peak = 0;
 };
 
 class OpenClBuffer final : public Buffer {
  public:
   OpenClBuffer(MemoryHandle memory, std::size_t bytes, std::shared_ptr<Accounting> accounting)
       : Buffer(bytes), memory_(std::move(memory)), accounting_(std::move(accounting)) {
-    accounting_->now += bytes;
-    accounting_->peak = std::max(accounting_->peak, accounting_->now);
+    const std::size_t now = accounting_->now += bytes;
+    for (std::size_t peak = accounting_->peak; peak < now && !accounting_->peak.compare_exchange_weak(peak, now);) {
+    }
   }
   ~OpenClBuffer() override { accounting_->now -= bytes(); }
   [[nodiscard]] cl_mem memory() const { return memory_.get(); }

@@ -78,7 +78,7 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
     return OutOfMemory(
         fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at "
                     "most {} bytes. A smaller batch needs less.",
-                    info_.id, info_.name, bytes, why, accounting_->now, info_.memory, info_.max_allocation));
+                    info_.id, info_.name, bytes, why, accounting_->now.load(), info_.memory, info_.max_allocation));
   };
   if (bytes > info_.max_allocation) throw out_of_memory("it exceeds the largest allocation");
   if (accounting_->now + bytes > info_.memory) throw out_of_memory("it exceeds the device's memory");

@@ -177,7 +177,7 @@ boost::compute::program ProgramCache::build(const std::string& source, const std
 }
 
 void ProgramCache::store(const std::string& key, const boost::compute::program& program) {
-  if (folder_.empty()) return;
+  if (folder_.empty() || !writable_) return;
   const std::string binary = binary_of(program.get());
   if (binary.empty()) return;
   try {
@@ -190,7 +190,7 @@ void ProgramCache::store(const std::string& key, const boost::compute::program& 
     log(LogLevel::warning, fmt::format("compiled kernels are not kept: {}. Set CONCORD_CACHE_DIR to a folder that can "
                                        "be written to start faster.",
                                        failure.what()));
-    folder_.clear();
+    writable_ = false;  // what is there still serves
   }
 }
 

@@ -42,6 +42,7 @@ class ProgramCache {
   boost::compute::context context_;
   boost::compute::device device_;
   std::filesystem::path folder_;
+  bool writable_ = true;  // false after the first failure to write
   std::string device_text_;
   std::unordered_map<std::string, boost::compute::program> programs_;
   Counts counts_;

@@ -95,6 +95,8 @@ TEST_CASE("ten steps of LeNet equal PyTorch's", "[models]") {
   }
 }
 
+// Rounding differences grow with the steps, on any implementation: docs/performance.md has the growth that one unit in
+// the last place of the weights causes in PyTorch.
 TEST_CASE("a hundred steps of LeNet agree on all devices", "[models]") {
   const Dataset data = images(20 * kBatch);
   std::vector<float> reference;
@@ -107,7 +109,7 @@ TEST_CASE("a hundred steps of LeNet agree on all devices", "[models]") {
     if (reference.empty()) reference = losses;
     for (std::size_t step = 0; step < losses.size(); ++step) {
       INFO("step " << step);
-      CHECK(losses[step] == Approx(static_cast<double>(reference[step])).epsilon(1e-4));
+      CHECK(losses[step] == Approx(static_cast<double>(reference[step])).epsilon(step < 50 ? 1e-4 : 1e-3));
     }
   }
 }
