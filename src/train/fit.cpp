@@ -285,8 +285,10 @@ History Fit::run() {
       break;
     }
   }
-  for (const auto& [name, tensor] : best_weights_) state_.variables->write(name, tensor);
-  if (history_.end != History::End::stopped) state_.at.first_epoch = state_.at.epoch;
+  if (history_.end != History::End::stopped) {
+    for (const auto& [name, tensor] : best_weights_) state_.variables->write(name, tensor);
+    state_.at.first_epoch = state_.at.epoch;
+  }
   for (const auto& callback : options_.callbacks) callback->on_end(history_);
   return std::move(history_);
 }

@@ -33,7 +33,7 @@ struct EarlyStopping {
   Monitor monitor = Monitor::loss;
   std::int64_t patience = 5;  // epochs without improvement before it ends
   double min_delta = 0;       // a smaller change is no improvement
-  bool restore_best = true;   // put the best epoch's weights back at the end
+  bool restore_best = true;   // put the best epoch's weights back at the end, but not when stopped: it may go on
 };
 
 struct FitOptions {

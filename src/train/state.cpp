@@ -67,43 +67,51 @@ train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
 }
 
 train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int classes) {
-  if (train::StepProgramPtr known = programs.find(key)) return known;
+  if (train::StepProgramPtr cached = programs.find(key)) return cached;
   train::Traced traced = train::trace(recipe, key, classes);
-  for (const VariablePtr& weight : traced.weights) weights.insert_or_assign(weight->name, weight->spec);
   std::vector<Value> outputs;
   outputs.push_back(traced.loss ? traced.loss : traced.output);
+  std::map<std::string, TensorSpec> fresh, traced_weights;
+  for (const VariablePtr& variable : traced.graph->variables()) {
+    if (!train::is_transient(variable->name) && !known.contains(variable->name)) {
+      fresh.emplace(variable->name, variable->spec);
+    }
+  }
+  for (const VariablePtr& weight : traced.weights) traced_weights.emplace(weight->name, weight->spec);
+  // All files are checked before anything is taken from them: a program that they do not fit is not kept.
+  const bool all = key.purpose == train::Purpose::train;
+  if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
+  io::TensorMap loaded;
+  if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
   Program compiled = compile(*traced.graph, outputs, variables);
-  take_pending(*traced.graph, key.purpose);
+  if (pending_checkpoint) take_from_checkpoint(fresh);
+  if (all) pending_checkpoint.reset();
+  for (const auto& [name, tensor] : loaded) variables->write(name, tensor);
+  pending_weights.reset();
+  known.merge(fresh);
+  weights.merge(traced_weights);
   const auto made = std::make_shared<train::StepProgram>(
       train::StepProgram{std::move(traced.graph), traced.output, traced.loss, std::move(compiled)});
   programs.add(key, made);
   return made;
 }
 
-void TrainerState::take_pending(const Graph& graph, train::Purpose purpose) {
-  if (pending_weights) {
-    for (const auto& [name, tensor] : io::load_weights(*pending_weights, weights)) variables->write(name, tensor);
-    pending_weights.reset();
-  }
-  if (!pending_checkpoint) return;
-  std::map<std::string, TensorSpec> expected;
-  for (const VariablePtr& variable : graph.variables()) {
-    if (!train::is_transient(variable->name)) expected.emplace(variable->name, variable->spec);
-  }
-  const std::string what = fmt::format("{}: checkpoint of another network or optimizer", checkpoint_path.string());
-  if (purpose == train::Purpose::train) {
-    io::check_tensors(pending_checkpoint->tensors, expected, what);
-    for (const auto& [name, tensor] : pending_checkpoint->tensors) variables->write(name, tensor);
-    pending_checkpoint.reset();
-    return;
-  }
-  // An evaluation needs the weights only; the rest waits for the training.
+void TrainerState::check_checkpoint(const io::Checkpoint& checkpoint, const std::filesystem::path& path,
+                                    const std::map<std::string, TensorSpec>& expected, bool all) {
+  const std::string what = fmt::format("{}: checkpoint of another network or optimizer", path.string());
+  if (all) return io::check_tensors(checkpoint.tensors, expected, what);
   io::TensorMap needed;
-  for (const auto& [name, tensor] : pending_checkpoint->tensors) {
+  for (const auto& [name, tensor] : checkpoint.tensors) {
     if (expected.contains(name)) needed.emplace(name, tensor);
   }
   io::check_tensors(needed, expected, what);
-  for (const auto& [name, tensor] : needed) variables->write(name, tensor);
+}
+
+void TrainerState::take_from_checkpoint(const std::map<std::string, TensorSpec>& names) {
+  for (const auto& [name, spec] : names) {
+    variables->write(name, pending_checkpoint->tensors.at(name));
+    pending_checkpoint->tensors.erase(name);
+  }
 }
 
 void TrainerState::set_scalar(const std::string& name, float value) {

@@ -29,9 +29,12 @@ struct TrainerState {
   };
   Place at = {};
 
-  /// Specs of weights and running statistics by name; empty until the network has been traced.
+  /// Specs of weights and running statistics by name; empty until a program has been made.
   std::map<std::string, TensorSpec> weights = {};
-  /// Read from files, waiting for the variables that they belong to.
+  /// Specs of everything that a checkpoint holds, as far as the programs made so far know it.
+  std::map<std::string, TensorSpec> known = {};
+  /// Read from files, waiting for the variables that they belong to; weights come after a checkpoint's. What has been
+  /// taken over is no longer in the checkpoint here.
   std::optional<std::filesystem::path> pending_weights = std::nullopt;
   std::optional<io::Checkpoint> pending_checkpoint = std::nullopt;
   std::filesystem::path checkpoint_path = {};
@@ -58,9 +61,11 @@ struct TrainerState {
   [[nodiscard]] io::TensorMap read_weights() const;
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
   void save_checkpoint(const std::filesystem::path& path) const;
-
- private:
-  void take_pending(const Graph& graph, train::Purpose purpose);
+  /// Throws FormatError unless the checkpoint has each of these tensors, and no others if `all`.
+  static void check_checkpoint(const io::Checkpoint& checkpoint, const std::filesystem::path& path,
+                               const std::map<std::string, TensorSpec>& expected, bool all);
+  /// Moves these tensors, which were checked, from the waiting checkpoint to the device.
+  void take_from_checkpoint(const std::map<std::string, TensorSpec>& names);
 };
 
 namespace train {

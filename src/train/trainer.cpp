@@ -77,6 +77,7 @@ void Trainer::resume(const std::filesystem::path& path) {
   CONCORD_CHECK(info.network.empty() || state.options.network.empty() || info.network == state.options.network,
                 FormatError, "{}: checkpoint of another network: '{}', not '{}'", path.string(), info.network,
                 state.options.network);
+  TrainerState::check_checkpoint(checkpoint, path, state.known, false);
   state.options.seed = info.seed;
   state.at.epoch = info.epoch;
   state.at.step = info.step;
@@ -87,6 +88,7 @@ void Trainer::resume(const std::filesystem::path& path) {
   state.checkpoint_path = path;
   state.pending_weights.reset();
   state.pending_checkpoint = std::move(checkpoint);
+  state.take_from_checkpoint(state.known);
 }
 
 std::int64_t Trainer::epochs_done() const { return state_->at.epoch; }

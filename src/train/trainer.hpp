@@ -46,14 +46,16 @@ class Trainer {
   /// Weights and running statistics as safetensors, under the names and shapes of the equal PyTorch module.
   /// Before the first fit or evaluate the network's names are not known: ArgumentError. Throws IoError.
   void save(const std::filesystem::path& path) const;
-  /// Takes over weights; before the first fit or evaluate they wait for it. Throws IoError, FormatError for a damaged
-  /// file or one of another network (then, too, not before the network is known).
+  /// Takes over weights, in place of those that an earlier `load` or `resume` brought; before the network is known they
+  /// wait for it. Throws IoError, FormatError for a damaged file or one of another network (then, too, not before the
+  /// network is known).
   void load(const std::filesystem::path& path);
 
   /// Everything needed to go on as if nothing had happened, written whole or not at all.
   void save_checkpoint(const std::filesystem::path& path) const;
   /// Continues from a checkpoint; call before the first fit. On the device that wrote it the result has the same bits
-  /// as an uninterrupted run. Throws as `load`; the seed of the checkpoint replaces the options'.
+  /// as an uninterrupted run. Throws as `load`; the seed of the checkpoint replaces the options', its weights those of
+  /// an earlier `load`. The weights count from now on; the optimizer's state waits for the first fit.
   void resume(const std::filesystem::path& path);
 
   /// Compiles for samples of this spec without training: names become known, loaded weights take their place.

@@ -205,6 +205,79 @@ TEST_CASE("a checkpoint of another network or another epoch is refused", "[train
   CHECK_THROWS_AS(small_trainer(device).resume(folder / "nothing"), IoError);
 }
 
+TEST_CASE("what was loaded last counts, whatever was run before", "[train]") {
+  const Dataset data = small_data(50);
+  const TemporaryFolder folder;
+  const auto run = folder / "run.safetensors", other = folder / "other.safetensors", out = folder / "out.safetensors";
+  const TensorSpec sample{DType::f32, Shape{6}};
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Trainer trained = small_trainer(device);
+    trained.fit(data, {.epochs = 2, .batch = 10});
+    trained.save_checkpoint(run);
+    const double trained_loss = trained.evaluate(data).loss;
+    Trainer another = small_trainer(device, {.seed = 77});
+    another.prepare(sample);
+    another.save(other);
+    const double other_loss = another.evaluate(data).loss;
+
+    Trainer evaluated = small_trainer(device);
+    const double first_loss = evaluated.evaluate(data).loss;
+    REQUIRE(first_loss != trained_loss);
+    evaluated.resume(run);
+    CHECK(evaluated.evaluate(data).loss == trained_loss);
+    evaluated.load(other);
+    CHECK(evaluated.evaluate(data).loss == other_loss);
+    evaluated.fit(data, {.epochs = 0, .batch = 10});  // takes the optimizer's state, and leaves the weights
+    CHECK(evaluated.evaluate(data).loss == other_loss);
+    CHECK(evaluated.variables()->read(optim::kStep).values<std::int32_t>()[0] == 10);
+
+    Trainer prepared = small_trainer(device);
+    prepared.prepare(sample);
+    prepared.resume(run);
+    prepared.save(out);
+    Trainer reader = small_trainer(device);
+    reader.load(out);
+    CHECK(reader.evaluate(data).loss == trained_loss);
+
+    Trainer loaded_last = small_trainer(device);
+    loaded_last.resume(run);
+    loaded_last.load(other);
+    CHECK(loaded_last.evaluate(data).loss == other_loss);
+    Trainer resumed_last = small_trainer(device);
+    resumed_last.load(other);
+    resumed_last.resume(run);
+    CHECK(resumed_last.evaluate(data).loss == trained_loss);
+
+    Trainer wider{small_net(4), loss::cross_entropy, optim::Adam{}, device};
+    const double wider_loss = wider.evaluate(data).loss;
+    CHECK_THROWS_AS(wider.resume(run), FormatError);
+    CHECK(wider.steps_done() == 0);
+    CHECK(wider.evaluate(data).loss == wider_loss);
+    Trainer unread{small_net(4), loss::cross_entropy, optim::Adam{}, device};
+    unread.load(out);
+    CHECK_THROWS_AS(unread.prepare(sample), FormatError);
+    CHECK_THROWS_AS(unread.save(out), ArgumentError);  // not the first weights in their place
+  }
+}
+
+TEST_CASE("a stopped training keeps the weights that it goes on with", "[train]") {
+  const Dataset data = small_data(60), other = small_data(60, 1);
+  const TemporaryFolder folder;
+  const auto path = folder / "run.safetensors";
+  const DevicePtr& device = devices().front();
+  FitOptions options{.epochs = 50, .batch = 20, .validate = other, .early_stopping = EarlyStopping{.patience = 10}};
+  options.checkpoint = path;
+  options.max_steps = 3 * 5 + 1;  // the other set only gets worse
+  Trainer trainer{small_net(), loss::cross_entropy, optim::Adam{.lr = 0.05}, device, {.seed = 2}};
+  const History history = trainer.fit(data, options);
+  CHECK(history.end == History::End::stopped);
+  REQUIRE(history.best_epoch < 5);
+  Trainer resumed{small_net(), loss::cross_entropy, optim::Adam{.lr = 0.05}, device, {.seed = 2}};
+  resumed.resume(path);
+  CHECK(resumed.evaluate(data).loss == trainer.evaluate(data).loss);
+}
+
 TEST_CASE("weights go to a file and come back, to another device too", "[train]") {
   const Dataset data = data::synthetic(Shape{1, 8, 8}, 3, 40);
   const TemporaryFolder folder;
