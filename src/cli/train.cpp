@@ -1,4 +1,5 @@
 // concord train: a network of the zoo on a data set; Ctrl-C stops after the step and leaves a whole checkpoint.
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -28,7 +29,17 @@ optim::Schedule make_schedule(const Options& options) {
   return optim::schedule::constant();
 }
 
+// A mistyped folder should not be found out after hours of training.
+void require_folder_of(const std::string& file) {
+  if (file.empty()) return;
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  if (!std::filesystem::is_directory(folder)) {
+    throw IoError(fmt::format("{} cannot be written: there is no folder {}", file, folder.string()));
+  }
+}
+
 void run(Options& options) {
+  for (const std::string& file : {options.out, options.checkpoint, options.log}) require_folder_of(file);
   if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
   if (options.fit.epochs < 1) throw ArgumentError("--epochs must be at least 1");
   const models::Model& model = models::find(options.training.model);
@@ -59,14 +70,22 @@ void run(Options& options) {
   }
   if (!options.quiet) options.fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
   if (!options.log.empty()) options.fit.callbacks.push_back(std::make_shared<JsonLog>(options.log));
+  const auto save = [&](std::string_view what) {
+    if (options.out.empty()) return;
+    trainer.save(options.out);
+    std::cerr << fmt::format("{} are in {}\n", what, options.out);
+  };
   catch_signals();
   options.fit.stop = stop_requested;
-  const History history = trainer.fit(train, options.fit);
-
-  if (!options.out.empty()) {
-    trainer.save(options.out);
-    std::cerr << fmt::format("weights are in {}\n", options.out);
-  }
+  const History history = [&] {
+    try {
+      return trainer.fit(train, options.fit);
+    } catch (const NonFinite&) {
+      save("the last good weights");
+      throw;
+    }
+  }();
+  save("weights");
   if (history.end == History::End::stopped) {
     std::cerr << fmt::format("stopped after {} steps{}\n", trainer.steps_done(),
                              options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"

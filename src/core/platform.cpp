@@ -43,8 +43,21 @@ void sync_folder(const std::filesystem::path& file) {
 
 }  // namespace
 
+namespace {
+
+// Where a file of this name really lies; a device or a folder must not be replaced by a file.
+std::filesystem::path replaceable(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  CONCORD_CHECK(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status), IoError,
+                "cannot replace {}: it is not a regular file", path.string());
+  return std::filesystem::is_symlink(path, ignored) ? std::filesystem::weakly_canonical(path) : path;
+}
+
+}  // namespace
+
 AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)),
+    : path_(replaceable(path)),
       temporary_(temporary_beside(path_)),
       descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
   CONCORD_CHECK(descriptor_ >= 0, IoError, "cannot create {}: {}", temporary_.string(), reason());

@@ -16,7 +16,8 @@ namespace concord {
 /// threads and processes may replace the same path; the last commit wins.
 class AtomicFile {
  public:
-  /// Throws IoError naming the path and the system's reason.
+  /// Follows a symbolic link. Throws IoError naming the path and the system's reason, or when there is something else
+  /// than a file, for example a device.
   explicit AtomicFile(std::filesystem::path path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
