@@ -38,6 +38,19 @@ class Variable {
   std::optional<std::string> before_;
 };
 
+TEST_CASE("a device or a folder is not replaced, and a symbolic link is followed", "[core]") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_AS(write_file_atomically("/dev/null", bytes_of("x")), IoError);
+  CHECK(std::filesystem::is_character_file("/dev/null"));
+  CHECK_THROWS_AS(write_file_atomically(folder.path(), bytes_of("x")), IoError);
+  const std::filesystem::path file = folder.path() / "file", link = folder.path() / "link";
+  write_file_atomically(file, bytes_of("old"));
+  std::filesystem::create_symlink(file, link);
+  write_file_atomically(link, bytes_of("new"));
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(read_file(file) == "new");
+}
+
 }  // namespace
 
 TEST_CASE("an atomic file replaces the old one only when it is committed", "[core]") {
