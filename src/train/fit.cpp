@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/core/philox.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
@@ -29,6 +31,7 @@ class Fit {
  private:
   void check_options() const;
   void build();
+  void compare_rates();
   bool train_epoch();
   void begin_epoch();
   void set_rate();
@@ -36,6 +39,7 @@ class Fit {
   void report_steps(Clock::time_point start, std::int64_t first_batch);
   void finish_epoch(double seconds, std::int64_t samples);
   bool worth_going_on(const EpochReport& report);
+  void augment(Tensor& features, std::span<const std::int32_t> rows) const;
   [[noreturn]] void explain_failure();
   void check_finite();
   [[nodiscard]] std::int64_t batch_number() const {
@@ -109,6 +113,18 @@ std::vector<std::int32_t> Fit::order_of_epoch() const {
   return order;
 }
 
+/// Another rate after a resume may be meant, but is told: with it the training is not the one that was stopped.
+void Fit::compare_rates() {
+  const auto saved = std::exchange(state_.resumed_schedule, {});
+  if (!saved.contains("rate") || state_.at.step == 0) return;
+  const std::int64_t epoch = state_.at.epoch - (state_.at.position > 0 ? 0 : 1);
+  const double base = state_.recipe.optimizer.rule().lr;
+  const std::string own = fmt::format("{}", static_cast<float>(options_.schedule(base, {state_.at.step - 1, epoch})));
+  if (own == saved.at("rate")) return;
+  log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this optimizer and schedule give {}",
+                                     state_.checkpoint_path.string(), state_.at.step, saved.at("rate"), own));
+}
+
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
 void Fit::begin_epoch() {
   Variables& variables = *state_.variables;
@@ -157,6 +173,16 @@ void Fit::check_finite() {
   if (state_.variables->read(optim::kOk).values<float>()[0] == 0) explain_failure();
 }
 
+/// As the loader does.
+void Fit::augment(Tensor& features, std::span<const std::int32_t> rows) const {
+  if (!options_.augmentation) return;
+  const TensorSpec spec = data_.feature_spec();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    options_.augmentation(features.bytes().subspan(i * spec.bytes(), spec.bytes()),
+                          {rows[i], static_cast<std::uint32_t>(state_.at.epoch), spec});
+  }
+}
+
 /// The device has kept everything as it was before the bad step: it is run again, node by node.
 void Fit::explain_failure() {
   const std::int64_t counted = state_.variables->read(train::cursor_name(kRole)).values<std::int32_t>()[0];
@@ -169,9 +195,10 @@ void Fit::explain_failure() {
     Program checked = compile(*step.graph, {&step.loss, 1}, state_.variables, {.fuse = false, .keep_all = true});
     if (stream_) {
       const std::vector<std::int32_t> order = order_of_epoch();
-      const Dataset batch = data::subset(
-          data_, std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
-                                          static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size)));
+      const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
+                                                 static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
+      Dataset batch = data::subset(data_, rows);
+      augment(batch.features, rows);
       checked.write("features", batch.features);
       checked.write("labels", batch.labels);
     }
@@ -180,8 +207,8 @@ void Fit::explain_failure() {
       where = fmt::format("the first such value is that of '{}' ({}, {}; {} elements), computed from {}", report.node,
                           report.op, report.shapes, report.count, report.inputs);
     }
-  } catch (const OutOfMemory&) {
-    where = "there is no memory to keep every value of the step and look for the first";
+  } catch (const Error& error) {
+    where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());
   }
   throw NonFinite(fmt::format(
       "the loss{} of step {} (epoch {}, batch {}) is not finite: {}. Weights and optimizer are those before that step.",
@@ -272,6 +299,7 @@ bool Fit::worth_going_on(const EpochReport& report) {
 
 History Fit::run() {
   build();
+  compare_rates();
   target_epoch_ = state_.at.first_epoch + options_.epochs;
   steps_left_ = options_.max_steps;
   while (state_.at.epoch < target_epoch_) {

@@ -38,6 +38,8 @@ struct TrainerState {
   std::optional<std::filesystem::path> pending_weights = std::nullopt;
   std::optional<io::Checkpoint> pending_checkpoint = std::nullopt;
   std::filesystem::path checkpoint_path = {};
+  /// Rates of the checkpoint, until a fit has compared its own with them.
+  std::map<std::string, std::string> resumed_schedule = {};
 
   struct ResidentSet {
     std::string id;

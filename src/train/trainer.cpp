@@ -1,15 +1,63 @@
 // Trainer: construction, weights and checkpoints. fit stands in fit.cpp, evaluate and predict in evaluate.cpp.
 #include "concord/train/trainer.hpp"
 
+#include <charconv>
+#include <limits>
+
 #include "concord/core/check.hpp"
 #include "concord/train/state.hpp"
 
 namespace concord {
 namespace {
 
-std::int64_t extra_number(const io::CheckpointInfo& info, const std::string& name) {
+std::int64_t extra_number(const io::CheckpointInfo& info, const std::string& name, const std::string& file) {
   const auto found = info.extra.find(name);
-  return found == info.extra.end() ? 0 : std::strtoll(found->second.c_str(), nullptr, 10);
+  CONCORD_CHECK(found != info.extra.end(), FormatError, "{}: the checkpoint has no '{}'", file, name);
+  const std::string& text = found->second;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  CONCORD_CHECK(error == std::errc{} && end == text.data() + text.size() && number >= 0, FormatError,
+                "{}: the checkpoint's '{}' is '{}', not a number", file, name, text);
+  return number;
+}
+
+/// The only element of an i32 tensor of a checkpoint. Throws FormatError when there is no such tensor.
+std::int64_t counter_of(const io::Checkpoint& checkpoint, const std::string& name, const std::string& file) {
+  const auto found = checkpoint.tensors.find(name);
+  CONCORD_CHECK(
+      found != checkpoint.tensors.end() && found->second.dtype() == DType::i32 && found->second.elements() == 1,
+      FormatError, "{}: the checkpoint has no i32 number '{}'", file, name);
+  return found->second.values<std::int32_t>()[0];
+}
+
+/// Where the training of a checkpoint stood. Throws FormatError when its numbers contradict each other: they say which
+/// batches the device reads next.
+TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string& file) {
+  constexpr std::int64_t kMostEpochs = std::numeric_limits<std::uint32_t>::max();
+  const io::CheckpointInfo& info = checkpoint.info;
+  TrainerState::Place at;
+  at.epoch = info.epoch;
+  at.step = info.step;
+  at.position = info.position;
+  at.first_epoch = extra_number(info, "first_epoch", file);
+  at.batch = extra_number(info, "batch", file);
+  at.samples = extra_number(info, "samples", file);
+  CONCORD_CHECK(at.epoch <= kMostEpochs && at.first_epoch <= at.epoch && info.permutation_epoch == at.epoch,
+                FormatError, "{}: the checkpoint has {} epochs done, the first of them {}, the order of samples of {}",
+                file, at.epoch, at.first_epoch, info.permutation_epoch);
+  const std::int64_t steps = counter_of(checkpoint, optim::kStep, file);
+  CONCORD_CHECK(steps == at.step, FormatError, "{}: the checkpoint has {} steps done, but its '{}' is {}", file,
+                at.step, optim::kStep, steps);
+  if (at.position == 0) return at;
+  CONCORD_CHECK(at.batch >= 1 && at.position < at.samples && at.position % at.batch == 0, FormatError,
+                "{}: the checkpoint stands at sample {} of {}, in batches of {}", file, at.position, at.samples,
+                at.batch);
+  const std::string cursor = train::cursor_name("train");
+  const std::int64_t batches = counter_of(checkpoint, cursor, file);
+  CONCORD_CHECK(batches == at.position / at.batch, FormatError,
+                "{}: the checkpoint stands after {} batches of its epoch, but its '{}' is {}", file,
+                at.position / at.batch, cursor, batches);
+  return at;
 }
 
 }  // namespace
@@ -56,10 +104,17 @@ void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
   info.position = at.position;
   info.permutation_epoch = static_cast<std::uint32_t>(at.epoch);
   info.seed = options.seed;
-  info.extra = {{"first_epoch", std::to_string(at.first_epoch)},
+  const optim::Rule& rule = recipe.optimizer.rule();
+  info.schedule = {{"base_rate", fmt::format("{}", rule.lr)},
+                   {"rate", fmt::format("{}", variables->read(optim::kRate).values<float>()[0])}};
+  info.extra = {{"optimizer", rule.name},
+                {"first_epoch", std::to_string(at.first_epoch)},
                 {"batch", std::to_string(at.batch)},
                 {"samples", std::to_string(at.samples)}};
-  io::save_checkpoint(path, persistent(), info);
+  io::TensorMap tensors = persistent();
+  // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
+  tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
+  io::save_checkpoint(path, tensors, info);
 }
 
 void Trainer::save_checkpoint(const std::filesystem::path& path) const {
@@ -77,14 +132,17 @@ void Trainer::resume(const std::filesystem::path& path) {
   CONCORD_CHECK(info.network.empty() || state.options.network.empty() || info.network == state.options.network,
                 FormatError, "{}: checkpoint of another network: '{}', not '{}'", path.string(), info.network,
                 state.options.network);
+  const auto optimizer = info.extra.find("optimizer");
+  const std::string& own = state.recipe.optimizer.rule().name;
+  CONCORD_CHECK(optimizer != info.extra.end(), FormatError, "{}: the checkpoint names no optimizer", path.string());
+  CONCORD_CHECK(optimizer->second == own, ArgumentError,
+                "{}: the checkpoint is of a training with the optimizer '{}', this one has '{}'", path.string(),
+                optimizer->second, own);
+  const TrainerState::Place at = place_of(checkpoint, path.string());
   TrainerState::check_checkpoint(checkpoint, path, state.known, false);
+  state.at = at;
   state.options.seed = info.seed;
-  state.at.epoch = info.epoch;
-  state.at.step = info.step;
-  state.at.position = info.position;
-  state.at.first_epoch = extra_number(info, "first_epoch");
-  state.at.batch = extra_number(info, "batch");
-  state.at.samples = extra_number(info, "samples");
+  state.resumed_schedule = info.schedule;
   state.checkpoint_path = path;
   state.pending_weights.reset();
   state.pending_checkpoint = std::move(checkpoint);
