@@ -19,6 +19,7 @@ struct Options {
   std::string resume, out, checkpoint, log;
   double clip_norm = 0, clip_value = 0;
   std::int64_t patience = 0;
+  bool check_gradients = false;
   bool quiet = false;
 };
 
@@ -53,6 +54,7 @@ void run(Options& options) {
   trainer_options.seed = seed;
   trainer_options.network = std::string(model.name);
   trainer_options.clip = {options.clip_norm, options.clip_value};
+  trainer_options.check_gradients = options.check_gradients;
   Trainer trainer(models::make(model.name), loss::cross_entropy, options.training.make_optimizer(), device,
                   trainer_options);
   if (!options.resume.empty()) {
@@ -82,6 +84,7 @@ void run(Options& options) {
       return trainer.fit(train, options.fit);
     } catch (const NonFinite&) {
       save("the last good weights");
+      if (!options.checkpoint.empty()) trainer.save_checkpoint(options.checkpoint);
       throw;
     }
   }();
@@ -117,6 +120,8 @@ void add_train(CLI::App& app) {
   command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped");
   command->add_option("--out", options->out, "Write the weights here (safetensors)");
   command->add_option("--log", options->log, "Append a JSON line an epoch to this file");
+  command->add_flag("--check-gradients", options->check_gradients,
+                    "Stop at gradients that are not finite even when the loss is");
   command->add_flag("--quiet", options->quiet, "No progress");
   command->callback([options] { run(*options); });
 }
