@@ -12,14 +12,6 @@ namespace {
 /// The modules whose `forward` is running on this thread, outermost first.
 thread_local std::vector<std::pair<const Graph*, Module*>> traced;
 
-class Frame {
- public:
-  Frame(const Graph& graph, Module& module) { traced.emplace_back(&graph, &module); }
-  Frame(const Frame&) = delete;
-  Frame& operator=(const Frame&) = delete;
-  ~Frame() { traced.pop_back(); }
-};
-
 }  // namespace
 
 std::string Module::name_of(Module& child) {
@@ -30,13 +22,17 @@ std::string Module::name_of(Module& child) {
   return numbered.try_emplace(child.identity_, std::to_string(numbered.size())).first->second;
 }
 
+Module::Tracing::Tracing(Graph& graph, Module& module) {
+  Module* parent = !traced.empty() && traced.back().first == &graph ? traced.back().second : nullptr;
+  if (parent != nullptr) scope_.emplace(graph, parent->name_of(module));
+  traced.emplace_back(&graph, &module);
+}
+
+Module::Tracing::~Tracing() { traced.pop_back(); }
+
 Value Module::operator()(Value x) {
   CONCORD_CHECK(x, ArgumentError, "a module was called with an empty value");
-  Graph& graph = x.graph();
-  Module* parent = !traced.empty() && traced.back().first == &graph ? traced.back().second : nullptr;
-  const Frame frame(graph, *this);
-  if (parent == nullptr) return forward(x);
-  const Scope scope(graph, parent->name_of(*this));
+  const Tracing tracing(x.graph(), *this);
   return forward(x);
 }
 

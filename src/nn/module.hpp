@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,20 @@ class Module {
   Value operator()(Value x);
 
  protected:
+  /// During its lifetime the module is being traced: what is added to `graph` stands under its name, and children that
+  /// are called are its own. `operator()` makes one; so does every other function of a layer that is called with more
+  /// than one value or gives more than one, such as an LSTM's with its states.
+  class Tracing {
+   public:
+    Tracing(Graph& graph, Module& module);
+    Tracing(const Tracing&) = delete;
+    Tracing& operator=(const Tracing&) = delete;
+    ~Tracing();
+
+   private:
+    std::optional<Scope> scope_;
+  };
+
   /// The value of a parameter in this graph; to be called from `forward`. It is named `name` under this module's path,
   /// unless another module that shares it has named it in this graph before.
   static Value parameter(Graph& graph, const VariablePtr& variable, std::string_view name);

@@ -30,6 +30,22 @@ struct Unnamed : nn::Module {
   Value forward(Value x) override { return first(second(x)); }
 };
 
+/// Is called with two values; its child is named under it all the same.
+struct Gated : nn::Module {
+  nn::Linear gate{4, 4};
+  Value forward(Value x) override { return x * sigmoid(gate(x)); }
+  Value operator()(Value x, Value by) {
+    const Tracing tracing(x.graph(), *this);
+    return x * sigmoid(gate(by));
+  }
+  Children children() override { return {{"gate", &gate}}; }
+};
+struct CallsGated : nn::Module {
+  Gated gated;
+  Value forward(Value x) override { return gated(x, relu(x)); }
+  Children children() override { return {{"gated", &gated}}; }
+};
+
 using Names = std::vector<std::string>;
 
 }  // namespace
@@ -52,6 +68,11 @@ TEST_CASE("children without a name are numbered by their first call", "[nn]") {
   CHECK(parameter_names(net, Shape{2, 4}) == names);
   Unnamed other;
   CHECK(parameter_names(other, Shape{2, 4}) == names);
+}
+
+TEST_CASE("a layer called with two values names its parameters as one called with one", "[nn]") {
+  CallsGated net;
+  CHECK(parameter_names(net, Shape{2, 4}) == Names{"gated.gate.weight", "gated.gate.bias"});
 }
 
 TEST_CASE("the outermost module has no name, a scope gives it one", "[nn]") {
