@@ -37,8 +37,8 @@ class Planner {
     std::size_t workspace = 0;
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
       const LoweredNode& node = program_.nodes[n];
-      if (!node.kernel) continue;
-      workspace = std::max(workspace, node.kernel->workspace());
+      if (node.op && node.op->is_alias()) continue;
+      if (node.kernel) workspace = std::max(workspace, node.kernel->workspace());
       place_outputs(node, static_cast<std::int32_t>(n));
     }
     if (workspace > 0) {

@@ -6,9 +6,18 @@
 #include <vector>
 
 #include "concord/compile/lowered.hpp"
+#include "concord/compile/plan.hpp"
 #include "concord/compile/program.hpp"
 
 namespace concord {
+
+/// The first passes, as the options want them.
+[[nodiscard]] Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
+                                     const CompileOptions& options);
+/// The arena of a plan. Throws OutOfMemory naming the value that is larger than one allocation may be.
+[[nodiscard]] Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device);
+/// Bytes of the program's variables that the device does not hold yet.
+[[nodiscard]] std::size_t missing_bytes(const Lowered& lowered, const Variables& variables);
 
 struct ProgramImpl {
   VariablesPtr variables;

@@ -100,6 +100,10 @@ void ProgramCache::add(const ProgramKey& key, StepProgramPtr program) {
   if (programs_.size() > kMost) programs_.pop_back();
 }
 
+void ProgramCache::drop(const ProgramKey& key) {
+  programs_.remove_if([&](const auto& entry) { return entry.first == key; });
+}
+
 void ProgramCache::drop(const std::string& source_id) {
   programs_.remove_if([&](const auto& entry) { return entry.first.source.id == source_id; });
 }

@@ -63,6 +63,7 @@ class ProgramCache {
  public:
   [[nodiscard]] StepProgramPtr find(const ProgramKey& key);
   void add(const ProgramKey& key, StepProgramPtr program);
+  void drop(const ProgramKey& key);
   /// Forgets the programs that read this source.
   void drop(const std::string& source_id);
 

@@ -28,6 +28,12 @@ struct BatchPlan {
   friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
 };
 
+/// The batches of one epoch: full ones, then a shorter one if the samples do not divide.
+struct EpochPlan {
+  BatchPlan full, last;  // size 0: there is none
+  std::int64_t samples = 0;
+  [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
+};
 /// What keeps the place in an epoch: "train" or "eval".
 [[nodiscard]] std::string cursor_name(const std::string& role);
 /// The variable that holds the sample numbers of the full batches, i32 [rows, size], or of the last one, i32 [size].
