@@ -147,8 +147,8 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
   std::vector<std::vector<std::size_t>> placed;  // by slab, blocks in it
   for (const std::size_t block : order) {
     const std::size_t bytes = aligned(std::max<std::size_t>(blocks[block].bytes, 1));
-    CONCORD_CHECK(bytes <= slab_limit, OutOfMemory,
-                  "one value needs {} bytes, the device allocates at most {} at once", bytes, slab_limit);
+    CONCORD_CHECK(bytes <= slab_limit, OutOfMemory, "one value needs {} bytes, the device allocates at most {} at once",
+                  bytes, slab_limit);
     for (std::size_t slab = 0;; ++slab) {
       if (slab == placed.size()) {
         placed.emplace_back();

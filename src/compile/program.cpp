@@ -168,8 +168,7 @@ void Program::write(const std::string& input, const Tensor& value) {
 
 Operand Program::input(const std::string& name) const {
   const auto found = impl_->names.find(name);
-  CONCORD_CHECK(found != impl_->names.end() &&
-                    impl_->lowered.value(found->second).kind == LoweredValue::Kind::input,
+  CONCORD_CHECK(found != impl_->names.end() && impl_->lowered.value(found->second).kind == LoweredValue::Kind::input,
                 ArgumentError, "the program has no input '{}'", name);
   return impl_->operands[static_cast<std::size_t>(found->second)];
 }

@@ -26,13 +26,13 @@ struct ProgramImpl {
   std::vector<BufferPtr> variable_buffers;  // kept alive
   std::vector<Operand> operands;            // by value; empty buffer when the value has no storage of its own
   std::vector<std::unique_ptr<Launch>> launches;
-  std::vector<std::size_t> launch_nodes;    // the node of each launch
+  std::vector<std::size_t> launch_nodes;  // the node of each launch
   struct Copy {
     Operand from, to;
     std::size_t bytes;
   };
-  std::vector<Copy> commits;                // assignments done after the last launch
-  std::map<std::string, ValueId> names;     // readable values
+  std::vector<Copy> commits;             // assignments done after the last launch
+  std::map<std::string, ValueId> names;  // readable values
   std::size_t memory = 0;
   bool keep_all = false;
 
