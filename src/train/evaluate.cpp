@@ -58,8 +58,9 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   metrics.samples = data.size();
   metrics.loss = static_cast<double>(scalar(train::kEvalLossSum)) / samples;
   if (k > 0) {
-    metrics.accuracy = static_cast<double>(scalar(train::kEvalFirst)) / samples;
-    metrics.top_k = static_cast<double>(scalar(train::kEvalAmongK)) / samples;
+    const auto labels = static_cast<double>(data.labels.elements());
+    metrics.accuracy = static_cast<double>(scalar(train::kEvalFirst)) / labels;
+    metrics.top_k = static_cast<double>(scalar(train::kEvalAmongK)) / labels;
     metrics.k = k;
   }
   return metrics;
