@@ -11,6 +11,7 @@
 #include "concord/core/tensor.hpp"
 #include "concord/core/types.hpp"
 #include "concord/core/version.hpp"
+#include "concord/data/augmentation.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/data/files.hpp"
 #include "concord/data/loader.hpp"
