@@ -39,6 +39,7 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/softmax.hpp"
 #include "concord/optim/minimize.hpp"

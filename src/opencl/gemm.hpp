@@ -62,11 +62,11 @@ struct Gemm {
   GemmLeft a;
   GemmRight b;
   GemmResult c;
-  Patch patch;                // of the operand that says is_patch
-  EpilogueText epilogue;      // empty for none
-  std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
-  std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
-  std::size_t before_bytes = 0;
+  Patch patch;                   // of the operand that says is_patch
+  EpilogueText epilogue;         // empty for none
+  std::int64_t largest = 0;      // elements of the largest operand: decides the width of indices
+  std::vector<Stage> before;     // what fills an operand in the workspace
+  std::size_t before_bytes = 0;  // of the workspace's begin, which are the caller's
 };
 
 /// The kernel for a product: the first implementation of `gemm_implementations` that suits the device and accepts the
