@@ -22,8 +22,8 @@ std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const op
   switch (op.cell()) {
     case Cell::lstm: list.emplace_back("CELL_LSTM"); break;
     case Cell::gru: list.emplace_back("CELL_GRU"); break;
-    case Cell::rnn_tanh: list.emplace_back("RNN=tanh"); break;
-    case Cell::rnn_relu: list.emplace_back("RNN=relu"); break;
+    case Cell::rnn_tanh: list.emplace_back("RNN=concord_rnn_tanh"); break;
+    case Cell::rnn_relu: list.emplace_back("RNN=concord_rnn_relu"); break;
   }
   if (s.has_lengths) list.emplace_back("LENGTHS");
   return list;
