@@ -28,6 +28,7 @@
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/nn/pool.hpp"
+#include "concord/nn/recurrent.hpp"
 #include "concord/nn/sequential.hpp"
 #include "concord/nn/stateless.hpp"
 #include "concord/ops/conv.hpp"
