@@ -11,7 +11,6 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-CONTIGUOUS = torch.contiguous_format
 INPUT, HIDDEN, STEPS, BATCH = 3, 4, 5, 3
 
 
@@ -86,5 +85,6 @@ CASES = {
     "gru cell": lambda: cell(nn.GRUCell),
     "gru cell unbiased": lambda: cell(nn.GRUCell, bias=False),
 }
-tensors = {f"{name}.{key}": value.detach().clone(memory_format=CONTIGUOUS) for name, make in CASES.items() for key, value in make().items()}
+tensors = {f"{name}.{key}": value.detach().clone(memory_format=torch.contiguous_format)
+           for name, make in CASES.items() for key, value in make().items()}
 save_file(tensors, pathlib.Path(__file__).with_suffix(".safetensors"), {"torch": torch.__version__})
