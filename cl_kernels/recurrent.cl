@@ -25,7 +25,14 @@
 #define LENGTHS_PARAMETER
 #define LENGTH_OF(n) (int)steps
 #endif
-#define SIZES uint batch, uint hidden, uint steps, uint t
+#define SIZES uint batch, uint hidden, uint steps, uint t, uint parts
+
+// One value of a product that stands in `parts` matrices, `distance` elements apart.
+static inline float sum_of(__global const float *product, uint parts, ulong distance) {
+  float sum = product[0];
+  for (uint i = 1; i < parts; ++i) sum += product[i * distance];
+  return sum;
+}
 
 // What every item knows: its unit j and sequence n, its places in states (batch, hidden), in time-major rows, in
 // (…, gates·hidden) and in (…, saved·hidden); whether the sequence runs at step t; what stands where it does not.
@@ -49,6 +56,9 @@ __kernel void recurrent_forward(IN(gates_x), IN(product), IN(h0), LENGTHS_PARAME
   PLACES;
   gates_x += gates_x_offset + gate_place;
   product += product_offset + n * (GATES * width) + j;
+  float p[GATES];
+#pragma unroll
+  for (uint gate = 0; gate < GATES; ++gate) p[gate] = sum_of(product + gate * width, parts, batch * (GATES * width));
   hn += hn_offset + state;
   const float h = is_first ? h0[h0_offset + state] : *hn;
   float new_h;
@@ -56,9 +66,8 @@ __kernel void recurrent_forward(IN(gates_x), IN(product), IN(h0), LENGTHS_PARAME
   cn += cn_offset + state;
   gates += gates_offset + saved_place;
   const float c = is_first ? c0[c0_offset + state] : *cn;
-  const concord_lstm s = concord_lstm_forward(gates_x[0] + product[0], gates_x[width] + product[width],
-                                              gates_x[2 * width] + product[2 * width],
-                                              gates_x[3 * width] + product[3 * width], c);
+  const concord_lstm s = concord_lstm_forward(gates_x[0] + p[0], gates_x[width] + p[1], gates_x[2 * width] + p[2],
+                                              gates_x[3 * width] + p[3], c);
   new_h = s.h;
   *cn = runs ? s.c : c + idle;
   cells[cells_offset + place] = runs ? s.c : 0.0f;
@@ -69,17 +78,16 @@ __kernel void recurrent_forward(IN(gates_x), IN(product), IN(h0), LENGTHS_PARAME
 #elif defined(CELL_GRU)
   gates += gates_offset + saved_place;
   bias += bias_offset + j;
-  const float hidden_n = product[2 * width] + bias[2 * width];
-  const concord_gru s = concord_gru_forward(gates_x[0] + (product[0] + bias[0]),
-                                            gates_x[width] + (product[width] + bias[width]), gates_x[2 * width],
-                                            hidden_n, h);
+  const float hidden_n = p[2] + bias[2 * width];
+  const concord_gru s = concord_gru_forward(gates_x[0] + (p[0] + bias[0]), gates_x[width] + (p[1] + bias[width]),
+                                            gates_x[2 * width], hidden_n, h);
   new_h = s.h;
   gates[0] = runs ? s.r : 0.0f;
   gates[width] = runs ? s.z : 0.0f;
   gates[2 * width] = runs ? s.n : 0.0f;
   gates[3 * width] = runs ? hidden_n : 0.0f;
 #else
-  new_h = JOIN(RNN, _forward)(gates_x[0] + product[0]);
+  new_h = JOIN(RNN, _forward)(gates_x[0] + p[0]);
 #endif
   y[y_offset + place] = runs ? new_h : idle;
   *hn = runs ? new_h : h + idle;
@@ -98,7 +106,8 @@ __kernel void recurrent_backward(IN(diff_y), IN(diff_hn), IN(product), IN(h0), I
   PLACES;
   diff_gates += diff_gates_offset + gate_place;
   diff_h0 += diff_h0_offset + state;
-  const float carried = is_first ? diff_hn[diff_hn_offset + state] : *diff_h0 + product[product_offset + state];
+  product += product_offset + state;
+  const float carried = is_first ? diff_hn[diff_hn_offset + state] : *diff_h0 + sum_of(product, parts, batch * width);
   const int is_start = is_reverse ? (int)t == length - 1 : t == 0;
   // The step before this one in the order of the pass; read only where there is one.
   const ulong before = is_reverse ? place + batch * width : place - batch * width;
@@ -136,7 +145,7 @@ __kernel void recurrent_backward(IN(diff_y), IN(diff_hn), IN(product), IN(h0), I
 }
 
 // The last step's product joins the gradient of the first state.
-__kernel void recurrent_finish(IN(product), OUT(diff_h0), uint elements) {
+__kernel void recurrent_finish(IN(product), OUT(diff_h0), uint elements, uint parts) {
   const uint i = (uint)get_global_id(0);
-  if (i < elements) diff_h0[diff_h0_offset + i] += product[product_offset + i];
+  if (i < elements) diff_h0[diff_h0_offset + i] += sum_of(product + product_offset + i, parts, elements);
 }

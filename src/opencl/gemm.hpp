@@ -62,17 +62,28 @@ struct Gemm {
   GemmLeft a;
   GemmRight b;
   GemmResult c;
-  Patch patch;                   // of the operand that says is_patch
-  EpilogueText epilogue;         // empty for none
-  std::int64_t largest = 0;      // elements of the largest operand: decides the width of indices
-  std::vector<Stage> before;     // what fills an operand in the workspace
-  std::size_t before_bytes = 0;  // of the workspace's begin, which are the caller's
+  Patch patch;                // of the operand that says is_patch
+  EpilogueText epilogue;      // empty for none
+  std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
+  std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
+  std::size_t before_bytes = 0;
 };
 
 /// The kernel for a product: the first implementation of `gemm_implementations` that suits the device and accepts the
 /// product, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts the
 /// kernel's name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
+
+/// A product as launches of a larger kernel. Where k is cut, what a part gives stays apart: the launch that reads the
+/// product adds up `parts` matrices, each (batch, m, n).
+struct PartialProduct {
+  std::vector<StagedKernel::AnyStage> stages;
+  BufferArgument result;  // in the workspace
+  std::int64_t parts;
+  std::size_t workspace;  // bytes in all
+};
+/// gemm.c and the begin of the workspace are this function's to choose; no epilogue.
+[[nodiscard]] PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label);
 
 /// One way to compute a product.
 struct GemmImplementation {

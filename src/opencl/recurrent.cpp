@@ -29,48 +29,42 @@ std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const op
   return list;
 }
 
-/// The launches of one pass over the sequence.
+/// The launches of one pass over the sequence. Every product has the same sizes, so each is cut and placed alike.
 class Pass {
  public:
-  Pass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes, std::int64_t product_columns)
-      : context_(context),
-        op_(op),
-        s_(sizes),
-        program_(context.program("recurrent.cl", definitions_of(op, sizes))),
-        product_bytes_((size(s_.batch * product_columns) * sizeof(float) + 255) / 256 * 256) {}
+  Pass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes)
+      : context_(context), op_(op), s_(sizes), program_(context.program("recurrent.cl", definitions_of(op, sizes))) {}
 
-  /// The step that is run as number `k`.
-  [[nodiscard]] std::int64_t step(std::int64_t k, bool reverse) const { return reverse ? s_.steps - 1 - k : k; }
-
-  /// left (N, K) at `element` × weights, into the workspace.
-  void multiply(BufferArgument left, std::int64_t element, const GemmRight& right, std::int64_t k,
-                std::int64_t columns) {
+  /// left (N, inner) × right (inner, columns).
+  [[nodiscard]] PartialProduct product(const BufferArgument& left, const GemmRight& right, std::int64_t inner,
+                                       std::int64_t columns) const {
     Gemm gemm;
     gemm.m = s_.batch;
     gemm.n = columns;
-    gemm.k = k;
-    left.extra_bytes = size(element) * sizeof(float);
-    gemm.a = {left, 0, k, 1, 0, 0, false};
+    gemm.k = inner;
+    gemm.a.buffer = left;
+    gemm.a.row = inner;
     gemm.b = right;
-    gemm.c = {workspace(), 0, columns, 0, 0};
-    gemm.largest = std::max(s_.steps * s_.batch, s_.hidden) * s_.gates * s_.hidden;
-    gemm.before_bytes = product_bytes_;
-    const std::unique_ptr<Kernel> kernel = prepare_gemm(context_, gemm, op_.name());
-    const auto& product = dynamic_cast<const StagedKernel&>(*kernel);
-    stages_.insert(stages_.end(), product.stages().begin(), product.stages().end());
-    workspace_ = std::max(workspace_, product.workspace());
+    gemm.largest = std::max(s_.batch, s_.hidden) * s_.gates * s_.hidden;
+    return prepare_partial_gemm(context_, gemm, op_.name());
+  }
+  void multiply(const PartialProduct& product) {
+    stages_.insert(stages_.end(), product.stages.begin(), product.stages.end());
+    workspace_ = product.workspace;
   }
 
-  /// The gate kernel of step t; `arguments` without the sizes. `more` follows them.
-  void gates(const std::string& function, std::vector<Argument> arguments, std::int64_t t, std::vector<Argument> more) {
-    for (const std::int64_t value : {s_.batch, s_.hidden, s_.steps, t}) arguments.emplace_back(number(value));
+  /// The gate kernel of step t: `arguments`, the sizes, `more`. It reads products of `parts`.
+  void gates(const std::string& function, std::vector<Argument> arguments, std::int64_t t, std::int64_t parts,
+             std::vector<Argument> more) {
+    for (const std::int64_t value : {s_.batch, s_.hidden, s_.steps, t, parts}) arguments.emplace_back(number(value));
     arguments.insert(arguments.end(), more.begin(), more.end());
     add(function, std::move(arguments), s_.hidden, s_.batch);
   }
 
-  void finish() {
+  /// Adds the last product to output 1.
+  void finish(const PartialProduct& product) {
     const std::int64_t elements = s_.batch * s_.hidden;
-    add("recurrent_finish", {workspace(), output(1), number(elements)}, elements, 1);
+    add("recurrent_finish", {product.result, output(1), number(elements), number(product.parts)}, elements, 1);
   }
 
   [[nodiscard]] std::unique_ptr<Kernel> kernel() {
@@ -94,7 +88,7 @@ class Pass {
   const ops::RecurrentFamily& op_;
   ops::RecurrentSizes s_;
   boost::compute::program program_;
-  std::size_t product_bytes_, workspace_ = 0;
+  std::size_t workspace_ = 0;
   std::vector<StagedKernel::AnyStage> stages_;
 };
 
@@ -103,16 +97,24 @@ class Pass {
 PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
   const std::int64_t columns = s.gates * s.hidden;
-  const GemmRight transposed{input(1), 0, 1, s.hidden, true, 0, false, 0};
-  std::vector<Argument> arguments{input(0), workspace(), input(2)};
+  GemmRight transposed;
+  transposed.buffer = input(1);
+  transposed.k = 1;
+  transposed.n = s.hidden;
+  transposed.along_k = true;
+  Pass pass(context, op, s);
+  const PartialProduct first = pass.product(input(2), transposed, s.hidden, columns);
+  const PartialProduct later = pass.product(output(1), transposed, s.hidden, columns);
+
+  std::vector<Argument> arguments{input(0), first.result, input(2)};
   if (s.has_lengths) arguments.emplace_back(input(request.inputs.size() - 1));
   arguments.insert(arguments.end(), {output(0), output(1)});
   if (op.cell() == Cell::lstm) arguments.insert(arguments.end(), {input(3), output(2), output(3), output(4)});
   if (op.cell() == Cell::gru) arguments.insert(arguments.end(), {input(3), output(2)});
-  Pass pass(context, op, s, columns);
   for (std::int64_t k = 0; k < s.steps; ++k) {
-    pass.multiply(k == 0 ? input(2) : output(1), 0, transposed, s.hidden, columns);
-    pass.gates("recurrent_forward", arguments, pass.step(k, op.reverse()), {std::uint32_t{k == 0}});
+    pass.multiply(k == 0 ? first : later);
+    pass.gates("recurrent_forward", arguments, op.reverse() ? s.steps - 1 - k : k, first.parts,
+               {std::uint32_t{k == 0}});
   }
   return prepared(request, pass.kernel());
 }
@@ -121,20 +123,30 @@ PreparedKernel prepare_recurrent_backward(Context& context, const ops::Recurrent
                                           const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
   const std::int64_t columns = s.gates * s.hidden;
-  const GemmRight plain{input(2), 0, s.hidden, 1, false, 0, false, 0};
-  std::vector<Argument> arguments{input(0), input(1), workspace(), input(3), input(4)};
+  GemmRight weights;
+  weights.buffer = input(2);
+  weights.k = s.hidden;
+  Pass pass(context, op, s);
+  // The gradient of the hidden part of step t's gates, passed back through the weights.
+  const auto product_of = [&](std::int64_t t) {
+    BufferArgument hidden = output(op.cell() == Cell::gru ? 3 : 0);
+    hidden.extra_bytes = size(t * s.batch * columns) * sizeof(float);
+    return pass.product(hidden, weights, columns, s.hidden);
+  };
+  PartialProduct product = product_of(0);
+
+  std::vector<Argument> arguments{input(0), input(1), product.result, input(3), input(4)};
   if (s.has_lengths) arguments.emplace_back(input(request.inputs.size() - 1));
   arguments.insert(arguments.end(), {output(0), output(1), output(2)});
   if (op.cell() == Cell::lstm) arguments.insert(arguments.end(), {input(5), input(6), input(7), input(8), output(3)});
   if (op.cell() == Cell::gru) arguments.insert(arguments.end(), {input(5), output(3)});
-  const BufferArgument hidden = output(op.cell() == Cell::gru ? 3 : 0);
-  Pass pass(context, op, s, s.hidden);
   for (std::int64_t k = 0; k < s.steps; ++k) {
-    const std::int64_t t = pass.step(k, !op.reverse());
-    pass.gates("recurrent_backward", arguments, t, {std::uint32_t{k == 0}, std::uint32_t{op.reverse()}});
-    pass.multiply(hidden, t * s.batch * columns, plain, columns, s.hidden);
+    const std::int64_t t = op.reverse() ? k : s.steps - 1 - k;
+    pass.gates("recurrent_backward", arguments, t, product.parts, {std::uint32_t{k == 0}, std::uint32_t{op.reverse()}});
+    product = product_of(t);
+    pass.multiply(product);
   }
-  pass.finish();
+  pass.finish(product);
   return prepared(request, pass.kernel());
 }
 

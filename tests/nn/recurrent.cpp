@@ -202,7 +202,7 @@ TEST_CASE("dropout acts between recurrent layers, in training only", "[nn][recur
     const Value last = layer(graph.input("x", {DType::f32, Shape{kSteps, kBatch, kInput}}));
     int count = 0;
     for (std::int32_t id = 0; id < graph.size(); ++id) {
-      if (graph.node(id).op && graph.node(id).op->name() == "bernoulli") ++count;
+      if (graph.node(id).op && graph.node(id).op->name() == "random_bernoulli") ++count;
     }
     CHECK(last.node().op->name() == "recurrent");  // nothing is dropped of the last layer
     return count;
