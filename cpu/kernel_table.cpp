@@ -31,6 +31,8 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::Random, prepare_random>();
     t.add<ops::Gather, prepare_gather>();
     t.add<ops::ScatterAdd, prepare_scatter_add>();
+    t.add<ops::Recurrent, prepare_recurrent>();
+    t.add<ops::RecurrentBackward, prepare_recurrent_backward>();
     return t;
   }();
   return table;

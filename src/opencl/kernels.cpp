@@ -42,6 +42,8 @@ KernelTable<Context> make_table() {
   table.add<ops::Random, prepare_random>();
   table.add<ops::Gather, prepare_gather>();
   table.add<ops::ScatterAdd, prepare_scatter_add>();
+  table.add<ops::Recurrent, prepare_recurrent>();
+  table.add<ops::RecurrentBackward, prepare_recurrent_backward>();
   table.add<ops::Fused, prepare_fused>();
   return table;
 }

@@ -14,6 +14,7 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/softmax.hpp"
 
@@ -51,6 +52,9 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_concat(Context&, const ops::Concat&, const KernelRequest&);
 // random.cpp
 [[nodiscard]] PreparedKernel prepare_random(Context&, const ops::Random&, const KernelRequest&);
+// recurrent.cpp
+[[nodiscard]] PreparedKernel prepare_recurrent(Context&, const ops::Recurrent&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_recurrent_backward(Context&, const ops::RecurrentBackward&, const KernelRequest&);
 // gather.cpp
 [[nodiscard]] PreparedKernel prepare_gather(Context&, const ops::Gather&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_scatter_add(Context&, const ops::ScatterAdd&, const KernelRequest&);
