@@ -6,7 +6,16 @@
 namespace concord::models {
 
 const std::vector<Model>& all() {
-  static const std::vector<Model> models{mlp(), lenet(), resnet20()};
+  static const std::vector<Model> models = [] {
+    std::vector<Model> list{mlp(), lenet(), lenet5(), alexnet(), overfeat()};
+    const auto append = [&](std::vector<Model> family) { list.insert(list.end(), family.begin(), family.end()); };
+    append(vgg());
+    append({nin(), googlenet(), inception_v3(), inception_resnet_v2(), resnet20()});
+    append(resnet());
+    append({densenet121(), squeezenet1_1(), mobilenet_v2(), mobilenet_v3_large(), shufflenet_v2_x1_0(),
+            efficientnet_b0(), alphago_zero(), denoising_autoencoder()});
+    return list;
+  }();
   return models;
 }
 
@@ -19,10 +28,13 @@ const Model& find(std::string_view name) {
   throw ArgumentError(fmt::format("there is no network '{}'; there are {}", name, names));
 }
 
-std::shared_ptr<nn::Module> make(std::string_view name, int classes) {
+std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant) {
   const Model& model = find(name);
-  CONCORD_CHECK(classes >= 0, ArgumentError, "{}: the number of classes must be positive, got {}", name, classes);
-  return model.make(classes == 0 ? model.classes : classes);
+  CONCORD_CHECK(variant.classes >= 0, ArgumentError, "{}: the number of classes must be positive, got {}", name,
+                variant.classes);
+  Variant filled = variant;
+  if (filled.classes == 0) filled.classes = model.classes;
+  return model.make(filled);
 }
 
 }  // namespace concord::models
