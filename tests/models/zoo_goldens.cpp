@@ -13,7 +13,6 @@ using namespace concord::test;
 namespace {
 
 constexpr std::uint64_t kSeed = 7;
-constexpr double kRate = 0.001;
 
 /// First values as the script draws them, whatever the network's own are.
 void set_first_values(Graph& graph) {
@@ -92,7 +91,7 @@ void check_network(const models::Model& model, const nlohmann::json& recorded, c
   std::vector<Value> results = gradient(loss, weights);
   const std::vector<Value> gradients = results;
   results.insert(results.end(), {outputs, loss});
-  optim::minimize(loss, optim::Sgd{.lr = kRate});
+  optim::minimize(loss, optim::Sgd{.lr = recorded.at("rate").get<double>()});
   Program program = compile(graph, results, std::make_shared<Variables>(device, kSeed));
   const Tensor input = golden_input(x.spec());
   program.write("x", input);
