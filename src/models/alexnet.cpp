@@ -1,7 +1,7 @@
 // AlexNet in the form for one device (Krizhevsky, "One weird trick for parallelizing convolutional neural networks",
 // 2014), as torchvision has it.
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 namespace {

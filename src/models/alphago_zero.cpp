@@ -5,7 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {

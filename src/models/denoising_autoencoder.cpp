@@ -2,7 +2,7 @@
 // Denoising Autoencoders", 2008) for images with values in [0, 1]: in training a part of the values is set to 0, and
 // the whole image is to come out.
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {

@@ -1,7 +1,7 @@
 // DenseNet-121 (Huang et al., "Densely Connected Convolutional Networks", 2017): each layer sees the results of all
 // layers of its block before it.
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {

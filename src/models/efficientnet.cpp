@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 namespace {

@@ -2,7 +2,7 @@
 // where the paper has 5x5. Without the auxiliary classifiers, which torchvision drops from trained weights as well: a
 // trainer's loss takes one output.
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {

@@ -1,7 +1,7 @@
 // Inception v3 (Szegedy et al., "Rethinking the Inception Architecture for Computer Vision", 2016) as torchvision has
 // it, without the auxiliary classifier: a trainer's loss takes one output.
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
 
 namespace concord::models {

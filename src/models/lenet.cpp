@@ -1,6 +1,6 @@
 // LeNet in the form that Caffe made known, for 28x28 grey images; after LeCun et al., "Gradient-based learning applied
 // to document recognition", 1998.
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/nn/conv.hpp"
 #include "concord/nn/linear.hpp"
 #include "concord/nn/pool.hpp"

@@ -1,6 +1,6 @@
 // LeNet-5 as published, but for its sparse second convolution and its Gaussian output units (LeCun et al.,
 // "Gradient-based learning applied to document recognition", 1998); 28x28 images are padded to the 32x32 of the paper.
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/nn/conv.hpp"
 #include "concord/nn/linear.hpp"
 #include "concord/nn/pool.hpp"

@@ -1,5 +1,5 @@
 // A perceptron with one hidden layer of a thousand units, for 28x28 grey images.
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/nn/linear.hpp"
 #include "concord/nn/sequential.hpp"
 #include "concord/nn/stateless.hpp"

@@ -1,6 +1,6 @@
 // MobileNet v3, large (Howard et al., "Searching for MobileNetV3", 2019).
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 namespace {

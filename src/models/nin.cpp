@@ -1,7 +1,7 @@
 // Network in Network for large images (Lin et al., "Network In Network", 2014): each convolution is followed by two of
 // 1x1, and the mean of a map is the logit of its class.
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 namespace {

@@ -1,7 +1,7 @@
 // OverFeat, the fast model (Sermanet et al., "OverFeat: Integrated Recognition, Localization and Detection using
 // Convolutional Networks", 2014).
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 namespace {

@@ -2,7 +2,7 @@
 // torchvision's form with the stride in the 3x3 convolution; ResNeXt (Xie et al., 2017) and wide ones (Zagoruyko and
 // Komodakis, 2016).
 #include "concord/models/blocks.hpp"
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 namespace {

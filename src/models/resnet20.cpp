@@ -1,6 +1,6 @@
 // ResNet-20 for 32x32 colour images, with 1x1 projections where the shape changes (He et al., "Deep Residual Learning
 // for Image Recognition", 2016).
-#include "concord/models/zoo.hpp"
+#include "concord/models/networks.hpp"
 #include "concord/nn/batch_norm.hpp"
 #include "concord/nn/conv.hpp"
 #include "concord/nn/linear.hpp"

@@ -15,11 +15,24 @@ Value policy_value_loss(Value prediction, Value target) {
   return loss::cross_entropy(policy(prediction), policy(target)) + loss::mse(value(prediction), value(target));
 }
 
+/// Rows of logits (…, classes) and as many classes.
+Value mean_cross_entropy(Value logits, Value target) {
+  const std::int64_t classes = logits.shape()[-1];
+  return loss::cross_entropy(reshape(logits, {-1, classes}), reshape(target, {-1}));
+}
+
+Value segmentation_loss(Value prediction, Value target) {
+  return mean_cross_entropy(transpose(prediction, {0, 2, 3, 1}), target);
+}
+
 }  // namespace
 
 std::string_view name_of(Task task) {
   switch (task) {
     case Task::classification: return "classification";
+    case Task::segmentation: return "segmentation";
+    case Task::language: return "language";
+    case Task::discrimination: return "discrimination";
     case Task::reconstruction: return "reconstruction";
     case Task::policy_value: return "policy and value";
   }
@@ -29,6 +42,9 @@ std::string_view name_of(Task task) {
 Loss loss_of(Task task) {
   switch (task) {
     case Task::classification: return loss::cross_entropy;
+    case Task::segmentation: return segmentation_loss;
+    case Task::language: return mean_cross_entropy;
+    case Task::discrimination: return loss::bce_with_logits;
     case Task::reconstruction: return loss::mse;
     case Task::policy_value: return policy_value_loss;
   }
@@ -36,8 +52,12 @@ Loss loss_of(Task task) {
 }
 
 TensorSpec target_of(Task task, const Shape& output) {
-  if (task == Task::classification) return {DType::i32, Shape{output[0]}};
-  return {DType::f32, output};
+  switch (task) {
+    case Task::classification: return {DType::i32, Shape{output[0]}};
+    case Task::segmentation: return {DType::i32, Shape{output[0], output[2], output[3]}};
+    case Task::language: return {DType::i32, Shape{output[0], output[1]}};
+    default: return {DType::f32, output};
+  }
 }
 
 }  // namespace concord::models

@@ -2,6 +2,7 @@
 #include "concord/models/zoo.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 
@@ -17,6 +18,12 @@ const std::vector<Model>& all() {
     return list;
   }();
   return models;
+}
+
+TensorSpec batch_of(const Model& model, std::int64_t n) {
+  std::vector<std::int64_t> dims{n};
+  dims.insert(dims.end(), model.input.dims().begin(), model.input.dims().end());
+  return {model.dtype, Shape(dims)};
 }
 
 const Model& find(std::string_view name) {
