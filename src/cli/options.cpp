@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "dataset.hpp"
+
 namespace concord::cli {
 
 void TrainingOptions::add_model(CLI::App& command) {
@@ -43,6 +45,14 @@ optim::Optimizer TrainingOptions::make_optimizer() const {
   optim::Sgd sgd = set(optim::Sgd{}, 1e-2);
   sgd.momentum = momentum >= 0 ? momentum : 0.9;
   return sgd;
+}
+
+void SavedModelOptions::add(CLI::App& command) {
+  command.add_option("--weights", weights, "Weights or checkpoint (safetensors)")->required()->check(CLI::ExistingFile);
+  command.add_option("--data", data, kDataHelp)->required();
+  command.add_option("--split", split, "Which part of the data")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"train", "test"}));
 }
 
 void DeviceOption::add(CLI::App& command) {

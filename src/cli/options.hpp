@@ -14,7 +14,7 @@ namespace concord::cli {
 struct TrainingOptions {
   std::string model;
   std::string optimizer = "sgd";
-  double lr = 0;  // 0: the optimizer's own default, 0.01 for sgd
+  double lr = 0;             // 0: the optimizer's own default, 0.01 for sgd
   double momentum = -1;      // below 0: 0.9 for sgd, none for rmsprop
   double weight_decay = -1;  // below 0: the optimizer's own default
   std::int64_t batch = 64;
@@ -23,6 +23,13 @@ struct TrainingOptions {
   void add_model(CLI::App& command);
   void add_training(CLI::App& command);
   [[nodiscard]] optim::Optimizer make_optimizer() const;
+};
+
+/// Saved weights of MODEL, and the data to run it on.
+struct SavedModelOptions {
+  std::string weights, data;
+  std::string split = "test";
+  void add(CLI::App& command);
 };
 
 /// --device, for commands on one device.

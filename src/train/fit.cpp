@@ -92,12 +92,10 @@ void Fit::check_options() const {
 
 void Fit::build() {
   source_ = state_.source_of(data_, !options_.augmentation);
-  train::ProgramKey key{train::Purpose::train, source_, plan_.full, plan_.samples, 0};
-  full_ = state_.program(key, data_.classes);
-  if (plan_.last.size > 0) {
-    key.plan = plan_.last;
-    last_ = state_.program(key, data_.classes);
-  }
+  const train::ProgramKey key{train::Purpose::train, source_, {}, plan_.samples, 0};
+  TrainerState::EpochPrograms programs = state_.epoch_programs(key, plan_, data_.classes);
+  full_ = std::move(programs.full);
+  last_ = std::move(programs.last);
   if (!source_.is_resident()) stream_.emplace(state_.device, data_, plan_.full.size, options_);
   CONCORD_CHECK(state_.variables->read(optim::kOk).values<float>()[0] != 0, NonFinite,
                 "an earlier step of this training had a loss that is not finite; build a new trainer, or load a "

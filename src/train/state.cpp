@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "concord/compile/memory_need.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 
@@ -51,19 +52,85 @@ train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
   for (const ResidentSet& set : resident) bytes += set.copy.features->bytes() + set.copy.labels->bytes();
   const DeviceInfo& info = device->info();
   const std::size_t largest = std::max(dataset.features.spec().bytes(), dataset.labels.spec().bytes());
-  const bool fits = static_cast<double>(bytes) <= options.resident_fraction * static_cast<double>(info.memory) &&
+  const bool fits = device->allocated() + dataset.bytes() <= info.memory &&
+                    static_cast<double>(bytes) <= options.resident_fraction * static_cast<double>(info.memory) &&
                     (info.max_allocation == 0 || largest <= info.max_allocation);
-  if (!fits) {
-    log(LogLevel::info, fmt::format("data set of {} MiB is streamed: {} has {} MiB", dataset.bytes() >> 20, info.name,
-                                    info.memory >> 20));
+  const auto stream = [&] {
+    log(LogLevel::info, fmt::format("data set of {} MiB is streamed: {} has {} MiB, {} in use", dataset.bytes() >> 20,
+                                    info.name, info.memory >> 20, device->allocated() >> 20));
     return streamed;
+  };
+  if (!fits) return stream();
+  DeviceCopies::Copy copy;
+  try {
+    copy = train::copy_to_device(dataset, device);
+  } catch (const OutOfMemory&) {  // others hold what the device seemed to have
+    return stream();
   }
   const std::string id = fmt::format("data.{}", sets_seen++);
-  const DeviceCopies::Copy copy = train::copy_to_device(dataset, device);
   variables->bind(id + ".features", dataset.features.spec(), copy.features);
   variables->bind(id + ".labels", dataset.labels.spec(), copy.labels);
   resident.push_front({id, copy});
   return as_source(id);
+}
+
+TrainerState::EpochPrograms TrainerState::epoch_programs(train::ProgramKey key, const train::EpochPlan& plan,
+                                                         int classes) {
+  EpochPrograms made;
+  key.plan = plan.full;
+  try {
+    made.full = program(key, classes);
+    if (plan.last.size > 0) {
+      train::ProgramKey last = key;
+      last.plan = plan.last;
+      made.last = program(last, classes);
+    }
+    return made;
+  } catch (const OutOfMemory& error) {
+    made = {};
+    programs.drop(key);
+    throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(key, plan.samples, classes)));
+  }
+}
+
+std::string TrainerState::advice_on_batch(train::ProgramKey key, std::int64_t samples, int classes) const {
+  const auto need_of_one = [&](std::int64_t batch, std::int64_t rows, MemoryDetail detail) {
+    key.plan = {batch, rows};
+    const train::Traced traced = train::trace(recipe, key, classes);
+    const Value output = traced.loss ? traced.loss : traced.output;
+    return memory_need(*traced.graph, {&output, 1}, *variables, detail);
+  };
+  const bool ordered = key.plan.rows > 0;
+  const auto need = [&](std::int64_t batch, MemoryDetail detail) -> std::size_t {
+    try {
+      const std::int64_t last = samples % batch;
+      std::size_t bytes = need_of_one(batch, ordered ? samples / batch : 0, detail).total();
+      if (last > 0) bytes += need_of_one(last, 0, detail).arena;
+      return bytes;
+    } catch (const OutOfMemory&) {
+    } catch (const ShapeError&) {  // batch norm may refuse a single sample
+    }
+    return SIZE_MAX;
+  };
+  const std::size_t memory = device->info().memory;
+  const std::size_t available = memory - std::min<std::size_t>(device->allocated(), memory);
+  std::int64_t batch = key.plan.size;
+  if (need(batch, MemoryDetail::kernels) <= available) return "Other programs hold a part of the device's memory";
+  // Layouts and workspaces are only known once kernels are prepared, so what they add is first taken to grow as it did
+  // for the batch looked at last.
+  double added = 1;
+  while (true) {
+    batch = largest_batch(batch, available, [&](std::int64_t b) {
+      const std::size_t values = need(b, MemoryDetail::values);
+      return values == SIZE_MAX ? values : static_cast<std::size_t>(added * static_cast<double>(values));
+    });
+    if (batch == 0) return "Not even a batch of one sample fits";
+    const std::size_t bytes = need(batch, MemoryDetail::kernels);
+    if (bytes <= available) return fmt::format("The largest batch that fits is {}", batch);
+    if (bytes != SIZE_MAX) {
+      added = static_cast<double>(bytes) / static_cast<double>(need(batch, MemoryDetail::values));
+    }
+  }
 }
 
 train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int classes) {
@@ -155,17 +222,19 @@ void check_dataset(const Dataset& dataset) {
   const Tensor& labels = dataset.labels;
   CONCORD_CHECK(features.shape().rank() >= 1 && features.elements() > 0, ArgumentError, "the data set '{}' is empty",
                 dataset.name);
-  CONCORD_CHECK(features.dtype() == DType::f32 || features.dtype() == DType::u8, ShapeError,
-                "the data set '{}': features are f32 or u8, got {}", dataset.name, features.spec().str());
+  const DType type = features.dtype();
+  CONCORD_CHECK(type == DType::f32 || type == DType::u8 || type == DType::i32, ShapeError,
+                "the data set '{}': features are f32, u8 or i32, got {}", dataset.name, features.spec().str());
   CONCORD_CHECK(labels.shape().rank() >= 1 && labels.shape()[0] == features.shape()[0], ShapeError,
                 "the data set '{}': {} samples but labels {}", dataset.name, features.shape()[0], labels.spec().str());
   if (dataset.classes == 0) return;
-  CONCORD_CHECK(labels.dtype() == DType::i32 && labels.shape().rank() == 1, ShapeError,
-                "the data set '{}': class labels are i32 [N], got {}", dataset.name, labels.spec().str());
+  CONCORD_CHECK(labels.dtype() == DType::i32, ShapeError, "the data set '{}': class labels are i32, got {}",
+                dataset.name, labels.spec().str());
   const auto values = labels.values<std::int32_t>();
   const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= dataset.classes; });
   CONCORD_CHECK(wrong == values.end(), ArgumentError, "the data set '{}': label {} of sample {} is not in [0, {})",
-                dataset.name, wrong == values.end() ? 0 : *wrong, wrong - values.begin(), dataset.classes);
+                dataset.name, wrong == values.end() ? 0 : *wrong,
+                (wrong - values.begin()) / (labels.elements() / labels.shape()[0]), dataset.classes);
 }
 
 bool is_transient(const std::string& name) { return name.starts_with("data.") || name.starts_with("eval."); }

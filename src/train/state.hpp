@@ -55,6 +55,13 @@ struct TrainerState {
   train::Source source_of(const Dataset& dataset, bool may_reside);
   /// From the cache, or traced, compiled and given what was loaded for it.
   train::StepProgramPtr program(const train::ProgramKey& key, int classes);
+  struct EpochPrograms {
+    train::StepProgramPtr full, last;  // `last` is null when the batches come out even
+  };
+  /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits.
+  EpochPrograms epoch_programs(train::ProgramKey key, const train::EpochPlan& plan, int classes);
+  /// What can be done about an epoch whose programs do not fit.
+  [[nodiscard]] std::string advice_on_batch(train::ProgramKey key, std::int64_t samples, int classes) const;
   /// Writes the value of a scalar variable f32 or i32 [1], if there is such a variable.
   void set_scalar(const std::string& name, float value);
   [[nodiscard]] float scalar(const std::string& name) const;
@@ -72,12 +79,6 @@ struct TrainerState {
 
 namespace train {
 
-/// Programs of one epoch: full batches, then a shorter one if the samples do not divide.
-struct EpochPlan {
-  BatchPlan full, last;  // size 0: there is none
-  std::int64_t samples = 0;
-  [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
-};
 /// Throws ArgumentError for an empty data set or a batch below 1; a batch above `samples` means all of them.
 [[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch);
 
