@@ -17,12 +17,12 @@
 namespace concord::cpu {
 
 PreparedKernel prepare_matmul(Backend& backend, const ops::Matmul& op, const KernelRequest& request);
-PreparedKernel prepare_conv(Backend& backend, const ops::Conv2d& op, const KernelRequest& request);
-PreparedKernel prepare_conv_backward_data(Backend& backend, const ops::Conv2dBackwardData& op,
+PreparedKernel prepare_conv(Backend& backend, const ops::Conv& op, const KernelRequest& request);
+PreparedKernel prepare_conv_backward_data(Backend& backend, const ops::ConvBackwardData& op,
                                           const KernelRequest& request);
-PreparedKernel prepare_conv_backward_weights(Backend& backend, const ops::Conv2dBackwardWeights& op,
+PreparedKernel prepare_conv_backward_weights(Backend& backend, const ops::ConvBackwardWeights& op,
                                              const KernelRequest& request);
-/// Of Matmul and Conv2d.
+/// Of Matmul and Conv.
 PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const KernelRequest& request);
 [[nodiscard]] bool supports_fused(const Operator& op, std::span<const TensorSpec> op_inputs, const TensorSpec& output,
                                   const Expression& epilogue, std::span<const TensorSpec> extra);

@@ -9,9 +9,9 @@ const KernelTable<Backend>& kernel_table() {
   static const KernelTable<Backend> table = [] {
     KernelTable<Backend> t;
     t.add<ops::Matmul, prepare_matmul>();
-    t.add<ops::Conv2d, prepare_conv>();
-    t.add<ops::Conv2dBackwardData, prepare_conv_backward_data>();
-    t.add<ops::Conv2dBackwardWeights, prepare_conv_backward_weights>();
+    t.add<ops::Conv, prepare_conv>();
+    t.add<ops::ConvBackwardData, prepare_conv_backward_data>();
+    t.add<ops::ConvBackwardWeights, prepare_conv_backward_weights>();
     t.add<ops::Fused, prepare_fused>();
     t.add<ops::MaxPool, prepare_max_pool>();
     t.add<ops::MaxPoolBackward, prepare_max_pool_backward>();

@@ -21,11 +21,11 @@ namespace concord::opencl {
 
 // matmul.cpp
 [[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&);
-// conv.cpp, conv_backward_data.cpp, conv_backward_weights.cpp
-[[nodiscard]] PreparedKernel prepare_conv2d(Context&, const ops::Conv2d&, const KernelRequest&);
-[[nodiscard]] PreparedKernel prepare_conv2d_backward_data(Context&, const ops::Conv2dBackwardData&,
+// conv.cpp
+[[nodiscard]] PreparedKernel prepare_conv(Context&, const ops::Conv&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_conv_backward_data(Context&, const ops::ConvBackwardData&,
                                                           const KernelRequest&);
-[[nodiscard]] PreparedKernel prepare_conv2d_backward_weights(Context&, const ops::Conv2dBackwardWeights&,
+[[nodiscard]] PreparedKernel prepare_conv_backward_weights(Context&, const ops::ConvBackwardWeights&,
                                                              const KernelRequest&);
 // pool.cpp
 [[nodiscard]] PreparedKernel prepare_max_pool(Context&, const ops::MaxPool&, const KernelRequest&);
@@ -61,9 +61,9 @@ namespace concord::opencl {
                                   const Expression& epilogue, std::span<const TensorSpec> extra);
 [[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&, const Epilogue&);
 // conv.cpp
-[[nodiscard]] bool conv2d_accepts(const ops::Conv2d&, std::span<const TensorSpec> inputs, const TensorSpec& output,
+[[nodiscard]] bool conv_accepts(const ops::Conv&, std::span<const TensorSpec> inputs, const TensorSpec& output,
                                   const Expression& epilogue, std::span<const TensorSpec> extra);
-[[nodiscard]] PreparedKernel prepare_conv2d(Context&, const ops::Conv2d&, const KernelRequest&, const Epilogue&);
+[[nodiscard]] PreparedKernel prepare_conv(Context&, const ops::Conv&, const KernelRequest&, const Epilogue&);
 
 /// Every operator of the backend.
 [[nodiscard]] const KernelTable<Context>& kernel_table();
