@@ -11,6 +11,7 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/resample.hpp"
 #include "concord/ops/row_norm.hpp"
@@ -53,6 +54,9 @@ PreparedKernel prepare_slice(Backend& backend, const ops::Slice& op, const Kerne
 PreparedKernel prepare_pad(Backend& backend, const ops::Pad& op, const KernelRequest& request);
 PreparedKernel prepare_concat(Backend& backend, const ops::Concat& op, const KernelRequest& request);
 PreparedKernel prepare_random(Backend& backend, const ops::Random& op, const KernelRequest& request);
+PreparedKernel prepare_recurrent(Backend& backend, const ops::Recurrent& op, const KernelRequest& request);
+PreparedKernel prepare_recurrent_backward(Backend& backend, const ops::RecurrentBackward& op,
+                                          const KernelRequest& request);
 PreparedKernel prepare_gather(Backend& backend, const ops::Gather& op, const KernelRequest& request);
 PreparedKernel prepare_scatter_add(Backend& backend, const ops::ScatterAdd& op, const KernelRequest& request);
 PreparedKernel prepare_gather_along(Backend& backend, const ops::GatherAlong& op, const KernelRequest& request);

@@ -38,6 +38,8 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::Resample, prepare_resample>();
     t.add<ops::CumSum, prepare_cumsum>();
     t.add<ops::TopK, prepare_top_k>();
+    t.add<ops::Recurrent, prepare_recurrent>();
+    t.add<ops::RecurrentBackward, prepare_recurrent_backward>();
     return t;
   }();
   return table;

@@ -49,6 +49,8 @@ KernelTable<Context> make_table() {
   table.add<ops::Resample, prepare_resample>();
   table.add<ops::CumSum, prepare_cumsum>();
   table.add<ops::TopK, prepare_top_k>();
+  table.add<ops::Recurrent, prepare_recurrent>();
+  table.add<ops::RecurrentBackward, prepare_recurrent_backward>();
   table.add<ops::Fused, prepare_fused>();
   return table;
 }

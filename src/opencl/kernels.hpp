@@ -15,6 +15,7 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/resample.hpp"
 #include "concord/ops/row_norm.hpp"
@@ -56,6 +57,9 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_concat(Context&, const ops::Concat&, const KernelRequest&);
 // random.cpp
 [[nodiscard]] PreparedKernel prepare_random(Context&, const ops::Random&, const KernelRequest&);
+// recurrent.cpp
+[[nodiscard]] PreparedKernel prepare_recurrent(Context&, const ops::Recurrent&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_recurrent_backward(Context&, const ops::RecurrentBackward&, const KernelRequest&);
 // gather.cpp
 [[nodiscard]] PreparedKernel prepare_gather(Context&, const ops::Gather&, const KernelRequest&);
 // scatter_add.cpp
