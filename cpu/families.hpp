@@ -1,6 +1,7 @@
 // The prepare functions of the families, one file each; kernel_table.cpp enters them into the table of the backend.
 #pragma once
 
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
@@ -50,5 +51,10 @@ PreparedKernel prepare_concat(Backend& backend, const ops::Concat& op, const Ker
 PreparedKernel prepare_random(Backend& backend, const ops::Random& op, const KernelRequest& request);
 PreparedKernel prepare_gather(Backend& backend, const ops::Gather& op, const KernelRequest& request);
 PreparedKernel prepare_scatter_add(Backend& backend, const ops::ScatterAdd& op, const KernelRequest& request);
+PreparedKernel prepare_attention(Backend& backend, const ops::Attention& op, const KernelRequest& request);
+PreparedKernel prepare_attention_backward_query(Backend& backend, const ops::AttentionBackwardQuery& op,
+                                                const KernelRequest& request);
+PreparedKernel prepare_attention_backward_key_value(Backend& backend, const ops::AttentionBackwardKeyValue& op,
+                                                    const KernelRequest& request);
 
 }  // namespace concord::cpu

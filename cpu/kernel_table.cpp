@@ -31,6 +31,9 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::Random, prepare_random>();
     t.add<ops::Gather, prepare_gather>();
     t.add<ops::ScatterAdd, prepare_scatter_add>();
+    t.add<ops::Attention, prepare_attention>();
+    t.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+    t.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
     return t;
   }();
   return table;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "concord/graph/operator.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
@@ -83,6 +84,8 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
   }
   if (is<ops::BatchNorm>(op)) return 2e-5 * largest(result);
   if (is<ops::BatchNormBackward>(op)) return 2e-4 * largest(result);
+  if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
+  if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * largest(result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
                       is<ops::CrossEntropy>(op) || (random && random->distribution() == ops::Distribution::normal);

@@ -42,6 +42,9 @@ KernelTable<Context> make_table() {
   table.add<ops::Random, prepare_random>();
   table.add<ops::Gather, prepare_gather>();
   table.add<ops::ScatterAdd, prepare_scatter_add>();
+  table.add<ops::Attention, prepare_attention>();
+  table.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+  table.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
   table.add<ops::Fused, prepare_fused>();
   return table;
 }

@@ -5,6 +5,7 @@
 #include "concord/device/kernel_table.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/pointwise.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
@@ -54,6 +55,12 @@ namespace concord::opencl {
 // gather.cpp
 [[nodiscard]] PreparedKernel prepare_gather(Context&, const ops::Gather&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_scatter_add(Context&, const ops::ScatterAdd&, const KernelRequest&);
+// attention.cpp
+[[nodiscard]] PreparedKernel prepare_attention(Context&, const ops::Attention&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_query(Context&, const ops::AttentionBackwardQuery&,
+                                                              const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_key_value(Context&, const ops::AttentionBackwardKeyValue&,
+                                                                  const KernelRequest&);
 
 // An operator followed by an expression, in one kernel. Each family that can states what it accepts.
 // matmul.cpp
