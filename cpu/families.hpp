@@ -1,6 +1,7 @@
 // The prepare functions of the families, one file each; kernel_table.cpp enters them into the table of the backend.
 #pragma once
 
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
@@ -69,5 +70,10 @@ PreparedKernel prepare_row_norm_backward(Backend& backend, const ops::RowNormBac
 PreparedKernel prepare_resample(Backend& backend, const ops::Resample& op, const KernelRequest& request);
 PreparedKernel prepare_cumsum(Backend& backend, const ops::CumSum& op, const KernelRequest& request);
 PreparedKernel prepare_top_k(Backend& backend, const ops::TopK& op, const KernelRequest& request);
+PreparedKernel prepare_attention(Backend& backend, const ops::Attention& op, const KernelRequest& request);
+PreparedKernel prepare_attention_backward_query(Backend& backend, const ops::AttentionBackwardQuery& op,
+                                                const KernelRequest& request);
+PreparedKernel prepare_attention_backward_key_value(Backend& backend, const ops::AttentionBackwardKeyValue& op,
+                                                    const KernelRequest& request);
 
 }  // namespace concord::cpu

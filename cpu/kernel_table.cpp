@@ -40,6 +40,9 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::TopK, prepare_top_k>();
     t.add<ops::Recurrent, prepare_recurrent>();
     t.add<ops::RecurrentBackward, prepare_recurrent_backward>();
+    t.add<ops::Attention, prepare_attention>();
+    t.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+    t.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
     return t;
   }();
   return table;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "concord/graph/operator.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
@@ -94,6 +95,8 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
     return sum_tolerance(static_cast<double>(result.shape().dims()[scan->axis()]), rms(node.inputs[0]));
   }
   if (is<ops::RecurrentFamily>(op)) return 1e-4 * largest(result);  // roundings pass from step to step
+  if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
+  if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * largest(result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
                       is<ops::CrossEntropy>(op) || (random && random->distribution() == ops::Distribution::normal);

@@ -51,6 +51,9 @@ KernelTable<Context> make_table() {
   table.add<ops::TopK, prepare_top_k>();
   table.add<ops::Recurrent, prepare_recurrent>();
   table.add<ops::RecurrentBackward, prepare_recurrent_backward>();
+  table.add<ops::Attention, prepare_attention>();
+  table.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+  table.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
   table.add<ops::Fused, prepare_fused>();
   return table;
 }

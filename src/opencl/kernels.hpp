@@ -5,6 +5,7 @@
 #include "concord/device/kernel_table.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/pointwise.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
@@ -74,6 +75,12 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_resample(Context&, const ops::Resample&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_cumsum(Context&, const ops::CumSum&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_top_k(Context&, const ops::TopK&, const KernelRequest&);
+// attention.cpp
+[[nodiscard]] PreparedKernel prepare_attention(Context&, const ops::Attention&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_query(Context&, const ops::AttentionBackwardQuery&,
+                                                              const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_key_value(Context&, const ops::AttentionBackwardKeyValue&,
+                                                                  const KernelRequest&);
 
 // An operator followed by an expression, in one kernel. Each family that can states what it accepts.
 // matmul.cpp
