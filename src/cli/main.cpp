@@ -1,8 +1,8 @@
 // The command `concord`: parses, runs a subcommand, turns errors into one line and an exit code.
 // 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-#include <exception>
-
 #include <fmt/format.h>
+
+#include <exception>
 
 #include "command.hpp"
 #include "concord/concord.hpp"

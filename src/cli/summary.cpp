@@ -95,7 +95,7 @@ std::string as_text(const models::Model& model, const TensorSpec& batch, const m
 void run(const Options& options) {
   models::Model model = models::find(options.step.training.model);
   if (!options.input.empty()) model.input = parse_shape(options.input);
-  const auto network = models::make(model.name, {.classes = options.classes});
+  const auto network = models::make(model.name, {.classes = options.classes, .input = model.input});
   const TensorSpec batch = models::batch_of(model, options.step.training.batch);
   const models::Summary summary = models::summarize(*network, batch);
   const DevicePtr device = options.step.open();

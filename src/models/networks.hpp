@@ -26,6 +26,16 @@ namespace concord::models {
 [[nodiscard]] Model shufflenet_v2_x1_0();
 [[nodiscard]] Model efficientnet_b0();
 [[nodiscard]] Model alphago_zero();
+[[nodiscard]] Model convnext_tiny();
+[[nodiscard]] Model vit_b_16();
+[[nodiscard]] Model unet();
 [[nodiscard]] Model denoising_autoencoder();
+[[nodiscard]] Model dcgan_generator();
+[[nodiscard]] Model dcgan_discriminator();
+[[nodiscard]] Model char_lstm();
+[[nodiscard]] Model char_gru();
+[[nodiscard]] Model bert_base();
+[[nodiscard]] Model gpt_tiny();
+[[nodiscard]] Model gpt2_small();
 
 }  // namespace concord::models

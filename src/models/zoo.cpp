@@ -14,15 +14,18 @@ const std::vector<Model>& all() {
     append({nin(), googlenet(), inception_v3(), inception_resnet_v2(), resnet20()});
     append(resnet());
     append({densenet121(), squeezenet1_1(), mobilenet_v2(), mobilenet_v3_large(), shufflenet_v2_x1_0(),
-            efficientnet_b0(), alphago_zero(), denoising_autoencoder()});
+            efficientnet_b0(), convnext_tiny(), vit_b_16(), unet(), denoising_autoencoder(), dcgan_generator(),
+            dcgan_discriminator(), alphago_zero(), char_lstm(), char_gru(), bert_base(), gpt_tiny(), gpt2_small()});
     return list;
   }();
   return models;
 }
 
-TensorSpec batch_of(const Model& model, std::int64_t n) {
+TensorSpec batch_of(const Model& model, std::int64_t n) { return batch_of(model, model.input, n); }
+
+TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n) {
   std::vector<std::int64_t> dims{n};
-  dims.insert(dims.end(), model.input.dims().begin(), model.input.dims().end());
+  dims.insert(dims.end(), sample.dims().begin(), sample.dims().end());
   return {model.dtype, Shape(dims)};
 }
 
@@ -41,6 +44,7 @@ std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant) 
                 variant.classes);
   Variant filled = variant;
   if (filled.classes == 0) filled.classes = model.classes;
+  if (filled.input.rank() == 0) filled.input = model.input;
   return model.make(filled);
 }
 

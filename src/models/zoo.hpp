@@ -29,8 +29,9 @@ enum class Task : std::uint8_t {
 
 /// What may differ from the published network.
 struct Variant {
-  int classes = 0;      // 0: as published
+  int classes = 0;      // 0: as published; of a language model, its vocabulary
   bool dropout = true;  // false: neither dropout nor stochastic depth
+  Shape input = {};     // the sample it is built for, where that matters; empty: as published
   [[nodiscard]] float rate(float published) const { return dropout ? published : 0.0F; }
 };
 
@@ -40,13 +41,14 @@ struct Model {
   Shape input;                  // one sample
   int classes = 0;              // as published
   std::int64_t parameters = 0;  // with so many classes; running statistics not counted
-  std::function<std::shared_ptr<nn::Module>(const Variant& variant)> make;  // with variant.classes above 0
+  std::function<std::shared_ptr<nn::Module>(const Variant& variant)> make;  // of a variant with all filled in
   Shape least = input;                                                      // the smallest sample worth trying it with
   Task task = Task::classification;
   DType dtype = DType::f32;  // of the input
 };
-/// Type and shape of n samples.
+/// Type and shape of n samples, of the published shape or of another.
 [[nodiscard]] TensorSpec batch_of(const Model& model, std::int64_t n);
+[[nodiscard]] TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n);
 
 [[nodiscard]] const std::vector<Model>& all();
 /// Throws ArgumentError with the names there are.

@@ -193,6 +193,135 @@ class DenoisingAutoencoder(nn.Module):
         return torch.sigmoid(self.decoder(torch.sigmoid(self.encoder(x.flatten(1))))).reshape(x.shape)
 
 
+class UNet(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        twice = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.ReLU(), nn.Conv2d(o, o, 3, padding=1),
+                                           nn.ReLU())
+        widths = [64 << level for level in range(5)]
+        self.down = nn.ModuleList(twice(i, o) for i, o in zip([1] + widths, widths))
+        self.enlarge = nn.ModuleList(nn.ConvTranspose2d(2 * o, o, 2, 2) for o in widths[-2::-1])
+        self.up = nn.ModuleList(twice(2 * o, o) for o in widths[-2::-1])
+        self.last = nn.Conv2d(64, classes, 1)
+
+    def forward(self, x):
+        passed = []
+        for level, down in enumerate(self.down):
+            x = down(x if level == 0 else F.max_pool2d(x, 2))
+            passed.append(x)
+        for enlarge, up, beside in zip(self.enlarge, self.up, passed[-2::-1]):
+            x = up(torch.cat([beside, enlarge(x)], 1))
+        return self.last(x)
+
+
+class Main(nn.Module):
+    def __init__(self, *layers):
+        super().__init__()
+        self.main = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.main(x)
+
+
+def dcgan_generator(_):
+    layers = [nn.ConvTranspose2d(100, 512, 4, 1, 0, bias=False)]
+    for width in (512, 256, 128):
+        layers += [nn.BatchNorm2d(width), nn.ReLU(), nn.ConvTranspose2d(width, width // 2, 4, 2, 1, bias=False)]
+    return Main(*layers, nn.BatchNorm2d(64), nn.ReLU(), nn.ConvTranspose2d(64, 3, 4, 2, 1, bias=False), nn.Tanh())
+
+
+def dcgan_discriminator(_):
+    layers = [nn.Conv2d(3, 64, 4, 2, 1, bias=False), nn.LeakyReLU(0.2)]
+    for width in (64, 128, 256):
+        layers += [nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2)]
+    return Main(*layers, nn.Conv2d(512, 1, 4, bias=False), nn.Flatten())
+
+
+class CharRnn(nn.Module):
+    def __init__(self, classes, recurrent):
+        super().__init__()
+        self.embedding = nn.Embedding(classes, 64)
+        self.rnn = recurrent(64, 256, num_layers=2, batch_first=True)
+        self.decoder = nn.Linear(256, classes)
+
+    def forward(self, x):
+        return self.decoder(self.rnn(self.embedding(x))[0])
+
+
+def split_heads(x, heads):
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def attend(q, k, v, heads, causal=False):
+    x = F.scaled_dot_product_attention(*(split_heads(t, heads) for t in (q, k, v)), is_causal=causal)
+    return x.transpose(1, 2).flatten(2)
+
+
+class GptBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.ln_1, self.ln_2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.attn = nn.ModuleDict({"c_attn": nn.Linear(width, 3 * width), "c_proj": nn.Linear(width, width)})
+        self.mlp = nn.ModuleDict({"c_fc": nn.Linear(width, 4 * width), "c_proj": nn.Linear(4 * width, width)})
+
+    def forward(self, x):
+        x = x + self.attn.c_proj(attend(*self.attn.c_attn(self.ln_1(x)).chunk(3, -1), self.heads, True))
+        return x + self.mlp.c_proj(F.gelu(self.mlp.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    def __init__(self, classes, context, width, heads, blocks):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(classes, width), nn.Embedding(context, width)
+        self.h = nn.Sequential(*(GptBlock(width, heads) for _ in range(blocks)))
+        self.ln_f = nn.LayerNorm(width)
+
+    def forward(self, x):
+        y = self.ln_f(self.h(self.wte(x) + self.wpe(torch.arange(x.shape[1]))))
+        return y @ self.wte.weight.T
+
+
+class Bert(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        modules = {}
+        norm = lambda: nn.LayerNorm(768, eps=1e-12)
+        for name, words in (("word", classes), ("position", 512), ("token_type", 2)):
+            modules[f"bert.embeddings.{name}_embeddings"] = nn.Embedding(words, 768)
+        modules["bert.embeddings.LayerNorm"] = norm()
+        for i in range(12):
+            layer = f"bert.encoder.layer.{i}."
+            for part in ("self.query", "self.key", "self.value", "output.dense"):
+                modules[f"{layer}attention.{part}"] = nn.Linear(768, 768)
+            modules[f"{layer}attention.output.LayerNorm"] = norm()
+            modules[f"{layer}intermediate.dense"] = nn.Linear(768, 3072)
+            modules[f"{layer}output.dense"] = nn.Linear(3072, 768)
+            modules[f"{layer}output.LayerNorm"] = norm()
+        modules["cls.predictions.transform.dense"] = nn.Linear(768, 768)
+        modules["cls.predictions.transform.LayerNorm"] = norm()
+        for name, module in modules.items():
+            place, parts = self, name.split(".")
+            for part in parts[:-1]:
+                if part not in place._modules:
+                    place.add_module(part, nn.Module())
+                place = place._modules[part]
+            place.add_module(parts[-1], module)
+        self.cls.predictions.bias = nn.Parameter(torch.zeros(classes))
+
+    def forward(self, x):
+        e = self.bert.embeddings
+        y = e.LayerNorm(e.word_embeddings(x) + e.position_embeddings(torch.arange(x.shape[1])) +
+                        e.token_type_embeddings(torch.zeros(1, dtype=torch.long)))
+        for layer in self.bert.encoder.layer.children():
+            attention = layer.attention
+            qkv = [getattr(attention, "self").get_submodule(part)(y) for part in ("query", "key", "value")]
+            y = attention.output.LayerNorm(attention.output.dense(attend(*qkv, 12)) + y)
+            y = layer.output.LayerNorm(layer.output.dense(F.gelu(layer.intermediate.dense(y))) + y)
+        head = self.cls.predictions
+        y = head.transform.LayerNorm(F.gelu(head.transform.dense(y)))
+        return y @ e.word_embeddings.weight.T + head.bias
+
+
 # ---------------------------------------------------------------- tasks: the loss of input and outputs
 def policy_value_target(output):
     target = torch.zeros_like(output)
@@ -207,16 +336,28 @@ def policy_value_loss(y):
     return F.cross_entropy(y[:, :-1], target[:, :-1]) + F.mse_loss(y[:, -1], target[:, -1])
 
 
+def labels(shape, classes):
+    return (torch.arange(math.prod(shape)) % classes).reshape(shape)
+
+
 TASKS = {
-    "classification": lambda x, y: F.cross_entropy(y, torch.arange(len(y)) % y.shape[1]),
-    "reconstruction": lambda x, y: F.mse_loss(y, x),
+    "classification": lambda x, y: F.cross_entropy(y, labels(y.shape[:1], y.shape[1])),
+    "segmentation": lambda x, y: F.cross_entropy(y, labels(y.shape[:1] + y.shape[2:], y.shape[1])),
+    "language": lambda x, y: F.cross_entropy(y.flatten(0, 1), labels(y.shape[:2], y.shape[2]).flatten()),
+    "discrimination": lambda x, y: F.binary_cross_entropy_with_logits(y, torch.full_like(y, 0.5)),
+    "reconstruction": lambda x, y: F.mse_loss(y, x if x.shape == y.shape else torch.full_like(y, 0.5)),
     "policy and value": lambda x, y: policy_value_loss(y),
 }
 
 
-def entry(make, classes, input, batch=2, small_classes=10, task="classification"):
+def entry(make, classes, input, batch=2, small_classes=10, task="classification", small=None):
+    """`make` takes the number of classes; `small` the same for the small variant where that is another function."""
     return {"make": make, "classes": classes, "input": input, "batch": batch, "small_classes": small_classes,
-            "task": task}
+            "task": task, "small": small or make}
+
+
+def language(make, classes):
+    return entry(make, classes, [12], task="language")
 
 
 def vision(make, size, **options):
@@ -240,6 +381,17 @@ ZOO = {
     "squeezenet1_1": vision(tv.squeezenet1_1, 33),
     **{name: vision(getattr(tv, name), 64) for name in
        ("mobilenet_v2", "mobilenet_v3_large", "shufflenet_v2_x1_0", "efficientnet_b0")},
+    "convnext_tiny": vision(tv.convnext_tiny, 64),
+    "vit_b_16": entry(lambda classes: tv.vit_b_16(weights=None, num_classes=classes), 1000, [3, 32, 32],
+                      small=lambda classes: tv.vit_b_16(weights=None, num_classes=classes, image_size=32)),
+    "unet": entry(UNet, 2, [1, 32, 32], small_classes=3, task="segmentation"),
+    "dcgan_generator": entry(dcgan_generator, 0, [100, 1, 1], small_classes=0, task="reconstruction"),
+    "dcgan_discriminator": entry(dcgan_discriminator, 1, [3, 64, 64], small_classes=1, task="discrimination"),
+    "char_lstm": language(lambda classes: CharRnn(classes, nn.LSTM), 96),
+    "char_gru": language(lambda classes: CharRnn(classes, nn.GRU), 96),
+    "bert_base": language(Bert, 30522),
+    "gpt_tiny": language(lambda classes: Gpt(classes, 64, 128, 4, 4), 96),
+    "gpt2_small": language(lambda classes: Gpt(classes, 1024, 768, 12, 12), 50257),
     "alphago_zero": entry(AlphaGoZero, 362, [17, 5, 5], small_classes=26, task="policy and value"),
     "denoising_autoencoder": entry(lambda _: DenoisingAutoencoder(), 0, [1, 28, 28], task="reconstruction"),
 }
@@ -293,7 +445,7 @@ def record(network):
               "state": {k: list(v.shape) for k, v in published.state_dict().items()
                         if not k.endswith("num_batches_tracked")}}
     del published
-    net = network["make"](network["small_classes"])
+    net = network["small"](network["small_classes"])
     for module in net.modules():
         if isinstance(module, nn.Dropout) or type(module).__name__ == "StochasticDepth":
             module.p = 0.0
@@ -338,7 +490,10 @@ def well_conditioned(net, network, loss_of):
     """The first seed whose input lies so far from all kinks that single precision gives the gradients of double."""
     for seed in range(SEED, SEED + 50):
         x = uniform("golden.input", [network["batch"], *network["input"]], -1, 1, seed)
-        single, double = gradient_norms(net.float(), x.float(), loss_of), gradient_norms(net.double(), x, loss_of)
+        if network["task"] == "language":
+            x = torch.arange(x.numel()).reshape(x.shape) * 7 % network["small_classes"]
+        single = gradient_norms(net.float(), x if network["task"] == "language" else x.float(), loss_of)
+        double = gradient_norms(net.double(), x, loss_of)
         error = ((single - double).abs() / (double + 5e-4 * double.max())).max().item()
         if error < CONDITION:
             return seed, x

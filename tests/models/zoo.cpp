@@ -10,11 +10,9 @@ TEST_CASE("networks have PyTorch's parameters, by name and shape", "[models]") {
   const nlohmann::json recorded = golden("zoo.json");
   for (const models::Model& model : models::all()) {
     INFO(model.name);
-    std::vector<std::int64_t> dims(model.input.dims().begin(), model.input.dims().end());
-    dims.insert(dims.begin(), 2);
     Graph graph;
     const auto network = models::make(model.name);
-    const Value output = (*network)(graph.input("x", {DType::f32, Shape(dims)}));
+    const Value output = (*network)(graph.input("x", models::batch_of(model, 2)));
     if (model.task == models::Task::classification) CHECK(output.shape() == Shape{2, model.classes});
     std::map<std::string, std::vector<std::int64_t>> state;
     std::int64_t parameters = 0;
