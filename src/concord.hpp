@@ -23,6 +23,7 @@
 #include "concord/io/checkpoint.hpp"
 #include "concord/io/png.hpp"
 #include "concord/io/safetensors.hpp"
+#include "concord/models/summary.hpp"
 #include "concord/models/zoo.hpp"
 #include "concord/nn/batch_norm.hpp"
 #include "concord/nn/conv.hpp"

@@ -1,9 +1,10 @@
 // concord compare: the same training on several devices, side by side. Exit code 1 when an operator diverges.
-#include <iostream>
+#include "concord/compare/compare.hpp"
 
 #include <fmt/format.h>
 
-#include "concord/compare/compare.hpp"
+#include <iostream>
+
 #include "dataset.hpp"
 #include "options.hpp"
 

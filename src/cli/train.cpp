@@ -1,8 +1,8 @@
 // concord train: a network of the zoo on a data set; Ctrl-C stops after the step and leaves a whole checkpoint.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iostream>
-
-#include <fmt/format.h>
 
 #include "dataset.hpp"
 #include "options.hpp"
