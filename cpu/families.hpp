@@ -6,13 +6,18 @@
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/resample.hpp"
+#include "concord/ops/row_norm.hpp"
+#include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/top_k.hpp"
 #include "kernels.hpp"
 
 namespace concord::cpu {
@@ -51,6 +56,16 @@ PreparedKernel prepare_concat(Backend& backend, const ops::Concat& op, const Ker
 PreparedKernel prepare_random(Backend& backend, const ops::Random& op, const KernelRequest& request);
 PreparedKernel prepare_gather(Backend& backend, const ops::Gather& op, const KernelRequest& request);
 PreparedKernel prepare_scatter_add(Backend& backend, const ops::ScatterAdd& op, const KernelRequest& request);
+PreparedKernel prepare_gather_along(Backend& backend, const ops::GatherAlong& op, const KernelRequest& request);
+PreparedKernel prepare_scatter_add_along(Backend& backend, const ops::ScatterAddAlong& op,
+                                         const KernelRequest& request);
+
+PreparedKernel prepare_row_norm(Backend& backend, const ops::RowNorm& op, const KernelRequest& request);
+PreparedKernel prepare_row_norm_backward(Backend& backend, const ops::RowNormBackward& op,
+                                         const KernelRequest& request);
+PreparedKernel prepare_resample(Backend& backend, const ops::Resample& op, const KernelRequest& request);
+PreparedKernel prepare_cumsum(Backend& backend, const ops::CumSum& op, const KernelRequest& request);
+PreparedKernel prepare_top_k(Backend& backend, const ops::TopK& op, const KernelRequest& request);
 PreparedKernel prepare_attention(Backend& backend, const ops::Attention& op, const KernelRequest& request);
 PreparedKernel prepare_attention_backward_query(Backend& backend, const ops::AttentionBackwardQuery& op,
                                                 const KernelRequest& request);

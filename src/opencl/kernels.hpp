@@ -10,13 +10,18 @@
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/resample.hpp"
+#include "concord/ops/row_norm.hpp"
+#include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/top_k.hpp"
 
 namespace concord::opencl {
 
@@ -54,7 +59,18 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_random(Context&, const ops::Random&, const KernelRequest&);
 // gather.cpp
 [[nodiscard]] PreparedKernel prepare_gather(Context&, const ops::Gather&, const KernelRequest&);
+// scatter_add.cpp
 [[nodiscard]] PreparedKernel prepare_scatter_add(Context&, const ops::ScatterAdd&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_scatter_add_along(Context&, const ops::ScatterAddAlong&, const KernelRequest&);
+// gather_along.cpp
+[[nodiscard]] PreparedKernel prepare_gather_along(Context&, const ops::GatherAlong&, const KernelRequest&);
+// row_norm.cpp
+[[nodiscard]] PreparedKernel prepare_row_norm(Context&, const ops::RowNorm&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_row_norm_backward(Context&, const ops::RowNormBackward&, const KernelRequest&);
+// resample.cpp, scan.cpp, top_k.cpp
+[[nodiscard]] PreparedKernel prepare_resample(Context&, const ops::Resample&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_cumsum(Context&, const ops::CumSum&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_top_k(Context&, const ops::TopK&, const KernelRequest&);
 // attention.cpp
 [[nodiscard]] PreparedKernel prepare_attention(Context&, const ops::Attention&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_attention_backward_query(Context&, const ops::AttentionBackwardQuery&,
