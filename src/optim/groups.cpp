@@ -54,6 +54,11 @@ Match vectors() {
   return [](const Variable& variable) { return variable.spec.shape.rank() <= 1; };
 }
 
+bool is_trained(const Variable& variable, const std::vector<Group>& groups) {
+  const auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.match(variable); });
+  return variable.trainable && (group == groups.end() || !group->frozen);
+}
+
 Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups) {
   std::vector<Partition::Part> parts;
   for (std::size_t g = 0; g < groups.size(); ++g) {

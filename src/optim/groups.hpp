@@ -28,6 +28,9 @@ struct Group {
   bool frozen = false;  // keeps its values: no gradient is computed, no state kept
 };
 
+/// Whether `minimize` changes this variable.
+[[nodiscard]] bool is_trained(const Variable& variable, const std::vector<Group>& groups);
+
 /// The parameters of a graph by how they are trained.
 struct Partition {
   struct Part {

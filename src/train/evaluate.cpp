@@ -56,7 +56,7 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
   if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size);
-  run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k});
+  run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k, averaged()});
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
@@ -90,7 +90,8 @@ Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
     const bool full = b < plan.full.rows;
     const train::BatchPlan& batch_plan = full ? plan.full : plan.last;
     // Prediction does not depend on the place in the epoch: programs serve data sets of any length.
-    const auto step = state_->program({train::Purpose::predict, source, {batch_plan.size, 0}, 0, 0}, 0);
+    const auto step =
+        state_->program({train::Purpose::predict, source, {batch_plan.size, 0}, 0, 0, state_->averaged()}, 0);
     step->program.write("features", rows_of(data.features, b * plan.full.size, batch_plan.size));
     step->program.run();
     const Tensor output = step->program.read(step->output);

@@ -18,6 +18,8 @@ bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {
          copy.features_source.spec() == dataset.features.spec();
 }
 
+Variable average_of(const Variable& weight) { return {optim::ema_name(weight.name), weight.spec, {}, false, {}}; }
+
 }  // namespace
 
 bool TrainerState::is_resident(const Dataset& dataset) const {
@@ -66,6 +68,16 @@ train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
   return as_source(id);
 }
 
+VariablesPtr TrainerState::with_averages(const Graph& graph) {
+  const auto view = std::make_shared<Variables>(device, variables->seed());
+  for (const VariablePtr& variable : graph.variables()) {
+    BufferPtr held = variables->require(*variable);
+    if (optim::is_trained(*variable, options.groups)) held = variables->require(average_of(*variable));
+    view->bind(variable->name, variable->spec, std::move(held));
+  }
+  return view;
+}
+
 train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int classes) {
   if (train::StepProgramPtr cached = programs.find(key)) return cached;
   train::Traced traced = train::trace(recipe, key, classes);
@@ -76,6 +88,10 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
     if (!train::is_transient(variable->name) && !known.contains(variable->name)) {
       fresh.emplace(variable->name, variable->spec);
     }
+    const Variable average = average_of(*variable);
+    if (key.averaged && optim::is_trained(*variable, options.groups) && !known.contains(average.name)) {
+      fresh.emplace(average.name, average.spec);
+    }
   }
   for (const VariablePtr& weight : traced.weights) traced_weights.emplace(weight->name, weight->spec);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
@@ -83,10 +99,10 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
   io::TensorMap loaded;
   if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
-  Program compiled = compile(*traced.graph, outputs, variables);
+  Program compiled = compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables);
   if (pending_checkpoint) take_from_checkpoint(fresh);
   if (all) pending_checkpoint.reset();
-  for (const auto& [name, tensor] : loaded) variables->write(name, tensor);
+  write_weights(loaded);
   pending_weights.reset();
   known.merge(fresh);
   weights.merge(traced_weights);
@@ -129,10 +145,36 @@ io::TensorMap TrainerState::persistent() const {
   return tensors;
 }
 
+io::TensorMap TrainerState::evaluated_weights() const {
+  io::TensorMap tensors;
+  for (const auto& [name, spec] : weights) {
+    const std::string average = optim::ema_name(name);
+    tensors.emplace(name, variables->read(averaged() && variables->contains(average) ? average : name));
+  }
+  return tensors;
+}
+
 io::TensorMap TrainerState::read_weights() const {
   io::TensorMap tensors;
-  for (const auto& [name, spec] : weights) tensors.emplace(name, variables->read(name));
+  for (const auto& [name, spec] : weights) {
+    for (const std::string& held : {name, optim::ema_name(name)}) {
+      if (variables->contains(held)) tensors.emplace(held, variables->read(held));
+    }
+  }
   return tensors;
+}
+
+void TrainerState::write_weights(const io::TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    variables->write(name, tensor);
+    if (variables->contains(optim::ema_name(name))) variables->write(optim::ema_name(name), tensor);
+  }
+}
+
+std::map<std::string, std::string> TrainerState::settings() const {
+  return {{"clip_norm", fmt::format("{}", options.clip.norm)},
+          {"clip_value", fmt::format("{}", options.clip.value)},
+          {"ema_decay", fmt::format("{}", options.ema_decay)}};
 }
 
 namespace train {
