@@ -4,6 +4,7 @@
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -46,6 +47,7 @@ PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const Ker
 PreparedKernel prepare_softmax(Backend& backend, const ops::Softmax& op, const KernelRequest& request);
 PreparedKernel prepare_softmax_backward(Backend& backend, const ops::SoftmaxBackward& op, const KernelRequest& request);
 PreparedKernel prepare_cross_entropy(Backend& backend, const ops::CrossEntropy& op, const KernelRequest& request);
+PreparedKernel prepare_ctc(Backend& backend, const ops::Ctc& op, const KernelRequest& request);
 PreparedKernel prepare_batch_norm(Backend& backend, const ops::BatchNorm& op, const KernelRequest& request);
 PreparedKernel prepare_batch_norm_backward(Backend& backend, const ops::BatchNormBackward& op,
                                            const KernelRequest& request);

@@ -22,6 +22,7 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::Softmax, prepare_softmax>();
     t.add<ops::SoftmaxBackward, prepare_softmax_backward>();
     t.add<ops::CrossEntropy, prepare_cross_entropy>();
+    t.add<ops::Ctc, prepare_ctc>();
     t.add<ops::BatchNorm, prepare_batch_norm>();
     t.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
     t.add<ops::Transpose, prepare_transpose>();

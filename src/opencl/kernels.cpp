@@ -32,6 +32,7 @@ KernelTable<Context> make_table() {
   table.add<ops::Softmax, prepare_softmax>();
   table.add<ops::SoftmaxBackward, prepare_softmax_backward>();
   table.add<ops::CrossEntropy, prepare_cross_entropy>();
+  table.add<ops::Ctc, prepare_ctc>();
   table.add<ops::BatchNorm, prepare_batch_norm>();
   table.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
   table.add<ops::Pointwise, prepare_pointwise>();

@@ -8,6 +8,7 @@
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -46,6 +47,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_softmax_backward(Context&, const ops::SoftmaxBackward&, const KernelRequest&);
 // cross_entropy.cpp
 [[nodiscard]] PreparedKernel prepare_cross_entropy(Context&, const ops::CrossEntropy&, const KernelRequest&);
+// ctc.cpp
+[[nodiscard]] PreparedKernel prepare_ctc(Context&, const ops::Ctc&, const KernelRequest&);
 // normalise.cpp
 [[nodiscard]] PreparedKernel prepare_batch_norm(Context&, const ops::BatchNorm&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_batch_norm_backward(Context&, const ops::BatchNormBackward&, const KernelRequest&);
