@@ -10,20 +10,19 @@
 
 __kernel void scatter_elements(__global const float *restrict src, const ulong src_offset,
                                __global const int *restrict indices, const ulong indices_offset,
-                               __global float *restrict dst, const ulong dst_offset, const ulong length,
-                               const ulong inner, const ulong rows, const ulong width, const int padding,
-                               const ulong n) {
-  const ulong i = get_global_id(0);
-  if (i >= n) return;
-  const ulong line = i / width, column = i - line * width;
-  const ulong outer_row = line / inner, in = line - outer_row * inner, outer = outer_row / rows;
+                               __global float *restrict dst, const ulong dst_offset, const uint length,
+                               const uint inner, const uint rows, const uint width, const int padding,
+                               const uint lines) {
+  const uint column = (uint)get_global_id(0), line = (uint)get_global_id(1);
+  if (column >= width || line >= lines) return;
+  const uint outer_row = line / inner, in = line - outer_row * inner, outer = outer_row / rows;
   const int row = (int)(outer_row - outer * rows);
   float sum = 0.0f;
-  for (ulong k = 0; k < length && row != padding; ++k) {
-    const ulong from = (outer * length + k) * inner + in;
+  for (uint k = 0; k < length && row != padding; ++k) {
+    const ulong from = ((ulong)outer * length + k) * inner + in;
     if (indices[indices_offset + from] == row) sum += src[src_offset + from * width + column];
   }
-  dst[dst_offset + i] = sum;
+  dst[dst_offset + (ulong)line * width + column] = sum;
 }
 
 __kernel void scatter_words(__global const int *restrict indices, const ulong indices_offset,
@@ -63,14 +62,13 @@ __kernel void scatter_begins(__global const ulong *restrict words, const ulong w
 __kernel void scatter_lines(__global const float *restrict src, const ulong src_offset,
                             __global const ulong *restrict words, const ulong words_offset,
                             __global const uint *restrict begins, const ulong begins_offset,
-                            __global float *restrict dst, const ulong dst_offset, const ulong width, const ulong n) {
-  const ulong i = get_global_id(0);
-  if (i >= n) return;
-  const ulong line = i / width, column = i - line * width;
+                            __global float *restrict dst, const ulong dst_offset, const uint width, const uint lines) {
+  const uint column = (uint)get_global_id(0), line = (uint)get_global_id(1);
+  if (column >= width || line >= lines) return;
   const uint end = begins[begins_offset + line + 1];
   float sum = 0.0f;
   for (uint k = begins[begins_offset + line]; k < end; ++k) {
     sum += src[src_offset + (ulong)(uint)words[words_offset + k] * width + column];
   }
-  dst[dst_offset + i] = sum;
+  dst[dst_offset + (ulong)line * width + column] = sum;
 }

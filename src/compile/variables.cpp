@@ -1,9 +1,10 @@
 // Variables: storage of what persists, and first values from the counter-based generator.
 #include "concord/compile/variables.hpp"
 
+#include <philox.h>
+
 #include <cmath>
 #include <numbers>
-#include <philox.h>
 
 #include "concord/core/check.hpp"
 
@@ -27,6 +28,7 @@ void fill_floats(std::span<float> values, const Initializer& init, std::uint32_t
       default: values[i] = init.a;
     }
   }
+  for (std::int64_t i = init.zeros_begin; i < init.zeros_end; ++i) values[static_cast<std::size_t>(i)] = 0;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Resample on OpenCL devices: one kernel, which reads the maps of the axes from tables.
 #include "concord/ops/resample.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "concord/opencl/blocking.hpp"
@@ -13,10 +15,22 @@ namespace {
 /// The table of a map on the device, as resample.cl reads it.
 boost::compute::buffer table_of(Context& context, const ops::Taps& taps) {
   std::vector<std::int32_t> words = taps.begin;
-  words.insert(words.end(), taps.place.begin(), taps.place.end());
-  for (const float weight : taps.weight) words.push_back(std::bit_cast<std::int32_t>(weight));
+  for (std::size_t t = 0; t < taps.place.size(); ++t) {
+    words.push_back(taps.place[t]);
+    words.push_back(std::bit_cast<std::int32_t>(taps.weight[t]));
+  }
   return {context.context(), words.size() * sizeof(std::int32_t),
           boost::compute::buffer::read_only | boost::compute::buffer::copy_host_ptr, words.data()};
+}
+
+/// The taps of each row; 0 where they differ, or are so many that unrolled loops would not pay.
+std::int32_t uniform_taps(const ops::Taps& taps) {
+  constexpr std::int32_t kMost = 16;
+  const std::int32_t count = taps.begin[1] - taps.begin[0];
+  for (std::size_t row = 1; row + 1 < taps.begin.size(); ++row) {
+    if (taps.begin[row + 1] - taps.begin[row] != count) return 0;
+  }
+  return count <= kMost ? count : 0;
 }
 
 }  // namespace
@@ -31,9 +45,8 @@ PreparedKernel prepare_resample(Context& context, const ops::Resample& op, const
   std::vector<Argument> arguments{input(0), output(0)};
   const auto add_table = [&](const std::optional<ops::Taps>& taps, const char* definition) {
     if (!taps) return;
-    definitions.emplace_back(definition);
+    definitions.push_back(fmt::format("{}={}", definition, uniform_taps(*taps)));
     arguments.emplace_back(table_of(context, *taps));
-    arguments.emplace_back(static_cast<std::uint32_t>(taps->place.size()));
   };
   add_table(sizes.row_taps, "ROW_TAPS");
   add_table(sizes.column_taps, "COLUMN_TAPS");

@@ -34,9 +34,8 @@ void add_linear(const AxisMap& map, std::int64_t j, Rows& rows) {
   const double at = std::max(coordinate_of(map, j), 0.0);
   const std::int64_t first = std::min(static_cast<std::int64_t>(at), map.src - 1);
   const double part = std::clamp(at - static_cast<double>(first), 0.0, 1.0);
-  if (part == 0 || first + 1 == map.src) return rows.add(first, 1);
   rows.add(first, 1 - part);
-  rows.add(first + 1, part);
+  rows.add(std::min(first + 1, map.src - 1), part);
 }
 
 /// Keys's kernel at distance d.
