@@ -1,8 +1,8 @@
 // Resample: src (outer, rows, columns) → dst (outer, dst_rows, dst_columns). ROW_TAPS and COLUMN_TAPS say which axes
 // are mapped; a map is a sparse matrix by rows in one table: where each row begins (count + 1 numbers), then for each tap
 // its place and the bits of its weight. Where all rows have the same number of taps, ROW_TAPS or COLUMN_TAPS is that
-// number, otherwise 0. A work-item owns PER_ITEM elements of dst and sums the taps of the row, and for
-// each the taps of the column. Blocking as in pointwise.cl.
+// number, otherwise 0. A work-item owns PER_ITEM elements of dst and sums the taps of the row, and for each the taps of
+// the column. Blocking as in pointwise.cl.
 #include "index.h"
 
 #define FIRST(table, row, taps) (taps > 0 ? (int)(row)*taps : table[row])
@@ -32,10 +32,12 @@ __kernel void resample(__global const float *restrict src, const ulong src_offse
     float sum = 0.0f;
 #ifdef COLUMN_TAPS
     __global const int *column_taps = column_table + dst_columns + 1 + 2 * FIRST(column_table, column, COLUMN_TAPS);
+    const int column_count = COUNT(column_table, column, COLUMN_TAPS);
 #endif
 #ifdef ROW_TAPS
     __global const int *row_taps = row_table + dst_rows + 1 + 2 * FIRST(row_table, row, ROW_TAPS);
-    for (int t = 0; t < COUNT(row_table, row, ROW_TAPS); ++t) {
+    const int row_count = COUNT(row_table, row, ROW_TAPS);
+    for (int t = 0; t < row_count; ++t) {
       __global const float *from = plane + (ulong)row_taps[2 * t] * columns;
       const float weight = as_float(row_taps[2 * t + 1]);
 #else
@@ -45,7 +47,7 @@ __kernel void resample(__global const float *restrict src, const ulong src_offse
 #endif
 #ifdef COLUMN_TAPS
       float across = 0.0f;
-      for (int u = 0; u < COUNT(column_table, column, COLUMN_TAPS); ++u) {
+      for (int u = 0; u < column_count; ++u) {
         across += as_float(column_taps[2 * u + 1]) * from[column_taps[2 * u]];
       }
       sum += weight * across;

@@ -19,10 +19,10 @@ struct Scatter {
 
 std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
-/// An item a (column, line), in groups of at most 64 that are as wide as a line has columns.
+/// An item a (column, line), in groups of at most 128 that are as wide as a line has columns.
 Stage by_line(const Context& context, const boost::compute::program& program, const std::string& function,
               std::int64_t columns, std::int64_t lines, std::vector<Argument> arguments) {
-  const std::size_t group = std::bit_floor(std::min<std::size_t>(64, context.limits().max_work_group));
+  const std::size_t group = std::bit_floor(std::min<std::size_t>(128, context.limits().max_work_group));
   const std::size_t wide = std::min(group, std::bit_ceil(static_cast<std::size_t>(columns))), high = group / wide;
   const auto covered = [](std::int64_t count, std::size_t part) {
     return (static_cast<std::size_t>(count) + part - 1) / part * part;
@@ -50,7 +50,9 @@ PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& 
                 "{}: {} indices into {} rows exceed the 2^30 and 2^31 - 1 of the kernel", request.op->name(), s.count(),
                 s.lines());
   const auto padding = static_cast<std::int32_t>(s.padding);
-  const boost::compute::program program = context.program("scatter_add.cl");
+  // More columns an item where a line has enough of them: an item without words only writes zeros.
+  const std::int64_t columns = s.width >= 512 ? 4 : 1;
+  const boost::compute::program program = context.program("scatter_add.cl", {fmt::format("COLUMNS={}", columns)});
   std::vector<StagedKernel::AnyStage> stages;
   constexpr std::int64_t kFew = 128;
   if (s.length <= kFew) {
@@ -72,7 +74,7 @@ PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& 
   add_sort(context, padded, block, stages);
   stages.emplace_back(by_line(context, program, "scatter_begins", s.lines() + 1, 1,
                               {words, begins, narrow(padded), narrow(s.lines())}));
-  stages.emplace_back(by_line(context, program, "scatter_lines", s.width, s.lines(),
+  stages.emplace_back(by_line(context, program, "scatter_lines", (s.width + columns - 1) / columns, s.lines(),
                               {input(0), words, begins, output(0), narrow(s.width), narrow(s.lines())}));
   return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by sorted indices", std::move(stages),
                                                           words_bytes + begins_bytes));
