@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "concord/opencl/blocking.hpp"
@@ -23,14 +24,32 @@ boost::compute::buffer table_of(Context& context, const ops::Taps& taps) {
           boost::compute::buffer::read_only | boost::compute::buffer::copy_host_ptr, words.data()};
 }
 
-/// The taps of each row; 0 where they differ, or are so many that unrolled loops would not pay.
-std::int32_t uniform_taps(const ops::Taps& taps) {
-  constexpr std::int32_t kMost = 16;
-  const std::int32_t count = taps.begin[1] - taps.begin[0];
-  for (std::size_t row = 1; row + 1 < taps.begin.size(); ++row) {
-    if (taps.begin[row + 1] - taps.begin[row] != count) return 0;
+/// The least and the most taps of a row.
+std::pair<std::int32_t, std::int32_t> counts_of(const ops::Taps& taps) {
+  std::pair<std::int32_t, std::int32_t> counts{taps.begin[1] - taps.begin[0], 0};
+  for (std::size_t row = 0; row + 1 < taps.begin.size(); ++row) {
+    const std::int32_t count = taps.begin[row + 1] - taps.begin[row];
+    counts = {std::min(counts.first, count), std::max(counts.second, count)};
   }
-  return count <= kMost ? count : 0;
+  return counts;
+}
+
+/// The same matrix with as many taps in every row, of weight 0 at the places that the row has anyway: loops with a
+/// fixed end are unrolled. Unchanged where rows are empty or long.
+ops::Taps evened(const ops::Taps& taps) {
+  constexpr std::int32_t kMost = 8;
+  const auto [least, most] = counts_of(taps);
+  if (least == 0 || most > kMost) return taps;
+  ops::Taps even{{0}, {}, {}};
+  for (std::size_t row = 0; row + 1 < taps.begin.size(); ++row) {
+    for (std::int32_t t = 0; t < most; ++t) {
+      const std::int32_t last = taps.begin[row + 1] - 1, from = taps.begin[row] + t;
+      even.place.push_back(taps.place[static_cast<std::size_t>(std::min(from, last))]);
+      even.weight.push_back(from <= last ? taps.weight[static_cast<std::size_t>(from)] : 0);
+    }
+    even.begin.push_back(static_cast<std::int32_t>(even.place.size()));
+  }
+  return even;
 }
 
 }  // namespace
@@ -45,8 +64,10 @@ PreparedKernel prepare_resample(Context& context, const ops::Resample& op, const
   std::vector<Argument> arguments{input(0), output(0)};
   const auto add_table = [&](const std::optional<ops::Taps>& taps, const char* definition) {
     if (!taps) return;
-    definitions.push_back(fmt::format("{}={}", definition, uniform_taps(*taps)));
-    arguments.emplace_back(table_of(context, *taps));
+    const ops::Taps even = evened(*taps);
+    const auto [least, most] = counts_of(even);
+    definitions.push_back(fmt::format("{}={}", definition, least == most ? most : 0));
+    arguments.emplace_back(table_of(context, even));
   };
   add_table(sizes.row_taps, "ROW_TAPS");
   add_table(sizes.column_taps, "COLUMN_TAPS");
