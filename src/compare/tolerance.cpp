@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "concord/graph/operator.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -14,6 +16,7 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/resample.hpp"
 #include "concord/ops/row_norm.hpp"
@@ -92,9 +95,12 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
   if (const auto* scan = dynamic_cast<const ops::CumSum*>(op)) {
     return sum_tolerance(static_cast<double>(result.shape().dims()[scan->axis()]), rms(node.inputs[0]));
   }
+  if (is<ops::RecurrentFamily>(op)) return 1e-4 * largest(result);  // roundings pass from step to step
+  if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
+  if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * largest(result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
-                      is<ops::CrossEntropy>(op) || (random && random->distribution() == ops::Distribution::normal);
+                      is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) || (random && random->distribution() == ops::Distribution::normal);
   return rounds ? rounding_tolerance(node, result) : 0;
 }
 

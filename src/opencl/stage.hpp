@@ -63,6 +63,8 @@ class StagedKernel final : public Kernel {
   ~StagedKernel() override;
   [[nodiscard]] std::size_t workspace() const override { return workspace_; }
   [[nodiscard]] std::string name() const override { return name_; }
+  /// For kernels made of others.
+  [[nodiscard]] const std::vector<AnyStage>& stages() const { return stages_; }
   [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
                                              Operand workspace) const override;
 
