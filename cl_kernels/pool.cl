@@ -94,13 +94,14 @@ __kernel void pool_max_forward(__global const float *restrict src, ulong src_off
     // Without branches, for vectors of windows.
     const int first = (front * height + top) * width + left;
     float best = from[first];
-    int place = first;
+    int offset = 0;
     for (int i = 1; i < KERNEL_D * KERNEL_H * KERNEL_W; ++i) {
       const float value = from[first + OFFSET(i)];
       const int wins = (value > best) | ((value != value) & (best == best));
       best = wins ? value : best;
-      place = wins ? first + OFFSET(i) : place;
+      offset = wins ? OFFSET(i) : offset;
     }
+    const int place = first + offset;
 #else
     float best = -INFINITY;
     int place = -1;

@@ -46,7 +46,6 @@ std::unique_ptr<Kernel> by_rows(Context& context, const ops::ConvSizes& s, std::
   std::vector<std::string> definitions = definitions_of(s);
   definitions.push_back(fmt::format("ITEM_WIDTH={}", item_width));
   definitions.emplace_back("THREADS=1");
-  definitions.emplace_back("LANES=1");
   std::vector<Argument> arguments{input(0), input(1), output(0), static_cast<std::uint32_t>(s.c)};
   add_sizes(arguments, s);
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
@@ -76,12 +75,11 @@ std::unique_ptr<Kernel> conv_depthwise_backward_data(Context& context, const ops
 
 std::unique_ptr<Kernel> conv_depthwise_backward_weights(Context& context, const ops::ConvSizes& s,
                                                         std::string_view label) {
-  const bool is_cpu = context.limits().is_cpu;
-  const std::size_t threads = is_cpu ? 1 : std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
+  const std::size_t threads =
+      context.limits().is_cpu ? 1 : std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
   std::vector<std::string> definitions = definitions_of(s);
   definitions.emplace_back("ITEM_WIDTH=1");
   definitions.push_back(fmt::format("THREADS={}", threads));
-  definitions.push_back(fmt::format("LANES={}", is_cpu ? 16 : 1));
   std::vector<Argument> arguments{input(0), input(1), output(0), static_cast<std::uint32_t>(s.c),
                                   static_cast<std::uint32_t>(s.n)};
   add_sizes(arguments, s);
