@@ -1,6 +1,8 @@
 // Attention layers beyond PyTorch's: shared heads, rotary and other positions, and the cache of keys and values.
 #include "concord/nn/attention.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "concord/nn/positions.hpp"
