@@ -3,9 +3,40 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdlib>
+
 #include "dataset.hpp"
 
 namespace concord::cli {
+namespace {
+
+CLI::Validator number(const char* range, bool (*inside)(double), const char* help) {
+  const auto refusal = [range, inside](const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool read = !text.empty() && *end == '\0' && std::isfinite(value);
+    return read && inside(value) ? std::string() : fmt::format("{} is no number {}", text, range);
+  };
+  return {refusal, help, {}};
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return number(
+      "above 0", [](double x) { return x > 0; }, "POSITIVE");
+}
+
+CLI::Validator not_negative() {
+  return number(
+      "of 0 or more", [](double x) { return x >= 0; }, "NONNEGATIVE");
+}
+
+CLI::Validator from_0_to_1() {
+  return number(
+      "from 0 to 1", [](double x) { return x >= 0 && x <= 1; }, "0..1");
+}
 
 void TrainingOptions::add_model(CLI::App& command) {
   std::string names;
@@ -18,11 +49,12 @@ void TrainingOptions::add_training(CLI::App& command) {
   command.add_option("--optimizer", optimizer, "How weights are updated")
       ->capture_default_str()
       ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
-  command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--momentum", momentum, "Of sgd [0.9] and rmsprop [0]")->check(CLI::Range(0.0, 1.0));
-  command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(CLI::NonNegativeNumber);
-  command.add_option("--seed", seed, "Of first weights, order of samples and dropout")->capture_default_str();
+  command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")->check(positive());
+  command.add_option("--momentum", momentum, "Of sgd [0.9] and rmsprop [0]")->check(from_0_to_1());
+  command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(not_negative());
+  command.add_option("--seed", seed, "Of first weights, order of samples and dropout")
+      ->capture_default_str()
+      ->check(not_negative());
 }
 
 optim::Optimizer TrainingOptions::make_optimizer() const {
