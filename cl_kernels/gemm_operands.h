@@ -6,11 +6,13 @@
 //   A_BLOCKED            k runs in blocks of a_block: A(m, k) at m·a_m + (k / a_block)·a_outer + k % a_block
 //   A_PATCH              A(m, k) is the pixel (row, column) of a plane, each a sum of a part of k and a part of m; never
 //                        outside the image
+//   VOLUME               pixels have a depth too: (depth, row, column)
 //   B_ALONG_K            B's elements are adjacent along k, else along n
 //   B_BLOCKED            k runs in blocks of k_block: B(k, n) at (k / k_block)·b_k + k % k_block + n·b_n
 //   B_PATCH              B(k, n) is the pixel (row, column) of a plane, each a sum of a part of k and a part of n;
 //                        0 outside the image; B_INSIDE: never outside
-//   B_STEP               rows and columns count in 1/row_step and 1/column_step pixels; 0 between pixels
+//   B_STEP               rows and columns count in 1/row_step and 1/column_step pixels, slices in 1/depth_step; 0 between
+//                        pixels
 //   C_BLOCKED            n runs in blocks of c_block: C(m, n) at m·c_m + (n / c_block)·c_outer + n % c_block
 // b_size is the number of elements of B's tensor.
 // Group (·, ·, z) works on batch z % batches and the z / batches-th part of k_part values of k; its C is the z-th.
@@ -32,11 +34,18 @@ typedef INDEX index_t;
   __global const float *restrict a, ulong a_offset, ulong a_batch, index_t a_m, index_t a_k, index_t a_outer, \
       DIVISOR(a_block)
 
+#ifdef VOLUME
+#define DEPTH_PARAMETERS                                                                                              \
+  , DIVISOR(k_page), int k_depth, DIVISOR(n_page), int n_depth, int depth_shift, int depths, DIVISOR(depth_step)
+#else
+#define DEPTH_PARAMETERS
+#endif
+
 #define GEMM_B_PARAMETERS                                                                                         \
   __global const float *restrict b, ulong b_offset, ulong b_batch, index_t b_size, index_t b_k, index_t b_n,         \
       DIVISOR(k_block), DIVISOR(k_line), index_t k_plane, int k_row, int k_column, DIVISOR(n_block), DIVISOR(n_line),               \
       index_t n_plane, int n_row, int n_column, int row_shift, int column_shift, int rows, int columns,           \
-      DIVISOR(row_step), DIVISOR(column_step)
+      DIVISOR(row_step), DIVISOR(column_step) DEPTH_PARAMETERS
 
 #define GEMM_C_PARAMETERS __global float *c, ulong c_offset, ulong c_batch, index_t c_m, index_t c_outer, DIVISOR(c_block)
 
@@ -82,49 +91,92 @@ typedef INDEX index_t;
 typedef struct {
   index_t place;  // of the plane, and without B_STEP of the pixel in it
   int row, column;
+#ifdef VOLUME
+  int depth;
+#endif
 } patch_part;
 
+// The depth of a part, and where its slice begins.
+#ifdef VOLUME
+#define VOLUME_FORMALS , DIVISOR(page), int depth, int depth_shift, int rows
+#define VOLUME_ACTUALS(p, offset) , p##_page, p##_page_magic, p##_page_shift, p##_depth, offset, rows
+#else
+#define VOLUME_FORMALS
+#define VOLUME_ACTUALS(p, offset)
+#endif
+
 static inline patch_part patch_part_of(uint i, DIVISOR(block), DIVISOR(line), index_t plane, int row, int column,
-                                       int row_shift, int column_shift, int columns) {
-  const uint outer = DIVIDE(i, block), in_block = i - outer * block;
-  const uint y = DIVIDE(in_block, line), x = in_block - y * line;
+                                       int row_shift, int column_shift, int columns VOLUME_FORMALS) {
+  const uint outer = DIVIDE(i, block);
+  uint in_slice = i - outer * block;
   patch_part part;
+  part.place = (index_t)outer * plane;
+#ifdef VOLUME
+  const uint z = DIVIDE(in_slice, page);
+  in_slice -= z * page;
+  part.depth = (int)z * depth + depth_shift;
+#ifndef B_STEP
+  part.place += (index_t)part.depth * rows * columns;
+#endif
+#endif
+  const uint y = DIVIDE(in_slice, line), x = in_slice - y * line;
   part.row = (int)y * row + row_shift;
   part.column = (int)x * column + column_shift;
-  part.place = (index_t)outer * plane;
 #ifndef B_STEP
   part.place += (index_t)part.row * columns + part.column;
 #endif
   return part;
 }
-#define PATCH_PART(i, p, row_offset, column_offset)                                                               \
+#define PATCH_PART(i, p, row_offset, column_offset, depth_offset)                                                 \
   patch_part_of(i, p##_block, p##_block_magic, p##_block_shift, p##_line, p##_line_magic, p##_line_shift, p##_plane, \
-                p##_row, p##_column, row_offset, column_offset, columns)
-#define PATCH_K(i) PATCH_PART(i, k, 0, 0)
-#define PATCH_N(i) PATCH_PART(i, n, row_shift, column_shift)
+                p##_row, p##_column, row_offset, column_offset, columns VOLUME_ACTUALS(p, depth_offset))
+#define PATCH_K(i) PATCH_PART(i, k, 0, 0, 0)
+#define PATCH_N(i) PATCH_PART(i, n, row_shift, column_shift, depth_shift)
+
+#if !defined(VOLUME)
+#define DEPTH_FORMALS
+#define DEPTH_ACTUALS
+#elif defined(B_STEP)
+#define DEPTH_FORMALS , int depths, DIVISOR(depth_step)
+#define DEPTH_ACTUALS , depths, depth_step, depth_step_magic, depth_step_shift
+#else
+#define DEPTH_FORMALS , int depths
+#define DEPTH_ACTUALS , depths
+#endif
 
 // B(k, n) from the parts of k and n; never reads outside the image.
 #if defined(B_INSIDE)
 #define PATCH_LOAD(pk, pn) b[(pk).place + (pn).place]
 #elif defined(B_STEP)
 static inline float patch_load(__global const float *b, patch_part pk, patch_part pn, int rows, int columns,
-                               DIVISOR(row_step), DIVISOR(column_step)) {
+                               DIVISOR(row_step), DIVISOR(column_step) DEPTH_FORMALS) {
   const int row = pk.row + pn.row, column = pk.column + pn.column;
   const uint r = DIVIDE(max(row, 0), row_step), q = DIVIDE(max(column, 0), column_step);
-  const int inside = (int)(r * row_step) == row & (int)(q * column_step) == column & r < (uint)rows & q < (uint)columns;
-  const float value = b[inside ? pk.place + pn.place + (index_t)r * columns + (index_t)q : 0];
+  int inside = (int)(r * row_step) == row & (int)(q * column_step) == column & r < (uint)rows & q < (uint)columns;
+  index_t line = (index_t)r;
+#ifdef VOLUME
+  const int depth = pk.depth + pn.depth;
+  const uint d = DIVIDE(max(depth, 0), depth_step);
+  inside &= (int)(d * depth_step) == depth & d < (uint)depths;
+  line += (index_t)d * rows;
+#endif
+  const float value = b[inside ? pk.place + pn.place + line * columns + (index_t)q : 0];
   return inside ? value : 0.0f;
 }
 #define PATCH_LOAD(pk, pn)                                                                                   \
   patch_load(b, pk, pn, rows, columns, row_step, row_step_magic, row_step_shift, column_step, column_step_magic, \
-             column_step_shift)
+             column_step_shift DEPTH_ACTUALS)
 #else
-static inline float patch_load(__global const float *b, patch_part pk, patch_part pn, int rows, int columns) {
-  const int inside = (uint)(pk.row + pn.row) < (uint)rows & (uint)(pk.column + pn.column) < (uint)columns;
+static inline float patch_load(__global const float *b, patch_part pk, patch_part pn, int rows,
+                               int columns DEPTH_FORMALS) {
+  int inside = (uint)(pk.row + pn.row) < (uint)rows & (uint)(pk.column + pn.column) < (uint)columns;
+#ifdef VOLUME
+  inside &= (uint)(pk.depth + pn.depth) < (uint)depths;
+#endif
   const float value = b[inside ? pk.place + pn.place : 0];
   return inside ? value : 0.0f;
 }
-#define PATCH_LOAD(pk, pn) patch_load(b, pk, pn, rows, columns)
+#define PATCH_LOAD(pk, pn) patch_load(b, pk, pn, rows, columns DEPTH_ACTUALS)
 #endif
 #endif
 

@@ -25,12 +25,18 @@ typedef struct {
 #if defined(B_STEP)
 // Rows and columns between pixels are zero; of the others every column_step-th column is a pixel.
 static inline bool pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
-                                DIVISOR(row_step), DIVISOR(column_step), index_t size) {
+                                DIVISOR(row_step), DIVISOR(column_step), index_t size DEPTH_FORMALS) {
   const int row = one.part.row + k.row, column = one.part.column + k.column;
   const uint y = DIVIDE(max(row, 0), row_step);
   vstore16((float16)(0.0f), 0, to);
   if ((int)(y * row_step) != row || y >= (uint)rows) return false;
-  const index_t place = one.part.place + k.place + (index_t)y * columns;
+  index_t place = one.part.place + k.place + (index_t)y * columns;
+#ifdef VOLUME
+  const int depth = one.part.depth + k.depth;
+  const uint z = DIVIDE(max(depth, 0), depth_step);
+  if ((int)(z * depth_step) != depth || z >= (uint)depths) return false;
+  place += (index_t)z * rows * columns;
+#endif
   if (column_step == 2) {
     const int x = (column + 1) >> 1;
     if (place + x >= 0 && place + x + SEGMENT / 2 <= size) {
@@ -52,14 +58,18 @@ static inline bool pack_segment(__global const float *b, segment one, patch_part
 }
 #define PACK_SEGMENT(one, k, to)                                                                                 \
   pack_segment(b, one, k, to, rows, columns, row_step, row_step_magic, row_step_shift, column_step, column_step_magic, \
-               column_step_shift, image_size)
+               column_step_shift, image_size DEPTH_ACTUALS)
 #else
 static inline bool pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
-                                int n_column, index_t size) {
+                                int n_column, index_t size DEPTH_FORMALS) {
   const index_t place = one.part.place + k.place;
 #ifndef B_INSIDE
   const int row = one.part.row + k.row, column = one.part.column + k.column;
-  if ((uint)row >= (uint)rows) {
+  bool outside = (uint)row >= (uint)rows;
+#ifdef VOLUME
+  outside |= (uint)(one.part.depth + k.depth) >= (uint)depths;
+#endif
+  if (outside) {
     vstore16((float16)(0.0f), 0, to);
     return false;
   }
@@ -93,7 +103,7 @@ static inline bool pack_segment(__global const float *b, segment one, patch_part
   }
   return true;
 }
-#define PACK_SEGMENT(one, k, to) pack_segment(b, one, k, to, rows, columns, n_column, image_size)
+#define PACK_SEGMENT(one, k, to) pack_segment(b, one, k, to, rows, columns, n_column, image_size DEPTH_ACTUALS)
 #endif
 #endif
 

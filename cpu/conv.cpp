@@ -8,25 +8,34 @@
 namespace concord::cpu {
 namespace {
 
-ConvGeometry geometry_of(const ops::ConvSizes& s) {
-  const auto& o = s.options;
-  // What oneDNN may need after the last element so that its output has our size: it rounds down as we do.
-  return {.stride = {o.stride[0], o.stride[1]},
-          .dilation = {o.dilation[0] - 1, o.dilation[1] - 1},
-          .padding_before = {o.padding[0], o.padding[1]},
-          .padding_after = {o.padding[0], o.padding[1]}};
+// The last `rank` numbers.
+Dims dims_of(const ops::Spatial& values, std::size_t rank) {
+  return {values.end() - static_cast<std::ptrdiff_t>(rank), values.end()};
 }
 
-// (O, C/groups, kH, kW), with the groups as a dimension of their own where there are several.
+ConvGeometry geometry_of(const ops::ConvSizes& s) {
+  const auto& o = s.options;
+  ops::Spatial dilation = o.dilation;
+  for (std::int64_t& distance : dilation) --distance;
+  // oneDNN rounds the size of its output down, as we do.
+  return {.stride = dims_of(o.stride, o.rank),
+          .dilation = dims_of(dilation, o.rank),
+          .padding_before = dims_of(o.padding, o.rank),
+          .padding_after = dims_of(o.padding_after, o.rank)};
+}
+
+// (O, C/groups, k…), with the groups as a dimension of their own where there are several.
 Dims weights_dims(const ops::ConvSizes& s) {
-  const std::int64_t groups = s.options.groups;
-  if (groups == 1) return {s.o, s.c, s.kh, s.kw};
-  return {groups, s.o / groups, s.c / groups, s.kh, s.kw};
+  const Dims kernel = dims_of({s.kd, s.kh, s.kw}, s.options.rank);
+  Dims dims{s.o, s.c};
+  if (s.options.groups != 1) dims = {s.options.groups, s.group_o(), s.group_c()};
+  dims.insert(dims.end(), kernel.begin(), kernel.end());
+  return dims;
 }
 
 }  // namespace
 
-PreparedKernel prepare_conv_with(const ops::Conv2d& op, const Epilogue& epilogue, const KernelRequest& request) {
+PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request) {
   const ops::ConvSizes s = op.sizes(request.inputs);
   const TensorSpec& output = request.outputs[0];
   const Desc src = channels_last_desc(request.inputs[0]);
@@ -46,7 +55,11 @@ PreparedKernel prepare_conv_with(const ops::Conv2d& op, const Epilogue& epilogue
         epilogue,
         [&](std::size_t operand) {
           const TensorSpec& spec = request.inputs[operand];
-          if (spec.shape != output.shape) return plain_desc(DType::f32, {1, s.o, 1, 1});
+          if (spec.shape != output.shape) {
+            Dims channels(output.shape.rank(), 1);
+            channels[1] = s.o;
+            return plain_desc(DType::f32, channels);
+          }
           prepared.input_layouts[operand] = channels_last(spec);
           return dst;
         },
@@ -61,11 +74,11 @@ PreparedKernel prepare_conv_with(const ops::Conv2d& op, const Epilogue& epilogue
   });
 }
 
-PreparedKernel prepare_conv(Backend&, const ops::Conv2d& op, const KernelRequest& request) {
+PreparedKernel prepare_conv(Backend&, const ops::Conv& op, const KernelRequest& request) {
   return prepare_conv_with(op, {}, request);
 }
 
-PreparedKernel prepare_conv_backward_data(Backend&, const ops::Conv2dBackwardData& op, const KernelRequest& request) {
+PreparedKernel prepare_conv_backward_data(Backend&, const ops::ConvBackwardData& op, const KernelRequest& request) {
   const ops::ConvSizes s = op.sizes(request.inputs);
   const Desc diff_dst = channels_last_desc(request.inputs[0]);
   const Desc diff_src = channels_last_desc(request.outputs[0]);
@@ -82,7 +95,7 @@ PreparedKernel prepare_conv_backward_data(Backend&, const ops::Conv2dBackwardDat
   });
 }
 
-PreparedKernel prepare_conv_backward_weights(Backend&, const ops::Conv2dBackwardWeights& op,
+PreparedKernel prepare_conv_backward_weights(Backend&, const ops::ConvBackwardWeights& op,
                                              const KernelRequest& request) {
   const ops::ConvSizes s = op.sizes(request.inputs);
   const Desc src = channels_last_desc(request.inputs[0]);

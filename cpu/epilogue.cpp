@@ -52,13 +52,13 @@ bool append_step(Epilogue& epilogue, std::span<const Expression::Instruction> co
 }
 
 std::optional<std::size_t> channel_axis_of(const Operator& op, const Shape& output) {
-  if (dynamic_cast<const ops::Conv2d*>(&op) != nullptr) return 1;
+  if (dynamic_cast<const ops::Conv*>(&op) != nullptr) return 1;
   if (dynamic_cast<const ops::Matmul*>(&op) != nullptr) return output.rank() - 1;
   return {};
 }
 
 PreparedKernel prepare_with(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads) {
-  const auto* conv = dynamic_cast<const ops::Conv2d*>(&op);
+  const auto* conv = dynamic_cast<const ops::Conv*>(&op);
   PreparedKernel prepared = conv != nullptr
                                 ? prepare_conv_with(*conv, epilogue, request)
                                 : prepare_matmul_with(dynamic_cast<const ops::Matmul&>(op), epilogue, request);

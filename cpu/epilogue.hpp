@@ -38,6 +38,6 @@ struct Epilogue {
                                          std::vector<PrimitiveArgument>& arguments);
 
 PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request);
-PreparedKernel prepare_conv_with(const ops::Conv2d& op, const Epilogue& epilogue, const KernelRequest& request);
+PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request);
 
 }  // namespace concord::cpu

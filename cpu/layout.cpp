@@ -21,6 +21,8 @@ bool same_strides(const Dims& dims, const Dims& a, const Dims& b) {
   return true;
 }
 
+bool has_channels(std::size_t rank) { return rank >= 3 && rank <= 5; }
+
 class DescLayout final : public LayoutDescription {
  public:
   DescLayout(Desc desc, std::string name) : desc_(std::move(desc)), name_(std::move(name)) {}
@@ -65,8 +67,10 @@ Desc plain_desc(const TensorSpec& spec) { return plain_desc(spec.dtype, dims_for
 Desc any_desc(DType type, const Dims& dims) { return {dims, data_type_of(type), dnnl::memory::format_tag::any}; }
 
 Desc channels_last_desc(const TensorSpec& spec) {
-  CONCORD_CHECK(spec.shape.rank() == 4, ShapeError, "channels-last needs four dimensions, got {}", spec.str());
-  return {dims_for(spec.shape), data_type_of(spec.dtype), dnnl::memory::format_tag::nhwc};
+  using Tag = dnnl::memory::format_tag;
+  const std::size_t rank = spec.shape.rank();
+  CONCORD_CHECK(has_channels(rank), ShapeError, "channels-last needs 3 to 5 dimensions, got {}", spec.str());
+  return {dims_for(spec.shape), data_type_of(spec.dtype), rank == 3 ? Tag::nwc : rank == 4 ? Tag::nhwc : Tag::ndhwc};
 }
 
 Desc desc_of(const TensorSpec& spec, const Layout& layout) {
@@ -79,9 +83,10 @@ Layout layout_of(const TensorSpec& spec, const Desc& desc) {
   const auto strides = strides_of(desc);
   if (strides && desc.get_size() == spec.bytes()) {
     if (same_strides(dims, *strides, *strides_of(plain_desc(spec.dtype, dims)))) return nullptr;
-    if (spec.shape.rank() == 4 && dims.size() == 4) {
+    if (has_channels(spec.shape.rank()) && dims.size() == spec.shape.rank()) {
       const Desc last = channels_last_desc(spec);
-      if (same_strides(dims, *strides, *strides_of(last))) return std::make_shared<DescLayout>(last, "nhwc");
+      const char* name = dims.size() == 3 ? "nwc" : dims.size() == 4 ? "nhwc" : "ndhwc";
+      if (same_strides(dims, *strides, *strides_of(last))) return std::make_shared<DescLayout>(last, name);
     }
     return std::make_shared<DescLayout>(desc, "permuted");
   }
@@ -91,7 +96,7 @@ Layout layout_of(const TensorSpec& spec, const Desc& desc) {
 Layout channels_last(const TensorSpec& spec) { return layout_of(spec, channels_last_desc(spec)); }
 
 bool is_channels_last(const TensorSpec& spec, const Layout& layout) {
-  return layout && spec.shape.rank() == 4 && same_layout(layout, channels_last(spec));
+  return layout && has_channels(spec.shape.rank()) && same_layout(layout, channels_last(spec));
 }
 
 std::vector<std::int64_t> strides_in(const TensorSpec& spec, const Layout& layout) {

@@ -19,16 +19,16 @@ namespace concord::cpu {
 [[nodiscard]] Desc plain_desc(const TensorSpec& spec);
 /// Any format, for oneDNN to choose.
 [[nodiscard]] Desc any_desc(DType type, const Dims& dims);
-/// A 4-dimensional tensor stored N, H, W, C.
+/// A tensor of 3 to 5 dimensions (N, C, …) stored N, …, C.
 [[nodiscard]] Desc channels_last_desc(const TensorSpec& spec);
 
 /// The descriptor of a tensor stored so.
 [[nodiscard]] Desc desc_of(const TensorSpec& spec, const Layout& layout);
 /// `desc` as a Layout of a tensor of `spec`; null when it is row-major (dimensions of size 1 do not count).
 [[nodiscard]] Layout layout_of(const TensorSpec& spec, const Desc& desc);
-/// N, H, W, C; null when that is the same as row-major (C = 1 or H = W = 1). `spec` has four dimensions.
+/// N, …, C; null when that is the same as row-major (one channel or one pixel). `spec` has 3 to 5 dimensions.
 [[nodiscard]] Layout channels_last(const TensorSpec& spec);
-/// Whether `layout` is N, H, W, C and not also row-major.
+/// Whether `layout` is N, …, C and not also row-major.
 [[nodiscard]] bool is_channels_last(const TensorSpec& spec, const Layout& layout);
 
 /// Element strides of the logical dimensions of a row-major or channels-last tensor.

@@ -81,7 +81,7 @@ inline void append_eltwise(dnnl::post_ops& post_ops, dnnl::algorithm algorithm, 
 #endif
 }
 
-/// Stride, dilation (distance minus one, as oneDNN counts) and padding of a two-dimensional convolution.
+/// Stride, dilation (distance minus one, as oneDNN counts) and padding of a convolution, a number a dimension of space.
 struct ConvGeometry {
   Dims stride, dilation, padding_before, padding_after;
 };

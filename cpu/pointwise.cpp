@@ -132,7 +132,6 @@ std::vector<std::int64_t> broadcast_strides(const TensorSpec& spec, const Layout
 
 // Channels-last when at least half of the operands of full shape are.
 Layout choose_layout(const KernelRequest& request, const TensorSpec& output) {
-  if (output.shape.rank() != 4) return nullptr;
   int last = 0, others = 0;
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
     if (request.inputs[i].shape != output.shape) continue;
@@ -182,7 +181,7 @@ PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, con
   }
   std::vector<std::size_t> order(output.shape.rank());
   for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
-  if (layout) order = {0, 2, 3, 1};
+  if (layout) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   view = permute(view, order);
   const bool keep_dims = op.expression().uses_coordinates();
   if (!keep_dims) view = collapse(view);

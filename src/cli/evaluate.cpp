@@ -1,7 +1,7 @@
 // concord evaluate: loss and accuracy of saved weights on a data set.
-#include <iostream>
-
 #include <fmt/format.h>
+
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "dataset.hpp"
@@ -47,9 +47,12 @@ void run(const Options& options) {
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();
   if (options.json) {
-    nlohmann::json json{{"model", model.name},     {"data", dataset.name},
-                        {"split", options.saved.split},  {"device", device->info().id},
-                        {"samples", metrics.samples}, {"loss", metrics.loss},
+    nlohmann::json json{{"model", model.name},
+                        {"data", dataset.name},
+                        {"split", options.saved.split},
+                        {"device", device->info().id},
+                        {"samples", metrics.samples},
+                        {"loss", metrics.loss},
                         {"k", metrics.k}};
     if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
     if (metrics.top_k) json["top_k"] = *metrics.top_k;

@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
   cli::add_predict(app);
   cli::add_compare(app);
   cli::add_bench(app);
+  cli::add_models(app);
+  cli::add_summary(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,9 +1,9 @@
 // concord predict: what saved weights say of single samples.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "concord/io/safetensors.hpp"
@@ -60,8 +60,11 @@ void run(const Options& options) {
     rows.push_back({fmt::format("{}", options.first + i), name(prediction.best),
                     fmt::format("{:.4f}", prediction.probability), name(label),
                     prediction.best == label ? "" : "wrong"});
-    json.push_back({{"sample", options.first + i}, {"predicted", prediction.best}, {"name", name(prediction.best)},
-                    {"probability", prediction.probability}, {"label", label}});
+    json.push_back({{"sample", options.first + i},
+                    {"predicted", prediction.best},
+                    {"name", name(prediction.best)},
+                    {"probability", prediction.probability},
+                    {"label", label}});
   }
   std::cout << (options.json ? json.dump(2) + "\n" : table(rows));
 }

@@ -1,5 +1,7 @@
-// Conv2d: the convolution and its bias.
+// Convolution layers: the convolution and its bias.
 #include "concord/nn/conv.hpp"
+
+#include <fmt/ranges.h>
 
 #include "concord/core/check.hpp"
 #include "concord/nn/init.hpp"
@@ -8,28 +10,142 @@
 #include "concord/ops/pointwise.hpp"
 
 namespace concord::nn {
+namespace {
 
-Conv2d::Conv2d(std::int64_t in, std::int64_t out, Pair kernel, const Conv2dOptions& options)
-    : in_(in), options_(options) {
-  CONCORD_CHECK(in > 0 && out > 0 && kernel.rows > 0 && kernel.columns > 0, ArgumentError,
-                "Conv2d: channels and kernel must be positive, got {} → {}, {}x{}", in, out, kernel.rows,
-                kernel.columns);
-  CONCORD_CHECK(options.groups > 0 && in % options.groups == 0 && out % options.groups == 0, ArgumentError,
-                "Conv2d: {} groups do not divide {} and {} channels", options.groups, in, out);
-  const Shape shape{out, in / options.groups, kernel.rows, kernel.columns};
+template <std::size_t Rank>
+void expect_layer(const char* name, std::int64_t in, std::int64_t out, std::int64_t groups,
+                  const Extent<Rank>& kernel) {
+  CONCORD_CHECK(in > 0 && out > 0 && std::ranges::all_of(kernel.sizes(), [](std::int64_t k) { return k > 0; }),
+                ArgumentError, "{}{}d: channels and kernel must be positive, got {} → {}, {}", name, Rank, in, out,
+                fmt::join(kernel.sizes(), "x"));
+  CONCORD_CHECK(groups > 0 && in % groups == 0 && out % groups == 0, ArgumentError,
+                "{}{}d: {} groups do not divide {} and {} channels", name, Rank, groups, in, out);
+}
+
+template <std::size_t Rank>
+Shape weight_shape(std::int64_t first, std::int64_t second, const Extent<Rank>& kernel) {
+  std::vector<std::int64_t> dims{first, second};
+  dims.insert(dims.end(), kernel.sizes().begin(), kernel.sizes().end());
+  return Shape(std::move(dims));
+}
+
+template <std::size_t Rank>
+void expect_source(Value x, const char* op, std::int64_t channels) {
+  CONCORD_CHECK(x.shape().rank() == Rank + 2 && x.shape()[1] == channels, ShapeError, "{}: expected {}, got {}",
+                x.graph().scoped(fmt::format("{}{}d", op, Rank), '/'),
+                ops::spatial_form(fmt::format("N, {}", channels), "", Rank), x.shape().str());
+}
+
+Value with_bias(Value x, Value bias) {
+  std::vector<std::int64_t> dims(x.shape().rank() - 1, 1);
+  dims[0] = bias.shape()[0];
+  return x + reshape(bias, Shape(std::move(dims)));
+}
+
+/// x with `count` pixels more on one side of an axis, which those of x give.
+Value border(Value x, std::int64_t axis, std::int64_t count, PaddingMode mode, bool is_end) {
+  const std::int64_t size = x.shape()[axis];
+  if (mode == PaddingMode::circular) return is_end ? slice(x, axis, 0, count) : slice(x, axis, size - count, size);
+  std::vector<Value> pixels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    // How far the pixel lies inside the edge that it is seen through.
+    const std::int64_t depth = mode == PaddingMode::replicate ? 0 : is_end ? i + 1 : count - i;
+    const std::int64_t place = is_end ? size - 1 - depth : depth;
+    pixels.push_back(slice(x, axis, place, place + 1));
+  }
+  return concat(std::move(pixels), axis);
+}
+
+Value padded(Value x, std::int64_t axis, std::int64_t before, std::int64_t after, PaddingMode mode) {
+  const std::int64_t size = x.shape()[axis], most = mode == PaddingMode::reflect ? size - 1 : size;
+  CONCORD_CHECK(mode == PaddingMode::replicate || std::max(before, after) <= most, ShapeError,
+                "convolution: {} and {} pixels around axis {} of {}: at most {} can be taken from it", before, after,
+                axis, x.shape().str(), most);
+  std::vector<Value> parts;
+  if (before > 0) parts.push_back(border(x, axis, before, mode, false));
+  parts.push_back(x);
+  if (after > 0) parts.push_back(border(x, axis, after, mode, true));
+  return concat(std::move(parts), axis);
+}
+
+template <std::size_t Rank>
+Value convolved(Value x, Value weight, const ConvNdOptions<Rank>& options) {
+  if constexpr (Rank == 1) return conv1d(x, weight, options);
+  if constexpr (Rank == 2) return conv2d(x, weight, options);
+  if constexpr (Rank == 3) return conv3d(x, weight, options);
+}
+
+template <std::size_t Rank>
+Value convolved_back(Value x, Value weight, const ConvTransposeNdOptions<Rank>& options) {
+  if constexpr (Rank == 1) return conv_transpose1d(x, weight, options);
+  if constexpr (Rank == 2) return conv_transpose2d(x, weight, options);
+  if constexpr (Rank == 3) return conv_transpose3d(x, weight, options);
+}
+
+}  // namespace
+
+template <std::size_t Rank>
+Conv<Rank>::Conv(std::int64_t in, std::int64_t out, Extent<Rank> kernel, const Options& options)
+    : in_(in), kernel_(kernel), options_(options) {
+  expect_layer("Conv", in, out, options.groups, kernel);
+  CONCORD_CHECK(
+      !options.padding.is_same() || std::ranges::all_of(options.stride.sizes(), [](std::int64_t s) { return s == 1; }),
+      ArgumentError, "Conv{}d: padding that keeps the size needs stride 1, got {}", Rank,
+      fmt::join(options.stride.sizes(), "x"));
+  const Shape shape = weight_shape(out, in / options.groups, kernel);
   weight_ = make_parameter(shape, init::default_weights(shape));
   if (options.bias) bias_ = make_parameter(Shape{out}, init::default_bias(shape));
 }
 
-Value Conv2d::forward(Value x) {
+template <std::size_t Rank>
+Value Conv<Rank>::forward(Value x) {
+  expect_source<Rank>(x, "conv", in_);
   Graph& graph = x.graph();
-  CONCORD_CHECK(x.shape().rank() == 4 && x.shape()[1] == in_, ShapeError,
-                "{}: expected [batch, {}, rows, columns], got {}", graph.scoped("conv2d", '/'), in_, x.shape().str());
-  const ops::ConvOptions options{options_.stride, options_.padding, options_.dilation, options_.groups};
-  const Value product = conv2d(x, parameter(graph, weight_, "weight"), options);
-  if (!bias_) return product;
-  const Value bias = parameter(graph, bias_, "bias");
-  return product + reshape(bias, Shape{bias.shape()[0], 1, 1});
+  ConvNdOptions<Rank> options{.stride = options_.stride,
+                              .padding = options_.padding.before(kernel_, options_.dilation),
+                              .dilation = options_.dilation,
+                              .groups = options_.groups,
+                              .padding_after = options_.padding.after(kernel_, options_.dilation)};
+  if (options_.padding_mode != PaddingMode::zeros) {
+    for (std::size_t i = 0; i < Rank; ++i) {
+      const auto axis = static_cast<std::int64_t>(i + 2);
+      x = padded(x, axis, options.padding[i], (*options.padding_after)[i], options_.padding_mode);
+    }
+    options.padding.fill(0);
+    options.padding_after.reset();
+  }
+  const Value weight = parameter(graph, weight_, "weight");
+  const Value product = convolved<Rank>(x, options_.mirror ? mirror_kernel(weight) : weight, options);
+  return bias_ ? with_bias(product, parameter(graph, bias_, "bias")) : product;
 }
+
+template <std::size_t Rank>
+ConvTranspose<Rank>::ConvTranspose(std::int64_t in, std::int64_t out, Extent<Rank> kernel, const Options& options)
+    : in_(in), options_(options) {
+  expect_layer("ConvTranspose", in, out, options.groups, kernel);
+  const Shape shape = weight_shape(in, out / options.groups, kernel);
+  weight_ = make_parameter(shape, init::default_weights(shape));
+  if (options.bias) bias_ = make_parameter(Shape{out}, init::default_bias(shape));
+}
+
+template <std::size_t Rank>
+Value ConvTranspose<Rank>::forward(Value x) {
+  expect_source<Rank>(x, "conv_transpose", in_);
+  Graph& graph = x.graph();
+  const ConvTransposeNdOptions<Rank> options{.stride = options_.stride,
+                                             .padding = options_.padding,
+                                             .output_padding = options_.output_padding,
+                                             .dilation = options_.dilation,
+                                             .groups = options_.groups};
+  const Value product = convolved_back<Rank>(x, parameter(graph, weight_, "weight"), options);
+  return bias_ ? with_bias(product, parameter(graph, bias_, "bias")) : product;
+}
+
+template class Conv<1>;
+template class Conv<2>;
+template class Conv<3>;
+template class ConvTranspose<1>;
+template class ConvTranspose<2>;
+template class ConvTranspose<3>;
 
 }  // namespace concord::nn

@@ -1,23 +1,36 @@
-// Conv2d: the two-dimensional convolution layer.
+// Conv1d, Conv2d, Conv3d and their transposed forms: the convolution layers.
 #pragma once
 
 #include "concord/nn/module.hpp"
 
 namespace concord::nn {
 
-struct Conv2dOptions {
-  Pair stride = 1;
-  Pair padding = 0;  // zeros on both sides
-  Pair dilation = 1;
+/// What stands where a window reaches beyond the image: zeros; the image mirrored at its outermost pixels, its
+/// outermost pixels, or its other end.
+enum class PaddingMode : std::uint8_t { zeros, reflect, replicate, circular };
+
+template <std::size_t Rank>
+struct ConvLayerOptions {
+  Extent<Rank> stride = 1;
+  Padding<Rank> padding = 0;  // nn::same keeps the size
+  Extent<Rank> dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
+  PaddingMode padding_mode = PaddingMode::zeros;
+  bool mirror = false;  // the convolution of signal processing: PyTorch's cross-correlation with the kernel mirrored
 };
+using Conv1dOptions = ConvLayerOptions<1>;
+using Conv2dOptions = ConvLayerOptions<2>;
+using Conv3dOptions = ConvLayerOptions<3>;
 
-/// x (N, in, H, W) → (N, out, oH, oW); weight (out, in/groups, kH, kW), bias (out).
-class Conv2d : public Module {
+/// x (N, in, …) → (N, out, …) with `Rank` dimensions of space; weight (out, in/groups, kernel…), bias (out).
+template <std::size_t Rank>
+class Conv : public Module {
  public:
-  /// Throws ArgumentError for sizes below 1 or groups that do not divide both channel numbers.
-  Conv2d(std::int64_t in, std::int64_t out, Pair kernel, const Conv2dOptions& options = {});
+  using Options = ConvLayerOptions<Rank>;
+  /// Throws ArgumentError for sizes below 1, groups that do not divide both channel numbers, and nn::same with a
+  /// stride.
+  Conv(std::int64_t in, std::int64_t out, Extent<Rank> kernel, const Options& options = {});
   [[nodiscard]] Value forward(Value x) override;
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
   /// Null without bias.
@@ -25,8 +38,53 @@ class Conv2d : public Module {
 
  private:
   std::int64_t in_;
-  Conv2dOptions options_;
+  Extent<Rank> kernel_;
+  Options options_;
   VariablePtr weight_, bias_;
 };
+extern template class Conv<1>;
+extern template class Conv<2>;
+extern template class Conv<3>;
+using Conv1d = Conv<1>;
+using Conv2d = Conv<2>;
+using Conv3d = Conv<3>;
+
+template <std::size_t Rank>
+struct ConvTransposeLayerOptions {
+  Extent<Rank> stride = 1;
+  Extent<Rank> padding = 0;         // pixels cut off on either side of the result
+  Extent<Rank> output_padding = 0;  // pixels more at the end of the result
+  std::int64_t groups = 1;
+  bool bias = true;
+  Extent<Rank> dilation = 1;
+};
+using ConvTranspose1dOptions = ConvTransposeLayerOptions<1>;
+using ConvTranspose2dOptions = ConvTransposeLayerOptions<2>;
+using ConvTranspose3dOptions = ConvTransposeLayerOptions<3>;
+
+/// x (N, in, …) → (N, out, …), larger by the stride; weight (in, out/groups, kernel…), bias (out). Zeiler et al.,
+/// "Deconvolutional Networks", 2010.
+template <std::size_t Rank>
+class ConvTranspose : public Module {
+ public:
+  using Options = ConvTransposeLayerOptions<Rank>;
+  /// Throws ArgumentError for sizes below 1 and groups that do not divide both channel numbers.
+  ConvTranspose(std::int64_t in, std::int64_t out, Extent<Rank> kernel, const Options& options = {});
+  [[nodiscard]] Value forward(Value x) override;
+  [[nodiscard]] const VariablePtr& weight() const { return weight_; }
+  /// Null without bias.
+  [[nodiscard]] const VariablePtr& bias() const { return bias_; }
+
+ private:
+  std::int64_t in_;
+  Options options_;
+  VariablePtr weight_, bias_;
+};
+extern template class ConvTranspose<1>;
+extern template class ConvTranspose<2>;
+extern template class ConvTranspose<3>;
+using ConvTranspose1d = ConvTranspose<1>;
+using ConvTranspose2d = ConvTranspose<2>;
+using ConvTranspose3d = ConvTranspose<3>;
 
 }  // namespace concord::nn

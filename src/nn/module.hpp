@@ -2,7 +2,6 @@
 // operators and parameters to the graph under the module's path, so that names equal those of the same PyTorch module.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "concord/graph/graph.hpp"
+#include "concord/nn/extent.hpp"
 
 namespace concord::nn {
 
@@ -25,14 +25,6 @@ class Scope {
 
  private:
   Graph& graph_;
-};
-
-/// Rows and columns; one number stands for both.
-struct Pair {
-  std::int64_t rows, columns;
-  Pair(std::int64_t both) : rows(both), columns(both) {}  // NOLINT(google-explicit-constructor)
-  Pair(std::int64_t r, std::int64_t c) : rows(r), columns(c) {}
-  operator std::array<std::int64_t, 2>() const { return {rows, columns}; }  // NOLINT(google-explicit-constructor)
 };
 
 /// Base of every layer and network. A module is a handle: a copy shares its parameters (to repeat a layer with weights

@@ -13,11 +13,11 @@ class Im2col {
   Im2col(Context& context, const ops::ConvSizes& sizes)
       : context_(context),
         s_(sizes),
-        group_c_(s_.c / s_.options.groups),
-        group_o_(s_.o / s_.options.groups),
-        k_(group_c_ * s_.kh * s_.kw),
-        src_(s_.h * s_.w),
-        dst_(s_.oh * s_.ow),
+        group_c_(s_.group_c()),
+        group_o_(s_.group_o()),
+        k_(group_c_ * s_.taps()),
+        src_(s_.src_plane()),
+        dst_(s_.dst_plane()),
         columns_bytes_((size(k_ * dst_) * sizeof(float) + 255) / 256 * 256) {}
 
   /// Calls `image` with the places of every image and group in src, weights and dst.
@@ -51,9 +51,9 @@ class Im2col {
  private:
   void add(const std::string& function, std::vector<Argument> arguments, std::array<std::size_t, 3> global) {
     const ops::ConvOptions& o = s_.options;
-    for (const std::int64_t value : {s_.h, s_.w, s_.kh, s_.kw, s_.oh, s_.ow, o.stride[0], o.stride[1], o.padding[0],
-                                     o.padding[1], o.dilation[0], o.dilation[1]}) {
-      arguments.emplace_back(static_cast<std::int32_t>(value));
+    const ops::Spatial src{s_.d, s_.h, s_.w}, kernel{s_.kd, s_.kh, s_.kw}, dst{s_.od, s_.oh, s_.ow};
+    for (const ops::Spatial& values : {src, kernel, dst, o.stride, o.padding, o.dilation}) {
+      for (const std::int64_t value : values) arguments.emplace_back(static_cast<std::int32_t>(value));
     }
     stages_.emplace_back(Stage{context_.program("im2col.cl"), function, std::move(arguments), global, {0, 0, 0}});
   }
@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> conv_forward_im2col(Context& context, const ops::ConvSiz
     conv.multiply({false, false, conv.o(), conv.dst(), conv.k(), conv.k(), conv.dst(), conv.dst(), 0,
                    at(input(1), weights), workspace(), at(output(0), dst), 0});
   });
-  return conv.kernel("conv2d im2col");
+  return conv.kernel("conv im2col");
 }
 
 std::unique_ptr<Kernel> conv_backward_data_im2col(Context& context, const ops::ConvSizes& sizes) {
@@ -89,7 +89,7 @@ std::unique_ptr<Kernel> conv_backward_data_im2col(Context& context, const ops::C
                    at(input(1), weights), at(input(0), dst), workspace(), 0});
     conv.fold(output(0), src);
   });
-  return conv.kernel("conv2d_backward_data im2col");
+  return conv.kernel("conv_backward_data im2col");
 }
 
 std::unique_ptr<Kernel> conv_backward_weights_im2col(Context& context, const ops::ConvSizes& sizes) {
@@ -99,7 +99,7 @@ std::unique_ptr<Kernel> conv_backward_weights_im2col(Context& context, const ops
     conv.multiply({false, true, conv.o(), conv.k(), conv.dst(), conv.dst(), conv.dst(), conv.k(),
                    image == 0 ? 0.0F : 1.0F, at(input(1), dst), workspace(), at(output(0), weights), 0});
   });
-  return conv.kernel("conv2d_backward_weights im2col");
+  return conv.kernel("conv_backward_weights im2col");
 }
 
 }  // namespace concord::opencl

@@ -2,6 +2,7 @@
 // an image as right operand, which makes every pass of a convolution a product. Used by matmul and conv.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,18 +26,24 @@ struct GemmLeft {
   bool is_patch = false;
 };
 
-/// How one of the two indices k and n moves over the image: index = (p·block + y·line + x) adds p planes of `plane`
-/// elements, y·row rows and x·column columns.
+/// One number each along depth, rows and columns of an image.
+using PatchSizes = std::array<std::int64_t, 3>;
+
+/// How one of the two indices k and n moves over the image: index = (p·block + z·page + y·line + x) adds p planes of
+/// `plane` elements, z·move[0] slices in depth, y·move[1] rows and x·move[2] columns.
 struct PatchPart {
-  std::int64_t block = 1, line = 1, plane = 0, row = 0, column = 0;
+  std::int64_t block = 1, page = 1, line = 1, plane = 0;
+  PatchSizes move{0, 0, 0};
 };
 
-/// B(k, n) = image(planes, row, column), the sum of the parts of k and n and the shift; 0 outside the image.
-/// With steps, rows and columns count in fractions of a pixel and what is not a whole pixel is 0.
+/// B(k, n) = image(planes, slice, row, column), the sum of the parts of k and n and the shift; 0 outside the image.
+/// With steps, slices, rows and columns count in fractions of a pixel and what is not a whole pixel is 0.
 struct Patch {
   PatchPart k, n;
-  std::int64_t row_shift = 0, column_shift = 0, rows = 0, columns = 0, row_step = 1, column_step = 1;
+  PatchSizes shift{0, 0, 0}, size{1, 0, 0}, step{1, 1, 1};
   bool inside = false;  // never outside the image
+  /// Whether there is more than one slice to look at; otherwise kernels leave the depth out.
+  [[nodiscard]] bool is_volume() const { return size[0] != 1 || shift[0] != 0 || k.move[0] != 0 || n.move[0] != 0; }
 };
 
 struct GemmRight {
@@ -67,12 +74,26 @@ struct Gemm {
   std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
   std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
   std::size_t before_bytes = 0;
+
+  /// Whether an operand is the patches of a volume.
+  [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
 };
 
 /// The kernel for a product: the first implementation of `gemm_implementations` that suits the device and accepts the
 /// product, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts the
 /// kernel's name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
+
+/// A product as launches of a larger kernel. Where k is cut, what a part gives stays apart: the launch that reads the
+/// product adds up `parts` matrices, each (batch, m, n).
+struct PartialProduct {
+  std::vector<StagedKernel::AnyStage> stages;
+  BufferArgument result;  // in the workspace
+  std::int64_t parts;
+  std::size_t workspace;  // bytes in all
+};
+/// gemm.c and the begin of the workspace are this function's to choose; no epilogue.
+[[nodiscard]] PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label);
 
 /// One way to compute a product.
 struct GemmImplementation {

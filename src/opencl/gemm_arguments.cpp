@@ -51,8 +51,19 @@ void add_part(Arguments& list, const PatchPart& part) {
   list.divisor(part.block);
   list.divisor(part.line);
   list.stride(part.plane);
-  list.number(part.row);
-  list.number(part.column);
+  list.number(part.move[1]);
+  list.number(part.move[2]);
+}
+
+// What VOLUME adds.
+void add_depth(Arguments& list, const Patch& patch) {
+  for (const PatchPart* part : {&patch.k, &patch.n}) {
+    list.divisor(part->page);
+    list.number(part->move[0]);
+  }
+  list.number(patch.shift[0]);
+  list.number(patch.size[0]);
+  list.divisor(patch.step[0]);
 }
 
 void add_right(Arguments& list, const Gemm& gemm) {
@@ -65,12 +76,13 @@ void add_right(Arguments& list, const Gemm& gemm) {
   list.stride(gemm.b.n);
   add_part(list, patch.k);
   add_part(list, patch.n);
-  list.number(patch.row_shift);
-  list.number(patch.column_shift);
-  list.number(patch.rows);
-  list.number(patch.columns);
-  list.divisor(patch.row_step);
-  list.divisor(patch.column_step);
+  list.number(patch.shift[1]);
+  list.number(patch.shift[2]);
+  list.number(patch.size[1]);
+  list.number(patch.size[2]);
+  list.divisor(patch.step[1]);
+  list.divisor(patch.step[2]);
+  if (gemm.is_volume()) add_depth(list, patch);
 }
 
 void add_result(Arguments& list, const GemmResult& c) {
@@ -97,8 +109,9 @@ std::vector<std::string> gemm_definitions(const Gemm& gemm) {
   if (gemm.b.is_patch) {
     list.emplace_back("B_PATCH");
     if (gemm.patch.inside) list.emplace_back("B_INSIDE");
-    if (gemm.patch.row_step != 1 || gemm.patch.column_step != 1) list.emplace_back("B_STEP");
+    if (gemm.patch.step != PatchSizes{1, 1, 1}) list.emplace_back("B_STEP");
   }
+  if (gemm.is_volume()) list.emplace_back("VOLUME");
   return list;
 }
 

@@ -129,6 +129,7 @@ std::unique_ptr<Kernel> prepare_clblast(Context& context, const Gemm& gemm, std:
   product.a = gemm.a.buffer;
   product.b = gemm.b.buffer;
   product.c = gemm.c.buffer;
+  product.workspace_begin = gemm.before_bytes;
   std::vector<StagedKernel::AnyStage> stages;
   for (std::int64_t z = 0; z < gemm.batch; ++z) {
     ClblastProduct one = product;
@@ -138,7 +139,7 @@ std::unique_ptr<Kernel> prepare_clblast(Context& context, const Gemm& gemm, std:
     stages.emplace_back(clblast_stage(context, one));
   }
   return std::make_unique<StagedKernel>(context, fmt::format("{} clblast", label), std::move(stages),
-                                        clblast_workspace(context, product));
+                                        gemm.before_bytes + clblast_workspace(context, product));
 }
 
 }  // namespace concord::opencl

@@ -11,8 +11,8 @@ PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const Kerne
   if (const auto* matmul = dynamic_cast<const ops::Matmul*>(op.base().get())) {
     return prepare_matmul(context, *matmul, request, epilogue);
   }
-  if (const auto* conv = dynamic_cast<const ops::Conv2d*>(op.base().get())) {
-    return prepare_conv2d(context, *conv, request, epilogue);
+  if (const auto* conv = dynamic_cast<const ops::Conv*>(op.base().get())) {
+    return prepare_conv(context, *conv, request, epilogue);
   }
   throw NotSupported(fmt::format("no kernel applies an expression to the result of {}", op.base()->name()));
 }
@@ -21,9 +21,9 @@ KernelTable<Context> make_table() {
   KernelTable<Context> table;
   // Two functions are overloaded; the operator's type picks the one for the operator alone.
   table.add<ops::Matmul, static_cast<KernelTable<Context>::Prepare<ops::Matmul>>(prepare_matmul)>();
-  table.add<ops::Conv2d, static_cast<KernelTable<Context>::Prepare<ops::Conv2d>>(prepare_conv2d)>();
-  table.add<ops::Conv2dBackwardData, prepare_conv2d_backward_data>();
-  table.add<ops::Conv2dBackwardWeights, prepare_conv2d_backward_weights>();
+  table.add<ops::Conv, static_cast<KernelTable<Context>::Prepare<ops::Conv>>(prepare_conv)>();
+  table.add<ops::ConvBackwardData, prepare_conv_backward_data>();
+  table.add<ops::ConvBackwardWeights, prepare_conv_backward_weights>();
   table.add<ops::MaxPool, prepare_max_pool>();
   table.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
   table.add<ops::AvgPool, prepare_avg_pool>();
@@ -32,6 +32,7 @@ KernelTable<Context> make_table() {
   table.add<ops::Softmax, prepare_softmax>();
   table.add<ops::SoftmaxBackward, prepare_softmax_backward>();
   table.add<ops::CrossEntropy, prepare_cross_entropy>();
+  table.add<ops::Ctc, prepare_ctc>();
   table.add<ops::BatchNorm, prepare_batch_norm>();
   table.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
   table.add<ops::Pointwise, prepare_pointwise>();
@@ -42,6 +43,18 @@ KernelTable<Context> make_table() {
   table.add<ops::Random, prepare_random>();
   table.add<ops::Gather, prepare_gather>();
   table.add<ops::ScatterAdd, prepare_scatter_add>();
+  table.add<ops::GatherAlong, prepare_gather_along>();
+  table.add<ops::ScatterAddAlong, prepare_scatter_add_along>();
+  table.add<ops::RowNorm, prepare_row_norm>();
+  table.add<ops::RowNormBackward, prepare_row_norm_backward>();
+  table.add<ops::Resample, prepare_resample>();
+  table.add<ops::CumSum, prepare_cumsum>();
+  table.add<ops::TopK, prepare_top_k>();
+  table.add<ops::Recurrent, prepare_recurrent>();
+  table.add<ops::RecurrentBackward, prepare_recurrent_backward>();
+  table.add<ops::Attention, prepare_attention>();
+  table.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+  table.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
   table.add<ops::Fused, prepare_fused>();
   return table;
 }
@@ -58,8 +71,8 @@ bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, c
   if (const auto* matmul = dynamic_cast<const ops::Matmul*>(&op)) {
     return matmul_accepts(*matmul, inputs, output, epilogue, extra);
   }
-  if (const auto* conv = dynamic_cast<const ops::Conv2d*>(&op)) {
-    return conv2d_accepts(*conv, inputs, output, epilogue, extra);
+  if (const auto* conv = dynamic_cast<const ops::Conv*>(&op)) {
+    return conv_accepts(*conv, inputs, output, epilogue, extra);
   }
   return false;
 }

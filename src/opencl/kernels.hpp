@@ -5,27 +5,35 @@
 #include "concord/device/kernel_table.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/pointwise.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/resample.hpp"
+#include "concord/ops/row_norm.hpp"
+#include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/top_k.hpp"
 
 namespace concord::opencl {
 
 // matmul.cpp
 [[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&);
-// conv.cpp, conv_backward_data.cpp, conv_backward_weights.cpp
-[[nodiscard]] PreparedKernel prepare_conv2d(Context&, const ops::Conv2d&, const KernelRequest&);
-[[nodiscard]] PreparedKernel prepare_conv2d_backward_data(Context&, const ops::Conv2dBackwardData&,
+// conv.cpp
+[[nodiscard]] PreparedKernel prepare_conv(Context&, const ops::Conv&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_conv_backward_data(Context&, const ops::ConvBackwardData&,
                                                           const KernelRequest&);
-[[nodiscard]] PreparedKernel prepare_conv2d_backward_weights(Context&, const ops::Conv2dBackwardWeights&,
+[[nodiscard]] PreparedKernel prepare_conv_backward_weights(Context&, const ops::ConvBackwardWeights&,
                                                              const KernelRequest&);
 // pool.cpp
 [[nodiscard]] PreparedKernel prepare_max_pool(Context&, const ops::MaxPool&, const KernelRequest&);
@@ -39,6 +47,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_softmax_backward(Context&, const ops::SoftmaxBackward&, const KernelRequest&);
 // cross_entropy.cpp
 [[nodiscard]] PreparedKernel prepare_cross_entropy(Context&, const ops::CrossEntropy&, const KernelRequest&);
+// ctc.cpp
+[[nodiscard]] PreparedKernel prepare_ctc(Context&, const ops::Ctc&, const KernelRequest&);
 // normalise.cpp
 [[nodiscard]] PreparedKernel prepare_batch_norm(Context&, const ops::BatchNorm&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_batch_norm_backward(Context&, const ops::BatchNormBackward&, const KernelRequest&);
@@ -51,9 +61,29 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_concat(Context&, const ops::Concat&, const KernelRequest&);
 // random.cpp
 [[nodiscard]] PreparedKernel prepare_random(Context&, const ops::Random&, const KernelRequest&);
+// recurrent.cpp
+[[nodiscard]] PreparedKernel prepare_recurrent(Context&, const ops::Recurrent&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_recurrent_backward(Context&, const ops::RecurrentBackward&, const KernelRequest&);
 // gather.cpp
 [[nodiscard]] PreparedKernel prepare_gather(Context&, const ops::Gather&, const KernelRequest&);
+// scatter_add.cpp
 [[nodiscard]] PreparedKernel prepare_scatter_add(Context&, const ops::ScatterAdd&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_scatter_add_along(Context&, const ops::ScatterAddAlong&, const KernelRequest&);
+// gather_along.cpp
+[[nodiscard]] PreparedKernel prepare_gather_along(Context&, const ops::GatherAlong&, const KernelRequest&);
+// row_norm.cpp
+[[nodiscard]] PreparedKernel prepare_row_norm(Context&, const ops::RowNorm&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_row_norm_backward(Context&, const ops::RowNormBackward&, const KernelRequest&);
+// resample.cpp, scan.cpp, top_k.cpp
+[[nodiscard]] PreparedKernel prepare_resample(Context&, const ops::Resample&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_cumsum(Context&, const ops::CumSum&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_top_k(Context&, const ops::TopK&, const KernelRequest&);
+// attention.cpp
+[[nodiscard]] PreparedKernel prepare_attention(Context&, const ops::Attention&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_query(Context&, const ops::AttentionBackwardQuery&,
+                                                              const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_key_value(Context&, const ops::AttentionBackwardKeyValue&,
+                                                                  const KernelRequest&);
 
 // An operator followed by an expression, in one kernel. Each family that can states what it accepts.
 // matmul.cpp
@@ -61,9 +91,9 @@ namespace concord::opencl {
                                   const Expression& epilogue, std::span<const TensorSpec> extra);
 [[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&, const Epilogue&);
 // conv.cpp
-[[nodiscard]] bool conv2d_accepts(const ops::Conv2d&, std::span<const TensorSpec> inputs, const TensorSpec& output,
+[[nodiscard]] bool conv_accepts(const ops::Conv&, std::span<const TensorSpec> inputs, const TensorSpec& output,
                                   const Expression& epilogue, std::span<const TensorSpec> extra);
-[[nodiscard]] PreparedKernel prepare_conv2d(Context&, const ops::Conv2d&, const KernelRequest&, const Epilogue&);
+[[nodiscard]] PreparedKernel prepare_conv(Context&, const ops::Conv&, const KernelRequest&, const Epilogue&);
 
 /// Every operator of the backend.
 [[nodiscard]] const KernelTable<Context>& kernel_table();

@@ -1,29 +1,40 @@
-// Two-dimensional convolution (cross-correlation, as in PyTorch and ONNX) and its two gradients, each an
-// operator of its own.
+// Convolution (cross-correlation, as in PyTorch and ONNX) of signals, images and volumes, and its two gradients, each
+// an operator of its own. The transposed convolution is the gradient by the data; the true one mirrors its kernel.
 #pragma once
 
-#include <array>
+#include <optional>
 
 #include "concord/graph/operator.hpp"
+#include "concord/ops/spatial.hpp"
 
 namespace concord {
 namespace ops {
 
 struct ConvOptions {
-  std::array<std::int64_t, 2> stride{1, 1};    // rows, columns
-  std::array<std::int64_t, 2> padding{0, 0};   // zeros on both sides
-  std::array<std::int64_t, 2> dilation{1, 1};  // distance of kernel elements
+  std::size_t rank = 2;  // dimensions of space, 1 to 3
+  Spatial stride{1, 1, 1};
+  Spatial padding{0, 0, 0};        // zeros before the first pixel
+  Spatial padding_after{0, 0, 0};  // and after the last
+  Spatial dilation{1, 1, 1};       // distance of kernel elements
   std::int64_t groups = 1;
   friend bool operator==(const ConvOptions&, const ConvOptions&) = default;
   [[nodiscard]] std::string str() const;
 };
 
-/// What every convolution operator and kernel needs to know.
+/// What every convolution operator and kernel needs to know. Images have depth 1, signals also height 1.
 struct ConvSizes {
-  std::int64_t n, c, h, w;          // src   (N, C, H, W)
-  std::int64_t o, kh, kw;           // weights (O, C/groups, kH, kW)
-  std::int64_t oh, ow;              // dst   (N, O, oH, oW)
+  std::int64_t n, c, d, h, w;  // src   (N, C, D, H, W)
+  std::int64_t o, kd, kh, kw;  // weights (O, C/groups, kD, kH, kW)
+  std::int64_t od, oh, ow;     // dst   (N, O, oD, oH, oW)
   ConvOptions options;
+
+  /// Elements of one channel.
+  [[nodiscard]] std::int64_t src_plane() const { return d * h * w; }
+  [[nodiscard]] std::int64_t dst_plane() const { return od * oh * ow; }
+  [[nodiscard]] std::int64_t taps() const { return kd * kh * kw; }
+  [[nodiscard]] std::int64_t group_c() const { return c / options.groups; }
+  [[nodiscard]] std::int64_t group_o() const { return o / options.groups; }
+  [[nodiscard]] bool is_padded() const;
 };
 /// Throws ShapeError when src, weights and options do not fit.
 [[nodiscard]] ConvSizes conv_sizes(const Shape& src, const Shape& weights, const ConvOptions& options);
@@ -42,22 +53,24 @@ class ConvFamily : public Operator {
   ConvOptions options_;
 };
 
-/// src (N, C, H, W), weights (O, C/groups, kH, kW) → dst (N, O, oH, oW).
-class Conv2d final : public ConvFamily {
+/// src (N, C, …), weights (O, C/groups, …) → dst (N, O, …).
+class Conv final : public ConvFamily {
  public:
   using ConvFamily::ConvFamily;
-  [[nodiscard]] std::string_view name() const override { return "conv2d"; }
+  /// "conv1d", "conv2d" or "conv3d".
+  [[nodiscard]] std::string_view name() const override;
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
   [[nodiscard]] ConvSizes sizes(std::span<const TensorSpec> inputs) const override;
 };
 
-/// diff_dst (N, O, oH, oW), weights → diff_src of shape `src`.
-class Conv2dBackwardData final : public ConvFamily {
+/// diff_dst (N, O, …), weights → diff_src of shape `src`.
+class ConvBackwardData final : public ConvFamily {
  public:
-  Conv2dBackwardData(ConvOptions options, Shape src) : ConvFamily(options), src_(std::move(src)) {}
-  [[nodiscard]] std::string_view name() const override { return "conv2d_backward_data"; }
+  ConvBackwardData(ConvOptions options, Shape src) : ConvFamily(options), src_(std::move(src)) {}
+  /// "conv2d_backward_data" and so on.
+  [[nodiscard]] std::string_view name() const override;
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
@@ -69,10 +82,11 @@ class Conv2dBackwardData final : public ConvFamily {
 };
 
 /// src, diff_dst → diff_weights of shape `weights`.
-class Conv2dBackwardWeights final : public ConvFamily {
+class ConvBackwardWeights final : public ConvFamily {
  public:
-  Conv2dBackwardWeights(ConvOptions options, Shape weights) : ConvFamily(options), weights_(std::move(weights)) {}
-  [[nodiscard]] std::string_view name() const override { return "conv2d_backward_weights"; }
+  ConvBackwardWeights(ConvOptions options, Shape weights) : ConvFamily(options), weights_(std::move(weights)) {}
+  /// "conv2d_backward_weights" and so on.
+  [[nodiscard]] std::string_view name() const override;
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
@@ -85,8 +99,61 @@ class Conv2dBackwardWeights final : public ConvFamily {
 
 }  // namespace ops
 
-using Conv2dOptions = ops::ConvOptions;
+/// Of a convolution over `Rank` dimensions of space.
+template <std::size_t Rank>
+struct ConvNdOptions {
+  using Sizes = std::array<std::int64_t, Rank>;
+  Sizes stride = ops::everywhere<Rank>(1);
+  Sizes padding = ops::everywhere<Rank>(0);   // zeros before the first pixel
+  Sizes dilation = ops::everywhere<Rank>(1);  // distance of kernel elements
+  std::int64_t groups = 1;
+  std::optional<Sizes> padding_after = {};  // zeros after the last pixel; as many as before when not given
+
+  operator ops::ConvOptions() const {  // NOLINT(google-explicit-constructor)
+    return {Rank,
+            ops::spatial(stride, 1),
+            ops::spatial(padding, 0),
+            ops::spatial(padding_after.value_or(padding), 0),
+            ops::spatial(dilation, 1),
+            groups};
+  }
+  [[nodiscard]] std::string str() const { return ops::ConvOptions(*this).str(); }
+};
+using Conv1dOptions = ConvNdOptions<1>;
+using Conv2dOptions = ConvNdOptions<2>;
+using Conv3dOptions = ConvNdOptions<3>;
+
+/// x (N, C, W) * weights (O, C/groups, kW) → (N, O, oW).
+Value conv1d(Value x, Value weights, const Conv1dOptions& options = {});
 /// x (N, C, H, W) * weights (O, C/groups, kH, kW) → (N, O, oH, oW).
 Value conv2d(Value x, Value weights, const Conv2dOptions& options = {});
+/// x (N, C, D, H, W) * weights (O, C/groups, kD, kH, kW) → (N, O, oD, oH, oW).
+Value conv3d(Value x, Value weights, const Conv3dOptions& options = {});
+
+/// Of a transposed convolution over `Rank` dimensions of space.
+template <std::size_t Rank>
+struct ConvTransposeNdOptions {
+  using Sizes = std::array<std::int64_t, Rank>;
+  Sizes stride = ops::everywhere<Rank>(1);
+  Sizes padding = ops::everywhere<Rank>(0);         // pixels cut off before the first of the result
+  Sizes output_padding = ops::everywhere<Rank>(0);  // pixels more after the last of the result
+  Sizes dilation = ops::everywhere<Rank>(1);
+  std::int64_t groups = 1;
+  std::optional<Sizes> padding_after = {};  // pixels cut off after the last; as many as before when not given
+};
+using ConvTranspose1dOptions = ConvTransposeNdOptions<1>;
+using ConvTranspose2dOptions = ConvTransposeNdOptions<2>;
+using ConvTranspose3dOptions = ConvTransposeNdOptions<3>;
+
+/// x (N, C, …) and weights (C, O/groups, k…) → (N, O, …) of size (i − 1)·stride − padding − padding_after +
+/// dilation·(k − 1) + output_padding + 1 for size i of x: the gradient by the data of the convolution that leads back.
+/// output_padding must be smaller than stride or dilation, as in PyTorch.
+Value conv_transpose1d(Value x, Value weights, const ConvTranspose1dOptions& options = {});
+Value conv_transpose2d(Value x, Value weights, const ConvTranspose2dOptions& options = {});
+Value conv_transpose3d(Value x, Value weights, const ConvTranspose3dOptions& options = {});
+
+/// weights (O, C/groups, …) with the dimensions of space mirrored: with it a cross-correlation becomes the convolution
+/// of mathematics and signal processing.
+Value mirror_kernel(Value weights);
 
 }  // namespace concord

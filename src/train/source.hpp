@@ -40,8 +40,8 @@ struct EpochPlan {
 [[nodiscard]] std::string order_name(const std::string& role, const BatchPlan& plan);
 
 struct BatchValues {
-  Value features;  // f32 [size, …]
-  Value labels;    // i32 [size] or f32 [size, …]
+  Value features;  // f32 [size, …] or i32 [size, T]
+  Value labels;    // i32 or f32 [size, …]
   Value cursor;    // i32 [1], the number of the batch in its epoch
 };
 /// Adds the batch to a graph. The order of a resident source starts as 0, 1, 2, …; samples of the last, shorter batch

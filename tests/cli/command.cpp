@@ -10,7 +10,8 @@ using namespace concord::test;
 
 namespace {
 
-const std::vector<std::string> kSubcommands{"devices", "train", "evaluate", "predict", "compare", "bench"};
+const std::vector<std::string> kSubcommands{"devices", "train", "evaluate", "predict",
+                                            "compare", "bench", "models",   "summary"};
 
 /// Fails with this exit code and these words, and prints nothing that looks like a result.
 void check_refusal(const Arguments& arguments, int code, const std::vector<std::string>& words) {
@@ -65,7 +66,7 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   check_refusal(with(train, {"--epochs", "0"}), 2, {"--epochs must be at least 1"});
   check_refusal(with(train, {"--optimizer", "sdg"}), 2, {"--optimizer: sdg not in {sgd,adam"});
   check_refusal(with(train, {"--optimizer", "adam", "--momentum", "0.5"}), 2, {"--momentum: adam has none"});
-  check_refusal(with(train, {"--schedule", "linear"}), 2, {"--schedule: linear not in"});
+  check_refusal(with(train, {"--schedule", "lineal"}), 2, {"--schedule: lineal not in"});
   for (const char* number : {"0", "-1", "nan", "inf", "fast"})
     check_refusal(with(train, {"--lr", number}), 2, {"--lr"});
   for (const char* number : {"-0.1", "1.5", "nan"}) {

@@ -41,7 +41,7 @@ TEST_CASE("bias, residual and relu are fused, other chains are not", "[cpu]") {
 TEST_CASE("a fused operator gives what its parts give", "[cpu]") {
   const Tensor x = normal_tensor(Shape{2, 3, 7, 6}, 1), weights = normal_tensor(Shape{5, 3, 3, 3}, 2);
   const Tensor bias = normal_tensor(Shape{5, 1, 1}, 3), residual = normal_tensor(Shape{2, 5, 5, 4}, 4);
-  const auto conv = std::make_shared<ops::Conv2d>(ops::ConvOptions{});
+  const auto conv = std::make_shared<ops::Conv>(ops::ConvOptions{});
   const Expression expression({scalar::max(kResult + kFirst + kSecond, 0.0F)}, 3);
   const ops::Fused fused(conv, 2, expression, "conv+bias+add+relu");
   for (const bool last : {false, true}) {

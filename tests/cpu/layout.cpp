@@ -60,7 +60,7 @@ TEST_CASE("moving values between layouts changes none of them", "[cpu]") {
 TEST_CASE("operators mean the same on channels-last images", "[cpu]") {
   const Tensor x = normal_tensor(kImages, 1), weights = normal_tensor(Shape{4, 5, 3, 3}, 2);
   const Tensor channels = normal_tensor(Shape{5}, 3), per_channel = normal_tensor(Shape{5, 1, 1}, 4);
-  CHECK(deviation(ops::Conv2d(ops::ConvOptions{}), {x, weights}) < 1e-5);
+  CHECK(deviation(ops::Conv(ops::ConvOptions{}), {x, weights}) < 1e-5);
   CHECK(deviation(ops::BatchNorm(1e-5F), {x, channels, channels}) < 1e-5);
   const ops::PoolOptions pool{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}};
   CHECK(deviation(ops::MaxPool(pool), {x}) == 0);

@@ -53,7 +53,7 @@ Shape transposed(const Shape& shape, bool transpose) { return transpose ? Shape{
 
 struct Geometry {
   Shape src, weights;
-  ops::ConvOptions options;
+  Conv2dOptions options;
 };
 const std::vector<Geometry> kGeometries = {
     {{2, 3, 9, 7}, {5, 3, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}},
@@ -63,7 +63,7 @@ const std::vector<Geometry> kGeometries = {
     {{2, 2, 6, 20}, {33, 2, 5, 5}, {{1, 1}, {4, 4}, {1, 1}, 1}},
 };
 
-std::vector<Value> training_of_conv(const std::vector<Value>& x, const ops::ConvOptions& options) {
+std::vector<Value> training_of_conv(const std::vector<Value>& x, const Conv2dOptions& options) {
   const Value dst = relu(conv2d(x[0], x[1], options) + x[2]);
   std::vector<Value> results{dst};
   const std::vector<Value> gradients = gradient(sum(dst), std::vector{x[0], x[1]});
