@@ -1,8 +1,6 @@
 // The memory of a training step.
 #include "step_memory.hpp"
 
-#include "concord/compile/memory_need.hpp"
-
 namespace concord::cli {
 
 void StepMemoryOptions::add(CLI::App& command) {
@@ -13,15 +11,14 @@ void StepMemoryOptions::add(CLI::App& command) {
   command.add_option("--device", device, "Whose memory is planned for")->capture_default_str();
 }
 
-StepMemory step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch, Device& device,
-                       const TrainingOptions& training) {
+MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
+                       const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail) {
   Graph graph;
   const Value output = network(graph.input("features", batch));
   const Value target = graph.input("target", models::target_of(model.task, output.shape()));
   const Value loss = models::loss_of(model.task)(output, target);
   optim::minimize(loss, training.make_optimizer());
-  const Estimate needs = estimate(graph, std::vector{loss}, device);
-  return {needs.program, needs.variables};
+  return memory_need(graph, std::vector{loss}, Variables(device, training.seed), detail);
 }
 
 }  // namespace concord::cli

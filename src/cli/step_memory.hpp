@@ -1,6 +1,7 @@
 // The memory of a training step, planned without allocating it: for `concord models` and `concord summary`.
 #pragma once
 
+#include "concord/compile/memory_need.hpp"
 #include "options.hpp"
 
 namespace concord::cli {
@@ -14,14 +15,9 @@ struct StepMemoryOptions {
   [[nodiscard]] DevicePtr open() const { return Device::open(device); }
 };
 
-struct StepMemory {
-  std::size_t arena = 0;      // values, workspaces, inputs
-  std::size_t variables = 0;  // weights, running statistics, the optimizer's state
-  [[nodiscard]] std::size_t total() const { return arena + variables; }
-};
-
-/// Of one step of `network` on a batch of this spec: forward, loss of the model's task, backward, update.
-[[nodiscard]] StepMemory step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
-                                     Device& device, const TrainingOptions& training);
+/// Of one step of `network` on a batch of this spec: forward, loss of the model's task, backward, update. The arena
+/// holds values, workspaces and inputs; the variables are weights, running statistics and the optimizer's state.
+[[nodiscard]] MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
+                                     const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail);
 
 }  // namespace concord::cli

@@ -48,7 +48,7 @@ std::string with_commas(std::int64_t number) {
 }
 
 nlohmann::json as_json(const models::Model& model, const TensorSpec& batch, const models::Summary& summary,
-                       const StepMemory& memory, const DeviceInfo& device, const StepMemoryOptions& step) {
+                       const MemoryNeed& memory, const DeviceInfo& device, const StepMemoryOptions& step) {
   nlohmann::json json{{"name", model.name},
                       {"task", models::name_of(model.task)},
                       {"input", dims_of(batch.shape)},
@@ -59,7 +59,7 @@ nlohmann::json as_json(const models::Model& model, const TensorSpec& batch, cons
                       {"device", device.id},
                       {"step_bytes", memory.total()},
                       {"step_arena_bytes", memory.arena},
-                      {"step_variable_bytes", memory.variables}};
+                      {"step_variable_bytes", memory.new_variables}};
   for (const models::LayerSummary& layer : summary.layers) {
     json["layers"].push_back({{"path", layer.path},
                               {"kind", layer.kind},
@@ -71,7 +71,7 @@ nlohmann::json as_json(const models::Model& model, const TensorSpec& batch, cons
 }
 
 std::string as_text(const models::Model& model, const TensorSpec& batch, const models::Summary& summary,
-                    const StepMemory& memory, const DeviceInfo& device, const StepMemoryOptions& step) {
+                    const MemoryNeed& memory, const DeviceInfo& device, const StepMemoryOptions& step) {
   std::vector<std::vector<std::string>> rows{{"layer", "kind", "output", "parameters", "MFLOP"}};
   for (const models::LayerSummary& layer : summary.layers) {
     rows.push_back({layer.path.empty() ? "(network)" : layer.path, layer.kind, layer.output.str(),
@@ -88,7 +88,7 @@ std::string as_text(const models::Model& model, const TensorSpec& batch, const m
                       summary.flops / 1e9 / static_cast<double>(batch.shape[0]));
   text += fmt::format("a training step with {} on {}: {} ({} of values and workspaces, {} of variables)\n",
                       step.training.optimizer, device.name, human_bytes(memory.total()), human_bytes(memory.arena),
-                      human_bytes(memory.variables));
+                      human_bytes(memory.new_variables));
   return text;
 }
 
@@ -99,7 +99,7 @@ void run(const Options& options) {
   const TensorSpec batch = models::batch_of(model, options.step.training.batch);
   const models::Summary summary = models::summarize(*network, batch);
   const DevicePtr device = options.step.open();
-  const StepMemory memory = step_memory(model, *network, batch, *device, options.step.training);
+  const MemoryNeed memory = step_memory(model, *network, batch, device, options.step.training, MemoryDetail::kernels);
   if (options.json) {
     std::cout << as_json(model, batch, summary, memory, device->info(), options.step).dump(2) << "\n";
   } else {

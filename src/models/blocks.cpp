@@ -67,8 +67,8 @@ nn::Sequential conv_norm(std::int64_t in, std::int64_t out, std::int64_t kernel,
   return layers;
 }
 
-InceptionConv::InceptionConv(std::int64_t in, std::int64_t out, nn::Pair kernel, nn::Pair stride, nn::Pair padding,
-                             double deviation)
+InceptionConv::InceptionConv(std::int64_t in, std::int64_t out, nn::Pair kernel, nn::Pair stride,
+                             nn::Padding<2> padding, double deviation)
     : conv(normal(nn::Conv2d{in, out, kernel, {.stride = stride, .padding = padding, .bias = false}}, deviation)),
       bn(out, {.epsilon = 1e-3F}) {}
 

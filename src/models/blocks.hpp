@@ -37,7 +37,7 @@ struct InceptionConv : nn::Module {
   nn::Conv2d conv;
   nn::BatchNorm2d bn;
   /// `deviation` of the first weights.
-  InceptionConv(std::int64_t in, std::int64_t out, nn::Pair kernel, nn::Pair stride = 1, nn::Pair padding = 0,
+  InceptionConv(std::int64_t in, std::int64_t out, nn::Pair kernel, nn::Pair stride = 1, nn::Padding<2> padding = 0,
                 double deviation = 0.1);
   [[nodiscard]] Value forward(Value x) override { return relu(bn(conv(x))); }
   [[nodiscard]] Children children() override { return {{"conv", &conv}, {"bn", &bn}}; }

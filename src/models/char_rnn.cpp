@@ -40,7 +40,7 @@ Model model(std::string_view name, std::string_view description, std::int64_t pa
 
 }  // namespace
 
-Model char_lstm() { return model<nn::LSTM>("char_lstm", "characters by two layers of LSTM", 0); }
-Model char_gru() { return model<nn::GRU>("char_gru", "characters by two layers of GRU", 0); }
+Model char_lstm() { return model<nn::LSTM>("char_lstm", "characters by two layers of LSTM", 886880); }
+Model char_gru() { return model<nn::GRU>("char_gru", "characters by two layers of GRU", 672864); }
 
 }  // namespace concord::models

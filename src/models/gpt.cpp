@@ -103,6 +103,6 @@ Model model(std::string_view name, std::string_view description, const Size& siz
 }  // namespace
 
 Model gpt2_small() { return model("gpt2_small", "GPT-2, small", kSmall, 50257, 124439808); }
-Model gpt_tiny() { return model("gpt_tiny", "GPT of four blocks for characters", kTiny, 96, 0); }
+Model gpt_tiny() { return model("gpt_tiny", "GPT of four blocks for characters", kTiny, 96, 813824); }
 
 }  // namespace concord::models

@@ -13,9 +13,7 @@ namespace {
 using Pair = nn::Pair;
 
 /// A unit that keeps the size.
-InceptionConv unit(int in, int out, Pair kernel) {
-  return InceptionConv{in, out, kernel, 1, Pair{kernel.rows / 2, kernel.columns / 2}};
-}
+InceptionConv unit(int in, int out, Pair kernel) { return InceptionConv{in, out, kernel, 1, nn::same}; }
 InceptionConv halving(int in, int out) { return InceptionConv{in, out, 3, 2}; }
 nn::MaxPool2d halving_pool() { return nn::MaxPool2d{3, {.stride = 2}}; }
 

@@ -13,9 +13,7 @@ Value mean_3x3(Value x) { return avg_pool2d(x, {.kernel = {3, 3}, .stride = {1, 
 Value halved(Value x) { return max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}}); }
 
 /// A unit that keeps the size.
-InceptionConv unit(int in, int out, Pair kernel) {
-  return InceptionConv{in, out, kernel, 1, Pair{kernel.rows / 2, kernel.columns / 2}};
-}
+InceptionConv unit(int in, int out, Pair kernel) { return InceptionConv{in, out, kernel, 1, nn::same}; }
 InceptionConv halving(int in, int out) { return InceptionConv{in, out, 3, 2}; }
 
 /// 1x1, 5x5 and twice 3x3 beside each other.

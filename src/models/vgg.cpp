@@ -40,7 +40,8 @@ Model make_vgg(std::string_view name, std::string_view description, const Depths
                        normal(nn::Linear{4096, 4096}, 0.01), nn::ReLU{}, nn::Dropout{rate},
                        normal(nn::Linear{4096, variant.classes}, 0.01)});
   };
-  return {name, description, Shape{3, 224, 224}, 1000, parameters, make, Shape{3, 32, 32}};
+  return {
+      name, description, Shape{3, 224, 224}, 1000, parameters, make, batch_norm ? Shape{3, 64, 64} : Shape{3, 32, 32}};
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct Model {
   int classes = 0;              // as published
   std::int64_t parameters = 0;  // with so many classes; running statistics not counted
   std::function<std::shared_ptr<nn::Module>(const Variant& variant)> make;  // of a variant with all filled in
-  Shape least = input;                                                      // the smallest sample worth trying it with
+  Shape least = input;  // a small sample that shows what it does, for tests
   Task task = Task::classification;
   DType dtype = DType::f32;  // of the input
 };

@@ -20,7 +20,7 @@ import torchvision.models as tv
 from torch import nn
 
 FOLDER = pathlib.Path(__file__).parent
-SEED, STEPS, KEPT, CONDITION = 7, 3, 16, 2e-4
+SEED, SEEDS, STEPS, KEPT, CONDITION = 7, 8, 3, 16, 1e-4
 
 
 # ---------------------------------------------------------------- networks that torchvision lacks
@@ -370,7 +370,8 @@ ZOO = {
     "lenet5": entry(lenet5, 10, [1, 28, 28]),
     "alexnet": vision(tv.alexnet, 63),
     "overfeat": entry(OverFeat, 1000, [3, 71, 71]),
-    **{f"vgg{n}{bn}": vision(getattr(tv, f"vgg{n}{bn}"), 32) for n in (11, 13, 16, 19) for bn in ("", "_bn")},
+    **{f"vgg{n}{bn}": vision(getattr(tv, f"vgg{n}{bn}"), 64 if bn else 32)
+       for n in (11, 13, 16, 19) for bn in ("", "_bn")},
     "nin": entry(nin, 1000, [3, 64, 64]),
     "googlenet": vision(tv.googlenet, 64, aux_logits=False, init_weights=False),
     "inception_v3": vision(tv.inception_v3, 107, aux_logits=False, init_weights=False),
@@ -453,7 +454,7 @@ def record(network):
         for name, parameter in net.named_parameters():
             parameter.copy_(first_weights(name, tuple(parameter.shape)))
     loss_of = TASKS[network["task"]]
-    seed, x = well_conditioned(net, network, loss_of)
+    seed, x, condition = well_conditioned(net, network, loss_of)
     net.double()
     optimizer = torch.optim.SGD(net.parameters())
     losses = []
@@ -469,7 +470,7 @@ def record(network):
             squares = sum(p.grad.square().sum().item() for p in net.parameters())
             rate = rounded([0.05 * losses[0] / squares], 3)[0]
             optimizer.param_groups[0]["lr"] = rate
-            result |= {"seed": seed, "rate": rate,
+            result |= {"seed": seed, "condition": rounded([condition], 2)[0], "rate": rate,
                        "outputs": rounded(flat[::max(1, len(flat) // KEPT)][:KEPT].tolist()),
                        "gradients": {n: rounded([p.grad.norm().item()])[0] for n, p in net.named_parameters()}}
         optimizer.step()
@@ -487,18 +488,21 @@ def gradient_norms(net, x, loss_of):
 
 
 def well_conditioned(net, network, loss_of):
-    """The first seed whose input lies so far from all kinks that single precision gives the gradients of double."""
-    for seed in range(SEED, SEED + 50):
+    """Seed, input, and by how much single precision changes the norms of the gradients there: of a few inputs the first
+    that lies far from all kinks, or else the best."""
+    best = None
+    for seed in range(SEED, SEED + SEEDS):
         x = uniform("golden.input", [network["batch"], *network["input"]], -1, 1, seed)
         if network["task"] == "language":
             x = torch.arange(x.numel()).reshape(x.shape) * 7 % network["small_classes"]
         single = gradient_norms(net.float(), x if network["task"] == "language" else x.float(), loss_of)
         double = gradient_norms(net.double(), x, loss_of)
         error = ((single - double).abs() / (double + 5e-4 * double.max())).max().item()
+        if best is None or error < best[2]:
+            best = seed, x, error
         if error < CONDITION:
-            return seed, x
-        print(f"seed {seed}: single precision differs by {error:.1e}", flush=True)
-    raise RuntimeError("every input is ill-conditioned")
+            break
+    return best
 
 
 def rounded(values, digits=7):
@@ -510,7 +514,7 @@ def main():
     recorded = json.loads(path.read_text()) if path.exists() else {}
     for name in sys.argv[1:] or ZOO:
         recorded[name] = record(ZOO[name])
-        print(name, recorded[name]["parameters"], recorded[name]["losses"], flush=True)
+        print(name, recorded[name]["parameters"], recorded[name]["condition"], recorded[name]["losses"], flush=True)
         text = ",\n".join(f'{json.dumps(key)}: {json.dumps(recorded[key])}' for key in ZOO if key in recorded)
         path.write_text("{\n" + text + "\n}\n")
 

@@ -106,7 +106,9 @@ void check_network(const models::Model& model, const nlohmann::json& recorded, c
   program.write("t", golden_target(model.task, t.spec(), input, recorded));
 
   program.run();
-  const auto tolerance = 1e-3;
+  // Where rectifiers and maxima lie close to falling out the other way, single precision changes gradients in PyTorch,
+  // too.
+  const double tolerance = 1e-3 + 10 * recorded.at("condition").get<double>();
   CHECK(difference(thinned(program.read(outputs)), recorded.at("outputs").get<std::vector<float>>()) < tolerance);
   double largest = 0;
   for (const auto& [name, norm] : recorded.at("gradients").items()) largest = std::max(largest, norm.get<double>());
@@ -114,11 +116,13 @@ void check_network(const models::Model& model, const nlohmann::json& recorded, c
   for (std::size_t i = 0; i < weights.size(); ++i) {
     INFO("gradient of " << weights[i].name());
     const double expected = recorded.at("gradients").at(weights[i].name()).get<double>();
-    CHECK(std::abs(norm_of(program.read(gradients[i])) - expected) <= 2e-3 * expected + 1e-6 * largest);
+    CHECK(std::abs(norm_of(program.read(gradients[i])) - expected) <= tolerance * (expected + 1e-3 * largest));
   }
-  for (const nlohmann::json& expected : recorded.at("losses")) {
-    CHECK(program.read(loss).values<float>()[0] == Approx(expected.get<double>()).epsilon(1e-3));
-    program.run();
+  const auto losses = recorded.at("losses").get<std::vector<double>>();
+  for (std::size_t step = 0; step < losses.size(); ++step) {
+    INFO("loss after " << step << " steps");
+    if (step > 0) program.run();
+    CHECK(program.read(loss).values<float>()[0] == Approx(losses[step]).epsilon(tolerance));
   }
 }
 
