@@ -41,6 +41,9 @@ PreparedKernel prepare_max_pool_backward(Backend& backend, const ops::MaxPoolBac
 PreparedKernel prepare_avg_pool(Backend& backend, const ops::AvgPool& op, const KernelRequest& request);
 PreparedKernel prepare_avg_pool_backward(Backend& backend, const ops::AvgPoolBackward& op,
                                          const KernelRequest& request);
+PreparedKernel prepare_max_unpool(Backend& backend, const ops::MaxUnpool& op, const KernelRequest& request);
+PreparedKernel prepare_max_unpool_backward(Backend& backend, const ops::MaxUnpoolBackward& op,
+                                           const KernelRequest& request);
 
 PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, const KernelRequest& request);
 PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const KernelRequest& request);

@@ -17,6 +17,8 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
     t.add<ops::AvgPool, prepare_avg_pool>();
     t.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+    t.add<ops::MaxUnpool, prepare_max_unpool>();
+    t.add<ops::MaxUnpoolBackward, prepare_max_unpool_backward>();
     t.add<ops::Pointwise, prepare_pointwise>();
     t.add<ops::Reduce, prepare_reduce>();
     t.add<ops::Softmax, prepare_softmax>();

@@ -100,7 +100,8 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
   if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * largest(result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
-                      is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) || (random && random->distribution() == ops::Distribution::normal);
+                      is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) ||
+                      (random && random->distribution() == ops::Distribution::normal);
   return rounds ? rounding_tolerance(node, result) : 0;
 }
 

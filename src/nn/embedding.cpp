@@ -13,7 +13,12 @@ Embedding::Embedding(std::int64_t count, std::int64_t width, const EmbeddingOpti
                 width);
   CONCORD_CHECK(!options.padding_idx || (padding_ >= 0 && padding_ < count), ArgumentError,
                 "Embedding: padding_idx {} is outside [0, {})", padding_, count);
-  weight_ = make_parameter(Shape{count, width}, init::normal(0, 1));
+  Initializer first = init::normal(0, 1);
+  if (options.padding_idx) {
+    first.zeros_begin = padding_ * width;
+    first.zeros_end = first.zeros_begin + width;
+  }
+  weight_ = make_parameter(Shape{count, width}, first);
 }
 
 Value Embedding::forward(Value x) {

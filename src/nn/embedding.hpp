@@ -6,7 +6,7 @@
 namespace concord::nn {
 
 struct EmbeddingOptions {
-  std::optional<std::int64_t> padding_idx;  // a row that is not trained
+  std::optional<std::int64_t> padding_idx;  // a row that begins with zeros and is not trained
 };
 
 /// x i32 (…) → (…, width): rows of weight (count, width). An index outside [0, count) gives NaN.

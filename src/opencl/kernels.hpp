@@ -40,6 +40,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_max_pool_backward(Context&, const ops::MaxPoolBackward&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_avg_pool(Context&, const ops::AvgPool&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_avg_pool_backward(Context&, const ops::AvgPoolBackward&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_max_unpool(Context&, const ops::MaxUnpool&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_max_unpool_backward(Context&, const ops::MaxUnpoolBackward&, const KernelRequest&);
 // reduce.cpp
 [[nodiscard]] PreparedKernel prepare_reduce(Context&, const ops::Reduce&, const KernelRequest&);
 // softmax.cpp

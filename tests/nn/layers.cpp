@@ -102,6 +102,12 @@ TEST_CASE("embeddings are PyTorch's; a tied weight gets the gradients of both la
   check_layer("tied embedding", Tied{});
 }
 
+TEST_CASE("the row of padding begins with zeros, the others do not", "[nn][layers]") {
+  const Tensor first = initial_value(*nn::Embedding(3, 2, {.padding_idx = 1}).weight(), 5);
+  const auto values = first.values<float>();
+  for (std::size_t i = 0; i < 6; ++i) CHECK((values[i] == 0) == (i / 2 == 1));
+}
+
 TEST_CASE("weight and spectral normalisation are PyTorch's", "[nn][layers]") {
   check_layer("weight_norm linear", nn::weight_norm(nn::Linear{5, 3}));
   check_layer("weight_norm conv2d", nn::weight_norm(nn::Conv2d{2, 3, 3}));

@@ -1,4 +1,6 @@
 // The losses with all their options against recorded PyTorch values and gradients, on every device.
+#include <fmt/format.h>
+
 #include "goldens.hpp"
 
 using namespace concord;

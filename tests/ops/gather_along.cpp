@@ -97,7 +97,7 @@ TEST_CASE("scatter-add of many indices", "[ops][gather_along]") {
     std::int64_t width, rows;
   };
   // Less and more than one sorted block, repeated and missing rows, indices outside.
-  for (const Sizes& s : {Sizes{{40, 5}, 3, 17}, {{1500}, 1, 900}, {{2100}, 5, 3}}) {
+  for (const Sizes& s : {Sizes{{40, 5}, 3, 17}, {{1500}, 1, 900}, {{2100}, 5, 3}, {{150}, 601, 9}}) {
     const Array indices = indices_of(s.indices, 7, -2, static_cast<double>(s.rows) * 0.9);
     std::vector<std::int64_t> dims(s.indices.dims().begin(), s.indices.dims().end());
     dims.push_back(s.width);

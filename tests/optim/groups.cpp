@@ -13,6 +13,17 @@ Variable variable_named(const char* name, Shape shape = {}) {
   return {name, {DType::f32, std::move(shape)}, {}, true, {}};
 }
 
+/// An optimizer of one's own, without weight decay.
+struct Plain {
+  [[nodiscard]] optim::Rule rule() const {
+    optim::Rule rule{"plain", 0.1};
+    rule.update = [](const optim::UpdateTerms& terms) -> std::vector<Scalar> {
+      return {terms.weight - terms.lr * terms.gradient};
+    };
+    return rule;
+  }
+};
+
 /// A loss of a small network with batch norm.
 struct Traced {
   Traced() {
@@ -75,5 +86,6 @@ TEST_CASE("groups that cannot be are refused", "[optim]") {
   CHECK_THROWS_AS(Traced().minimize(optim::Sgd{}, {{.match = named("*"), .rate_factor = -1}}), ArgumentError);
   CHECK_THROWS_AS(Traced().minimize(optim::Sgd{.lr = 0}, {{.match = named("*"), .optimizer = optim::Adam{}}}),
                   ArgumentError);
+  CHECK_THROWS_WITH(Traced().minimize(Plain{}, {{.match = optim::vectors(), .weight_decay = 0}}), contains("'plain'"));
   CHECK_THROWS_WITH(Traced().minimize(optim::Muon{}, {}), contains("0.bias") && contains("[2]"));
 }
