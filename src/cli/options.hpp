@@ -11,6 +11,11 @@
 
 namespace concord::cli {
 
+/// What a number on the command line must be. NaN and infinity are refused by each.
+[[nodiscard]] CLI::Validator positive();
+[[nodiscard]] CLI::Validator not_negative();
+[[nodiscard]] CLI::Validator from_0_to_1();
+
 /// MODEL and how it is trained.
 struct TrainingOptions {
   std::string model;
