@@ -1,16 +1,20 @@
 // Resample: src (outer, rows, columns) → dst (outer, dst_rows, dst_columns). ROW_TAPS and COLUMN_TAPS say which axes
-// are mapped; a map is a sparse matrix by rows in one table: where each row begins (count + 1 numbers), then the places,
-// then the weights as bits of floats. A work-item owns PER_ITEM elements of dst and sums the taps of the row, and for
-// each the taps of the column. Blocking as in pointwise.cl.
+// are mapped; a map is a sparse matrix by rows in one table: where each row begins (count + 1 numbers), then for each tap
+// its place and the bits of its weight. Where all rows have the same number of taps, ROW_TAPS or COLUMN_TAPS is that
+// number, otherwise 0. A work-item owns PER_ITEM elements of dst and sums the taps of the row, and for each the taps of
+// the column. Blocking as in pointwise.cl.
 #include "index.h"
+
+#define FIRST(table, row, taps) (taps > 0 ? (int)(row)*taps : table[row])
+#define COUNT(table, row, taps) (taps > 0 ? taps : table[(row) + 1] - table[row])
 
 __kernel void resample(__global const float *restrict src, const ulong src_offset, __global float *restrict dst,
                        const ulong dst_offset,
 #ifdef ROW_TAPS
-                       __global const int *restrict row_table, const uint row_taps,
+                       __global const int *restrict row_table,
 #endif
 #ifdef COLUMN_TAPS
-                       __global const int *restrict column_table, const uint column_taps,
+                       __global const int *restrict column_table,
 #endif
                        const index_t rows, const index_t columns, const index_t dst_rows, const uint row_multiplier,
                        const uint row_shift, const index_t dst_columns, const uint column_multiplier,
@@ -26,10 +30,16 @@ __kernel void resample(__global const float *restrict src, const ulong src_offse
     const index_t row = line - outer * dst_rows;
     __global const float *plane = src + src_offset + (ulong)outer * rows * columns;
     float sum = 0.0f;
+#ifdef COLUMN_TAPS
+    __global const int *column_taps = column_table + dst_columns + 1 + 2 * FIRST(column_table, column, COLUMN_TAPS);
+    const int column_count = COUNT(column_table, column, COLUMN_TAPS);
+#endif
 #ifdef ROW_TAPS
-    for (int t = row_table[row]; t < row_table[row + 1]; ++t) {
-      __global const float *from = plane + (ulong)row_table[dst_rows + 1 + t] * columns;
-      const float weight = as_float(row_table[dst_rows + 1 + row_taps + t]);
+    __global const int *row_taps = row_table + dst_rows + 1 + 2 * FIRST(row_table, row, ROW_TAPS);
+    const int row_count = COUNT(row_table, row, ROW_TAPS);
+    for (int t = 0; t < row_count; ++t) {
+      __global const float *from = plane + (ulong)row_taps[2 * t] * columns;
+      const float weight = as_float(row_taps[2 * t + 1]);
 #else
     {
       __global const float *from = plane + (ulong)row * columns;
@@ -37,9 +47,8 @@ __kernel void resample(__global const float *restrict src, const ulong src_offse
 #endif
 #ifdef COLUMN_TAPS
       float across = 0.0f;
-      for (int u = column_table[column]; u < column_table[column + 1]; ++u) {
-        across +=
-            as_float(column_table[dst_columns + 1 + column_taps + u]) * from[column_table[dst_columns + 1 + u]];
+      for (int u = 0; u < column_count; ++u) {
+        across += as_float(column_taps[2 * u + 1]) * from[column_taps[2 * u]];
       }
       sum += weight * across;
 #else

@@ -6,24 +6,23 @@
 // key, numbers the lines of dst, (outer, rows, inner), or is ~0 for what is left out:
 //   scatter_words      makes the words, followed by words of ones up to `padded`.
 //   scatter_begins     finds the first word of each line by bisection; begins[lines] ends the last line.
-//   scatter_lines      an item owns one element of dst and sums its line's words: lines·width + count·width work.
+//   scatter_lines      an item owns COLUMNS elements of a line and sums its words: lines·width + count·width work.
 
 __kernel void scatter_elements(__global const float *restrict src, const ulong src_offset,
                                __global const int *restrict indices, const ulong indices_offset,
-                               __global float *restrict dst, const ulong dst_offset, const ulong length,
-                               const ulong inner, const ulong rows, const ulong width, const int padding,
-                               const ulong n) {
-  const ulong i = get_global_id(0);
-  if (i >= n) return;
-  const ulong line = i / width, column = i - line * width;
-  const ulong outer_row = line / inner, in = line - outer_row * inner, outer = outer_row / rows;
+                               __global float *restrict dst, const ulong dst_offset, const uint length,
+                               const uint inner, const uint rows, const uint width, const int padding,
+                               const uint lines) {
+  const uint column = (uint)get_global_id(0), line = (uint)get_global_id(1);
+  if (column >= width || line >= lines) return;
+  const uint outer_row = line / inner, in = line - outer_row * inner, outer = outer_row / rows;
   const int row = (int)(outer_row - outer * rows);
   float sum = 0.0f;
-  for (ulong k = 0; k < length && row != padding; ++k) {
-    const ulong from = (outer * length + k) * inner + in;
+  for (uint k = 0; k < length && row != padding; ++k) {
+    const ulong from = ((ulong)outer * length + k) * inner + in;
     if (indices[indices_offset + from] == row) sum += src[src_offset + from * width + column];
   }
-  dst[dst_offset + i] = sum;
+  dst[dst_offset + (ulong)line * width + column] = sum;
 }
 
 __kernel void scatter_words(__global const int *restrict indices, const ulong indices_offset,
@@ -63,14 +62,24 @@ __kernel void scatter_begins(__global const ulong *restrict words, const ulong w
 __kernel void scatter_lines(__global const float *restrict src, const ulong src_offset,
                             __global const ulong *restrict words, const ulong words_offset,
                             __global const uint *restrict begins, const ulong begins_offset,
-                            __global float *restrict dst, const ulong dst_offset, const ulong width, const ulong n) {
-  const ulong i = get_global_id(0);
-  if (i >= n) return;
-  const ulong line = i / width, column = i - line * width;
-  const uint end = begins[begins_offset + line + 1];
-  float sum = 0.0f;
-  for (uint k = begins[begins_offset + line]; k < end; ++k) {
-    sum += src[src_offset + (ulong)(uint)words[words_offset + k] * width + column];
+                            __global float *restrict dst, const ulong dst_offset, const uint width, const uint lines) {
+  const uint column = (uint)get_global_id(0), step = (uint)get_global_size(0), line = (uint)get_global_id(1);
+  if (line >= lines) return;
+  const uint begin = begins[begins_offset + line], end = begins[begins_offset + line + 1];
+  src += src_offset;
+  float sum[COLUMNS];
+#pragma unroll
+  for (uint c = 0; c < COLUMNS; ++c) sum[c] = 0.0f;
+  for (uint k = begin; k < end; ++k) {
+    __global const float *row = src + (ulong)(uint)words[words_offset + k] * width;
+#pragma unroll
+    for (uint c = 0; c < COLUMNS; ++c) {
+      if (column + c * step < width) sum[c] += row[column + c * step];
+    }
   }
-  dst[dst_offset + i] = sum;
+  dst += dst_offset + (ulong)line * width;
+#pragma unroll
+  for (uint c = 0; c < COLUMNS; ++c) {
+    if (column + c * step < width) dst[column + c * step] = sum[c];
+  }
 }

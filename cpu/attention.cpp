@@ -37,11 +37,11 @@ struct Attention {
 
 /// One thread's part of the workspace.
 struct Scratch {
-  float *keys, *values;              // transposed, (width, kKeys)
-  float *rows, *other_rows;          // (kKeys, padded), when a row is not whole groups of lanes
-  float *results, *more_results;     // (kKeys, padded)
-  float *scores, *slopes;            // (kQueries, kKeys)
-  float* factors;                    // (kKeys)
+  float *keys, *values;           // transposed, (width, kKeys)
+  float *rows, *other_rows;       // (kKeys, padded), when a row is not whole groups of lanes
+  float *results, *more_results;  // (kKeys, padded)
+  float *scores, *slopes;         // (kQueries, kKeys)
+  float* factors;                 // (kKeys)
 
   Scratch(const Attention& a, float* at) {
     const auto take = [&](std::int64_t count) {
@@ -168,8 +168,7 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
       }
     }
     const float* values = padded_rows(a, head.key_rows(2, tile), keys, scratch.rows);
-    tile_multiply(
-        {scratch.scores, kKeys, 1, values, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
+    tile_multiply({scratch.scores, kKeys, 1, values, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
   }
   for (std::int64_t r = 0; r < count; ++r) {
     const float factor = sum[r] == 0 ? 0.0F : static_cast<float>(1 / sum[r]);
@@ -245,18 +244,18 @@ PreparedKernel over_blocks(const KernelRequest& request, const Attention& a, std
                            std::int64_t rows, std::int64_t size, const Block& block) {
   const std::int64_t blocks = (rows + size - 1) / size;
   const auto bytes = static_cast<std::size_t>(a.threads * a.scratch()) * sizeof(float);
-  return all_plain(
-      request, loop_kernel(std::move(name), bytes, [=](const Pointers& pointers) {
-        const std::int64_t work = a.s.batch * a.s.heads * a.s.queries * a.s.keys * a.s.width;
-        parallel_parts(a.s.batch * heads * blocks, a.threads, work >= kParallelElements,
-                       [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-                         const Scratch scratch(a, pointers.workspace<float>() + part * a.scratch());
-                         for (std::int64_t unit = begin; unit < end; ++unit) {
-                           const std::int64_t first = unit % blocks * size, head = unit / blocks;
-                           block(pointers, head / heads, head % heads, first, std::min(size, rows - first), scratch);
-                         }
-                       });
-      }));
+  return all_plain(request, loop_kernel(std::move(name), bytes, [=](const Pointers& pointers) {
+                     const std::int64_t work = a.s.batch * a.s.heads * a.s.queries * a.s.keys * a.s.width;
+                     parallel_parts(a.s.batch * heads * blocks, a.threads, work >= kParallelElements,
+                                    [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+                                      const Scratch scratch(a, pointers.workspace<float>() + part * a.scratch());
+                                      for (std::int64_t unit = begin; unit < end; ++unit) {
+                                        const std::int64_t first = unit % blocks * size, head = unit / blocks;
+                                        block(pointers, head / heads, head % heads, first, std::min(size, rows - first),
+                                              scratch);
+                                      }
+                                    });
+                   }));
 }
 
 template <class Op>
@@ -270,31 +269,28 @@ Attention attention_of(const Backend& backend, const Op& op, const KernelRequest
 
 PreparedKernel prepare_attention(Backend& backend, const ops::Attention& op, const KernelRequest& request) {
   const Attention a = attention_of(backend, op, request, 3);
-  return over_blocks(request, a, "attention tiles", a.s.heads, a.s.queries, kQueries,
-                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
-                         std::int64_t count, const Scratch& scratch) {
-                       forward_block(Head(a, pointers, batch, head), first, count, scratch);
-                     });
+  return over_blocks(
+      request, a, "attention tiles", a.s.heads, a.s.queries, kQueries,
+      [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
+          const Scratch& scratch) { forward_block(Head(a, pointers, batch, head), first, count, scratch); });
 }
 
 PreparedKernel prepare_attention_backward_query(Backend& backend, const ops::AttentionBackwardQuery& op,
                                                 const KernelRequest& request) {
   const Attention a = attention_of(backend, op, request, 6);
-  return over_blocks(request, a, "attention_backward_query tiles", a.s.heads, a.s.queries, kQueries,
-                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
-                         std::int64_t count, const Scratch& scratch) {
-                       backward_query_block(Head(a, pointers, batch, head), first, count, scratch);
-                     });
+  return over_blocks(
+      request, a, "attention_backward_query tiles", a.s.heads, a.s.queries, kQueries,
+      [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
+          const Scratch& scratch) { backward_query_block(Head(a, pointers, batch, head), first, count, scratch); });
 }
 
 PreparedKernel prepare_attention_backward_key_value(Backend& backend, const ops::AttentionBackwardKeyValue& op,
                                                     const KernelRequest& request) {
   const Attention a = attention_of(backend, op, request, 6);
-  return over_blocks(request, a, "attention_backward_key_value tiles", a.s.key_heads, a.s.keys, kKeys,
-                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
-                         std::int64_t count, const Scratch& scratch) {
-                       backward_key_value_block(a, pointers, batch, head, first, count, scratch);
-                     });
+  return over_blocks(
+      request, a, "attention_backward_key_value tiles", a.s.key_heads, a.s.keys, kKeys,
+      [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
+          const Scratch& scratch) { backward_key_value_block(a, pointers, batch, head, first, count, scratch); });
 }
 
 }  // namespace concord::cpu

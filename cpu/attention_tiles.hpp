@@ -9,8 +9,8 @@ namespace concord::cpu {
 /// Columns come in whole groups of so many.
 inline constexpr std::int64_t kAttentionLanes = 16;
 
-/// c (m, n) = a (m, k) · b (k, n), added to c if `add`; a(i, p) at i·a_row + p·a_step, rows of b and c at their strides.
-/// n is a multiple of kAttentionLanes. Sums run in the order of k.
+/// c (m, n) = a (m, k) · b (k, n), added to c if `add`; a(i, p) at i·a_row + p·a_step, rows of b and c at their
+/// strides. n is a multiple of kAttentionLanes. Sums run in the order of k.
 struct TileProduct {
   const float* a;
   std::int64_t a_row, a_step;

@@ -4,6 +4,7 @@
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -40,12 +41,16 @@ PreparedKernel prepare_max_pool_backward(Backend& backend, const ops::MaxPoolBac
 PreparedKernel prepare_avg_pool(Backend& backend, const ops::AvgPool& op, const KernelRequest& request);
 PreparedKernel prepare_avg_pool_backward(Backend& backend, const ops::AvgPoolBackward& op,
                                          const KernelRequest& request);
+PreparedKernel prepare_max_unpool(Backend& backend, const ops::MaxUnpool& op, const KernelRequest& request);
+PreparedKernel prepare_max_unpool_backward(Backend& backend, const ops::MaxUnpoolBackward& op,
+                                           const KernelRequest& request);
 
 PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, const KernelRequest& request);
 PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const KernelRequest& request);
 PreparedKernel prepare_softmax(Backend& backend, const ops::Softmax& op, const KernelRequest& request);
 PreparedKernel prepare_softmax_backward(Backend& backend, const ops::SoftmaxBackward& op, const KernelRequest& request);
 PreparedKernel prepare_cross_entropy(Backend& backend, const ops::CrossEntropy& op, const KernelRequest& request);
+PreparedKernel prepare_ctc(Backend& backend, const ops::Ctc& op, const KernelRequest& request);
 PreparedKernel prepare_batch_norm(Backend& backend, const ops::BatchNorm& op, const KernelRequest& request);
 PreparedKernel prepare_batch_norm_backward(Backend& backend, const ops::BatchNormBackward& op,
                                            const KernelRequest& request);

@@ -17,11 +17,14 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
     t.add<ops::AvgPool, prepare_avg_pool>();
     t.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+    t.add<ops::MaxUnpool, prepare_max_unpool>();
+    t.add<ops::MaxUnpoolBackward, prepare_max_unpool_backward>();
     t.add<ops::Pointwise, prepare_pointwise>();
     t.add<ops::Reduce, prepare_reduce>();
     t.add<ops::Softmax, prepare_softmax>();
     t.add<ops::SoftmaxBackward, prepare_softmax_backward>();
     t.add<ops::CrossEntropy, prepare_cross_entropy>();
+    t.add<ops::Ctc, prepare_ctc>();
     t.add<ops::BatchNorm, prepare_batch_norm>();
     t.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
     t.add<ops::Transpose, prepare_transpose>();

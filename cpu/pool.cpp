@@ -1,7 +1,8 @@
-// Pooling and its gradients: loops over images of (rows, columns, lanes). Channels-last images have their channels as
-// lanes; row-major ones are N·C images of one lane.
+// Pooling and its gradients: loops over images of (slices, rows, columns, lanes). Channels-last images have their
+// channels as lanes; row-major ones are N·C images of one lane.
 #include "concord/ops/pool.hpp"
 
+#include "concord/core/check.hpp"
 #include "families.hpp"
 #include "pool_rows.hpp"
 
@@ -18,18 +19,16 @@ Prepared images_of(const ops::PoolSizes& s, bool last) {
   const auto& o = s.options;
   Prepared prepared{{.images = last ? s.n : s.n * s.c,
                      .lanes = last ? s.c : 1,
-                     .h = s.h,
-                     .w = s.w,
-                     .oh = s.oh,
-                     .ow = s.ow,
-                     .kh = o.kernel[0],
-                     .kw = o.kernel[1],
-                     .sh = o.stride[0],
-                     .sw = o.stride[1],
-                     .ph = o.padding[0],
-                     .pw = o.padding[1],
-                     .count_padding = o.count_include_pad},
+                     .axes = {},
+                     .count_padding = o.count_include_pad,
+                     .divisor = o.divisor},
                     last};
+  for (std::size_t i = 0; i < 3; ++i) {
+    prepared.images.axes[i] = {s.src[i],     s.dst[i],      o.kernel[i],    o.stride[i],
+                               o.padding[i], o.dilation[i], o.is_adaptive()};
+  }
+  CONCORD_CHECK(prepared.images.src_elements() / prepared.images.lanes < std::int64_t{1} << 31, NotSupported,
+                "pool: the pixels of one channel exceed the 2^31 - 1 of its indices");
   return prepared;
 }
 
@@ -41,7 +40,7 @@ bool prefers_last(const TensorSpec& pooled, const Layout& layout) {
 // Images spread over threads; within one, windows in order, so that sums have a fixed order.
 template <class Function>
 void for_each_image(const PoolImages& s, int threads, const Function& function) {
-  const std::int64_t work = s.images * s.lanes * std::max(s.h * s.w, s.oh * s.ow);
+  const std::int64_t work = s.images * std::max(s.src_elements(), s.dst_elements());
   parallel_for(s.images, threads, work >= kParallelElements, function);
 }
 
@@ -109,6 +108,38 @@ PreparedKernel prepare_avg_pool_backward(Backend& backend, const ops::AvgPoolBac
   return {.kernel = loop_kernel(last ? "avg_pool_backward nhwc" : "avg_pool_backward", 0, std::move(loop)),
           .input_layouts = {p.layout(diff_dst)},
           .output_layouts = {p.layout(request.outputs[0])}};
+}
+
+PreparedKernel prepare_max_unpool(Backend& backend, const ops::MaxUnpool&, const KernelRequest& request) {
+  const Shape &src = request.inputs[0].shape, &dst = request.outputs[0].shape;
+  const std::int64_t channels = src[0] * src[1], pooled = src.elements() / channels, pixels = dst.elements() / channels;
+  Loop loop = [=, threads = backend.threads](const Pointers& pointers) {
+    parallel_for(channels, threads, channels * pixels >= kParallelElements, [&](std::int64_t channel) {
+      const float* from = pointers.input<float>(0) + channel * pooled;
+      const std::int32_t* place = pointers.input<std::int32_t>(1) + channel * pooled;
+      float* to = pointers.output<float>(0) + channel * pixels;
+      std::fill_n(to, pixels, 0.0F);
+      for (std::int64_t i = 0; i < pooled; ++i) {
+        if (place[i] >= 0 && place[i] < pixels) to[place[i]] = from[i];
+      }
+    });
+  };
+  return all_plain(request, loop_kernel("max_unpool", 0, std::move(loop)));
+}
+
+PreparedKernel prepare_max_unpool_backward(Backend& backend, const ops::MaxUnpoolBackward&,
+                                           const KernelRequest& request) {
+  const Shape &src = request.inputs[0].shape, &dst = request.outputs[0].shape;
+  const std::int64_t channels = src[0] * src[1], pixels = src.elements() / channels, pooled = dst.elements() / channels;
+  Loop loop = [=, threads = backend.threads](const Pointers& pointers) {
+    parallel_for(channels, threads, channels * pooled >= kParallelElements, [&](std::int64_t channel) {
+      const float* from = pointers.input<float>(0) + channel * pixels;
+      const std::int32_t* place = pointers.input<std::int32_t>(1) + channel * pooled;
+      float* to = pointers.output<float>(0) + channel * pooled;
+      for (std::int64_t i = 0; i < pooled; ++i) to[i] = place[i] >= 0 && place[i] < pixels ? from[place[i]] : 0.0F;
+    });
+  };
+  return all_plain(request, loop_kernel("max_unpool_backward", 0, std::move(loop)));
 }
 
 }  // namespace concord::cpu

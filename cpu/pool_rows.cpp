@@ -7,42 +7,53 @@
 namespace concord::cpu {
 namespace {
 
-// The part of a window inside the image, and what an average divides by.
-struct Window {
-  std::int64_t row_begin, row_end, column_begin, column_end;  // pixels
-  std::int64_t top, left;                                     // of the whole window; may be negative
-  float divisor;
+// The pixels of a window along one dimension that lie in the image, `step` apart, and how many there are with padding.
+struct Span {
+  std::int64_t begin, end, step, padded;
 };
 
-[[gnu::always_inline]] inline Window window_of(const PoolImages& s, std::int64_t y, std::int64_t x) {
-  Window v{};
-  v.top = y * s.sh - s.ph;
-  v.left = x * s.sw - s.pw;
-  v.row_begin = std::max<std::int64_t>(v.top, 0);
-  v.column_begin = std::max<std::int64_t>(v.left, 0);
-  v.row_end = std::min(v.top + s.kh, s.h);
-  v.column_end = std::min(v.left + s.kw, s.w);
-  const std::int64_t padded =
-      (std::min(v.top + s.kh, s.h + s.ph) - v.top) * (std::min(v.left + s.kw, s.w + s.pw) - v.left);
-  const std::int64_t inside = (v.row_end - v.row_begin) * (v.column_end - v.column_begin);
-  v.divisor = static_cast<float>(s.count_padding ? padded : inside);
-  return v;
+[[gnu::always_inline]] inline Span span_of(const PoolAxis& axis, std::int64_t o) {
+  const std::int64_t begin = axis.begin(o), end = axis.end(o), step = axis.dilation;
+  const std::int64_t skipped = begin < 0 ? (step - 1 - begin) / step * step : 0;
+  return {begin + skipped, std::min(end, axis.src), step, std::min(end, axis.src + axis.padding) - begin};
 }
+
+struct Window {
+  Span z, y, x;
+  float divisor;  // of an average
+};
 
 // function(window, output pixel's offset) over all output pixels.
 template <class Function>
 [[gnu::always_inline]] inline void for_windows(const PoolImages& s, Function function) {
-  for (std::int64_t y = 0; y < s.oh; ++y) {
-    for (std::int64_t x = 0; x < s.ow; ++x) function(window_of(s, y, x), (y * s.ow + x) * s.lanes);
+  Window v{};
+  const auto inside = [](const Span& span) { return span.end - span.begin; };
+  std::int64_t pixel = 0;
+  for (std::int64_t z = 0; z < s.axes[0].dst; ++z) {
+    v.z = span_of(s.axes[0], z);
+    for (std::int64_t y = 0; y < s.axes[1].dst; ++y) {
+      v.y = span_of(s.axes[1], y);
+      for (std::int64_t x = 0; x < s.axes[2].dst; ++x) {
+        v.x = span_of(s.axes[2], x);
+        const std::int64_t count =
+            s.count_padding ? v.z.padded * v.y.padded * v.x.padded : inside(v.z) * inside(v.y) * inside(v.x);
+        v.divisor = static_cast<float>(s.divisor != 0 ? s.divisor : count);
+        function(v, pixel * s.lanes);
+        ++pixel;
+      }
+    }
   }
 }
 
-// function(cell's offset in the image, cell's number in the window) over the cells of a window in the image.
+// function(pixel's offset, pixel's place in the image) over the pixels of a window.
 template <class Function>
 [[gnu::always_inline]] inline void for_cells(const PoolImages& s, const Window& v, Function function) {
-  for (std::int64_t r = v.row_begin; r < v.row_end; ++r) {
-    for (std::int64_t c = v.column_begin; c < v.column_end; ++c) {
-      function((r * s.w + c) * s.lanes, static_cast<std::int32_t>((r - v.top) * s.kw + (c - v.left)));
+  for (std::int64_t z = v.z.begin; z < v.z.end; z += v.z.step) {
+    for (std::int64_t y = v.y.begin; y < v.y.end; y += v.y.step) {
+      const std::int64_t row = (z * s.axes[1].src + y) * s.axes[2].src;
+      for (std::int64_t x = v.x.begin; x < v.x.end; x += v.x.step) {
+        function((row + x) * s.lanes, static_cast<std::int32_t>(row + x));
+      }
     }
   }
 }
@@ -63,7 +74,7 @@ template <class Function>
 
 }  // namespace
 
-CONCORD_SIMD void pool_max_forward(const PoolImages& s, const float* src, float* dst, std::int32_t* argmax) {
+CONCORD_SIMD void pool_max_forward(const PoolImages& s, const float* src, float* dst, std::int32_t* indices) {
   for_windows(
       s, [&](const Window& v, std::int64_t pixel) __attribute__((always_inline)) {
         for_blocks(
@@ -85,12 +96,12 @@ CONCORD_SIMD void pool_max_forward(const PoolImages& s, const float* src, float*
                     }
                   });
               std::copy_n(best, kSize, dst + pixel + lane);
-              std::copy_n(winner, kSize, argmax + pixel + lane);
+              std::copy_n(winner, kSize, indices + pixel + lane);
             });
       });
 }
 
-CONCORD_SIMD void pool_max_backward(const PoolImages& s, const float* diff_dst, const std::int32_t* argmax,
+CONCORD_SIMD void pool_max_backward(const PoolImages& s, const float* diff_dst, const std::int32_t* indices,
                                     float* diff_src) {
   const std::int64_t lanes = s.lanes;
   if (s.tiles_exactly()) {
@@ -100,7 +111,7 @@ CONCORD_SIMD void pool_max_backward(const PoolImages& s, const float* diff_dst, 
               lanes, [&](std::int64_t lane, auto size) __attribute__((always_inline)) {
                 constexpr std::int64_t kSize = decltype(size)::value;
                 const float* diff = diff_dst + pixel + lane;
-                const std::int32_t* winner = argmax + pixel + lane;
+                const std::int32_t* winner = indices + pixel + lane;
                 for_cells(
                     s, v, [&](std::int64_t cell, std::int32_t number) __attribute__((always_inline)) {
                       float* target = diff_src + cell + lane;
@@ -115,7 +126,7 @@ CONCORD_SIMD void pool_max_backward(const PoolImages& s, const float* diff_dst, 
   for_windows(
       s, [&](const Window& v, std::int64_t pixel) __attribute__((always_inline)) {
         const float* diff = diff_dst + pixel;
-        const std::int32_t* winner = argmax + pixel;
+        const std::int32_t* winner = indices + pixel;
         for_cells(
             s, v, [&](std::int64_t cell, std::int32_t number) __attribute__((always_inline)) {
               float* target = diff_src + cell;

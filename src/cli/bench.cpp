@@ -49,7 +49,7 @@ class Bench {
     const Value features = graph.input("features", data_.features.spec());
     const Value labels = graph.input("labels", data_.labels.spec());
     const Value loss = loss::cross_entropy((*network_)(features), labels);
-    optim::minimize(loss, options_.training.make_optimizer());
+    optim::minimize(loss, options_.training.make_optimizer(), {.groups = options_.training.make_groups()});
     Program program = compile(graph, std::vector{loss}, variables_);
     program.write("labels", data_.labels);
     program.write("features", data_.features);

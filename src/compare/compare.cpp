@@ -90,11 +90,12 @@ struct Side {
 
 // The training step of the network as one graph, from which every device compiles its own program.
 struct Step {
-  Step(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer, const Batches& batches) {
+  Step(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
+       const std::vector<optim::Group>& groups, const Batches& batches) {
     features = graph.input("features", batches.features());
     labels = graph.input("labels", batches.labels());
     loss = loss_of(network(features), labels);
-    optim::minimize(loss, optimizer);
+    optim::minimize(loss, optimizer, {.groups = groups});
   }
   Graph graph;
   Value features, labels, loss;
@@ -167,7 +168,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
   CONCORD_CHECK(dataset.features.elements() > 0, ArgumentError, "compare: the data set is empty");
   Batches batches(dataset, options.batch, options.seed);
-  Step step(network, loss, optimizer, batches);
+  Step step(network, loss, optimizer, options.groups, batches);
   Comparison comparison{name, options, {}};
   std::vector<Side> sides;
   auto batch = batches.next();

@@ -7,6 +7,7 @@
 #include "concord/graph/operator.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -99,7 +100,8 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
   if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * largest(result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
-                      is<ops::CrossEntropy>(op) || (random && random->distribution() == ops::Distribution::normal);
+                      is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) ||
+                      (random && random->distribution() == ops::Distribution::normal);
   return rounds ? rounding_tolerance(node, result) : 0;
 }
 

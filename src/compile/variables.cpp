@@ -29,6 +29,7 @@ void fill_floats(std::span<float> values, const Initializer& init, std::uint32_t
       default: values[i] = init.a;
     }
   }
+  for (std::int64_t i = init.zeros_begin; i < init.zeros_end; ++i) values[static_cast<std::size_t>(i)] = 0;
 }
 
 }  // namespace

@@ -50,8 +50,9 @@ class Value {
 struct Initializer {
   enum class Kind : std::uint8_t { constant, uniform, normal, seed };
   Kind kind = Kind::constant;
-  float a = 0;  // constant: the value; uniform: low; normal: mean
-  float b = 0;  // uniform: high; normal: standard deviation
+  float a = 0;                                  // constant: the value; uniform: low; normal: mean
+  float b = 0;                                  // uniform: high; normal: standard deviation
+  std::int64_t zeros_begin = 0, zeros_end = 0;  // elements (row-major) that begin with 0 instead
   // seed: i32 [4] = two words of 24 bits of the seed, then zeros (whole numbers up to 2^24 are exact in float)
 };
 

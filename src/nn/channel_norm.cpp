@@ -3,19 +3,12 @@
 
 #include "concord/core/check.hpp"
 #include "concord/nn/init.hpp"
+#include "concord/nn/substitution.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 
 namespace concord::nn {
 namespace {
-
-/// What `variable` will hold after the assignments made so far: a layer called twice moves its statistics twice.
-Value latest(Value variable) {
-  for (const Assignment& assignment : variable.graph().assignments()) {
-    if (assignment.variable == variable) return assignment.value;
-  }
-  return variable;
-}
 
 /// (C) as (C, 1, …), to be broadcast over x (N, C, …).
 Value by_channel(Value values, Value x) {

@@ -1,4 +1,4 @@
-// Pooling layers.
+// Pooling layers over one to three dimensions of space: the functions of ops/ under PyTorch's names.
 #pragma once
 
 #include <optional>
@@ -8,46 +8,172 @@
 
 namespace concord::nn {
 
-struct MaxPool2dOptions {
-  std::optional<Pair> stride;  // the kernel's size when not given
-  Pair padding = 0;
+template <std::size_t Rank>
+struct MaxPoolLayerOptions {
+  std::optional<Extent<Rank>> stride = {};  // the kernel's size when not given
+  Extent<Rank> padding = 0;
+  Extent<Rank> dilation = 1;
+  bool ceil_mode = false;
+};
+using MaxPool1dOptions = MaxPoolLayerOptions<1>;
+using MaxPool2dOptions = MaxPoolLayerOptions<2>;
+using MaxPool3dOptions = MaxPoolLayerOptions<3>;
+
+/// x (N, C, …) → the largest value of each window.
+template <std::size_t Rank>
+class MaxPool : public Module {
+ public:
+  explicit MaxPool(Extent<Rank> kernel, const MaxPoolLayerOptions<Rank>& options = {})
+      : options_{kernel, options.stride.value_or(kernel), options.padding, options.dilation, options.ceil_mode} {}
+  [[nodiscard]] Value forward(Value x) override { return max_pool(x, options_); }
+  /// PyTorch's return_indices: what MaxUnpool takes.
+  [[nodiscard]] MaxPooled with_indices(Value x) {
+    const Tracing tracing(x.graph(), *this);
+    return max_pool_with_indices(x, options_);
+  }
+
+ private:
+  MaxPoolNdOptions<Rank> options_;
+};
+using MaxPool1d = MaxPool<1>;
+using MaxPool2d = MaxPool<2>;
+using MaxPool3d = MaxPool<3>;
+
+template <std::size_t Rank>
+struct AvgPoolLayerOptions {
+  std::optional<Extent<Rank>> stride = {};  // the kernel's size when not given
+  Extent<Rank> padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;      // zeros of the padding count as values
+  std::int64_t divisor_override = 0;  // what sums are divided by instead of the number of values; 0: no other
+};
+using AvgPool1dOptions = AvgPoolLayerOptions<1>;
+using AvgPool2dOptions = AvgPoolLayerOptions<2>;
+using AvgPool3dOptions = AvgPoolLayerOptions<3>;
+
+/// x (N, C, …) → the mean of each window.
+template <std::size_t Rank>
+class AvgPool : public Module {
+ public:
+  explicit AvgPool(Extent<Rank> kernel, const AvgPoolLayerOptions<Rank>& options = {})
+      : options_{kernel,
+                 options.stride.value_or(kernel),
+                 options.padding,
+                 options.ceil_mode,
+                 options.count_include_pad,
+                 options.divisor_override} {}
+  [[nodiscard]] Value forward(Value x) override { return avg_pool(x, options_); }
+
+ private:
+  AvgPoolNdOptions<Rank> options_;
+};
+using AvgPool1d = AvgPool<1>;
+using AvgPool2d = AvgPool<2>;
+using AvgPool3d = AvgPool<3>;
+
+template <std::size_t Rank>
+struct LPPoolLayerOptions {
+  std::optional<Extent<Rank>> stride = {};  // the kernel's size when not given
   bool ceil_mode = false;
 };
 
-/// x (N, C, H, W) → the largest value of each window.
-class MaxPool2d : public Module {
+/// x (N, C, …) → (Σ x^p)^(1/p) of each window.
+template <std::size_t Rank>
+class LPPool : public Module {
  public:
-  explicit MaxPool2d(Pair kernel, const MaxPool2dOptions& options = {})
-      : options_{kernel, options.stride.value_or(kernel), options.padding, options.ceil_mode} {}
-  [[nodiscard]] Value forward(Value x) override { return max_pool2d(x, options_); }
+  LPPool(float p, Extent<Rank> kernel, const LPPoolLayerOptions<Rank>& options = {})
+      : p_(p), options_{.kernel = kernel, .stride = options.stride.value_or(kernel), .ceil_mode = options.ceil_mode} {}
+  [[nodiscard]] Value forward(Value x) override { return lp_pool(x, p_, options_); }
 
  private:
-  Pool2dOptions options_;
+  float p_;
+  AvgPoolNdOptions<Rank> options_;
 };
+using LPPool1d = LPPool<1>;
+using LPPool2d = LPPool<2>;
+using LPPool3d = LPPool<3>;
 
-struct AvgPool2dOptions {
-  std::optional<Pair> stride;  // the kernel's size when not given
-  Pair padding = 0;
-  bool ceil_mode = false;
-  bool count_include_pad = true;  // zeros of the padding count as values
-};
-
-/// x (N, C, H, W) → the mean of each window.
-class AvgPool2d : public Module {
+/// x (N, C, …) → (N, C, size…), the largest value of windows that cut x into so many parts.
+template <std::size_t Rank>
+class AdaptiveMaxPool : public Module {
  public:
-  explicit AvgPool2d(Pair kernel, const AvgPool2dOptions& options = {})
-      : options_{kernel, options.stride.value_or(kernel), options.padding, options.ceil_mode,
-                 options.count_include_pad} {}
-  [[nodiscard]] Value forward(Value x) override { return avg_pool2d(x, options_); }
+  explicit AdaptiveMaxPool(Extent<Rank> size) : size_(size) {}
+  [[nodiscard]] Value forward(Value x) override { return adaptive_max_pool(x, size_.sizes()); }
+  [[nodiscard]] MaxPooled with_indices(Value x) {
+    const Tracing tracing(x.graph(), *this);
+    return adaptive_max_pool_with_indices(x, size_.sizes());
+  }
 
  private:
-  Pool2dOptions options_;
+  Extent<Rank> size_;
+};
+using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
+using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
+using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
+
+/// x (N, C, …) → (N, C, size…), the mean of windows that cut x into so many parts.
+template <std::size_t Rank>
+class AdaptiveAvgPool : public Module {
+ public:
+  explicit AdaptiveAvgPool(Extent<Rank> size) : size_(size) {}
+  [[nodiscard]] Value forward(Value x) override { return adaptive_avg_pool(x, size_.sizes()); }
+
+ private:
+  Extent<Rank> size_;
+};
+using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
+using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
+using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
+
+/// x (N, C, …) → (N, C, 1…), the mean of each channel; PyTorch's adaptive pooling to size 1.
+class GlobalAvgPool : public Module {
+ public:
+  [[nodiscard]] Value forward(Value x) override { return global_avg_pool(x); }
 };
 
-/// x (N, C, H, W) → (N, C, 1, 1), the mean of each channel; PyTorch's AdaptiveAvgPool2d(1).
+/// x (N, C, …) → (N, C, 1…), the largest value of each channel.
+class GlobalMaxPool : public Module {
+ public:
+  [[nodiscard]] Value forward(Value x) override { return global_max_pool(x); }
+};
+
+/// x (N, C, H, W) → (N, C, 1, 1), the mean of each channel.
 class GlobalAvgPool2d : public Module {
  public:
   [[nodiscard]] Value forward(Value x) override { return global_avg_pool2d(x); }
 };
+
+template <std::size_t Rank>
+struct MaxUnpoolLayerOptions {
+  std::optional<Extent<Rank>> stride = {};  // the kernel's size when not given
+  Extent<Rank> padding = 0;
+};
+
+/// The way back of MaxPool with the same kernel, stride and padding. Called with two values, so no Module.
+template <std::size_t Rank>
+class MaxUnpool {
+ public:
+  explicit MaxUnpool(Extent<Rank> kernel, const MaxUnpoolLayerOptions<Rank>& options = {})
+      : kernel_(kernel), stride_(options.stride.value_or(kernel)), padding_(options.padding) {}
+  /// To the smallest size that the pooling gives this one for.
+  [[nodiscard]] Value operator()(const MaxPooled& pooled) const {
+    typename Extent<Rank>::Sizes sizes;
+    for (std::size_t i = 0; i < Rank; ++i) {
+      const std::int64_t size = pooled.values.shape()[static_cast<std::int64_t>(i + 2)];
+      sizes[i] = (size - 1) * stride_[i] - 2 * padding_[i] + kernel_[i];
+    }
+    return max_unpool(pooled.values, pooled.indices, sizes);
+  }
+  /// To a given size (PyTorch's output_size).
+  [[nodiscard]] Value operator()(const MaxPooled& pooled, const Extent<Rank>& size) const {
+    return max_unpool(pooled.values, pooled.indices, size.sizes());
+  }
+
+ private:
+  Extent<Rank> kernel_, stride_, padding_;
+};
+using MaxUnpool1d = MaxUnpool<1>;
+using MaxUnpool2d = MaxUnpool<2>;
+using MaxUnpool3d = MaxUnpool<3>;
 
 }  // namespace concord::nn

@@ -28,7 +28,8 @@ std::size_t local_bytes(const Tiles& tiles, std::size_t width, Owned owned) {
 
 /// The first that fits: an item has at most 64 sums in registers.
 Tiles tiles_for(const Context& context, std::string_view name, std::size_t width, Owned owned) {
-  constexpr std::array<std::array<std::size_t, 2>, 6> kSizes{{{64, 32}, {32, 32}, {32, 16}, {16, 16}, {8, 16}, {4, 16}}};
+  constexpr std::array<std::array<std::size_t, 2>, 6> kSizes{
+      {{64, 32}, {32, 32}, {32, 16}, {16, 16}, {8, 16}, {4, 16}}};
   const std::size_t group = context.limits().max_work_group;
   for (const auto& [own, other] : kSizes) {
     Tiles tiles{own, other, 16, 1};
@@ -86,9 +87,9 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
                   static_cast<std::size_t>(owned == Owned::keys ? s.key_heads : s.heads),
                   static_cast<std::size_t>(s.batch)};
   stage.local = {threads, 1, 1};
-  return prepared(request, std::make_unique<StagedKernel>(
-                               context, fmt::format("{} {}x{}", op.name(), tiles.own, tiles.other),
-                               std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+  return prepared(request,
+                  std::make_unique<StagedKernel>(context, fmt::format("{} {}x{}", op.name(), tiles.own, tiles.other),
+                                                 std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }
 
 }  // namespace

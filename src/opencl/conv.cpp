@@ -1,5 +1,6 @@
-// Convolution and its two gradients on OpenCL devices: one implicit product each. CONCORD_CONV=im2col takes the
-// reference way instead, where no epilogue is wanted.
+// Convolution and its two gradients on OpenCL devices: one implicit product each, or a direct kernel where each channel
+// is convolved by itself. CONCORD_CONV names another way: gemm the product for every convolution, im2col the reference,
+// where no epilogue is wanted.
 #include "concord/opencl/conv.hpp"
 
 #include <algorithm>
@@ -12,11 +13,14 @@
 namespace concord::opencl {
 namespace {
 
-bool im2col_is_forced() {
+enum class Way { gemm, depthwise, im2col };
+
+Way way_of(const ops::ConvSizes& sizes) {
   const std::optional<std::string> forced = environment("CONCORD_CONV");
   CONCORD_CHECK(!forced || *forced == "im2col" || *forced == "gemm", ArgumentError,
                 "CONCORD_CONV is \"{}\"; there are gemm and im2col", *forced);
-  return forced && *forced == "im2col";
+  if (forced) return *forced == "im2col" ? Way::im2col : Way::gemm;
+  return conv_is_depthwise(sizes) ? Way::depthwise : Way::gemm;
 }
 
 /// The groups of dimensions of dst (N, O, …) that an epilogue's operand is read along.
@@ -26,21 +30,29 @@ std::array<std::size_t, 3> groups_of(const TensorSpec& dst) { return {1, 2, dst.
 
 PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
-  if (im2col_is_forced()) return prepared(request, conv_forward_im2col(context, sizes));
-  return prepared(request, prepare_gemm(context, conv_forward_gemm(sizes), op.name()));
+  switch (way_of(sizes)) {
+    case Way::im2col: return prepared(request, conv_forward_im2col(context, sizes));
+    case Way::depthwise: return prepared(request, conv_depthwise_forward(context, sizes, op.name(), {}));
+    default: return prepared(request, prepare_gemm(context, conv_forward_gemm(sizes), op.name()));
+  }
 }
 
 PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackwardData& op,
                                           const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
-  if (im2col_is_forced()) return prepared(request, conv_backward_data_im2col(context, sizes));
-  return prepared(request, prepare_gemm(context, conv_backward_data_gemm(sizes), op.name()));
+  switch (way_of(sizes)) {
+    case Way::im2col: return prepared(request, conv_backward_data_im2col(context, sizes));
+    case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
+    default: return prepared(request, prepare_gemm(context, conv_backward_data_gemm(sizes), op.name()));
+  }
 }
 
 PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBackwardWeights& op,
                                              const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
-  if (im2col_is_forced()) return prepared(request, conv_backward_weights_im2col(context, sizes));
+  const Way way = way_of(sizes);
+  if (way == Way::im2col) return prepared(request, conv_backward_weights_im2col(context, sizes));
+  if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
   const Gemm gemm = context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
                                             : conv_backward_weights_gemm(sizes);
   return prepared(request, prepare_gemm(context, gemm, op.name()));
@@ -63,8 +75,12 @@ PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelR
         grouped_strides(request.inputs[i].shape, request.outputs[0].shape, groups_of(request.outputs[0])).value();
     extra.push_back({i, request.inputs[i].dtype, sizes.group_o() * strides[1], strides[1], strides[0], strides[2]});
   }
+  const EpilogueText text = gemm_epilogue(epilogue.expression, extra);
+  if (way_of(sizes) == Way::depthwise) {
+    return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
+  }
   Gemm gemm = conv_forward_gemm(sizes);
-  gemm.epilogue = gemm_epilogue(epilogue.expression, extra);
+  gemm.epilogue = text;
   return prepared(request, prepare_gemm(context, gemm, op.name()));
 }
 

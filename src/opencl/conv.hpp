@@ -1,5 +1,5 @@
-// The two ways to compute the passes of a convolution: as one implicit product over patches, or patch by patch through
-// im2col and CLBlast. Used by conv.cpp.
+// The ways to compute the passes of a convolution: as one implicit product over patches; channel by channel where each
+// has kernels of its own; patch by patch through im2col and CLBlast. Used by conv.cpp.
 #pragma once
 
 #include "concord/opencl/gemm.hpp"
@@ -17,6 +17,17 @@ namespace concord::opencl {
 /// The same with rows and columns exchanged and src padded first, so that patches are the left operand, which CPUs read
 /// element by element: nothing is gathered.
 [[nodiscard]] Gemm conv_backward_weights_transposed_gemm(Context& context, const ops::ConvSizes& sizes);
+
+// conv_depthwise.cpp: each channel by itself.
+/// Whether these kernels serve.
+[[nodiscard]] bool conv_is_depthwise(const ops::ConvSizes& sizes);
+/// `label` starts the kernel's name ("conv2d").
+[[nodiscard]] std::unique_ptr<Kernel> conv_depthwise_forward(Context& context, const ops::ConvSizes& sizes,
+                                                             std::string_view label, const EpilogueText& epilogue);
+[[nodiscard]] std::unique_ptr<Kernel> conv_depthwise_backward_data(Context& context, const ops::ConvSizes& sizes,
+                                                                   std::string_view label);
+[[nodiscard]] std::unique_ptr<Kernel> conv_depthwise_backward_weights(Context& context, const ops::ConvSizes& sizes,
+                                                                      std::string_view label);
 
 // conv_im2col.cpp: the reference, image by image and group by group.
 [[nodiscard]] std::unique_ptr<Kernel> conv_forward_im2col(Context& context, const ops::ConvSizes& sizes);

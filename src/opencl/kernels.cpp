@@ -28,10 +28,13 @@ KernelTable<Context> make_table() {
   table.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
   table.add<ops::AvgPool, prepare_avg_pool>();
   table.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+  table.add<ops::MaxUnpool, prepare_max_unpool>();
+  table.add<ops::MaxUnpoolBackward, prepare_max_unpool_backward>();
   table.add<ops::Reduce, prepare_reduce>();
   table.add<ops::Softmax, prepare_softmax>();
   table.add<ops::SoftmaxBackward, prepare_softmax_backward>();
   table.add<ops::CrossEntropy, prepare_cross_entropy>();
+  table.add<ops::Ctc, prepare_ctc>();
   table.add<ops::BatchNorm, prepare_batch_norm>();
   table.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
   table.add<ops::Pointwise, prepare_pointwise>();

@@ -8,6 +8,7 @@
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -39,6 +40,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_max_pool_backward(Context&, const ops::MaxPoolBackward&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_avg_pool(Context&, const ops::AvgPool&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_avg_pool_backward(Context&, const ops::AvgPoolBackward&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_max_unpool(Context&, const ops::MaxUnpool&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_max_unpool_backward(Context&, const ops::MaxUnpoolBackward&, const KernelRequest&);
 // reduce.cpp
 [[nodiscard]] PreparedKernel prepare_reduce(Context&, const ops::Reduce&, const KernelRequest&);
 // softmax.cpp
@@ -46,6 +49,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_softmax_backward(Context&, const ops::SoftmaxBackward&, const KernelRequest&);
 // cross_entropy.cpp
 [[nodiscard]] PreparedKernel prepare_cross_entropy(Context&, const ops::CrossEntropy&, const KernelRequest&);
+// ctc.cpp
+[[nodiscard]] PreparedKernel prepare_ctc(Context&, const ops::Ctc&, const KernelRequest&);
 // normalise.cpp
 [[nodiscard]] PreparedKernel prepare_batch_norm(Context&, const ops::BatchNorm&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_batch_norm_backward(Context&, const ops::BatchNormBackward&, const KernelRequest&);

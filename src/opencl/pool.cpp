@@ -1,4 +1,7 @@
 // Pooling and its gradients on OpenCL devices: one kernel each.
+#include <algorithm>
+#include <array>
+
 #include "concord/core/check.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/strides.hpp"
@@ -9,31 +12,59 @@ namespace {
 /// The result of a kernel: dst, or src for a gradient.
 enum class Item { dst, src };
 
+constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};
+
+/// What pool.cl is compiled for.
+std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
+  const ops::PoolOptions& o = sizes.options;
+  std::vector<std::string> definitions;
+  bool no_edges = !o.is_adaptive();
+  for (std::size_t i = 0; i < 3; ++i) {
+    definitions.push_back(fmt::format("KERNEL_{}={}", kAxes[i], o.kernel[i]));
+    definitions.push_back(fmt::format("STRIDE_{}={}", kAxes[i], o.stride[i]));
+    definitions.push_back(fmt::format("DILATION_{}={}", kAxes[i], o.dilation[i]));
+    const std::int64_t end = (sizes.dst[i] - 1) * o.stride[i] + o.dilation[i] * (o.kernel[i] - 1) + 1;
+    no_edges = no_edges && o.padding[i] == 0 && end <= sizes.src[i];
+    CONCORD_CHECK(!o.is_adaptive() || (sizes.dst[i] + 1) * (sizes.src[i] + 1) < std::int64_t{1} << 31, NotSupported,
+                  "pool: {} windows over {} pixels exceed the 2^31 - 1 of the kernel's products", sizes.dst[i],
+                  sizes.src[i]);
+  }
+  if (o.divisor != 0) definitions.push_back(fmt::format("DIVISOR={}", o.divisor));
+  if (o.count_include_pad) definitions.emplace_back("COUNT_PADDING");
+  if (o.is_adaptive()) definitions.emplace_back("ADAPTIVE");
+  if (no_edges) definitions.emplace_back("NO_EDGES");
+  if (no_edges && o.stride == o.kernel && o.dilation == ops::Spatial{1, 1, 1}) definitions.emplace_back("APART");
+  return definitions;
+}
+
+void add_divisor(std::vector<Argument>& arguments, std::int64_t value) {
+  const FastDivisor divisor = fast_divisor(value);
+  for (const std::uint32_t number : {divisor.divisor, divisor.multiplier, divisor.shift})
+    arguments.emplace_back(number);
+}
+
 PreparedKernel prepare(Context& context, std::string_view name, const KernelRequest& request,
                        const ops::PoolSizes& sizes, Item item, const std::string& function,
                        std::vector<Argument> arguments) {
-  const ops::PoolOptions& o = sizes.options;
-  std::vector<std::string> definitions{fmt::format("KERNEL_H={}", o.kernel[0]), fmt::format("KERNEL_W={}", o.kernel[1]),
-                                       fmt::format("STRIDE_H={}", o.stride[0]),
-                                       fmt::format("STRIDE_W={}", o.stride[1])};
-  if (o.count_include_pad) definitions.emplace_back("COUNT_PADDING");
-  const bool no_edges = o.padding[0] == 0 && o.padding[1] == 0 &&
-                        (sizes.oh - 1) * o.stride[0] + o.kernel[0] <= sizes.h &&
-                        (sizes.ow - 1) * o.stride[1] + o.kernel[1] <= sizes.w;
-  if (no_edges) definitions.emplace_back("NO_EDGES");
-  if (no_edges && o.stride == o.kernel) definitions.emplace_back("APART");
-  const std::int64_t width = item == Item::dst ? sizes.ow : sizes.w, height = item == Item::dst ? sizes.oh : sizes.h;
-  const std::int64_t rows = sizes.n * sizes.c * height;
-  CONCORD_CHECK(rows * width < std::int64_t{1} << 31, NotSupported, "{}: {} elements exceed the 2^31 - 1 of the kernel",
-                name, rows * width);
+  std::vector<std::string> definitions = definitions_of(sizes);
+  const ops::Spatial& padding = sizes.options.padding;
+  const ops::Spatial& size = item == Item::dst ? sizes.dst : sizes.src;
+  const std::int64_t width = size[2], rows = sizes.n * sizes.c * size[0] * size[1];
+  const std::int64_t pixels = sizes.src[0] * sizes.src[1] * sizes.src[2];
+  CONCORD_CHECK(std::max(rows * width, pixels) < std::int64_t{1} << 31, NotSupported,
+                "{}: {} elements exceed the 2^31 - 1 of the kernel", name, std::max(rows * width, pixels));
   arguments.emplace_back(static_cast<std::uint32_t>(rows * width));
-  for (const std::int64_t value : {width, height}) {
-    const FastDivisor divisor = fast_divisor(value);
-    for (const std::uint32_t number : {divisor.divisor, divisor.multiplier, divisor.shift})
-      arguments.emplace_back(number);
-  }
-  for (const std::int64_t value : {sizes.h, sizes.w, sizes.oh, sizes.ow, o.padding[0], o.padding[1]}) {
+  add_divisor(arguments, width);
+  add_divisor(arguments, size[1]);
+  for (const std::int64_t value : {sizes.src[1], sizes.src[2], sizes.dst[1], sizes.dst[2], padding[1], padding[2]}) {
     arguments.emplace_back(static_cast<std::int32_t>(value));
+  }
+  if (sizes.src[0] != 1 || sizes.dst[0] != 1 || padding[0] != 0) {
+    definitions.emplace_back("VOLUME");
+    add_divisor(arguments, size[0]);
+    for (const std::int64_t value : {sizes.src[0], sizes.dst[0], padding[0]}) {
+      arguments.emplace_back(static_cast<std::int32_t>(value));
+    }
   }
   Stage stage;
   stage.function = function;

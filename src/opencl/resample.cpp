@@ -1,6 +1,9 @@
 // Resample on OpenCL devices: one kernel, which reads the maps of the axes from tables.
 #include "concord/ops/resample.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <bit>
 
 #include "concord/opencl/blocking.hpp"
@@ -13,10 +16,40 @@ namespace {
 /// The table of a map on the device, as resample.cl reads it.
 boost::compute::buffer table_of(Context& context, const ops::Taps& taps) {
   std::vector<std::int32_t> words = taps.begin;
-  words.insert(words.end(), taps.place.begin(), taps.place.end());
-  for (const float weight : taps.weight) words.push_back(std::bit_cast<std::int32_t>(weight));
+  for (std::size_t t = 0; t < taps.place.size(); ++t) {
+    words.push_back(taps.place[t]);
+    words.push_back(std::bit_cast<std::int32_t>(taps.weight[t]));
+  }
   return {context.context(), words.size() * sizeof(std::int32_t),
           boost::compute::buffer::read_only | boost::compute::buffer::copy_host_ptr, words.data()};
+}
+
+/// The least and the most taps of a row.
+std::pair<std::int32_t, std::int32_t> counts_of(const ops::Taps& taps) {
+  std::pair<std::int32_t, std::int32_t> counts{taps.begin[1] - taps.begin[0], 0};
+  for (std::size_t row = 0; row + 1 < taps.begin.size(); ++row) {
+    const std::int32_t count = taps.begin[row + 1] - taps.begin[row];
+    counts = {std::min(counts.first, count), std::max(counts.second, count)};
+  }
+  return counts;
+}
+
+/// The same matrix with as many taps in every row, of weight 0 at the places that the row has anyway: loops with a
+/// fixed end are unrolled. Unchanged where rows are empty or long.
+ops::Taps evened(const ops::Taps& taps) {
+  constexpr std::int32_t kMost = 8;
+  const auto [least, most] = counts_of(taps);
+  if (least == 0 || most > kMost) return taps;
+  ops::Taps even{{0}, {}, {}};
+  for (std::size_t row = 0; row + 1 < taps.begin.size(); ++row) {
+    for (std::int32_t t = 0; t < most; ++t) {
+      const std::int32_t last = taps.begin[row + 1] - 1, from = taps.begin[row] + t;
+      even.place.push_back(taps.place[static_cast<std::size_t>(std::min(from, last))]);
+      even.weight.push_back(from <= last ? taps.weight[static_cast<std::size_t>(from)] : 0);
+    }
+    even.begin.push_back(static_cast<std::int32_t>(even.place.size()));
+  }
+  return even;
 }
 
 }  // namespace
@@ -31,9 +64,10 @@ PreparedKernel prepare_resample(Context& context, const ops::Resample& op, const
   std::vector<Argument> arguments{input(0), output(0)};
   const auto add_table = [&](const std::optional<ops::Taps>& taps, const char* definition) {
     if (!taps) return;
-    definitions.emplace_back(definition);
-    arguments.emplace_back(table_of(context, *taps));
-    arguments.emplace_back(static_cast<std::uint32_t>(taps->place.size()));
+    const ops::Taps even = evened(*taps);
+    const auto [least, most] = counts_of(even);
+    definitions.push_back(fmt::format("{}={}", definition, least == most ? most : 0));
+    arguments.emplace_back(table_of(context, even));
   };
   add_table(sizes.row_taps, "ROW_TAPS");
   add_table(sizes.column_taps, "COLUMN_TAPS");

@@ -18,14 +18,16 @@ struct Scatter {
 };
 
 std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-/// One item an element, in groups of at most 64.
-Stage elementwise(const Context& context, const boost::compute::program& program, const std::string& function,
-                  std::int64_t elements, std::vector<Argument> arguments) {
-  const std::size_t local = std::min<std::size_t>(64, context.limits().max_work_group);
-  const std::size_t groups = (static_cast<std::size_t>(elements) + local - 1) / local;
-  return {program, function, std::move(arguments), {groups * local, 1, 1}, {local, 1, 1}};
+/// An item a (column, line), in groups of at most 128 that are as wide as a line has columns.
+Stage by_line(const Context& context, const boost::compute::program& program, const std::string& function,
+              std::int64_t columns, std::int64_t lines, std::vector<Argument> arguments) {
+  const std::size_t group = std::bit_floor(std::min<std::size_t>(128, context.limits().max_work_group));
+  const std::size_t wide = std::min(group, std::bit_ceil(static_cast<std::size_t>(columns))), high = group / wide;
+  const auto covered = [](std::int64_t count, std::size_t part) {
+    return (static_cast<std::size_t>(count) + part - 1) / part * part;
+  };
+  return {program, function, std::move(arguments), {covered(columns, wide), covered(lines, high), 1}, {wide, high, 1}};
 }
 
 /// Sorts `padded` words of the workspace.
@@ -44,36 +46,36 @@ void add_sort(Context& context, std::int64_t padded, std::int64_t block, std::ve
 }
 
 PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& request) {
-  const std::int64_t elements = request.outputs[0].shape.elements();
-  const auto padding = static_cast<std::int32_t>(s.padding);
-  const boost::compute::program program = context.program("scatter_add.cl");
-  std::vector<StagedKernel::AnyStage> stages;
-  constexpr std::int64_t kFew = 128;
-  if (s.length <= kFew) {
-    stages.emplace_back(elementwise(context, program, "scatter_elements", elements,
-                                    {input(0), input(1), output(0), wide(s.length), wide(s.inner), wide(s.rows),
-                                     wide(s.width), padding, wide(elements)}));
-    return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by element", std::move(stages)));
-  }
   CONCORD_CHECK(s.count() <= std::int64_t{1} << 30 && s.lines() < std::int64_t{1} << 31, NotSupported,
                 "{}: {} indices into {} rows exceed the 2^30 and 2^31 - 1 of the kernel", request.op->name(), s.count(),
                 s.lines());
-  const auto group =
-      static_cast<std::int64_t>(std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group)));
-  const std::int64_t block = 2 * group;
+  const auto padding = static_cast<std::int32_t>(s.padding);
+  // More columns an item where a line has enough of them: an item without words only writes zeros.
+  const std::int64_t columns = s.width >= 512 ? 4 : 1;
+  const boost::compute::program program = context.program("scatter_add.cl", {fmt::format("COLUMNS={}", columns)});
+  std::vector<StagedKernel::AnyStage> stages;
+  constexpr std::int64_t kFew = 128;
+  if (s.length <= kFew) {
+    stages.emplace_back(by_line(context, program, "scatter_elements", s.width, s.lines(),
+                                {input(0), input(1), output(0), narrow(s.length), narrow(s.inner), narrow(s.rows),
+                                 narrow(s.width), padding, narrow(s.lines())}));
+    return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by element", std::move(stages)));
+  }
+  const std::size_t group = std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
+  const std::int64_t block = 2 * static_cast<std::int64_t>(group);
   const auto count = static_cast<std::uint64_t>(s.count());
   const auto padded = std::max(block, static_cast<std::int64_t>(std::bit_ceil(count)));
   const std::size_t words_bytes = static_cast<std::size_t>(padded) * sizeof(std::uint64_t);
   const std::size_t begins_bytes = static_cast<std::size_t>(s.lines() + 1) * sizeof(std::uint32_t);
   const BufferArgument words = workspace(0, 8), begins = workspace(words_bytes);
-  stages.emplace_back(elementwise(context, program, "scatter_words", padded,
-                                  {input(1), words, narrow(s.length), narrow(s.inner), narrow(s.rows), padding,
-                                   narrow(s.count()), narrow(padded)}));
+  stages.emplace_back(by_line(context, program, "scatter_words", padded, 1,
+                              {input(1), words, narrow(s.length), narrow(s.inner), narrow(s.rows), padding,
+                               narrow(s.count()), narrow(padded)}));
   add_sort(context, padded, block, stages);
-  stages.emplace_back(elementwise(context, program, "scatter_begins", s.lines() + 1,
-                                  {words, begins, narrow(padded), narrow(s.lines())}));
-  stages.emplace_back(elementwise(context, program, "scatter_lines", elements,
-                                  {input(0), words, begins, output(0), wide(s.width), wide(elements)}));
+  stages.emplace_back(by_line(context, program, "scatter_begins", s.lines() + 1, 1,
+                              {words, begins, narrow(padded), narrow(s.lines())}));
+  stages.emplace_back(by_line(context, program, "scatter_lines", (s.width + columns - 1) / columns, s.lines(),
+                              {input(0), words, begins, output(0), narrow(s.width), narrow(s.lines())}));
   return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by sorted indices", std::move(stages),
                                                           words_bytes + begins_bytes));
 }

@@ -16,8 +16,8 @@ namespace ops {
 enum class Causal : std::uint8_t { none, first, last };
 
 /// What the operator and its gradients have in common. Their operands end with those that are chosen here: mask f32
-/// (B|1, H|1, T|1, S), added to the scores; lengths i32 (B), the keys of a batch that count; state i32 [4] of the random
-/// stream, when dropout > 0.
+/// (B|1, H|1, T|1, S), added to the scores; lengths i32 (B), the keys of a batch that count; state i32 [4] of the
+/// random stream, when dropout > 0.
 struct AttentionForm {
   float scale = 1;
   Causal causal = Causal::none;

@@ -34,9 +34,8 @@ void add_linear(const AxisMap& map, std::int64_t j, Rows& rows) {
   const double at = std::max(coordinate_of(map, j), 0.0);
   const std::int64_t first = std::min(static_cast<std::int64_t>(at), map.src - 1);
   const double part = std::clamp(at - static_cast<double>(first), 0.0, 1.0);
-  if (part == 0 || first + 1 == map.src) return rows.add(first, 1);
   rows.add(first, 1 - part);
-  rows.add(first + 1, part);
+  rows.add(std::min(first + 1, map.src - 1), part);
 }
 
 /// Keys's kernel at distance d.
@@ -91,17 +90,20 @@ void add_row(const AxisMap& map, std::int64_t j, Rows& rows) {
   throw Error("unknown kind of axis map");
 }
 
-/// By counting: rows of the result keep the order of the rows they come from.
+/// By counting: rows of the result keep the order of the rows they come from. Weights of 0 are left out.
 Taps transposed(const Taps& taps, std::int64_t rows) {
   Taps result;
   result.begin.assign(static_cast<std::size_t>(rows) + 1, 0);
-  result.place.resize(taps.place.size());
-  result.weight.resize(taps.weight.size());
-  for (const std::int32_t place : taps.place) ++result.begin[static_cast<std::size_t>(place) + 1];
+  for (std::size_t t = 0; t < taps.place.size(); ++t) {
+    if (taps.weight[t] != 0) ++result.begin[static_cast<std::size_t>(taps.place[t]) + 1];
+  }
   for (std::size_t i = 1; i < result.begin.size(); ++i) result.begin[i] += result.begin[i - 1];
+  result.place.resize(static_cast<std::size_t>(result.begin.back()));
+  result.weight.resize(result.place.size());
   std::vector<std::int32_t> next(result.begin.begin(), result.begin.end() - 1);
   for (std::size_t row = 0; row + 1 < taps.begin.size(); ++row) {
     for (auto t = static_cast<std::size_t>(taps.begin[row]); t < static_cast<std::size_t>(taps.begin[row + 1]); ++t) {
+      if (taps.weight[t] == 0) continue;
       const auto to = static_cast<std::size_t>(next[static_cast<std::size_t>(taps.place[t])]++);
       result.place[to] = static_cast<std::int32_t>(row);
       result.weight[to] = taps.weight[t];

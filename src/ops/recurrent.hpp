@@ -12,7 +12,7 @@ enum class RecurrentCell : std::uint8_t { rnn_tanh, rnn_relu, lstm, gru };
 /// G: gates of a hidden unit.
 [[nodiscard]] std::int64_t gates_of(RecurrentCell cell);
 
-/// Sizes of one run, and the places of operands that not every cell has.
+/// Sizes of one run.
 struct RecurrentSizes {
   std::int64_t steps, batch, hidden, gates;  // T, N, H, G
   bool has_lengths;

@@ -52,7 +52,7 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
   if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size);
-  run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k});
+  run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k, averaged()});
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
@@ -84,7 +84,8 @@ Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
   // Prediction does not depend on the place in the epoch: programs serve data sets of any length.
   train::EpochPlan anywhere = plan;
   anywhere.full.rows = 0;
-  const auto [full, last] = state_->epoch_programs({train::Purpose::predict, source, {}, 0, 0}, anywhere, 0);
+  const auto [full, last] =
+      state_->epoch_programs({train::Purpose::predict, source, {}, 0, 0, state_->averaged()}, anywhere, 0);
   Tensor outputs;
   std::size_t filled = 0;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {

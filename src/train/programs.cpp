@@ -27,9 +27,10 @@ void call_network(Traced& traced, const Recipe& recipe, Value features) {
 void check_classes(Value output, Value labels, int classes) {
   if (classes == 0) return;
   const auto dims = output.shape().dims();
-  CONCORD_CHECK(!dims.empty() && std::ranges::equal(dims.first(dims.size() - 1), labels.shape().dims()), ShapeError,
-                "class labels {} need a network whose outputs are these dimensions and one more for the classes, got {}",
-                labels.shape().str(), output.shape().str());
+  CONCORD_CHECK(
+      !dims.empty() && std::ranges::equal(dims.first(dims.size() - 1), labels.shape().dims()), ShapeError,
+      "class labels {} need a network whose outputs are these dimensions and one more for the classes, got {}",
+      labels.shape().str(), output.shape().str());
   CONCORD_CHECK(classes <= dims.back(), ArgumentError,
                 "the data set has labels up to {}, but the network has {} outputs", classes - 1, dims.back());
 }

@@ -22,6 +22,7 @@ struct ProgramKey {
   BatchPlan plan;
   std::int64_t total = 0;  // samples of an epoch
   int k = 0;               // of the top-k accuracy; 0: no classes
+  bool averaged = false;   // averages stand for the trained weights
   friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
 };
 

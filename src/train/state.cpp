@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "concord/compile/memory_need.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 
@@ -18,6 +17,8 @@ bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {
          copy.labels_source.bytes().data() == dataset.labels.bytes().data() &&
          copy.features_source.spec() == dataset.features.spec();
 }
+
+Variable average_of(const Variable& weight) { return {optim::ema_name(weight.name), weight.spec, {}, false, {}}; }
 
 }  // namespace
 
@@ -74,63 +75,14 @@ train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
   return as_source(id);
 }
 
-TrainerState::EpochPrograms TrainerState::epoch_programs(train::ProgramKey key, const train::EpochPlan& plan,
-                                                         int classes) {
-  EpochPrograms made;
-  key.plan = plan.full;
-  try {
-    made.full = program(key, classes);
-    if (plan.last.size > 0) {
-      train::ProgramKey last = key;
-      last.plan = plan.last;
-      made.last = program(last, classes);
-    }
-    return made;
-  } catch (const OutOfMemory& error) {
-    made = {};
-    programs.drop(key);
-    throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(key, plan.samples, classes)));
+VariablesPtr TrainerState::with_averages(const Graph& graph) {
+  const auto view = std::make_shared<Variables>(device, variables->seed());
+  for (const VariablePtr& variable : graph.variables()) {
+    BufferPtr held = variables->require(*variable);
+    if (optim::is_trained(*variable, options.groups)) held = variables->require(average_of(*variable));
+    view->bind(variable->name, variable->spec, std::move(held));
   }
-}
-
-std::string TrainerState::advice_on_batch(train::ProgramKey key, std::int64_t samples, int classes) const {
-  const auto need_of_one = [&](std::int64_t batch, std::int64_t rows, MemoryDetail detail) {
-    key.plan = {batch, rows};
-    const train::Traced traced = train::trace(recipe, key, classes);
-    const Value output = traced.loss ? traced.loss : traced.output;
-    return memory_need(*traced.graph, {&output, 1}, *variables, detail);
-  };
-  const bool ordered = key.plan.rows > 0;
-  const auto need = [&](std::int64_t batch, MemoryDetail detail) -> std::size_t {
-    try {
-      const std::int64_t last = samples % batch;
-      std::size_t bytes = need_of_one(batch, ordered ? samples / batch : 0, detail).total();
-      if (last > 0) bytes += need_of_one(last, 0, detail).arena;
-      return bytes;
-    } catch (const OutOfMemory&) {
-    } catch (const ShapeError&) {  // batch norm may refuse a single sample
-    }
-    return SIZE_MAX;
-  };
-  const std::size_t memory = device->info().memory;
-  const std::size_t available = memory - std::min<std::size_t>(device->allocated(), memory);
-  std::int64_t batch = key.plan.size;
-  if (need(batch, MemoryDetail::kernels) <= available) return "Other programs hold a part of the device's memory";
-  // Layouts and workspaces are only known once kernels are prepared, so what they add is first taken to grow as it did
-  // for the batch looked at last.
-  double added = 1;
-  while (true) {
-    batch = largest_batch(batch, available, [&](std::int64_t b) {
-      const std::size_t values = need(b, MemoryDetail::values);
-      return values == SIZE_MAX ? values : static_cast<std::size_t>(added * static_cast<double>(values));
-    });
-    if (batch == 0) return "Not even a batch of one sample fits";
-    const std::size_t bytes = need(batch, MemoryDetail::kernels);
-    if (bytes <= available) return fmt::format("The largest batch that fits is {}", batch);
-    if (bytes != SIZE_MAX) {
-      added = static_cast<double>(bytes) / static_cast<double>(need(batch, MemoryDetail::values));
-    }
-  }
+  return view;
 }
 
 train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int classes) {
@@ -143,6 +95,10 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
     if (!train::is_transient(variable->name) && !known.contains(variable->name)) {
       fresh.emplace(variable->name, variable->spec);
     }
+    const Variable average = average_of(*variable);
+    if (key.averaged && optim::is_trained(*variable, options.groups) && !known.contains(average.name)) {
+      fresh.emplace(average.name, average.spec);
+    }
   }
   for (const VariablePtr& weight : traced.weights) traced_weights.emplace(weight->name, weight->spec);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
@@ -150,10 +106,10 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
   io::TensorMap loaded;
   if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
-  Program compiled = compile(*traced.graph, outputs, variables);
+  Program compiled = compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables);
   if (pending_checkpoint) take_from_checkpoint(fresh);
   if (all) pending_checkpoint.reset();
-  for (const auto& [name, tensor] : loaded) variables->write(name, tensor);
+  write_weights(loaded);
   pending_weights.reset();
   known.merge(fresh);
   weights.merge(traced_weights);
@@ -196,10 +152,36 @@ io::TensorMap TrainerState::persistent() const {
   return tensors;
 }
 
+io::TensorMap TrainerState::evaluated_weights() const {
+  io::TensorMap tensors;
+  for (const auto& [name, spec] : weights) {
+    const std::string average = optim::ema_name(name);
+    tensors.emplace(name, variables->read(averaged() && variables->contains(average) ? average : name));
+  }
+  return tensors;
+}
+
 io::TensorMap TrainerState::read_weights() const {
   io::TensorMap tensors;
-  for (const auto& [name, spec] : weights) tensors.emplace(name, variables->read(name));
+  for (const auto& [name, spec] : weights) {
+    for (const std::string& held : {name, optim::ema_name(name)}) {
+      if (variables->contains(held)) tensors.emplace(held, variables->read(held));
+    }
+  }
   return tensors;
+}
+
+void TrainerState::write_weights(const io::TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    variables->write(name, tensor);
+    if (variables->contains(optim::ema_name(name))) variables->write(optim::ema_name(name), tensor);
+  }
+}
+
+std::map<std::string, std::string> TrainerState::settings() const {
+  return {{"clip_norm", fmt::format("{}", options.clip.norm)},
+          {"clip_value", fmt::format("{}", options.clip.value)},
+          {"ema_decay", fmt::format("{}", options.ema_decay)}};
 }
 
 namespace train {

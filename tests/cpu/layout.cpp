@@ -62,9 +62,12 @@ TEST_CASE("operators mean the same on channels-last images", "[cpu]") {
   const Tensor channels = normal_tensor(Shape{5}, 3), per_channel = normal_tensor(Shape{5, 1, 1}, 4);
   CHECK(deviation(ops::Conv(ops::ConvOptions{}), {x, weights}) < 1e-5);
   CHECK(deviation(ops::BatchNorm(1e-5F), {x, channels, channels}) < 1e-5);
-  const ops::PoolOptions pool{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}};
+  const MaxPool2dOptions pool{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}};
   CHECK(deviation(ops::MaxPool(pool), {x}) == 0);
   CHECK(deviation(ops::AvgPool(pool), {x}) < 1e-6);
+  const ops::PoolOptions parts{.adaptive = {1, 4, 3}};
+  CHECK(deviation(ops::MaxPool(parts), {x}) == 0);
+  CHECK(deviation(ops::AvgPool(parts), {x}) < 1e-6);
   CHECK(deviation(ops::Reduce(ops::ReduceKind::sum, {0, 2, 3}), {x}) < 1e-4);
   CHECK(deviation(ops::Reduce(ops::ReduceKind::maximum, {1}), {x}) == 0);
   CHECK(deviation(ops::Reduce(ops::ReduceKind::argmax, {1}), {x}) == 0);
@@ -73,12 +76,31 @@ TEST_CASE("operators mean the same on channels-last images", "[cpu]") {
   CHECK(deviation(ops::Pointwise(expression, {DType::f32, DType::f32}, "test"), {x, per_channel}) == 0);
 }
 
+TEST_CASE("operators mean the same on channels-last signals and volumes", "[cpu]") {
+  const Tensor channels = normal_tensor(Shape{5}, 3);
+  const Scalar a = scalar::input(0);
+  const Expression twice({a + a}, 1);
+  for (const Shape& shape : {Shape{3, 5, 9}, Shape{2, 5, 3, 4, 6}}) {
+    const Tensor x = normal_tensor(shape, 1);
+    const std::size_t rank = shape.rank() - 2;
+    const Tensor weights = rank == 1 ? normal_tensor(Shape{4, 5, 3}, 2) : normal_tensor(Shape{4, 5, 2, 3, 2}, 2);
+    CHECK(deviation(ops::Conv(ops::ConvOptions{.rank = rank}), {x, weights}) < 1e-5);
+    CHECK(deviation(ops::BatchNorm(1e-5F), {x, channels, channels}) < 1e-5);
+    const ops::PoolOptions pool{.rank = rank, .kernel = {rank == 1 ? 1 : 2, rank == 1 ? 1 : 2, 3}};
+    CHECK(deviation(ops::MaxPool(pool), {x}) == 0);
+    CHECK(deviation(ops::AvgPool(pool), {x}) < 1e-6);
+    CHECK(deviation(ops::Reduce(ops::ReduceKind::sum, {0, 2}), {x}) < 1e-4);
+    CHECK(deviation(ops::Pointwise(twice, {DType::f32}, "test"), {x}) == 0);
+  }
+}
+
 TEST_CASE("image operators hand on the layout they are given", "[cpu]") {
   const Tensor x = normal_tensor(kImages, 1);
   const Expression expression({scalar::max(scalar::input(0), 0.0F)}, 1);
   CHECK(run_kernel(ops::Pointwise(expression, {DType::f32}, "relu"), {x}, true).output_layouts[0] == "nhwc");
   CHECK(run_kernel(ops::Pointwise(expression, {DType::f32}, "relu"), {x}, false).output_layouts[0].empty());
-  CHECK(run_kernel(ops::MaxPool({}), {x}, true).output_layouts == std::vector<std::string>{"nhwc", "nhwc"});
+  CHECK(run_kernel(ops::MaxPool(MaxPool2dOptions{}), {x}, true).output_layouts ==
+        std::vector<std::string>{"nhwc", "nhwc"});
   CHECK(run_kernel(ops::BatchNorm(1e-5F), {x, normal_tensor(Shape{5}, 2), normal_tensor(Shape{5}, 3)}, true)
             .output_layouts[0] == "nhwc");
 }

@@ -47,7 +47,8 @@ KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool
   KernelRequest request{.op = &op, .inputs = {}, .input_layouts = {}, .outputs = {}};
   for (const Tensor& input : inputs) {
     request.inputs.push_back(input.spec());
-    request.input_layouts.push_back(last && input.shape().rank() == 4 ? cpu::channels_last(input.spec()) : nullptr);
+    const bool has_channels = input.shape().rank() >= 3 && input.shape().rank() <= 5;
+    request.input_layouts.push_back(last && has_channels ? cpu::channels_last(input.spec()) : nullptr);
   }
   request.outputs = op.infer(request.inputs);
   const PreparedKernel prepared = cpu_device()->prepare(request);

@@ -15,7 +15,7 @@ struct KernelRun {
   std::vector<std::string> output_layouts;  // "" is row-major
 };
 
-/// Four-dimensional inputs are offered channels-last when `last`.
+/// Inputs of 3 to 5 dimensions are offered channels-last when `last`.
 [[nodiscard]] KernelRun run_kernel(const Operator& op, const std::vector<Tensor>& inputs, bool last);
 
 /// N(0, 1), a function of shape and seed.

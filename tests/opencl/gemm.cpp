@@ -106,6 +106,7 @@ TEST_CASE("every implementation of a product applies an epilogue", "[opencl][gem
 }
 
 TEST_CASE("every implementation of a product serves the passes of a convolution", "[opencl][gemm]") {
+  const Setting product("CONCORD_CONV", "gemm");
   for (const Geometry& g : kGeometries) {
     check_implementations(fmt::format("{} * {} {}", g.src.str(), g.weights.str(), g.options.str()),
                           {{integers(g.src, 1)}, {integers(g.weights, 2)}, {integers({g.weights[0], 1, 1}, 3)}},
@@ -113,21 +114,38 @@ TEST_CASE("every implementation of a product serves the passes of a convolution"
   }
 }
 
-TEST_CASE("im2col and the implicit product agree", "[opencl][gemm]") {
+TEST_CASE("every implementation of a product serves the passes of a convolution of volumes", "[opencl][gemm]") {
+  const Conv3dOptions apart{.stride = {2, 1, 2}, .padding = {1, 0, 1}, .groups = 2};
+  for (const Conv3dOptions& options : {apart, Conv3dOptions{.padding = {1, 1, 1}, .groups = 2}}) {
+    check_implementations(options.str(), {{integers({2, 4, 4, 5, 18}, 1)}, {integers({6, 2, 3, 2, 3}, 2)}},
+                          [&](const std::vector<Value>& x) {
+                            const Value dst = conv3d(x[0], x[1], options);
+                            std::vector<Value> results = gradient(sum(dst * dst), x);
+                            results.push_back(dst);
+                            return results;
+                          });
+  }
+}
+
+TEST_CASE("im2col, the implicit product and the direct kernels agree", "[opencl][gemm]") {
   for (const Geometry& g : kGeometries) {
-    const std::vector<Input> inputs{{integers(g.src, 1)}, {integers(g.weights, 2)}};
+    const std::vector<Input> inputs{
+        {integers(g.src, 1)}, {integers(g.weights, 2)}, {integers({g.weights[0], 1, 1}, 3)}};
     const Build build = [&](const std::vector<Value>& x) {
       const Value dst = conv2d(x[0], x[1], g.options);
       std::vector<Value> results = gradient(sum(dst * dst), std::vector{x[0], x[1]});
       results.push_back(dst);
+      results.push_back(relu(conv2d(x[0], x[1], g.options) + x[2]));
       return results;
     };
     for (const DevicePtr& device : opencl_devices()) {
       INFO(g.src.str() << " * " << g.weights.str() << " " << g.options.str() << " on " << device->info().id);
-      const std::vector<Tensor> expected = run(device, inputs, build);
-      const Setting setting("CONCORD_CONV", "im2col");
       const std::vector<Tensor> results = run(device, inputs, build);
-      for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
+      for (const char* way : {"gemm", "im2col"}) {
+        const Setting setting("CONCORD_CONV", way);
+        const std::vector<Tensor> expected = run(device, inputs, build);
+        for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
+      }
     }
   }
 }

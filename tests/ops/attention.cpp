@@ -177,8 +177,8 @@ TEST_CASE("causal attention", "[ops][attention]") {
   check(case_of({.name = "more keys", .sizes = {1, 2, 1, 5, 9, 5}, .causal = Causal::first}));
   check(case_of({.name = "more queries", .sizes = {1, 2, 1, 9, 5, 5}, .causal = Causal::first}));
   check(case_of({.name = "last, more keys", .sizes = {1, 2, 1, 5, 9, 5}, .causal = Causal::last}));
-  check(case_of(
-      {.name = "last, more queries", .sizes = {1, 2, 1, 9, 5, 5}, .causal = Causal::last, .logsumexp = false}));
+  check(
+      case_of({.name = "last, more queries", .sizes = {1, 2, 1, 9, 5, 5}, .causal = Causal::last, .logsumexp = false}));
 }
 
 TEST_CASE("attention with lengths and masks", "[ops][attention]") {
@@ -221,10 +221,8 @@ TEST_CASE("attention of wide heads", "[ops][attention]") {
 }
 
 TEST_CASE("a row that sees no key gives zeros and a logsumexp of minus infinity", "[ops][attention]") {
-  const std::vector<Input> inputs{{normal({1, 1, 2, 5}, 1)},
-                                  {normal({1, 1, 3, 5}, 2)},
-                                  {normal({1, 1, 3, 5}, 3)},
-                                  {Array({1}, {0}), DType::i32}};
+  const std::vector<Input> inputs{
+      {normal({1, 1, 2, 5}, 1)}, {normal({1, 1, 3, 5}, 2)}, {normal({1, 1, 3, 5}, 3)}, {Array({1}, {0}), DType::i32}};
   for (const DevicePtr& device : devices()) {
     INFO("device " << device->info().id);
     const auto results = run(device, inputs, [](const std::vector<Value>& x) {
@@ -391,18 +389,22 @@ TEST_CASE("two attentions of one graph draw from different streams", "[ops][atte
 TEST_CASE("the composed form has a gradient through its mask", "[ops][attention]") {
   const Setting plain{.name = "mask as operand", .sizes = {1, 2, 1, 3, 4, 5}, .logsumexp = false};
   check({.name = plain.name,
-         .inputs = {{normal({1, 2, 3, 5}, 1)}, {normal({1, 1, 4, 5}, 2)}, {normal({1, 1, 4, 5}, 3)},
+         .inputs = {{normal({1, 2, 3, 5}, 1)},
+                    {normal({1, 1, 4, 5}, 2)},
+                    {normal({1, 1, 4, 5}, 3)},
                     {normal({1, 2, 3, 4}, 4)}},
-         .build = [](const std::vector<Value>& x) {
-           return std::vector{attention_reference(x[0], x[1], x[2], {.mask = x[3]})};
-         },
-         .reference = [plain](const std::vector<Array>& x) {
-           Setting setting = plain;
-           setting.mask = Shape{1, 2, 3, 4};
-           std::vector<Array> doubled = x;
-           for (double& v : doubled[3].values) v *= 2;  // the loops halve what they read
-           return forward(setting, doubled);
-         },
+         .build =
+             [](const std::vector<Value>& x) {
+               return std::vector{attention_reference(x[0], x[1], x[2], {.mask = x[3]})};
+             },
+         .reference =
+             [plain](const std::vector<Array>& x) {
+               Setting setting = plain;
+               setting.mask = Shape{1, 2, 3, 4};
+               std::vector<Array> doubled = x;
+               for (double& v : doubled[3].values) v *= 2;  // the loops halve what they read
+               return forward(setting, doubled);
+             },
          .tolerance = 2e-6});
   Graph graph;
   const Value x = graph.input("x", {DType::f32, {1, 1, 3, 5}});

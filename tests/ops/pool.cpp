@@ -12,56 +12,110 @@
 namespace concord::test {
 namespace {
 
+using ops::PoolOptions;
+using ops::Spatial;
+
+/// The pixels of one window, as places in a channel, and how many there are with padding, as PyTorch counts them.
 struct Window {
-  std::int64_t top, bottom, left, right;  // inside the image
-  std::int64_t area;                      // with padding, as PyTorch counts it
+  std::vector<std::int64_t> places;
+  std::int64_t area = 1;
 };
 
-Window window(const ops::PoolSizes& s, std::int64_t oy, std::int64_t ox) {
-  const ops::PoolOptions& o = s.options;
-  const std::int64_t y = oy * o.stride[0] - o.padding[0];
-  const std::int64_t x = ox * o.stride[1] - o.padding[1];
-  const std::int64_t bottom = std::min(y + o.kernel[0], s.h + o.padding[0]);
-  const std::int64_t right = std::min(x + o.kernel[1], s.w + o.padding[1]);
-  return {std::max<std::int64_t>(y, 0), std::min(bottom, s.h), std::max<std::int64_t>(x, 0), std::min(right, s.w),
-          (bottom - y) * (right - x)};
+/// The pixels along one axis, and their number with padding.
+std::pair<std::vector<std::int64_t>, std::int64_t> along(const ops::PoolSizes& s, std::size_t axis, std::int64_t o) {
+  const PoolOptions& p = s.options;
+  const std::int64_t size = s.src[axis];
+  std::vector<std::int64_t> pixels;
+  if (p.is_adaptive()) {
+    const auto part = [&](std::int64_t i) { return static_cast<double>(i * size) / static_cast<double>(s.dst[axis]); };
+    for (auto i = static_cast<std::int64_t>(std::floor(part(o))); static_cast<double>(i) < std::ceil(part(o + 1)); ++i)
+      pixels.push_back(i);
+    return {pixels, static_cast<std::int64_t>(pixels.size())};
+  }
+  const std::int64_t first = o * p.stride[axis] - p.padding[axis];
+  for (std::int64_t k = 0; k < p.kernel[axis]; ++k) {
+    const std::int64_t pixel = first + k * p.dilation[axis];
+    if (pixel >= 0 && pixel < size) pixels.push_back(pixel);
+  }
+  return {pixels, std::min(first + p.kernel[axis], size + p.padding[axis]) - first};
 }
 
-template <class Fold>
-Array pool(const Array& src, const ops::PoolOptions& options, const Fold& fold) {
-  const ops::PoolSizes s = ops::pool_sizes(src.shape, options);
-  Array dst(Shape{s.n, s.c, s.oh, s.ow});
-  for (std::int64_t n = 0; n < s.n; ++n)
-    for (std::int64_t c = 0; c < s.c; ++c)
-      for (std::int64_t y = 0; y < s.oh; ++y)
-        for (std::int64_t x = 0; x < s.ow; ++x) {
-          const Window w = window(s, y, x);
-          std::vector<double> values;
-          for (std::int64_t i = w.top; i < w.bottom; ++i)
-            for (std::int64_t j = w.left; j < w.right; ++j) values.push_back(src.at({n, c, i, j}));
-          dst.at({n, c, y, x}) = fold(values, w.area);
-        }
-  return dst;
+Window window(const ops::PoolSizes& s, std::int64_t place) {
+  const auto [z, depth] = along(s, 0, place / (s.dst[1] * s.dst[2]));
+  const auto [y, height] = along(s, 1, place / s.dst[2] % s.dst[1]);
+  const auto [x, width] = along(s, 2, place % s.dst[2]);
+  Window w{{}, depth * height * width};
+  for (const std::int64_t i : z)
+    for (const std::int64_t j : y)
+      for (const std::int64_t k : x) w.places.push_back((i * s.src[1] + j) * s.src[2] + k);
+  return w;
 }
 
-Array max_pool(const Array& src, const ops::PoolOptions& options) {
-  return pool(src, options, [](const std::vector<double>& v, std::int64_t) { return *std::ranges::max_element(v); });
+std::int64_t elements(const Spatial& s) { return s[0] * s[1] * s[2]; }
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// visit(window, first element of its channel in src, element of dst) for every window.
+template <class Visit>
+void each_window(const Shape& src, const PoolOptions& options, const Visit& visit) {
+  const ops::PoolSizes s = ops::pool_sizes(src, options);
+  for (std::int64_t channel = 0; channel < s.n * s.c; ++channel)
+    for (std::int64_t i = 0; i < elements(s.dst); ++i)
+      visit(window(s, i), channel * elements(s.src), channel * elements(s.dst) + i);
 }
 
-Array avg_pool(const Array& src, const ops::PoolOptions& options) {
-  return pool(src, options, [&](const std::vector<double>& v, std::int64_t area) {
-    double total = 0;
-    for (const double x : v) total += x;
-    return total / (options.count_include_pad ? static_cast<double>(area) : static_cast<double>(v.size()));
+Array empty_result(const Shape& src, const PoolOptions& options) {
+  const ops::PoolSizes s = ops::pool_sizes(src, options);
+  return Array(ops::with_spatial(s.n, s.c, s.dst, options.rank));
+}
+
+std::int64_t winner(const Array& src, const Window& w, std::int64_t channel) {
+  std::int64_t best = w.places.front();
+  for (const std::int64_t i : w.places) {
+    if (src.values[at(channel + i)] > src.values[at(channel + best)]) best = i;
+  }
+  return best;
+}
+
+/// Values and indices.
+std::vector<Array> max_pool_loops(const Array& src, const PoolOptions& options) {
+  Array values = empty_result(src.shape, options), indices = values;
+  each_window(src.shape, options, [&](const Window& w, std::int64_t channel, std::int64_t i) {
+    const std::int64_t best = winner(src, w, channel);
+    values.values[at(i)] = src.values[at(channel + best)];
+    indices.values[at(i)] = static_cast<double>(best);
   });
+  return {values, indices};
+}
+
+/// Each window's gradient goes to its first largest value.
+Array max_pool_gradient(const Array& src, const Array& diff_dst, const PoolOptions& options) {
+  Array diff_src(src.shape);
+  each_window(src.shape, options, [&](const Window& w, std::int64_t channel, std::int64_t i) {
+    diff_src.values[at(channel + winner(src, w, channel))] += diff_dst.values[at(i)];
+  });
+  return diff_src;
+}
+
+double divisor_of(const Window& w, const PoolOptions& options) {
+  if (options.divisor != 0) return static_cast<double>(options.divisor);
+  return options.count_include_pad ? static_cast<double>(w.area) : static_cast<double>(w.places.size());
+}
+
+Array avg_pool_loops(const Array& src, const PoolOptions& options) {
+  Array dst = empty_result(src.shape, options);
+  each_window(src.shape, options, [&](const Window& w, std::int64_t channel, std::int64_t i) {
+    double total = 0;
+    for (const std::int64_t place : w.places) total += src.values[at(channel + place)];
+    dst.values[at(i)] = total / divisor_of(w, options);
+  });
+  return dst;
 }
 
 struct Geometry {
   Shape src;
-  ops::PoolOptions options;
+  MaxPool2dOptions options;
 };
-
-const std::vector<Geometry> kGeometries = {
+const std::vector<Geometry> kImages = {
     {{1, 1, 1, 1}, {.kernel = {1, 1}}},
     {{2, 3, 8, 6}, {.kernel = {2, 2}}},
     {{2, 3, 7, 5}, {.kernel = {2, 2}}},
@@ -73,67 +127,167 @@ const std::vector<Geometry> kGeometries = {
     {{2, 17, 4, 4}, {.kernel = {4, 4}}},
     {{1, 1, 3, 50}, {.kernel = {3, 5}, .stride = {1, 5}, .padding = {1, 2}}},
 };
+const MaxPool1dOptions kSignal{.kernel = {3}, .stride = {2}, .padding = {1}, .ceil_mode = true};
+const MaxPool3dOptions kVolume{.kernel = {2, 3, 2}, .stride = {2, 2, 1}, .padding = {1, 0, 1}};
 
-/// Each window's gradient goes to its first largest value.
-Array max_pool_gradient(const Array& src, const Array& diff_dst, const ops::PoolOptions& options) {
-  const ops::PoolSizes s = ops::pool_sizes(src.shape, options);
-  Array diff_src(src.shape);
-  for (std::int64_t n = 0; n < s.n; ++n)
-    for (std::int64_t c = 0; c < s.c; ++c)
-      for (std::int64_t y = 0; y < s.oh; ++y)
-        for (std::int64_t x = 0; x < s.ow; ++x) {
-          const Window w = window(s, y, x);
-          std::array<std::int64_t, 2> winner{w.top, w.left};
-          for (std::int64_t i = w.top; i < w.bottom; ++i)
-            for (std::int64_t j = w.left; j < w.right; ++j) {
-              if (src.at({n, c, i, j}) > src.at({n, c, winner[0], winner[1]})) winner = {i, j};
-            }
-          diff_src.at({n, c, winner[0], winner[1]}) += diff_dst.at({n, c, y, x});
-        }
-  return diff_src;
+/// Every source with its windows, whose size is fixed.
+std::vector<std::pair<Shape, PoolOptions>> fixed_windows() {
+  std::vector<std::pair<Shape, PoolOptions>> all{{{2, 3, 10}, kSignal}, {{2, 2, 5, 6, 4}, kVolume}};
+  all.emplace_back(Shape{2, 3, 4, 4, 6}, MaxPool3dOptions{});
+  for (const Geometry& g : kImages) all.emplace_back(g.src, g.options);
+  return all;
 }
+/// Those that dilation allows for max pooling only, and adaptive ones.
+const std::vector<std::pair<Shape, PoolOptions>> kDilated{
+    {{2, 2, 9, 8}, MaxPool2dOptions{.kernel = {3, 2}, .stride = {1, 2}, .dilation = {2, 3}}},
+    {{1, 3, 9, 8}, MaxPool2dOptions{.kernel = {3, 3}, .stride = {2, 2}, .padding = {2, 1}, .dilation = {2, 2}}},
+    {{2, 2, 13}, MaxPool1dOptions{.kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {3}, .ceil_mode = true}},
+};
+const std::vector<std::pair<Shape, PoolOptions>> kAdaptive{
+    {{2, 3, 7, 10}, {.adaptive = {1, 3, 4}}},
+    {{1, 2, 3, 4}, {.adaptive = {1, 5, 7}}},  // more parts than pixels
+    {{2, 2, 11}, {.rank = 1, .adaptive = {1, 1, 4}}},
+    {{1, 2, 5, 4, 7}, {.rank = 3, .adaptive = {2, 4, 3}}},
+};
 
-TEST_CASE("max_pool2d picks the largest and sends its gradient there", "[ops][pool]") {
-  for (const Geometry& g : kGeometries) {
-    for (const bool ties : {false, true}) {
-      check({.name = fmt::format("max {} {} {}", g.src.str(), g.options.str(), ties ? "with ties" : ""),
-             .inputs = {{ties ? integers(g.src, 2) : normal(g.src, 1)}},
-             .build = [g](const std::vector<Value>& x) { return std::vector{max_pool2d(x[0], g.options)}; },
-             .reference = [g](const std::vector<Array>& x) { return std::vector{max_pool(x[0], g.options)}; },
-             .scale = Scale::exact,
-             .reference_gradient =
-                 [g](const std::vector<Array>& x, const std::vector<Array>& seeds) {
-                   return std::vector{max_pool_gradient(x[0], seeds[0], g.options)};
-                 }});
-    }
+void check_max(const Shape& src, const PoolOptions& options) {
+  for (const bool ties : {false, true}) {
+    check({.name = fmt::format("max {} {} {}", src.str(), options.str(), ties ? "with ties" : ""),
+           .inputs = {{ties ? integers(src, 2) : normal(src, 1)}},
+           .build =
+               [=](const std::vector<Value>& x) {
+                 const MaxPooled pooled = max_pool_with_indices(x[0], options);
+                 return std::vector{pooled.values, pooled.indices};
+               },
+           .reference = [=](const std::vector<Array>& x) { return max_pool_loops(x[0], options); },
+           .scale = Scale::exact,
+           .reference_gradient =
+               [=](const std::vector<Array>& x, const std::vector<Array>& seeds) {
+                 return std::vector{max_pool_gradient(x[0], seeds[0], options)};
+               }});
   }
 }
 
-TEST_CASE("avg_pool2d is the mean, with padding counted or not", "[ops][pool]") {
-  for (Geometry g : kGeometries) {
-    for (const bool include : {true, false}) {
-      if (!include && g.options.padding == std::array<std::int64_t, 2>{0, 0}) continue;
-      g.options.count_include_pad = include;
-      check({.name = fmt::format("average {} {}", g.src.str(), g.options.str()),
-             .inputs = {{normal(g.src, 3)}},
-             .build = [g](const std::vector<Value>& x) { return std::vector{avg_pool2d(x[0], g.options)}; },
-             .reference = [g](const std::vector<Array>& x) { return std::vector{avg_pool(x[0], g.options)}; },
-             .tolerance = 1.2e-6});
-    }
+void check_average(const Shape& src, const PoolOptions& options) {
+  check({.name = fmt::format("average {} {}", src.str(), options.str()),
+         .inputs = {{normal(src, 3)}},
+         .build = [=](const std::vector<Value>& x) { return std::vector{avg_pool(x[0], options)}; },
+         .reference = [=](const std::vector<Array>& x) { return std::vector{avg_pool_loops(x[0], options)}; },
+         .tolerance = 1.2e-6});
+}
+
+TEST_CASE("max_pool picks the largest and sends its gradient there", "[ops][pool]") {
+  for (const auto& [src, options] : fixed_windows()) check_max(src, options);
+  for (const auto& [src, options] : kDilated) check_max(src, options);
+  for (const auto& [src, options] : kAdaptive) check_max(src, options);
+}
+
+TEST_CASE("avg_pool is the mean, with padding counted or not, or divided by a given number", "[ops][pool]") {
+  for (auto [src, options] : fixed_windows()) {
+    check_average(src, options);
+    if (options.padding == Spatial{0, 0, 0}) continue;
+    options.count_include_pad = false;
+    check_average(src, options);
   }
-  check({.name = "global average",
+  check_average({1, 2, 7, 6}, AvgPool2dOptions{.kernel = {3, 2}, .padding = {1, 1}, .divisor_override = 5});
+  for (const auto& [src, options] : kAdaptive) check_average(src, options);
+}
+
+TEST_CASE("adaptive and global pooling", "[ops][pool]") {
+  const auto means = [](const Array& x) { return avg_pool_loops(x, AvgPool2dOptions{.kernel = {4, 8}}); };
+  const auto largest = [](const Array& x) { return max_pool_loops(x, MaxPool2dOptions{.kernel = {4, 8}}).front(); };
+  check({.name = "global",
          .inputs = {{integers({2, 3, 4, 8}, 4)}},
-         .build = [](const std::vector<Value>& x) { return std::vector{global_avg_pool2d(x[0])}; },
+         .build =
+             [](const std::vector<Value>& x) {
+               return std::vector{global_avg_pool2d(x[0]), global_avg_pool(x[0]), global_max_pool(x[0])};
+             },
+         .reference =
+             [=](const std::vector<Array>& x) {
+               return std::vector{means(x[0]), means(x[0]), largest(x[0])};
+             },
+         .scale = Scale::exact,
+         .gradient = false});
+  const std::array<std::int64_t, 2> halves{2, 4}, thirds{3, 8};
+  check({.name = "adaptive",
+         .inputs = {{normal({2, 3, 4, 8}, 4)}},
+         .build =
+             [=](const std::vector<Value>& x) {
+               return std::vector{adaptive_avg_pool(x[0], halves), adaptive_max_pool(x[0], thirds),
+                                  adaptive_max_pool_with_indices(x[0], halves).indices};
+             },
          .reference =
              [](const std::vector<Array>& x) {
-               return std::vector{avg_pool(x[0], {.kernel = {4, 8}})};
-             },
-         .scale = Scale::exact});
+               const PoolOptions two = MaxPool2dOptions{}, three{.adaptive = {1, 3, 8}};
+               return std::vector{avg_pool_loops(x[0], two), max_pool_loops(x[0], three)[0],
+                                  max_pool_loops(x[0], two)[1]};
+             }});
 }
 
-TEST_CASE("the gradient of avg_pool2d has a gradient", "[ops][pool]") {
+TEST_CASE("lp_pool is the p-norm of each window", "[ops][pool]") {
+  for (const float p : {1.0F, 2.0F, 3.0F, 2.5F}) {
+    const AvgPool2dOptions options{.kernel = {2, 3}, .stride = {2, 2}};
+    check({.name = fmt::format("lp_pool {}", p),
+           .inputs = {{uniform({2, 3, 6, 7}, 3, 0.2, 2)}},
+           .build = [=](const std::vector<Value>& x) { return std::vector{lp_pool(x[0], p, options)}; },
+           .reference =
+               [=](const std::vector<Array>& x) {
+                 Array powers = x[0];
+                 for (double& v : powers.values) v = std::pow(v, static_cast<double>(p));
+                 Array dst = avg_pool_loops(powers, options);
+                 for (double& v : dst.values) v = std::pow(v * 6, 1 / static_cast<double>(p));
+                 return std::vector{dst};
+               },
+           .tolerance = 2e-6});
+  }
+}
+
+/// Values at places of a channel of four pixels; two of them share one, one lies outside.
+const Input kPlaces{Array({1, 2, 3}, {2, 0, 2, 3, 9, 1}), DType::i32};
+
+TEST_CASE("max_unpool puts values where they came from, the last one where they meet", "[ops][pool]") {
+  const std::array<std::int64_t, 1> four{4};
+  check({.name = "unpool",
+         .inputs = {{integers({1, 2, 3}, 5)}, kPlaces},
+         .build = [=](const std::vector<Value>& x) { return std::vector{max_unpool(x[0], x[1], four)}; },
+         .reference =
+             [](const std::vector<Array>& x) {
+               const std::vector<double>& v = x[0].values;
+               return std::vector{Array({1, 2, 4}, {v[1], 0, v[2], 0, 0, v[5], 0, v[3]})};
+             },
+         .scale = Scale::exact,
+         .reference_gradient =
+             [](const std::vector<Array>&, const std::vector<Array>& seeds) {
+               const std::vector<double>& d = seeds[0].values;
+               return std::vector{Array({1, 2, 3}, {d[2], d[0], d[2], d[7], 0, d[5]})};
+             }});
+  const Shape src{2, 3, 6, 7};
+  const MaxPool2dOptions options{.kernel = {2, 3}};
+  check({.name = "there and back",
+         .inputs = {{normal(src, 6)}},
+         .build =
+             [=](const std::vector<Value>& x) {
+               const MaxPooled pooled = max_pool_with_indices(x[0], options);
+               return std::vector{max_unpool(pooled.values, pooled.indices, x[0].shape().dims().subspan(2))};
+             },
+         .reference =
+             [=](const std::vector<Array>& x) {
+               return std::vector{max_pool_gradient(x[0], max_pool_loops(x[0], options)[0], options)};
+             },
+         .scale = Scale::exact,
+         .reference_gradient =
+             [=](const std::vector<Array>& x, const std::vector<Array>& seeds) {
+               Array pooled = empty_result(src, options);
+               each_window(src, options, [&](const Window& w, std::int64_t channel, std::int64_t i) {
+                 pooled.values[at(i)] = seeds[0].values[at(channel + winner(x[0], w, channel))];
+               });
+               return std::vector{max_pool_gradient(x[0], pooled, options)};
+             }});
+}
+
+TEST_CASE("the gradients of pooling have gradients", "[ops][pool]") {
   const Shape src{1, 2, 6, 6};
-  const ops::PoolOptions options{.kernel = {2, 2}, .stride = {2, 1}};
+  const PoolOptions options = AvgPool2dOptions{.kernel = {2, 2}, .stride = {2, 1}};
   check({.name = "averages spread back",
          .inputs = {{integers({1, 2, 3, 5}, 1)}},
          .build =
@@ -143,14 +297,23 @@ TEST_CASE("the gradient of avg_pool2d has a gradient", "[ops][pool]") {
          .reference =
              [=](const std::vector<Array>& x) {
                Array diff_src(src);
-               for (std::int64_t c = 0; c < 2; ++c)
-                 for (std::int64_t i = 0; i < 3 * 5 * 4; ++i) {
-                   const std::int64_t y = i / 20, column = i / 4 % 5;
-                   diff_src.at({0, c, 2 * y + i / 2 % 2, column + i % 2}) += x[0].at({0, c, y, column}) / 4;
-                 }
+               each_window(src, options, [&](const Window& w, std::int64_t channel, std::int64_t i) {
+                 for (const std::int64_t place : w.places)
+                   diff_src.values[at(channel + place)] += x[0].values[at(i)] / 4;
+               });
                return std::vector{diff_src};
              },
          .scale = Scale::exact});
+  const Array pooled = integers(src, 3);
+  check(
+      {.name = "largest values spread back",
+       .inputs = {{integers({1, 2, 3, 5}, 1)}, {max_pool_loops(pooled, options)[1], DType::i32}},
+       .build =
+           [=](const std::vector<Value>& x) {
+             return std::vector{x[0].graph().add(std::make_shared<ops::MaxPoolBackward>(options, src), x)};
+           },
+       .reference = [=](const std::vector<Array>& x) { return std::vector{max_pool_gradient(pooled, x[0], options)}; },
+       .scale = Scale::exact});
 }
 
 TEST_CASE("in max_pool2d the first of equals wins, and a NaN wins over all", "[ops][pool]") {
@@ -170,14 +333,14 @@ TEST_CASE("in max_pool2d the first of equals wins, and a NaN wins over all", "[o
     CHECK(std::isnan(dst.values[2]));
     CHECK(dst.values[3] == -inf);
     CHECK(dst.values[4] == inf);
-    CHECK(to_array(results[1]).values == std::vector<double>{0, 0, 1, 0, 0});
+    CHECK(to_array(results[1]).values == std::vector<double>{0, 2, 5, 6, 8});
     CHECK(to_array(results[2]).values ==
           std::vector<double>{1, 0, 1, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
   }
 }
 
 TEST_CASE("pooling refuses what does not fit", "[ops][pool]") {
-  const auto error_of = [](const Shape& src, const ops::PoolOptions& options) {
+  const auto error_of = [](const Shape& src, const MaxPool2dOptions& options) {
     return shape_error({{DType::f32, src}},
                        [&](const std::vector<Value>& x) { return std::vector{max_pool2d(x[0], options)}; });
   };
@@ -186,6 +349,21 @@ TEST_CASE("pooling refuses what does not fit", "[ops][pool]") {
   CHECK_THAT(error_of({1, 1, 2, 5}, {.kernel = {3, 3}}), contains("3x3") && contains("[1, 1, 2, 5]"));
   CHECK_THAT(error_of({1, 1, 5, 5}, {.kernel = {2, 2}, .padding = {2, 2}}), contains("padding"));
   CHECK_THAT(error_of({1, 1, 5, 5}, {.kernel = {0, 2}}), contains("kernel"));
+  CHECK_THAT(error_of({1, 1, 5, 5}, {.dilation = {0, 2}}), contains("dilation"));
+  CHECK_THAT(error_of({1, 1, 5, 5}, {.dilation = {1, 5}}), contains("dilation 1x5 does not fit src [1, 1, 5, 5]"));
+  const auto error_with = [](const std::vector<TensorSpec>& inputs, const std::function<Value(std::vector<Value>)>& f) {
+    return shape_error(inputs, [&](const std::vector<Value>& x) { return std::vector{f(x)}; });
+  };
+  const TensorSpec images{DType::f32, {2, 3, 4, 4}}, pooled{DType::f32, {2, 3, 2, 2}};
+  const std::array<std::int64_t, 2> none{0, 2};
+  const std::array<std::int64_t, 1> one{2};
+  CHECK_THAT(error_with({images}, [](auto x) { return max_pool1d(x[0], {}); }),
+             contains("(N, C, W), got [2, 3, 4, 4]"));
+  CHECK_THAT(error_with({images}, [&](auto x) { return adaptive_avg_pool(x[0], none); }), contains("0x2"));
+  CHECK_THAT(error_with({images}, [&](auto x) { return adaptive_max_pool(x[0], one); }), contains("1 sizes"));
+  CHECK_THAT(error_with({{DType::f32, {4, 4}}}, [](auto x) { return global_avg_pool(x[0]); }), contains("[4, 4]"));
+  CHECK_THAT(error_with({pooled, {DType::i32, {2, 3, 2, 1}}}, [&](auto x) { return max_unpool(x[0], x[1], none); }),
+             contains("[2, 3, 2, 1]"));
 }
 
 }  // namespace

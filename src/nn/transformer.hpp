@@ -1,0 +1,100 @@
+// Transformer encoder and decoder (Vaswani et al., "Attention Is All You Need", 2017) as PyTorch defines and names
+// them. Values are (batch, tokens, width).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "concord/nn/attention.hpp"
+#include "concord/nn/layer_norm.hpp"
+#include "concord/nn/linear.hpp"
+#include "concord/ops/pointwise.hpp"
+
+namespace concord::nn {
+
+struct TransformerOptions {
+  std::int64_t feed_forward = 2048;  // width between the two linear layers
+  float dropout = 0.1F;              // of attention weights, of the activation and of every branch
+  std::function<Value(Value)> activation = [](Value x) { return relu(x); };
+  float epsilon = 1e-5F;    // of the normalisations
+  bool norm_first = false;  // normalise what enters a branch instead of what leaves it
+  bool bias = true;         // of linear layers and normalisations
+};
+
+/// Self-attention and feed-forward network, each with a residual. Children: self_attn, linear1, linear2, norm1, norm2.
+class TransformerEncoderLayer : public Module {
+ public:
+  TransformerEncoderLayer(std::int64_t width, std::int64_t heads, const TransformerOptions& options = {});
+  [[nodiscard]] Value forward(Value x) override { return layer(x, {}, nullptr); }
+  using Module::operator();
+  Value operator()(Value x, const AttentionMask& mask);
+  /// As MultiheadAttention: x continues the tokens of the cache.
+  Value operator()(Value x, KeyValueCache& cache);
+  [[nodiscard]] Children children() override;
+  [[nodiscard]] KeyValueCache make_cache(std::int64_t batch, std::int64_t longest) const {
+    return self_attn_.make_cache(batch, longest);
+  }
+
+ private:
+  Value layer(Value x, const AttentionMask& mask, KeyValueCache* cache);
+
+  TransformerOptions options_;
+  MultiheadAttention self_attn_;
+  Linear linear1_, linear2_;
+  LayerNorm norm1_, norm2_;
+};
+
+/// Self-attention, attention to the memory, feed-forward network. Children: self_attn, multihead_attn, linear1,
+/// linear2, norm1, norm2, norm3. Called with target and memory; alone it throws ArgumentError.
+class TransformerDecoderLayer : public Module {
+ public:
+  TransformerDecoderLayer(std::int64_t width, std::int64_t heads, const TransformerOptions& options = {});
+  [[nodiscard]] Value forward(Value target) override;
+  using Module::operator();
+  /// target (B, T, width), memory (B, S, width).
+  Value operator()(Value target, Value memory, const AttentionMask& target_mask = {},
+                   const AttentionMask& memory_mask = {});
+  [[nodiscard]] Children children() override;
+
+ private:
+  TransformerOptions options_;
+  MultiheadAttention self_attn_, multihead_attn_;
+  Linear linear1_, linear2_;
+  LayerNorm norm1_, norm2_, norm3_;
+};
+
+/// `count` layers of weights of their own, "layers.0", …, and with `final_norm` a normalisation "norm" at the end.
+class TransformerEncoder : public Module {
+ public:
+  TransformerEncoder(std::int64_t count, std::int64_t width, std::int64_t heads, const TransformerOptions& options = {},
+                     bool final_norm = false);
+  [[nodiscard]] Value forward(Value x) override;
+  using Module::operator();
+  Value operator()(Value x, const AttentionMask& mask);
+  /// A cache for each layer.
+  Value operator()(Value x, std::vector<KeyValueCache>& caches);
+  [[nodiscard]] Children children() override;
+  [[nodiscard]] std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t longest) const;
+
+ private:
+  std::vector<std::shared_ptr<TransformerEncoderLayer>> layers_;
+  std::shared_ptr<LayerNorm> norm_;
+};
+
+/// As TransformerEncoder, of decoder layers.
+class TransformerDecoder : public Module {
+ public:
+  TransformerDecoder(std::int64_t count, std::int64_t width, std::int64_t heads, const TransformerOptions& options = {},
+                     bool final_norm = false);
+  [[nodiscard]] Value forward(Value target) override;
+  using Module::operator();
+  Value operator()(Value target, Value memory, const AttentionMask& target_mask = {},
+                   const AttentionMask& memory_mask = {});
+  [[nodiscard]] Children children() override;
+
+ private:
+  std::vector<std::shared_ptr<TransformerDecoderLayer>> layers_;
+  std::shared_ptr<LayerNorm> norm_;
+};
+
+}  // namespace concord::nn
