@@ -134,7 +134,9 @@ TEST_CASE("devices are listed for people and for programs", "[cli]") {
 
 TEST_CASE("without any OpenCL driver the CPU is still there", "[cli]") {
   if (!command_is_there()) return;
-  const Ended ended = run_command({"devices"}, {{"OCL_ICD_VENDORS", "/nonexistent"}});
+  const Ended ended = run_command({"devices"}, {{"OCL_ICD_VENDORS", "/nonexistent"},  // of the loaders ocl-icd and Khronos's
+                                                    {"OCL_ICD_FILENAMES", ""},
+                                                    {"OPENCL_VENDOR_PATH", "/nonexistent"}});
   CHECK_THAT(ended.out, !test::contains("opencl:"));
   const std::vector<DeviceInfo> infos = Device::list();
   if (std::ranges::find(infos, "onednn", &DeviceInfo::backend) != infos.end()) {
