@@ -190,7 +190,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"fp32"}));
   command->add_option("--seconds", options->seconds, "Time to measure each for")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_flag("--trace", options->trace, "Time every kernel");
   command->add_flag("--first-step", options->first_step, "Only say how long the first step took from process start");
   command->add_flag("--json", options->json, "Print JSON");

@@ -42,7 +42,7 @@ void add_compare(CLI::App& app) {
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")
       ->required()
       ->delimiter(',');
-  command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(positive());
   command->add_option("--data", options->data, kDataHelp)->capture_default_str();
   options->training.add_training(*command);
   command->add_flag("--json", options->json, "Print JSON");

@@ -81,7 +81,7 @@ void add_evaluate(CLI::App& app) {
   command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str();
   command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_flag("--confusion", options->confusion, "Count predictions by label");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { run(*options); });

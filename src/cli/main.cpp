@@ -3,9 +3,21 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <iostream>
 
 #include "command.hpp"
 #include "concord/concord.hpp"
+
+namespace {
+
+// Results count once they have arrived: on a full disk they are lost.
+int printed(int code) {
+  if (std::cout.flush() || code != 0) return code;
+  fmt::print(stderr, "concord: standard output cannot be written; is the disk full?\n");
+  return 1;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace concord;
@@ -33,7 +45,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return printed(app.exit(error) == 0 ? 0 : 2);
   } catch (const ArgumentError& error) {
     fmt::print(stderr, "concord: {}\n", error.what());
     return 2;
@@ -41,5 +53,5 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "concord: {}\n", error.what());
     return 1;
   }
-  return cli::stop_requested() ? 130 : 0;
+  return printed(cli::stop_requested() ? 130 : 0);
 }

@@ -4,12 +4,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <string_view>
 #include <type_traits>
 
 #include "dataset.hpp"
 
 namespace concord::cli {
+namespace {
+
+CLI::Validator number(const char* range, bool (*inside)(double), const char* help) {
+  const auto refusal = [range, inside](const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool read = !text.empty() && *end == '\0' && std::isfinite(value);
+    return read && inside(value) ? std::string() : fmt::format("{} is no number {}", text, range);
+  };
+  return {refusal, help, {}};
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return number(
+      "above 0", [](double x) { return x > 0; }, "POSITIVE");
+}
+
+CLI::Validator not_negative() {
+  return number(
+      "of 0 or more", [](double x) { return x >= 0; }, "NONNEGATIVE");
+}
+
+CLI::Validator from_0_to_1() {
+  return number(
+      "from 0 to 1", [](double x) { return x >= 0 && x <= 1; }, "0..1");
+}
 
 void TrainingOptions::add_model(CLI::App& command) {
   std::string names;
@@ -28,11 +58,16 @@ struct Named {
 };
 
 template <class Parameters>
+concept HasMomentum = requires(Parameters parameters) {
+  parameters.momentum;
+};
+
+template <class Parameters>
 optim::Optimizer with_options(const TrainingOptions& options, double lr) {
   Parameters parameters;
   parameters.lr = lr;
   if (options.weight_decay >= 0) parameters.weight_decay = options.weight_decay;
-  if constexpr (requires { parameters.momentum; }) {
+  if constexpr (HasMomentum<Parameters>) {
     if constexpr (std::is_same_v<Parameters, optim::Sgd>) parameters.momentum = 0.9;
     if (options.momentum >= 0) parameters.momentum = options.momentum;
   }
@@ -41,11 +76,8 @@ optim::Optimizer with_options(const TrainingOptions& options, double lr) {
 
 template <class Parameters>
 Named entry(std::string_view name, double lr = Parameters{}.lr) {
-  return {name, lr, requires(Parameters p){p.momentum;
+  return {name, lr, HasMomentum<Parameters>, with_options<Parameters>};
 }
-, with_options<Parameters>
-};  // namespace
-}  // namespace concord::cli
 
 const std::vector<Named>& optimizers() {
   static const std::vector<Named> all{
@@ -73,14 +105,14 @@ void TrainingOptions::add_training(CLI::App& command) {
   command.add_option("--optimizer", optimizer, "How weights are updated")
       ->capture_default_str()
       ->check(CLI::IsMember(names));
-  command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--momentum", momentum, "Of sgd and lars [0.9], muon [0.95], rmsprop [0]")
-      ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(CLI::NonNegativeNumber);
+  command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")->check(positive());
+  command.add_option("--momentum", momentum, "Of sgd and lars [0.9], muon [0.95], rmsprop [0]")->check(from_0_to_1());
+  command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(not_negative());
   command.add_flag("--decay-matrices-only", decay_matrices_only, "No weight decay on biases and norms");
   command.add_option("--freeze", freeze, "Parameters that keep their values, by name: 'features.*'");
-  command.add_option("--seed", seed, "Of first weights, order of samples and dropout")->capture_default_str();
+  command.add_option("--seed", seed, "Of first weights, order of samples and dropout")
+      ->capture_default_str()
+      ->check(not_negative());
 }
 
 optim::Optimizer TrainingOptions::make_optimizer() const {

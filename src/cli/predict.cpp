@@ -77,7 +77,7 @@ void add_predict(CLI::App& app) {
   options->training.add_model(*command);
   options->saved.add(*command);
   command->add_option("--first", options->first, "The first sample")->capture_default_str();
-  command->add_option("--count", options->count, "How many")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--count", options->count, "How many")->capture_default_str()->check(positive());
   options->device.add(*command);
   command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")");
   command->add_flag("--json", options->json, "Print JSON");

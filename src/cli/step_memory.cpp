@@ -4,7 +4,7 @@
 namespace concord::cli {
 
 void StepMemoryOptions::add(CLI::App& command) {
-  command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(positive());
   command.add_option("--optimizer", training.optimizer, "Whose state is counted")
       ->capture_default_str()
       ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));

@@ -48,8 +48,16 @@ void require_folder_of(const std::string& file) {
   }
 }
 
+// Nor a folder or a device in the place of a file that is to be written whole.
+void require_replaceable(const std::string& file) {
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
+    throw IoError(fmt::format("{} cannot be written: it is not a regular file", file));
+  }
+}
+
 void run(Options& options) {
   for (const std::string& file : {options.out, options.checkpoint, options.log}) require_folder_of(file);
+  for (const std::string& file : {options.out, options.checkpoint}) require_replaceable(file);
   if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
   if (options.fit.epochs < 1) throw ArgumentError("--epochs must be at least 1");
   const models::Model& model = models::find(options.training.model);
@@ -122,17 +130,17 @@ void add_train(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::IsMember({"constant", "cosine", "step", "linear", "restarts", "inverse-sqrt", "plateau"}));
   command->add_option("--clip-norm", options->clip_norm, "Scale all gradients together to at most this norm")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--accumulate", options->accumulate, "Batches an update")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--ema", options->ema_decay, "Evaluate averaged weights; the part of the old average kept: 0.999")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(from_0_to_1());
   command->add_option("--patience", options->patience, "Stop after so many epochs without a better validation loss")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(CLI::PositiveNumber);
+      ->check(positive());
+  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(positive());
   command->add_option("--resume", options->resume, "Go on from this checkpoint")->check(CLI::ExistingFile);
   command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped");
   command->add_option("--out", options->out, "Write the weights here (safetensors)");

@@ -13,16 +13,19 @@ constexpr std::size_t kMostInputs = 12;
 constexpr std::size_t kMostInstructions = 96;
 constexpr std::size_t kLongestLabel = 40;
 
+std::vector<ValueId> distinct(std::vector<ValueId> ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
 // Who makes and who reads each value.
 struct Uses {
   explicit Uses(const Lowered& program)
       : producer(program.values.size(), -1), readers(program.values.size(), 0), pinned(program.values.size(), false) {
     for (std::size_t i = 0; i < program.nodes.size(); ++i) {
       for (const ValueId id : program.nodes[i].outputs) producer[static_cast<std::size_t>(id)] = static_cast<int>(i);
-      std::vector<ValueId> inputs = program.nodes[i].inputs;
-      std::sort(inputs.begin(), inputs.end());
-      inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
-      for (const ValueId id : inputs) ++readers[static_cast<std::size_t>(id)];
+      for (const ValueId id : distinct(program.nodes[i].inputs)) ++readers[static_cast<std::size_t>(id)];
     }
     for (std::size_t v = 0; v < program.values.size(); ++v) pinned[v] = program.values[v].keep;
     for (const LoweredAssignment& assignment : program.assignments) {
@@ -96,7 +99,7 @@ void merge_chains(Lowered& program) {
         const std::vector<ValueId> before = outer.inputs;
         if (!merge_pointwise(program, inner, outer)) continue;
         gone[position] = true;
-        for (const ValueId input : inner.inputs) {  // read by `outer` now, perhaps by both before
+        for (const ValueId input : distinct(inner.inputs)) {  // read by `outer` now, perhaps by both before
           if (std::find(before.begin(), before.end(), input) != before.end())
             --uses.readers[static_cast<std::size_t>(input)];
         }

@@ -1,10 +1,11 @@
 // From a graph to the nodes that are needed.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "concord/compile/lowered.hpp"
 #include "concord/core/check.hpp"
-#include "concord/ops/pointwise.hpp"
+#include "concord/ops/copy.hpp"
 
 namespace concord {
 namespace {
@@ -95,8 +96,10 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all)
       copy.keep = false;
       copy.name = "copy/" + program.value(variable).name;
       const std::string name = copy.name;
-      const auto op = std::make_shared<const ops::Pointwise>(Expression({scalar::input(0)}, 1),
-                                                             std::vector<DType>{copy.spec.dtype}, "copy");
+      // Every axis stays in its place. A formula would take whole numbers through float.
+      std::vector<std::size_t> order(copy.spec.shape.rank());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      const auto op = std::make_shared<const ops::Transpose>(std::move(order));
       program.values.push_back(std::move(copy));
       const auto copied = static_cast<ValueId>(program.values.size() - 1);
       program.nodes.push_back({op, name, {value}, {copied}, nullptr});

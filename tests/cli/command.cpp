@@ -1,0 +1,181 @@
+// The command `concord`: help, wrong usage (exit code 2), failures (exit code 1 and a sentence that names the cause),
+// the devices of a machine without a driver, and what it prints for other programs.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/process.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+const std::vector<std::string> kSubcommands{"devices", "train", "evaluate", "predict",
+                                            "compare", "bench", "models",   "summary"};
+
+/// Fails with this exit code and these words, and prints nothing that looks like a result.
+void check_refusal(const Arguments& arguments, int code, const std::vector<std::string>& words) {
+  std::string line = "concord";
+  for (const std::string& argument : arguments) line += " " + argument;
+  INFO(line);
+  const Ended ended = run_command(arguments);
+  CHECK(ended.code == code);
+  CHECK(ended.out.empty());
+  for (const std::string& word : words) CHECK_THAT(ended.err, test::contains(word));
+}
+
+Arguments with(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("the command explains itself", "[cli]") {
+  if (!command_is_there()) return;
+  const Ended help = run_command({"--help"});
+  CHECK(help.code == 0);
+  CHECK(help.err.empty());
+  for (const std::string& subcommand : kSubcommands) {
+    INFO(subcommand);
+    CHECK_THAT(help.out, test::contains("\n  " + subcommand + " "));
+    const Ended own = run_command({subcommand, "--help"});
+    CHECK(own.code == 0);
+    CHECK_THAT(own.out, test::contains("--help"));
+  }
+  const Ended version = run_command({"--version"});
+  CHECK(version.code == 0);
+  CHECK(version.out == std::string(kVersion) + "\n");
+}
+
+TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
+  if (!command_is_there()) return;
+  const Arguments train{"train", "mlp", "--data", "random", "--device", cheap_device(), "--max-steps", "1"};
+  const Arguments bench{"bench", "mlp", "--device", cheap_device()};
+  check_refusal({}, 2, {"subcommand is required"});
+  check_refusal({"trane"}, 2, {"subcommand is required"});
+  check_refusal({"--nonsense"}, 2, {"subcommand is required"});
+  check_refusal({"train"}, 2, {"model is required"});
+  check_refusal({"train", "mlp"}, 2, {"--data is required"});
+  check_refusal({"train", "perceptron", "--data", "random"}, 2, {"no network 'perceptron'", "mlp, lenet"});
+  check_refusal({"train", "mlp", "--data", "mnits"}, 2, {"unknown data set 'mnits'", "fashion-mnist"});
+  check_refusal(with(train, {"--nonsense"}), 2, {"--nonsense"});
+  check_refusal(with(train, {"--batch", "0"}), 2, {"--batch must be at least 1"});
+  check_refusal(with(train, {"--batch", "-3"}), 2, {"--batch must be at least 1"});
+  check_refusal(with(train, {"--batch", "many"}), 2, {"--batch = many"});
+  check_refusal(with(train, {"--epochs", "0"}), 2, {"--epochs must be at least 1"});
+  check_refusal(with(train, {"--optimizer", "sdg"}), 2, {"--optimizer: sdg not in {sgd,adam"});
+  check_refusal(with(train, {"--optimizer", "adam", "--momentum", "0.5"}), 2, {"--momentum: adam has none"});
+  check_refusal(with(train, {"--schedule", "lineal"}), 2, {"--schedule: lineal not in"});
+  for (const char* number : {"0", "-1", "nan", "inf", "fast"})
+    check_refusal(with(train, {"--lr", number}), 2, {"--lr"});
+  for (const char* number : {"-0.1", "1.5", "nan"}) {
+    check_refusal(with(train, {"--momentum", number}), 2, {"--momentum"});
+  }
+  for (const char* number : {"-0.1", "nan"}) {
+    check_refusal(with(train, {"--weight-decay", number}), 2, {"--weight-decay"});
+  }
+  for (const char* number : {"0", "nan"}) check_refusal(with(train, {"--clip-norm", number}), 2, {"--clip-norm"});
+  check_refusal(with(train, {"--seed", "-1"}), 2, {"--seed"});
+  check_refusal(with(train, {"--resume", "/nonexistent/run.safetensors"}), 2, {"--resume", "does not exist"});
+  check_refusal({"evaluate", "mlp", "--data", "random"}, 2, {"--weights is required"});
+  check_refusal({"compare", "mlp"}, 2, {"--devices is required"});
+  check_refusal({"compare", "mlp", "--devices", cheap_device(), "--steps", "0"}, 2, {"--steps"});
+  check_refusal(with(bench, {"--batch", "0"}), 2, {"--batch must be at least 1"});
+  check_refusal(with(bench, {"--seconds", "nan"}), 2, {"--seconds"});
+  check_refusal(with(bench, {"--precision", "fp64"}), 2, {"--precision: fp64 not in {fp32}"});
+}
+
+TEST_CASE("a failure ends with 1 and a sentence that names its cause", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 20, 10), device = cheap_device();
+  const Arguments train{"train", "mlp", "--data", data, "--batch", "10", "--max-steps", "1", "--quiet", "--device"};
+  const std::string missing = (folder / "missing").string();
+  check_refusal(with(train, {"vulkan"}), 1, {"concord: \"vulkan\" is no device selector", "Devices of this machine"});
+  check_refusal(with(train, {"opencl:no-such-card"}), 1, {"opencl:no-such-card"});
+  check_refusal({"train", "mlp", "--data", "mnist:" + missing, "--device", device}, 1,
+                {"mnist not found", "train-images-idx3-ubyte", missing, "CONCORD_DATA_DIR"});
+  for (const char* option : {"--out", "--checkpoint", "--log"}) {
+    check_refusal(with(train, {device, option, missing + "/file"}), 1, {missing + "/file", "there is no folder"});
+  }
+  for (const char* option : {"--out", "--checkpoint"}) {
+    const std::string place = folder.path().string();  // told before the training, not after
+    check_refusal(with(train, {device, option, place}), 1,
+                  {"concord: " + place + " cannot be written", "regular file"});
+  }
+  const std::string other = (folder / "other").string(), content = "these are no weights";
+  write_file(other, content);
+  check_refusal(with(train, {device, "--resume", other}), 1, {other + ", byte 0: header length"});
+  check_refusal({"evaluate", "mlp", "--data", data, "--device", device, "--weights", other}, 1, {other + ", byte 0"});
+  CHECK(content_of(other) == content);
+
+  const auto images = folder / "data" / "train-images-idx3-ubyte";
+  write_file(images, content_of(images).substr(0, 5000));
+  check_refusal(with(train, {device}), 1,
+                {images.string() + ", byte 16: values: 15680 bytes are declared, the file has 4984 more"});
+}
+
+TEST_CASE("devices are listed for people and for programs", "[cli]") {
+  if (!command_is_there()) return;
+  const Ended text = run_command({"devices"}), json = run_command({"devices", "--json"});
+  CHECK(text.code == 0);
+  CHECK(json.code == 0);
+  const auto list = nlohmann::json::parse(json.out);
+  const std::vector<DeviceInfo> expected = Device::list();
+  REQUIRE(list.size() == expected.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    CHECK(list[i]["id"] == expected[i].id);
+    CHECK(list[i]["name"] == expected[i].name);
+    CHECK(list[i]["memory_bytes"] == expected[i].memory);
+    CHECK_THAT(text.out, test::contains("\n" + expected[i].id + " ") && test::contains(expected[i].name));
+  }
+}
+
+TEST_CASE("without any OpenCL driver the CPU is still there", "[cli]") {
+  if (!command_is_there()) return;
+  const Ended ended = run_command({"devices"}, {{"OCL_ICD_VENDORS", "/nonexistent"}});
+  CHECK_THAT(ended.out, !test::contains("opencl:"));
+  const std::vector<DeviceInfo> infos = Device::list();
+  if (std::ranges::find(infos, "onednn", &DeviceInfo::backend) != infos.end()) {
+    CHECK(ended.code == 0);
+    CHECK_THAT(ended.out, test::contains("\ncpu "));
+    const Ended automatic = run_command({"train", "mlp", "--data", "random", "--device", "auto", "--max-steps", "1"},
+                                        {{"OCL_ICD_VENDORS", "/nonexistent"}});
+    CHECK(automatic.code == 0);
+  } else {
+    CHECK(ended.code == 1);
+    CHECK_THAT(ended.err, test::contains("no device was found") && test::contains("pocl-opencl-icd"));
+  }
+}
+
+TEST_CASE("results that cannot be printed are a failure", "[cli]") {
+  if (!command_is_there()) return;
+  if (!std::filesystem::exists("/dev/full")) {
+    WARN("skipped: this system has no /dev/full");
+    return;
+  }
+  for (const Arguments& arguments : std::vector<Arguments>{{"devices"}, {"devices", "--json"}, {"--help"}}) {
+    INFO(arguments.back());
+    const Ended ended = run_command_in_shell("exec \"$@\" >/dev/full", arguments);
+    CHECK(ended.code == 1);
+    CHECK_THAT(ended.err, test::contains("concord: standard output cannot be written"));
+  }
+}
+
+TEST_CASE("bench prints one JSON document", "[cli]") {
+  if (!command_is_there()) return;
+  const Ended ended = run_command(
+      {"bench", "mlp", "--device", cheap_device(), "--batch", "4", "--seconds", "0.01", "--json", "--trace"});
+  REQUIRE(ended.code == 0);
+  const auto json = nlohmann::json::parse(ended.out);
+  CHECK(json["net"] == "mlp");
+  CHECK(json["batch"] == 4);
+  CHECK(json["device"] == cheap_device());
+  for (const char* phase : {"train", "infer"}) {
+    INFO(phase);
+    CHECK(json[phase]["median_ms"] > 0);
+    CHECK(json[phase]["samples_per_second"] > 0);
+    CHECK(json[phase]["trace"].size() >= 2);
+  }
+}

@@ -1,0 +1,182 @@
+// The command's way through a training: weights that are evaluated and used, a checkpoint left by Ctrl-C, another
+// network's files, a full disk and a cache that cannot be written.
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "cli/process.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+/// `concord train mlp` on 320 digits in batches of 10, and more arguments.
+Arguments train(const std::string& data, const Arguments& more) {
+  Arguments all{"train", "mlp", "--data", data, "--device", cheap_device(), "--batch", "10"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::int64_t number_after(const std::string& text, const std::string& words) {
+  std::smatch match;
+  INFO(text);
+  REQUIRE(std::regex_search(text, match, std::regex(words + " ([0-9]+)")));
+  return std::stol(match[1]);
+}
+
+std::vector<std::string> files_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("trained weights are evaluated and classify", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 320, 40);
+  const std::string weights = (folder / "net.safetensors").string(), log = (folder / "log").string();
+  const Ended trained = run_command(train(data, {"--epochs", "2", "--out", weights, "--log", log}));
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK(trained.out.empty());
+  CHECK_THAT(trained.err, test::contains("epoch 2/2") && test::contains("weights are in " + weights));
+  std::ifstream lines(log);
+  std::vector<nlohmann::json> events;
+  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
+  REQUIRE(events.size() == 3);
+  CHECK(events[1]["steps"] == 64);
+  CHECK(events[2]["reason"] == "finished");
+
+  const Arguments saved{"mlp", "--data", data, "--device", cheap_device(), "--weights", weights, "--json"};
+  const auto json_of = [&](const std::string& subcommand) {
+    Arguments arguments{subcommand};
+    arguments.insert(arguments.end(), saved.begin(), saved.end());
+    const Ended ended = run_command(arguments);
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out);
+  };
+  const auto metrics = json_of("evaluate");
+  CHECK(metrics["samples"] == 40);
+  CHECK(metrics["accuracy"] == 1);
+  CHECK(metrics["accuracy"] == events[1]["validation"]["accuracy"]);
+  CHECK(metrics["loss"].get<double>() == Approx(events[1]["validation"]["loss"].get<double>()));
+  const auto predictions = json_of("predict");
+  REQUIRE(predictions.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(predictions[i]["predicted"] == i);
+}
+
+TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the same bits", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 320, 10);
+  const std::string checkpoint = (folder / "run.safetensors").string();
+  Process process(command_path(), train(data, {"--epochs", "100000", "--checkpoint", checkpoint}));
+  REQUIRE(process.wait_for_error_text("epoch 1/100000"));
+  process.interrupt();
+  const Ended stopped = process.finish();
+  INFO(stopped.err);
+  CHECK(stopped.code == 130);
+  CHECK_THAT(stopped.err, test::contains("go on with --resume " + checkpoint));
+  const std::int64_t steps = number_after(stopped.err, "stopped after");
+  CHECK(steps >= 32);
+
+  const std::string resumed_weights = (folder / "resumed").string(), whole_weights = (folder / "whole").string();
+  const Ended resumed = run_command(
+      train(data, {"--epochs", "100000", "--max-steps", "7", "--resume", checkpoint, "--out", resumed_weights}));
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(number_after(resumed.err, "resumed from .* after") == steps);
+  CHECK(number_after(resumed.err, "stopped after") == steps + 7);
+  const Ended whole = run_command(
+      train(data, {"--epochs", "100000", "--max-steps", std::to_string(steps + 7), "--out", whole_weights}));
+  CHECK(whole.code == 0);
+  CHECK(content_of(resumed_weights) == content_of(whole_weights));
+}
+
+TEST_CASE("files of another network are refused by name", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 20, 10);
+  const std::string checkpoint = (folder / "run.safetensors").string(), weights = (folder / "net.safetensors").string();
+  REQUIRE(run_command(train(data, {"--max-steps", "1", "--checkpoint", checkpoint, "--out", weights})).code == 0);
+  const auto lenet = [&](const std::string& subcommand, const std::string& option, const std::string& file) {
+    return run_command({subcommand, "lenet", "--data", data, "--device", cheap_device(), option, file});
+  };
+  const Ended other = lenet("train", "--resume", checkpoint);
+  CHECK(other.code == 1);
+  CHECK_THAT(other.err, test::contains(checkpoint) && test::contains("another network: 'mlp', not 'lenet'"));
+  const Ended evaluated = lenet("evaluate", "--weights", weights);
+  CHECK(evaluated.code == 1);
+  CHECK_THAT(evaluated.err, test::contains(weights + ": weights of another network: ") && test::contains("missing"));
+
+  const Ended no_checkpoint = run_command(train(data, {"--resume", weights}));
+  CHECK(no_checkpoint.code == 1);
+  CHECK_THAT(no_checkpoint.err, test::contains(weights + ": no checkpoint"));
+  const std::string whole = content_of(checkpoint);
+  write_file(checkpoint, whole.substr(0, whole.size() / 2));
+  const Ended cut = run_command(train(data, {"--resume", checkpoint}));
+  CHECK(cut.code == 1);
+  CHECK_THAT(cut.err, test::contains(checkpoint + ", byte ") && test::contains("outside the"));
+}
+
+TEST_CASE("a full disk is told, and leaves the file that was there", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 20, 10);
+  const auto out = folder / "out";
+  std::filesystem::create_directory(out);
+  for (const char* option : {"--out", "--checkpoint"}) {
+    INFO(option);
+    write_file(out / "file", "the last good one");
+    const Ended ended = run_command_in_shell("trap '' XFSZ; ulimit -f 1000; exec \"$@\"",
+                                             train(data, {"--max-steps", "1", option, (out / "file").string()}));
+    CHECK(ended.code == 1);
+    CHECK_THAT(ended.err, test::contains("concord: cannot write " + (out / "file").string()));
+    CHECK(content_of(out / "file") == "the last good one");
+    CHECK(files_in(out) == std::vector<std::string>{"file"});
+  }
+  if (!std::filesystem::exists("/dev/full")) {
+    WARN("skipped: this system has no /dev/full");
+    return;
+  }
+  const Ended logged = run_command(train(data, {"--max-steps", "1", "--log", "/dev/full"}));
+  CHECK(logged.code == 1);
+  CHECK_THAT(logged.err, test::contains("concord: /dev/full: cannot be written"));
+  const Ended device = run_command(train(data, {"--max-steps", "1", "--out", "/dev/full"}));
+  CHECK(device.code == 1);
+  CHECK_THAT(device.err, test::contains("/dev/full") && test::contains("not a regular file"));
+}
+
+TEST_CASE("a training that loses its numbers ends with 1 and keeps the last good weights", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 40, 10), weights = (folder / "net.safetensors").string();
+  const Ended ended = run_command(train(data, {"--lr", "1e30", "--out", weights}));
+  CHECK(ended.code == 1);
+  CHECK_THAT(ended.err, test::contains("is not finite") && test::contains("the last good weights are in " + weights));
+  const Ended evaluated =
+      run_command({"evaluate", "mlp", "--data", data, "--device", cheap_device(), "--weights", weights});
+  CHECK(evaluated.code == 0);
+}
+
+TEST_CASE("a cache that cannot be written stops nothing", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 20, 10), weights = (folder / "net.safetensors").string();
+  REQUIRE(run_command(train(data, {"--max-steps", "1", "--out", weights})).code == 0);
+  write_file(folder / "cache", "a file where a folder should be");
+  for (const DevicePtr& device : devices()) {
+    const DeviceInfo& info = device->info();
+    INFO(info.id);
+    const Ended ended = run_command({"predict", "mlp", "--data", data, "--weights", weights, "--device", info.id},
+                                    {{"CONCORD_CACHE_DIR", (folder / "cache").string()}});
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    if (info.backend == "opencl") CHECK_THAT(ended.err, test::contains("CONCORD_CACHE_DIR"));
+    CHECK(content_of(folder / "cache") == "a file where a folder should be");
+  }
+}

@@ -1,0 +1,125 @@
+// compare(): equal devices agree to the bit, a wrong operator is named whether it runs by itself or fused, the devices
+// of the machine agree, and bad input is refused.
+#include "concord/compare/compare.hpp"
+
+#include <algorithm>
+
+#include "compare/wrong_device.hpp"
+#include "concord/ops/fused.hpp"
+#include "files.hpp"
+#include "train/small_training.hpp"
+
+namespace concord::test {
+namespace {
+
+const CompareOptions kOptions{.steps = 4, .batch = 10, .seed = 3};
+
+WrongOperator named(std::string name) {
+  return [name = std::move(name)](const Operator& op) { return op.name() == name; };
+}
+
+/// Where each device stands in the comparison.
+enum Place : std::size_t { reference, same, wrong_activation, wrong_gradient, wrong_fusion, others };
+
+/// One comparison for all the tests, since each device is measured for a second.
+const Comparison& comparison() {
+  static const Comparison result = [] {
+    const DevicePtr& right = devices().front();
+    std::vector<DevicePtr> list{right, right, wrong_device(right, "wrong activation", named("relu")),
+                                wrong_device(right, "wrong gradient", named("relu_backward")),
+                                wrong_device(right, "wrong fusion", [](const Operator& op) {
+                                  return dynamic_cast<const ops::Fused*>(&op) != nullptr;
+                                })};
+    list.insert(list.end(), devices().begin() + 1, devices().end());
+    nn::Sequential network = small_net();
+    return compare(network, "small", loss::cross_entropy, optim::Adam{.lr = 0.01}, small_data(25), list, kOptions);
+  }();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("equal devices have equal losses and no diverging operator", "[compare]") {
+  const std::vector<DeviceRun>& runs = comparison().runs;
+  REQUIRE(runs.size() == Place::others + devices().size() - 1);
+  CHECK(comparison().network == "small");
+  CHECK(runs[Place::reference].losses.size() == 4);
+  CHECK(runs[Place::same].losses == runs[Place::reference].losses);
+  CHECK(runs[Place::same].largest_loss_deviation == 0);
+  CHECK_FALSE(runs[Place::same].first_deviation);
+  CHECK_FALSE(runs[Place::reference].first_deviation);
+  CHECK(runs[Place::reference].checked_values > 0);  // its fused kernels against its own single ones
+  CHECK(runs[Place::same].checked_values > runs[Place::reference].checked_values);
+  for (const DeviceRun& run : runs) {
+    INFO(run.device.name);
+    CHECK(run.min_ms > 0);
+    CHECK(run.min_ms <= run.median_ms);
+    CHECK(run.median_ms <= run.max_ms);
+    CHECK(run.samples_per_second == Approx(10 / run.median_ms * 1e3));
+    CHECK(run.first_step_ms > 0);
+    CHECK(run.memory_bytes > 0);
+  }
+}
+
+TEST_CASE("the devices of this machine agree", "[compare]") {
+  Comparison right = comparison();
+  right.runs.erase(right.runs.begin() + Place::wrong_activation, right.runs.begin() + Place::others);
+  for (const DeviceRun& run : right.runs) {
+    INFO(run.device.name);
+    CHECK_FALSE(run.first_deviation);
+    CHECK(run.largest_loss_deviation < 1e-3);
+  }
+  CHECK(right.agrees());
+}
+
+TEST_CASE("a wrong operator is named with its node, kernel and shapes", "[compare]") {
+  const DeviceRun& run = comparison().runs[Place::wrong_activation];
+  REQUIRE(run.first_deviation);
+  const Deviation& deviation = *run.first_deviation;
+  CHECK(deviation.op == "relu");
+  CHECK(deviation.node == "1/relu");
+  CHECK(deviation.value == "1/relu");
+  CHECK(deviation.shapes == "f32 [10, 16] -> f32 [10, 16]");
+  CHECK_FALSE(deviation.kernel.empty());
+  CHECK_FALSE(deviation.gradient);
+  CHECK(deviation.error > deviation.tolerance);
+  CHECK(deviation.error < 10);
+  CHECK(deviation.step == 0);
+  CHECK_FALSE(comparison().agrees());
+}
+
+TEST_CASE("a wrong operator of the backward pass is told as one", "[compare]") {
+  const DeviceRun& run = comparison().runs[Place::wrong_gradient];
+  REQUIRE(run.first_deviation);
+  CHECK(run.first_deviation->op == "relu_backward");
+  CHECK(run.first_deviation->gradient);
+  CHECK_THAT(run.first_deviation->node, contains("grad/"));
+}
+
+TEST_CASE("a kernel that is wrong only where operators are fused is found, and its losses part", "[compare]") {
+  const DeviceRun& run = comparison().runs[Place::wrong_fusion];
+  REQUIRE(run.first_deviation);
+  CHECK_THAT(run.first_deviation->op, contains("matmul+"));
+  CHECK(run.losses != comparison().runs[Place::reference].losses);
+  CHECK(run.largest_loss_deviation > 1e-3);
+  CHECK(run.largest_at_step >= 1);
+  CHECK(run.largest_at_step <= 4);
+}
+
+TEST_CASE("compare refuses what it cannot compare", "[compare]") {
+  nn::Sequential network = small_net();
+  const std::vector<DevicePtr> one{devices().front()};
+  const auto refusal = [&](const Dataset& data, std::span<const DevicePtr> list, const CompareOptions& options) {
+    return message_of<ArgumentError>(
+        [&] { (void)compare(network, "small", loss::cross_entropy, optim::Sgd{}, data, list, options); });
+  };
+  CHECK_THAT(refusal(small_data(), {}, kOptions), contains("no device"));
+  CHECK_THAT(refusal(small_data(), one, {.steps = 0}), contains("steps must be at least 1, got 0"));
+  CHECK_THAT(refusal(small_data(), one, {.steps = -5}), contains("got -5"));
+  CHECK_THAT(refusal(small_data(), one, {.batch = 0}), contains("batch must be at least 1, got 0"));
+  CHECK_THAT(refusal(Dataset{}, one, kOptions), contains("data set is empty"));
+  const Dataset images = data::synthetic(Shape{1, 8, 8}, 3, 20);
+  CHECK_THROWS_AS(compare(network, "small", loss::cross_entropy, optim::Sgd{}, images, one, kOptions), ShapeError);
+}
+
+}  // namespace concord::test

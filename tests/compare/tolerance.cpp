@@ -1,0 +1,165 @@
+// tolerance_of() and largest_difference(): the table of tolerance.hpp row by row, and that it tells rounding from a
+// fault.
+#include "concord/compare/tolerance.hpp"
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "concord/ops/conv.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/fused.hpp"
+#include "concord/ops/gather.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/normalise.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pool.hpp"
+#include "concord/ops/random.hpp"
+#include "concord/ops/reduce.hpp"
+#include "concord/ops/softmax.hpp"
+#include "concord_test.hpp"
+
+namespace concord::test {
+namespace {
+
+constexpr double kUnit = 0x1p-24;
+
+Tensor constant(Shape shape, float value) {
+  Tensor tensor(DType::f32, std::move(shape));
+  for (float& x : tensor.values<float>()) x = value;
+  return tensor;
+}
+
+Tensor floats(std::vector<float> values) {
+  return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
+}
+
+double tolerance(const Operator* op, std::vector<Tensor> inputs, Tensor result) {
+  ReplayedNode node{{}, op, std::move(inputs), {"result"}, {std::move(result)}};
+  if (op != nullptr) {
+    std::vector<TensorSpec> specs;
+    for (const Tensor& input : node.inputs) specs.push_back(input.spec());
+    node.entry.cost = op->cost(specs, std::vector{node.results[0].spec()});
+  }
+  return tolerance_of(node, 0);
+}
+
+// c[i] = Σ_k a[k]·b[k, i] as one of three devices might: the numbers of the second round to 8 bits, the third leaves
+// out a term.
+enum class Way { right, bfloat16, one_term_short };
+
+float rounded(float x, Way way) {
+  const std::uint32_t kept = way == Way::bfloat16 ? 0xFFFF0000U : 0xFFFFFFFFU;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & kept);
+}
+
+Tensor product(const Tensor& a, const Tensor& b, Way way) {
+  const auto terms = static_cast<std::size_t>(a.shape()[1]), n = static_cast<std::size_t>(b.shape()[1]);
+  Tensor c(DType::f32, Shape{1, b.shape()[1]});
+  for (std::size_t i = 0; i < n; ++i) {
+    float sum = 0;
+    for (std::size_t k = way == Way::one_term_short ? 1 : 0; k < terms; ++k) {
+      sum += rounded(a.values<float>()[k], way) * rounded(b.values<float>()[k * n + i], way);
+    }
+    c.values<float>()[i] = sum;
+  }
+  return c;
+}
+
+Tensor reversed_product(const Tensor& a, const Tensor& b) {
+  const auto terms = static_cast<std::size_t>(a.shape()[1]), n = static_cast<std::size_t>(b.shape()[1]);
+  Tensor c(DType::f32, Shape{1, b.shape()[1]});
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = terms; k-- > 0;) c.values<float>()[i] += a.values<float>()[k] * b.values<float>()[k * n + i];
+  }
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("the tolerance of products grows with their terms and operands", "[compare]") {
+  const ops::Matmul matmul(false, false);
+  const Tensor a = constant({2, 100}, 3), b = constant({100, 5}, -0.5F), c = constant({2, 5}, -150);
+  CHECK(tolerance(&matmul, {a, b}, c) == Approx(4 * 8 * kUnit * 100 * 3 * 0.5));
+  const Tensor long_a = constant({1, 6400}, 3), long_b = constant({6400, 1}, 2);
+  CHECK(tolerance(&matmul, {long_a, long_b}, constant({1, 1}, 0)) == Approx(4 * 20 * kUnit * 6400 * 6));
+
+  Graph graph;
+  const Value conv = conv2d(graph.input("x", {DType::f32, {1, 3, 5, 5}}), graph.input("w", {DType::f32, {2, 3, 3, 3}}));
+  CHECK(tolerance(conv.node().op.get(), {constant({1, 3, 5, 5}, 2), constant({2, 3, 3, 3}, 1)},
+                  constant({1, 2, 3, 3}, 54)) == Approx(4 * 8 * kUnit * 27 * 2));
+
+  const auto base = std::make_shared<ops::Matmul>(false, false);
+  const ops::Fused fused(base, 2, Expression({scalar::max(scalar::input(0), 0.0F)}, 1), "matmul+relu");
+  CHECK(tolerance(&fused, {a, b}, c) > tolerance(&matmul, {a, b}, c) + 4e-5 * 150);
+}
+
+TEST_CASE("the tolerance of sums is that of their terms", "[compare]") {
+  const ops::Reduce sum(ops::ReduceKind::sum, {1}), maximum(ops::ReduceKind::maximum, {1});
+  const Tensor src = constant({2, 100}, 3);
+  CHECK(tolerance(&sum, {src}, constant({2, 1}, 300)) == Approx(4 * 8 * kUnit * 100 * 3));
+  CHECK(tolerance(&maximum, {src}, constant({2, 1}, 3)) == 0);
+}
+
+TEST_CASE("the tolerance of pointwise results is a part of the largest numbers", "[compare]") {
+  Graph graph;
+  const Value y = relu(graph.input("x", {DType::f32, {3}}));
+  const Operator* relu_op = y.node().op.get();
+  CHECK(tolerance(relu_op, {floats({-100, 1, 2})}, floats({0, 1, -7})) == Approx(4e-5 * (7 + 1)));
+  CHECK(tolerance(relu_op, {floats({INFINITY, 1, NAN})}, floats({INFINITY, 1, NAN})) == Approx(4e-5 * 1.01));
+  const ops::Softmax softmax(1, false);
+  CHECK(tolerance(&softmax, {constant({1, 4}, 0)}, constant({1, 4}, 0.25F)) == Approx(4e-5 * 0.25));
+  const ops::BatchNorm norm(1e-5F);
+  CHECK(tolerance(&norm, {constant({4, 2}, 1), floats({1, 1}), floats({0, 0})}, constant({4, 2}, 5)) ==
+        Approx(2e-5 * 5));
+  const ops::BatchNormBackward backward(1e-5F);
+  CHECK(tolerance(&backward, {constant({4, 2}, 1)}, constant({4, 2}, 5)) == Approx(2e-4 * 5));
+}
+
+TEST_CASE("what only moves numbers, and whole numbers, must be equal", "[compare]") {
+  const Tensor src = constant({2, 3}, 1000);
+  CHECK(tolerance(nullptr, {src}, src) == 0);  // a reorder
+  const ops::Transpose transpose({1, 0});
+  CHECK(tolerance(&transpose, {src}, constant({3, 2}, 1000)) == 0);
+  const ops::Concat concat(0);
+  CHECK(tolerance(&concat, {src, src}, constant({4, 3}, 1000)) == 0);
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {1, 1, 4, 4}});
+  CHECK(tolerance(max_pool2d(x, {2, 2}).node().op.get(), {constant({1, 1, 4, 4}, 9)}, constant({1, 1, 2, 2}, 9)) == 0);
+  const Value whole = cast(x, DType::i32);
+  CHECK(tolerance(whole.node().op.get(), {constant({1, 1, 4, 4}, 9)}, Tensor(DType::i32, {1, 1, 4, 4})) == 0);
+}
+
+TEST_CASE("the order of a sum is within the tolerance, fewer bits or a lost term are not", "[compare]") {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  const ops::Matmul matmul(false, false);
+  for (const std::int64_t terms : {16, 1000}) {
+    INFO(terms << " terms");
+    Tensor a(DType::f32, {1, terms}), b(DType::f32, {terms, 32});
+    for (float& x : a.values<float>()) x = uniform(random);
+    for (float& x : b.values<float>()) x = uniform(random);
+    const Tensor right = product(a, b, Way::right);
+    const double allowed = tolerance(&matmul, {a, b}, right);
+    CHECK(largest_difference(reversed_product(a, b), right) <= allowed);
+    CHECK(largest_difference(product(a, b, Way::bfloat16), right) > allowed);
+    CHECK(largest_difference(product(a, b, Way::one_term_short), right) > allowed);
+  }
+}
+
+TEST_CASE("the largest difference counts what is not finite", "[compare]") {
+  CHECK(largest_difference(floats({1, 2, 3}), floats({1, 2, 3})) == 0);
+  CHECK(largest_difference(floats({1, 2, 3}), floats({1.5F, 0, 3})) == 2);
+  CHECK(largest_difference(floats({NAN, 1}), floats({NAN, 1})) == 0);
+  CHECK(largest_difference(floats({NAN, 1}), floats({1, 1})) == INFINITY);
+  CHECK(largest_difference(floats({1, 1}), floats({1, NAN})) == INFINITY);
+  CHECK(largest_difference(floats({NAN, 5}), floats({1, 1})) == INFINITY);
+  CHECK(largest_difference(floats({INFINITY}), floats({INFINITY})) == 0);
+  CHECK(largest_difference(floats({INFINITY}), floats({-INFINITY})) == INFINITY);
+  CHECK(largest_difference(floats({INFINITY}), floats({1})) == INFINITY);
+  const std::vector<std::int32_t> one{1, 2}, other{1, 3};
+  CHECK(largest_difference(Tensor::of<std::int32_t>({2}, one), Tensor::of<std::int32_t>({2}, one)) == 0);
+  CHECK(largest_difference(Tensor::of<std::int32_t>({2}, one), Tensor::of<std::int32_t>({2}, other)) == INFINITY);
+}
+
+}  // namespace concord::test

@@ -1,0 +1,19 @@
+// A device that computes as another does, but for one operator, of whose first result the first number is wrong. What
+// the tests of compare hold against the right one.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "concord/device/device.hpp"
+#include "concord/graph/operator.hpp"
+
+namespace concord::test {
+
+/// Which operators are wrong.
+using WrongOperator = std::function<bool(const Operator&)>;
+
+/// `device` with the wrong operators' first number set to `value`, named `name`.
+[[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, float value = 3);
+
+}  // namespace concord::test

@@ -1,0 +1,61 @@
+// A device that hands every call on to another one: what tests derive from to change one thing.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "concord/device/device.hpp"
+
+namespace concord::test {
+
+class ForwardingDevice : public Device {
+ public:
+  explicit ForwardingDevice(DevicePtr device) : info_(device->info()), device_(std::move(device)) {}
+
+  [[nodiscard]] const DeviceInfo& info() const override { return info_; }
+  [[nodiscard]] BufferPtr allocate(std::size_t bytes) override { return device_->allocate(bytes); }
+  [[nodiscard]] std::size_t allocated() const override { return device_->allocated(); }
+  [[nodiscard]] std::size_t peak_allocated() const override { return device_->peak_allocated(); }
+  [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override { return device_->allocate_staging(bytes); }
+  void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
+    device_->write(dst, offset, bytes);
+  }
+  void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
+    device_->read(src, offset, bytes);
+  }
+  void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
+            std::size_t bytes) override {
+    device_->copy(src, src_offset, dst, dst_offset, bytes);
+  }
+  void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override {
+    device_->fill(dst, offset, bytes, pattern);
+  }
+  [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
+                                     const EventPtr& after) override {
+    return device_->write_async(dst, offset, staging, bytes, after);
+  }
+  [[nodiscard]] EventPtr record() override { return device_->record(); }
+  void wait_for(const EventPtr& event) override { device_->wait_for(event); }
+  [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override { return device_->prepare(request); }
+  [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
+                                                        const Layout& to) override {
+    return device_->prepare_reorder(spec, from, to);
+  }
+  [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
+                                       const TensorSpec& output, const Expression& epilogue,
+                                       std::span<const TensorSpec> extra) const override {
+    return device_->supports_epilogue(op, op_inputs, output, epilogue, extra);
+  }
+  void finish() override { device_->finish(); }
+  void flush() override { device_->flush(); }
+  [[nodiscard]] double timed(Launch& launch) override { return device_->timed(launch); }
+
+ protected:
+  [[nodiscard]] Device& device() { return *device_; }
+  DeviceInfo info_;
+
+ private:
+  DevicePtr device_;
+};
+
+}  // namespace concord::test
