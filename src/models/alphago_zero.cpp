@@ -15,8 +15,7 @@ constexpr int kPlanes = 17, kWidth = 256, kBlocks = 19;
 
 struct Residual : nn::Module {
   nn::Sequential first, second;
-  Residual()
-      : first(conv_norm(kWidth, kWidth, 3)), second(conv_norm(kWidth, kWidth, 3, {.activation = Activation::none})) {}
+  Residual() : first(conv_norm(kWidth, kWidth, 3)), second(conv_norm(kWidth, kWidth, 3, {.activation = nullptr})) {}
   Value forward(Value x) override { return relu(x + second(first(x))); }
   Children children() override { return {{"first", &first}, {"second", &second}}; }
 };

@@ -15,10 +15,10 @@ constexpr float kDropout = 0.1F;
 constexpr nn::LayerNormOptions kNorm{.epsilon = 1e-12F};
 
 struct Embeddings : nn::Module {
-  Embedding words, positions{kContext, kWidth, 0.02}, types{2, kWidth, 0.02};
+  nn::Embedding words, positions{embedding(kContext, kWidth, 0.02)}, types{embedding(2, kWidth, 0.02)};
   nn::LayerNorm norm{kWidth, kNorm};
   float rate;
-  Embeddings(std::int64_t vocabulary, float p) : words(vocabulary, kWidth, 0.02), rate(p) {}
+  Embeddings(std::int64_t vocabulary, float p) : words(embedding(vocabulary, kWidth, 0.02)), rate(p) {}
   Value forward(Value tokens) override {
     Graph& graph = tokens.graph();
     const std::int64_t length = tokens.shape()[-1];
@@ -78,7 +78,7 @@ struct Bert : nn::Module {
   }
   Value forward(Value tokens) override {
     const Value x = norm(gelu(transform(layers(embeddings(tokens)))));
-    const Value words = tokens.graph().variable(embeddings.words.weight);
+    const Value words = tokens.graph().variable(embeddings.words.weight());
     return matmul(x, words, false, true) + parameter(tokens.graph(), bias, "cls.predictions.bias");
   }
   Children children() override {

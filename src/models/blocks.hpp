@@ -8,12 +8,15 @@
 #include "concord/nn/linear.hpp"
 #include "concord/nn/pool.hpp"
 #include "concord/nn/sequential.hpp"
+#include "concord/nn/squeeze_excite.hpp"
 #include "concord/nn/stateless.hpp"
+#include "concord/nn/stochastic_depth.hpp"
+#include "concord/ops/activations.hpp"
 
 namespace concord::models {
 
-enum class Activation : std::uint8_t { none, relu, relu6, silu, sigmoid, hard_sigmoid, hard_swish };
-[[nodiscard]] Value activate(Activation activation, Value x);
+/// A function of each value, such as `relu`.
+using Activation = Value (*)(Value);
 
 /// The layer with weights from kaiming_normal and a bias of 0.
 [[nodiscard]] nn::Conv2d kaiming(nn::Conv2d layer, nn::init::Fan fan = nn::init::Fan::out);
@@ -24,7 +27,7 @@ enum class Activation : std::uint8_t { none, relu, relu6, silu, sigmoid, hard_si
 struct ConvNormOptions {
   std::int64_t stride = 1;
   std::int64_t groups = 1;
-  Activation activation = Activation::relu;
+  Activation activation = relu;  // none: nullptr
   nn::BatchNorm2dOptions norm = {};
 };
 /// Convolution "0" that keeps the size but for the stride, without bias and kaiming_normal by fan-out; batch norm "1";
@@ -43,18 +46,9 @@ struct InceptionConv : nn::Module {
   [[nodiscard]] Children children() override { return {{"conv", &conv}, {"bn", &bn}}; }
 };
 
-/// x·scale(fc2(activation(fc1(mean of x)))), a factor a channel (Hu et al., "Squeeze-and-Excitation Networks", 2018).
-struct SqueezeExcitation : nn::Module {
-  nn::Conv2d fc1, fc2;
-  Activation activation, scale;
-  SqueezeExcitation(std::int64_t channels, std::int64_t squeezed, Activation inner, Activation outer);
-  [[nodiscard]] Value forward(Value x) override;
-  [[nodiscard]] Children children() override { return {{"fc1", &fc1}, {"fc2", &fc2}}; }
-};
-
-/// In training each sample of a residual branch becomes 0 with probability p, and the others are scaled by 1/(1−p)
-/// (Huang et al., "Deep Networks with Stochastic Depth", 2016).
-[[nodiscard]] Value stochastic_depth(Value branch, float p);
+/// Squeeze and excitation with kaiming_normal weights.
+[[nodiscard]] nn::SqueezeExcite squeeze_excite(std::int64_t channels, std::int64_t squeezed, Activation activation,
+                                               Activation scale);
 
 /// "features" for images, the mean over a grid of `pooled` cells, and the "classifier" for what is left, flattened.
 struct FeaturesAndClassifier : nn::Module {

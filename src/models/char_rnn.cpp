@@ -2,7 +2,7 @@
 // Neural Networks", 2015): characters i32 (N, T) → logits of the next one (N, T, alphabet).
 #include "concord/models/blocks.hpp"
 #include "concord/models/networks.hpp"
-#include "concord/models/transformer.hpp"
+#include "concord/nn/embedding.hpp"
 #include "concord/nn/recurrent.hpp"
 
 namespace concord::models {
@@ -12,11 +12,11 @@ constexpr int kEmbedded = 64, kHidden = 256;
 
 template <class Recurrent>
 struct CharRnn : nn::Module {
-  Embedding embedding;
+  nn::Embedding embedding;
   Recurrent rnn;
   nn::Linear decoder;
   explicit CharRnn(const Variant& variant)
-      : embedding(variant.classes, kEmbedded, 1),
+      : embedding(variant.classes, kEmbedded),
         rnn(kEmbedded, kHidden, {.num_layers = 2, .batch_first = true, .dropout = variant.rate(0.25F)}),
         decoder(kHidden, variant.classes) {}
   Value forward(Value x) override { return decoder(rnn(embedding(x))); }

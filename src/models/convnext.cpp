@@ -33,18 +33,18 @@ nn::Conv2d conv(int in, int out, int kernel, const nn::Conv2dOptions& options) {
 struct Block : nn::Module {
   nn::Sequential block;
   VariablePtr layer_scale;
-  float drop;
+  nn::StochasticDepth stochastic_depth;
   Block(int width, float p)
       : block(conv(width, width, 7, {.padding = 3, .groups = width}), channels_last(), nn::LayerNorm{width, kNorm},
               normal(nn::Linear{width, 4 * width}, 0.02), nn::GELU{}, normal(nn::Linear{4 * width, width}, 0.02),
               channels_first()),
         layer_scale(make_parameter(Shape{width, 1, 1}, nn::init::constant(kLayerScale))),
-        drop(p) {}
+        stochastic_depth(p) {}
   Value forward(Value x) override {
     const Value scale = parameter(x.graph(), layer_scale, "layer_scale");
-    return stochastic_depth(scale * block(x), drop) + x;
+    return stochastic_depth(scale * block(x)) + x;
   }
-  Children children() override { return {{"block", &block}}; }
+  Children children() override { return {{"block", &block}, {"stochastic_depth", &stochastic_depth}}; }
 };
 
 std::shared_ptr<nn::Module> make_convnext_tiny(const Variant& variant) {

@@ -19,21 +19,22 @@ constexpr float kStochasticDepth = 0.2F;  // rises from 0 to this over the block
 struct MBConv : nn::Module {
   nn::Sequential block;
   bool residual;
-  float drop;
-  MBConv(const Stage& stage, int in, int stride, float p) : residual(stride == 1 && in == stage.out), drop(p) {
+  nn::StochasticDepth stochastic_depth;
+  MBConv(const Stage& stage, int in, int stride, float p)
+      : residual(stride == 1 && in == stage.out), stochastic_depth(p) {
     const int wide = in * stage.expansion;
-    if (wide != in) block.push(conv_norm(in, wide, 1, {.activation = Activation::silu}));
-    block.push(conv_norm(wide, wide, stage.kernel, {.stride = stride, .groups = wide, .activation = Activation::silu}));
-    block.push(SqueezeExcitation{wide, in / 4, Activation::silu, Activation::sigmoid});
-    block.push(conv_norm(wide, stage.out, 1, {.activation = Activation::none}));
+    if (wide != in) block.push(conv_norm(in, wide, 1, {.activation = silu}));
+    block.push(conv_norm(wide, wide, stage.kernel, {.stride = stride, .groups = wide, .activation = silu}));
+    block.push(squeeze_excite(wide, in / 4, silu, sigmoid));
+    block.push(conv_norm(wide, stage.out, 1, {.activation = nullptr}));
   }
-  Value forward(Value x) override { return residual ? stochastic_depth(block(x), drop) + x : block(x); }
-  Children children() override { return {{"block", &block}}; }
+  Value forward(Value x) override { return residual ? stochastic_depth(block(x)) + x : block(x); }
+  Children children() override { return {{"block", &block}, {"stochastic_depth", &stochastic_depth}}; }
 };
 
 std::shared_ptr<nn::Module> make_efficientnet_b0(const Variant& variant) {
   nn::Sequential features;
-  features.push(conv_norm(3, 32, 3, {.stride = 2, .activation = Activation::silu}));
+  features.push(conv_norm(3, 32, 3, {.stride = 2, .activation = silu}));
   int done = 0;
   for (const Stage& stage : kStages) {
     nn::Sequential layers;
@@ -43,7 +44,7 @@ std::shared_ptr<nn::Module> make_efficientnet_b0(const Variant& variant) {
     }
     features.push(layers);
   }
-  features.push(conv_norm(320, 1280, 1, {.activation = Activation::silu}));
+  features.push(conv_norm(320, 1280, 1, {.activation = silu}));
   nn::Linear linear{1280, variant.classes};
   const double bound = 1 / std::sqrt(static_cast<double>(variant.classes));
   linear.weight()->init = nn::init::uniform(-bound, bound);

@@ -63,14 +63,14 @@ struct Block : nn::Module {
 struct Gpt : nn::Module {
   Size size;
   float rate;
-  Embedding wte, wpe;
+  nn::Embedding wte, wpe;
   nn::Sequential h;
   nn::LayerNorm ln_f;
   Gpt(const Size& s, const Variant& variant)
       : size(s),
         rate(variant.rate(s.dropout)),
-        wte(variant.classes, s.width, 0.02),
-        wpe(s.context, s.width, 0.01),
+        wte(embedding(variant.classes, s.width, 0.02)),
+        wpe(embedding(s.context, s.width, 0.01)),
         ln_f(s.width) {
     for (std::int64_t i = 0; i < s.blocks; ++i) h.push(Block{s, rate});
   }
@@ -81,7 +81,7 @@ struct Gpt : nn::Module {
                   "{}: expected tokens [batch, at most {}], got {}", graph.scoped("gpt", '/'), size.context,
                   tokens.shape().str());
     const Value x = ln_f(h(dropout(wte(tokens) + wpe(iota(graph, length)), rate)));
-    return matmul(x, graph.variable(wte.weight), false, true);  // logits by the embedding itself
+    return matmul(x, graph.variable(wte.weight()), false, true);  // logits by the embedding itself
   }
   Children children() override { return {{"wte", &wte}, {"wpe", &wpe}, {"h", &h}, {"ln_f", &ln_f}}; }
 };

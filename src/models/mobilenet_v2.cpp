@@ -11,8 +11,8 @@ struct InvertedResidual : nn::Module {
   bool residual;
   InvertedResidual(int in, int out, int stride, int expansion) : residual(stride == 1 && in == out) {
     const int hidden = in * expansion;
-    if (expansion != 1) conv.push(conv_norm(in, hidden, 1, {.activation = Activation::relu6}));
-    conv.push(conv_norm(hidden, hidden, 3, {.stride = stride, .groups = hidden, .activation = Activation::relu6}));
+    if (expansion != 1) conv.push(conv_norm(in, hidden, 1, {.activation = relu6}));
+    conv.push(conv_norm(hidden, hidden, 3, {.stride = stride, .groups = hidden, .activation = relu6}));
     conv.push(kaiming(nn::Conv2d{hidden, out, 1, {.bias = false}})).push(nn::BatchNorm2d{out});
   }
   Value forward(Value x) override { return residual ? x + conv(x) : conv(x); }
@@ -27,7 +27,7 @@ constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 6
 
 std::shared_ptr<nn::Module> make_mobilenet_v2(const Variant& variant) {
   nn::Sequential features;
-  features.push(conv_norm(3, 32, 3, {.stride = 2, .activation = Activation::relu6}));
+  features.push(conv_norm(3, 32, 3, {.stride = 2, .activation = relu6}));
   int channels = 32;
   for (const Stage& stage : kStages) {
     for (int block = 0; block < stage.blocks; ++block) {
@@ -35,7 +35,7 @@ std::shared_ptr<nn::Module> make_mobilenet_v2(const Variant& variant) {
       channels = stage.channels;
     }
   }
-  features.push(conv_norm(channels, 1280, 1, {.activation = Activation::relu6}));
+  features.push(conv_norm(channels, 1280, 1, {.activation = relu6}));
   return std::make_shared<FeaturesAndClassifier>(
       features, 1, nn::Sequential{nn::Dropout{variant.rate(0.2F)}, normal(nn::Linear{1280, variant.classes}, 0.01)});
 }

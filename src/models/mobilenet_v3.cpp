@@ -13,7 +13,7 @@ struct BlockPlan {
   Activation activation;
   int stride;
 };
-constexpr Activation kRelu = Activation::relu, kSwish = Activation::hard_swish;
+constexpr Activation kRelu = relu, kSwish = hard_swish;
 constexpr BlockPlan kBlocks[] = {
     {16, 3, 16, 16, false, kRelu, 1},    {16, 3, 64, 24, false, kRelu, 2},    {24, 3, 72, 24, false, kRelu, 1},
     {24, 5, 72, 40, true, kRelu, 2},     {40, 5, 120, 40, true, kRelu, 1},    {40, 5, 120, 40, true, kRelu, 1},
@@ -32,9 +32,9 @@ struct InvertedResidual : nn::Module {
         conv_norm(plan.expanded, plan.expanded, plan.kernel,
                   {.stride = plan.stride, .groups = plan.expanded, .activation = plan.activation, .norm = kNorm}));
     if (plan.squeeze) {
-      block.push(SqueezeExcitation{plan.expanded, rounded_to_8(plan.expanded / 4), kRelu, Activation::hard_sigmoid});
+      block.push(squeeze_excite(plan.expanded, rounded_to_8(plan.expanded / 4), kRelu, hard_sigmoid));
     }
-    block.push(conv_norm(plan.expanded, plan.out, 1, {.activation = Activation::none, .norm = kNorm}));
+    block.push(conv_norm(plan.expanded, plan.out, 1, {.activation = nullptr, .norm = kNorm}));
   }
   Value forward(Value x) override { return residual ? block(x) + x : block(x); }
   Children children() override { return {{"block", &block}}; }

@@ -34,6 +34,7 @@ namespace concord::models {
 [[nodiscard]] Model dcgan_discriminator();
 [[nodiscard]] Model char_lstm();
 [[nodiscard]] Model char_gru();
+[[nodiscard]] Model deep_speech_2();
 [[nodiscard]] Model bert_base();
 [[nodiscard]] Model gpt_tiny();
 [[nodiscard]] Model gpt2_small();

@@ -1,8 +1,12 @@
 // Tasks: the loss and the target of each.
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/models/zoo.hpp"
+#include "concord/nn/ctc_loss.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/reduce.hpp"
 
 namespace concord::models {
 namespace {
@@ -15,14 +19,18 @@ Value policy_value_loss(Value prediction, Value target) {
   return loss::cross_entropy(policy(prediction), policy(target)) + loss::mse(value(prediction), value(target));
 }
 
-/// Rows of logits (…, classes) and as many classes.
-Value mean_cross_entropy(Value logits, Value target) {
-  const std::int64_t classes = logits.shape()[-1];
-  return loss::cross_entropy(reshape(logits, {-1, classes}), reshape(target, {-1}));
+/// Rows of logits (N, T, words) and as many words.
+Value language_loss(Value logits, Value target) {
+  return loss::cross_entropy(reshape(logits, {-1, logits.shape()[-1]}), reshape(target, {-1}));
 }
 
-Value segmentation_loss(Value prediction, Value target) {
-  return mean_cross_entropy(transpose(prediction, {0, 2, 3, 1}), target);
+/// A target ends where its zeros begin; every input counts in full.
+Value transcription_loss(Value logits, Value target) {
+  const Shape samples{logits.shape()[0]};
+  const Scalar is_label = scalar::select(scalar::equal(scalar::input(0), 0.0F), 0.0F, 1.0F);
+  const Value target_lengths = cast(sum(pointwise("is_label", {target}, is_label), {1}), DType::i32);
+  const Value input_lengths = cast(full(logits.graph(), samples, static_cast<float>(logits.shape()[1])), DType::i32);
+  return loss::ctc(transpose(logits, {1, 0, 2}), target, input_lengths, target_lengths);
 }
 
 }  // namespace
@@ -32,6 +40,7 @@ std::string_view name_of(Task task) {
     case Task::classification: return "classification";
     case Task::segmentation: return "segmentation";
     case Task::language: return "language";
+    case Task::transcription: return "transcription";
     case Task::discrimination: return "discrimination";
     case Task::reconstruction: return "reconstruction";
     case Task::policy_value: return "policy and value";
@@ -42,8 +51,9 @@ std::string_view name_of(Task task) {
 Loss loss_of(Task task) {
   switch (task) {
     case Task::classification: return loss::cross_entropy;
-    case Task::segmentation: return segmentation_loss;
-    case Task::language: return mean_cross_entropy;
+    case Task::segmentation: return loss::cross_entropy;
+    case Task::language: return language_loss;
+    case Task::transcription: return transcription_loss;
     case Task::discrimination: return loss::bce_with_logits;
     case Task::reconstruction: return loss::mse;
     case Task::policy_value: return policy_value_loss;
@@ -56,8 +66,12 @@ TensorSpec target_of(Task task, const Shape& output) {
     case Task::classification: return {DType::i32, Shape{output[0]}};
     case Task::segmentation: return {DType::i32, Shape{output[0], output[2], output[3]}};
     case Task::language: return {DType::i32, Shape{output[0], output[1]}};
-    default: return {DType::f32, output};
+    case Task::transcription: return {DType::i32, Shape{output[0], std::max<std::int64_t>(1, output[1] / 2)}};
+    case Task::discrimination:
+    case Task::reconstruction:
+    case Task::policy_value: return {DType::f32, output};
   }
+  throw ArgumentError("unknown task");
 }
 
 }  // namespace concord::models

@@ -2,7 +2,6 @@
 #include "concord/models/transformer.hpp"
 
 #include "concord/ops/copy.hpp"
-#include "concord/ops/gather.hpp"
 
 namespace concord::models {
 namespace {
@@ -14,10 +13,11 @@ Value split_heads(Value x, std::int64_t heads) {  // (N, T, width) → (N, heads
 
 }  // namespace
 
-Embedding::Embedding(std::int64_t words, std::int64_t width, double deviation)
-    : weight(make_parameter(Shape{words, width}, nn::init::normal(0, deviation))) {}
-
-Value Embedding::forward(Value x) { return gather(parameter(x.graph(), weight, "weight"), x); }
+nn::Embedding embedding(std::int64_t words, std::int64_t width, double deviation) {
+  nn::Embedding layer{words, width};
+  layer.weight()->init = nn::init::normal(0, deviation);
+  return layer;
+}
 
 nn::Linear narrow_linear(std::int64_t in, std::int64_t out) { return normal(nn::Linear{in, out}, 0.02); }
 

@@ -1,19 +1,15 @@
-// What the language models and the vision transformer are made of. Used by src/models alone.
+// What the language models are made of. Used by src/models alone.
 #pragma once
 
 #include "concord/models/blocks.hpp"
+#include "concord/nn/embedding.hpp"
 #include "concord/nn/layer_norm.hpp"
 #include "concord/ops/attention.hpp"
 
 namespace concord::models {
 
-/// i32 (…) → rows of weight (words, width).
-struct Embedding : nn::Module {
-  VariablePtr weight;
-  /// `deviation` of the first weights.
-  Embedding(std::int64_t words, std::int64_t width, double deviation);
-  [[nodiscard]] Value forward(Value x) override;
-};
+/// A table of words with normal first values.
+[[nodiscard]] nn::Embedding embedding(std::int64_t words, std::int64_t width, double deviation);
 
 /// A Linear with normal weights of deviation 0.02 and a bias of 0.
 [[nodiscard]] nn::Linear narrow_linear(std::int64_t in, std::int64_t out);

@@ -3,35 +3,17 @@
 #include <cmath>
 
 #include "concord/core/check.hpp"
+#include "concord/models/blocks.hpp"
 #include "concord/models/networks.hpp"
-#include "concord/models/transformer.hpp"
+#include "concord/nn/attention.hpp"
+#include "concord/nn/layer_norm.hpp"
 #include "concord/ops/copy.hpp"
-#include "concord/ops/matmul.hpp"
 
 namespace concord::models {
 namespace {
 
 constexpr int kWidth = 768, kHeads = 12, kInner = 3072, kBlocks = 12, kPatch = 16;
 constexpr nn::LayerNormOptions kNorm{.epsilon = 1e-6F};
-
-/// PyTorch's MultiheadAttention of a sequence with itself.
-struct SelfAttention : nn::Module {
-  VariablePtr in_proj_weight, in_proj_bias;
-  nn::Linear out_proj{kWidth, kWidth};
-  SelfAttention()
-      : in_proj_weight(make_parameter(Shape{3 * kWidth, kWidth}, nn::init::xavier_uniform(Shape{3 * kWidth, kWidth}))),
-        in_proj_bias(make_parameter(Shape{3 * kWidth}, nn::init::constant(0))) {
-    out_proj.bias()->init = nn::init::constant(0);
-  }
-  Value forward(Value x) override {
-    Graph& graph = x.graph();
-    const Value weight = parameter(graph, in_proj_weight, "in_proj_weight");
-    const Value bias = parameter(graph, in_proj_bias, "in_proj_bias");
-    const auto [q, k, v] = thirds(matmul(x, weight, false, true) + bias);
-    return out_proj(attend(q, k, v, kHeads, ops::Causal::none, 0));
-  }
-  Children children() override { return {{"out_proj", &out_proj}}; }
-};
 
 nn::Linear xavier_linear(int in, int out) {
   nn::Linear layer{in, out};
@@ -42,7 +24,7 @@ nn::Linear xavier_linear(int in, int out) {
 
 struct Block : nn::Module {
   nn::LayerNorm ln_1{kWidth, kNorm}, ln_2{kWidth, kNorm};
-  SelfAttention attention;
+  nn::MultiheadAttention attention{kWidth, kHeads};
   nn::Sequential mlp;
   Block() {
     mlp.push("0", xavier_linear(kWidth, kInner)).push("1", nn::GELU{}).push("3", xavier_linear(kInner, kWidth));

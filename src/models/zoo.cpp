@@ -15,7 +15,8 @@ const std::vector<Model>& all() {
     append(resnet());
     append({densenet121(), squeezenet1_1(), mobilenet_v2(), mobilenet_v3_large(), shufflenet_v2_x1_0(),
             efficientnet_b0(), convnext_tiny(), vit_b_16(), unet(), denoising_autoencoder(), dcgan_generator(),
-            dcgan_discriminator(), alphago_zero(), char_lstm(), char_gru(), bert_base(), gpt_tiny(), gpt2_small()});
+            dcgan_discriminator(), alphago_zero(), char_lstm(), char_gru(), deep_speech_2(), bert_base(), gpt_tiny(),
+            gpt2_small()});
     return list;
   }();
   return models;

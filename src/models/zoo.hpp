@@ -18,6 +18,7 @@ enum class Task : std::uint8_t {
   classification,  // logits (N, classes) → class, i32 (N)
   segmentation,    // logits (N, classes, H, W) → class of each pixel, i32 (N, H, W)
   language,        // logits (N, T, words) → word at each place, i32 (N, T)
+  transcription,   // logits (N, T, classes), class 0 the blank → classes in order, i32 (N, S), then zeros
   discrimination,  // logit of "real" (N, 1) → probability
   reconstruction,  // (N, …) → what should have come out
   policy_value     // logits of the moves, then a value in (-1, 1): (N, moves + 1) → probabilities and value

@@ -18,6 +18,8 @@ class SqueezeExcite : public Module {
   SqueezeExcite(std::int64_t channels, std::int64_t squeezed, const SqueezeExciteOptions& options = {});
   [[nodiscard]] Value forward(Value x) override;
   [[nodiscard]] Children children() override { return {{"fc1", &fc1_}, {"fc2", &fc2_}}; }
+  [[nodiscard]] const Conv2d& fc1() const { return fc1_; }
+  [[nodiscard]] const Conv2d& fc2() const { return fc2_; }
 
  private:
   Conv2d fc1_, fc2_;

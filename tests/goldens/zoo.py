@@ -248,6 +248,20 @@ class CharRnn(nn.Module):
         return self.decoder(self.rnn(self.embedding(x))[0])
 
 
+class DeepSpeech2(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 32, (41, 11), 2, (20, 5), bias=False)
+        self.conv2 = nn.Conv2d(32, 32, (21, 11), (2, 1), (10, 5), bias=False)
+        self.bn1, self.bn2 = nn.BatchNorm2d(32), nn.BatchNorm2d(32)
+        self.rnn = nn.GRU(32 * 41, 800, num_layers=5, batch_first=True, bidirectional=True)
+        self.fc = nn.Linear(1600, classes)
+
+    def forward(self, x):
+        x = F.hardtanh(self.bn2(self.conv2(F.hardtanh(self.bn1(self.conv1(x)), 0, 20))), 0, 20)
+        return self.fc(self.rnn(x.permute(0, 3, 1, 2).flatten(2))[0])
+
+
 def split_heads(x, heads):
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
@@ -340,10 +354,17 @@ def labels(shape, classes):
     return (torch.arange(math.prod(shape)) % classes).reshape(shape)
 
 
+def ctc_loss(y):
+    n, steps, classes = y.shape
+    target = 1 + labels((n, steps // 2), classes - 1)
+    return F.ctc_loss(F.log_softmax(y.transpose(0, 1), -1), target, [steps] * n, [steps // 2] * n)
+
+
 TASKS = {
     "classification": lambda x, y: F.cross_entropy(y, labels(y.shape[:1], y.shape[1])),
     "segmentation": lambda x, y: F.cross_entropy(y, labels(y.shape[:1] + y.shape[2:], y.shape[1])),
     "language": lambda x, y: F.cross_entropy(y.flatten(0, 1), labels(y.shape[:2], y.shape[2]).flatten()),
+    "transcription": lambda x, y: ctc_loss(y),
     "discrimination": lambda x, y: F.binary_cross_entropy_with_logits(y, torch.full_like(y, 0.5)),
     "reconstruction": lambda x, y: F.mse_loss(y, x if x.shape == y.shape else torch.full_like(y, 0.5)),
     "policy and value": lambda x, y: policy_value_loss(y),
@@ -390,6 +411,7 @@ ZOO = {
     "dcgan_discriminator": entry(dcgan_discriminator, 1, [3, 64, 64], small_classes=1, task="discrimination"),
     "char_lstm": language(lambda classes: CharRnn(classes, nn.LSTM), 96),
     "char_gru": language(lambda classes: CharRnn(classes, nn.GRU), 96),
+    "deep_speech_2": entry(DeepSpeech2, 29, [1, 161, 24], task="transcription"),
     "bert_base": language(Bert, 30522),
     "gpt_tiny": language(lambda classes: Gpt(classes, 64, 128, 4, 4), 96),
     "gpt2_small": language(lambda classes: Gpt(classes, 1024, 768, 12, 12), 50257),
