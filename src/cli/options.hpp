@@ -24,7 +24,7 @@ struct TrainingOptions {
   double momentum = -1;      // below 0: 0.9 for sgd, else the optimizer's own default
   double weight_decay = -1;  // below 0: the optimizer's own default
   bool decay_matrices_only = false;
-  std::vector<std::string> freeze;
+  std::vector<std::string> freeze = {};
   std::int64_t batch = 64;
   std::uint64_t seed = 1;
 
