@@ -7,7 +7,7 @@
 #include "attention.h"
 
 // Every item of a row ends with the sum, or else the largest, of the `values` of the row's TX items.
-static inline void combine_rows(float values[OWN_ITEM], __local float *scratch, const bool is_sum) {
+TILE_FUNCTION void combine_rows(float values[OWN_ITEM], __local float *scratch, const bool is_sum) {
   barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) scratch[(ITEM_Y + TY * i) * TX + ITEM_X] = values[i];

@@ -19,6 +19,9 @@
 #define STRIDE (4 * STRIDE4)
 #define SCORE_STRIDE (OTHER + 4)
 
+// Always inlined: PoCL 3.1 gives the local memory that a function of its own is called with to all threads at once.
+#define TILE_FUNCTION static inline __attribute__((always_inline))
+
 #define ITEM ((uint)get_local_id(0))
 #define ITEM_X (ITEM % TX)
 #define ITEM_Y (ITEM / TX)
@@ -68,7 +71,7 @@ static inline uint first_query(const uint s, const int length, const uint querie
 }
 
 // Rows first … first + count of src (rows, WIDTH) into a tile; zeros beyond the last row: what is hidden may be anything.
-static inline void load_tile(__local float *tile, __global const float *src, const uint first, const uint count,
+TILE_FUNCTION void load_tile(__local float *tile, __global const float *src, const uint first, const uint count,
                              const uint rows) {
   for (uint e = ITEM; e < count * 4 * WIDTH4; e += THREADS) {
     const uint r = e / (4 * WIDTH4), d = e % (4 * WIDTH4);
@@ -78,7 +81,7 @@ static inline void load_tile(__local float *tile, __global const float *src, con
 }
 
 // products[i][j] = Σ_d own[row i][d]·other[column j][d]
-static inline void multiply_tiles(__local const float4 *own, __local const float4 *other,
+TILE_FUNCTION void multiply_tiles(__local const float4 *own, __local const float4 *other,
                                   float products[OWN_ITEM][OTHER_ITEM]) {
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) {
@@ -104,7 +107,7 @@ static inline void multiply_tiles(__local const float4 *own, __local const float
   }
 }
 
-static inline void clear_results(float results[OWN_ITEM][WIDTH_ITEM]) {
+TILE_FUNCTION void clear_results(float results[OWN_ITEM][WIDTH_ITEM]) {
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) {
 #pragma unroll
@@ -113,7 +116,7 @@ static inline void clear_results(float results[OWN_ITEM][WIDTH_ITEM]) {
 }
 
 // results[i][j] += Σ_c scores[row i][c]·other[c][value j]
-static inline void add_weighted(__local const float *scores, __local const float *other,
+TILE_FUNCTION void add_weighted(__local const float *scores, __local const float *other,
                                 float results[OWN_ITEM][WIDTH_ITEM]) {
   for (uint c = 0; c < OTHER; c += 4) {
     float values[4][WIDTH_ITEM];
@@ -137,7 +140,7 @@ static inline void add_weighted(__local const float *scores, __local const float
 }
 
 // What an item holds, times its row's factor, to rows first … of dst (rows, WIDTH).
-static inline void store_rows(__global float *dst, const uint first, const uint rows,
+TILE_FUNCTION void store_rows(__global float *dst, const uint first, const uint rows,
                               float results[OWN_ITEM][WIDTH_ITEM], const float factors[OWN_ITEM]) {
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) {

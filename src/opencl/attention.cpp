@@ -26,12 +26,14 @@ std::size_t local_bytes(const Tiles& tiles, std::size_t width, Owned owned) {
   return sizeof(float) * (rows * stride + tiles.own * (tiles.other + 4) + scratch);
 }
 
-/// The first that fits: an item has at most 64 sums in registers.
+/// The first that fits: an item has at most 64 sums in registers. CPUs take small tiles, which they compile four times
+/// as fast.
 Tiles tiles_for(const Context& context, std::string_view name, std::size_t width, Owned owned) {
   constexpr std::array<std::array<std::size_t, 2>, 6> kSizes{
       {{64, 32}, {32, 32}, {32, 16}, {16, 16}, {8, 16}, {4, 16}}};
   const std::size_t group = context.limits().max_work_group;
   for (const auto& [own, other] : kSizes) {
+    if (context.limits().is_cpu && own > 16) continue;
     Tiles tiles{own, other, 16, 1};
     while (tiles.tx > group) tiles.tx /= 2;
     while (tiles.ty < 8 && tiles.ty < own && 2 * tiles.ty * tiles.tx <= group) tiles.ty *= 2;

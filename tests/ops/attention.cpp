@@ -430,6 +430,31 @@ TEST_CASE("the memory of attention grows with the length, not with its square", 
   }
 }
 
+TEST_CASE("attention gives the same bits each time, over many blocks", "[ops][attention]") {
+  const std::vector<Input> inputs{{normal({1, 8, 600, 5}, 1)}, {normal({1, 8, 600, 5}, 2)}};
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const auto results = [&] {
+      return run(device, inputs, [](const std::vector<Value>& x) {
+        std::vector<Value> all{attention(x[0], x[1], x[1]), attention_reference(x[0], x[1], x[1])};
+        for (const Value& diff : gradient(sum(square(all[0])), x)) all.push_back(diff);
+        return all;
+      });
+    };
+    const std::vector<Tensor> first = results();
+    const Array fused = to_array(first[0]), composed = to_array(first[1]);
+    double worst = 0;
+    for (std::size_t i = 0; i < fused.values.size(); ++i) {
+      worst = std::max(worst, std::abs(fused.values[i] - composed.values[i]));
+    }
+    CHECK(worst < 1e-5);
+    for (int again = 0; again < 3; ++again) {
+      const std::vector<Tensor> next = results();
+      for (std::size_t k = 0; k < first.size(); ++k) CHECK(difference(next[k], first[k]) == "");
+    }
+  }
+}
+
 TEST_CASE("attention refuses what does not fit", "[ops][attention]") {
   const auto error_of = [](const Shape& q, const Shape& k, const Shape& v) {
     return shape_error({{DType::f32, q}, {DType::f32, k}, {DType::f32, v}},
