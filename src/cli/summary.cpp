@@ -42,7 +42,7 @@ std::vector<std::int64_t> dims_of(const Shape& shape) { return {shape.dims().beg
 std::string with_commas(std::int64_t number) {
   std::string text = std::to_string(number);
   for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
+    text.insert(static_cast<std::size_t>(at), 1, ',');
   }
   return text;
 }

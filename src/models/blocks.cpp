@@ -46,8 +46,10 @@ InceptionConv::InceptionConv(std::int64_t in, std::int64_t out, nn::Pair kernel,
 nn::SqueezeExcite squeeze_excite(std::int64_t channels, std::int64_t squeezed, Activation activation,
                                  Activation scale) {
   nn::SqueezeExcite layer{channels, squeezed, {.activation = activation, .scale = scale}};
-  kaiming(layer.fc1());
-  kaiming(layer.fc2());
+  for (const nn::Conv2d& conv : {layer.fc1(), layer.fc2()}) {
+    conv.weight()->init = nn::init::kaiming_normal(conv.weight()->spec.shape, {.fan = nn::init::Fan::out});
+    conv.bias()->init = nn::init::constant(0);
+  }
   return layer;
 }
 
