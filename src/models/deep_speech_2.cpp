@@ -37,7 +37,7 @@ Model deep_speech_2() {
           "speech to letters: two convolutions, five bidirectional GRU layers, CTC",
           Shape{1, kFrequencies, 400},
           29,
-          0,
+          56563133,
           [](const Variant& variant) -> std::shared_ptr<nn::Module> {
             return std::make_shared<DeepSpeech2>(variant.classes);
           },

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "concord/graph/operator.hpp"
 
@@ -24,7 +25,8 @@ struct Group {
   std::int32_t last = 0;
 };
 
-void add_operator(Group& group, const Node& node, std::int32_t id) {
+/// An operator whose results are assigned, such as running statistics, is not what a layer gives.
+void add_operator(Group& group, const Node& node, std::int32_t id, bool assigned) {
   std::vector<TensorSpec> inputs;
   for (const Value& input : node.inputs) inputs.push_back(input.spec());
   const Cost cost = node.op->cost(inputs, node.outputs);
@@ -35,7 +37,7 @@ void add_operator(Group& group, const Node& node, std::int32_t id) {
     group.most = work;
     group.layer.kind = std::string(node.op->name());
   }
-  group.layer.output = node.outputs[0].shape;
+  if (!assigned) group.layer.output = node.outputs[0].shape;
   group.last = id;
 }
 
@@ -50,17 +52,14 @@ Summary summarize(nn::Module& network, const TensorSpec& batch) {
     group.layer.path = path;
     return group;
   };
+  std::set<std::int32_t> assigned;
+  for (const Assignment& assignment : graph.assignments()) assigned.insert(assignment.value.node_id());
   Summary summary;
   summary.output = output.shape();
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op) {
-      // What keeps running statistics stands beside the layer's result, and is not its last operator.
-      const bool statistics = node.op->name() == "running_statistics";
-      Group& group = group_of(module_of(node.name, '/'));
-      const Shape shape = group.layer.output;
-      add_operator(group, node, id);
-      if (statistics) group.layer.output = shape;
+      add_operator(group_of(module_of(node.name, '/')), node, id, assigned.contains(id));
     } else if (node.variable) {
       const std::int64_t elements = node.variable->spec.shape.elements();
       if (node.variable->trainable) group_of(module_of(node.variable->name, '.')).layer.parameters += elements;

@@ -1,5 +1,7 @@
 // U-Net (Ronneberger et al., "U-Net: Convolutional Networks for Biomedical Image Segmentation", 2015), with padded
 // convolutions, so that every pixel of the image gets its class.
+#include <fmt/format.h>
+
 #include "concord/models/blocks.hpp"
 #include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
@@ -47,10 +49,10 @@ struct UNet : nn::Module {
   }
   Children children() override {
     Children children;
-    for (std::size_t i = 0; i < down.size(); ++i) children.push_back({"down." + std::to_string(i), &down[i]});
+    for (std::size_t i = 0; i < down.size(); ++i) children.push_back({fmt::format("down.{}", i), &down[i]});
     for (std::size_t i = 0; i < up.size(); ++i) {
-      children.push_back({"enlarge." + std::to_string(i), &enlarge[i]});
-      children.push_back({"up." + std::to_string(i), &up[i]});
+      children.push_back({fmt::format("enlarge.{}", i), &enlarge[i]});
+      children.push_back({fmt::format("up.{}", i), &up[i]});
     }
     children.push_back({"last", &last});
     return children;
