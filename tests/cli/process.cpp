@@ -17,11 +17,19 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leav
 namespace concord::test {
 namespace {
 
+std::vector<std::string> whole_environment() {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+  return all;
+}
+
+/// As it was at the start: Khronos's OpenCL loader cuts the lists of drivers in it to pieces while it reads them.
+const std::vector<std::string> first_environment = whole_environment();
+
 std::vector<std::string> joined_environment(const Environment& own) {
   std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    if (!own.contains(text.substr(0, text.find('=')))) all.push_back(text);
+  for (const std::string& entry : first_environment) {
+    if (!own.contains(entry.substr(0, entry.find('=')))) all.push_back(entry);
   }
   for (const auto& [name, value] : own) all.push_back(name + "=" + value);
   return all;
