@@ -8,12 +8,14 @@
 #include "concord/compile/measure.hpp"
 #include "concord/core/platform.hpp"
 #include "options.hpp"
+#include "random_data.hpp"
 
 namespace concord::cli {
 namespace {
 
 struct Options {
   TrainingOptions training;
+  std::string input;
   DeviceOption device;
   std::string precision = "fp32";
   double seconds = 1;
@@ -35,10 +37,11 @@ class Bench {
   explicit Bench(const Options& options)
       : options_(options),
         model_(models::find(options.training.model)),
-        network_(models::make(model_.name)),
+        sample_(sample_shape(options.input, model_)),
+        network_(models::make(model_.name, {.input = sample_})),
         device_(options.device.open()),
         variables_(std::make_shared<Variables>(device_, options.training.seed)),
-        data_(data::synthetic(model_.input, model_.classes, options.training.batch, options.training.seed)) {}
+        data_(random_data(model_, sample_, options.training.batch, options.training.seed)) {}
 
   [[nodiscard]] const models::Model& model() const { return model_; }
   [[nodiscard]] Device& device() const { return *device_; }
@@ -48,7 +51,7 @@ class Bench {
     Graph graph;
     const Value features = graph.input("features", data_.features.spec());
     const Value labels = graph.input("labels", data_.labels.spec());
-    const Value loss = loss::cross_entropy((*network_)(features), labels);
+    const Value loss = models::loss_of(model_.task)((*network_)(features), labels);
     optim::minimize(loss, options_.training.make_optimizer(), {.groups = options_.training.make_groups()});
     Program program = compile(graph, std::vector{loss}, variables_);
     program.write("labels", data_.labels);
@@ -75,6 +78,7 @@ class Bench {
  private:
   const Options& options_;
   const models::Model& model_;
+  Shape sample_;
   std::shared_ptr<nn::Module> network_;
   DevicePtr device_;
   VariablesPtr variables_;
@@ -184,6 +188,7 @@ void add_bench(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   options->training.add_model(*command);
   options->device.add(*command);
+  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]");
   options->training.add_training(*command);
   command->add_option("--precision", options->precision, "Of the computation")
       ->capture_default_str()

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "dataset.hpp"
 #include "options.hpp"
+#include "random_data.hpp"
 
 namespace concord::cli {
 namespace {
@@ -14,21 +16,28 @@ namespace {
 struct Options {
   TrainingOptions training;
   std::vector<std::string> devices;
-  std::string data = "random";
+  std::string data = "random", input;
   std::int64_t steps = 100;
   bool json = false;
 };
 
+constexpr std::int64_t kMostBatches = 16;  // of random data; they come again in another order
+
 void run(const Options& options) {
   if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
   const models::Model& model = models::find(options.training.model);
-  const std::shared_ptr<nn::Module> network = models::make(model.name);
+  const std::int64_t batch = options.training.batch;
+  const bool random = options.data == "random";
+  if (!options.input.empty() && !random) throw ArgumentError("--input is for random data");
+  const Dataset dataset = random ? random_data(model, sample_shape(options.input, model),
+                                               std::min(options.steps, kMostBatches) * batch, options.training.seed)
+                                 : open_dataset(options.data, "train", model, options.training.seed);
+  const std::shared_ptr<nn::Module> network = network_for(model, dataset);
   std::vector<DevicePtr> devices;
   for (const std::string& selector : options.devices) devices.push_back(Device::open(selector));
-  const Dataset dataset = open_dataset(options.data, "train", model.input, model.classes, options.training.seed);
   const Comparison comparison =
-      compare(*network, std::string(model.name), loss::cross_entropy, options.training.make_optimizer(), dataset,
-              devices, {options.steps, options.training.batch, options.training.seed, options.training.make_groups()});
+      compare(*network, std::string(model.name), models::loss_of(model.task), options.training.make_optimizer(),
+              dataset, devices, {options.steps, batch, options.training.seed, options.training.make_groups()});
   std::cout << (options.json ? comparison.json() + "\n" : comparison.table());
   if (!comparison.agrees()) throw Error("the devices do not agree: see the diverging operator");
 }
@@ -44,6 +53,7 @@ void add_compare(CLI::App& app) {
       ->delimiter(',');
   command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(positive());
   command->add_option("--data", options->data, kDataHelp)->capture_default_str();
+  command->add_option("--input", options->input, "One random sample, such as 3x64x64 [as published]");
   options->training.add_training(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { run(*options); });

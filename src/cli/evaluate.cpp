@@ -40,9 +40,9 @@ std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
 void run(const Options& options) {
   if (options.evaluate.batch < 1) throw ArgumentError("--batch must be at least 1");
   const models::Model& model = models::find(options.training.model);
-  const Dataset dataset = open_dataset(options.saved.data, options.saved.split, model.input, model.classes, 1);
+  const Dataset dataset = open_dataset(options.saved.data, options.saved.split, model, 1);
   const DevicePtr device = options.device.open();
-  Trainer trainer(models::make(model.name), loss::cross_entropy, optim::Sgd{}, device);
+  Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device);
   trainer.load(options.saved.weights);
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -139,6 +140,23 @@ void SavedModelOptions::add(CLI::App& command) {
   command.add_option("--split", split, "Which part of the data")
       ->capture_default_str()
       ->check(CLI::IsMember({"train", "test"}));
+}
+
+Shape sample_shape(const std::string& text, const models::Model& model) {
+  if (text.empty()) return model.input;
+  std::vector<std::int64_t> dims;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    std::int64_t size = 0;
+    const auto [rest, error] = std::from_chars(at, end, size);
+    if (error != std::errc{} || size < 1 || (rest != end && *rest != 'x')) {
+      throw ArgumentError(fmt::format("--input {}: expected sizes such as 3x224x224", text));
+    }
+    dims.push_back(size);
+    if (rest == end) return Shape(dims);
+    at = rest + 1;
+  }
 }
 
 void DeviceOption::add(CLI::App& command) {

@@ -42,6 +42,9 @@ struct SavedModelOptions {
   void add(CLI::App& command);
 };
 
+/// The shape of one sample as --input gives it, "3x64x64"; empty text: as published. Throws ArgumentError.
+[[nodiscard]] Shape sample_shape(const std::string& text, const models::Model& model);
+
 /// --device, for commands on one device.
 struct DeviceOption {
   std::string selector;

@@ -36,13 +36,17 @@ Prediction best_of(std::span<const float> logits) {
 
 void run(const Options& options) {
   const models::Model& model = models::find(options.training.model);
-  const Dataset all = open_dataset(options.saved.data, options.saved.split, model.input, model.classes, 1);
+  if (model.task != models::Task::classification) {
+    throw ArgumentError(
+        fmt::format("predict is for classes; {} is a model for {}", model.name, models::name_of(model.task)));
+  }
+  const Dataset all = open_dataset(options.saved.data, options.saved.split, model, 1);
   if (options.first < 0 || options.first >= all.size()) {
     throw ArgumentError(fmt::format("--first {}: there are {} samples", options.first, all.size()));
   }
   const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
   const DevicePtr device = options.device.open();
-  Trainer trainer(models::make(model.name), loss::cross_entropy, optim::Sgd{}, device);
+  Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device);
   trainer.load(options.saved.weights);
   const Tensor outputs = trainer.predict(samples);
   if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -19,23 +18,6 @@ struct Options {
   int classes = 0;
   bool json = false;
 };
-
-// "3x64x64"
-Shape parse_shape(const std::string& text) {
-  std::vector<std::int64_t> dims;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    std::int64_t size = 0;
-    const auto [rest, error] = std::from_chars(at, end, size);
-    if (error != std::errc{} || size < 1 || (rest != end && *rest != 'x')) {
-      throw ArgumentError(fmt::format("--input {}: expected sizes such as 3x224x224", text));
-    }
-    dims.push_back(size);
-    if (rest == end) return Shape(dims);
-    at = rest + 1;
-  }
-}
 
 std::vector<std::int64_t> dims_of(const Shape& shape) { return {shape.dims().begin(), shape.dims().end()}; }
 
@@ -94,7 +76,7 @@ std::string as_text(const models::Model& model, const TensorSpec& batch, const m
 
 void run(const Options& options) {
   models::Model model = models::find(options.step.training.model);
-  if (!options.input.empty()) model.input = parse_shape(options.input);
+  model.input = sample_shape(options.input, model);
   const auto network = models::make(model.name, {.classes = options.classes, .input = model.input});
   const TensorSpec batch = models::batch_of(model, options.step.training.batch);
   const models::Summary summary = models::summarize(*network, batch);

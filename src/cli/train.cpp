@@ -62,8 +62,8 @@ void run(Options& options) {
   if (options.fit.epochs < 1) throw ArgumentError("--epochs must be at least 1");
   const models::Model& model = models::find(options.training.model);
   const std::uint64_t seed = options.training.seed;
-  const Dataset train = open_dataset(options.data, "train", model.input, model.classes, seed);
-  options.fit.validate = open_dataset(options.data, "test", model.input, model.classes, seed);
+  const Dataset train = open_dataset(options.data, "train", model, seed);
+  options.fit.validate = open_dataset(options.data, "test", model, seed);
   const DevicePtr device = options.device.open();
   std::cerr << fmt::format("{} on {}, {}: {} samples\n", model.name, device->info().name, train.name, train.size());
 
@@ -75,7 +75,7 @@ void run(Options& options) {
   trainer_options.groups = options.training.make_groups();
   trainer_options.accumulate = options.accumulate;
   trainer_options.ema_decay = options.ema_decay;
-  Trainer trainer(models::make(model.name), loss::cross_entropy, options.training.make_optimizer(), device,
+  Trainer trainer(network_for(model, train), models::loss_of(model.task), options.training.make_optimizer(), device,
                   trainer_options);
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
@@ -131,8 +131,7 @@ void add_train(CLI::App& app) {
       ->check(CLI::IsMember({"constant", "cosine", "step", "linear", "restarts", "inverse-sqrt", "plateau"}));
   command->add_option("--clip-norm", options->clip_norm, "Scale all gradients together to at most this norm")
       ->check(positive());
-  command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")
-      ->check(positive());
+  command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")->check(positive());
   command->add_option("--accumulate", options->accumulate, "Batches an update")
       ->capture_default_str()
       ->check(positive());
