@@ -66,8 +66,10 @@ double rounding_tolerance(const ReplayedNode& node, const Tensor& result) {
   return 4e-5 * (largest(result) + 0.01 * inputs);
 }
 
+// Where few numbers of an operand are large, one product of the largest is the most that is rounded.
 double product_tolerance(const ReplayedNode& node) {
-  return sum_tolerance(product_terms(node), rms(node.inputs[0]) * rms(node.inputs[1]));
+  const Tensor &a = node.inputs[0], &b = node.inputs[1];
+  return sum_tolerance(product_terms(node), rms(a) * rms(b)) + 4 * kUnit * largest(a) * largest(b);
 }
 
 }  // namespace

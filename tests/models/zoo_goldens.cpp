@@ -133,7 +133,7 @@ void check_network(const models::Model& model, const nlohmann::json& recorded, c
   program.run();
   // Where rectifiers and maxima lie close to falling out the other way, single precision changes gradients in PyTorch,
   // too.
-  const double tolerance = std::min(0.05, 2e-3 + 60 * recorded.at("condition").get<double>());
+  const double tolerance = std::min(0.05, 2e-3 + 100 * recorded.at("condition").get<double>());
   CHECK(difference(thinned(program.read(outputs)), recorded.at("outputs").get<std::vector<float>>()) < tolerance);
   double largest = 0;
   for (const auto& [name, norm] : recorded.at("gradients").items()) largest = std::max(largest, norm.get<double>());
