@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "concord/graph/operator.hpp"
 
@@ -25,8 +24,19 @@ struct Group {
   std::int32_t last = 0;
 };
 
-/// An operator whose results are assigned, such as running statistics, is not what a layer gives.
-void add_operator(Group& group, const Node& node, std::int32_t id, bool assigned) {
+/// The nodes that `output` is computed from: not those of running statistics.
+std::vector<bool> leading_to(Value output) {
+  const Graph& graph = output.graph();
+  std::vector<bool> leads(static_cast<std::size_t>(graph.size()), false);
+  leads[static_cast<std::size_t>(output.node_id())] = true;
+  for (std::int32_t id = output.node_id(); id >= 0; --id) {
+    if (!leads[static_cast<std::size_t>(id)]) continue;
+    for (const Value& input : graph.node(id).inputs) leads[static_cast<std::size_t>(input.node_id())] = true;
+  }
+  return leads;
+}
+
+void add_operator(Group& group, const Node& node, std::int32_t id, bool leads_to_output) {
   std::vector<TensorSpec> inputs;
   for (const Value& input : node.inputs) inputs.push_back(input.spec());
   const Cost cost = node.op->cost(inputs, node.outputs);
@@ -37,7 +47,7 @@ void add_operator(Group& group, const Node& node, std::int32_t id, bool assigned
     group.most = work;
     group.layer.kind = std::string(node.op->name());
   }
-  if (!assigned) group.layer.output = node.outputs[0].shape;
+  if (leads_to_output) group.layer.output = node.outputs[0].shape;
   group.last = id;
 }
 
@@ -52,14 +62,13 @@ Summary summarize(nn::Module& network, const TensorSpec& batch) {
     group.layer.path = path;
     return group;
   };
-  std::set<std::int32_t> assigned;
-  for (const Assignment& assignment : graph.assignments()) assigned.insert(assignment.value.node_id());
+  const std::vector<bool> leads = leading_to(output);
   Summary summary;
   summary.output = output.shape();
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op) {
-      add_operator(group_of(module_of(node.name, '/')), node, id, assigned.contains(id));
+      add_operator(group_of(module_of(node.name, '/')), node, id, leads[static_cast<std::size_t>(id)]);
     } else if (node.variable) {
       const std::int64_t elements = node.variable->spec.shape.elements();
       if (node.variable->trainable) group_of(module_of(node.variable->name, '.')).layer.parameters += elements;
