@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <vector>
 
 #include "concord/graph/operator.hpp"
 
@@ -25,7 +24,7 @@ struct Group {
   std::int32_t last = 0;
 };
 
-/// Which nodes the network's output is computed from; running statistics, for one, are not among them.
+/// The nodes that `output` is computed from: not those of running statistics.
 std::vector<bool> leading_to(Value output) {
   const Graph& graph = output.graph();
   std::vector<bool> leads(static_cast<std::size_t>(graph.size()), false);
@@ -37,8 +36,7 @@ std::vector<bool> leading_to(Value output) {
   return leads;
 }
 
-/// Only an operator that leads to the network's output may be what its layer gives.
-void add_operator(Group& group, const Node& node, std::int32_t id, bool leads) {
+void add_operator(Group& group, const Node& node, std::int32_t id, bool leads_to_output) {
   std::vector<TensorSpec> inputs;
   for (const Value& input : node.inputs) inputs.push_back(input.spec());
   const Cost cost = node.op->cost(inputs, node.outputs);
@@ -49,7 +47,7 @@ void add_operator(Group& group, const Node& node, std::int32_t id, bool leads) {
     group.most = work;
     group.layer.kind = std::string(node.op->name());
   }
-  if (leads) group.layer.output = node.outputs[0].shape;
+  if (leads_to_output) group.layer.output = node.outputs[0].shape;
   group.last = id;
 }
 
