@@ -8,6 +8,7 @@ endmacro()
 
 _concord_need(fmt libfmt-dev)
 _concord_need(ZLIB zlib1g-dev)
+_concord_need(PNG libpng-dev)
 _concord_need(nlohmann_json nlohmann-json3-dev)
 _concord_need(CLI11 libcli11-dev)
 _concord_need(Threads libc6-dev)

@@ -100,6 +100,8 @@ class CpuDevice final : public Device {
   }
   [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
                                      const EventPtr&) override {
+    CONCORD_CHECK(bytes <= staging->bytes().size(), DeviceError, "write_async: {} bytes from staging memory of {}",
+                  bytes, staging->bytes().size());
     write(dst, offset, staging->bytes().first(bytes));
     return event_;
   }
@@ -133,8 +135,9 @@ class CpuDevice final : public Device {
   struct Usage {
     std::atomic<std::size_t> now = 0, peak = 0;
     void add(std::size_t bytes) {
-      now += bytes;
-      peak = std::max(peak.load(), now.load());
+      const std::size_t in_use = now += bytes;
+      for (std::size_t highest = peak; highest < in_use && !peak.compare_exchange_weak(highest, in_use);) {
+      }
     }
   };
 

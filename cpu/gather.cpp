@@ -16,6 +16,7 @@ struct Rows {
   std::int64_t row;    // elements of one row
   DType type;
   int threads;
+  std::int64_t padding = -1;  // a row that nothing is added to
 };
 
 void gather_row(const Rows& s, const Pointers& pointers, std::int64_t i) {
@@ -38,7 +39,7 @@ void scatter_columns(const Rows& s, const Pointers& pointers, std::int64_t begin
   float* dst = pointers.output<float>(0);
   for (std::int64_t r = 0; r < s.rows; ++r) std::fill(dst + r * s.row + begin, dst + r * s.row + end, 0.0F);
   for (std::int64_t i = 0; i < s.count; ++i) {
-    if (indices[i] < 0 || indices[i] >= s.rows) continue;
+    if (indices[i] < 0 || indices[i] >= s.rows || indices[i] == s.padding) continue;
     float* to = dst + indices[i] * s.row;
     const float* from = src + i * s.row;
     for (std::int64_t c = begin; c < end; ++c) to[c] += from[c];
@@ -66,7 +67,8 @@ PreparedKernel prepare_scatter_add(Backend& backend, const ops::ScatterAdd& op, 
                .count = count,
                .row = request.inputs[0].shape.elements() / std::max<std::int64_t>(count, 1),
                .type = DType::f32,
-               .threads = backend.threads};
+               .threads = backend.threads,
+               .padding = op.padding()};
   return all_plain(request, loop_kernel("scatter_add columns", 0, [s](const Pointers& pointers) {
                      parallel_parts(s.row, s.threads, (s.count + s.rows) * s.row >= kParallelElements,
                                     [&](std::int64_t, std::int64_t begin, std::int64_t end) {

@@ -24,6 +24,7 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::Softmax, prepare_softmax>();
     t.add<ops::SoftmaxBackward, prepare_softmax_backward>();
     t.add<ops::CrossEntropy, prepare_cross_entropy>();
+    t.add<ops::Ctc, prepare_ctc>();
     t.add<ops::BatchNorm, prepare_batch_norm>();
     t.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
     t.add<ops::Transpose, prepare_transpose>();
@@ -33,6 +34,18 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::Random, prepare_random>();
     t.add<ops::Gather, prepare_gather>();
     t.add<ops::ScatterAdd, prepare_scatter_add>();
+    t.add<ops::GatherAlong, prepare_gather_along>();
+    t.add<ops::ScatterAddAlong, prepare_scatter_add_along>();
+    t.add<ops::RowNorm, prepare_row_norm>();
+    t.add<ops::RowNormBackward, prepare_row_norm_backward>();
+    t.add<ops::Resample, prepare_resample>();
+    t.add<ops::CumSum, prepare_cumsum>();
+    t.add<ops::TopK, prepare_top_k>();
+    t.add<ops::Recurrent, prepare_recurrent>();
+    t.add<ops::RecurrentBackward, prepare_recurrent_backward>();
+    t.add<ops::Attention, prepare_attention>();
+    t.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+    t.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
     return t;
   }();
   return table;

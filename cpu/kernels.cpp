@@ -11,15 +11,23 @@ namespace {
 class PrimitiveLaunch final : public Launch {
  public:
   PrimitiveLaunch(dnnl::primitive primitive, std::string name, std::unordered_map<int, dnnl::memory> arguments)
-      : primitive_(std::move(primitive)), name_(std::move(name)), arguments_(std::move(arguments)) {}
+      : primitive_(std::move(primitive)), name_(std::move(name)), memories_(std::move(arguments)) {
+    for (const auto& [argument, memory] : memories_) arguments_.push_back({argument, memory.get()});
+  }
   void enqueue() override {
-    guarded(name_, [&] { primitive_.execute(stream(), arguments_); });
+    // The C++ function would build the list of arguments anew each time.
+    guarded(name_, [&] {
+      dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(),
+                                                     static_cast<int>(arguments_.size()), arguments_.data()),
+                              "it failed to run");
+    });
   }
 
  private:
   dnnl::primitive primitive_;
   std::string name_;
-  std::unordered_map<int, dnnl::memory> arguments_;
+  std::unordered_map<int, dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
 };
 
 class PrimitiveKernel final : public Kernel {

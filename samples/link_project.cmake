@@ -12,6 +12,6 @@ set(build "${BUILD}/link_project/build")
 file(REMOVE_RECURSE "${BUILD}/link_project")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
-  "-DCMAKE_PREFIX_PATH=${prefix}")
+  "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run("${CMAKE_COMMAND}" --build "${build}")
 run("${build}/two_steps")

@@ -2,17 +2,18 @@
 #define CATCH_CONFIG_RUNNER
 #include "concord_test.hpp"
 
-#include <cstdlib>
 #include <iostream>
 #include <sstream>
+
+#include "concord/core/platform.hpp"
 
 namespace concord::test {
 namespace {
 
 std::vector<std::string> wanted_devices() {
   std::vector<std::string> selectors;
-  if (const char* list = std::getenv("CONCORD_TEST_DEVICES")) {
-    std::istringstream stream(list);
+  if (const auto list = environment("CONCORD_TEST_DEVICES")) {
+    std::istringstream stream(*list);
     for (std::string selector; std::getline(stream, selector, ',');) selectors.push_back(selector);
   } else {
     for (const DeviceInfo& info : Device::list()) selectors.push_back(info.id);
@@ -28,7 +29,7 @@ std::vector<DevicePtr> open_devices() {
       const DeviceInfo& info = opened.back()->info();
       std::cerr << "testing on " << info.id << ": " << info.name << " (" << info.platform << ")\n";
     } catch (const DeviceError& error) {
-      if (std::getenv("CONCORD_TEST_DEVICES") != nullptr) throw;  // asked for by name: its absence is a failure
+      if (environment("CONCORD_TEST_DEVICES")) throw;  // asked for by name: its absence is a failure
       std::cerr << "skipped: device '" << selector << "': " << error.what() << "\n";
     }
   }

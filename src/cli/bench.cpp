@@ -1,8 +1,8 @@
 // concord bench: how fast a network trains and infers on one device, on random data that lies on the device.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iostream>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "concord/compile/measure.hpp"
@@ -49,7 +49,7 @@ class Bench {
     const Value features = graph.input("features", data_.features.spec());
     const Value labels = graph.input("labels", data_.labels.spec());
     const Value loss = loss::cross_entropy((*network_)(features), labels);
-    optim::minimize(loss, options_.training.make_optimizer());
+    optim::minimize(loss, options_.training.make_optimizer(), {.groups = options_.training.make_groups()});
     Program program = compile(graph, std::vector{loss}, variables_);
     program.write("labels", data_.labels);
     program.write("features", data_.features);
@@ -66,7 +66,8 @@ class Bench {
   }
 
   [[nodiscard]] Phase measured(Program program) const {
-    Phase phase{measure(program, {.seconds = options_.seconds}), program.cost(), program.memory(), program.launches(), {}};
+    Phase phase{
+        measure(program, {.seconds = options_.seconds}), program.cost(), program.memory(), program.launches(), {}};
     if (options_.trace) phase.trace = program.run_traced();
     return phase;
   }
@@ -82,16 +83,22 @@ class Bench {
 
 nlohmann::json as_json(const Phase& phase, std::int64_t batch) {
   const double seconds = phase.times.median_ms / 1e3;
-  nlohmann::json json{{"median_ms", phase.times.median_ms}, {"min_ms", phase.times.min_ms},
-                      {"max_ms", phase.times.max_ms},       {"samples", phase.times.samples},
+  nlohmann::json json{{"median_ms", phase.times.median_ms},
+                      {"min_ms", phase.times.min_ms},
+                      {"max_ms", phase.times.max_ms},
+                      {"samples", phase.times.samples},
                       {"runs_a_sample", phase.times.runs_a_sample},
                       {"samples_per_second", static_cast<double>(batch) / seconds},
                       {"flops_per_second", phase.cost.flops / seconds},
                       {"bytes_per_second", phase.cost.bytes / seconds},
-                      {"launches", phase.launches},         {"program_bytes", phase.memory}};
+                      {"launches", phase.launches},
+                      {"program_bytes", phase.memory}};
   for (const TraceEntry& entry : phase.trace) {
-    json["trace"].push_back({{"node", entry.node}, {"operator", entry.op}, {"kernel", entry.kernel},
-                             {"shapes", entry.shapes}, {"microseconds", entry.seconds * 1e6}});
+    json["trace"].push_back({{"node", entry.node},
+                             {"operator", entry.op},
+                             {"kernel", entry.kernel},
+                             {"shapes", entry.shapes},
+                             {"microseconds", entry.seconds * 1e6}});
   }
   return json;
 }
@@ -114,7 +121,8 @@ void print_trace(const char* name, const Phase& phase) {
   std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   double total = 0;
   for (const TraceEntry& entry : entries) total += entry.seconds;
-  std::vector<std::vector<std::string>> rows{{"us", "share", "GFLOP/s", "GB/s", "operator", "kernel", "shapes", "node"}};
+  std::vector<std::vector<std::string>> rows{
+      {"us", "share", "GFLOP/s", "GB/s", "operator", "kernel", "shapes", "node"}};
   for (const TraceEntry& entry : entries) {
     rows.push_back({fmt::format("{:.1f}", entry.seconds * 1e6), fmt::format("{:.1f}%", 100 * entry.seconds / total),
                     fmt::format("{:.1f}", entry.cost.flops / entry.seconds / 1e9),
@@ -133,27 +141,33 @@ void run(const Options& options) {
   bench.device().finish();
   const double first_step = process_age_seconds();
   if (options.first_step) {
-    std::cout << fmt::format("{} on {}: first training step done {:.2f} s after the start of the process, {} resident\n",
-                             bench.model().name, bench.device().info().name, first_step,
-                             human_bytes(peak_resident_bytes()));
+    std::cout << fmt::format(
+        "{} on {}: first training step done {:.2f} s after the start of the process, {} resident\n", bench.model().name,
+        bench.device().info().name, first_step, human_bytes(peak_resident_bytes()));
     return;
   }
   const Phase train = bench.measured(std::move(step));
   const Phase infer = bench.measured(bench.inference());
   const DeviceInfo& info = bench.device().info();
   if (options.json) {
-    const nlohmann::json document{{"net", bench.model().name},       {"parameters", bench.model().parameters},
-                                  {"batch", batch},                  {"precision", options.precision},
-                                  {"device", info.id},               {"device_name", info.name},
-                                  {"driver", info.driver},           {"start_to_first_step_s", first_step},
+    const nlohmann::json document{{"net", bench.model().name},
+                                  {"parameters", bench.model().parameters},
+                                  {"batch", batch},
+                                  {"precision", options.precision},
+                                  {"device", info.id},
+                                  {"device_name", info.name},
+                                  {"driver", info.driver},
+                                  {"start_to_first_step_s", first_step},
                                   {"peak_device_bytes", bench.device().peak_allocated()},
                                   {"peak_resident_bytes", peak_resident_bytes()},
-                                  {"train", as_json(train, batch)},  {"infer", as_json(infer, batch)}};
+                                  {"train", as_json(train, batch)},
+                                  {"infer", as_json(infer, batch)}};
     std::cout << document.dump(2) << "\n";
     return;
   }
   std::cout << fmt::format("{} ({} parameters), batch {}, {} on {}; first step {:.2f} s after the start\n",
-                           bench.model().name, bench.model().parameters, batch, options.precision, info.name, first_step);
+                           bench.model().name, bench.model().parameters, batch, options.precision, info.name,
+                           first_step);
   std::cout << table({{"", "median ms", "min", "max", "samples/s", "GFLOP/s", "GB/s", "launches", "memory"},
                       row("training step", train, batch),
                       row("inference", infer, batch)});

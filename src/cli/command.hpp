@@ -14,6 +14,8 @@ void add_evaluate(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_models(CLI::App& app);
+void add_summary(CLI::App& app);
 
 /// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);

@@ -1,9 +1,10 @@
 // concord compare: the same training on several devices, side by side. Exit code 1 when an operator diverges.
-#include <iostream>
+#include "concord/compare/compare.hpp"
 
 #include <fmt/format.h>
 
-#include "concord/compare/compare.hpp"
+#include <iostream>
+
 #include "dataset.hpp"
 #include "options.hpp"
 
@@ -27,7 +28,7 @@ void run(const Options& options) {
   const Dataset dataset = open_dataset(options.data, "train", model.input, model.classes, options.training.seed);
   const Comparison comparison =
       compare(*network, std::string(model.name), loss::cross_entropy, options.training.make_optimizer(), dataset,
-              devices, {options.steps, options.training.batch, options.training.seed});
+              devices, {options.steps, options.training.batch, options.training.seed, options.training.make_groups()});
   std::cout << (options.json ? comparison.json() + "\n" : comparison.table());
   if (!comparison.agrees()) throw Error("the devices do not agree: see the diverging operator");
 }

@@ -1,9 +1,9 @@
 // concord devices: what this machine can compute on.
-#include <iostream>
-#include <memory>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"

@@ -1,7 +1,7 @@
 // concord evaluate: loss and accuracy of saved weights on a data set.
-#include <iostream>
-
 #include <fmt/format.h>
+
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "dataset.hpp"
@@ -13,8 +13,7 @@ namespace {
 struct Options {
   TrainingOptions training;
   DeviceOption device;
-  std::string weights, data;
-  std::string split = "test";
+  SavedModelOptions saved;
   EvaluateOptions evaluate;
   bool confusion = false;
   bool json = false;
@@ -41,16 +40,19 @@ std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
 void run(const Options& options) {
   if (options.evaluate.batch < 1) throw ArgumentError("--batch must be at least 1");
   const models::Model& model = models::find(options.training.model);
-  const Dataset dataset = open_dataset(options.data, options.split, model.input, model.classes, 1);
+  const Dataset dataset = open_dataset(options.saved.data, options.saved.split, model.input, model.classes, 1);
   const DevicePtr device = options.device.open();
   Trainer trainer(models::make(model.name), loss::cross_entropy, optim::Sgd{}, device);
-  trainer.load(options.weights);
+  trainer.load(options.saved.weights);
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();
   if (options.json) {
-    nlohmann::json json{{"model", model.name},     {"data", dataset.name},
-                        {"split", options.split},  {"device", device->info().id},
-                        {"samples", metrics.samples}, {"loss", metrics.loss},
+    nlohmann::json json{{"model", model.name},
+                        {"data", dataset.name},
+                        {"split", options.saved.split},
+                        {"device", device->info().id},
+                        {"samples", metrics.samples},
+                        {"loss", metrics.loss},
                         {"k", metrics.k}};
     if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
     if (metrics.top_k) json["top_k"] = *metrics.top_k;
@@ -74,13 +76,7 @@ void add_evaluate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("evaluate", "Loss and accuracy of saved weights");
   const auto options = std::make_shared<Options>();
   options->training.add_model(*command);
-  command->add_option("--weights", options->weights, "Weights or checkpoint (safetensors)")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command->add_option("--data", options->data, kDataHelp)->required();
-  command->add_option("--split", options->split, "Which part of the data")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"train", "test"}));
+  options->saved.add(*command);
   options->device.add(*command);
   command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str();
   command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy")

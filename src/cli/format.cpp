@@ -1,9 +1,9 @@
 // Tables and sizes for people, and the signals that stop a training.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <csignal>
-
-#include <fmt/format.h>
 
 #include "command.hpp"
 

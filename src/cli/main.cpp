@@ -1,8 +1,8 @@
 // The command `concord`: parses, runs a subcommand, turns errors into one line and an exit code.
 // 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-#include <exception>
-
 #include <fmt/format.h>
+
+#include <exception>
 
 #include "command.hpp"
 #include "concord/concord.hpp"
@@ -28,6 +28,8 @@ int main(int argc, char** argv) {
   cli::add_predict(app);
   cli::add_compare(app);
   cli::add_bench(app);
+  cli::add_models(app);
+  cli::add_summary(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

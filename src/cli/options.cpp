@@ -3,6 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+#include <type_traits>
+
+#include "dataset.hpp"
+
 namespace concord::cli {
 
 void TrainingOptions::add_model(CLI::App& command) {
@@ -11,38 +17,96 @@ void TrainingOptions::add_model(CLI::App& command) {
   command.add_option("model", model, fmt::format("The network: {}", names))->required();
 }
 
+namespace {
+
+/// An optimizer of the command line: its defaults, with the rate, decay and momentum that were given.
+struct Named {
+  std::string_view name;
+  double lr;  // default
+  bool has_momentum;
+  optim::Optimizer (*make)(const TrainingOptions& options, double lr);
+};
+
+template <class Parameters>
+optim::Optimizer with_options(const TrainingOptions& options, double lr) {
+  Parameters parameters;
+  parameters.lr = lr;
+  if (options.weight_decay >= 0) parameters.weight_decay = options.weight_decay;
+  if constexpr (requires { parameters.momentum; }) {
+    if constexpr (std::is_same_v<Parameters, optim::Sgd>) parameters.momentum = 0.9;
+    if (options.momentum >= 0) parameters.momentum = options.momentum;
+  }
+  return parameters;
+}
+
+template <class Parameters>
+Named entry(std::string_view name, double lr = Parameters{}.lr) {
+  return {name, lr, requires(Parameters p){p.momentum;
+}
+, with_options<Parameters>
+};  // namespace
+}  // namespace concord::cli
+
+const std::vector<Named>& optimizers() {
+  static const std::vector<Named> all{
+      entry<optim::Sgd>("sgd", 1e-2),       entry<optim::Adam>("adam"),       entry<optim::AdamW>("adamw"),
+      entry<optim::RMSprop>("rmsprop"),     entry<optim::Adagrad>("adagrad"), entry<optim::Adadelta>("adadelta"),
+      entry<optim::Adamax>("adamax"),       entry<optim::NAdam>("nadam"),     entry<optim::RAdam>("radam"),
+      entry<optim::Lamb>("lamb"),           entry<optim::Lars>("lars"),       entry<optim::Lion>("lion"),
+      entry<optim::Adafactor>("adafactor"), entry<optim::Muon>("muon"),
+  };
+  return all;
+}
+
+const Named& find_optimizer(const std::string& name) {
+  const auto found = std::ranges::find(optimizers(), name, &Named::name);
+  if (found == optimizers().end()) throw ArgumentError(fmt::format("there is no optimizer '{}'", name));
+  return *found;
+}
+
+}  // namespace
+
 void TrainingOptions::add_training(CLI::App& command) {
+  std::vector<std::string> names;
+  for (const Named& known : optimizers()) names.emplace_back(known.name);
   command.add_option("--batch", batch, "Samples a step")->capture_default_str();
   command.add_option("--optimizer", optimizer, "How weights are updated")
       ->capture_default_str()
-      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
+      ->check(CLI::IsMember(names));
   command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")
       ->check(CLI::PositiveNumber);
-  command.add_option("--momentum", momentum, "Of sgd [0.9] and rmsprop [0]")->check(CLI::Range(0.0, 1.0));
+  command.add_option("--momentum", momentum, "Of sgd and lars [0.9], muon [0.95], rmsprop [0]")
+      ->check(CLI::Range(0.0, 1.0));
   command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(CLI::NonNegativeNumber);
+  command.add_flag("--decay-matrices-only", decay_matrices_only, "No weight decay on biases and norms");
+  command.add_option("--freeze", freeze, "Parameters that keep their values, by name: 'features.*'");
   command.add_option("--seed", seed, "Of first weights, order of samples and dropout")->capture_default_str();
 }
 
 optim::Optimizer TrainingOptions::make_optimizer() const {
-  const auto set = [&](auto parameters, double default_lr) {
-    parameters.lr = lr > 0 ? lr : default_lr;
-    if (weight_decay >= 0) parameters.weight_decay = weight_decay;
-    return parameters;
-  };
-  if (momentum >= 0 && optimizer != "sgd" && optimizer != "rmsprop") {
-    throw ArgumentError(fmt::format("--momentum: {} has none", optimizer));
-  }
-  if (optimizer == "adam") return set(optim::Adam{}, 1e-3);
-  if (optimizer == "adamw") return set(optim::AdamW{}, 1e-3);
-  if (optimizer == "adagrad") return set(optim::Adagrad{}, 1e-2);
-  if (optimizer == "rmsprop") {
-    optim::RMSprop rmsprop = set(optim::RMSprop{}, 1e-2);
-    if (momentum >= 0) rmsprop.momentum = momentum;
-    return rmsprop;
-  }
-  optim::Sgd sgd = set(optim::Sgd{}, 1e-2);
-  sgd.momentum = momentum >= 0 ? momentum : 0.9;
-  return sgd;
+  const Named& chosen = find_optimizer(optimizer);
+  if (momentum >= 0 && !chosen.has_momentum) throw ArgumentError(fmt::format("--momentum: {} has none", optimizer));
+  return chosen.make(*this, lr > 0 ? lr : chosen.lr);
+}
+
+std::vector<optim::Group> TrainingOptions::make_groups() const {
+  std::vector<optim::Group> groups;
+  for (const std::string& pattern : freeze) groups.push_back({.match = optim::named(pattern), .frozen = true});
+  optim::Group vectors{.match = optim::vectors()};
+  if (decay_matrices_only) vectors.weight_decay = 0;
+  const double rate = lr > 0 ? lr : find_optimizer(optimizer).lr;
+  if (optimizer == "muon") vectors.optimizer = optim::AdamW{.lr = rate};
+  if (optimizer == "lars") vectors.optimizer = optim::Sgd{.lr = rate, .momentum = momentum >= 0 ? momentum : 0.9};
+  if (vectors.weight_decay || vectors.optimizer) groups.push_back(std::move(vectors));
+  return groups;
+}
+
+void SavedModelOptions::add(CLI::App& command) {
+  command.add_option("--weights", weights, "Weights or checkpoint (safetensors)")->required()->check(CLI::ExistingFile);
+  command.add_option("--data", data, kDataHelp)->required();
+  command.add_option("--split", split, "Which part of the data")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"train", "test"}));
 }
 
 void DeviceOption::add(CLI::App& command) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "command.hpp"
 #include "concord/concord.hpp"
@@ -14,15 +15,26 @@ namespace concord::cli {
 struct TrainingOptions {
   std::string model;
   std::string optimizer = "sgd";
-  double lr = 0;  // 0: the optimizer's own default, 0.01 for sgd
-  double momentum = -1;      // below 0: 0.9 for sgd, none for rmsprop
+  double lr = 0;             // 0: the optimizer's own default, 0.01 for sgd
+  double momentum = -1;      // below 0: 0.9 for sgd, else the optimizer's own default
   double weight_decay = -1;  // below 0: the optimizer's own default
+  bool decay_matrices_only = false;
+  std::vector<std::string> freeze;
   std::int64_t batch = 64;
   std::uint64_t seed = 1;
 
   void add_model(CLI::App& command);
   void add_training(CLI::App& command);
   [[nodiscard]] optim::Optimizer make_optimizer() const;
+  /// Frozen parameters, and vectors where they are trained in another way than the rest.
+  [[nodiscard]] std::vector<optim::Group> make_groups() const;
+};
+
+/// Saved weights of MODEL, and the data to run it on.
+struct SavedModelOptions {
+  std::string weights, data;
+  std::string split = "test";
+  void add(CLI::App& command);
 };
 
 /// --device, for commands on one device.

@@ -1,9 +1,9 @@
 // concord predict: what saved weights say of single samples.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "concord/io/safetensors.hpp"
@@ -16,8 +16,8 @@ namespace {
 struct Options {
   TrainingOptions training;
   DeviceOption device;
-  std::string weights, data, out;
-  std::string split = "test";
+  SavedModelOptions saved;
+  std::string out;
   std::int64_t first = 0, count = 10;
   bool json = false;
 };
@@ -36,14 +36,14 @@ Prediction best_of(std::span<const float> logits) {
 
 void run(const Options& options) {
   const models::Model& model = models::find(options.training.model);
-  const Dataset all = open_dataset(options.data, options.split, model.input, model.classes, 1);
+  const Dataset all = open_dataset(options.saved.data, options.saved.split, model.input, model.classes, 1);
   if (options.first < 0 || options.first >= all.size()) {
     throw ArgumentError(fmt::format("--first {}: there are {} samples", options.first, all.size()));
   }
   const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
   const DevicePtr device = options.device.open();
   Trainer trainer(models::make(model.name), loss::cross_entropy, optim::Sgd{}, device);
-  trainer.load(options.weights);
+  trainer.load(options.saved.weights);
   const Tensor outputs = trainer.predict(samples);
   if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});
 
@@ -60,8 +60,11 @@ void run(const Options& options) {
     rows.push_back({fmt::format("{}", options.first + i), name(prediction.best),
                     fmt::format("{:.4f}", prediction.probability), name(label),
                     prediction.best == label ? "" : "wrong"});
-    json.push_back({{"sample", options.first + i}, {"predicted", prediction.best}, {"name", name(prediction.best)},
-                    {"probability", prediction.probability}, {"label", label}});
+    json.push_back({{"sample", options.first + i},
+                    {"predicted", prediction.best},
+                    {"name", name(prediction.best)},
+                    {"probability", prediction.probability},
+                    {"label", label}});
   }
   std::cout << (options.json ? json.dump(2) + "\n" : table(rows));
 }
@@ -72,13 +75,7 @@ void add_predict(CLI::App& app) {
   CLI::App* command = app.add_subcommand("predict", "Classes that saved weights give to samples");
   const auto options = std::make_shared<Options>();
   options->training.add_model(*command);
-  command->add_option("--weights", options->weights, "Weights or checkpoint (safetensors)")
-      ->required()
-      ->check(CLI::ExistingFile);
-  command->add_option("--data", options->data, kDataHelp)->required();
-  command->add_option("--split", options->split, "Which part of the data")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"train", "test"}));
+  options->saved.add(*command);
   command->add_option("--first", options->first, "The first sample")->capture_default_str();
   command->add_option("--count", options->count, "How many")->capture_default_str()->check(CLI::PositiveNumber);
   options->device.add(*command);

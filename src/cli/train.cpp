@@ -1,8 +1,8 @@
 // concord train: a network of the zoo on a data set; Ctrl-C stops after the step and leaves a whole checkpoint.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iostream>
-
-#include <fmt/format.h>
 
 #include "dataset.hpp"
 #include "options.hpp"
@@ -17,7 +17,8 @@ struct Options {
   FitOptions fit;
   std::string schedule = "constant";
   std::string resume, out, checkpoint, log;
-  double clip_norm = 0, clip_value = 0;
+  double clip_norm = 0, clip_value = 0, ema_decay = 0;
+  int accumulate = 1;
   std::int64_t patience = 0;
   bool check_gradients = false;
   bool quiet = false;
@@ -26,6 +27,14 @@ struct Options {
 optim::Schedule make_schedule(const Options& options) {
   const std::int64_t epochs = options.fit.epochs;
   if (options.schedule == "cosine") return optim::schedule::cosine(epochs);
+  if (options.schedule == "linear") return optim::schedule::polynomial(epochs);
+  if (options.schedule == "restarts") {
+    return optim::schedule::cosine_restarts(std::max<std::int64_t>(1, epochs / 7), 2);  // 1 + 2 + 4 parts
+  }
+  if (options.schedule == "inverse-sqrt") {
+    return optim::schedule::inverse_square_root(std::max<std::int64_t>(1, epochs / 10), optim::Unit::epoch);
+  }
+  if (options.schedule == "plateau") return optim::schedule::plateau({.patience = 3});
   if (options.schedule == "step") return optim::schedule::step(std::max<std::int64_t>(1, epochs / 3));
   return optim::schedule::constant();
 }
@@ -55,6 +64,9 @@ void run(Options& options) {
   trainer_options.network = std::string(model.name);
   trainer_options.clip = {options.clip_norm, options.clip_value};
   trainer_options.check_gradients = options.check_gradients;
+  trainer_options.groups = options.training.make_groups();
+  trainer_options.accumulate = options.accumulate;
+  trainer_options.ema_decay = options.ema_decay;
   Trainer trainer(models::make(model.name), loss::cross_entropy, options.training.make_optimizer(), device,
                   trainer_options);
   if (!options.resume.empty()) {
@@ -108,11 +120,16 @@ void add_train(CLI::App& app) {
   options->training.add_training(*command);
   command->add_option("--schedule", options->schedule, "Of the learning rate over the epochs")
       ->capture_default_str()
-      ->check(CLI::IsMember({"constant", "cosine", "step"}));
+      ->check(CLI::IsMember({"constant", "cosine", "step", "linear", "restarts", "inverse-sqrt", "plateau"}));
   command->add_option("--clip-norm", options->clip_norm, "Scale all gradients together to at most this norm")
       ->check(CLI::PositiveNumber);
   command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")
       ->check(CLI::PositiveNumber);
+  command->add_option("--accumulate", options->accumulate, "Batches an update")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--ema", options->ema_decay, "Evaluate averaged weights; the part of the old average kept: 0.999")
+      ->check(CLI::Range(0.0, 1.0));
   command->add_option("--patience", options->patience, "Stop after so many epochs without a better validation loss")
       ->check(CLI::PositiveNumber);
   command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(CLI::PositiveNumber);

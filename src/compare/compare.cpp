@@ -28,7 +28,10 @@ class Batches {
  public:
   Batches(const Dataset& dataset, std::int64_t batch, std::uint64_t seed) : dataset_(dataset), batch_(batch), seed_(seed) {}
 
-  [[nodiscard]] TensorSpec features() const { return {DType::f32, with_batch(dataset_.feature_spec().shape)}; }
+  [[nodiscard]] TensorSpec features() const {
+    const TensorSpec sample = dataset_.feature_spec();
+    return {sample.dtype == DType::u8 ? DType::f32 : sample.dtype, with_batch(sample.shape)};
+  }
   [[nodiscard]] TensorSpec labels() const {
     return {dataset_.labels.dtype(), with_batch(dataset_.label_spec().shape)};
   }
@@ -37,19 +40,20 @@ class Batches {
     Tensor x(features()), y(labels());
     const std::size_t label_bytes = y.spec().bytes() / static_cast<std::size_t>(batch_);
     const std::size_t values = static_cast<std::size_t>(x.elements() / batch_);
+    const std::size_t feature_bytes = x.spec().bytes() / static_cast<std::size_t>(batch_);
     for (std::size_t row = 0; row < static_cast<std::size_t>(batch_); ++row) {
       const auto from = static_cast<std::size_t>(next_row());
       std::memcpy(y.bytes().data() + row * label_bytes, dataset_.labels.bytes().data() + from * label_bytes,
                   label_bytes);
-      const auto to = x.values<float>().subspan(row * values, values);
       if (dataset_.features.dtype() == DType::u8) {
+        const auto to = x.values<float>().subspan(row * values, values);
         const auto pixels = dataset_.features.values<std::uint8_t>().subspan(from * values, values);
         std::transform(pixels.begin(), pixels.end(), to.begin(), [&](std::uint8_t p) {
           return static_cast<float>(p) * dataset_.scale + dataset_.shift;
         });
       } else {
-        const auto floats = dataset_.features.values<float>().subspan(from * values, values);
-        std::copy(floats.begin(), floats.end(), to.begin());
+        std::memcpy(x.bytes().data() + row * feature_bytes, dataset_.features.bytes().data() + from * feature_bytes,
+                    feature_bytes);
       }
     }
     return {std::move(x), std::move(y)};
@@ -86,11 +90,12 @@ struct Side {
 
 // The training step of the network as one graph, from which every device compiles its own program.
 struct Step {
-  Step(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer, const Batches& batches) {
+  Step(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
+       const std::vector<optim::Group>& groups, const Batches& batches) {
     features = graph.input("features", batches.features());
     labels = graph.input("labels", batches.labels());
     loss = loss_of(network(features), labels);
-    optim::minimize(loss, optimizer);
+    optim::minimize(loss, optimizer, {.groups = groups});
   }
   Graph graph;
   Value features, labels, loss;
@@ -163,7 +168,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
   CONCORD_CHECK(dataset.features.elements() > 0, ArgumentError, "compare: the data set is empty");
   Batches batches(dataset, options.batch, options.seed);
-  Step step(network, loss, optimizer, batches);
+  Step step(network, loss, optimizer, options.groups, batches);
   Comparison comparison{name, options, {}};
   std::vector<Side> sides;
   auto batch = batches.next();

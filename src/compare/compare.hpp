@@ -12,6 +12,7 @@
 #include "concord/device/device.hpp"
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
+#include "concord/optim/groups.hpp"
 #include "concord/optim/optimizer.hpp"
 
 namespace concord {
@@ -20,6 +21,7 @@ struct CompareOptions {
   std::int64_t steps = 100;
   std::int64_t batch = 64;
   std::uint64_t seed = 1;
+  std::vector<optim::Group> groups = {};  // of optim::MinimizeOptions
 };
 
 /// One result of one operator that is outside its tolerance.

@@ -5,15 +5,22 @@
 #include <cmath>
 
 #include "concord/graph/operator.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/resample.hpp"
+#include "concord/ops/row_norm.hpp"
+#include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
 
 namespace concord {
@@ -73,8 +80,8 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
   if (is<ops::Fused>(op)) return product_tolerance(node) + rounding_tolerance(node, result);
   const bool is_sum = [&] {
     const auto* reduce = dynamic_cast<const ops::Reduce*>(op);
-    return (reduce && reduce->kind() == ops::ReduceKind::sum) || is<ops::ScatterAdd>(op) || is<ops::AvgPool>(op) ||
-           is<ops::AvgPoolBackward>(op);
+    return (reduce && reduce->kind() == ops::ReduceKind::sum) || is<ops::ScatterAdd>(op) ||
+           is<ops::ScatterAddAlong>(op) || is<ops::AvgPool>(op) || is<ops::AvgPoolBackward>(op);
   }();
   if (is_sum) {
     const double terms = std::max(1.0, static_cast<double>(node.inputs[0].elements()) /
@@ -83,9 +90,17 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
   }
   if (is<ops::BatchNorm>(op)) return 2e-5 * largest(result);
   if (is<ops::BatchNormBackward>(op)) return 2e-4 * largest(result);
+  if (is<ops::RowNorm>(op) || is<ops::RowNormBackward>(op)) return 2e-4 * largest(result);
+  if (is<ops::Resample>(op)) return sum_tolerance(product_terms(node), rms(node.inputs[0]));
+  if (const auto* scan = dynamic_cast<const ops::CumSum*>(op)) {
+    return sum_tolerance(static_cast<double>(result.shape().dims()[scan->axis()]), rms(node.inputs[0]));
+  }
+  if (is<ops::RecurrentFamily>(op)) return 1e-4 * largest(result);  // roundings pass from step to step
+  if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
+  if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * largest(result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
-                      is<ops::CrossEntropy>(op) || (random && random->distribution() == ops::Distribution::normal);
+                      is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) || (random && random->distribution() == ops::Distribution::normal);
   return rounds ? rounding_tolerance(node, result) : 0;
 }
 

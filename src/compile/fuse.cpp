@@ -97,7 +97,8 @@ void merge_chains(Lowered& program) {
         if (!merge_pointwise(program, inner, outer)) continue;
         gone[position] = true;
         for (const ValueId input : inner.inputs) {  // read by `outer` now, perhaps by both before
-          if (std::find(before.begin(), before.end(), input) != before.end()) --uses.readers[static_cast<std::size_t>(input)];
+          if (std::find(before.begin(), before.end(), input) != before.end())
+            --uses.readers[static_cast<std::size_t>(input)];
         }
         merged = true;
         break;

@@ -20,10 +20,10 @@ struct LoweredValue {
   Kind kind = Kind::computed;
   TensorSpec spec;
   std::string name;
-  VariablePtr variable;    // of a variable
-  ValueId alias_of = -1;   // the value whose bytes this is (reshape), or -1
-  bool keep = false;       // readable after the run
-  Layout layout;           // set by choose_layouts
+  VariablePtr variable;   // of a variable
+  ValueId alias_of = -1;  // the value whose bytes this is (reshape), or -1
+  bool keep = false;      // readable after the run
+  Layout layout;          // set by choose_layouts
 };
 
 struct LoweredNode {

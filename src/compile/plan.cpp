@@ -37,8 +37,8 @@ class Planner {
     std::size_t workspace = 0;
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
       const LoweredNode& node = program_.nodes[n];
-      if (!node.kernel) continue;
-      workspace = std::max(workspace, node.kernel->workspace());
+      if (node.op && node.op->is_alias()) continue;
+      if (node.kernel) workspace = std::max(workspace, node.kernel->workspace());
       place_outputs(node, static_cast<std::int32_t>(n));
     }
     if (workspace > 0) {
@@ -147,8 +147,8 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
   std::vector<std::vector<std::size_t>> placed;  // by slab, blocks in it
   for (const std::size_t block : order) {
     const std::size_t bytes = aligned(std::max<std::size_t>(blocks[block].bytes, 1));
-    CONCORD_CHECK(bytes <= slab_limit, OutOfMemory,
-                  "one value needs {} bytes, the device allocates at most {} at once", bytes, slab_limit);
+    CONCORD_CHECK(bytes <= slab_limit, OutOfMemory, "one value needs {} bytes, the device allocates at most {} at once",
+                  bytes, slab_limit);
     for (std::size_t slab = 0;; ++slab) {
       if (slab == placed.size()) {
         placed.emplace_back();

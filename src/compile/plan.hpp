@@ -37,15 +37,16 @@ struct MemoryPlan {
     std::optional<std::size_t> block;
     ValueId variable = -1;
   };
-  std::vector<Storage> storage;               // by value
-  std::vector<LoweredAssignment> copies;      // assignments left to do after the last node
+  std::vector<Storage> storage;           // by value
+  std::vector<LoweredAssignment> copies;  // assignments left to do after the last node
   std::vector<MemoryBlock> blocks;
-  std::optional<std::size_t> workspace;       // the block shared by all kernels' workspaces
+  std::optional<std::size_t> workspace;  // the block shared by all kernels' workspaces
 };
 
-/// Finds lifetimes; lets an operator that may work in place overwrite an input that dies there; stores an assigned value
-/// straight into its variable where no one reads the old one afterwards. With `keep_all` nothing is shared and all
-/// assignments are copies after the last node.
+/// Finds lifetimes; lets an operator that may work in place overwrite an input that dies there; stores an assigned
+/// value straight into its variable where no one reads the old one afterwards. With `keep_all` nothing is shared and
+/// all assignments are copies after the last node. Before choose_layouts, the plan is one of row-major values without
+/// workspaces.
 [[nodiscard]] MemoryPlan plan_memory(const Lowered& program, bool keep_all);
 
 }  // namespace concord

@@ -10,11 +10,12 @@ namespace {
 
 void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   const DeviceInfo& info = program.device().info();
-  const Arena arena = place_blocks(plan.blocks, info.max_allocation > 0 ? info.max_allocation : SIZE_MAX);
+  const Arena arena = place(program.lowered, plan, info);
   for (const std::size_t bytes : arena.slabs) program.memory += bytes;
-  CONCORD_CHECK(info.memory == 0 || program.memory + program.device().allocated() <= info.memory, OutOfMemory,
-                "the program needs {} MiB beside the {} MiB in use; {} has {} MiB. A smaller batch needs less.",
-                program.memory >> 20, program.device().allocated() >> 20, info.name, info.memory >> 20);
+  const std::size_t needed = program.memory + missing_bytes(program.lowered, *program.variables);
+  CONCORD_CHECK(info.memory == 0 || needed + program.device().allocated() <= info.memory, OutOfMemory,
+                "the program needs {} MiB beside the {} MiB in use; {} has {} MiB", needed >> 20,
+                program.device().allocated() >> 20, info.name, info.memory >> 20);
   for (const std::size_t bytes : arena.slabs) program.slabs.push_back(program.device().allocate(bytes));
 
   program.operands.resize(program.lowered.values.size());
@@ -63,6 +64,40 @@ void reorder_once(Device& device, const TensorSpec& spec, const Arranged& from, 
 
 }  // namespace
 
+Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
+                       const CompileOptions& options) {
+  Lowered lowered = lower(graph, outputs, options.keep_all);
+  if (options.fuse && !options.keep_all) fuse(lowered, device);
+  if (options.keep_fused) {
+    for (const LoweredNode& node : lowered.nodes) {
+      for (const ValueId id : node.outputs) lowered.value(id).keep = true;
+    }
+  }
+  return lowered;
+}
+
+Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device) {
+  const std::size_t limit = device.max_allocation > 0 ? device.max_allocation : SIZE_MAX;
+  for (std::size_t v = 0; v < lowered.values.size(); ++v) {
+    const LoweredValue& value = lowered.values[v];
+    CONCORD_CHECK(!plan.storage[v].block || plan.blocks[*plan.storage[v].block].bytes <= limit, OutOfMemory,
+                  "the value '{}', {}, needs {} MiB; {} allocates at most {} MiB at once", value.name, value.spec.str(),
+                  lowered.bytes(static_cast<ValueId>(v)) >> 20, device.name, limit >> 20);
+  }
+  CONCORD_CHECK(!plan.workspace || plan.blocks[*plan.workspace].bytes <= limit, OutOfMemory,
+                "the kernels need a workspace of {} MiB; {} allocates at most {} MiB at once",
+                plan.blocks[*plan.workspace].bytes >> 20, device.name, limit >> 20);
+  return place_blocks(plan.blocks, limit);
+}
+
+std::size_t missing_bytes(const Lowered& lowered, const Variables& variables) {
+  std::size_t bytes = 0;
+  for (const LoweredValue& value : lowered.values) {
+    if (value.variable && !variables.contains(value.variable->name)) bytes += value.spec.bytes();
+  }
+  return bytes;
+}
+
 void ProgramImpl::commit() {
   for (const Copy& copy : commits) {
     device().copy(*copy.from.buffer, copy.from.offset, *copy.to.buffer, copy.to.offset, copy.bytes);
@@ -100,13 +135,7 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
   auto program = std::make_unique<ProgramImpl>();
   program->variables = variables;
   program->keep_all = options.keep_all || options.keep_fused;
-  program->lowered = lower(graph, outputs, options.keep_all);
-  if (options.fuse && !options.keep_all) fuse(program->lowered, variables->device());
-  if (options.keep_fused) {
-    for (const LoweredNode& node : program->lowered.nodes) {
-      for (const ValueId id : node.outputs) program->lowered.value(id).keep = true;
-    }
-  }
+  program->lowered = lower_and_fuse(graph, outputs, variables->device(), options);
   choose_layouts(program->lowered, variables->device());
   const MemoryPlan plan = plan_memory(program->lowered, program->keep_all);
   allocate(*program, plan);
@@ -139,8 +168,7 @@ void Program::write(const std::string& input, const Tensor& value) {
 
 Operand Program::input(const std::string& name) const {
   const auto found = impl_->names.find(name);
-  CONCORD_CHECK(found != impl_->names.end() &&
-                    impl_->lowered.value(found->second).kind == LoweredValue::Kind::input,
+  CONCORD_CHECK(found != impl_->names.end() && impl_->lowered.value(found->second).kind == LoweredValue::Kind::input,
                 ArgumentError, "the program has no input '{}'", name);
   return impl_->operands[static_cast<std::size_t>(found->second)];
 }

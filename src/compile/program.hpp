@@ -35,17 +35,17 @@ struct TraceEntry {
 struct NonFiniteReport {
   bool found = false;
   std::string node, op, shapes;
-  std::int64_t count = 0;            // elements that are not finite
-  std::string inputs;                // name and range of every input
+  std::int64_t count = 0;  // elements that are not finite
+  std::string inputs;      // name and range of every input
 };
 
 /// One operator run on given inputs.
 struct ReplayedNode {
-  TraceEntry entry;                    // seconds is 0
+  TraceEntry entry;  // seconds is 0
   const Operator* op;
   std::vector<Tensor> inputs;
-  std::vector<std::string> outputs;    // value names
-  std::vector<Tensor> results;         // what this device made of the inputs
+  std::vector<std::string> outputs;  // value names
+  std::vector<Tensor> results;       // what this device made of the inputs
 };
 
 struct ProgramImpl;

@@ -6,9 +6,18 @@
 #include <vector>
 
 #include "concord/compile/lowered.hpp"
+#include "concord/compile/plan.hpp"
 #include "concord/compile/program.hpp"
 
 namespace concord {
+
+/// The first passes, as the options want them.
+[[nodiscard]] Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
+                                     const CompileOptions& options);
+/// The arena of a plan. Throws OutOfMemory naming the value that is larger than one allocation may be.
+[[nodiscard]] Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device);
+/// Bytes of the program's variables that the device does not hold yet.
+[[nodiscard]] std::size_t missing_bytes(const Lowered& lowered, const Variables& variables);
 
 struct ProgramImpl {
   VariablesPtr variables;
@@ -17,13 +26,13 @@ struct ProgramImpl {
   std::vector<BufferPtr> variable_buffers;  // kept alive
   std::vector<Operand> operands;            // by value; empty buffer when the value has no storage of its own
   std::vector<std::unique_ptr<Launch>> launches;
-  std::vector<std::size_t> launch_nodes;    // the node of each launch
+  std::vector<std::size_t> launch_nodes;  // the node of each launch
   struct Copy {
     Operand from, to;
     std::size_t bytes;
   };
-  std::vector<Copy> commits;                // assignments done after the last launch
-  std::map<std::string, ValueId> names;     // readable values
+  std::vector<Copy> commits;             // assignments done after the last launch
+  std::map<std::string, ValueId> names;  // readable values
   std::size_t memory = 0;
   bool keep_all = false;
 

@@ -1,8 +1,8 @@
 // Traced runs: the time of every kernel, and the search for the first value that is not finite.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/ranges.h>
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
@@ -48,8 +48,8 @@ TraceEntry ProgramImpl::describe(std::size_t i) const {
   entry.shapes = shapes(node);
   const std::vector<TensorSpec> inputs = lowered.specs(node.inputs);
   const std::vector<TensorSpec> outputs = lowered.specs(node.outputs);
-  entry.cost = node.op ? node.op->cost(inputs, outputs)
-                       : Cost{0, static_cast<double>(inputs[0].bytes() + outputs[0].bytes())};
+  entry.cost =
+      node.op ? node.op->cost(inputs, outputs) : Cost{0, static_cast<double>(inputs[0].bytes() + outputs[0].bytes())};
   return entry;
 }
 
@@ -103,9 +103,9 @@ NonFiniteReport Program::find_non_finite() {
       for (const ValueId input : node.inputs) {
         if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
         const Range in = range_of(impl_->read(input));
-        report.inputs += fmt::format("{}{} in [{}, {}]{}", report.inputs.empty() ? "" : ", ",
-                                     impl_->lowered.value(input).name, in.low, in.high,
-                                     in.bad > 0 ? fmt::format(" and {} not finite", in.bad) : "");
+        report.inputs +=
+            fmt::format("{}{} in [{}, {}]{}", report.inputs.empty() ? "" : ", ", impl_->lowered.value(input).name,
+                        in.low, in.high, in.bad > 0 ? fmt::format(" and {} not finite", in.bad) : "");
       }
       return report;
     }

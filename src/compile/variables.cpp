@@ -1,11 +1,13 @@
 // Variables: storage of what persists, and first values from the counter-based generator.
 #include "concord/compile/variables.hpp"
 
-#include <cmath>
-#include <numbers>
 #include <philox.h>
 
+#include <cmath>
+#include <numbers>
+
 #include "concord/core/check.hpp"
+#include "concord/core/philox.hpp"
 
 namespace concord {
 namespace {
@@ -41,7 +43,7 @@ Tensor initial_value(const Variable& variable, std::uint64_t seed) {
     return tensor;
   }
   switch (variable.spec.dtype) {
-    case DType::f32: fill_floats(tensor.values<float>(), variable.init, hash_of(variable.name), seed); break;
+    case DType::f32: fill_floats(tensor.values<float>(), variable.init, philox_purpose(variable.name), seed); break;
     case DType::i32:
       for (std::int32_t& v : tensor.values<std::int32_t>()) v = static_cast<std::int32_t>(variable.init.a);
       break;

@@ -1,4 +1,4 @@
-// The POSIX implementation (Linux, macOS).
+// The Linux implementation. Another system gets a file of its own beside it.
 #include "concord/core/platform.hpp"
 
 #include <fcntl.h>
@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -41,9 +43,15 @@ void sync_folder(const std::filesystem::path& file) {
   close(descriptor);
 }
 
-}  // namespace
-
-namespace {
+// What a container may use, by control groups of version 2 or 1; the largest number when there is no limit.
+std::uint64_t container_limit() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    std::uint64_t bytes = 0;
+    if (file >> bytes && bytes > 0) return bytes;  // "max" is no number
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
 
 // Where a file of this name really lies; a device or a folder must not be replaced by a file.
 std::filesystem::path replaceable(const std::filesystem::path& path) {
@@ -77,20 +85,21 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
-  CONCORD_CHECK(fsync(descriptor_) == 0, IoError, "cannot write {}: {}", path_.string(), reason());
+void AtomicFile::commit(Durability durability) {
+  const bool durable = durability == Durability::durable;
+  CONCORD_CHECK(!durable || fsync(descriptor_) == 0, IoError, "cannot write {}: {}", path_.string(), reason());
   const int result = close(std::exchange(descriptor_, -1));
   CONCORD_CHECK(result == 0, IoError, "cannot write {}: {}", path_.string(), reason());
   CONCORD_CHECK(rename(temporary_.c_str(), path_.c_str()) == 0, IoError, "cannot replace {}: {}", path_.string(),
                 reason());
   temporary_.clear();
-  sync_folder(path_);
+  if (durable) sync_folder(path_);
 }
 
-void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes, Durability durability) {
   AtomicFile file(path);
   file.write(bytes);
-  file.commit();
+  file.commit(durability);
 }
 
 std::string read_file(const std::filesystem::path& path) {
@@ -120,19 +129,15 @@ std::filesystem::path cache_directory() {
 std::uint64_t peak_resident_bytes() {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-#ifdef __APPLE__
-  constexpr std::uint64_t kUnit = 1;
-#else
-  constexpr std::uint64_t kUnit = 1024;
-#endif
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * kUnit;
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 std::uint64_t physical_memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page_bytes <= 0) return 0;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+  const std::uint64_t machine = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+  return std::min(machine, container_limit());
 }
 
 ProcessorInfo processor_info() {

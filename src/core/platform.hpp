@@ -11,6 +11,9 @@
 
 namespace concord {
 
+/// What a written file must outlive: `cached` content, which can be made again, is not flushed to the disk.
+enum class Durability : std::uint8_t { durable, cached };
+
 /// A file that appears whole or not at all: written beside `path` under a name of its own, then flushed to the disk
 /// and renamed over it by `commit`. Without `commit` the old file stays and nothing is left behind. Any number of
 /// threads and processes may replace the same path; the last commit wins.
@@ -25,7 +28,7 @@ class AtomicFile {
   /// Appends. Throws IoError (a full disk).
   void write(std::span<const std::byte> bytes);
   /// Replaces the file at the path. Throws IoError; the old file is then untouched.
-  void commit();
+  void commit(Durability durability = Durability::durable);
 
  private:
   std::filesystem::path path_, temporary_;
@@ -33,7 +36,8 @@ class AtomicFile {
 };
 
 /// AtomicFile for content that is at hand. Throws IoError.
-void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                           Durability durability = Durability::durable);
 
 /// The whole content of a file. Throws IoError when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
@@ -48,7 +52,7 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 /// Most bytes of memory this process has occupied so far; 0 where the system does not say.
 [[nodiscard]] std::uint64_t peak_resident_bytes();
 
-/// Bytes of main memory; 0 where the system does not say.
+/// Bytes of main memory, or of its part that the process's container may use; 0 where the system does not say.
 [[nodiscard]] std::uint64_t physical_memory_bytes();
 
 /// What the processor says of itself; "CPU" of no vendor where the system does not tell.

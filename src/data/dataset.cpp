@@ -39,8 +39,8 @@ namespace data {
 
 Dataset from_arrays(Tensor features, Tensor labels, int classes) {
   const DType type = features.dtype();
-  CONCORD_CHECK(type == DType::u8 || type == DType::f32, ShapeError, "data set: features are u8 or f32, got {}",
-                features.spec().str());
+  CONCORD_CHECK(type == DType::u8 || type == DType::f32 || type == DType::i32, ShapeError,
+                "data set: features are u8, f32 or i32, got {}", features.spec().str());
   CONCORD_CHECK(features.shape().rank() >= 1 && labels.shape().rank() >= 1 && features.shape()[0] == labels.shape()[0],
                 ShapeError, "data set: features {} and labels {} do not have the same first dimension",
                 features.spec().str(), labels.spec().str());
@@ -52,14 +52,15 @@ Dataset from_arrays(Tensor features, Tensor labels, int classes) {
   if (labels.dtype() == DType::f32) {
     CONCORD_CHECK(classes == 0, ArgumentError, "data set: f32 targets have no classes, got {}", classes);
   } else {
-    CONCORD_CHECK(labels.dtype() == DType::i32 && labels.shape().rank() == 1, ShapeError,
-                  "data set: labels are i32 [N] or f32 [N, ...], got {}", labels.spec().str());
+    CONCORD_CHECK(labels.dtype() == DType::i32, ShapeError, "data set: labels are i32 or f32 [N, ...], got {}",
+                  labels.spec().str());
     const auto values = labels.values<std::int32_t>();
     constexpr int kMostClasses = 1 << 24;
     const int end = classes > 0 ? classes : kMostClasses;
     const auto wrong = std::ranges::find_if(values, [&](std::int32_t label) { return label < 0 || label >= end; });
+    const std::int64_t a_sample = labels.elements() / labels.shape()[0];
     CONCORD_CHECK(wrong == values.end(), ArgumentError, "data set: label {} of sample {} is outside [0, {})", *wrong,
-                  wrong - values.begin(), end);
+                  (wrong - values.begin()) / a_sample, end);
     if (classes == 0) classes = std::ranges::max(values) + 1;
   }
   Dataset dataset;

@@ -31,11 +31,13 @@ struct DeviceCopies {
 /// N samples. Copies share the arrays, which must not change once a trainer has used them.
 struct Dataset {
   std::string name;
-  Tensor features;  // u8 or f32 [N, …]; images are [N, C, H, W]
-  Tensor labels;    // i32 [N], each in [0, classes); or f32 targets [N, …], then classes is 0
+  Tensor features;  // u8 or f32 [N, …], images are [N, C, H, W]; or i32 [N, T], numbers of words or characters
+  /// i32 [N], or [N, T] for a class at every place of a sequence, each in [0, classes); or f32 targets [N, …], then
+  /// classes is 0.
+  Tensor labels;
   int classes = 0;
   std::vector<std::string> class_names;  // empty, or one a class
-  /// A u8 feature stands for the number u8·scale + shift; f32 features are used as they are.
+  /// A u8 feature stands for the number u8·scale + shift; others are used as they are.
   float scale = 1.0f / 255.0f;
   float shift = 0.0f;
   /// Shared by copies and freed with the last of them.

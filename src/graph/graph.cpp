@@ -2,6 +2,7 @@
 #include "concord/graph/graph.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/core/philox.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace concord {
@@ -95,7 +96,7 @@ Value Graph::random_state() {
   return variable(random_state_);
 }
 
-std::uint32_t Graph::purpose(std::string_view name) { return hash_of(name); }
+std::uint32_t Graph::purpose(std::string_view name) { return philox_purpose(name); }
 
 std::string Graph::scoped(std::string_view name, char separator) const {
   std::string path;
@@ -118,12 +119,6 @@ Value Graph::append(Node node) {
   names_.emplace(node.name, id);
   nodes_.push_back(std::move(node));
   return {this, id, 0};
-}
-
-std::uint32_t hash_of(std::string_view text) {
-  std::uint32_t hash = 2166136261U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return hash;
 }
 
 std::vector<Value> Operator::gradient(const Node& node, std::span<const Value>, const std::vector<bool>&) const {

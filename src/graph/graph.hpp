@@ -134,7 +134,4 @@ class Graph {
   bool training_ = true;
 };
 
-/// FNV-1a, 32 bits: the same on every machine.
-[[nodiscard]] std::uint32_t hash_of(std::string_view text);
-
 }  // namespace concord

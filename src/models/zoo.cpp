@@ -2,12 +2,31 @@
 #include "concord/models/zoo.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/models/networks.hpp"
 
 namespace concord::models {
 
 const std::vector<Model>& all() {
-  static const std::vector<Model> models{mlp(), lenet(), resnet20()};
+  static const std::vector<Model> models = [] {
+    std::vector<Model> list{mlp(), lenet(), lenet5(), alexnet(), overfeat()};
+    const auto append = [&](std::vector<Model> family) { list.insert(list.end(), family.begin(), family.end()); };
+    append(vgg());
+    append({nin(), googlenet(), inception_v3(), inception_resnet_v2(), resnet20()});
+    append(resnet());
+    append({densenet121(), squeezenet1_1(), mobilenet_v2(), mobilenet_v3_large(), shufflenet_v2_x1_0(),
+            efficientnet_b0(), convnext_tiny(), vit_b_16(), unet(), denoising_autoencoder(), dcgan_generator(),
+            dcgan_discriminator(), alphago_zero(), char_lstm(), char_gru(), bert_base(), gpt_tiny(), gpt2_small()});
+    return list;
+  }();
   return models;
+}
+
+TensorSpec batch_of(const Model& model, std::int64_t n) { return batch_of(model, model.input, n); }
+
+TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n) {
+  std::vector<std::int64_t> dims{n};
+  dims.insert(dims.end(), sample.dims().begin(), sample.dims().end());
+  return {model.dtype, Shape(dims)};
 }
 
 const Model& find(std::string_view name) {
@@ -19,10 +38,14 @@ const Model& find(std::string_view name) {
   throw ArgumentError(fmt::format("there is no network '{}'; there are {}", name, names));
 }
 
-std::shared_ptr<nn::Module> make(std::string_view name, int classes) {
+std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant) {
   const Model& model = find(name);
-  CONCORD_CHECK(classes >= 0, ArgumentError, "{}: the number of classes must be positive, got {}", name, classes);
-  return model.make(classes == 0 ? model.classes : classes);
+  CONCORD_CHECK(variant.classes >= 0, ArgumentError, "{}: the number of classes must be positive, got {}", name,
+                variant.classes);
+  Variant filled = variant;
+  if (filled.classes == 0) filled.classes = model.classes;
+  if (filled.input.rank() == 0) filled.input = model.input;
+  return model.make(filled);
 }
 
 }  // namespace concord::models

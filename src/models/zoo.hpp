@@ -1,32 +1,59 @@
 // The zoo: known networks by name. Each stands in a file of its own; zoo.cpp lists them. Used by the command and by
-// programs that take a network's name.
+// programs that take a network's name. Names of layers, and so of parameters, are torchvision's where it has the
+// network.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 
 namespace concord::models {
 
+/// What a network is trained for: its outputs and, behind the arrow, the target.
+enum class Task : std::uint8_t {
+  classification,  // logits (N, classes) → class, i32 (N)
+  segmentation,    // logits (N, classes, H, W) → class of each pixel, i32 (N, H, W)
+  language,        // logits (N, T, words) → word at each place, i32 (N, T)
+  discrimination,  // logit of "real" (N, 1) → probability
+  reconstruction,  // (N, …) → what should have come out
+  policy_value     // logits of the moves, then a value in (-1, 1): (N, moves + 1) → probabilities and value
+};
+[[nodiscard]] std::string_view name_of(Task task);
+[[nodiscard]] Loss loss_of(Task task);
+/// Type and shape of the target of a batch with these outputs.
+[[nodiscard]] TensorSpec target_of(Task task, const Shape& output);
+
+/// What may differ from the published network.
+struct Variant {
+  int classes = 0;      // 0: as published; of a language model, its vocabulary
+  bool dropout = true;  // false: neither dropout nor stochastic depth
+  Shape input = {};     // the sample it is built for, where that matters; empty: as published
+  [[nodiscard]] float rate(float published) const { return dropout ? published : 0.0F; }
+};
+
 struct Model {
   std::string_view name;
   std::string_view description;
-  Shape input;                 // one sample
-  int classes = 0;             // as published
+  Shape input;                  // one sample
+  int classes = 0;              // as published
   std::int64_t parameters = 0;  // with so many classes; running statistics not counted
-  std::shared_ptr<nn::Module> (*make)(int classes) = nullptr;
+  std::function<std::shared_ptr<nn::Module>(const Variant& variant)> make;  // of a variant with all filled in
+  Shape least = input;  // a small sample that shows what it does, for tests
+  Task task = Task::classification;
+  DType dtype = DType::f32;  // of the input
 };
+/// Type and shape of n samples, of the published shape or of another.
+[[nodiscard]] TensorSpec batch_of(const Model& model, std::int64_t n);
+[[nodiscard]] TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n);
 
 [[nodiscard]] const std::vector<Model>& all();
 /// Throws ArgumentError with the names there are.
 [[nodiscard]] const Model& find(std::string_view name);
-/// A new network; `classes` 0 takes the published number. Throws ArgumentError for an unknown name or classes below 1.
-[[nodiscard]] std::shared_ptr<nn::Module> make(std::string_view name, int classes = 0);
-
-[[nodiscard]] Model mlp();
-[[nodiscard]] Model lenet();
-[[nodiscard]] Model resnet20();
+/// A new network. Throws ArgumentError for an unknown name or a negative number of classes.
+[[nodiscard]] std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant = {});
 
 }  // namespace concord::models

@@ -1,35 +1,56 @@
-// BatchNorm2d: batch normalisation with running statistics for evaluation.
+// Batch normalisation (Ioffe and Szegedy, "Batch Normalization", 2015) with running statistics for evaluation.
 #pragma once
 
-#include "concord/nn/module.hpp"
+#include "concord/nn/channel_norm.hpp"
 
 namespace concord::nn {
 
-struct BatchNorm2dOptions {
+struct BatchNormOptions {
   float epsilon = 1e-5F;
-  float momentum = 0.1F;  // weight of the newest batch in the running statistics
-  bool affine = true;     // with weight and bias
+  /// Weight of the newest batch in the running statistics; without it they are the mean over all batches so far.
+  std::optional<float> momentum = 0.1F;
+  bool affine = true;               // with weight and bias
+  bool track_running_stats = true;  // without them evaluation, too, normalises by the batch's statistics
+  /// The running statistics are used and kept in training, too, and weight and bias are not trained.
+  bool frozen = false;
 };
 
-/// x (N, C, H, W), N·H·W > 1 in training. Training normalises by the batch's statistics and moves running_mean and
-/// running_var (unbiased, as PyTorch keeps it); evaluation normalises by these. weight, bias, running_* are (C).
-class BatchNorm2d : public Module {
+/// x (N, C, …) with more than one value a channel in training. Training normalises by the batch's statistics and moves
+/// running_mean and running_var (unbiased, as PyTorch keeps it); evaluation normalises by these. weight, bias,
+/// running_* are (C).
+class BatchNorm : public ChannelNorm {
  public:
-  /// Throws ArgumentError for channels below 1.
-  explicit BatchNorm2d(std::int64_t channels, const BatchNorm2dOptions& options = {});
   [[nodiscard]] Value forward(Value x) override;
-  [[nodiscard]] const VariablePtr& weight() const { return weight_; }
-  [[nodiscard]] const VariablePtr& bias() const { return bias_; }
-  [[nodiscard]] const VariablePtr& running_mean() const { return running_mean_; }
-  [[nodiscard]] const VariablePtr& running_var() const { return running_var_; }
+
+ protected:
+  /// Throws ArgumentError for channels below 1, or frozen without running statistics.
+  BatchNorm(const char* name, std::int64_t channels, const BatchNormOptions& options, NormRanks ranks);
 
  private:
-  Value train(Value x, Value scale, Value shift);
-  Value evaluate(Value x, Value scale, Value shift);
+  BatchNormOptions options_;
+  NormRanks ranks_;
+};
 
-  std::int64_t channels_;
-  BatchNorm2dOptions options_;
-  VariablePtr weight_, bias_, running_mean_, running_var_;
+/// x (N, C) or (N, C, L).
+class BatchNorm1d : public BatchNorm {
+ public:
+  explicit BatchNorm1d(std::int64_t channels, const BatchNormOptions& options = {})
+      : BatchNorm("BatchNorm1d", channels, options, {2, 3}) {}
+};
+
+using BatchNorm2dOptions = BatchNormOptions;
+/// x (N, C, H, W).
+class BatchNorm2d : public BatchNorm {
+ public:
+  explicit BatchNorm2d(std::int64_t channels, const BatchNormOptions& options = {})
+      : BatchNorm("BatchNorm2d", channels, options, {4, 4}) {}
+};
+
+/// x (N, C, D, H, W).
+class BatchNorm3d : public BatchNorm {
+ public:
+  explicit BatchNorm3d(std::int64_t channels, const BatchNormOptions& options = {})
+      : BatchNorm("BatchNorm3d", channels, options, {5, 5}) {}
 };
 
 }  // namespace concord::nn

@@ -23,4 +23,10 @@ Value Linear::forward(Value x) {
   return bias_ ? product + parameter(graph, bias_, "bias") : product;
 }
 
+void Linear::tie_weight(const VariablePtr& weight) {
+  CONCORD_CHECK(weight && weight->spec == weight_->spec, ShapeError, "Linear: expected a weight {} to tie, got {}",
+                weight_->spec.str(), weight ? weight->spec.str() : "none");
+  weight_ = weight;
+}
+
 }  // namespace concord::nn

@@ -1,28 +1,16 @@
-// Losses: one formula each, then the reduction.
+// Losses of single elements: one formula each, then the reduction. CrossEntropy and Nll are in class_loss.cpp.
 #include "concord/nn/loss.hpp"
 
 #include "concord/core/check.hpp"
-#include "concord/ops/copy.hpp"
+#include "concord/nn/reduced.hpp"
 #include "concord/ops/pointwise.hpp"
-#include "concord/ops/reduce.hpp"
-#include "concord/ops/softmax.hpp"
 
 namespace concord::loss {
 namespace {
 
-Value reduced(Value losses, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::mean: return mean(losses);
-    case Reduction::sum: return sum(losses);
-    case Reduction::none: return losses;
-  }
-  throw ArgumentError("unknown reduction");
-}
-
 /// `formula` of input(0), the prediction, and input(1), the target.
 Value elementwise(const char* name, Value prediction, Value target, const Scalar& formula, Reduction reduction) {
-  CONCORD_CHECK(prediction.shape() == target.shape(), ShapeError, "{}: prediction {} and target {} differ in shape",
-                name, prediction.shape().str(), target.shape().str());
+  expect_same_shape(name, prediction, target);
   return reduced(pointwise(name, {prediction, target}, formula), reduction);
 }
 
@@ -37,25 +25,6 @@ const Scalar& target_of() {
 Scalar distance() { return scalar::abs(prediction_of() - target_of()); }
 
 }  // namespace
-
-Value CrossEntropy::operator()(Value logits, Value target) const {
-  CONCORD_CHECK(label_smoothing >= 0 && label_smoothing <= 1, ArgumentError,
-                "cross_entropy: label smoothing {} is outside [0, 1]", label_smoothing);
-  return reduced(cross_entropy_rows(logits, target, label_smoothing), reduction);
-}
-
-Value Nll::operator()(Value log_probabilities, Value target) const {
-  const Shape& shape = log_probabilities.shape();
-  CONCORD_CHECK(shape.rank() == 2 && target.shape() == Shape{shape[0]} && target.dtype() == DType::i32, ShapeError,
-                "nll: expected log-probabilities [N, C] and i32 [N] classes, got {} and {}",
-                log_probabilities.spec().str(), target.spec().str());
-  const Scalar chosen = scalar::select(scalar::equal(scalar::coordinate(0), scalar::input(1)), scalar::input(0), 0.0F);
-  const Value picked = sum(pointwise("nll", {log_probabilities, reshape(target, Shape{shape[0], 1})}, chosen), {1});
-  const Scalar label = scalar::input(1);
-  const Scalar valid = scalar::less_equal(0.0F, label) * scalar::less(label, static_cast<float>(shape[1]));
-  // For a label outside [0, C) both numbers are 0, and 0/0 is NaN.
-  return reduced(pointwise("nll", {picked, target}, -scalar::input(0) * valid / valid), reduction);
-}
 
 Value Mse::operator()(Value prediction, Value target) const {
   const Scalar difference = prediction_of() - target_of();

@@ -2,7 +2,10 @@
 // is the default one, `loss::CrossEntropy{.label_smoothing = 0.1F}` another. Handed to a Trainer or called in a loop.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "concord/graph/graph.hpp"
 
@@ -16,17 +19,23 @@ namespace loss {
 /// What becomes of the losses of the single samples or elements.
 enum class Reduction : std::uint8_t { mean, sum, none };
 
-/// logits (N, C); target i32 (N), class indices, or f32 (N, C), probabilities. −Σ_c t_c·log softmax(logits)_c with
-/// t smoothed by ε = label_smoothing: (1−ε)·t + ε/C. A class index outside [0, C) gives NaN.
+/// logits (N, C, d…); target i32 (N, d…), class indices, or f32 (N, C, d…), probabilities. −Σ_c w_c·t_c·log
+/// softmax(logits)_c with t smoothed by ε = label_smoothing: (1−ε)·t + ε/C. The mean of class indices is over the
+/// weights of their classes. A class index outside [0, C) that is not `ignore_index` gives NaN, as does the mean where
+/// all are ignored.
 struct CrossEntropy {
   float label_smoothing = 0;
+  std::vector<float> weights = {};                // w, one a class; empty: 1
+  std::optional<std::int32_t> ignore_index = {};  // of class indices: such a sample counts as none, with loss 0
   Reduction reduction = Reduction::mean;
   Value operator()(Value logits, Value target) const;
 };
 
-/// log-probabilities (N, C); target i32 (N). −log p of the target. A class index outside [0, C) gives NaN.
+/// log-probabilities (N, C, d…); target i32 (N, d…). −w·log p of the target; the rest as of CrossEntropy.
 struct Nll {
   Reduction reduction = Reduction::mean;
+  std::vector<float> weights = {};
+  std::optional<std::int32_t> ignore_index = {};
   Value operator()(Value log_probabilities, Value target) const;
 };
 
@@ -62,8 +71,8 @@ struct BceWithLogits {
   Value operator()(Value logits, Value target) const;
 };
 
-inline constexpr CrossEntropy cross_entropy{};
-inline constexpr Nll nll{};
+inline const CrossEntropy cross_entropy{};
+inline const Nll nll{};
 inline constexpr Mse mse{};
 inline constexpr L1 l1{};
 inline constexpr Huber huber{};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/nn/substitution.hpp"
 
 namespace concord::nn {
 namespace {
@@ -37,6 +38,7 @@ Value Module::operator()(Value x) {
 }
 
 Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_view name) {
+  if (const Value value = substituted(graph, variable)) return value;
   const auto in_graph = graph.variables();
   if (std::ranges::find(in_graph, variable) == in_graph.end()) variable->name = graph.scoped(name, '.');
   return graph.variable(variable);

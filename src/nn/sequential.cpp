@@ -4,13 +4,13 @@
 namespace concord::nn {
 
 Value Sequential::forward(Value x) {
-  for (const auto& module : modules_) x = (*module)(x);
+  for (const Named& named : modules_) x = (*named.module)(x);
   return x;
 }
 
 Module::Children Sequential::children() {
   Children children;
-  for (std::size_t i = 0; i < modules_.size(); ++i) children.push_back({std::to_string(i), modules_[i].get()});
+  for (const Named& named : modules_) children.push_back({named.name, named.module.get()});
   return children;
 }
 

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -11,7 +12,8 @@
 
 namespace concord::nn {
 
-/// Children are named "0", "1", … as in PyTorch. A copy shares the layers.
+/// Children are named "0", "1", … as in PyTorch, or as given, as in its Sequential of an OrderedDict. A copy shares the
+/// layers.
 class Sequential : public Module {
  public:
   Sequential() = default;
@@ -25,7 +27,11 @@ class Sequential : public Module {
   /// Appends a module.
   template <std::derived_from<Module> M>
   Sequential& push(M module) {
-    modules_.push_back(std::make_shared<M>(std::move(module)));
+    return push(std::to_string(modules_.size()), std::move(module));
+  }
+  template <std::derived_from<Module> M>
+  Sequential& push(std::string name, M module) {
+    modules_.push_back({std::move(name), std::make_shared<M>(std::move(module))});
     return *this;
   }
 
@@ -34,7 +40,11 @@ class Sequential : public Module {
   [[nodiscard]] Children children() override;
 
  private:
-  std::vector<std::shared_ptr<Module>> modules_;
+  struct Named {
+    std::string name;
+    std::shared_ptr<Module> module;
+  };
+  std::vector<Named> modules_;
 };
 
 }  // namespace concord::nn

@@ -2,6 +2,7 @@
 #include "concord/opencl/context.hpp"
 
 #include <chrono>
+#include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
@@ -80,7 +81,7 @@ double Context::timed(const std::function<void()>& enqueue) {
     enqueue();
   } catch (...) {
     timing_ = false;
-    timing_events_.clear();
+    for (const cl_event raw : std::exchange(timing_events_, {})) EventHandle{raw};
     throw;
   }
   timing_ = false;

@@ -77,7 +77,7 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
   const auto out_of_memory = [&](std::string_view why) {
     return OutOfMemory(
         fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at "
-                    "most {} bytes. A smaller batch needs less.",
+                    "most {} bytes",
                     info_.id, info_.name, bytes, why, accounting_->now.load(), info_.memory, info_.max_allocation));
   };
   if (bytes > info_.max_allocation) throw out_of_memory("it exceeds the largest allocation");

@@ -1,4 +1,4 @@
-// Gather of rows, and scatter-add.
+// Gather of rows.
 #include <fmt/format.h>
 
 #include "concord/opencl/blocking.hpp"
@@ -50,22 +50,6 @@ PreparedKernel prepare_gather(Context& context, const ops::Gather& /*op*/, const
                      index_argument(elements, wide)};
   blocking.apply(stage);
   return prepared(request, std::make_unique<StagedKernel>(context, "gather " + unit.type,
-                                                          std::vector<StagedKernel::AnyStage>{std::move(stage)}));
-}
-
-PreparedKernel prepare_scatter_add(Context& context, const ops::ScatterAdd& op, const KernelRequest& request) {
-  const std::int64_t count = request.inputs.at(1).shape.elements();
-  const std::int64_t width = op.rows() == 0 ? 0 : request.outputs.at(0).shape.elements() / op.rows();
-  const std::size_t local = std::min<std::size_t>(64, context.limits().max_work_group);
-  const std::size_t columns = (static_cast<std::size_t>(width) + local - 1) / local * local;
-  Stage stage;
-  stage.program = context.program("scatter_add.cl");
-  stage.function = "scatter_add";
-  stage.arguments = {input(0), input(1), output(0), static_cast<std::uint64_t>(width),
-                     static_cast<std::uint32_t>(count)};
-  stage.global = {columns, static_cast<std::size_t>(op.rows()), 1};
-  stage.local = {local, 1, 1};
-  return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by element",
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }
 

@@ -163,4 +163,18 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
   return chosen->prepare(context, gemm, label);
 }
 
+PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label) {
+  gemm.before_bytes = (size(gemm.batch * gemm.m * gemm.n) * sizeof(float) + 255) / 256 * 256;
+  gemm.c = {workspace(), gemm.m * gemm.n, gemm.n, 0, 0};
+  const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);
+  PartialProduct product{dynamic_cast<const StagedKernel&>(*kernel).stages(), workspace(), 1, kernel->workspace()};
+  const auto* multiply = std::get_if<Stage>(&product.stages.front());
+  if (multiply != nullptr) product.parts = static_cast<std::int64_t>(multiply->global[2]) / gemm.batch;
+  if (product.parts > 1) {
+    product.stages.pop_back();  // what adds the parts up
+    product.result = workspace(gemm.before_bytes);
+  }
+  return product;
+}
+
 }  // namespace concord::opencl

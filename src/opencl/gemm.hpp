@@ -84,6 +84,17 @@ struct Gemm {
 /// kernel's name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
 
+/// A product as launches of a larger kernel. Where k is cut, what a part gives stays apart: the launch that reads the
+/// product adds up `parts` matrices, each (batch, m, n).
+struct PartialProduct {
+  std::vector<StagedKernel::AnyStage> stages;
+  BufferArgument result;  // in the workspace
+  std::int64_t parts;
+  std::size_t workspace;  // bytes in all
+};
+/// gemm.c and the begin of the workspace are this function's to choose; no epilogue.
+[[nodiscard]] PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label);
+
 /// One way to compute a product.
 struct GemmImplementation {
   std::string_view name;

@@ -96,11 +96,14 @@ LibraryStage clblast_stage(Context& context, const ClblastProduct& product) {
       temporary = parts->of(memory_of(scratch.buffer), begin, bytes, context);
     }
     cl_command_queue queue = context.queue().get();
+    // CLBlast's event is that of its last kernel. With temporary memory there are several, timed by the host.
+    cl_event* event = context.next_event();
+    if (temporary != nullptr) event = nullptr;
     const std::scoped_lock lock(clblast_mutex());
     check_clblast(
         clblast::Gemm<float>(clblast::Layout::kRowMajor, transpose_of(p.transpose_a), transpose_of(p.transpose_b), p.m,
                              p.n, p.k, 1.0F, a.memory, a.element, p.lda, b.memory, b.element, p.ldb, p.beta, c.memory,
-                             c.element, p.ldc, &queue, context.next_event(), temporary),
+                             c.element, p.ldc, &queue, event, temporary),
         context);
   }};
 }
@@ -126,6 +129,7 @@ std::unique_ptr<Kernel> prepare_clblast(Context& context, const Gemm& gemm, std:
   product.a = gemm.a.buffer;
   product.b = gemm.b.buffer;
   product.c = gemm.c.buffer;
+  product.workspace_begin = gemm.before_bytes;
   std::vector<StagedKernel::AnyStage> stages;
   for (std::int64_t z = 0; z < gemm.batch; ++z) {
     ClblastProduct one = product;
@@ -135,7 +139,7 @@ std::unique_ptr<Kernel> prepare_clblast(Context& context, const Gemm& gemm, std:
     stages.emplace_back(clblast_stage(context, one));
   }
   return std::make_unique<StagedKernel>(context, fmt::format("{} clblast", label), std::move(stages),
-                                        clblast_workspace(context, product));
+                                        gemm.before_bytes + clblast_workspace(context, product));
 }
 
 }  // namespace concord::opencl

@@ -34,6 +34,7 @@ KernelTable<Context> make_table() {
   table.add<ops::Softmax, prepare_softmax>();
   table.add<ops::SoftmaxBackward, prepare_softmax_backward>();
   table.add<ops::CrossEntropy, prepare_cross_entropy>();
+  table.add<ops::Ctc, prepare_ctc>();
   table.add<ops::BatchNorm, prepare_batch_norm>();
   table.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
   table.add<ops::Pointwise, prepare_pointwise>();
@@ -44,6 +45,18 @@ KernelTable<Context> make_table() {
   table.add<ops::Random, prepare_random>();
   table.add<ops::Gather, prepare_gather>();
   table.add<ops::ScatterAdd, prepare_scatter_add>();
+  table.add<ops::GatherAlong, prepare_gather_along>();
+  table.add<ops::ScatterAddAlong, prepare_scatter_add_along>();
+  table.add<ops::RowNorm, prepare_row_norm>();
+  table.add<ops::RowNormBackward, prepare_row_norm_backward>();
+  table.add<ops::Resample, prepare_resample>();
+  table.add<ops::CumSum, prepare_cumsum>();
+  table.add<ops::TopK, prepare_top_k>();
+  table.add<ops::Recurrent, prepare_recurrent>();
+  table.add<ops::RecurrentBackward, prepare_recurrent_backward>();
+  table.add<ops::Attention, prepare_attention>();
+  table.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+  table.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
   table.add<ops::Fused, prepare_fused>();
   return table;
 }

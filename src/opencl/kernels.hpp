@@ -5,17 +5,25 @@
 #include "concord/device/kernel_table.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/pointwise.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/ctc.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/recurrent.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/resample.hpp"
+#include "concord/ops/row_norm.hpp"
+#include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/top_k.hpp"
 
 namespace concord::opencl {
 
@@ -41,6 +49,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_softmax_backward(Context&, const ops::SoftmaxBackward&, const KernelRequest&);
 // cross_entropy.cpp
 [[nodiscard]] PreparedKernel prepare_cross_entropy(Context&, const ops::CrossEntropy&, const KernelRequest&);
+// ctc.cpp
+[[nodiscard]] PreparedKernel prepare_ctc(Context&, const ops::Ctc&, const KernelRequest&);
 // normalise.cpp
 [[nodiscard]] PreparedKernel prepare_batch_norm(Context&, const ops::BatchNorm&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_batch_norm_backward(Context&, const ops::BatchNormBackward&, const KernelRequest&);
@@ -53,9 +63,29 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_concat(Context&, const ops::Concat&, const KernelRequest&);
 // random.cpp
 [[nodiscard]] PreparedKernel prepare_random(Context&, const ops::Random&, const KernelRequest&);
+// recurrent.cpp
+[[nodiscard]] PreparedKernel prepare_recurrent(Context&, const ops::Recurrent&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_recurrent_backward(Context&, const ops::RecurrentBackward&, const KernelRequest&);
 // gather.cpp
 [[nodiscard]] PreparedKernel prepare_gather(Context&, const ops::Gather&, const KernelRequest&);
+// scatter_add.cpp
 [[nodiscard]] PreparedKernel prepare_scatter_add(Context&, const ops::ScatterAdd&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_scatter_add_along(Context&, const ops::ScatterAddAlong&, const KernelRequest&);
+// gather_along.cpp
+[[nodiscard]] PreparedKernel prepare_gather_along(Context&, const ops::GatherAlong&, const KernelRequest&);
+// row_norm.cpp
+[[nodiscard]] PreparedKernel prepare_row_norm(Context&, const ops::RowNorm&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_row_norm_backward(Context&, const ops::RowNormBackward&, const KernelRequest&);
+// resample.cpp, scan.cpp, top_k.cpp
+[[nodiscard]] PreparedKernel prepare_resample(Context&, const ops::Resample&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_cumsum(Context&, const ops::CumSum&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_top_k(Context&, const ops::TopK&, const KernelRequest&);
+// attention.cpp
+[[nodiscard]] PreparedKernel prepare_attention(Context&, const ops::Attention&, const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_query(Context&, const ops::AttentionBackwardQuery&,
+                                                              const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_attention_backward_key_value(Context&, const ops::AttentionBackwardKeyValue&,
+                                                                  const KernelRequest&);
 
 // An operator followed by an expression, in one kernel. Each family that can states what it accepts.
 // matmul.cpp

@@ -185,7 +185,7 @@ void ProgramCache::store(const std::string& key, const boost::compute::program& 
     std::filesystem::create_directories(folder_, error);
     CONCORD_CHECK(!error, IoError, "cannot create {}: {}", folder_.string(), error.message());
     const std::string file = file_text(key, binary);
-    write_file_atomically(path_of(key), std::as_bytes(std::span(file)));
+    write_file_atomically(path_of(key), std::as_bytes(std::span(file)), Durability::cached);
   } catch (const IoError& failure) {
     log(LogLevel::warning, fmt::format("compiled kernels are not kept: {}. Set CONCORD_CACHE_DIR to a folder that can "
                                        "be written to start faster.",

@@ -55,6 +55,7 @@ class ArgumentSetter {
     (*this)(memory_of(operand.buffer));
     (*this)(cl_ulong{bytes / argument.element_size});
   }
+  void operator()(const boost::compute::buffer& table) { (*this)(table.get()); }
   template <class Value>
   void operator()(const Value& value) {
     const cl_int status = clSetKernelArg(kernel_, next_, sizeof value, &value);

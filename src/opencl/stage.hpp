@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <boost/compute/buffer.hpp>
 #include <boost/compute/kernel.hpp>
 #include <boost/compute/program.hpp>
 #include <functional>
@@ -34,7 +35,9 @@ struct BufferArgument {
   return {BufferArgument::Source::workspace, 0, element_size, extra_bytes};
 }
 
-using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float>;
+/// An operand, a number, or a table of the kernel's own (a plain `__global` pointer).
+using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
+                              boost::compute::buffer>;
 
 /// One kernel launch. local = {0, 0, 0} leaves the work-group to the driver; otherwise each global size is a multiple
 /// of its local size. A stage with a global size of 0 is left out.
@@ -60,6 +63,8 @@ class StagedKernel final : public Kernel {
   ~StagedKernel() override;
   [[nodiscard]] std::size_t workspace() const override { return workspace_; }
   [[nodiscard]] std::string name() const override { return name_; }
+  /// For kernels made of others.
+  [[nodiscard]] const std::vector<AnyStage>& stages() const { return stages_; }
   [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
                                              Operand workspace) const override;
 

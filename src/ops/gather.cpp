@@ -26,9 +26,11 @@ std::vector<Value> Gather::gradient(const Node& node, std::span<const Value> dif
   std::vector<Value> diffs = no_gradients(node);
   const Value table = node.inputs[0];
   if (!diff_dst[0] || !wanted[0] || table.dtype() != DType::f32) return diffs;
-  diffs[0] = scatter_add(diff_dst[0], node.inputs[1], table.shape()[0]);
+  diffs[0] = scatter_add(diff_dst[0], node.inputs[1], table.shape()[0], padding_);
   return diffs;
 }
+
+std::string Gather::attributes() const { return padding_ < 0 ? "" : fmt::format("padding {}", padding_); }
 
 std::vector<TensorSpec> ScatterAdd::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 2);
@@ -55,22 +57,23 @@ std::vector<Value> ScatterAdd::gradient(const Node& node, std::span<const Value>
   std::vector<std::int64_t> dims(src.shape().rank(), 1);
   std::ranges::copy(indices.shape().dims(), dims.begin());
   const Scalar index = scalar::input(1);
-  const Scalar valid = scalar::less_equal(0.0F, index) * scalar::less(index, Scalar(static_cast<float>(rows_)));
+  Scalar valid = scalar::less_equal(0.0F, index) * scalar::less(index, Scalar(static_cast<float>(rows_)));
+  if (padding_ >= 0) valid = valid * (1.0F - scalar::equal(index, static_cast<float>(padding_)));
   diffs[0] = pointwise("scatter_add_backward", {gather(diff_dst[0], indices), reshape(indices, Shape(std::move(dims)))},
                        scalar::select(valid, scalar::input(0), 0.0F));
   return diffs;
 }
 
-std::string ScatterAdd::attributes() const { return fmt::format("rows {}", rows_); }
+std::string ScatterAdd::attributes() const { return fmt::format("rows {} padding {}", rows_, padding_); }
 
 }  // namespace ops
 
-Value gather(Value table, Value indices) {
-  return table.graph().add(std::make_shared<ops::Gather>(), {table, indices});
+Value gather(Value table, Value indices, std::int64_t padding) {
+  return table.graph().add(std::make_shared<ops::Gather>(padding), {table, indices});
 }
 
-Value scatter_add(Value src, Value indices, std::int64_t rows) {
-  return src.graph().add(std::make_shared<ops::ScatterAdd>(rows), {src, indices});
+Value scatter_add(Value src, Value indices, std::int64_t rows, std::int64_t padding) {
+  return src.graph().add(std::make_shared<ops::ScatterAdd>(rows, padding), {src, indices});
 }
 
 }  // namespace concord

@@ -8,34 +8,41 @@ namespace concord {
 namespace ops {
 
 /// table (R, …) of any type, indices i32 (I…) → (I…, …): rows of the table. An index outside [0, R) gives NaN in an
-/// f32 table and 0 in others.
+/// f32 table and 0 in others. Row `padding`, when >= 0, gets no gradient.
 class Gather final : public Operator {
  public:
+  explicit Gather(std::int64_t padding = -1) : padding_(padding) {}
   [[nodiscard]] std::string_view name() const override { return "gather"; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] std::int64_t padding() const { return padding_; }
+
+ private:
+  std::int64_t padding_;
 };
 
 /// src f32 (I…, …), indices i32 (I…) → (rows, …): row r is the sum, in index order, of src rows whose index is r.
-/// Indices outside [0, rows) are skipped.
+/// Indices outside [0, rows) are skipped, and so is `padding`.
 class ScatterAdd final : public Operator {
  public:
-  explicit ScatterAdd(std::int64_t rows) : rows_(rows) {}
+  explicit ScatterAdd(std::int64_t rows, std::int64_t padding = -1) : rows_(rows), padding_(padding) {}
   [[nodiscard]] std::string_view name() const override { return "scatter_add"; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
   [[nodiscard]] std::string attributes() const override;
   [[nodiscard]] std::int64_t rows() const { return rows_; }
+  [[nodiscard]] std::int64_t padding() const { return padding_; }
 
  private:
-  std::int64_t rows_;
+  std::int64_t rows_, padding_;
 };
 
 }  // namespace ops
 
-Value gather(Value table, Value indices);
-Value scatter_add(Value src, Value indices, std::int64_t rows);
+Value gather(Value table, Value indices, std::int64_t padding = -1);
+Value scatter_add(Value src, Value indices, std::int64_t rows, std::int64_t padding = -1);
 
 }  // namespace concord

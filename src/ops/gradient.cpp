@@ -1,6 +1,7 @@
 // Reverse-mode differentiation: one walk from the loss back to what is wanted.
 #include "concord/ops/gradient.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "concord/core/check.hpp"
@@ -52,6 +53,7 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
     for (const Value& input : node.inputs) {
       wanted.push_back(depends[static_cast<std::size_t>(input.node_id())] && input.dtype() == DType::f32);
     }
+    if (std::ranges::find(wanted, true) == wanted.end()) continue;
     graph.push_scope("grad/" + node.name);
     const std::vector<Value> diff_src = node.op->gradient(node, diff_dst, wanted);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

@@ -2,6 +2,7 @@
 #include "concord/ops/random.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/ops/attention.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/rules.hpp"
 
@@ -27,19 +28,21 @@ std::string Random::attributes() const {
   return fmt::format("shape {} a {} b {} purpose {}", shape_.str(), a_, b_, purpose_);
 }
 
-}  // namespace ops
-
 namespace {
 
 bool is_taken(const Graph& graph, std::uint32_t purpose) {
   for (std::int32_t id = 0; id < graph.size(); ++id) {
-    const auto* random = dynamic_cast<const ops::Random*>(graph.node(id).op.get());
+    const Operator* op = graph.node(id).op.get();
+    const auto* random = dynamic_cast<const Random*>(op);
     if (random != nullptr && random->purpose() == purpose) return true;
+    const auto* attention = dynamic_cast<const Attention*>(op);
+    if (attention != nullptr && attention->form().dropout > 0 && attention->form().purpose == purpose) return true;
   }
   return false;
 }
 
-/// Made from the scope's name, and different for every random operator of the graph.
+}  // namespace
+
 std::uint32_t new_purpose(const Graph& graph, std::string_view label) {
   const std::string base = graph.scoped(label, '/');
   std::uint32_t purpose = Graph::purpose(base);
@@ -47,8 +50,12 @@ std::uint32_t new_purpose(const Graph& graph, std::string_view label) {
   return purpose;
 }
 
+}  // namespace ops
+
+namespace {
+
 Value random(Graph& graph, ops::Distribution distribution, Shape shape, float a, float b, std::string_view label) {
-  const std::uint32_t purpose = new_purpose(graph, label);
+  const std::uint32_t purpose = ops::new_purpose(graph, label);
   return graph.add(std::make_shared<ops::Random>(distribution, std::move(shape), a, b, purpose),
                    {graph.random_state()});
 }
@@ -65,13 +72,17 @@ Value random_normal(Graph& graph, Shape shape, float mean, float deviation) {
   return random(graph, ops::Distribution::normal, std::move(shape), mean, deviation, "random_normal");
 }
 
+Value random_mask(Graph& graph, Shape shape, float probability, float value, std::string_view label) {
+  return random(graph, ops::Distribution::bernoulli, std::move(shape), probability, value, label);
+}
+
 Value dropout(Value x, float p) {
   CONCORD_CHECK(p >= 0 && p <= 1, ArgumentError, "dropout: the probability {} is outside [0, 1]", p);
   Graph& graph = x.graph();
   if (!graph.training() || p == 0) return x;
   if (p == 1) return full(graph, x.shape(), 0.0F);
   const float keep = 1.0F - p;
-  const Value mask = random(graph, ops::Distribution::bernoulli, x.shape(), keep, 1.0F / keep, "dropout");
+  const Value mask = random_mask(graph, x.shape(), keep, 1.0F / keep, "dropout");
   return pointwise("dropout", {x, mask}, scalar::input(0) * scalar::input(1));
 }
 

@@ -31,10 +31,15 @@ class Random final : public Operator {
   std::uint32_t purpose_;
 };
 
+/// A purpose made from the scope's name and `label`, different for every operator of the graph that draws.
+[[nodiscard]] std::uint32_t new_purpose(const Graph& graph, std::string_view label);
+
 }  // namespace ops
 
 Value random_uniform(Graph& graph, Shape shape, float low = 0, float high = 1);
 Value random_normal(Graph& graph, Shape shape, float mean = 0, float deviation = 1);
+/// `value` with this probability, else 0. `label` names the stream.
+Value random_mask(Graph& graph, Shape shape, float probability, float value, std::string_view label);
 /// x·m/(1−p) with m zero with probability p, drawn anew each step. Identity when the graph is not in training.
 Value dropout(Value x, float p);
 

@@ -4,125 +4,138 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
-#include "concord/ops/copy.hpp"
 #include "concord/ops/gradient.hpp"
 #include "concord/ops/pointwise.hpp"
-#include "concord/ops/reduce.hpp"
+#include "concord/optim/step_numbers.hpp"
+#include "concord/optim/terms.hpp"
 
 namespace concord::optim {
 namespace {
 
-/// Values added by one operator: few enough for the argument limits of any device.
-constexpr std::size_t kAddends = 8;
-
-Value counter(Graph& graph, const char* name, DType type, double initial) {
-  if (const Value found = graph.find(name)) return found;
-  return graph.variable(std::make_shared<Variable>(
-      Variable{name, {type, Shape{}}, {Initializer::Kind::constant, static_cast<float>(initial), 0}, false, {}}));
+void check_options(const MinimizeOptions& options) {
+  CONCORD_CHECK(options.clip.norm >= 0 && options.clip.value >= 0, ArgumentError,
+                "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
+  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "gradients are accumulated over 1 run or more, got {}",
+                options.accumulate);
+  CONCORD_CHECK(options.ema_decay >= 0 && options.ema_decay < 1, ArgumentError,
+                "the decay of averaged weights is in [0, 1), got {}", options.ema_decay);
 }
 
-Value sum_of(std::vector<Value> scalars) {
-  while (scalars.size() > 1) {
-    std::vector<Value> sums;
-    for (std::size_t i = 0; i < scalars.size(); i += kAddends) {
-      const std::size_t n = std::min(kAddends, scalars.size() - i);
-      Scalar total = scalar::input(0);
-      for (std::size_t k = 1; k < n; ++k) total = total + scalar::input(static_cast<int>(k));
-      const auto first = scalars.begin() + static_cast<std::ptrdiff_t>(i);
-      sums.push_back(pointwise("sum", std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(n)), total));
-    }
-    scalars = std::move(sums);
-  }
-  return scalars.front();
+std::string state_name(Value weight, std::string_view state) {
+  return fmt::format("optim.{}.{}", weight.name(), state);
 }
 
-/// What is the same for all parameters in one step.
-struct Numbers {
-  Value rate, ok, clip;  // clip is empty without clipping by norm
-  std::vector<Value> shared;
+/// A gradient with what earlier runs have gathered.
+struct Gathered {
+  Value sum;       // (gradients of this and earlier runs) / accumulate
+  Value variable;  // holds the earlier ones; empty without accumulation
 };
 
-Numbers add_numbers(Value loss, Value norm, const Rule& rule, const Clip& clip) {
-  Graph& graph = loss.graph();
-  Numbers numbers;
-  numbers.rate = counter(graph, kRate, DType::f32, rule.lr);
-  const Value step = counter(graph, kStep, DType::i32, 0);
-  const Value ok = counter(graph, kOk, DType::f32, 1);
-  std::vector<Value> inputs{numbers.rate, step, ok, reshape(loss, Shape{})};
-  const Scalar next = scalar::input(1) + 1.0F;
-  Scalar good = scalar::input(2) * scalar::is_finite(scalar::input(3));
-  if (norm) {
-    inputs.push_back(norm);
-    good = good * scalar::is_finite(scalar::input(4));
-  }
-  std::vector<Scalar> formulas{good, scalar::select(good, next, scalar::input(1))};
-  std::vector<DType> types{DType::f32, DType::i32};
-  if (clip.norm > 0) {
-    formulas.push_back(scalar::min(static_cast<float>(clip.norm) / (scalar::input(4) + 1e-6F), 1.0F));
-    types.push_back(DType::f32);
-  }
-  if (rule.shared) {
-    for (const Scalar& formula : rule.shared(scalar::input(0), next)) {
-      formulas.push_back(formula);
-      types.push_back(DType::f32);
+Gathered gather_gradient(Value weight, Value gradient, int accumulate) {
+  if (accumulate == 1) return {gradient, {}};
+  const Value variable = state_variable(weight.graph(), state_name(weight, "accumulated"), weight.spec(), 0);
+  const Scalar part = scalar::input(1) * static_cast<float>(1.0 / accumulate);
+  return {pointwise("accumulate", {variable, gradient}, scalar::input(0) + part), variable};
+}
+
+/// One parameter's update under construction: formulas and the variables that take them.
+class Update {
+ public:
+  Update(Value weight, const Gathered& gathered, const Rule& rule, const PartNumbers& part, const StepNumbers& numbers,
+         const MinimizeOptions& options)
+      : graph_(weight.graph()),
+        rule_(rule),
+        numbers_(numbers),
+        options_(options),
+        gathered_(gathered),
+        step_{weight, gathered.sum, part.lr, part.shared, {}} {}
+
+  void add() {
+    for (const Rule::State& state : rule_.states) {
+      const TensorSpec spec{DType::f32, state.shape.value_or(step_.weight.shape())};
+      step_.states.push_back(state_variable(graph_, state_name(step_.weight, state.name), spec, state.initial));
     }
+    Staged staged;
+    if (rule_.stage) {
+      step_.gradient = clipped_value();
+      staged = rule_.stage(step_);
+    }
+    UpdateTerms terms = inputs_.terms(step_, staged.values);
+    if (!rule_.stage) terms.gradient = clipped(inputs_, terms.gradient);
+    apply_ = inputs_.term(numbers_.update);
+    const std::vector<Scalar> formulas = rule_.update(terms);
+    take(step_.weight, formulas[0], terms.weight);
+    std::size_t used = 1;
+    for (std::size_t k = 0; k < step_.states.size(); ++k) {
+      const auto by_stage = std::ranges::find(staged.states, k, &std::pair<std::size_t, Value>::first);
+      if (by_stage == staged.states.end()) {
+        take(step_.states[k], formulas[used++], terms.states[k]);
+      } else {
+        graph_.assign(step_.states[k], kept_unless(numbers_.update, by_stage->second, step_.states[k]));
+      }
+    }
+    if (numbers_.follow) follow(formulas[0]);
+    if (gathered_.variable) {
+      const Scalar good = inputs_.term(numbers_.ok), sum = inputs_.term(gathered_.sum);
+      targets_.push_back(gathered_.variable);
+      formulas_.push_back(scalar::select(apply_, 0.0F, scalar::select(good, sum, inputs_.term(gathered_.variable))));
+    }
+    const std::vector<Value> results = inputs_.compute(rule_.name, formulas_, step_.weight.shape());
+    for (std::size_t k = 0; k < targets_.size(); ++k) graph_.assign(targets_[k], results[k]);
   }
-  std::vector<Value> results = pointwise("optimizer_step", inputs, formulas, types);
-  numbers.ok = results[0];
-  graph.assign(ok, results[0]);
-  graph.assign(step, results[1]);
-  std::size_t used = 2;
-  if (clip.norm > 0) numbers.clip = results[used++];
-  numbers.shared.assign(results.begin() + static_cast<std::ptrdiff_t>(used), results.end());
-  return numbers;
+
+  static Value kept_unless(Value condition, Value value, Value old) {
+    return pointwise("when_ok", {condition, value, old},
+                     scalar::select(scalar::input(0), scalar::input(1), scalar::input(2)), old.dtype());
+  }
+
+ private:
+  [[nodiscard]] Scalar clipped(TermInputs& inputs, Scalar gradient) const {
+    if (numbers_.clip) gradient = gradient * inputs.term(numbers_.clip);
+    if (options_.clip.value > 0) {
+      const auto limit = static_cast<float>(options_.clip.value);
+      gradient = scalar::max(scalar::min(gradient, limit), -limit);
+    }
+    return gradient;
+  }
+  [[nodiscard]] Value clipped_value() const {
+    if (!numbers_.clip && options_.clip.value == 0) return step_.gradient;
+    TermInputs inputs;
+    const Scalar gradient = clipped(inputs, inputs.term(step_.gradient));
+    return inputs.compute("clip", {gradient}, step_.gradient.shape()).front();
+  }
+  void take(Value variable, const Scalar& formula, const Scalar& old) {
+    targets_.push_back(variable);
+    formulas_.push_back(scalar::select(apply_, formula, old));
+  }
+  void follow(const Scalar& weight) {
+    const Value average = state_variable(graph_, ema_name(step_.weight.name()), step_.weight.spec(), 0);
+    const Scalar old = inputs_.term(average);
+    take(average, old + inputs_.term(numbers_.follow) * (weight - old), old);
+  }
+
+  Graph& graph_;
+  const Rule& rule_;
+  const StepNumbers& numbers_;
+  const MinimizeOptions& options_;
+  Gathered gathered_;
+  ParameterStep step_;
+  TermInputs inputs_;
+  Scalar apply_ = 0.0F;
+  std::vector<Value> targets_;
+  std::vector<Scalar> formulas_;
+};
+
+Rule rule_for(Value weight, const Rule& rule) {
+  if (!rule.for_shape) return rule;
+  try {
+    return rule.for_shape(weight.shape());
+  } catch (const ArgumentError& error) {
+    throw ArgumentError(fmt::format("'{}': {}", weight.name(), error.what()));
+  }
 }
 
-void add_update(Value weight, Value gradient, const Rule& rule, const Clip& clip, const Numbers& numbers) {
-  Graph& graph = weight.graph();
-  std::vector<Value> inputs;
-  const auto term = [&](Value value) {
-    inputs.push_back(value);
-    return scalar::input(static_cast<int>(inputs.size()) - 1);
-  };
-  UpdateTerms terms{term(weight), term(gradient), term(numbers.rate), {}, {}};
-  const Scalar ok = term(numbers.ok);
-  if (numbers.clip) terms.gradient = terms.gradient * term(numbers.clip);
-  if (clip.value > 0) {
-    const auto limit = static_cast<float>(clip.value);
-    terms.gradient = scalar::max(scalar::min(terms.gradient, limit), -limit);
-  }
-  for (const Value& value : numbers.shared) terms.shared.push_back(term(value));
-  std::vector<Value> targets{weight};
-  for (const Rule::State& state : rule.states) {
-    targets.push_back(
-        graph.variable(std::make_shared<Variable>(Variable{fmt::format("optim.{}.{}", weight.name(), state.name),
-                                                           weight.spec(),
-                                                           {Initializer::Kind::constant, state.initial, 0},
-                                                           false,
-                                                           {}})));
-    terms.states.push_back(term(targets.back()));
-  }
-  std::vector<Scalar> formulas = rule.update(terms);
-  formulas[0] = scalar::select(ok, formulas[0], terms.weight);
-  for (std::size_t k = 0; k < rule.states.size(); ++k) {
-    formulas[k + 1] = scalar::select(ok, formulas[k + 1], terms.states[k]);
-  }
-  const std::vector<Value> results =
-      pointwise(rule.name, inputs, formulas, std::vector<DType>(formulas.size(), DType::f32));
-  for (std::size_t k = 0; k < targets.size(); ++k) graph.assign(targets[k], results[k]);
-}
-
-/// What layers have assigned so far happens only in good steps.
-void hold_back(Graph& graph, std::span<const Assignment> assignments, Value ok) {
-  for (const Assignment& assignment : assignments) {
-    const auto gated =
-        pointwise("when_ok", {ok, assignment.value, assignment.variable},
-                  scalar::select(scalar::input(0), scalar::input(1), scalar::input(2)), assignment.variable.dtype());
-    graph.assign(assignment.variable, gated);
-  }
-}
-
-/// The step word of the random state counts good steps; its words are small enough to be exact as numbers.
+/// The step word of the random state counts good runs; its words are small enough to be exact as numbers.
 void advance_random(Graph& graph, Value ok) {
   const Value state = graph.find("random.state");
   if (!state) return;
@@ -132,33 +145,38 @@ void advance_random(Graph& graph, Value ok) {
 
 }  // namespace
 
-Value global_norm(std::span<const Value> values) {
-  CONCORD_CHECK(!values.empty(), ArgumentError, "the norm of no values was asked for");
-  std::vector<Value> squares;
-  for (const Value& value : values) squares.push_back(sum(square(value)));
-  return sqrt(sum_of(std::move(squares)));
-}
-
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
   CONCORD_CHECK(loss && loss.shape().elements() == 1, ShapeError,
                 "a loss to minimize is one number, got {}; use Reduction::mean or sum", loss ? loss.shape().str() : "");
-  CONCORD_CHECK(options.clip.norm >= 0 && options.clip.value >= 0, ArgumentError,
-                "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
+  check_options(options);
   Graph& graph = loss.graph();
   const std::vector<Assignment> earlier(graph.assignments().begin(), graph.assignments().end());
+  const Partition divided = partition(graph, optimizer, options.groups);
   std::vector<Value> weights;
-  for (const VariablePtr& variable : graph.variables()) {
-    if (variable->trainable) weights.push_back(graph.variable(variable));
+  for (const Partition::Part& part : divided.parts) {
+    weights.insert(weights.end(), part.weights.begin(), part.weights.end());
   }
-  CONCORD_CHECK(!weights.empty(), ArgumentError, "the graph of '{}' has no trainable variable", loss.name());
   const std::vector<Value> gradients = gradient(loss, weights);
-  const bool need_norm = options.clip.norm > 0 || options.check_gradients;
-  const Value norm = need_norm ? global_norm(gradients) : Value{};
-  const Numbers numbers = add_numbers(loss, norm, optimizer.rule(), options.clip);
+  std::vector<Gathered> gathered;
+  std::vector<Value> sums;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    add_update(weights[i], gradients[i], optimizer.rule(), options.clip, numbers);
+    gathered.push_back(gather_gradient(weights[i], gradients[i], options.accumulate));
+    sums.push_back(gathered.back().sum);
   }
-  hold_back(graph, earlier, numbers.ok);
+  const bool need_norm = options.clip.norm > 0 || options.check_gradients;
+  const Value norm = need_norm ? global_norm(sums) : Value{};
+  const StepNumbers numbers = add_step_numbers(loss, norm, optimizer.rule().lr, divided, options);
+  std::size_t i = 0;
+  for (std::size_t p = 0; p < divided.parts.size(); ++p) {
+    for (const Value& weight : divided.parts[p].weights) {
+      const Rule rule = rule_for(weight, divided.parts[p].rule);
+      Update(weight, gathered[i++], rule, numbers.parts[p], numbers, options).add();
+    }
+  }
+  // What layers have assigned so far happens only in good runs.
+  for (const Assignment& assignment : earlier) {
+    graph.assign(assignment.variable, Update::kept_unless(numbers.ok, assignment.value, assignment.variable));
+  }
   advance_random(graph, numbers.ok);
   return numbers.ok;
 }

@@ -2,7 +2,11 @@
 // the same program. Used by the trainer and by loops of a user's own.
 #pragma once
 
+#include <string>
+
 #include "concord/graph/graph.hpp"
+#include "concord/optim/groups.hpp"
+#include "concord/optim/norm.hpp"
 #include "concord/optim/optimizer.hpp"
 
 namespace concord::optim {
@@ -17,12 +21,24 @@ struct MinimizeOptions {
   Clip clip = {};
   /// Counts a step whose gradients are not finite as failed even when its loss is finite; costs a pass over them.
   bool check_gradients = false;
+  /// Parameters trained in another way than the rest, or not at all.
+  std::vector<Group> groups = {};
+  /// Runs of the program an update. The gradients' mean over so many runs is what is clipped and used; until then it is
+  /// gathered in variables "optim.<parameter>.accumulated". A mean loss over k batches of n is then that of one of k·n.
+  int accumulate = 1;
+  /// Above 0: a variable "ema.<parameter>" follows each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
+  /// from the first update's result on (Polyak and Juditsky, 1992; torch.optim.swa_utils).
+  double ema_decay = 0;
 };
 
 /// Names of the scalar variables that `minimize` adds.
 inline constexpr const char* kRate = "optim.lr";    // f32, written by the host when a schedule changes it
-inline constexpr const char* kStep = "optim.step";  // i32, steps done
+inline constexpr const char* kStep = "optim.step";  // i32, updates done
 inline constexpr const char* kOk = "optim.ok";      // f32, 1 until the first loss that is not finite, then 0 for good
+inline constexpr const char* kGathered = "optim.gathered";  // i32, runs since the last update; with `accumulate` only
+
+/// The variable that follows this one with MinimizeOptions::ema_decay.
+[[nodiscard]] inline std::string ema_name(const std::string& parameter) { return "ema." + parameter; }
 
 /// Adds to the graph of `loss` (one element) the gradients of all its trainable variables and their updates by
 /// `optimizer`; the states become variables "optim.<parameter>.<state>". The random state advances if it is used.
@@ -30,8 +46,5 @@ inline constexpr const char* kOk = "optim.ok";      // f32, 1 until the first lo
 /// batch norm included, keeps what it held before the first bad step, which can then be run again to look at.
 /// To be called last, after everything else has been assigned; what is assigned later is not held back.
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options = {});
-
-/// The Euclidean norm of all values together, rank 0.
-[[nodiscard]] Value global_norm(std::span<const Value> values);
 
 }  // namespace concord::optim

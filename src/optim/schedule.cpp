@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "concord/core/check.hpp"
@@ -17,6 +18,15 @@ double along_cosine(double from, double to, double part) {
   return to + (from - to) / 2 * (std::cos(std::numbers::pi * part) + 1);
 }
 
+std::string counted(std::int64_t n, Unit unit) {
+  return fmt::format("{} {}", n, unit == Unit::epoch ? "epochs" : "steps");
+}
+
+/// A schedule that reads no losses.
+Schedule counting(std::string description, Schedule::Function function) {
+  return {std::move(description), std::move(function), false};
+}
+
 void check_length(const char* schedule, std::int64_t length) {
   CONCORD_CHECK(length > 0, ArgumentError, "{} schedule: the length must be positive, got {}", schedule, length);
 }
@@ -24,43 +34,84 @@ void check_length(const char* schedule, std::int64_t length) {
 }  // namespace
 
 Schedule constant() {
-  return [](double base, const Progress&) { return base; };
+  return counting("constant", [](double base, const Progress&) { return base; });
 }
 
 Schedule step(std::int64_t size, double gamma, Unit unit) {
   check_length("step", size);
-  return [=](double base, const Progress& progress) {
-    return base * std::pow(gamma, static_cast<double>(count(progress, unit) / size));
-  };
+  return counting(fmt::format("step(size {}, gamma {})", counted(size, unit), gamma),
+                  [=](double base, const Progress& progress) {
+                    return base * std::pow(gamma, static_cast<double>(count(progress, unit) / size));
+                  });
 }
 
 Schedule multistep(std::vector<std::int64_t> milestones, double gamma, Unit unit) {
-  return [=, milestones = std::move(milestones)](double base, const Progress& progress) {
+  std::string text;
+  for (const std::int64_t milestone : milestones) text += counted(milestone, unit) + ", ";
+  return counting(fmt::format("multistep({}gamma {})", text, gamma), [=, milestones = std::move(milestones)](
+                                                                         double base, const Progress& progress) {
     const std::int64_t t = count(progress, unit);
     const auto reached = std::ranges::count_if(milestones, [t](std::int64_t milestone) { return milestone <= t; });
     return base * std::pow(gamma, static_cast<double>(reached));
-  };
+  });
 }
 
 Schedule exponential(double gamma, Unit unit) {
-  return [=](double base, const Progress& progress) {
-    return base * std::pow(gamma, static_cast<double>(count(progress, unit)));
-  };
+  return counting(fmt::format("exponential(gamma {} over {})", gamma, counted(1, unit)),
+                  [=](double base, const Progress& progress) {
+                    return base * std::pow(gamma, static_cast<double>(count(progress, unit)));
+                  });
 }
 
 Schedule cosine(std::int64_t length, double end, Unit unit) {
   check_length("cosine", length);
-  return [=](double base, const Progress& progress) {
-    const double part = static_cast<double>(count(progress, unit)) / static_cast<double>(length);
-    return along_cosine(base, end, std::min(part, 1.0));
-  };
+  return counting(fmt::format("cosine(length {}, end {})", counted(length, unit), end),
+                  [=](double base, const Progress& progress) {
+                    const double part = static_cast<double>(count(progress, unit)) / static_cast<double>(length);
+                    return along_cosine(base, end, std::min(part, 1.0));
+                  });
+}
+
+Schedule cosine_restarts(std::int64_t length, std::int64_t growth, double end, Unit unit) {
+  check_length("cosine_restarts", length);
+  CONCORD_CHECK(growth >= 1, ArgumentError, "cosine_restarts schedule: the growth {} is below 1", growth);
+  return counting(fmt::format("cosine_restarts(length {}, growth {}, end {})", counted(length, unit), growth, end),
+                  [=](double base, const Progress& progress) {
+                    std::int64_t t = count(progress, unit), cycle = length;
+                    if (growth == 1) t %= length;
+                    for (; t >= cycle; cycle *= growth) t -= cycle;
+                    return along_cosine(base, end, static_cast<double>(t) / static_cast<double>(cycle));
+                  });
+}
+
+Schedule polynomial(std::int64_t length, double power, double end, Unit unit) {
+  check_length("polynomial", length);
+  CONCORD_CHECK(power > 0, ArgumentError, "polynomial schedule: the power {} is not positive", power);
+  return counting(fmt::format("polynomial(length {}, power {}, end {})", counted(length, unit), power, end),
+                  [=](double base, const Progress& progress) {
+                    const double part = static_cast<double>(count(progress, unit)) / static_cast<double>(length);
+                    return end + (base - end) * std::pow(1 - std::min(part, 1.0), power);
+                  });
+}
+
+Schedule inverse_square_root(std::int64_t warmup, Unit unit) {
+  check_length("inverse_square_root", warmup);
+  return counting(fmt::format("inverse_square_root(warmup {})", counted(warmup, unit)),
+                  [=](double base, const Progress& progress) {
+                    const auto t = static_cast<double>(count(progress, unit) + 1), top = static_cast<double>(warmup);
+                    return base * std::min(t / top, std::sqrt(top / t));
+                  });
 }
 
 Schedule warmup(std::int64_t length, Schedule after, double start_factor, Unit unit) {
   check_length("warm-up", length);
   CONCORD_CHECK(start_factor > 0 && start_factor <= 1, ArgumentError,
                 "warm-up schedule: the start factor {} is outside (0, 1]", start_factor);
-  return [=, after = std::move(after)](double base, const Progress& progress) {
+  CONCORD_CHECK(after, ArgumentError, "warm-up schedule: the schedule that follows is empty");
+  const bool reads_losses = after.reads_losses();
+  std::string text =
+      fmt::format("warmup(length {}, start {}) then {}", counted(length, unit), start_factor, after.description());
+  const auto rate = [=, after = std::move(after)](double base, const Progress& progress) {
     const std::int64_t t = count(progress, unit);
     if (t < length) {
       return base * (start_factor + (1 - start_factor) * static_cast<double>(t) / static_cast<double>(length));
@@ -69,6 +120,7 @@ Schedule warmup(std::int64_t length, Schedule after, double start_factor, Unit u
     (unit == Unit::epoch ? rest.epoch : rest.step) -= length;
     return after(base, rest);
   };
+  return {std::move(text), rate, reads_losses};
 }
 
 Schedule one_cycle(std::int64_t length, const OneCycleOptions& options) {
@@ -76,14 +128,47 @@ Schedule one_cycle(std::int64_t length, const OneCycleOptions& options) {
   CONCORD_CHECK(options.rise >= 0 && options.rise <= 1 && options.start_divisor > 0 && options.end_divisor > 0,
                 ArgumentError, "one-cycle schedule: rise {} must be in [0, 1], divisors {} and {} positive",
                 options.rise, options.start_divisor, options.end_divisor);
-  return [=](double base, const Progress& progress) {
+  std::string text = fmt::format("one_cycle(length {}, rise {}, divisors {} and {})", counted(length, options.unit),
+                                 options.rise, options.start_divisor, options.end_divisor);
+  return counting(std::move(text), [=](double base, const Progress& progress) {
     const auto t = static_cast<double>(std::min(count(progress, options.unit), length - 1));
     const double top = options.rise * static_cast<double>(length) - 1;
     const double last = static_cast<double>(length) - 1;
     const double first_rate = base / options.start_divisor;
     if (t <= top) return along_cosine(first_rate, base, top > 0 ? t / top : 1.0);
     return along_cosine(base, first_rate / options.end_divisor, last > top ? (t - top) / (last - top) : 1.0);
+  });
+}
+
+Schedule plateau(const PlateauOptions& options) {
+  CONCORD_CHECK(options.factor > 0 && options.factor < 1 && options.patience >= 0 && options.threshold >= 0 &&
+                    options.cooldown >= 0 && options.end >= 0,
+                ArgumentError,
+                "plateau schedule: the factor {} must be in (0, 1), patience {}, threshold {}, cooldown {} and end {} "
+                "not negative",
+                options.factor, options.patience, options.threshold, options.cooldown, options.end);
+  std::string text = fmt::format("plateau(factor {}, patience {}, threshold {} {}, cooldown {}, end {})",
+                                 options.factor, options.patience, options.threshold,
+                                 options.relative ? "relative" : "absolute", options.cooldown, options.end);
+  const auto rate = [options](double base, const Progress& progress) {
+    double now = base, best = std::numeric_limits<double>::infinity();
+    std::int64_t worse = 0, resting = 0;
+    for (const double loss : progress.losses) {
+      const double bar = options.relative ? best * (1 - options.threshold) : best - options.threshold;
+      worse = loss < bar ? 0 : worse + 1;
+      if (loss < bar) best = loss;
+      if (resting > 0) {
+        --resting;
+        worse = 0;
+      }
+      if (worse <= options.patience) continue;
+      now = std::max(now * options.factor, std::min(options.end, now));
+      resting = options.cooldown;
+      worse = 0;
+    }
+    return now;
   };
+  return {std::move(text), rate, true};
 }
 
 }  // namespace concord::optim::schedule

@@ -15,11 +15,7 @@ constexpr const char* kRole = "eval";
 
 /// Runs every batch of an epoch in order.
 void run_all(TrainerState& state, const Dataset& data, const train::EpochPlan& plan, const train::ProgramKey& key) {
-  train::ProgramKey full_key = key, last_key = key;
-  full_key.plan = plan.full;
-  last_key.plan = plan.last;
-  const auto full = state.program(full_key, data.classes);
-  const auto last = plan.last.size > 0 ? state.program(last_key, data.classes) : nullptr;
+  const auto [full, last] = state.epoch_programs(key, plan, data.classes);
   std::optional<train::Stream> stream;
   if (!key.source.is_resident()) {
     stream.emplace(state.device, data, plan.full.size, FitOptions{});
@@ -56,14 +52,15 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
   if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size);
-  run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k});
+  run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k, averaged()});
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
   metrics.loss = static_cast<double>(scalar(train::kEvalLossSum)) / samples;
   if (k > 0) {
-    metrics.accuracy = static_cast<double>(scalar(train::kEvalFirst)) / samples;
-    metrics.top_k = static_cast<double>(scalar(train::kEvalAmongK)) / samples;
+    const auto labels = static_cast<double>(data.labels.elements());
+    metrics.accuracy = static_cast<double>(scalar(train::kEvalFirst)) / labels;
+    metrics.top_k = static_cast<double>(scalar(train::kEvalAmongK)) / labels;
     metrics.k = k;
   }
   return metrics;
@@ -84,19 +81,23 @@ Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
                 "predict: no samples given");
   const train::EpochPlan plan = train::plan_epoch(data.size(), batch);
   const train::Source source{{}, data.feature_spec(), {DType::f32, Shape{}}, data.scale, data.shift};
+  // Prediction does not depend on the place in the epoch: programs serve data sets of any length.
+  train::EpochPlan anywhere = plan;
+  anywhere.full.rows = 0;
+  const auto [full, last] =
+      state_->epoch_programs({train::Purpose::predict, source, {}, 0, 0, state_->averaged()}, anywhere, 0);
   Tensor outputs;
   std::size_t filled = 0;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    const bool full = b < plan.full.rows;
-    const train::BatchPlan& batch_plan = full ? plan.full : plan.last;
-    // Prediction does not depend on the place in the epoch: programs serve data sets of any length.
-    const auto step = state_->program({train::Purpose::predict, source, {batch_plan.size, 0}, 0, 0}, 0);
-    step->program.write("features", rows_of(data.features, b * plan.full.size, batch_plan.size));
+    const bool is_full = b < plan.full.rows;
+    const std::int64_t batch_size = is_full ? plan.full.size : plan.last.size;
+    const train::StepProgramPtr& step = is_full ? full : last;
+    step->program.write("features", rows_of(data.features, b * plan.full.size, batch_size));
     step->program.run();
     const Tensor output = step->program.read(step->output);
     if (b == 0) {
-      CONCORD_CHECK(output.shape().rank() >= 1 && output.shape()[0] == batch_plan.size, ShapeError,
-                    "predict: the network turns {} samples into {}", batch_plan.size, output.shape().str());
+      CONCORD_CHECK(output.shape().rank() >= 1 && output.shape()[0] == batch_size, ShapeError,
+                    "predict: the network turns {} samples into {}", batch_size, output.shape().str());
       std::vector<std::int64_t> dims(output.shape().dims().begin(), output.shape().dims().end());
       dims[0] = plan.samples;
       outputs = Tensor(output.dtype(), Shape(std::move(dims)));

@@ -83,6 +83,8 @@ void Fit::check_options() const {
                 "fit: epochs, max_steps and report_every must not be negative, got {}, {} and {}", options_.epochs,
                 options_.max_steps, options_.report_every);
   CONCORD_CHECK(options_.schedule, ArgumentError, "fit: the schedule is empty");
+  CONCORD_CHECK(options_.validate || !options_.schedule.reads_losses(), ArgumentError,
+                "fit: the schedule {} needs a validation set", options_.schedule.description());
   if (options_.validate) train::check_dataset(*options_.validate);
   if (!options_.early_stopping) return;
   CONCORD_CHECK(options_.validate, ArgumentError, "fit: early stopping needs a validation set");
@@ -92,12 +94,10 @@ void Fit::check_options() const {
 
 void Fit::build() {
   source_ = state_.source_of(data_, !options_.augmentation);
-  train::ProgramKey key{train::Purpose::train, source_, plan_.full, plan_.samples, 0};
-  full_ = state_.program(key, data_.classes);
-  if (plan_.last.size > 0) {
-    key.plan = plan_.last;
-    last_ = state_.program(key, data_.classes);
-  }
+  const train::ProgramKey key{train::Purpose::train, source_, {}, plan_.samples, 0};
+  TrainerState::EpochPrograms programs = state_.epoch_programs(key, plan_, data_.classes);
+  full_ = std::move(programs.full);
+  last_ = std::move(programs.last);
   if (!source_.is_resident()) stream_.emplace(state_.device, data_, plan_.full.size, options_);
   CONCORD_CHECK(state_.variables->read(optim::kOk).values<float>()[0] != 0, NonFinite,
                 "an earlier step of this training had a loss that is not finite; build a new trainer, or load a "
@@ -117,9 +117,17 @@ std::vector<std::int32_t> Fit::order_of_epoch() const {
 void Fit::compare_rates() {
   const auto saved = std::exchange(state_.resumed_schedule, {});
   if (!saved.contains("rate") || state_.at.step == 0) return;
+  const std::string& kind = options_.schedule.description();
+  if (saved.contains("kind") && saved.at("kind") != kind) {
+    log(LogLevel::warning, fmt::format("{}: the training had the schedule {}; this one has {}",
+                                       state_.checkpoint_path.string(), saved.at("kind"), kind));
+  }
   const std::int64_t epoch = state_.at.epoch - (state_.at.position > 0 ? 0 : 1);
   const double base = state_.recipe.optimizer.rule().lr;
-  const std::string own = fmt::format("{}", static_cast<float>(options_.schedule(base, {state_.at.step - 1, epoch})));
+  std::span<const double> losses = state_.losses;  // at that step
+  if (state_.at.position == 0 && !losses.empty()) losses = losses.first(losses.size() - 1);
+  const std::int64_t step = (state_.at.step - 1) / state_.options.accumulate;
+  const std::string own = fmt::format("{}", static_cast<float>(options_.schedule(base, {step, epoch, losses})));
   if (own == saved.at("rate")) return;
   log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this optimizer and schedule give {}",
                                      state_.checkpoint_path.string(), state_.at.step, saved.at("rate"), own));
@@ -159,7 +167,8 @@ void Fit::begin_epoch() {
 
 void Fit::set_rate() {
   const auto rate = static_cast<float>(
-      options_.schedule(state_.recipe.optimizer.rule().lr, {.step = state_.at.step, .epoch = state_.at.epoch}));
+      options_.schedule(state_.recipe.optimizer.rule().lr,
+                        {.step = state_.updates(), .epoch = state_.at.epoch, .losses = state_.losses}));
   if (rate == rate_) return;
   state_.variables->write(optim::kRate, Tensor::of<float>(Shape{}, std::vector<float>{rate}));
   rate_ = rate;
@@ -275,6 +284,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   report.samples_per_second = static_cast<double>(samples) / seconds;
   if (options_.validate) {
     report.validation = state_.evaluate(*options_.validate, {.batch = std::max<std::int64_t>(options_.batch, 256)});
+    state_.losses.push_back(report.validation->loss);
   }
   history_.epochs.push_back(report);
   if (!options_.checkpoint.empty()) state_.save_checkpoint(options_.checkpoint);
@@ -300,6 +310,7 @@ bool Fit::worth_going_on(const EpochReport& report) {
 History Fit::run() {
   build();
   compare_rates();
+  state_.schedule = options_.schedule.description();
   target_epoch_ = state_.at.first_epoch + options_.epochs;
   steps_left_ = options_.max_steps;
   while (state_.at.epoch < target_epoch_) {

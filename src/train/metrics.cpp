@@ -12,7 +12,8 @@ namespace concord {
 
 Hits count_hits(Value logits, Value labels, int k) {
   using scalar::equal, scalar::less;
-  const Value column = reshape(labels, Shape{labels.shape()[0], 1});
+  logits = reshape(logits, {labels.shape().elements(), -1});
+  const Value column = reshape(labels, {-1, 1});
   const Scalar logit = scalar::input(0), label = scalar::input(1), own = scalar::input(2);
   const Scalar index = scalar::coordinate(0);
   const Value own_logit =

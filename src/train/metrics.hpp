@@ -7,11 +7,11 @@
 
 namespace concord {
 
-/// How many samples of a batch have their label first, and among the k first, as f32 of shape [1].
+/// How many labels of a batch come first, and among the k first, as f32 of shape [1].
 struct Hits {
   Value first, among_k;
 };
-/// logits f32 (N, C), labels i32 (N). Of equal logits the lower class comes first; a row whose own logit is not finite
+/// logits f32 (…, C), labels i32 (…). Of equal logits the lower class comes first; a row whose own logit is not finite
 /// is no hit.
 [[nodiscard]] Hits count_hits(Value logits, Value labels, int k);
 

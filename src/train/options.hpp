@@ -21,6 +21,15 @@ struct TrainerOptions {
   std::uint64_t seed = 0;    // of first weights, order of samples, dropout
   std::string network = {};  // a name to keep in checkpoints; `resume` refuses one of another name
   optim::Clip clip = {};
+  /// Parameters with a rate, weight decay or optimizer of their own, or frozen; the first that matches takes each.
+  std::vector<optim::Group> groups = {};
+  /// Batches an update: weights change after every so many batches, by the mean of their gradients, as they would after
+  /// one so many times as large (but for batch norm, which sees each batch alone). Those that are left at the end of an
+  /// epoch count with the next. Clipping is of the mean, schedules count updates.
+  int accumulate = 1;
+  /// Above 0: `evaluate`, `predict` and `save` use averages of the trained weights, with this part of the old average
+  /// kept in each update (0.999, say). Running statistics are not averaged.
+  double ema_decay = 0;
   /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
   bool check_gradients = false;
   /// Data sets are kept on the device as long as they take at most this part of its memory, all together.
@@ -44,12 +53,12 @@ struct FitOptions {
   bool shuffle = true;  // anew each epoch
   std::optional<EarlyStopping> early_stopping = std::nullopt;
   std::vector<std::shared_ptr<Callback>> callbacks = {};
-  std::int64_t report_every = 0;  // steps between calls of on_step; 0: about five times a second
+  std::int64_t report_every = 0;  // batches between calls of on_step; 0: about five times a second
   /// Written after each epoch, and when the training is stopped.
   std::filesystem::path checkpoint = {};
   /// Asked between steps; when it says true, `fit` writes the checkpoint and returns.
   std::function<bool()> stop = {};
-  std::int64_t max_steps = 0;            // in this call of `fit`; 0: no limit
+  std::int64_t max_steps = 0;            // batches in this call of `fit`; 0: no limit
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
   int loader_threads = 2;                // for data that is streamed
 };

@@ -24,12 +24,15 @@ void call_network(Traced& traced, const Recipe& recipe, Value features) {
   }
 }
 
-void check_classes(Value output, std::int64_t batch, int classes) {
+void check_classes(Value output, Value labels, int classes) {
   if (classes == 0) return;
-  CONCORD_CHECK(output.shape().rank() == 2 && output.shape()[0] == batch, ShapeError,
-                "class labels need a network with outputs [{}, classes], got {}", batch, output.shape().str());
-  CONCORD_CHECK(classes <= output.shape()[1], ArgumentError,
-                "the data set has labels up to {}, but the network has {} outputs", classes - 1, output.shape()[1]);
+  const auto dims = output.shape().dims();
+  CONCORD_CHECK(
+      !dims.empty() && std::ranges::equal(dims.first(dims.size() - 1), labels.shape().dims()), ShapeError,
+      "class labels {} need a network whose outputs are these dimensions and one more for the classes, got {}",
+      labels.shape().str(), output.shape().str());
+  CONCORD_CHECK(classes <= dims.back(), ArgumentError,
+                "the data set has labels up to {}, but the network has {} outputs", classes - 1, dims.back());
 }
 
 /// After each good step the cursor moves on and the loss is added up.
@@ -75,7 +78,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   const BatchValues batch = add_batch(graph, key.source, key.plan, role, key.total);
   call_network(traced, recipe, batch.features);
   if (key.purpose == Purpose::predict) return traced;
-  check_classes(traced.output, key.plan.size, classes);
+  check_classes(traced.output, batch.labels, classes);
   traced.loss = recipe.loss(traced.output, batch.labels);
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "a trainer's loss is one number, got {}; use Reduction::mean or sum", traced.loss.shape().str());
@@ -98,6 +101,10 @@ StepProgramPtr ProgramCache::find(const ProgramKey& key) {
 void ProgramCache::add(const ProgramKey& key, StepProgramPtr program) {
   programs_.emplace_front(key, std::move(program));
   if (programs_.size() > kMost) programs_.pop_back();
+}
+
+void ProgramCache::drop(const ProgramKey& key) {
+  programs_.remove_if([&](const auto& entry) { return entry.first == key; });
 }
 
 void ProgramCache::drop(const std::string& source_id) {

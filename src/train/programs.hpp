@@ -22,6 +22,7 @@ struct ProgramKey {
   BatchPlan plan;
   std::int64_t total = 0;  // samples of an epoch
   int k = 0;               // of the top-k accuracy; 0: no classes
+  bool averaged = false;   // averages stand for the trained weights
   friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
 };
 
@@ -45,7 +46,7 @@ struct Recipe {
 // Scalars that the programs keep on the device, f32 [1].
 inline constexpr const char* kLossSum = "train.loss_sum";  // of the epoch so far, over samples
 inline constexpr const char* kEvalLossSum = "eval.loss_sum";
-inline constexpr const char* kEvalFirst = "eval.first";     // samples whose label came first
+inline constexpr const char* kEvalFirst = "eval.first";     // labels that came first
 inline constexpr const char* kEvalAmongK = "eval.among_k";  // or among the k first
 
 /// A traced step that is not compiled yet.
@@ -63,6 +64,7 @@ class ProgramCache {
  public:
   [[nodiscard]] StepProgramPtr find(const ProgramKey& key);
   void add(const ProgramKey& key, StepProgramPtr program);
+  void drop(const ProgramKey& key);
   /// Forgets the programs that read this source.
   void drop(const std::string& source_id);
 

@@ -10,8 +10,8 @@ namespace concord {
 /// Of a network over a data set.
 struct Metrics {
   double loss = 0;                 // mean over samples
-  std::optional<double> accuracy;  // part of samples whose largest output is the label; with class labels only
-  std::optional<double> top_k;     // part whose label is among the k largest outputs
+  std::optional<double> accuracy;  // part of labels that are the largest output; with class labels only
+  std::optional<double> top_k;     // part of labels that are among the k largest outputs
   int k = 0;
   std::int64_t samples = 0;
 };

@@ -37,7 +37,7 @@ Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, std:
 }
 
 Value decoded(Value features, const Source& source) {
-  if (features.dtype() == DType::f32) return features;
+  if (features.dtype() != DType::u8) return features;
   return pointwise("decode", {features}, scalar::input(0) * source.scale + source.shift);
 }
 

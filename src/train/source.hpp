@@ -28,14 +28,20 @@ struct BatchPlan {
   friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
 };
 
+/// The batches of one epoch: full ones, then a shorter one if the samples do not divide.
+struct EpochPlan {
+  BatchPlan full, last;  // size 0: there is none
+  std::int64_t samples = 0;
+  [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
+};
 /// What keeps the place in an epoch: "train" or "eval".
 [[nodiscard]] std::string cursor_name(const std::string& role);
 /// The variable that holds the sample numbers of the full batches, i32 [rows, size], or of the last one, i32 [size].
 [[nodiscard]] std::string order_name(const std::string& role, const BatchPlan& plan);
 
 struct BatchValues {
-  Value features;  // f32 [size, …]
-  Value labels;    // i32 [size] or f32 [size, …]
+  Value features;  // f32 [size, …] or i32 [size, T]
+  Value labels;    // i32 or f32 [size, …]
   Value cursor;    // i32 [1], the number of the batch in its epoch
 };
 /// Adds the batch to a graph. The order of a resident source starts as 0, 1, 2, …; samples of the last, shorter batch

@@ -18,6 +18,8 @@ bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {
          copy.features_source.spec() == dataset.features.spec();
 }
 
+Variable average_of(const Variable& weight) { return {optim::ema_name(weight.name), weight.spec, {}, false, {}}; }
+
 }  // namespace
 
 bool TrainerState::is_resident(const Dataset& dataset) const {
@@ -51,19 +53,36 @@ train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
   for (const ResidentSet& set : resident) bytes += set.copy.features->bytes() + set.copy.labels->bytes();
   const DeviceInfo& info = device->info();
   const std::size_t largest = std::max(dataset.features.spec().bytes(), dataset.labels.spec().bytes());
-  const bool fits = static_cast<double>(bytes) <= options.resident_fraction * static_cast<double>(info.memory) &&
+  const bool fits = device->allocated() + dataset.bytes() <= info.memory &&
+                    static_cast<double>(bytes) <= options.resident_fraction * static_cast<double>(info.memory) &&
                     (info.max_allocation == 0 || largest <= info.max_allocation);
-  if (!fits) {
-    log(LogLevel::info, fmt::format("data set of {} MiB is streamed: {} has {} MiB", dataset.bytes() >> 20, info.name,
-                                    info.memory >> 20));
+  const auto stream = [&] {
+    log(LogLevel::info, fmt::format("data set of {} MiB is streamed: {} has {} MiB, {} in use", dataset.bytes() >> 20,
+                                    info.name, info.memory >> 20, device->allocated() >> 20));
     return streamed;
+  };
+  if (!fits) return stream();
+  DeviceCopies::Copy copy;
+  try {
+    copy = train::copy_to_device(dataset, device);
+  } catch (const OutOfMemory&) {  // others hold what the device seemed to have
+    return stream();
   }
   const std::string id = fmt::format("data.{}", sets_seen++);
-  const DeviceCopies::Copy copy = train::copy_to_device(dataset, device);
   variables->bind(id + ".features", dataset.features.spec(), copy.features);
   variables->bind(id + ".labels", dataset.labels.spec(), copy.labels);
   resident.push_front({id, copy});
   return as_source(id);
+}
+
+VariablesPtr TrainerState::with_averages(const Graph& graph) {
+  const auto view = std::make_shared<Variables>(device, variables->seed());
+  for (const VariablePtr& variable : graph.variables()) {
+    BufferPtr held = variables->require(*variable);
+    if (optim::is_trained(*variable, options.groups)) held = variables->require(average_of(*variable));
+    view->bind(variable->name, variable->spec, std::move(held));
+  }
+  return view;
 }
 
 train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int classes) {
@@ -76,6 +95,10 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
     if (!train::is_transient(variable->name) && !known.contains(variable->name)) {
       fresh.emplace(variable->name, variable->spec);
     }
+    const Variable average = average_of(*variable);
+    if (key.averaged && optim::is_trained(*variable, options.groups) && !known.contains(average.name)) {
+      fresh.emplace(average.name, average.spec);
+    }
   }
   for (const VariablePtr& weight : traced.weights) traced_weights.emplace(weight->name, weight->spec);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
@@ -83,10 +106,10 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
   io::TensorMap loaded;
   if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
-  Program compiled = compile(*traced.graph, outputs, variables);
+  Program compiled = compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables);
   if (pending_checkpoint) take_from_checkpoint(fresh);
   if (all) pending_checkpoint.reset();
-  for (const auto& [name, tensor] : loaded) variables->write(name, tensor);
+  write_weights(loaded);
   pending_weights.reset();
   known.merge(fresh);
   weights.merge(traced_weights);
@@ -129,10 +152,36 @@ io::TensorMap TrainerState::persistent() const {
   return tensors;
 }
 
+io::TensorMap TrainerState::evaluated_weights() const {
+  io::TensorMap tensors;
+  for (const auto& [name, spec] : weights) {
+    const std::string average = optim::ema_name(name);
+    tensors.emplace(name, variables->read(averaged() && variables->contains(average) ? average : name));
+  }
+  return tensors;
+}
+
 io::TensorMap TrainerState::read_weights() const {
   io::TensorMap tensors;
-  for (const auto& [name, spec] : weights) tensors.emplace(name, variables->read(name));
+  for (const auto& [name, spec] : weights) {
+    for (const std::string& held : {name, optim::ema_name(name)}) {
+      if (variables->contains(held)) tensors.emplace(held, variables->read(held));
+    }
+  }
   return tensors;
+}
+
+void TrainerState::write_weights(const io::TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    variables->write(name, tensor);
+    if (variables->contains(optim::ema_name(name))) variables->write(optim::ema_name(name), tensor);
+  }
+}
+
+std::map<std::string, std::string> TrainerState::settings() const {
+  return {{"clip_norm", fmt::format("{}", options.clip.norm)},
+          {"clip_value", fmt::format("{}", options.clip.value)},
+          {"ema_decay", fmt::format("{}", options.ema_decay)}};
 }
 
 namespace train {
@@ -155,17 +204,19 @@ void check_dataset(const Dataset& dataset) {
   const Tensor& labels = dataset.labels;
   CONCORD_CHECK(features.shape().rank() >= 1 && features.elements() > 0, ArgumentError, "the data set '{}' is empty",
                 dataset.name);
-  CONCORD_CHECK(features.dtype() == DType::f32 || features.dtype() == DType::u8, ShapeError,
-                "the data set '{}': features are f32 or u8, got {}", dataset.name, features.spec().str());
+  const DType type = features.dtype();
+  CONCORD_CHECK(type == DType::f32 || type == DType::u8 || type == DType::i32, ShapeError,
+                "the data set '{}': features are f32, u8 or i32, got {}", dataset.name, features.spec().str());
   CONCORD_CHECK(labels.shape().rank() >= 1 && labels.shape()[0] == features.shape()[0], ShapeError,
                 "the data set '{}': {} samples but labels {}", dataset.name, features.shape()[0], labels.spec().str());
   if (dataset.classes == 0) return;
-  CONCORD_CHECK(labels.dtype() == DType::i32 && labels.shape().rank() == 1, ShapeError,
-                "the data set '{}': class labels are i32 [N], got {}", dataset.name, labels.spec().str());
+  CONCORD_CHECK(labels.dtype() == DType::i32, ShapeError, "the data set '{}': class labels are i32, got {}",
+                dataset.name, labels.spec().str());
   const auto values = labels.values<std::int32_t>();
   const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= dataset.classes; });
   CONCORD_CHECK(wrong == values.end(), ArgumentError, "the data set '{}': label {} of sample {} is not in [0, {})",
-                dataset.name, wrong == values.end() ? 0 : *wrong, wrong - values.begin(), dataset.classes);
+                dataset.name, wrong == values.end() ? 0 : *wrong,
+                (wrong - values.begin()) / (labels.elements() / labels.shape()[0]), dataset.classes);
 }
 
 bool is_transient(const std::string& name) { return name.starts_with("data.") || name.starts_with("eval."); }

@@ -22,7 +22,7 @@ struct TrainerState {
   /// Where the training stands.
   struct Place {
     std::int64_t epoch = 0;               // epochs done
-    std::int64_t step = 0;                // steps done
+    std::int64_t step = 0;                // batches done
     std::int64_t position = 0;            // samples of the current epoch done
     std::int64_t first_epoch = 0;         // of the current call of fit, or of the one that was stopped
     std::int64_t batch = 0, samples = 0;  // of the epoch that `position` lies in
@@ -40,6 +40,8 @@ struct TrainerState {
   std::filesystem::path checkpoint_path = {};
   /// Rates of the checkpoint, until a fit has compared its own with them.
   std::map<std::string, std::string> resumed_schedule = {};
+  std::string schedule = {};        // of the last fit, in words
+  std::vector<double> losses = {};  // of the validations so far
 
   struct ResidentSet {
     std::string id;
@@ -53,15 +55,34 @@ struct TrainerState {
   void check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch) const;
   /// The source for this data set: on the device if it fits, or is there already; else streamed.
   train::Source source_of(const Dataset& dataset, bool may_reside);
+  /// The same storage, with averages under the names of the weights that they are of.
+  [[nodiscard]] VariablesPtr with_averages(const Graph& graph);
   /// From the cache, or traced, compiled and given what was loaded for it.
   train::StepProgramPtr program(const train::ProgramKey& key, int classes);
+  struct EpochPrograms {
+    train::StepProgramPtr full, last;  // `last` is null when the batches come out even
+  };
+  /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits.
+  EpochPrograms epoch_programs(train::ProgramKey key, const train::EpochPlan& plan, int classes);
+  /// What can be done about an epoch whose programs do not fit.
+  [[nodiscard]] std::string advice_on_batch(train::ProgramKey key, std::int64_t samples, int classes) const;
   /// Writes the value of a scalar variable f32 or i32 [1], if there is such a variable.
   void set_scalar(const std::string& name, float value);
   [[nodiscard]] float scalar(const std::string& name) const;
   /// What a checkpoint holds: everything but the data and the counters of evaluations.
   [[nodiscard]] io::TensorMap persistent() const;
+  /// Weights and running statistics, with averages where evaluations use them, under the weights' names.
+  [[nodiscard]] io::TensorMap evaluated_weights() const;
+  /// Weights, averages and running statistics.
   [[nodiscard]] io::TensorMap read_weights() const;
+  /// Puts weights where they belong, and in place of their averages.
+  void write_weights(const io::TensorMap& tensors);
+  [[nodiscard]] std::int64_t updates() const { return at.step / options.accumulate; }
+  /// Whether averages of the weights are what counts.
+  [[nodiscard]] bool averaged() const { return options.ema_decay > 0 && updates() > 0; }
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
+  /// What a training should have in common with the checkpoint that it goes on from, by name.
+  [[nodiscard]] std::map<std::string, std::string> settings() const;
   void save_checkpoint(const std::filesystem::path& path) const;
   /// Throws FormatError unless the checkpoint has each of these tensors, and no others if `all`.
   static void check_checkpoint(const io::Checkpoint& checkpoint, const std::filesystem::path& path,
@@ -72,12 +93,6 @@ struct TrainerState {
 
 namespace train {
 
-/// Programs of one epoch: full batches, then a shorter one if the samples do not divide.
-struct EpochPlan {
-  BatchPlan full, last;  // size 0: there is none
-  std::int64_t samples = 0;
-  [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
-};
 /// Throws ArgumentError for an empty data set or a batch below 1; a batch above `samples` means all of them.
 [[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch);
 

@@ -1,10 +1,13 @@
 // Trainer: construction, weights and checkpoints. fit stands in fit.cpp, evaluate and predict in evaluate.cpp.
 #include "concord/train/trainer.hpp"
 
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <limits>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/train/state.hpp"
 
 namespace concord {
@@ -19,6 +22,31 @@ std::int64_t extra_number(const io::CheckpointInfo& info, const std::string& nam
   CONCORD_CHECK(error == std::errc{} && end == text.data() + text.size() && number >= 0, FormatError,
                 "{}: the checkpoint's '{}' is '{}', not a number", file, name, text);
   return number;
+}
+
+/// Batches an update; checkpoints that do not say were written without accumulation.
+std::int64_t accumulation_of(const io::CheckpointInfo& info, const std::string& file) {
+  if (!info.extra.contains("accumulate")) return 1;
+  const std::int64_t accumulate = extra_number(info, "accumulate", file);
+  CONCORD_CHECK(accumulate >= 1, FormatError, "{}: the checkpoint's 'accumulate' is 0", file);
+  return accumulate;
+}
+
+/// The validation losses; numbers with spaces between.
+std::vector<double> losses_of(const io::CheckpointInfo& info, const std::string& file) {
+  std::vector<double> losses;
+  const auto found = info.extra.find("losses");
+  if (found == info.extra.end()) return losses;
+  const char *at = found->second.data(), *const end = at + found->second.size();
+  while (at != end) {
+    double loss = 0;
+    const auto [next, error] = std::from_chars(at, end, loss);
+    CONCORD_CHECK(error == std::errc{} && (next == end || *next == ' '), FormatError,
+                  "{}: the checkpoint's 'losses' are '{}', not numbers", file, found->second);
+    losses.push_back(loss);
+    at = next == end ? end : next + 1;
+  }
+  return losses;
 }
 
 /// The only element of an i32 tensor of a checkpoint. Throws FormatError when there is no such tensor.
@@ -46,8 +74,10 @@ TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string
                 FormatError, "{}: the checkpoint has {} epochs done, the first of them {}, the order of samples of {}",
                 file, at.epoch, at.first_epoch, info.permutation_epoch);
   const std::int64_t steps = counter_of(checkpoint, optim::kStep, file);
-  CONCORD_CHECK(steps == at.step, FormatError, "{}: the checkpoint has {} steps done, but its '{}' is {}", file,
-                at.step, optim::kStep, steps);
+  const std::int64_t accumulate = accumulation_of(info, file);
+  CONCORD_CHECK(steps == at.step / accumulate, FormatError,
+                "{}: the checkpoint has {} steps done, {} an update, but its '{}' is {}", file, at.step, accumulate,
+                optim::kStep, steps);
   if (at.position == 0) return at;
   CONCORD_CHECK(at.batch >= 1 && at.position < at.samples && at.position % at.batch == 0, FormatError,
                 "{}: the checkpoint stands at sample {} of {}, in batches of {}", file, at.position, at.samples,
@@ -65,8 +95,13 @@ TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string
 Trainer::Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimizer optimizer, DevicePtr device,
                  const TrainerOptions& options) {
   CONCORD_CHECK(network && loss && device, ArgumentError, "a trainer needs a network, a loss and a device");
+  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "a trainer accumulates 1 batch an update or more, got {}",
+                options.accumulate);
   state_ = std::make_unique<TrainerState>(
-      TrainerState{{std::move(network), std::move(loss), std::move(optimizer), {options.clip, options.check_gradients}},
+      TrainerState{{std::move(network),
+                    std::move(loss),
+                    std::move(optimizer),
+                    {options.clip, options.check_gradients, options.groups, options.accumulate, options.ema_decay}},
                    device,
                    options,
                    std::make_shared<Variables>(device, options.seed)});
@@ -78,13 +113,13 @@ Trainer::~Trainer() = default;
 
 void Trainer::prepare(const TensorSpec& sample) {
   const train::Source source{{}, sample, {DType::f32, Shape{}}, 1.0F / 255, 0};
-  static_cast<void>(state_->program({train::Purpose::predict, source, {1, 0}, 0, 0}, 0));
+  static_cast<void>(state_->program({train::Purpose::predict, source, {1, 0}, 0, 0, state_->averaged()}, 0));
 }
 
 void Trainer::save(const std::filesystem::path& path) const {
   CONCORD_CHECK(!state_->weights.empty(), ArgumentError,
                 "there are no weights to save yet: call fit, evaluate, predict or prepare first");
-  io::save_weights(path, state_->read_weights());
+  io::save_weights(path, state_->evaluated_weights());
 }
 
 void Trainer::load(const std::filesystem::path& path) {
@@ -93,7 +128,7 @@ void Trainer::load(const std::filesystem::path& path) {
     state_->pending_weights = path;
     return;
   }
-  for (const auto& [name, tensor] : io::load_weights(path, state_->weights)) state_->variables->write(name, tensor);
+  state_->write_weights(io::load_weights(path, state_->weights));
 }
 
 void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
@@ -106,11 +141,15 @@ void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
   info.seed = options.seed;
   const optim::Rule& rule = recipe.optimizer.rule();
   info.schedule = {{"base_rate", fmt::format("{}", rule.lr)},
-                   {"rate", fmt::format("{}", variables->read(optim::kRate).values<float>()[0])}};
+                   {"rate", fmt::format("{}", variables->read(optim::kRate).values<float>()[0])},
+                   {"kind", schedule}};
   info.extra = {{"optimizer", rule.name},
                 {"first_epoch", std::to_string(at.first_epoch)},
                 {"batch", std::to_string(at.batch)},
-                {"samples", std::to_string(at.samples)}};
+                {"samples", std::to_string(at.samples)},
+                {"accumulate", std::to_string(options.accumulate)},
+                {"losses", fmt::format("{}", fmt::join(losses, " "))}};
+  info.extra.merge(settings());
   io::TensorMap tensors = persistent();
   // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
   tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
@@ -139,8 +178,20 @@ void Trainer::resume(const std::filesystem::path& path) {
                 "{}: the checkpoint is of a training with the optimizer '{}', this one has '{}'", path.string(),
                 optimizer->second, own);
   const TrainerState::Place at = place_of(checkpoint, path.string());
+  const std::int64_t accumulate = accumulation_of(info, path.string());
+  CONCORD_CHECK(accumulate == state.options.accumulate, ArgumentError,
+                "{}: the checkpoint is of a training with {} batches an update, this one has {}", path.string(),
+                accumulate, state.options.accumulate);
+  std::vector<double> losses = losses_of(info, path.string());
   TrainerState::check_checkpoint(checkpoint, path, state.known, false);
+  for (const auto& [name, value] : state.settings()) {
+    const auto saved = info.extra.find(name);
+    if (saved == info.extra.end() || saved->second == value) continue;
+    log(LogLevel::warning,
+        fmt::format("{}: the training had {} {}; this one has {}", path.string(), name, saved->second, value));
+  }
   state.at = at;
+  state.losses = std::move(losses);
   state.options.seed = info.seed;
   state.resumed_schedule = info.schedule;
   state.checkpoint_path = path;

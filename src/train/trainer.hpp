@@ -43,7 +43,8 @@ class Trainer {
   [[nodiscard]] Tensor predict(const Tensor& features, std::int64_t batch = 256);
   [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch = 256);
 
-  /// Weights and running statistics as safetensors, under the names and shapes of the equal PyTorch module.
+  /// Weights, averaged if they are, and running statistics as safetensors, under the names and shapes of the equal
+  /// PyTorch module.
   /// Before the first fit or evaluate the network's names are not known: ArgumentError. Throws IoError.
   void save(const std::filesystem::path& path) const;
   /// Takes over weights, in place of those that an earlier `load` or `resume` brought; before the network is known they
@@ -55,13 +56,16 @@ class Trainer {
   void save_checkpoint(const std::filesystem::path& path) const;
   /// Continues from a checkpoint; call before the first fit. On the device that wrote it the result has the same bits
   /// as an uninterrupted run. Throws as `load`; the seed of the checkpoint replaces the options', its weights those of
-  /// an earlier `load`. The weights count from now on; the optimizer's state waits for the first fit.
+  /// an earlier `load`. The weights count from now on; the optimizer's state waits for the first fit. Other clipping or
+  /// averaging than the checkpoint's is warned of, another schedule at the first fit; another accumulation is refused
+  /// with an ArgumentError.
   void resume(const std::filesystem::path& path);
 
   /// Compiles for samples of this spec without training: names become known, loaded weights take their place.
   void prepare(const TensorSpec& sample);
 
   [[nodiscard]] std::int64_t epochs_done() const;
+  /// Batches trained on: updates, unless gradients are accumulated.
   [[nodiscard]] std::int64_t steps_done() const;
   [[nodiscard]] const VariablesPtr& variables() const;
   [[nodiscard]] Device& device() const;

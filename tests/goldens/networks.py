@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records PyTorch's losses, batch normalisation and parameter names: writes networks.json beside itself."""
+"""Records PyTorch's losses and batch normalisation: writes networks.json beside itself."""
 import json
 import pathlib
 
@@ -8,45 +8,6 @@ import torch.nn.functional as F
 from torch import nn
 
 FOLDER = pathlib.Path(__file__).parent
-
-
-# ---------------------------------------------------------------- names and shapes of the zoo
-def conv_norm(i, o, kernel, stride=1):
-    return nn.Sequential(nn.Conv2d(i, o, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(o))
-
-
-class Basic(nn.Module):
-    def __init__(self, i, o, stride):
-        super().__init__()
-        self.a, self.b = conv_norm(i, o, 3, stride), conv_norm(o, o, 3)
-        self.skip = conv_norm(i, o, 1, stride) if stride != 1 or i != o else nn.Identity()
-
-    def forward(self, x):
-        return F.relu(self.b(F.relu(self.a(x))) + self.skip(x))
-
-
-def resnet20():
-    layers, channels = [conv_norm(3, 16, 3), nn.ReLU()], 16
-    for width, stride in ((16, 1), (32, 2), (64, 2)):
-        for block in range(3):
-            layers.append(Basic(channels, width, stride if block == 0 else 1))
-            channels = width
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-
-
-ZOO = {
-    "mlp": lambda: nn.Sequential(nn.Flatten(), nn.Linear(784, 1000), nn.ReLU(), nn.Linear(1000, 10)),
-    "lenet": lambda: nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(),
-                                   nn.MaxPool2d(2), nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10)),
-    "resnet20": resnet20,
-}
-
-
-def record_zoo():
-    return {name: {"parameters": sum(p.numel() for p in make().parameters()),
-                   "state": {k: list(v.shape) for k, v in make().state_dict().items()
-                             if not k.endswith("num_batches_tracked")}}
-            for name, make in ZOO.items()}
 
 
 # ---------------------------------------------------------------- losses: value and gradient of mean, sum; all values
@@ -93,5 +54,5 @@ def record_batch_norm():
             "running_mean": mean, "running_var": variance, "evaluated": layer(batches[0]).flatten().tolist()}
 
 
-record = {"torch": torch.__version__, "zoo": record_zoo(), "losses": record_losses(), "batch_norm": record_batch_norm()}
+record = {"torch": torch.__version__, "losses": record_losses(), "batch_norm": record_batch_norm()}
 (FOLDER / "networks.json").write_text(json.dumps(record, indent=0))

@@ -1,18 +1,91 @@
 #!/usr/bin/env python3
-"""Records PyTorch's optimizers and schedules: writes optimizers.json and schedules.json beside itself.
+"""Records optimizers and schedules: writes optimizers.json and schedules.json beside itself.
 
-A small network, mse(tanh(x·Wᵀ + b), y), is trained for 20 steps from the same start by each optimizer; the weights
-after steps 1, 2 and 20 are kept. Of each schedule the rates of 40 units are kept.
+A small network, mse(tanh(x·Aᵀ + a)·Bᵀ + b, y), is trained for 20 steps from the same start by each optimizer; the
+parameters after steps 1, 2 and 20 are kept. Optimizers are PyTorch's; LARS, LAMB and Lion, which it has not, are written
+out below from their papers. Of each schedule the rates of 40 units are kept.
 """
 import json
+import math
 import pathlib
+import types
 
 import torch
-from torch.optim import SGD, Adagrad, Adam, AdamW, RMSprop
+from torch.optim import SGD, Adadelta, Adafactor, Adagrad, Adam, Adamax, AdamW, Muon, NAdam, RAdam, RMSprop, _muon
 from torch.optim import lr_scheduler as schedulers
 
 FOLDER = pathlib.Path(__file__).parent
 STEPS = (1, 2, 20)
+
+# Muon's products are recorded in single precision, not in the bfloat16 that it is written for.
+_muon.torch = types.SimpleNamespace(**(vars(torch) | {"bfloat16": torch.float32}))
+
+
+class Written(torch.optim.Optimizer):
+    """An optimizer as a function update(weight, gradient, state, step, **options), which changes the weight."""
+
+    def __init__(self, parameters, update, **options):
+        super().__init__(parameters, options)
+        self.update = update
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            options = {k: v for k, v in group.items() if k != "params"}
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                self.update(p, p.grad, state, **options)
+
+
+def lars(p, g, state, lr, momentum=0.9, decay=0.0, trust=1e-3, eps=0.0):
+    """You, Gitman, Ginsburg, 2017, algorithm 1."""
+    local = trust * p.norm() / (g.norm() + decay * p.norm() + eps) if p.norm() > 0 and g.norm() > 0 else 1.0
+    state["v"] = momentum * state.get("v", 0) + lr * local * (g + decay * p)
+    p -= state["v"]
+
+
+def lamb(p, g, state, lr, betas=(0.9, 0.999), eps=1e-6, decay=0.01, bounds=(0.0, math.inf)):
+    """You et al., 2020, algorithm 2."""
+    state["m"] = betas[0] * state.get("m", 0) + (1 - betas[0]) * g
+    state["v"] = betas[1] * state.get("v", 0) + (1 - betas[1]) * g * g
+    m, v = state["m"] / (1 - betas[0] ** state["step"]), state["v"] / (1 - betas[1] ** state["step"])
+    direction = m / (v.sqrt() + eps) + decay * p
+    size = p.norm().clamp(*bounds)
+    p -= lr * (size / direction.norm() if size > 0 and direction.norm() > 0 else 1.0) * direction
+
+
+def lion(p, g, state, lr, betas=(0.9, 0.99), decay=0.0):
+    """Chen et al., 2023, algorithm 2."""
+    m = state.get("m", torch.zeros_like(p))
+    p -= lr * (torch.sign(betas[0] * m + (1 - betas[0]) * g) + decay * p)
+    state["m"] = betas[1] * m + (1 - betas[1]) * g
+
+
+class Several:
+    """Matrices by one optimizer, vectors by another."""
+
+    def __init__(self, parameters, matrices, vectors):
+        self.parts = [matrices([p for p in parameters if p.dim() > 1]), vectors([p for p in parameters if p.dim() < 2])]
+
+    def zero_grad(self):
+        for part in self.parts:
+            part.zero_grad()
+
+    def step(self):
+        for part in self.parts:
+            part.step()
+
+
+def muon(p, **options):
+    return Several(p, lambda q: Muon(q, **options), lambda q: AdamW(q, lr=options["lr"] / 2, weight_decay=0.01))
+
+
+def groups(p):
+    p[2].requires_grad_(False)
+    return AdamW([{"params": [p[0]], "lr": 0.002}, {"params": [p[1]], "weight_decay": 0.0}, {"params": [p[3]]}],
+                 lr=0.01, weight_decay=0.1)
+
 
 OPTIMIZERS = {
     "sgd": lambda p: SGD(p, lr=0.1),
@@ -23,47 +96,85 @@ OPTIMIZERS = {
     "adam amsgrad": lambda p: Adam(p, lr=0.05, betas=(0.8, 0.9), amsgrad=True),
     "adam decay": lambda p: Adam(p, lr=0.01, weight_decay=0.1, eps=1e-6),
     "adamw": lambda p: AdamW(p, lr=0.01, weight_decay=0.1),
+    "adamw amsgrad": lambda p: AdamW(p, lr=0.05, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.02, amsgrad=True),
+    "adamax": lambda p: Adamax(p, lr=0.01),
+    "adamax decay": lambda p: Adamax(p, lr=0.02, betas=(0.8, 0.9), eps=1e-4, weight_decay=0.1),
+    "nadam": lambda p: NAdam(p, lr=0.01),
+    "nadam decay": lambda p: NAdam(p, lr=0.01, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.1, momentum_decay=0.1),
+    "nadam decoupled": lambda p: NAdam(p, lr=0.01, weight_decay=0.1, decoupled_weight_decay=True),
+    "radam": lambda p: RAdam(p, lr=0.01),
+    "radam decay": lambda p: RAdam(p, lr=0.01, betas=(0.8, 0.9), eps=1e-4, weight_decay=0.1),
+    "radam decoupled": lambda p: RAdam(p, lr=0.01, betas=(0.9, 0.99), weight_decay=0.1, decoupled_weight_decay=True),
+    "lamb": lambda p: Written(p, lamb, lr=0.01),
+    "lamb bounds": lambda p: Written(p, lamb, lr=0.02, betas=(0.8, 0.9), eps=1e-4, decay=0.1, bounds=(0.5, 1.5)),
     "rmsprop": lambda p: RMSprop(p, lr=0.01),
     "rmsprop centered": lambda p: RMSprop(p, lr=0.01, alpha=0.9, centered=True, momentum=0.5, weight_decay=0.01),
+    "rmsprop momentum": lambda p: RMSprop(p, lr=0.01, eps=1e-4, momentum=0.5),
     "adagrad": lambda p: Adagrad(p, lr=0.1),
     "adagrad decay": lambda p: Adagrad(p, lr=0.1, lr_decay=0.05, initial_accumulator_value=0.1, weight_decay=0.01),
+    "adagrad eps": lambda p: Adagrad(p, lr=0.1, eps=0.01),
+    "adadelta": lambda p: Adadelta(p),
+    "adadelta decay": lambda p: Adadelta(p, lr=0.5, rho=0.8, eps=1e-4, weight_decay=0.1),
+    "lars": lambda p: Written(p, lars, lr=0.5),
+    "lars decay": lambda p: Written(p, lars, lr=0.1, momentum=0.5, decay=0.1, trust=0.02, eps=0.01),
+    "lion": lambda p: Written(p, lion, lr=0.01),
+    "lion decay": lambda p: Written(p, lion, lr=0.02, betas=(0.8, 0.9), decay=0.1),
+    "adafactor": lambda p: Adafactor(p),
+    "adafactor decay": lambda p: Adafactor(p, lr=0.3, beta2_decay=-0.6, eps=(1e-8, 0.2), d=1.5, weight_decay=0.1),
+    "muon": lambda p: muon(p, lr=0.02),
+    "muon plain": lambda p: muon(p, lr=0.02, weight_decay=0.01, momentum=0.8, nesterov=False, ns_steps=3, eps=0.5,
+                                 ns_coefficients=(2, -1.5, 0.5), adjust_lr_fn="match_rms_adamw"),
+    "muon spectral": lambda p: muon(p, lr=0.02, adjust_lr_fn="spectral_unclamped"),
+    "groups": groups,
     "clip norm": lambda p: SGD(p, lr=0.1, momentum=0.9),
     "clip value": lambda p: SGD(p, lr=0.1, momentum=0.9),
+    "clip lamb": lambda p: Written(p, lamb, lr=0.01),
 }
 
 
 def clip(name, parameters):
-    if name == "clip norm":
+    if name in ("clip norm", "clip lamb"):
         torch.nn.utils.clip_grad_norm_(parameters, 0.3)
-    if name == "clip value":
+    if name in ("clip value", "clip lamb"):
         torch.nn.utils.clip_grad_value_(parameters, 0.05)
+
+
+def numbers(tensor):
+    return [float(f"{v:.9g}") for v in tensor.detach().flatten().tolist()]
 
 
 def record_optimizers():
     torch.manual_seed(3)
-    x, y = torch.randn(16, 5), torch.rand(16, 3) * 2 - 1
-    weight, bias = torch.randn(3, 5), torch.randn(3)
+    x, y = torch.randn(16, 3), torch.rand(16, 2) * 2 - 1
+    start = {"0.weight": torch.randn(4, 3), "0.bias": torch.randn(4), "2.weight": torch.randn(2, 4),
+             "2.bias": torch.randn(2)}
     runs = {}
     for name, make in OPTIMIZERS.items():
-        parameters = [weight.clone().requires_grad_(), bias.clone().requires_grad_()]
+        parameters = [tensor.clone().requires_grad_() for tensor in start.values()]
         optimizer = make(parameters)
         kept = {}
         for step in range(1, max(STEPS) + 1):
             optimizer.zero_grad()
-            loss = torch.nn.functional.mse_loss(torch.tanh(x @ parameters[0].T + parameters[1]), y)
+            hidden = torch.tanh(x @ parameters[0].T + parameters[1])
+            loss = torch.nn.functional.mse_loss(hidden @ parameters[2].T + parameters[3], y)
             loss.backward()
             clip(name, parameters)
             optimizer.step()
             if step in STEPS:
-                kept[step] = {"weight": parameters[0].flatten().tolist(), "bias": parameters[1].tolist()}
+                kept[step] = {k: numbers(p) for k, p in zip(start, parameters)}
         runs[name] = kept
-    start = {"x": x, "y": y, "weight": weight, "bias": bias}
-    return {"torch": torch.__version__, "start": {k: v.flatten().tolist() for k, v in start.items()}, "runs": runs}
+    return {"torch": torch.__version__, "start": {k: numbers(v) for k, v in ({"x": x, "y": y} | start).items()},
+            "runs": runs}
 
 
 def cosine_after_warmup(o):
     warm = schedulers.LinearLR(o, start_factor=0.1, total_iters=5)
     return schedulers.SequentialLR(o, [warm, schedulers.CosineAnnealingLR(o, T_max=30)], milestones=[5])
+
+
+def inverse_square_root(unit):
+    """Vaswani et al., 2017, with the peak as the base rate: up along a line over 8 units, then down with 1/√t."""
+    return min((unit + 1) / 8, math.sqrt(8 / (unit + 1)))
 
 
 SCHEDULES = {
@@ -76,6 +187,19 @@ SCHEDULES = {
     "one cycle": lambda o: schedulers.OneCycleLR(o, max_lr=0.5, total_steps=40),
     "one cycle late": lambda o: schedulers.OneCycleLR(o, max_lr=0.5, total_steps=40, pct_start=0.6, div_factor=10,
                                                       final_div_factor=100),
+    "polynomial": lambda o: schedulers.PolynomialLR(o, total_iters=30, power=2.0),
+    "linear": lambda o: schedulers.PolynomialLR(o, total_iters=30),
+    "restarts": lambda o: schedulers.CosineAnnealingWarmRestarts(o, T_0=10, eta_min=0.02),
+    "longer restarts": lambda o: schedulers.CosineAnnealingWarmRestarts(o, T_0=5, T_mult=2),
+    "inverse square root": lambda o: schedulers.LambdaLR(o, inverse_square_root),
+}
+
+# Losses of 40 validations: better, on a plateau with noise, a little better, worse.
+LOSSES = [1 / (1 + 0.3 * t) if t < 8 else 0.3 + 0.01 * math.sin(5 * t) - 0.0002 * t if t < 30 else 0.2 + 0.01 * t
+          for t in range(40)]
+PLATEAUS = {
+    "plateau": dict(factor=0.5, patience=3),
+    "plateau absolute": dict(factor=0.2, patience=2, threshold=0.005, threshold_mode="abs", cooldown=4, min_lr=0.004),
 }
 
 
@@ -91,8 +215,22 @@ def record_schedules():
             optimizer.step()
             if unit + 1 < units:
                 scheduler.step()
-    return {"torch": torch.__version__, "base": 0.5, "rates": rates}
+    plateaus = {}
+    for name, options in PLATEAUS.items():
+        optimizer = SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+        scheduler = schedulers.ReduceLROnPlateau(optimizer, **options)
+        plateaus[name] = []
+        for loss in LOSSES:
+            plateaus[name].append(optimizer.param_groups[0]["lr"])
+            scheduler.step(loss)
+    return {"torch": torch.__version__, "base": 0.5, "rates": rates, "losses": LOSSES, "plateaus": plateaus}
 
 
-(FOLDER / "optimizers.json").write_text(json.dumps(record_optimizers(), indent=0))
-(FOLDER / "schedules.json").write_text(json.dumps(record_schedules(), indent=0))
+def write(name, record):
+    """One line a list."""
+    text = json.dumps(record, separators=(",", ":")).replace("],", "],\n").replace("},", "},\n")
+    (FOLDER / name).write_text(text + "\n")
+
+
+write("optimizers.json", record_optimizers())
+write("schedules.json", record_schedules())

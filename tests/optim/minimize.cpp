@@ -85,6 +85,52 @@ TEST_CASE("gradients can be checked too", "[optim]") {
   }
 }
 
+TEST_CASE("gradients of several runs make one update", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    nn::Linear layer{1, 1, {.bias = false}};
+    layer.weight()->value = Tensor::of<float>(Shape{1, 1}, std::vector<float>{3});
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, Shape{1, 1}});
+    const Value loss = sum(layer(x));  // its gradient is x
+    optim::minimize(loss, optim::Sgd{.lr = 1}, {.clip = {.norm = 4}, .accumulate = 3});
+    const auto variables = std::make_shared<Variables>(device, 0);
+    Program program = compile(graph, {{loss}}, variables);
+    const auto weight_after = [&](float value) {
+      program.write("x", Tensor::of<float>(Shape{1, 1}, std::vector<float>{value}));
+      program.run();
+      return variables->read("weight").values<float>()[0];
+    };
+    CHECK(weight_after(3) == 3);
+    CHECK(weight_after(-6) == 3);
+    CHECK(weight_after(6) == Approx(2));  // 3 − (3 − 6 + 6)/3
+    CHECK(weight_after(30) == Approx(2));
+    CHECK(weight_after(0) == Approx(2));
+    CHECK(variables->read("optim.weight.accumulated").values<float>()[0] == Approx(10));
+    CHECK(weight_after(0) == Approx(-2));  // a mean of 10, clipped to 4
+    CHECK(variables->read(optim::kStep).values<std::int32_t>()[0] == 2);
+    CHECK(variables->read("optim.weight.accumulated").values<float>()[0] == 0);
+  }
+}
+
+TEST_CASE("averages follow the weights from the first update on", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    nn::Linear layer{1, 1, {.bias = false}};
+    layer.weight()->value = Tensor::of<float>(Shape{1, 1}, std::vector<float>{5});
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, Shape{1, 1}});
+    optim::minimize(sum(layer(x)), optim::Sgd{.lr = 1}, {.ema_decay = 0.75});
+    const auto variables = std::make_shared<Variables>(device, 0);
+    Program program = compile(graph, {}, variables);
+    program.write("x", Tensor::of<float>(Shape{1, 1}, std::vector<float>{1}));
+    for (const float expected : {4.0F, 3.75F, 3.3125F}) {  // weights 4, 3, 2
+      program.run();
+      CHECK(variables->read(optim::ema_name("weight")).values<float>()[0] == expected);
+    }
+  }
+}
+
 TEST_CASE("the global norm is that of all values together", "[optim]") {
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);
@@ -105,4 +151,6 @@ TEST_CASE("minimize refuses what cannot be minimized", "[optim]") {
   const Value x = graph.input("x", {DType::f32, Shape{2, 2}});
   CHECK_THROWS_AS(optim::minimize(x, optim::Sgd{}), ShapeError);
   CHECK_THROWS_AS(optim::minimize(mean(x), optim::Sgd{}), ArgumentError);  // nothing to train
+  CHECK_THROWS_AS(optim::minimize(mean(x), optim::Sgd{}, {.accumulate = 0}), ArgumentError);
+  CHECK_THROWS_AS(optim::minimize(mean(x), optim::Sgd{}, {.ema_decay = 1}), ArgumentError);
 }

@@ -19,6 +19,11 @@ TEST_CASE("schedules give PyTorch's rates", "[optim]") {
       {"warmup cosine", schedule::warmup(5, schedule::cosine(30), 0.1, unit)},
       {"one cycle", schedule::one_cycle(40, {.unit = unit})},
       {"one cycle late", schedule::one_cycle(40, {.rise = 0.6, .start_divisor = 10, .end_divisor = 100, .unit = unit})},
+      {"polynomial", schedule::polynomial(30, 2)},
+      {"linear", schedule::polynomial(30)},
+      {"restarts", schedule::cosine_restarts(10, 1, 0.02)},
+      {"longer restarts", schedule::cosine_restarts(5, 2)},
+      {"inverse square root", schedule::inverse_square_root(8, unit)},
   };
   REQUIRE(recorded.at("rates").size() == schedules.size());
   for (const auto& [name, rates] : recorded.at("rates").items()) {
@@ -29,6 +34,35 @@ TEST_CASE("schedules give PyTorch's rates", "[optim]") {
             Approx(rates[t].get<double>()).epsilon(1e-9).margin(1e-15));
     }
   }
+}
+
+TEST_CASE("the rate falls on plateaus of the validation loss as PyTorch's does", "[optim]") {
+  const nlohmann::json recorded = golden("schedules.json");
+  const std::map<std::string, optim::Schedule> schedules{
+      {"plateau", schedule::plateau({.factor = 0.5, .patience = 3})},
+      {"plateau absolute",
+       schedule::plateau(
+           {.factor = 0.2, .patience = 2, .threshold = 0.005, .relative = false, .cooldown = 4, .end = 0.004})},
+  };
+  const auto losses = recorded.at("losses").get<std::vector<double>>();
+  REQUIRE(recorded.at("plateaus").size() == schedules.size());
+  for (const auto& [name, rates] : recorded.at("plateaus").items()) {
+    REQUIRE(rates.back().get<double>() < rates[20].get<double>());
+    for (std::size_t t = 0; t < rates.size(); ++t) {
+      INFO(name << " at " << t);
+      CHECK(schedules.at(name)(0.5, {.losses = std::span(losses).first(t)}) ==
+            Approx(rates[t].get<double>()).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("schedules say what they are", "[optim]") {
+  CHECK(optim::Schedule([](double base, const optim::Progress&) { return base; }).description() == "custom");
+  CHECK(schedule::cosine(20, 0, optim::Unit::step).description() == "cosine(length 20 steps, end 0)");
+  const optim::Schedule warm = schedule::warmup(5, schedule::plateau({.factor = 0.5}));
+  CHECK_THAT(warm.description(), contains("warmup(length 5 steps") && contains("then plateau(factor 0.5"));
+  CHECK(warm.reads_losses());
+  CHECK(!schedule::warmup(5).reads_losses());
 }
 
 TEST_CASE("a schedule counts steps or epochs, and warm-up hands over the rest", "[optim]") {
@@ -45,4 +79,8 @@ TEST_CASE("schedules refuse impossible lengths", "[optim]") {
   CHECK_THROWS_AS(schedule::step(0), ArgumentError);
   CHECK_THROWS_AS(schedule::cosine(-1), ArgumentError);
   CHECK_THROWS_AS(schedule::one_cycle(10, {.rise = 2}), ArgumentError);
+  CHECK_THROWS_AS(schedule::cosine_restarts(10, 0), ArgumentError);
+  CHECK_THROWS_AS(schedule::polynomial(10, -1), ArgumentError);
+  CHECK_THROWS_AS(schedule::plateau({.factor = 1}), ArgumentError);
+  CHECK_THROWS_AS(schedule::warmup(10, {}), ArgumentError);
 }

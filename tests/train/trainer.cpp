@@ -198,3 +198,32 @@ TEST_CASE("targets may be numbers, and an augmentation changes what is seen", "[
     CHECK(blind.evaluate(data).loss > 0.1);
   }
 }
+
+TEST_CASE("numbers of a sequence are samples, with a label at every place", "[train]") {
+  // The next number is the one before, plus one: a table of 5 rows can learn it.
+  struct Table : nn::Module {
+    VariablePtr rows = make_parameter(Shape{5, 5}, nn::init::constant(0));
+    Value forward(Value x) override { return gather(parameter(x.graph(), rows, "rows"), x); }
+  };
+  Tensor x(DType::i32, Shape{40, 4}), y(DType::i32, Shape{40, 4});
+  for (int i = 0; i < 160; ++i) {
+    x.values<std::int32_t>()[static_cast<std::size_t>(i)] = (i / 4 + i) % 5;
+    y.values<std::int32_t>()[static_cast<std::size_t>(i)] = (i / 4 + i + 1) % 5;
+  }
+  const Dataset data = data::from_arrays(x, y);
+  const Loss flat = [](Value logits, Value labels) {
+    return loss::cross_entropy(reshape(logits, {-1, 5}), reshape(labels, std::vector<std::int64_t>{-1}));
+  };
+  const double resident = GENERATE(0.4, 0.0);  // or streamed
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id, resident);
+    Trainer trainer{Table{}, flat, optim::Adam{.lr = 0.3}, device, {.resident_fraction = resident}};
+    trainer.fit(data, {.epochs = 8, .batch = 16});
+    const Metrics metrics = trainer.evaluate(data);
+    CHECK(metrics.accuracy.value() == 1.0);
+    CHECK(metrics.loss < 0.2);
+    CHECK(trainer.predict(data).shape() == Shape{40, 4, 5});
+  }
+  Trainer wrong{Table{}, flat, optim::Adam{}, devices().front()};
+  CHECK_THROWS_WITH(wrong.fit(data::from_arrays(x, Tensor(DType::i32, Shape{40, 3}), 5)), contains("[40, 3]"));
+}

@@ -1,0 +1,300 @@
+// Attention and its gradients: blocks of queries (or of keys) spread over threads, each walking over tiles of the other
+// side; scores exist for one tile at a time.
+#include "concord/ops/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attention_tiles.hpp"
+#include "families.hpp"
+#include "philox.h"
+
+namespace concord::cpu {
+namespace {
+
+using ops::AttentionForm;
+using ops::AttentionSizes;
+using ops::Causal;
+
+constexpr std::int64_t kQueries = 32;  // of a tile
+constexpr std::int64_t kKeys = 64;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// What the loops need besides pointers.
+struct Attention {
+  AttentionSizes s;
+  AttentionForm form;
+  int threads;
+  std::int64_t padded;  // the width in whole groups of lanes
+
+  [[nodiscard]] std::int64_t sharing() const { return s.heads / s.key_heads; }
+  /// Floats of the scratch of one thread: see Scratch.
+  [[nodiscard]] std::int64_t scratch() const {
+    return 2 * s.width * kKeys + 4 * kKeys * padded + 2 * kQueries * kKeys + kKeys;
+  }
+};
+
+/// One thread's part of the workspace.
+struct Scratch {
+  float *keys, *values;              // transposed, (width, kKeys)
+  float *rows, *other_rows;          // (kKeys, padded), when a row is not whole groups of lanes
+  float *results, *more_results;     // (kKeys, padded)
+  float *scores, *slopes;            // (kQueries, kKeys)
+  float* factors;                    // (kKeys)
+
+  Scratch(const Attention& a, float* at) {
+    const auto take = [&](std::int64_t count) {
+      float* const begin = at;
+      at += count;
+      return begin;
+    };
+    keys = take(a.s.width * kKeys);
+    values = take(a.s.width * kKeys);
+    for (float** place : {&rows, &other_rows, &results, &more_results}) *place = take(kKeys * a.padded);
+    scores = take(kQueries * kKeys);
+    slopes = take(kQueries * kKeys);
+    factors = take(kKeys);
+  }
+};
+
+/// One head of one batch, as the operands give it.
+struct Head {
+  const Attention& a;
+  const Pointers& pointers;
+  std::int64_t batch, head;
+  std::int64_t length;
+  std::int64_t of_queries, of_keys;  // its first row among all queries, among all keys
+
+  Head(const Attention& attention, const Pointers& operands, std::int64_t b, std::int64_t h)
+      : a(attention), pointers(operands), batch(b), head(h), length(a.s.keys) {
+    if (a.form.lengths) length = pointers.input<std::int32_t>(a.s.lengths)[b];
+    of_queries = (b * a.s.heads + h) * a.s.queries;
+    of_keys = (b * a.s.key_heads + h / a.sharing()) * a.s.keys;
+  }
+  [[nodiscard]] bool valid() const { return length >= 0 && length <= a.s.keys; }
+  /// How many keys query t sees: the first ones.
+  [[nodiscard]] std::int64_t seen(std::int64_t t) const {
+    if (a.form.causal == Causal::none) return length;
+    const std::int64_t offset = a.form.causal == Causal::last ? length - a.s.queries : 0;
+    return std::clamp<std::int64_t>(t + 1 + offset, 0, length);
+  }
+  [[nodiscard]] std::int64_t first_query(std::int64_t key) const {
+    if (a.form.causal == Causal::none) return 0;
+    return std::max<std::int64_t>(0, a.form.causal == Causal::last ? key + a.s.queries - length : key);
+  }
+  [[nodiscard]] const float* query_rows(std::size_t operand, std::int64_t t) const {
+    return pointers.input<float>(operand) + (of_queries + t) * a.s.width;
+  }
+  [[nodiscard]] const float* key_rows(std::size_t operand, std::int64_t s) const {
+    return pointers.input<float>(operand) + (of_keys + s) * a.s.width;
+  }
+  /// Of query t, from key s on; null without a mask.
+  [[nodiscard]] const float* mask(std::int64_t t, std::int64_t s) const {
+    if (!a.form.mask) return nullptr;
+    const auto& strides = a.s.mask_strides;
+    return pointers.input<float>(a.s.mask) + batch * strides[0] + head * strides[1] + t * strides[2] + s;
+  }
+  /// The factors of the weights of query t and keys s (a multiple of 4) … s + kKeys; null without dropout.
+  [[nodiscard]] const float* draw(std::int64_t t, std::int64_t s, float* factors) const {
+    if (a.form.dropout == 0) return nullptr;
+    const auto* state = pointers.input<std::uint32_t>(a.s.state);
+    const std::uint64_t seed = state[0] | std::uint64_t{state[1]} << 32;
+    const auto first = static_cast<std::uint64_t>(((of_queries + t) * a.s.drawn_keys() + s) / 4);
+    for (std::int64_t i = 0; i < kKeys / 4; ++i) {
+      const philox_block block = philox4x32(first + static_cast<std::uint64_t>(i), a.form.purpose, state[2], seed);
+      for (std::int64_t x = 0; x < 4; ++x) {
+        const float uniform = static_cast<float>(block.word[x] >> 8) * 0x1p-24F;
+        factors[4 * i + x] = uniform < 1 - a.form.dropout ? a.form.kept() : 0.0F;
+      }
+    }
+    return factors;
+  }
+};
+
+/// c (m, kKeys) = rows (m, width) · columns (width, kKeys)
+void products(const Attention& a, const float* rows, std::int64_t m, const float* columns, float* c) {
+  tile_multiply({rows, a.s.width, 1, columns, kKeys, c, kKeys, m, kKeys, a.s.width, false});
+}
+
+/// (count, width) as rows of whole groups of lanes; copied to `scratch` where they are not.
+const float* padded_rows(const Attention& a, const float* src, std::int64_t count, float* scratch) {
+  if (a.padded == a.s.width) return src;
+  for (std::int64_t r = 0; r < count; ++r) {
+    std::copy_n(src + r * a.s.width, a.s.width, scratch + r * a.padded);
+    std::fill(scratch + r * a.padded + a.s.width, scratch + (r + 1) * a.padded, 0.0F);
+  }
+  return scratch;
+}
+
+/// Rows of results, times `factor`, to dst (count, width).
+void store(const Attention& a, const float* results, std::int64_t count, float factor, float* dst) {
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (std::int64_t d = 0; d < a.s.width; ++d) dst[r * a.s.width + d] = results[r * a.padded + d] * factor;
+  }
+}
+
+/// dst and logsumexp of queries first … first + count.
+void forward_block(const Head& head, std::int64_t first, std::int64_t count, const Scratch& scratch) {
+  const Attention& a = head.a;
+  float* dst = head.pointers.output<float>(0) + (head.of_queries + first) * a.s.width;
+  float* logsumexp = head.pointers.output<float>(1) + head.of_queries + first;
+  if (!head.valid()) {
+    std::fill_n(dst, count * a.s.width, std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(logsumexp, count, std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  float largest[kQueries];
+  double sum[kQueries] = {};
+  std::fill_n(largest, count, -kInfinity);
+  std::fill_n(scratch.results, count * a.padded, 0.0F);
+  const std::int64_t end = head.seen(first + count - 1);
+  for (std::int64_t tile = 0; tile < end; tile += kKeys) {
+    const std::int64_t keys = std::min(kKeys, end - tile);
+    tile_transpose(head.key_rows(1, tile), keys, a.s.width, scratch.keys, kKeys);
+    products(a, head.query_rows(0, first), count, scratch.keys, scratch.scores);
+    for (std::int64_t r = 0; r < count; ++r) {
+      float* row = scratch.scores + r * kKeys;
+      const std::int64_t seen = std::clamp<std::int64_t>(head.seen(first + r) - tile, 0, keys);
+      tile_scores(row, head.mask(first + r, tile), a.form.scale, seen);
+      float now = largest[r];
+      for (std::int64_t j = 0; j < seen; ++j) now = std::max(now, row[j]);
+      const float correction = now == largest[r] ? 1.0F : std::exp(largest[r] - now);
+      largest[r] = now;
+      sum[r] = sum[r] * static_cast<double>(correction) + tile_exponentials(row, now, seen, kKeys);
+      if (correction != 1) tile_scale(scratch.results + r * a.padded, correction, a.padded);
+      if (const float* factors = head.draw(first + r, tile, scratch.factors)) {
+        for (std::int64_t j = 0; j < seen; ++j) row[j] *= factors[j];
+      }
+    }
+    const float* values = padded_rows(a, head.key_rows(2, tile), keys, scratch.rows);
+    tile_multiply(
+        {scratch.scores, kKeys, 1, values, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
+  }
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float factor = sum[r] == 0 ? 0.0F : static_cast<float>(1 / sum[r]);
+    store(a, scratch.results + r * a.padded, 1, factor, dst + r * a.s.width);
+    logsumexp[r] = largest[r] + static_cast<float>(std::log(sum[r]));
+  }
+}
+
+/// Of queries first … first + count and keys tile … tile + keys: the weights, those of dropout among them, in
+/// scratch.scores, and d loss / d scores in scratch.slopes, from scratch.keys and scratch.values.
+void weights_and_slopes(const Head& head, std::int64_t first, std::int64_t count, std::int64_t tile, std::int64_t keys,
+                        const Scratch& scratch) {
+  products(head.a, head.query_rows(0, first), count, scratch.keys, scratch.scores);
+  products(head.a, head.query_rows(3, first), count, scratch.values, scratch.slopes);
+  for (std::int64_t r = 0; r < count; ++r) {
+    const std::int64_t t = first + r;
+    float* row = scratch.scores + r * kKeys;
+    const std::int64_t seen = std::clamp<std::int64_t>(head.seen(t) - tile, 0, keys);
+    tile_scores(row, head.mask(t, tile), head.a.form.scale, seen);
+    tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, kKeys);
+    tile_slopes(row, scratch.slopes + r * kKeys, head.draw(t, tile, scratch.factors),
+                head.pointers.input<float>(5)[head.of_queries + t], kKeys);
+  }
+}
+
+/// diff_q of queries first … first + count.
+void backward_query_block(const Head& head, std::int64_t first, std::int64_t count, const Scratch& scratch) {
+  const Attention& a = head.a;
+  std::fill_n(scratch.results, count * a.padded, 0.0F);
+  const std::int64_t end = head.valid() ? head.seen(first + count - 1) : 0;
+  for (std::int64_t tile = 0; tile < end; tile += kKeys) {
+    const std::int64_t keys = std::min(kKeys, end - tile);
+    tile_transpose(head.key_rows(1, tile), keys, a.s.width, scratch.keys, kKeys);
+    tile_transpose(head.key_rows(2, tile), keys, a.s.width, scratch.values, kKeys);
+    weights_and_slopes(head, first, count, tile, keys, scratch);
+    const float* rows = padded_rows(a, head.key_rows(1, tile), keys, scratch.rows);
+    tile_multiply({scratch.slopes, kKeys, 1, rows, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
+  }
+  store(a, scratch.results, count, head.valid() ? a.form.scale : std::numeric_limits<float>::quiet_NaN(),
+        head.pointers.output<float>(0) + (head.of_queries + first) * a.s.width);
+}
+
+/// diff_k and diff_v of keys first … first + count; the heads that share them in order.
+void backward_key_value_block(const Attention& a, const Pointers& pointers, std::int64_t batch, std::int64_t key_head,
+                              std::int64_t first, std::int64_t count, const Scratch& scratch) {
+  std::fill_n(scratch.results, count * a.padded, 0.0F);
+  std::fill_n(scratch.more_results, count * a.padded, 0.0F);
+  const Head owner(a, pointers, batch, key_head * a.sharing());
+  const std::int64_t keys = owner.valid() ? std::clamp<std::int64_t>(owner.length - first, 0, count) : 0;
+  tile_transpose(owner.key_rows(1, first), keys, a.s.width, scratch.keys, kKeys);
+  tile_transpose(owner.key_rows(2, first), keys, a.s.width, scratch.values, kKeys);
+  for (std::int64_t h = 0; h < a.sharing() && keys > 0; ++h) {
+    const Head head(a, pointers, batch, key_head * a.sharing() + h);
+    for (std::int64_t tile = head.first_query(first); tile < a.s.queries; tile += kQueries) {
+      const std::int64_t queries = std::min(kQueries, a.s.queries - tile);
+      weights_and_slopes(head, tile, queries, first, keys, scratch);
+      const float* diff = padded_rows(a, head.query_rows(3, tile), queries, scratch.rows);
+      const float* q = padded_rows(a, head.query_rows(0, tile), queries, scratch.other_rows);
+      tile_multiply({scratch.slopes, 1, kKeys, q, a.padded, scratch.results, a.padded, keys, a.padded, queries, true});
+      tile_multiply(
+          {scratch.scores, 1, kKeys, diff, a.padded, scratch.more_results, a.padded, keys, a.padded, queries, true});
+    }
+  }
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::int64_t place = (owner.of_keys + first) * a.s.width;
+  store(a, scratch.results, count, owner.valid() ? a.form.scale : nan, pointers.output<float>(0) + place);
+  store(a, scratch.more_results, count, owner.valid() ? 1 : nan, pointers.output<float>(1) + place);
+}
+
+/// A kernel that runs block(pointers, batch, head, first, count, scratch) for all blocks of `size` of `rows` rows.
+template <class Block>
+PreparedKernel over_blocks(const KernelRequest& request, const Attention& a, std::string name, std::int64_t heads,
+                           std::int64_t rows, std::int64_t size, const Block& block) {
+  const std::int64_t blocks = (rows + size - 1) / size;
+  const auto bytes = static_cast<std::size_t>(a.threads * a.scratch()) * sizeof(float);
+  return all_plain(
+      request, loop_kernel(std::move(name), bytes, [=](const Pointers& pointers) {
+        const std::int64_t work = a.s.batch * a.s.heads * a.s.queries * a.s.keys * a.s.width;
+        parallel_parts(a.s.batch * heads * blocks, a.threads, work >= kParallelElements,
+                       [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+                         const Scratch scratch(a, pointers.workspace<float>() + part * a.scratch());
+                         for (std::int64_t unit = begin; unit < end; ++unit) {
+                           const std::int64_t first = unit % blocks * size, head = unit / blocks;
+                           block(pointers, head / heads, head % heads, first, std::min(size, rows - first), scratch);
+                         }
+                       });
+      }));
+}
+
+template <class Op>
+Attention attention_of(const Backend& backend, const Op& op, const KernelRequest& request, std::size_t operands) {
+  const AttentionSizes s = ops::attention_sizes(op.form(), request.inputs, operands);
+  const std::int64_t padded = (s.width + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes;
+  return {s, op.form(), backend.threads, padded};
+}
+
+}  // namespace
+
+PreparedKernel prepare_attention(Backend& backend, const ops::Attention& op, const KernelRequest& request) {
+  const Attention a = attention_of(backend, op, request, 3);
+  return over_blocks(request, a, "attention tiles", a.s.heads, a.s.queries, kQueries,
+                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
+                         std::int64_t count, const Scratch& scratch) {
+                       forward_block(Head(a, pointers, batch, head), first, count, scratch);
+                     });
+}
+
+PreparedKernel prepare_attention_backward_query(Backend& backend, const ops::AttentionBackwardQuery& op,
+                                                const KernelRequest& request) {
+  const Attention a = attention_of(backend, op, request, 6);
+  return over_blocks(request, a, "attention_backward_query tiles", a.s.heads, a.s.queries, kQueries,
+                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
+                         std::int64_t count, const Scratch& scratch) {
+                       backward_query_block(Head(a, pointers, batch, head), first, count, scratch);
+                     });
+}
+
+PreparedKernel prepare_attention_backward_key_value(Backend& backend, const ops::AttentionBackwardKeyValue& op,
+                                                    const KernelRequest& request) {
+  const Attention a = attention_of(backend, op, request, 6);
+  return over_blocks(request, a, "attention_backward_key_value tiles", a.s.key_heads, a.s.keys, kKeys,
+                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
+                         std::int64_t count, const Scratch& scratch) {
+                       backward_key_value_block(a, pointers, batch, head, first, count, scratch);
+                     });
+}
+
+}  // namespace concord::cpu

@@ -1,0 +1,98 @@
+// Tile loops of attention. Accumulators of constant size, so that the compiler keeps them in registers.
+#include "attention_tiles.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace concord::cpu {
+namespace {
+
+/// kRows rows and kColumns columns of c, which begin at row i and column j.
+template <std::int64_t kRows, std::int64_t kColumns>
+[[gnu::always_inline]] inline void multiply_block(const TileProduct& s, std::int64_t i, std::int64_t j) {
+  const float* a = s.a + i * s.a_row;
+  const float* b = s.b + j;
+  float* c = s.c + i * s.c_row + j;
+  float sums[kRows][kColumns];
+  for (std::int64_t r = 0; r < kRows; ++r) {
+#pragma omp simd
+    for (std::int64_t x = 0; x < kColumns; ++x) sums[r][x] = s.add ? c[r * s.c_row + x] : 0.0F;
+  }
+  for (std::int64_t p = 0; p < s.k; ++p) {
+    const float* right = b + p * s.b_row;
+#pragma GCC unroll 8
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      const float left = a[r * s.a_row + p * s.a_step];
+#pragma omp simd
+      for (std::int64_t x = 0; x < kColumns; ++x) sums[r][x] += left * right[x];
+    }
+  }
+  for (std::int64_t r = 0; r < kRows; ++r) {
+#pragma omp simd
+    for (std::int64_t x = 0; x < kColumns; ++x) c[r * s.c_row + x] = sums[r][x];
+  }
+}
+
+template <std::int64_t kColumns>
+[[gnu::always_inline]] inline void multiply_columns(const TileProduct& s, std::int64_t j) {
+  std::int64_t i = 0;
+  for (; i + 4 <= s.m; i += 4) multiply_block<4, kColumns>(s, i, j);
+  for (; i < s.m; ++i) multiply_block<1, kColumns>(s, i, j);
+}
+
+}  // namespace
+
+CONCORD_SIMD void tile_multiply(const TileProduct& s) {
+  std::int64_t j = 0;
+  for (; j + 2 * kAttentionLanes <= s.n; j += 2 * kAttentionLanes) multiply_columns<2 * kAttentionLanes>(s, j);
+  for (; j < s.n; j += kAttentionLanes) multiply_columns<kAttentionLanes>(s, j);
+}
+
+void tile_transpose(const float* src, std::int64_t rows, std::int64_t width, float* dst, std::int64_t columns) {
+  for (std::int64_t d = 0; d < width; ++d) {
+    float* to = dst + d * columns;
+    for (std::int64_t r = 0; r < rows; ++r) to[r] = src[r * width + d];
+    for (std::int64_t r = rows; r < columns; ++r) to[r] = 0.0F;
+  }
+}
+
+CONCORD_SIMD void tile_scores(float* row, const float* mask, float scale, std::int64_t count) {
+  if (mask == nullptr) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) row[j] *= scale;
+  } else {
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) row[j] = scale * row[j] + mask[j];
+  }
+}
+
+double tile_exponentials(float* row, float subtract, std::int64_t count, std::int64_t columns) {
+  constexpr float kHidden = -std::numeric_limits<float>::infinity();
+  double sum = 0;
+  for (std::int64_t j = 0; j < count; ++j) {
+    row[j] = row[j] == kHidden ? 0.0F : std::exp(row[j] - subtract);
+    sum += static_cast<double>(row[j]);
+  }
+  for (std::int64_t j = count; j < columns; ++j) row[j] = 0.0F;
+  return sum;
+}
+
+CONCORD_SIMD void tile_slopes(float* weights, float* slopes, const float* factors, float delta, std::int64_t columns) {
+  if (factors == nullptr) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < columns; ++j) slopes[j] = weights[j] * (slopes[j] - delta);
+  } else {
+#pragma omp simd
+    for (std::int64_t j = 0; j < columns; ++j) {
+      slopes[j] = weights[j] * (factors[j] * slopes[j] - delta);
+      weights[j] *= factors[j];
+    }
+  }
+}
+
+CONCORD_SIMD void tile_scale(float* row, float factor, std::int64_t columns) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) row[j] *= factor;
+}
+
+}  // namespace concord::cpu

@@ -1,0 +1,39 @@
+// ResNet-20 on Fashion-MNIST with augmentation and a one-cycle learning rate.
+//   ./resnet20 [device] [epochs] [samples]      25 epochs of all 60,000 samples unless given
+// Expected: see the table in README.md.
+#include <concord/concord.hpp>
+#include <iostream>
+
+using namespace concord;
+
+/// The zoo's network is for colour; a grey picture is shown to it three times.
+struct Grey : nn::Module {
+  std::shared_ptr<nn::Module> net = models::make("resnet20");
+  Value forward(Value x) override { return (*net)(concat({x, x, x}, 1)); }
+  Children children() override { return {{"net", net.get()}}; }
+};
+
+int main(int argc, char** argv) try {
+  const auto device = Device::open(argc > 1 ? argv[1] : "auto");
+  const std::int64_t epochs = argc > 2 ? std::stoi(argv[2]) : 25;
+  Dataset train = data::fashion_mnist("train");
+  if (argc > 3) train = data::slice(train, 0, std::stoi(argv[3]));
+  Dataset test = data::fashion_mnist("test");
+  for (Dataset* set : {&train, &test}) set->shift = -0.286F;  // zero is the mean grey
+
+  constexpr std::int64_t kBatch = 128;
+  const std::int64_t steps = epochs * ((train.size() + kBatch - 1) / kBatch);
+  const optim::Sgd sgd{.lr = 0.2, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4};
+  Trainer trainer{Grey{}, loss::CrossEntropy{.label_smoothing = 0.1F}, sgd, device, {.seed = 1}};
+  trainer.fit(train, {.epochs = epochs,
+                      .batch = kBatch,
+                      .validate = test,
+                      .schedule = optim::schedule::one_cycle(steps),
+                      .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)},
+                      .augmentation = data::in_order({data::random_crop(1, 2), data::random_horizontal_flip(1)})});
+  std::cout << "accuracy " << 100 * trainer.evaluate(test).accuracy.value() << " %\n";
+  trainer.save("resnet20.safetensors");
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
+}

@@ -1,0 +1,61 @@
+// concord models: the networks there are, and what they cost.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "concord/models/summary.hpp"
+#include "step_memory.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct Options {
+  StepMemoryOptions step;
+  bool json = false;
+};
+
+void run(const Options& options) {
+  const std::int64_t batch = options.step.training.batch;
+  const DevicePtr device = options.step.open();
+  std::vector<std::vector<std::string>> rows{
+      {"network", "parameters", "GFLOP a sample", fmt::format("step of {}", batch), "input", "task", ""}};
+  nlohmann::json list = nlohmann::json::array();
+  for (const models::Model& model : models::all()) {
+    const auto network = models::make(model.name);
+    const TensorSpec samples = models::batch_of(model, batch);
+    const double flops = models::summarize(*network, samples).flops / static_cast<double>(batch);
+    const MemoryNeed memory =
+        step_memory(model, *network, samples, device, options.step.training, MemoryDetail::values);
+    rows.push_back({std::string(model.name), fmt::format("{}", model.parameters), fmt::format("{:.3f}", flops / 1e9),
+                    human_bytes(memory.total()), models::batch_of(model, 1).str(),
+                    std::string(models::name_of(model.task)), std::string(model.description)});
+    const auto dims = model.input.dims();
+    list.push_back({{"name", model.name},
+                    {"description", model.description},
+                    {"task", models::name_of(model.task)},
+                    {"input", std::vector<std::int64_t>(dims.begin(), dims.end())},
+                    {"dtype", name_of(model.dtype)},
+                    {"classes", model.classes},
+                    {"parameters", model.parameters},
+                    {"flops_a_sample", flops},
+                    {"batch", batch},
+                    {"step_bytes", memory.total()}});
+  }
+  std::cout << (options.json ? list.dump(2) + "\n"
+                             : table(rows) +
+                                   "GFLOP: of the forward pass; a multiplication and an addition are two. "
+                                   "step: memory of values and variables without kernels' workspaces\n");
+}
+
+}  // namespace
+
+void add_models(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("models", "List the networks there are and what they cost");
+  const auto options = std::make_shared<Options>();
+  options->step.add(*command);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace concord::cli

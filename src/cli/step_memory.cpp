@@ -1,0 +1,24 @@
+// The memory of a training step.
+#include "step_memory.hpp"
+
+namespace concord::cli {
+
+void StepMemoryOptions::add(CLI::App& command) {
+  command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(CLI::PositiveNumber);
+  command.add_option("--optimizer", training.optimizer, "Whose state is counted")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
+  command.add_option("--device", device, "Whose memory is planned for")->capture_default_str();
+}
+
+MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
+                       const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail) {
+  Graph graph;
+  const Value output = network(graph.input("features", batch));
+  const Value target = graph.input("target", models::target_of(model.task, output.shape()));
+  const Value loss = models::loss_of(model.task)(output, target);
+  optim::minimize(loss, training.make_optimizer());
+  return memory_need(graph, std::vector{loss}, Variables(device, training.seed), detail);
+}
+
+}  // namespace concord::cli

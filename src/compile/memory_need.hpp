@@ -1,0 +1,34 @@
+// What a program will take of its device's memory, found without allocating: for the message of an OutOfMemory, the
+// choice of a batch size and reports on a network.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "concord/compile/program.hpp"
+
+namespace concord {
+
+enum class MemoryDetail : std::uint8_t {
+  values,   // of the graph's values alone: found at once
+  kernels,  // with the layouts and workspaces of the kernels, which are prepared for it
+};
+
+struct MemoryNeed {
+  std::size_t arena = 0;          // as Program::memory() will say
+  std::size_t new_variables = 0;  // those that the device does not hold yet
+  [[nodiscard]] std::size_t total() const { return arena + new_variables; }
+};
+
+/// What compile() with these arguments would allocate. Throws OutOfMemory when a single value is larger than one
+/// allocation of the device may be.
+[[nodiscard]] MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const Variables& variables,
+                                     MemoryDetail detail, const CompileOptions& options = {});
+
+/// The largest batch below `failed` whose need is at most `available` bytes; 0 when even one sample is too large. Needs
+/// grow with the batch; a `need` that throws OutOfMemory counts as more than there is.
+[[nodiscard]] std::int64_t largest_batch(std::int64_t failed, std::size_t available,
+                                         const std::function<std::size_t(std::int64_t batch)>& need);
+
+}  // namespace concord

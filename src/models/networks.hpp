@@ -1,0 +1,41 @@
+// The networks of the zoo, each in the file of its name; zoo.cpp makes the list of them. Used by src/models alone.
+#pragma once
+
+#include <vector>
+
+#include "concord/models/zoo.hpp"
+
+namespace concord::models {
+
+[[nodiscard]] Model mlp();
+[[nodiscard]] Model lenet();
+[[nodiscard]] Model lenet5();
+[[nodiscard]] Model alexnet();
+[[nodiscard]] Model overfeat();
+[[nodiscard]] std::vector<Model> vgg();  // 11, 13, 16, 19, each also with batch norm
+[[nodiscard]] Model nin();
+[[nodiscard]] Model googlenet();
+[[nodiscard]] Model inception_v3();
+[[nodiscard]] Model inception_resnet_v2();
+[[nodiscard]] Model resnet20();
+[[nodiscard]] std::vector<Model> resnet();  // 18 … 101, resnext50_32x4d, wide_resnet50_2
+[[nodiscard]] Model densenet121();
+[[nodiscard]] Model squeezenet1_1();
+[[nodiscard]] Model mobilenet_v2();
+[[nodiscard]] Model mobilenet_v3_large();
+[[nodiscard]] Model shufflenet_v2_x1_0();
+[[nodiscard]] Model efficientnet_b0();
+[[nodiscard]] Model alphago_zero();
+[[nodiscard]] Model convnext_tiny();
+[[nodiscard]] Model vit_b_16();
+[[nodiscard]] Model unet();
+[[nodiscard]] Model denoising_autoencoder();
+[[nodiscard]] Model dcgan_generator();
+[[nodiscard]] Model dcgan_discriminator();
+[[nodiscard]] Model char_lstm();
+[[nodiscard]] Model char_gru();
+[[nodiscard]] Model bert_base();
+[[nodiscard]] Model gpt_tiny();
+[[nodiscard]] Model gpt2_small();
+
+}  // namespace concord::models

@@ -1,0 +1,37 @@
+// Embedding and attention of the transformers.
+#include "concord/models/transformer.hpp"
+
+#include "concord/ops/copy.hpp"
+#include "concord/ops/gather.hpp"
+
+namespace concord::models {
+namespace {
+
+Value split_heads(Value x, std::int64_t heads) {  // (N, T, width) → (N, heads, T, width/heads)
+  const Shape& s = x.shape();
+  return transpose(reshape(x, Shape{s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
+}
+
+}  // namespace
+
+Embedding::Embedding(std::int64_t words, std::int64_t width, double deviation)
+    : weight(make_parameter(Shape{words, width}, nn::init::normal(0, deviation))) {}
+
+Value Embedding::forward(Value x) { return gather(parameter(x.graph(), weight, "weight"), x); }
+
+nn::Linear narrow_linear(std::int64_t in, std::int64_t out) { return normal(nn::Linear{in, out}, 0.02); }
+
+Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout) {
+  AttentionOptions options;
+  options.causal = causal;
+  options.dropout = dropout;
+  const Value dst = attention(split_heads(q, heads), split_heads(k, heads), split_heads(v, heads), options);
+  return reshape(transpose(dst, {0, 2, 1, 3}), q.shape());
+}
+
+std::array<Value, 3> thirds(Value x) {
+  const std::int64_t width = x.shape()[-1] / 3;
+  return {slice(x, -1, 0, width), slice(x, -1, width, 2 * width), slice(x, -1, 2 * width, 3 * width)};
+}
+
+}  // namespace concord::models

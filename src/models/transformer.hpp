@@ -1,0 +1,28 @@
+// What the language models and the vision transformer are made of. Used by src/models alone.
+#pragma once
+
+#include "concord/models/blocks.hpp"
+#include "concord/nn/layer_norm.hpp"
+#include "concord/ops/attention.hpp"
+
+namespace concord::models {
+
+/// i32 (…) → rows of weight (words, width).
+struct Embedding : nn::Module {
+  VariablePtr weight;
+  /// `deviation` of the first weights.
+  Embedding(std::int64_t words, std::int64_t width, double deviation);
+  [[nodiscard]] Value forward(Value x) override;
+};
+
+/// A Linear with normal weights of deviation 0.02 and a bias of 0.
+[[nodiscard]] nn::Linear narrow_linear(std::int64_t in, std::int64_t out);
+
+/// q, k, v (N, T, width) → (N, T, width): scaled dot-product attention of each head (Vaswani et al., "Attention Is All
+/// You Need", 2017). Dropout is of the attention weights.
+[[nodiscard]] Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout);
+
+/// The three thirds of the last dimension.
+[[nodiscard]] std::array<Value, 3> thirds(Value x);
+
+}  // namespace concord::models

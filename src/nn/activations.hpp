@@ -1,0 +1,81 @@
+// The less common activations as layers, under PyTorch's names; the common ones are in stateless.
+#pragma once
+
+#include "concord/nn/module.hpp"
+#include "concord/ops/activations.hpp"
+#include "concord/ops/softmax.hpp"
+
+namespace concord::nn {
+
+class ReLU6 : public Module {
+ public:
+  [[nodiscard]] Value forward(Value x) override { return relu6(x); }
+};
+
+class SELU : public Module {
+ public:
+  [[nodiscard]] Value forward(Value x) override { return selu(x); }
+};
+
+class CELU : public Module {
+ public:
+  explicit CELU(float alpha = 1) : alpha_(alpha) {}
+  [[nodiscard]] Value forward(Value x) override { return celu(x, alpha_); }
+
+ private:
+  float alpha_;
+};
+
+class Mish : public Module {
+ public:
+  [[nodiscard]] Value forward(Value x) override { return mish(x); }
+};
+
+class LogSigmoid : public Module {
+ public:
+  [[nodiscard]] Value forward(Value x) override { return log_sigmoid(x); }
+};
+
+class Softsign : public Module {
+ public:
+  [[nodiscard]] Value forward(Value x) override { return softsign(x); }
+};
+
+class Hardtanh : public Module {
+ public:
+  explicit Hardtanh(float low = -1, float high = 1) : low_(low), high_(high) {}
+  [[nodiscard]] Value forward(Value x) override { return hardtanh(x, low_, high_); }
+
+ private:
+  float low_, high_;
+};
+
+/// The slope of negative values is trained: weight (1), or (C) for x (N, C, …).
+class PReLU : public Module {
+ public:
+  /// Throws ArgumentError for parameters below 1.
+  explicit PReLU(std::int64_t parameters = 1, float first = 0.25F);
+  [[nodiscard]] Value forward(Value x) override;
+  [[nodiscard]] const VariablePtr& weight() const { return weight_; }
+
+ private:
+  VariablePtr weight_;
+};
+
+/// A function of one axis.
+template <Value (*function)(Value, std::int64_t)>
+class AlongAxis : public Module {
+ public:
+  explicit AlongAxis(std::int64_t axis = -1) : axis_(axis) {}
+  [[nodiscard]] Value forward(Value x) override { return function(x, axis_); }
+
+ private:
+  std::int64_t axis_;
+};
+using Softmax = AlongAxis<softmax>;
+using LogSoftmax = AlongAxis<log_softmax>;
+using Softmin = AlongAxis<softmin>;
+using GLU = AlongAxis<glu>;
+using SwiGLU = AlongAxis<swiglu>;
+
+}  // namespace concord::nn

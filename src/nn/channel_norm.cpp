@@ -1,0 +1,91 @@
+// Scale and shift by channel, and running statistics.
+#include "concord/nn/channel_norm.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/nn/init.hpp"
+#include "concord/nn/substitution.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/pointwise.hpp"
+
+namespace concord::nn {
+namespace {
+
+/// (C) as (C, 1, …), to be broadcast over x (N, C, …).
+Value by_channel(Value values, Value x) {
+  std::vector<std::int64_t> dims(x.shape().rank() - 1, 1);
+  dims[0] = values.shape()[0];
+  return reshape(values, Shape(std::move(dims)));
+}
+
+}  // namespace
+
+ChannelNorm::ChannelNorm(std::string name, std::int64_t channels, float epsilon)
+    : name_(std::move(name)), channels_(channels), epsilon_(epsilon) {
+  CONCORD_CHECK(channels > 0, ArgumentError, "{}: channels must be positive, got {}", name_, channels);
+}
+
+void ChannelNorm::add_affine(bool trainable) {
+  weight_ = make_parameter(Shape{channels_}, init::constant(1), trainable);
+  bias_ = make_parameter(Shape{channels_}, init::constant(0), trainable);
+}
+
+void ChannelNorm::add_running_statistics(std::optional<float> momentum) {
+  momentum_ = momentum;
+  running_mean_ = make_parameter(Shape{channels_}, init::constant(0), false);
+  running_var_ = make_parameter(Shape{channels_}, init::constant(1), false);
+  if (!momentum) batches_ = make_parameter(Shape{}, init::constant(0), false);
+}
+
+void ChannelNorm::expect(Value x, const NormRanks& ranks) const {
+  const std::size_t rank = x.shape().rank();
+  CONCORD_CHECK(rank >= ranks.least && rank <= ranks.most && x.shape()[1] == channels_, ShapeError,
+                "{}: expected [batch, {}, …] of {} to {} dimensions, got {}", x.graph().scoped(name_, '/'), channels_,
+                ranks.least, ranks.most, x.shape().str());
+}
+
+Value ChannelNorm::affine(Value x) const {
+  if (!weight_) return x;
+  Graph& graph = x.graph();
+  return pointwise(
+      "affine", {x, by_channel(parameter(graph, weight_, "weight"), x), by_channel(parameter(graph, bias_, "bias"), x)},
+      scalar::input(0) * scalar::input(1) + scalar::input(2));
+}
+
+Value ChannelNorm::by_running_statistics(Value x) const {
+  Graph& graph = x.graph();
+  const Value mean = parameter(graph, running_mean_, "running_mean");
+  const Value variance = parameter(graph, running_var_, "running_var");
+  std::vector<Value> operands{mean, variance};
+  Scalar factor = scalar::rsqrt(scalar::input(1) + epsilon_), shift = 0.0F;
+  if (weight_) {
+    operands.push_back(parameter(graph, weight_, "weight"));
+    operands.push_back(parameter(graph, bias_, "bias"));
+    factor = scalar::input(2) * factor;
+    shift = scalar::input(3);
+  }
+  const auto factors =
+      pointwise("norm_factors", operands, {factor, shift - scalar::input(0) * factor}, {DType::f32, DType::f32});
+  return x * by_channel(factors[0], x) + by_channel(factors[1], x);
+}
+
+void ChannelNorm::move_running_statistics(Graph& graph, const Statistics& batch) const {
+  const Value mean = parameter(graph, running_mean_, "running_mean");
+  const Value variance = parameter(graph, running_var_, "running_var");
+  std::vector<Value> operands{latest(mean), latest(variance), batch.mean, batch.variance};
+  Scalar newest = momentum_.value_or(0);
+  if (!momentum_) {
+    const Value batches = parameter(graph, batches_, "num_batches_tracked");
+    const Value next = latest(batches) + 1.0F;
+    graph.assign(batches, next);
+    operands.push_back(next);
+    newest = 1.0F / scalar::input(4);
+  }
+  const auto moved = [&](int running, int now) {
+    return (1.0F - newest) * scalar::input(running) + newest * scalar::input(now);
+  };
+  const auto next = pointwise("running_statistics", operands, {moved(0, 2), moved(1, 3)}, {DType::f32, DType::f32});
+  graph.assign(mean, next[0]);
+  graph.assign(variance, next[1]);
+}
+
+}  // namespace concord::nn

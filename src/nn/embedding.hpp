@@ -1,0 +1,25 @@
+// Embedding: a table of vectors looked up by index.
+#pragma once
+
+#include "concord/nn/module.hpp"
+
+namespace concord::nn {
+
+struct EmbeddingOptions {
+  std::optional<std::int64_t> padding_idx;  // a row that is not trained
+};
+
+/// x i32 (…) → (…, width): rows of weight (count, width). An index outside [0, count) gives NaN.
+class Embedding : public Module {
+ public:
+  /// Throws ArgumentError for sizes below 1 or a padding_idx outside [0, count).
+  Embedding(std::int64_t count, std::int64_t width, const EmbeddingOptions& options = {});
+  [[nodiscard]] Value forward(Value x) override;
+  [[nodiscard]] const VariablePtr& weight() const { return weight_; }
+
+ private:
+  std::int64_t padding_;
+  VariablePtr weight_;
+};
+
+}  // namespace concord::nn

@@ -1,0 +1,66 @@
+// Group and instance normalisation: each sample by its own statistics.
+#pragma once
+
+#include "concord/nn/channel_norm.hpp"
+
+namespace concord::nn {
+
+struct GroupNormOptions {
+  float epsilon = 1e-5F;
+  bool affine = true;
+};
+
+/// x (N, C, …): the values of each of `groups` groups of neighbouring channels of each sample are normalised together
+/// (Wu and He, "Group Normalization", 2018); weight and bias (C).
+class GroupNorm : public ChannelNorm {
+ public:
+  /// Throws ArgumentError unless groups divide the channels.
+  GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNormOptions& options = {});
+  [[nodiscard]] Value forward(Value x) override;
+
+ private:
+  std::int64_t groups_;
+};
+
+struct InstanceNormOptions {
+  float epsilon = 1e-5F;
+  float momentum = 0.1F;  // weight of the newest batch in the running statistics
+  bool affine = false;
+  bool track_running_stats = false;  // kept in training as the mean over the samples, and used in evaluation
+};
+
+/// x (N, C, …): each channel of each sample is normalised by itself (Ulyanov et al., "Instance Normalization", 2016).
+class InstanceNorm : public ChannelNorm {
+ public:
+  [[nodiscard]] Value forward(Value x) override;
+
+ protected:
+  InstanceNorm(const char* name, std::int64_t channels, const InstanceNormOptions& options, std::size_t rank);
+
+ private:
+  InstanceNormOptions options_;
+  std::size_t rank_;
+};
+
+/// x (N, C, L).
+class InstanceNorm1d : public InstanceNorm {
+ public:
+  explicit InstanceNorm1d(std::int64_t channels, const InstanceNormOptions& options = {})
+      : InstanceNorm("InstanceNorm1d", channels, options, 3) {}
+};
+
+/// x (N, C, H, W).
+class InstanceNorm2d : public InstanceNorm {
+ public:
+  explicit InstanceNorm2d(std::int64_t channels, const InstanceNormOptions& options = {})
+      : InstanceNorm("InstanceNorm2d", channels, options, 4) {}
+};
+
+/// x (N, C, D, H, W).
+class InstanceNorm3d : public InstanceNorm {
+ public:
+  explicit InstanceNorm3d(std::int64_t channels, const InstanceNormOptions& options = {})
+      : InstanceNorm("InstanceNorm3d", channels, options, 5) {}
+};
+
+}  // namespace concord::nn

@@ -1,0 +1,58 @@
+// Layer and RMS normalisation: each sample over its last dimensions.
+#pragma once
+
+#include <limits>
+
+#include "concord/nn/module.hpp"
+
+namespace concord::nn {
+
+struct LayerNormOptions {
+  float epsilon = 1e-5F;
+  bool elementwise_affine = true;  // with weight
+  bool bias = true;                // and bias; only with weight
+};
+
+/// x (…, normalized_shape…): the values of the last dimensions are normalised together; weight and bias are of
+/// normalized_shape (Ba et al., "Layer Normalization", 2016).
+class LayerNorm : public Module {
+ public:
+  /// Throws ArgumentError for an empty shape or a dimension below 1.
+  explicit LayerNorm(std::vector<std::int64_t> normalized_shape, const LayerNormOptions& options = {});
+  explicit LayerNorm(std::int64_t size, const LayerNormOptions& options = {})
+      : LayerNorm(std::vector<std::int64_t>{size}, options) {}
+  [[nodiscard]] Value forward(Value x) override;
+  /// Null without.
+  [[nodiscard]] const VariablePtr& weight() const { return weight_; }
+  [[nodiscard]] const VariablePtr& bias() const { return bias_; }
+
+ private:
+  Shape shape_;
+  float epsilon_;
+  VariablePtr weight_, bias_;
+};
+
+struct RMSNormOptions {
+  float epsilon = std::numeric_limits<float>::epsilon();
+  bool elementwise_affine = true;  // with weight
+};
+
+/// As LayerNorm, without subtracting the mean and without bias (Zhang and Sennrich, "Root Mean Square Layer
+/// Normalization", 2019).
+class RMSNorm : public Module {
+ public:
+  /// Throws ArgumentError for an empty shape or a dimension below 1.
+  explicit RMSNorm(std::vector<std::int64_t> normalized_shape, const RMSNormOptions& options = {});
+  explicit RMSNorm(std::int64_t size, const RMSNormOptions& options = {})
+      : RMSNorm(std::vector<std::int64_t>{size}, options) {}
+  [[nodiscard]] Value forward(Value x) override;
+  /// Null without.
+  [[nodiscard]] const VariablePtr& weight() const { return weight_; }
+
+ private:
+  Shape shape_;
+  float epsilon_;
+  VariablePtr weight_;
+};
+
+}  // namespace concord::nn

@@ -1,0 +1,54 @@
+// Normalisation of a value by its neighbourhood: local response and local contrast normalisation. Compositions without
+// parameters.
+#pragma once
+
+#include "concord/nn/module.hpp"
+
+namespace concord::nn {
+
+struct LocalResponseNormOptions {
+  enum class Region : std::uint8_t {
+    across_channels,  // `size` neighbouring channels, as in PyTorch and AlexNet
+    within_channel,   // a window of size x size of the same channel, as Caffe's WITHIN_CHANNEL
+  };
+  float alpha = 1e-4F;
+  float beta = 0.75F;
+  float k = 1;
+  Region region = Region::across_channels;
+};
+
+/// x/(k + alpha·mean of x² over the region)^beta; what lies outside the image or the channels counts as zeros
+/// (Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks", 2012). x (N, C, …) across
+/// channels, (N, C, H, W) within a channel.
+class LocalResponseNorm : public Module {
+ public:
+  /// Throws ArgumentError for a size below 1; within a channel it is odd.
+  explicit LocalResponseNorm(std::int64_t size, const LocalResponseNormOptions& options = {});
+  [[nodiscard]] Value forward(Value x) override;
+
+ private:
+  std::int64_t size_;
+  LocalResponseNormOptions options_;
+};
+
+struct LocalContrastNormOptions {
+  std::int64_t window = 9;  // odd
+  double deviation = 0;     // of the Gaussian window; 0: a quarter of its size
+  bool subtractive = true;
+  bool divisive = true;
+};
+
+/// x (N, C, H, W). Subtractive: v = x − the mean of x over all channels and a Gaussian window. Divisive: v/max(c, σ),
+/// σ² the mean of v² over the same, c the mean of σ over the image (Jarrett et al., "What is the Best Multi-Stage
+/// Architecture for Object Recognition?", 2009). At the borders windows end with the image.
+class LocalContrastNorm : public Module {
+ public:
+  /// Throws ArgumentError for an even window or a negative deviation.
+  explicit LocalContrastNorm(const LocalContrastNormOptions& options = {});
+  [[nodiscard]] Value forward(Value x) override;
+
+ private:
+  LocalContrastNormOptions options_;
+};
+
+}  // namespace concord::nn

@@ -1,0 +1,27 @@
+// SqueezeExcite: channels weighed by what is in the whole image (Hu et al., "Squeeze-and-Excitation Networks", 2018).
+#pragma once
+
+#include "concord/nn/conv.hpp"
+#include "concord/ops/pointwise.hpp"
+
+namespace concord::nn {
+
+struct SqueezeExciteOptions {
+  Value (*activation)(Value) = relu;  // between the two convolutions
+  Value (*scale)(Value) = sigmoid;    // what makes weights of the second one's result
+};
+
+/// x (N, C, H, W) → x·scale(fc2(activation(fc1(mean of each channel)))), fc1 and fc2 convolutions of 1x1 to `squeezed`
+/// channels and back; named as torchvision's SqueezeExcitation.
+class SqueezeExcite : public Module {
+ public:
+  SqueezeExcite(std::int64_t channels, std::int64_t squeezed, const SqueezeExciteOptions& options = {});
+  [[nodiscard]] Value forward(Value x) override;
+  [[nodiscard]] Children children() override { return {{"fc1", &fc1_}, {"fc2", &fc2_}}; }
+
+ private:
+  Conv2d fc1_, fc2_;
+  SqueezeExciteOptions options_;
+};
+
+}  // namespace concord::nn

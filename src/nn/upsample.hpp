@@ -1,0 +1,34 @@
+// Layers that draw an image anew: interpolation and the shuffles of pixels and channels, under PyTorch's names.
+#pragma once
+
+#include "concord/nn/module.hpp"
+#include "concord/ops/rearrange.hpp"
+#include "concord/ops/resample.hpp"
+
+namespace concord::nn {
+
+/// x (N, C, spatial…) → another size; see `interpolate`.
+class Upsample : public Module {
+ public:
+  explicit Upsample(InterpolateOptions options) : options_(std::move(options)) {}
+  [[nodiscard]] Value forward(Value x) override { return interpolate(x, options_); }
+
+ private:
+  InterpolateOptions options_;
+};
+
+/// A function with one number.
+template <Value (*function)(Value, std::int64_t)>
+class Shuffle : public Module {
+ public:
+  explicit Shuffle(std::int64_t number) : number_(number) {}
+  [[nodiscard]] Value forward(Value x) override { return function(x, number_); }
+
+ private:
+  std::int64_t number_;
+};
+using PixelShuffle = Shuffle<pixel_shuffle>;
+using PixelUnshuffle = Shuffle<pixel_unshuffle>;
+using ChannelShuffle = Shuffle<channel_shuffle>;
+
+}  // namespace concord::nn

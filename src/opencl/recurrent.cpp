@@ -1,0 +1,153 @@
+// Recurrent layers on OpenCL devices: a product and a gate kernel a time step, enqueued one after the other. The
+// running states stand in the outputs hn, cn, diff_h0 and diff_c0; the product of a step stands at the begin of the
+// workspace.
+#include "concord/ops/recurrent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "concord/opencl/gemm.hpp"
+#include "concord/opencl/kernels.hpp"
+
+namespace concord::opencl {
+namespace {
+
+using Cell = ops::RecurrentCell;
+
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const ops::RecurrentSizes& s) {
+  std::vector<std::string> list;
+  switch (op.cell()) {
+    case Cell::lstm: list.emplace_back("CELL_LSTM"); break;
+    case Cell::gru: list.emplace_back("CELL_GRU"); break;
+    case Cell::rnn_tanh: list.emplace_back("RNN=concord_rnn_tanh"); break;
+    case Cell::rnn_relu: list.emplace_back("RNN=concord_rnn_relu"); break;
+  }
+  if (s.has_lengths) list.emplace_back("LENGTHS");
+  return list;
+}
+
+/// The launches of one pass over the sequence. Every product has the same sizes, so each is cut and placed alike.
+class Pass {
+ public:
+  Pass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes)
+      : context_(context), op_(op), s_(sizes), program_(context.program("recurrent.cl", definitions_of(op, sizes))) {}
+
+  /// left (N, inner) × right (inner, columns).
+  [[nodiscard]] PartialProduct product(const BufferArgument& left, const GemmRight& right, std::int64_t inner,
+                                       std::int64_t columns) const {
+    Gemm gemm;
+    gemm.m = s_.batch;
+    gemm.n = columns;
+    gemm.k = inner;
+    gemm.a.buffer = left;
+    gemm.a.row = inner;
+    gemm.b = right;
+    gemm.largest = std::max(s_.batch, s_.hidden) * s_.gates * s_.hidden;
+    return prepare_partial_gemm(context_, gemm, op_.name());
+  }
+  void multiply(const PartialProduct& product) {
+    stages_.insert(stages_.end(), product.stages.begin(), product.stages.end());
+    workspace_ = product.workspace;
+  }
+
+  /// The gate kernel of step t: `arguments`, the sizes, `more`. It reads products of `parts`.
+  void gates(const std::string& function, std::vector<Argument> arguments, std::int64_t t, std::int64_t parts,
+             std::vector<Argument> more) {
+    for (const std::int64_t value : {s_.batch, s_.hidden, s_.steps, t, parts}) arguments.emplace_back(number(value));
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    add(function, std::move(arguments), s_.hidden, s_.batch);
+  }
+
+  /// Adds the last product to output 1.
+  void finish(const PartialProduct& product) {
+    const std::int64_t elements = s_.batch * s_.hidden;
+    add("recurrent_finish", {product.result, output(1), number(elements), number(product.parts)}, elements, 1);
+  }
+
+  [[nodiscard]] std::unique_ptr<Kernel> kernel() {
+    const std::string name = fmt::format("{} {} x{}", op_.name(), ops::name_of(op_.cell()), s_.steps);
+    return std::make_unique<StagedKernel>(context_, name, std::move(stages_), workspace_);
+  }
+
+ private:
+  static std::uint32_t number(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+
+  void add(const std::string& function, std::vector<Argument> arguments, std::int64_t columns, std::int64_t rows) {
+    const std::size_t local = std::min<std::size_t>(64, context_.limits().max_work_group);
+    stages_.emplace_back(Stage{program_,
+                               function,
+                               std::move(arguments),
+                               {(size(columns) + local - 1) / local * local, size(rows), 1},
+                               {local, 1, 1}});
+  }
+
+  Context& context_;
+  const ops::RecurrentFamily& op_;
+  ops::RecurrentSizes s_;
+  boost::compute::program program_;
+  std::size_t workspace_ = 0;
+  std::vector<StagedKernel::AnyStage> stages_;
+};
+
+}  // namespace
+
+PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, const KernelRequest& request) {
+  const ops::RecurrentSizes s = op.sizes(request.inputs);
+  const std::int64_t columns = s.gates * s.hidden;
+  GemmRight transposed;
+  transposed.buffer = input(1);
+  transposed.k = 1;
+  transposed.n = s.hidden;
+  transposed.along_k = true;
+  Pass pass(context, op, s);
+  const PartialProduct first = pass.product(input(2), transposed, s.hidden, columns);
+  const PartialProduct later = pass.product(output(1), transposed, s.hidden, columns);
+
+  std::vector<Argument> arguments{input(0), first.result, input(2)};
+  if (s.has_lengths) arguments.emplace_back(input(request.inputs.size() - 1));
+  arguments.insert(arguments.end(), {output(0), output(1)});
+  if (op.cell() == Cell::lstm) arguments.insert(arguments.end(), {input(3), output(2), output(3), output(4)});
+  if (op.cell() == Cell::gru) arguments.insert(arguments.end(), {input(3), output(2)});
+  for (std::int64_t k = 0; k < s.steps; ++k) {
+    pass.multiply(k == 0 ? first : later);
+    pass.gates("recurrent_forward", arguments, op.reverse() ? s.steps - 1 - k : k, first.parts,
+               {std::uint32_t{k == 0}});
+  }
+  return prepared(request, pass.kernel());
+}
+
+PreparedKernel prepare_recurrent_backward(Context& context, const ops::RecurrentBackward& op,
+                                          const KernelRequest& request) {
+  const ops::RecurrentSizes s = op.sizes(request.inputs);
+  const std::int64_t columns = s.gates * s.hidden;
+  GemmRight weights;
+  weights.buffer = input(2);
+  weights.k = s.hidden;
+  Pass pass(context, op, s);
+  // The gradient of the hidden part of step t's gates, passed back through the weights.
+  const auto product_of = [&](std::int64_t t) {
+    BufferArgument hidden = output(op.cell() == Cell::gru ? 3 : 0);
+    hidden.extra_bytes = size(t * s.batch * columns) * sizeof(float);
+    return pass.product(hidden, weights, columns, s.hidden);
+  };
+  PartialProduct product = product_of(0);
+
+  std::vector<Argument> arguments{input(0), input(1), product.result, input(3), input(4)};
+  if (s.has_lengths) arguments.emplace_back(input(request.inputs.size() - 1));
+  arguments.insert(arguments.end(), {output(0), output(1), output(2)});
+  if (op.cell() == Cell::lstm) arguments.insert(arguments.end(), {input(5), input(6), input(7), input(8), output(3)});
+  if (op.cell() == Cell::gru) arguments.insert(arguments.end(), {input(5), output(3)});
+  for (std::int64_t k = 0; k < s.steps; ++k) {
+    const std::int64_t t = op.reverse() ? k : s.steps - 1 - k;
+    pass.gates("recurrent_backward", arguments, t, product.parts, {std::uint32_t{k == 0}, std::uint32_t{op.reverse()}});
+    product = product_of(t);
+    pass.multiply(product);
+  }
+  pass.finish(product);
+  return prepared(request, pass.kernel());
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,39 @@
+// Normalisation of rows and its gradient on OpenCL devices: one kernel each.
+#include "concord/ops/row_norm.hpp"
+
+#include "concord/opencl/kernels.hpp"
+#include "concord/opencl/lanes.hpp"
+
+namespace concord::opencl {
+namespace {
+
+template <class Op>
+PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request, const std::string& function,
+                       std::vector<Argument> arguments) {
+  const ops::RowSizes sizes = ops::row_sizes(request.outputs[0].shape, op.axis());
+  const Lanes lanes = lanes_for(context, sizes.length, 1);
+  std::vector<std::string> definitions = lanes.definitions();
+  if (op.centred()) definitions.emplace_back("CENTRED");
+  arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(request.inputs.size() + request.outputs.size()),
+                   {static_cast<std::uint64_t>(sizes.rows), static_cast<std::uint64_t>(sizes.length)});
+  Stage stage{context.program("row_norm.cl", definitions), function, std::move(arguments)};
+  lanes.cover(stage, sizes.rows);
+  return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()),
+                                                          std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+}
+
+}  // namespace
+
+PreparedKernel prepare_row_norm(Context& context, const ops::RowNorm& op, const KernelRequest& request) {
+  std::vector<Argument> arguments{input(0), output(0), output(1)};
+  if (op.centred()) arguments.emplace_back(output(2));
+  arguments.emplace_back(op.epsilon());
+  return prepare(context, op, request, "row_norm_forward", std::move(arguments));
+}
+
+PreparedKernel prepare_row_norm_backward(Context& context, const ops::RowNormBackward& op,
+                                         const KernelRequest& request) {
+  return prepare(context, op, request, "row_norm_backward", {input(0), input(1), input(2), output(0)});
+}
+
+}  // namespace concord::opencl

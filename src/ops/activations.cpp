@@ -1,0 +1,67 @@
+// Activations: one formula each, so written that the slope at a kink is PyTorch's and NaN stays NaN.
+#include "concord/ops/activations.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/rearrange.hpp"
+#include "concord/ops/softmax.hpp"
+
+namespace concord {
+namespace {
+
+const Scalar& x0() {
+  static const Scalar x = scalar::input(0);
+  return x;
+}
+
+const Scalar& x1() {
+  static const Scalar x = scalar::input(1);
+  return x;
+}
+
+Value gated(const char* name, Value x, std::int64_t axis, const Scalar& formula) {
+  CONCORD_CHECK(x.shape()[axis] % 2 == 0, ShapeError, "{}: axis {} of {} must have an even size", name, axis,
+                x.shape().str());
+  return pointwise(name, chunk(x, 2, axis), formula);
+}
+
+}  // namespace
+
+Value hardtanh(Value x, float low, float high) {
+  CONCORD_CHECK(low < high, ArgumentError, "hardtanh: low {} is not below high {}", low, high);
+  return pointwise(
+      "hardtanh", {x},
+      scalar::select(scalar::less_equal(x0(), low), low, scalar::select(scalar::less_equal(high, x0()), high, x0())));
+}
+
+Value selu(Value x) {
+  constexpr float kScale = 1.0507009873554804934193349852946F, kAlpha = 1.6732632423543772848170429916717F;
+  return pointwise("selu", {x},
+                   scalar::select(scalar::less(0.0F, x0()), kScale * x0(), kScale * kAlpha * scalar::expm1(x0())));
+}
+
+Value celu(Value x, float alpha) {
+  CONCORD_CHECK(alpha != 0, ArgumentError, "celu: alpha must not be 0");
+  return pointwise("celu", {x}, scalar::select(scalar::less(0.0F, x0()), x0(), alpha * scalar::expm1(x0() / alpha)));
+}
+
+Value mish(Value x) { return pointwise("mish", {x}, x0() * scalar::tanh(scalar::softplus(x0()))); }
+
+Value log_sigmoid(Value x) { return pointwise("log_sigmoid", {x}, -scalar::softplus(-x0())); }
+
+Value softsign(Value x) { return pointwise("softsign", {x}, x0() / (1.0F + scalar::abs(x0()))); }
+
+Value prelu(Value x, Value slope) {
+  const Value y = pointwise("prelu", {x, slope}, scalar::select(scalar::less(0.0F, x0()), x0(), x0() * x1()));
+  CONCORD_CHECK(y.shape() == x.shape(), ShapeError, "prelu: the slope {} does not broadcast to {}", slope.shape().str(),
+                x.shape().str());
+  return y;
+}
+
+Value softmin(Value x, std::int64_t axis) { return softmax(-x, axis); }
+
+Value glu(Value x, std::int64_t axis) { return gated("glu", x, axis, x0() * scalar::sigmoid(x1())); }
+
+Value swiglu(Value x, std::int64_t axis) { return gated("swiglu", x, axis, x0() * scalar::sigmoid(x0()) * x1()); }
+
+}  // namespace concord

@@ -1,0 +1,70 @@
+// Attention from matrix products and softmax: what the fused operator is held against, and the form with a gradient
+// through the mask.
+#include <cmath>
+
+#include "concord/core/check.hpp"
+#include "concord/ops/attention.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/random.hpp"
+#include "concord/ops/softmax.hpp"
+
+namespace concord {
+namespace {
+
+/// Stands for −∞: where all scores of a row are hidden, softmax still has a value, and a gradient of zero.
+constexpr float kHidden = -1e30F;
+
+/// 1 where query t sees key s, else 0, (B|1, 1, T, S).
+Value visible(Value lengths, ops::Causal causal, Graph& graph, const Shape& scores) {
+  const Scalar key = scalar::coordinate(0), query = scalar::coordinate(1);
+  const auto keys = static_cast<float>(scores[3]), queries = static_cast<float>(scores[2]);
+  const Scalar length = lengths ? scalar::min(scalar::input(0), keys) : Scalar(keys);
+  Scalar limit = length;
+  if (causal == ops::Causal::first) limit = scalar::min(length, query + 1.0F);
+  if (causal == ops::Causal::last) limit = scalar::min(length, query + 1.0F + length - queries);
+  const Shape shape{1, 1, scores[2], scores[3]};
+  const std::vector<Value> operands = lengths ? std::vector{reshape(lengths, Shape{scores[0], 1, 1, 1})}
+                                              : std::vector{full(graph, Shape{1, 1, 1, 1}, 0.0F)};
+  return pointwise("visible", operands, scalar::less(key, limit), DType::f32, shape);
+}
+
+}  // namespace
+
+Value attention_reference(Value q, Value k, Value v, const AttentionOptions& options) {
+  // The checks are those of the fused operator.
+  ops::AttentionForm form{.causal = options.causal, .mask = bool{options.mask}, .lengths = bool{options.lengths}};
+  std::vector<TensorSpec> specs{q.spec(), k.spec(), v.spec()};
+  if (form.mask) specs.push_back(options.mask.spec());
+  if (form.lengths) specs.push_back(options.lengths.spec());
+  static_cast<void>(ops::Attention(form).infer(specs));
+
+  Graph& graph = q.graph();
+  const ops::AttentionSizes s = ops::attention_sizes(form, specs, 3);
+  const Shape scores_shape{s.batch, s.heads, s.queries, s.keys};
+  // Heads that share keys stand below each other in one product.
+  const std::int64_t rows = s.heads / s.key_heads * s.queries;
+  const Value grouped = reshape(q, Shape{s.batch, s.key_heads, rows, s.width});
+  const Value products = reshape(matmul(grouped, k, false, true), scores_shape);
+  const Value seen = visible(options.lengths, options.causal, graph, scores_shape);
+  const Scalar x = scalar::input(0), sees = scalar::input(1);
+  const float scale = options.scale.value_or(1 / std::sqrt(static_cast<float>(s.width)));
+  const Scalar score = form.mask ? scale * x + scalar::input(2) : scale * x;
+  std::vector<Value> operands{products, seen};
+  if (form.mask) operands.push_back(options.mask);
+  const Value scores =
+      pointwise("scores", operands, scalar::select(sees, scalar::max(score, kHidden), Scalar(kHidden)));
+  Value weights = pointwise("weights", {softmax(scores, -1), scores},
+                            scalar::select(scalar::less(kHidden, scalar::input(1)), scalar::input(0), 0.0F));
+  if (graph.training() && options.dropout > 0) {
+    form.dropout = options.dropout;
+    weights = weights * slice(random_mask(graph, Shape{s.batch, s.heads, s.queries, s.drawn_keys()}, 1 - form.dropout,
+                                          form.kept(), "attention"),
+                              -1, 0, s.keys);
+  }
+  const Value dst = matmul(reshape(weights, Shape{s.batch, s.key_heads, rows, s.keys}), v);
+  return reshape(dst, q.shape());
+}
+
+}  // namespace concord

@@ -1,0 +1,139 @@
+// The sparse matrices of axis maps.
+#include "concord/ops/axis_map.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/core/error.hpp"
+
+namespace concord::ops {
+namespace {
+
+/// Adds one row after the other.
+class Rows {
+ public:
+  void add(std::int64_t place, double weight) {
+    taps_.place.push_back(static_cast<std::int32_t>(place));
+    taps_.weight.push_back(static_cast<float>(weight));
+  }
+  void end_row() { taps_.begin.push_back(static_cast<std::int32_t>(taps_.place.size())); }
+  [[nodiscard]] Taps taps() && { return std::move(taps_); }
+
+ private:
+  Taps taps_{{0}, {}, {}};
+};
+
+double coordinate_of(const AxisMap& map, std::int64_t j) {
+  const auto at = static_cast<double>(j);
+  return map.align_corners ? map.step * at : map.step * (at + 0.5) - 0.5;
+}
+
+void add_linear(const AxisMap& map, std::int64_t j, Rows& rows) {
+  const double at = std::max(coordinate_of(map, j), 0.0);
+  const std::int64_t first = std::min(static_cast<std::int64_t>(at), map.src - 1);
+  const double part = std::clamp(at - static_cast<double>(first), 0.0, 1.0);
+  if (part == 0 || first + 1 == map.src) return rows.add(first, 1);
+  rows.add(first, 1 - part);
+  rows.add(first + 1, part);
+}
+
+/// Keys's kernel at distance d.
+double cubic_weight(double d) {
+  constexpr double a = -0.75;
+  d = std::abs(d);
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? a * (((d - 5) * d + 8) * d - 4) : 0;
+}
+
+void add_cubic(const AxisMap& map, std::int64_t j, Rows& rows) {
+  const double at = coordinate_of(map, j);
+  const auto first = static_cast<std::int64_t>(std::floor(at)) - 1;
+  for (std::int64_t k = first; k < first + 4; ++k) {
+    rows.add(std::clamp<std::int64_t>(k, 0, map.src - 1), cubic_weight(at - static_cast<double>(k)));
+  }
+}
+
+void add_gaussian(const AxisMap& map, std::int64_t j, Rows& rows) {
+  const std::int64_t first = std::max<std::int64_t>(j - map.count / 2, 0);
+  const std::int64_t last = std::min(j + map.count / 2, map.src - 1);
+  const auto weight = [&](std::int64_t k) {
+    const double distance = static_cast<double>(k - j) / map.step;
+    return std::exp(-0.5 * distance * distance);
+  };
+  double total = 0;
+  for (std::int64_t k = first; k <= last; ++k) total += weight(k);
+  for (std::int64_t k = first; k <= last; ++k) rows.add(k, weight(k) / total);
+}
+
+std::int64_t reflected(std::int64_t place, std::int64_t size) {
+  const std::int64_t inside = std::abs(place);
+  return inside < size ? inside : 2 * (size - 1) - inside;
+}
+
+void add_row(const AxisMap& map, std::int64_t j, Rows& rows) {
+  using Kind = AxisMap::Kind;
+  switch (map.kind) {
+    case Kind::nearest: {
+      const float place = std::floor(static_cast<float>(j) * static_cast<float>(map.step));
+      return rows.add(std::min(static_cast<std::int64_t>(place), map.src - 1), 1);
+    }
+    case Kind::linear: return add_linear(map, j, rows);
+    case Kind::cubic: return add_cubic(map, j, rows);
+    case Kind::reflect: return rows.add(reflected(j - map.count, map.src), 1);
+    case Kind::replicate: return rows.add(std::clamp<std::int64_t>(j - map.count, 0, map.src - 1), 1);
+    case Kind::circular: return rows.add(((j - map.count) % map.src + map.src) % map.src, 1);
+    case Kind::repeat: return rows.add(j / map.count, 1);
+    case Kind::flip: return rows.add(map.src - 1 - j, 1);
+    case Kind::gaussian: return add_gaussian(map, j, rows);
+  }
+  throw Error("unknown kind of axis map");
+}
+
+/// By counting: rows of the result keep the order of the rows they come from.
+Taps transposed(const Taps& taps, std::int64_t rows) {
+  Taps result;
+  result.begin.assign(static_cast<std::size_t>(rows) + 1, 0);
+  result.place.resize(taps.place.size());
+  result.weight.resize(taps.weight.size());
+  for (const std::int32_t place : taps.place) ++result.begin[static_cast<std::size_t>(place) + 1];
+  for (std::size_t i = 1; i < result.begin.size(); ++i) result.begin[i] += result.begin[i - 1];
+  std::vector<std::int32_t> next(result.begin.begin(), result.begin.end() - 1);
+  for (std::size_t row = 0; row + 1 < taps.begin.size(); ++row) {
+    for (auto t = static_cast<std::size_t>(taps.begin[row]); t < static_cast<std::size_t>(taps.begin[row + 1]); ++t) {
+      const auto to = static_cast<std::size_t>(next[static_cast<std::size_t>(taps.place[t])]++);
+      result.place[to] = static_cast<std::int32_t>(row);
+      result.weight[to] = taps.weight[t];
+    }
+  }
+  return result;
+}
+
+constexpr std::string_view kNames[] = {"nearest",  "linear", "cubic", "reflect", "replicate",
+                                       "circular", "repeat", "flip",  "gaussian"};
+
+}  // namespace
+
+AxisMap AxisMap::transpose() const {
+  AxisMap map = *this;
+  map.transposed = !transposed;
+  return map;
+}
+
+std::string AxisMap::str() const {
+  return fmt::format("{} {} to {} count {} step {}{}{}", kNames[static_cast<std::size_t>(kind)], src, dst, count, step,
+                     align_corners ? " align_corners" : "", transposed ? " transposed" : "");
+}
+
+Taps taps_of(const AxisMap& map) {
+  Rows rows;
+  for (std::int64_t j = 0; j < map.dst; ++j) {
+    add_row(map, j, rows);
+    rows.end_row();
+  }
+  Taps taps = std::move(rows).taps();
+  return map.transposed ? transposed(taps, map.src) : taps;
+}
+
+}  // namespace concord::ops

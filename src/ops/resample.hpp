@@ -1,0 +1,62 @@
+// Resample: a tensor drawn anew along one or two of its axes. Interpolation and blurring stand here; padding, flipping
+// and repeating, which use it too, in rearrange.
+#pragma once
+
+#include <optional>
+
+#include "concord/graph/operator.hpp"
+#include "concord/ops/axis_map.hpp"
+
+namespace concord {
+namespace ops {
+
+/// src f32 → dst, the axes from `axis` on mapped by `maps`: one map, of any axis, or two, of the last two axes. The
+/// gradient is the operator of the transposed maps, so both gather, and their order of summation is fixed.
+class Resample final : public Operator {
+ public:
+  Resample(std::size_t axis, std::vector<AxisMap> maps) : axis_(axis), maps_(std::move(maps)) {}
+  [[nodiscard]] std::string_view name() const override { return "resample"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] std::size_t axis() const { return axis_; }
+  [[nodiscard]] const std::vector<AxisMap>& maps() const { return maps_; }
+
+ private:
+  std::size_t axis_;
+  std::vector<AxisMap> maps_;
+};
+
+/// The work as kernels see it: (outer, rows, columns) → (outer, dst_rows, dst_columns), with a map of the rows, the
+/// columns or both.
+struct ResampleSizes {
+  std::int64_t outer = 1, rows = 1, columns = 1, dst_rows = 1, dst_columns = 1;
+  std::optional<Taps> row_taps, column_taps;
+};
+[[nodiscard]] ResampleSizes resample_sizes(const Resample& op, const Shape& src);
+
+}  // namespace ops
+
+/// Maps several axes, neighbours at the end in one operator. maps[i] belongs to axes[i]; axes are sorted.
+Value resample(Value x, const std::vector<std::size_t>& axes, const std::vector<ops::AxisMap>& maps);
+
+enum class Interpolation : std::uint8_t { nearest, linear, cubic };
+
+struct InterpolateOptions {
+  /// One of both: sizes of the result's spatial axes, or factors (one for all axes, or one each).
+  std::vector<std::int64_t> size = {};
+  std::vector<double> scale_factor = {};
+  Interpolation mode = Interpolation::nearest;
+  bool align_corners = false;  // not for nearest
+};
+/// x (N, C, spatial…) → (N, C, size… or ⌊spatial·factor⌋…), as torch.nn.functional.interpolate: linear is PyTorch's
+/// linear, bilinear or trilinear by the number of axes. Throws ShapeError, ArgumentError.
+Value interpolate(Value x, const InterpolateOptions& options);
+
+/// The mean over a window of the last two axes with Gaussian weights; at the borders over the part of the window that
+/// lies inside. `window` is odd.
+Value gaussian_blur(Value x, std::int64_t window, double deviation);
+
+}  // namespace concord

@@ -1,0 +1,92 @@
+// Normalisation of rows: shape rules, gradient, cost.
+#include "concord/ops/row_norm.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/ops/rules.hpp"
+
+namespace concord {
+namespace ops {
+namespace {
+
+/// The spec of one number a row. Throws ShapeError unless src is f32, not empty, and `axis` is one of its own.
+TensorSpec statistics_of(std::string_view op, const TensorSpec& src, std::size_t axis) {
+  expect_type(op, "src", src, DType::f32);
+  CONCORD_CHECK(axis < src.shape.rank(), ShapeError, "{}: axis {} is outside src {}", op, axis, src.shape.str());
+  expect_not_empty(op, "src", src.shape);
+  const auto rows = src.shape.dims().first(axis);
+  return {DType::f32, Shape(std::vector<std::int64_t>(rows.begin(), rows.end()))};
+}
+
+Cost cost_of(const Cost& base, const TensorSpec& src, double operations) {
+  return {operations * static_cast<double>(src.shape.elements()), base.bytes};
+}
+
+}  // namespace
+
+RowSizes row_sizes(const Shape& src, std::size_t axis) {
+  RowSizes sizes{1, 1};
+  for (std::size_t i = 0; i < src.rank(); ++i) (i < axis ? sizes.rows : sizes.length) *= src.dims()[i];
+  return sizes;
+}
+
+std::vector<TensorSpec> RowNorm::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 1);
+  const TensorSpec statistics = statistics_of(name(), inputs[0], axis_);
+  CONCORD_CHECK(epsilon_ >= 0, ArgumentError, "{}: epsilon {} is negative", name(), epsilon_);
+  std::vector<TensorSpec> outputs{inputs[0], statistics};
+  if (centred_) outputs.push_back(statistics);
+  return outputs;
+}
+
+std::vector<Value> RowNorm::gradient(const Node& node, std::span<const Value> diff_dst,
+                                     const std::vector<bool>& wanted) const {
+  CONCORD_CHECK(!diff_dst[1] && (!centred_ || !diff_dst[2]), NotSupported,
+                "{}: no gradient through the mean and rstd of {}", node.name, name());
+  std::vector<Value> diffs = no_gradients(node);
+  if (!diff_dst[0] || !wanted[0]) return diffs;
+  diffs[0] = diff_dst[0].graph().add(std::make_shared<RowNormBackward>(axis_, centred_),
+                                     {diff_dst[0], output_of(node, 0), output_of(node, 1)});
+  return diffs;
+}
+
+// Mean 1, squared deviation 3, result 2; of squares 2, result 1.
+Cost RowNorm::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
+  return cost_of(Operator::cost(inputs, outputs), inputs[0], centred_ ? 6 : 3);
+}
+
+std::string RowNorm::attributes() const { return fmt::format("axis {} epsilon {}", axis_, epsilon_); }
+
+std::vector<TensorSpec> RowNormBackward::infer(std::span<const TensorSpec> inputs) const {
+  expect_inputs(name(), inputs, 3);
+  const TensorSpec statistics = statistics_of(name(), inputs[1], axis_);
+  expect_spec(name(), "diff_dst", inputs[0], DType::f32, inputs[1].shape);
+  expect_spec(name(), "rstd", inputs[2], DType::f32, statistics.shape);
+  return {inputs[1]};
+}
+
+// Two sums 3, result 4; one sum 2, result 3.
+Cost RowNormBackward::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
+  return cost_of(Operator::cost(inputs, outputs), inputs[1], centred_ ? 7 : 5);
+}
+
+std::string RowNormBackward::attributes() const { return fmt::format("axis {}", axis_); }
+
+}  // namespace ops
+
+namespace {
+
+RowNormResult normalised(Value x, std::int64_t axis, bool centred, float epsilon) {
+  Graph& graph = x.graph();
+  const Value dst = graph.add(std::make_shared<ops::RowNorm>(x.shape().index_of(axis), centred, epsilon), {x});
+  RowNormResult result{dst, Value(&graph, dst.node_id(), 1), {}};
+  if (centred) result.mean = Value(&graph, dst.node_id(), 2);
+  return result;
+}
+
+}  // namespace
+
+RowNormResult row_norm(Value x, std::int64_t axis, float epsilon) { return normalised(x, axis, true, epsilon); }
+
+RowNormResult row_norm_rms(Value x, std::int64_t axis, float epsilon) { return normalised(x, axis, false, epsilon); }
+
+}  // namespace concord

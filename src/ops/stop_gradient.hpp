@@ -1,0 +1,23 @@
+// A value that gradients take for a constant.
+#pragma once
+
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+namespace ops {
+
+/// The same bytes; no gradient passes.
+class StopGradient final : public Operator {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "stop_gradient"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] bool is_alias() const override { return true; }
+};
+
+}  // namespace ops
+
+Value stop_gradient(Value x);
+
+}  // namespace concord

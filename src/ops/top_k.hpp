@@ -1,0 +1,36 @@
+// The k largest or smallest values along an axis.
+#pragma once
+
+#include "concord/graph/operator.hpp"
+
+namespace concord {
+namespace ops {
+
+/// src f32 → values f32 and indices i32 with `k` in place of the size of `axis`: the largest values, falling, or the
+/// smallest, rising. Of equal values the first ones, in their order. NaN counts as larger than any number.
+class TopK final : public Operator {
+ public:
+  TopK(std::int64_t k, std::size_t axis, bool largest) : k_(k), axis_(axis), largest_(largest) {}
+  [[nodiscard]] std::string_view name() const override { return "top_k"; }
+  [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
+  [[nodiscard]] std::string attributes() const override;
+  [[nodiscard]] std::int64_t k() const { return k_; }
+  [[nodiscard]] std::size_t axis() const { return axis_; }
+  [[nodiscard]] bool largest() const { return largest_; }
+
+ private:
+  std::int64_t k_;
+  std::size_t axis_;
+  bool largest_;
+};
+
+}  // namespace ops
+
+struct TopKResult {
+  Value values, indices;
+};
+TopKResult top_k(Value x, std::int64_t k, std::int64_t axis = -1, bool largest = true);
+
+}  // namespace concord

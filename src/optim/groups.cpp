@@ -1,0 +1,89 @@
+// Groups: matching names and dividing the parameters of a graph.
+#include "concord/optim/groups.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "concord/core/check.hpp"
+
+namespace concord::optim {
+namespace {
+
+/// Greedy with one place to come back to: the last '*'.
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, resumed = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resumed = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++resumed;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+Partition::Part part_of(const Group& group, const Optimizer& common) {
+  const Optimizer& chosen = group.optimizer ? *group.optimizer : common;
+  Partition::Part part;
+  part.rule = group.weight_decay ? chosen.with_weight_decay(*group.weight_decay).rule() : chosen.rule();
+  part.rate_factor = group.rate_factor;
+  if (group.optimizer) {
+    CONCORD_CHECK(common.rule().lr > 0, ArgumentError,
+                  "a group's optimizer '{}' follows the rate of '{}', which must not be 0", part.rule.name,
+                  common.rule().name);
+    part.rate_factor *= part.rule.lr / common.rule().lr;
+  }
+  return part;
+}
+
+}  // namespace
+
+Match named(std::string pattern) {
+  return [pattern = std::move(pattern)](const Variable& variable) { return matches(pattern, variable.name); };
+}
+
+Match vectors() {
+  return [](const Variable& variable) { return variable.spec.shape.rank() <= 1; };
+}
+
+bool is_trained(const Variable& variable, const std::vector<Group>& groups) {
+  const auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.match(variable); });
+  return variable.trainable && (group == groups.end() || !group->frozen);
+}
+
+Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups) {
+  std::vector<Partition::Part> parts;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    CONCORD_CHECK(groups[g].match, ArgumentError, "group {} of parameters has no match", g);
+    CONCORD_CHECK(groups[g].rate_factor >= 0 && std::isfinite(groups[g].rate_factor), ArgumentError,
+                  "group {} of parameters: the rate factor {} must be finite and not negative", g,
+                  groups[g].rate_factor);
+    parts.push_back(part_of(groups[g], optimizer));
+  }
+  parts.push_back({optimizer.rule(), 1, {}});
+  for (const VariablePtr& variable : graph.variables()) {
+    if (!variable->trainable) continue;
+    const auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.match(*variable); });
+    parts[static_cast<std::size_t>(group - groups.begin())].weights.push_back(graph.variable(variable));
+  }
+  Partition result;
+  for (std::size_t g = 0; g < parts.size(); ++g) {
+    CONCORD_CHECK(g == groups.size() || !parts[g].weights.empty(), ArgumentError,
+                  "group {} of parameters takes none: no name matches, or an earlier group has taken them", g);
+    const bool frozen = g < groups.size() && groups[g].frozen;
+    if (!frozen && !parts[g].weights.empty()) result.parts.push_back(std::move(parts[g]));
+  }
+  CONCORD_CHECK(!result.parts.empty(), ArgumentError, "the graph has no trainable variable{}",
+                groups.empty() ? "" : " outside frozen groups");
+  return result;
+}
+
+}  // namespace concord::optim

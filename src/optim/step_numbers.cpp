@@ -1,0 +1,141 @@
+// StepNumbers: all formulas read the same few counters; as many as a device takes go into one operator.
+#include "concord/optim/step_numbers.hpp"
+
+#include <algorithm>
+
+#include "concord/core/check.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/pointwise.hpp"
+
+namespace concord::optim {
+namespace {
+
+/// Results of one operator: few enough for the argument limits of any device.
+constexpr std::size_t kResults = 16;
+
+template <class T>
+std::vector<T> part_of(const std::vector<T>& list, std::size_t begin, std::size_t end) {
+  return {list.begin() + static_cast<std::ptrdiff_t>(begin), list.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+/// Formulas waiting to be computed, each with the place of its value.
+class Formulas {
+ public:
+  Scalar input(Value value) {
+    inputs_.push_back(value);
+    return scalar::input(static_cast<int>(inputs_.size()) - 1);
+  }
+  void add(const Scalar& formula, Value& result, DType type = DType::f32) {
+    formulas_.push_back(formula);
+    types_.push_back(type);
+    results_.push_back(&result);
+  }
+  void compute() {
+    for (std::size_t begin = 0; begin < formulas_.size(); begin += kResults) {
+      const std::size_t end = std::min(begin + kResults, formulas_.size());
+      const std::vector<Value> values =
+          pointwise("optimizer_step", inputs_, part_of(formulas_, begin, end), part_of(types_, begin, end));
+      for (std::size_t k = begin; k < end; ++k) *results_[k] = values[k - begin];
+    }
+  }
+
+ private:
+  std::vector<Value> inputs_;
+  std::vector<Scalar> formulas_;
+  std::vector<DType> types_;
+  std::vector<Value*> results_;
+};
+
+/// A shared state and what it becomes.
+struct Carried {
+  Value variable, next;
+};
+
+/// A user's loop may have put it into the graph already.
+Value counter(Graph& graph, const char* name, DType type, float initial) {
+  if (const Value found = graph.find(name)) return found;
+  return state_variable(graph, name, {type, Shape{}}, initial);
+}
+
+std::string shared_name(std::size_t part, const std::string& state) {
+  return part == 0 ? fmt::format("optim.{}", state) : fmt::format("optim.part{}.{}", part, state);
+}
+
+}  // namespace
+
+Value state_variable(Graph& graph, const std::string& name, const TensorSpec& spec, float initial) {
+  return graph.variable(
+      std::make_shared<Variable>(Variable{name, spec, {Initializer::Kind::constant, initial, 0}, false, {}}));
+}
+
+StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partition& partition,
+                             const MinimizeOptions& options) {
+  Graph& graph = loss.graph();
+  const Value common = counter(graph, kRate, DType::f32, static_cast<float>(rate));
+  const Value step = counter(graph, kStep, DType::i32, 0);
+  const Value ok = counter(graph, kOk, DType::f32, 1);
+
+  StepNumbers numbers;
+  Formulas formulas;
+  const Scalar lr = formulas.input(common), done = formulas.input(step), before = formulas.input(ok);
+  Scalar good = before * scalar::is_finite(formulas.input(reshape(loss, Shape{})));
+  if (norm) {
+    const Scalar size = formulas.input(norm);
+    good = good * scalar::is_finite(size);
+    if (options.clip.norm > 0) {
+      formulas.add(scalar::min(static_cast<float>(options.clip.norm) / (size + 1e-6F), 1.0F), numbers.clip);
+    }
+  }
+  formulas.add(good, numbers.ok);
+  Scalar update = good;
+  Value gathered, gathered_next;
+  if (options.accumulate > 1) {
+    gathered = counter(graph, kGathered, DType::i32, 0);
+    const Scalar count = formulas.input(gathered) + 1.0F;
+    const Scalar due = scalar::less_equal(static_cast<float>(options.accumulate), count);
+    update = good * due;
+    formulas.add(update, numbers.update);
+    formulas.add(scalar::select(good, scalar::select(due, 0.0F, count), count - 1.0F), gathered_next, DType::i32);
+  }
+  Value next_step;
+  formulas.add(scalar::select(update, done + 1.0F, done), next_step, DType::i32);
+  if (options.ema_decay > 0) {
+    const auto keep = static_cast<float>(1 - options.ema_decay);
+    formulas.add(scalar::select(scalar::less_equal(done, 0.0F), 1.0F, keep), numbers.follow);
+  }
+
+  numbers.parts.resize(partition.parts.size());
+  std::vector<std::vector<Carried>> carried(partition.parts.size());
+  for (std::size_t p = 0; p < partition.parts.size(); ++p) {
+    const auto& [rule, factor, weights] = partition.parts[p];
+    const Scalar own = factor == 1 ? lr : lr * static_cast<float>(factor);
+    numbers.parts[p].lr = common;
+    if (factor != 1) formulas.add(own, numbers.parts[p].lr);
+    if (!rule.shared) continue;
+    SharedTerms terms{own, done + 1.0F, {}};
+    for (const Rule::State& state : rule.shared_states) {
+      const Value variable = state_variable(graph, shared_name(p, state.name), {DType::f32, Shape{}}, state.initial);
+      carried[p].push_back({variable, {}});
+      terms.states.push_back(formulas.input(variable));
+    }
+    const std::vector<Scalar> results = rule.shared(terms);
+    const std::size_t plain = results.size() - carried[p].size();
+    numbers.parts[p].shared.resize(plain);
+    for (std::size_t k = 0; k < plain; ++k) formulas.add(results[k], numbers.parts[p].shared[k]);
+    for (std::size_t k = 0; k < carried[p].size(); ++k) {
+      formulas.add(scalar::select(update, results[plain + k], terms.states[k]), carried[p][k].next);
+    }
+  }
+  formulas.compute();
+
+  graph.assign(ok, numbers.ok);
+  graph.assign(step, next_step);
+  if (gathered) graph.assign(gathered, gathered_next);
+  if (!numbers.update) numbers.update = numbers.ok;
+  for (const auto& states : carried) {
+    for (const Carried& state : states) graph.assign(state.variable, state.next);
+  }
+  return numbers;
+}
+
+}  // namespace concord::optim
