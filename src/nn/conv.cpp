@@ -42,30 +42,12 @@ Value with_bias(Value x, Value bias) {
   return x + reshape(bias, Shape(std::move(dims)));
 }
 
-/// x with `count` pixels more on one side of an axis, which those of x give.
-Value border(Value x, std::int64_t axis, std::int64_t count, PaddingMode mode, bool is_end) {
-  const std::int64_t size = x.shape()[axis];
-  if (mode == PaddingMode::circular) return is_end ? slice(x, axis, 0, count) : slice(x, axis, size - count, size);
-  std::vector<Value> pixels;
-  for (std::int64_t i = 0; i < count; ++i) {
-    // How far the pixel lies inside the edge that it is seen through.
-    const std::int64_t depth = mode == PaddingMode::replicate ? 0 : is_end ? i + 1 : count - i;
-    const std::int64_t place = is_end ? size - 1 - depth : depth;
-    pixels.push_back(slice(x, axis, place, place + 1));
-  }
-  return concat(std::move(pixels), axis);
-}
-
-Value padded(Value x, std::int64_t axis, std::int64_t before, std::int64_t after, PaddingMode mode) {
-  const std::int64_t size = x.shape()[axis], most = mode == PaddingMode::reflect ? size - 1 : size;
-  CONCORD_CHECK(mode == PaddingMode::replicate || std::max(before, after) <= most, ShapeError,
-                "convolution: {} and {} pixels around axis {} of {}: at most {} can be taken from it", before, after,
-                axis, x.shape().str(), most);
-  std::vector<Value> parts;
-  if (before > 0) parts.push_back(border(x, axis, before, mode, false));
-  parts.push_back(x);
-  if (after > 0) parts.push_back(border(x, axis, after, mode, true));
-  return concat(std::move(parts), axis);
+/// (0, 0, sizes…): nothing along images and channels.
+template <std::size_t Rank>
+std::vector<std::int64_t> around(const std::array<std::int64_t, Rank>& sizes) {
+  std::vector<std::int64_t> all(2, 0);
+  all.insert(all.end(), sizes.begin(), sizes.end());
+  return all;
 }
 
 template <std::size_t Rank>
@@ -106,11 +88,8 @@ Value Conv<Rank>::forward(Value x) {
                               .dilation = options_.dilation,
                               .groups = options_.groups,
                               .padding_after = options_.padding.after(kernel_, options_.dilation)};
-  if (options_.padding_mode != PaddingMode::zeros) {
-    for (std::size_t i = 0; i < Rank; ++i) {
-      const auto axis = static_cast<std::int64_t>(i + 2);
-      x = padded(x, axis, options.padding[i], (*options.padding_after)[i], options_.padding_mode);
-    }
+  if (options_.padding_mode != PadMode::constant) {
+    x = pad(x, options_.padding_mode, around(options.padding), around(*options.padding_after));
     options.padding.fill(0);
     options.padding_after.reset();
   }

@@ -2,12 +2,9 @@
 #pragma once
 
 #include "concord/nn/module.hpp"
+#include "concord/ops/rearrange.hpp"
 
 namespace concord::nn {
-
-/// What stands where a window reaches beyond the image: zeros; the image mirrored at its outermost pixels, its
-/// outermost pixels, or its other end.
-enum class PaddingMode : std::uint8_t { zeros, reflect, replicate, circular };
 
 template <std::size_t Rank>
 struct ConvLayerOptions {
@@ -16,7 +13,7 @@ struct ConvLayerOptions {
   Extent<Rank> dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  PaddingMode padding_mode = PaddingMode::zeros;
+  PadMode padding_mode = PadMode::constant;  // what stands in the padding: zeros, or pixels of the image
   bool mirror = false;  // the convolution of signal processing: PyTorch's cross-correlation with the kernel mirrored
 };
 using Conv1dOptions = ConvLayerOptions<1>;

@@ -2,8 +2,7 @@
 #include "concord/core/check.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
-#include "concord/ops/gather.hpp"
-#include "concord/ops/pointwise.hpp"
+#include "concord/ops/rearrange.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord {
@@ -71,16 +70,9 @@ Value conv_transpose3d(Value x, Value weights, const ConvTranspose3dOptions& opt
 }
 
 Value mirror_kernel(Value weights) {
-  const Shape& shape = weights.shape();
-  CONCORD_CHECK(shape.rank() >= 3, ShapeError, "mirror_kernel: expected weights (O, C/groups, k…), got {}",
-                shape.str());
-  const std::int64_t channels = shape[0] * shape[1];
-  if (channels == 0 || shape.elements() == channels) return weights;
-  // Mirrored along every dimension, the taps of a kernel stand in the opposite order.
-  const std::int64_t taps = shape.elements() / channels;
-  const Value order = cast(static_cast<float>(taps - 1) - cast(iota(weights.graph(), taps), DType::f32), DType::i32);
-  const Value by_tap = gather(transpose(reshape(weights, {channels, taps}), {1, 0}), order);
-  return reshape(transpose(by_tap, {1, 0}), shape);
+  std::vector<std::int64_t> axes;
+  for (std::size_t axis = 2; axis < weights.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+  return flip(weights, axes);
 }
 
 }  // namespace concord

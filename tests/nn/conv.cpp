@@ -29,16 +29,15 @@ Recorded there_and_back(std::string name, const Shape& x, Pool pool, Unpool unpo
 }
 
 std::vector<Recorded> layers() {
-  using nn::PaddingMode;
   return {
       recorded("conv1d", kSignal, nn::Conv1d(4, 6, 3, {.stride = 2, .padding = 1, .dilation = 2, .groups = 2})),
       recorded("conv2d same", kImage, nn::Conv2d(4, 3, {2, 4}, {.padding = nn::same, .dilation = {1, 2}})),
       recorded("conv2d reflect", kImage,
-               nn::Conv2d(4, 3, 3, {.padding = {2, 1}, .bias = false, .padding_mode = PaddingMode::reflect})),
+               nn::Conv2d(4, 3, 3, {.padding = {2, 1}, .bias = false, .padding_mode = PadMode::reflect})),
       recorded("conv2d replicate", kImage,
-               nn::Conv2d(4, 3, 3, {.padding = {1, 2}, .padding_mode = PaddingMode::replicate})),
+               nn::Conv2d(4, 3, 3, {.padding = {1, 2}, .padding_mode = PadMode::replicate})),
       recorded("conv2d circular", kImage,
-               nn::Conv2d(4, 3, {2, 3}, {.padding = nn::same, .padding_mode = PaddingMode::circular})),
+               nn::Conv2d(4, 3, {2, 3}, {.padding = nn::same, .padding_mode = PadMode::circular})),
       recorded("conv2d depthwise", kImage, nn::Conv2d(4, 8, 3, {.padding = 1, .groups = 4})),
       recorded("conv3d", kVolume, nn::Conv3d(2, 3, {2, 3, 2}, {.stride = {1, 2, 1}, .padding = {0, 1, 1}})),
       recorded("conv_transpose1d", kSignal,
@@ -208,6 +207,6 @@ TEST_CASE("convolution layers refuse what does not fit", "[nn][conv]") {
   CHECK_THROWS_WITH(nn::Conv2d(3, 6, 3)(x), contains("expected (N, 3, H, W), got [2, 4, 6, 7]"));
   CHECK_THROWS_WITH(nn::Conv1d(4, 6, 3)(x), contains("expected (N, 4, W), got [2, 4, 6, 7]"));
   CHECK_THROWS_WITH(nn::ConvTranspose3d(4, 6, 3)(x), contains("expected (N, 4, D, H, W)"));
-  CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, {.padding = 7, .padding_mode = nn::PaddingMode::circular})(x),
-                    contains("at most 6"));
+  CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, {.padding = 7, .padding_mode = PadMode::reflect})(x),
+                    contains("below 6 to be reflected"));
 }
