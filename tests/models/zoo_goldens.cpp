@@ -19,7 +19,6 @@ constexpr std::uint64_t kSeed = 7;  // of the weights
 /// half.
 constexpr std::string_view kOrdinary[] = {"mlp",
                                           "lenet",
-
                                           "resnet20",
                                           "resnet18",
                                           "resnet50",
@@ -27,7 +26,6 @@ constexpr std::string_view kOrdinary[] = {"mlp",
                                           "squeezenet1_1",
                                           "mobilenet_v2",
                                           "shufflenet_v2_x1_0",
-
                                           "unet",
                                           "denoising_autoencoder",
                                           "dcgan_generator",
