@@ -42,10 +42,10 @@ CLI::Validator from_0_to_1() {
       "from 0 to 1", [](double x) { return x >= 0 && x <= 1; }, "0..1");
 }
 
-void TrainingOptions::add_model(CLI::App& command) {
+void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
   std::string names;
   for (const models::Model& known : models::all()) names += (names.empty() ? "" : ", ") + std::string(known.name);
-  command.add_option("model", model, fmt::format("The network: {}", names))->required();
+  command.add_option("model", model, fmt::format("The network: {}{}", names, others))->required();
 }
 
 namespace {

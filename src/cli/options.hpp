@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command.hpp"
@@ -28,7 +29,8 @@ struct TrainingOptions {
   std::int64_t batch = 64;
   std::uint64_t seed = 1;
 
-  void add_model(CLI::App& command);
+  /// `others`: what else than a network MODEL may be, for the help.
+  void add_model(CLI::App& command, std::string_view others = {});
   void add_training(CLI::App& command);
   [[nodiscard]] optim::Optimizer make_optimizer() const;
   /// Frozen parameters, and vectors where they are trained in another way than the rest.

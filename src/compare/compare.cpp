@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
+#include <tuple>
 
+#include "concord/compare/extent.hpp"
 #include "concord/compare/tolerance.hpp"
 #include "concord/compile/measure.hpp"
 #include "concord/compile/program.hpp"
@@ -108,36 +111,43 @@ void feed(Program& program, const std::pair<Tensor, Tensor>& batch) {
 
 float loss_of(const Program& program, Value loss) { return program.read(loss).values<float>()[0]; }
 
+// The operators of one device that were checked: what fusion leaves as it was has not to be run again.
+using Checked = std::set<std::tuple<const Operator*, std::string, std::string>>;  // and the node and the kernel
+
 // Holds the results of one program's operators, each run on the reference's inputs, against the reference's results.
 void check_program(Program& program, const std::map<std::string, Tensor>& reference, std::int64_t steps_done,
-                   DeviceRun& run) {
+                   Checked& checked, DeviceRun& run) {
   const auto given = [&](const std::string& name) -> const Tensor* {
     const auto found = reference.find(name);
     return found == reference.end() ? nullptr : &found->second;
   };
-  program.replay(given, [&](const ReplayedNode& node) {
+  const auto check = [&](const ReplayedNode& node) {
     for (std::size_t k = 0; k < node.results.size(); ++k) {
       const auto expected = reference.find(node.outputs[k]);
       if (expected == reference.end()) continue;  // a reorder of this device's own
       ++run.checked_values;
       const double error = largest_difference(node.results[k], expected->second);
+      if (error == 0 || run.first_deviation) continue;
       const double tolerance = tolerance_of(node, k);
-      if (error <= tolerance || run.first_deviation) continue;
+      if (error <= tolerance) continue;
       const TraceEntry& entry = node.entry;
       run.first_deviation = Deviation{entry.node,   entry.op, entry.kernel, node.outputs[k], entry.shapes,
                                       entry.node.rfind("grad/", 0) == 0, error, tolerance, steps_done};
     }
-  });
+  };
+  program.replay(given, check,
+                 [&](const TraceEntry& entry, const Operator* op) { return checked.emplace(op, entry.node, entry.kernel).second; });
 }
 
 // Runs every operator of the step on every device with the inputs it has on the reference, from the same weights: once
-// each by itself, once as fusion makes them. The reference's own fused kernels are checked like the others.
+// each by itself, and what fusion makes of them. The reference's own fused kernels are checked like the others.
 void check_operators(Step& step, std::vector<Side>& sides, const std::pair<Tensor, Tensor>& batch,
                      std::int64_t steps_done, std::vector<DeviceRun>& runs) {
   std::map<std::string, Tensor> reference;
   const std::map<std::string, Tensor> weights = sides[0].variables->read_all();
   for (std::size_t i = 0; i < sides.size(); ++i) {
     const auto variables = std::make_shared<Variables>(sides[i].device, sides[0].variables->seed());
+    Checked checked;
     for (const bool fused : {false, true}) {
       Program program =
           compile(step.graph, std::vector{step.loss}, variables, {.keep_all = !fused, .keep_fused = fused});
@@ -148,12 +158,13 @@ void check_operators(Step& step, std::vector<Side>& sides, const std::pair<Tenso
       if (i == 0 && !fused) {
         program.replay([](const std::string&) { return nullptr; },
                        [&](const ReplayedNode& node) {
+                         checked.emplace(node.op, node.entry.node, node.entry.kernel);
                          for (std::size_t k = 0; k < node.results.size(); ++k) {
                            reference.emplace(node.outputs[k], node.results[k]);
                          }
                        });
       } else {
-        check_program(program, reference, steps_done, runs[i]);
+        check_program(program, reference, steps_done, checked, runs[i]);
       }
     }
   }
@@ -207,7 +218,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   }
   check_operators(step, sides, batch, options.steps, comparison.runs);
   for (std::size_t d = 0; d < sides.size(); ++d) {
-    const RunTimes times = measure(*sides[d].program, {.least = 5});
+    const RunTimes times = measure(*sides[d].program, {.seconds = options.seconds, .least = 5});
     DeviceRun& run = comparison.runs[d];
     run.median_ms = times.median_ms;
     run.min_ms = times.min_ms;

@@ -22,6 +22,7 @@ struct CompareOptions {
   std::int64_t batch = 64;
   std::uint64_t seed = 1;
   std::vector<optim::Group> groups = {};  // of optim::MinimizeOptions
+  double seconds = 1;                     // a device's step is timed at least this long
 };
 
 /// One result of one operator that is outside its tolerance.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "concord/compare/extent.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
@@ -28,21 +29,9 @@ namespace {
 
 constexpr double kUnit = 0x1p-24;
 
-double largest(const Tensor& tensor) {
-  double most = 0;
-  for (const float v : tensor.values<float>()) {
-    if (std::isfinite(v)) most = std::max(most, std::abs(static_cast<double>(v)));
-  }
-  return most;
-}
+double largest(const Tensor& tensor) { return extent_of(tensor).largest; }
 
-double rms(const Tensor& tensor) {
-  double sum = 0;
-  for (const float v : tensor.values<float>()) {
-    if (std::isfinite(v)) sum += static_cast<double>(v) * static_cast<double>(v);
-  }
-  return std::sqrt(sum / static_cast<double>(std::max<std::int64_t>(tensor.elements(), 1)));
-}
+double rms(const Tensor& tensor) { return extent_of(tensor).rms; }
 
 template <class Op>
 bool is(const Operator* op) {
@@ -68,8 +57,8 @@ double rounding_tolerance(const ReplayedNode& node, const Tensor& result) {
 
 // Where few numbers of an operand are large, one product of the largest is the most that is rounded.
 double product_tolerance(const ReplayedNode& node) {
-  const Tensor &a = node.inputs[0], &b = node.inputs[1];
-  return sum_tolerance(product_terms(node), rms(a) * rms(b)) + 4 * kUnit * largest(a) * largest(b);
+  const Extent a = extent_of(node.inputs[0]), b = extent_of(node.inputs[1]);
+  return sum_tolerance(product_terms(node), a.rms * b.rms) + 4 * kUnit * a.largest * b.largest;
 }
 
 }  // namespace
@@ -105,22 +94,6 @@ double tolerance_of(const ReplayedNode& node, std::size_t k) {
                       is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) ||
                       (random && random->distribution() == ops::Distribution::normal);
   return rounds ? rounding_tolerance(node, result) : 0;
-}
-
-double largest_difference(const Tensor& a, const Tensor& b) {
-  const std::size_t n = static_cast<std::size_t>(a.elements());
-  double most = 0;
-  if (a.dtype() != DType::f32) {
-    const auto x = a.bytes(), y = b.bytes();
-    return std::equal(x.begin(), x.end(), y.begin(), y.end()) ? 0 : INFINITY;
-  }
-  const auto x = a.values<float>(), y = b.values<float>();
-  for (std::size_t i = 0; i < n; ++i) {
-    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
-    const double difference = std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
-    most = std::isnan(difference) ? INFINITY : std::max(most, difference);
-  }
-  return most;
 }
 
 }  // namespace concord

@@ -16,7 +16,4 @@ namespace concord {
 /// Integer results must be equal.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k);
 
-/// Largest absolute difference; infinite where only one of two elements is NaN, or they are different infinities.
-[[nodiscard]] double largest_difference(const Tensor& a, const Tensor& b);
-
 }  // namespace concord

@@ -68,9 +68,11 @@ class Program {
 
   /// Runs operator by operator, each on the inputs that `values` gives for their names (a null pointer: on what this
   /// device computed) and hands every result to `seen`. So a difference between devices shows where it arises and is
-  /// not carried on. Variables are untouched. Needs keep_all.
+  /// not carried on. An operator that `wanted` (where given) declines is left out: `values` has to know its results.
+  /// Variables are untouched. Needs keep_all.
   void replay(const std::function<const Tensor*(const std::string& value)>& values,
-              const std::function<void(const ReplayedNode&)>& seen);
+              const std::function<void(const ReplayedNode&)>& seen,
+              const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted = {});
 
   /// Sets an input of the graph; the tensor may be reused at once. Throws ArgumentError for an unknown name,
   /// ShapeError for another spec.

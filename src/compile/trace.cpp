@@ -66,11 +66,13 @@ std::vector<TraceEntry> Program::run_traced() {
 }
 
 void Program::replay(const std::function<const Tensor*(const std::string& value)>& values,
-                     const std::function<void(const ReplayedNode&)>& seen) {
+                     const std::function<void(const ReplayedNode&)>& seen,
+                     const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted) {
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "replay needs a program compiled with keep_all");
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
     const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
     ReplayedNode replayed{impl_->describe(i), node.op.get(), {}, {}, {}};
+    if (wanted && node.op && !wanted(replayed.entry, node.op.get())) continue;
     for (const ValueId id : node.inputs) {
       // An alias has no launch of its own: what it stands for is looked up and overwritten.
       const ValueId stored = impl_->lowered.root(id);

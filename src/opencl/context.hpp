@@ -12,6 +12,7 @@
 #include <boost/compute/program.hpp>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,9 @@ class Context {
   [[nodiscard]] boost::compute::program program_from(const std::string& source,
                                                      const std::vector<std::string>& definitions = {});
 
+  /// The answer of `find` when it was first asked for by this name: for probes that take time.
+  [[nodiscard]] bool remembered(std::string_view name, const std::function<bool()>& find);
+
   /// What a launch hands to an enqueue call as its event: null, but inside `timed` a place that is summed up later.
   [[nodiscard]] cl_event* next_event() { return timing_ ? &timing_events_.emplace_back() : nullptr; }
   /// Runs `enqueue` alone and returns the seconds its commands took by the device's clock; the host's where the device
@@ -68,6 +72,7 @@ class Context {
   std::string options_;
   Limits limits_;
   ProgramCache programs_;
+  std::map<std::string, bool, std::less<>> answers_;
   bool timing_ = false;
   std::deque<cl_event> timing_events_;
 };

@@ -60,6 +60,7 @@ Gemm conv_backward_data_gemm(const ops::ConvSizes& s) {
   gemm.k = s.group_o() * s.taps();
   gemm.batch = s.options.groups;
   gemm.a = {input(1), s.group_o() * s.group_c() * s.taps(), s.taps(), 1, s.taps(), s.group_c() * s.taps(), false};
+  if (s.taps() == 1) gemm.a = {input(1), s.group_o() * s.group_c(), 1, s.group_c(), 0, 0, false};
   const PatchPart taps{s.taps(), s.kh * s.kw, s.kw, s.dst_plane(), negated(s.options.dilation)};
   const PatchPart places{s.src_plane(), s.h * s.w, s.w, s.o * s.dst_plane(), {1, 1, 1}};
   gemm.b = {input(0), s.group_o() * s.dst_plane(), 0, 0, false, 0, true, s.n * s.o * s.dst_plane()};

@@ -22,17 +22,6 @@ Split split_of(std::int64_t k, std::int64_t parts, std::int64_t unit) {
   return {std::max<std::int64_t>(1, divide_up(k, length)), length};
 }
 
-std::unique_ptr<Kernel> staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
-                               const Split& split) {
-  std::vector<StagedKernel::AnyStage> stages(gemm.before.begin(), gemm.before.end());
-  stages.emplace_back(std::move(multiply));
-  if (split.parts > 1) {
-    stages.emplace_back(gemm_combine_stage(context, gemm, split.parts));
-    name += fmt::format(", k in {}", split.parts);
-  }
-  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), gemm_workspace(gemm, split.parts));
-}
-
 // --- panel: CPUs. A tile of 8 x 32 fills the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.
 struct PanelShape {
   std::int64_t rows, width, vectors;
@@ -63,8 +52,8 @@ std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::s
                  gemm_arguments(gemm, split.parts, split.length, {static_cast<std::uint32_t>(m_part)}),
                  {size(divide_up(gemm.n, shape.columns())), size(row_parts), size(gemm.batch * split.parts)},
                  {1, 1, 1}};
-  return staged(context, gemm, fmt::format("{} panel {}x{}", label, shape.rows, shape.columns()), std::move(multiply),
-                split);
+  return gemm_staged(context, gemm, fmt::format("{} panel {}x{}", label, shape.rows, shape.columns()), std::move(multiply),
+                     split.parts);
 }
 
 // --- tiled: GPUs.
@@ -121,7 +110,8 @@ std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::s
                  {size(divide_up(gemm.n, tile.n) * tile.threads()), size(divide_up(gemm.m, tile.m)),
                   size(gemm.batch * split.parts)},
                  {size(tile.threads()), 1, 1}};
-  return staged(context, gemm, fmt::format("{} tiled {}x{}", label, tile.m, tile.n), std::move(multiply), split);
+  return gemm_staged(context, gemm, fmt::format("{} tiled {}x{}", label, tile.m, tile.n), std::move(multiply),
+                     split.parts);
 }
 
 // --- reference: everything.
@@ -131,20 +121,32 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
                  gemm_arguments(gemm, 1, gemm.k),
                  {size(gemm.n), size(gemm.m), size(gemm.batch)},
                  {0, 0, 0}};
-  return staged(context, gemm, fmt::format("{} reference", label), std::move(multiply), Split{});
+  return gemm_staged(context, gemm, fmt::format("{} reference", label), std::move(multiply), 1);
 }
 
-bool any_device(const Context&) { return true; }
+bool any_device(Context&) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
 
-constexpr std::array<GemmImplementation, 4> kImplementations{{
-    {"panel", [](const Context& context) { return context.limits().is_cpu; }, any_product, prepare_panel},
+constexpr std::array<GemmImplementation, 5> kImplementations{{
+    {"panel", [](Context& context) { return context.limits().is_cpu; }, any_product, prepare_panel},
+    {"mma", mma_suits, mma_accepts, prepare_mma},
     {"tiled", any_device, tiled_accepts, prepare_tiled},
     {"clblast", any_device, clblast_accepts, prepare_clblast},
     {"reference", any_device, any_product, prepare_reference},
 }};
 
 }  // namespace
+
+std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
+                                    std::int64_t parts) {
+  std::vector<StagedKernel::AnyStage> stages(gemm.before.begin(), gemm.before.end());
+  stages.emplace_back(std::move(multiply));
+  if (parts > 1) {
+    stages.emplace_back(gemm_combine_stage(context, gemm, parts));
+    name += fmt::format(", k in {}", parts);
+  }
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), gemm_workspace(gemm, parts));
+}
 
 std::span<const GemmImplementation> gemm_implementations() { return kImplementations; }
 
@@ -154,8 +156,8 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
     const auto named = std::find_if(kImplementations.begin(), kImplementations.end(),
                                     [&](const GemmImplementation& one) { return one.name == *forced; });
     CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
-                  "CONCORD_GEMM is \"{}\"; there are panel, tiled, clblast and reference", *forced);
-    if (named->accepts(context, gemm)) return named->prepare(context, gemm, label);
+                  "CONCORD_GEMM is \"{}\"; there are panel, mma, tiled, clblast and reference", *forced);
+    if ((named->name != "mma" || mma_suits(context)) && named->accepts(context, gemm)) return named->prepare(context, gemm, label);
   }
   const auto chosen =
       std::find_if(kImplementations.begin(), kImplementations.end(),

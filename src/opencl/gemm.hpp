@@ -98,12 +98,21 @@ struct PartialProduct {
 /// One way to compute a product.
 struct GemmImplementation {
   std::string_view name;
-  bool (*suits)(const Context&);
+  bool (*suits)(Context&);
   bool (*accepts)(const Context&, const Gemm&);
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
+/// In order of preference: "panel" (CPUs), "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
+
+/// The kernel that runs gemm.before, then `multiply`, which cuts k into `parts`, then adds the parts up.
+[[nodiscard]] std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
+                                                  std::int64_t parts);
+
+// gemm_mma.cpp: fp32 by three products of tf32 numbers.
+[[nodiscard]] bool mma_suits(Context& context);
+[[nodiscard]] bool mma_accepts(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
 
 // gemm_arguments.cpp: what the kernel files of gemm_operands.h get.
 [[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);

@@ -1,0 +1,352 @@
+// gemm_mma_multiply: products on the matrix units of NVIDIA GPUs from compute capability 8.0 on, by inline PTX (mma.sync,
+// cp.async). A work-group of THREADS items (warps of 32) owns a TILE_M x TILE_N tile of C, a warp WARP_M x WARP_N of it.
+// Tiles of A and B of depth TILE_K are copied to local memory past the registers, STAGES of them on their way at once.
+//
+// Definitions beside those of gemm_operands.h:
+//   A_VECTOR, B_VECTOR   floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together
+//   C_PAIRS              two neighbours of a row of C are aligned and in range together
+//   PRECISION            SPLIT: fp32 as the sum of three tf32 products, 22 bits of each factor (Ootomo and Yokota,
+//                        "Recovering single precision accuracy from Tensor Cores", 2022); sums of 16 are added up outside
+//                        the matrix unit, which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
+//   B_PATCH              B(k, n) = b[taps[i].x + places[j].x] where the bits taps[i].y are all in places[j].y, else 0;
+//                        i is n with B_ALONG_K, else k; j, in blocks of place_block a place_plane apart, is the other
+// Groups run along m first, in bands of BAND tiles of m, so that neighbours in time share what they read.
+#include "gemm_operands.h"
+
+#define SPLIT 0
+#define TF32 1
+#define BF16 2
+#define FP16 3
+
+#define WARPS_N (TILE_N / WARP_N)
+#define M_TILES (WARP_M / 16)
+#define N_TILES (WARP_N / 8)
+
+// A tile lies in local memory as its operand does in memory, rows padded so that fragments come from 32 banks.
+#ifdef A_ALONG_K
+#define A_LINE (TILE_K / A_VECTOR)
+#define A_PLACE(m, k) ((m) * (TILE_K + 4) + (k))
+#define A_FLOATS (TILE_M * (TILE_K + 4))
+#else
+#define A_LINE (TILE_M / A_VECTOR)
+#define A_PLACE(m, k) ((k) * (TILE_M + 8) + (m))
+#define A_FLOATS (TILE_K * (TILE_M + 8))
+#endif
+#ifdef B_ALONG_K
+#define B_LINE (TILE_K / B_VECTOR)
+#define B_PLACE(n, k) ((n) * (TILE_K + 4) + (k))
+#define B_FLOATS (TILE_N * (TILE_K + 4))
+#else
+#define B_LINE (TILE_N / B_VECTOR)
+#define B_PLACE(n, k) ((k) * (TILE_N + 8) + (n))
+#define B_FLOATS (TILE_K * (TILE_N + 8))
+#endif
+#define STAGE_FLOATS (A_FLOATS + B_FLOATS)
+#define A_LOADS (TILE_M * TILE_K / A_VECTOR / THREADS)
+#define B_LOADS (TILE_N * TILE_K / B_VECTOR / THREADS)
+#define A_STRIDE (THREADS / A_LINE)  // lines between two copies of an item
+#define B_STRIDE (THREADS / B_LINE)
+
+#define COPY_1(dst, src, wanted) \
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 4 : 0) : "memory")
+#define COPY_4(dst, src, wanted) \
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 16 : 0) : "memory")
+#if A_VECTOR == 4
+#define COPY_A COPY_4
+#else
+#define COPY_A COPY_1
+#endif
+#if B_VECTOR == 4
+#define COPY_B COPY_4
+#else
+#define COPY_B COPY_1
+#endif
+#define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT_BUT_(n) asm volatile("cp.async.wait_group " #n ";" ::: "memory")
+#define WAIT_BUT(n) WAIT_BUT_(n)
+#if STAGES == 2
+#define WAIT_OLDEST() WAIT_BUT(0)
+#elif STAGES == 3
+#define WAIT_OLDEST() WAIT_BUT(1)
+#elif STAGES == 4
+#define WAIT_OLDEST() WAIT_BUT(2)
+#endif
+
+#if PRECISION == BF16
+#define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+#define PACK(to, low, high) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
+#elif PRECISION == FP16
+#define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+#define PACK(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
+#else
+#define MMA_SHAPE "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+#endif
+#define MMA(c, a, b)                                                                     \
+  asm volatile(MMA_SHAPE " {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"            \
+               : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])                   \
+               : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
+#define MMA_FIRST(c, a, b)                                                               \
+  asm volatile(MMA_SHAPE " {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%10,%10,%10};"         \
+               : "=f"((c)[0]), "=f"((c)[1]), "=f"((c)[2]), "=f"((c)[3])                   \
+               : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]), "f"(0.0f))
+
+// The nearest tf32, ties away from zero; what is left of x, likewise.
+#define HIGH(x) (((x) + 0x1000u) & 0xffffe000u)
+#define LOW(x, high) (as_uint(as_float(x) - as_float(high)) + 0x1000u)
+
+#define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
+
+#ifdef B_PATCH
+#define TABLE_PARAMETERS                                                                                          \
+  , __global const int2 *restrict taps, __global const int2 *restrict places, DIVISOR(place_block), int place_plane
+static inline int2 place_of(uint i, __global const int2 *restrict places, DIVISOR(place_block), int place_plane) {
+  const uint outer = DIVIDE(i, place_block);
+  const int2 place = places[i - outer * place_block];
+  return (int2)(place.x + (int)outer * place_plane, place.y);
+}
+#define PLACE(i) place_of(i, places, place_block, place_block_magic, place_block_shift, place_plane)
+#define IN_IMAGE(tap, place) (((tap).y & (place).y) == (tap).y)
+#else
+#define TABLE_PARAMETERS
+#endif
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_multiply(
+    GEMM_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+  __local uint4 tiles[STAGES * STAGE_FLOATS / 4] __attribute__((aligned(128)));
+  const uint t = (uint)get_local_id(0), lane = t & 31, warp = t >> 5, z = (uint)get_group_id(2);
+  const uint quad = lane & 3, row_of_lane = lane >> 2;
+  const uint tiles_m = (m_size + TILE_M - 1) / TILE_M, tiles_n = (n_size + TILE_N - 1) / TILE_N;
+  const uint group = (uint)get_group_id(0), band = group / (BAND * tiles_n), in_band = group - band * BAND * tiles_n;
+  const uint band_rows = min(tiles_m - band * BAND, (uint)BAND);
+  const uint m_begin = (band * BAND + in_band % band_rows) * TILE_M, n_begin = in_band / band_rows * TILE_N;
+  const uint part_number = z / batches, batch = z - part_number * batches;
+  const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
+  a += a_offset + batch * a_batch;
+  b += b_offset + batch * b_batch;
+  c += c_offset + z * c_batch;
+
+  // Rows and columns past the edge repeat the last ones; they are never written.
+  const uint a_along = t % A_LINE * A_VECTOR, a_line = t / A_LINE;
+  const uint b_along = t % B_LINE * B_VECTOR, b_line = t / B_LINE;
+#ifdef A_ALONG_K
+  index_t a_rows[A_LOADS];
+  EACH(i, A_LOADS) a_rows[i] = A_ROW(min(m_begin + a_line + i * A_STRIDE, m_size - 1));
+#else
+  const index_t a_row = A_ROW(min(m_begin + a_along, m_size - A_VECTOR));
+#endif
+#if defined(B_PATCH) && defined(B_ALONG_K)
+  int2 b_taps[B_LOADS];
+  EACH(i, B_LOADS) b_taps[i] = taps[min(n_begin + b_line + i * B_STRIDE, n_size - 1)];
+#elif defined(B_PATCH)
+  const int2 b_place = PLACE(min(n_begin + b_along, n_size - B_VECTOR));
+#elif defined(B_ALONG_K)
+  index_t b_columns[B_LOADS];
+  EACH(i, B_LOADS) b_columns[i] = B_COLUMN_OF(min(n_begin + b_line + i * B_STRIDE, n_size - 1));
+#else
+  const index_t b_column = B_COLUMN_OF(min(n_begin + b_along, n_size - B_VECTOR));
+#endif
+
+  const uint local_base = (uint)(size_t)tiles;
+#ifdef A_ALONG_K
+  const uint a_to = local_base + A_PLACE(a_line, a_along) * 4;
+#define A_TO(i) (A_PLACE((i) * A_STRIDE, 0) * 4)
+#else
+  const uint a_to = local_base + A_PLACE(a_along, a_line) * 4;
+#define A_TO(i) (A_PLACE(0, (i) * A_STRIDE) * 4)
+#endif
+#ifdef B_ALONG_K
+  const uint b_to = local_base + (A_FLOATS + B_PLACE(b_line, b_along)) * 4;
+#define B_TO(i) (B_PLACE((i) * B_STRIDE, 0) * 4)
+#else
+  const uint b_to = local_base + (A_FLOATS + B_PLACE(b_along, b_line)) * 4;
+#define B_TO(i) (B_PLACE(0, (i) * B_STRIDE) * 4)
+#endif
+
+#ifdef A_ALONG_K
+#define LOAD_A(tile, stage)                                          \
+  {                                                                  \
+    const uint k = (tile) + a_along;                                 \
+    const bool wanted = k < k_end;                                   \
+    __global const float *from = a + (wanted ? A_STEP(k) : 0);       \
+    EACH(i, A_LOADS) COPY_A(a_to + (stage) + A_TO(i), from + a_rows[i], wanted); \
+  }
+#else
+#define LOAD_A(tile, stage)                                                           \
+  EACH(i, A_LOADS) {                                                                  \
+    const uint k = (tile) + a_line + i * A_STRIDE;                                    \
+    const bool wanted = k < k_end;                                                    \
+    COPY_A(a_to + (stage) + A_TO(i), a + a_row + (wanted ? A_STEP(k) : 0), wanted);   \
+  }
+#endif
+#if defined(B_PATCH) && defined(B_ALONG_K)
+#define LOAD_B(tile, stage)                                                             \
+  {                                                                                     \
+    const uint k = (tile) + b_along;                                                    \
+    const int2 place = PLACE(min(k, k_size - B_VECTOR));                                \
+    EACH(i, B_LOADS) {                                                                  \
+      const bool wanted = k < k_end && IN_IMAGE(b_taps[i], place);                      \
+      COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? b_taps[i].x + place.x : 0), wanted); \
+    }                                                                                   \
+  }
+#elif defined(B_PATCH)
+#define LOAD_B(tile, stage)                                                         \
+  EACH(i, B_LOADS) {                                                                \
+    const uint k = (tile) + b_line + i * B_STRIDE;                                  \
+    const int2 tap = taps[min(k, k_size - 1)];                                      \
+    const bool wanted = k < k_end && IN_IMAGE(tap, b_place);                        \
+    COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? tap.x + b_place.x : 0), wanted); \
+  }
+#elif defined(B_ALONG_K)
+#define LOAD_B(tile, stage)                                                             \
+  {                                                                                     \
+    const uint k = (tile) + b_along;                                                    \
+    const bool wanted = k < k_end;                                                      \
+    __global const float *from = b + (wanted ? B_STEP_OF(k) : 0);                       \
+    EACH(i, B_LOADS) COPY_B(b_to + (stage) + B_TO(i), from + b_columns[i], wanted);     \
+  }
+#else
+#define LOAD_B(tile, stage)                                                                \
+  EACH(i, B_LOADS) {                                                                       \
+    const uint k = (tile) + b_line + i * B_STRIDE;                                         \
+    const bool wanted = k < k_end;                                                         \
+    COPY_B(b_to + (stage) + B_TO(i), b + b_column + (wanted ? B_STEP_OF(k) : 0), wanted);  \
+  }
+#endif
+
+  const uint warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
+  float sums[M_TILES][N_TILES][4];
+  EACH(i, M_TILES) EACH(j, N_TILES) EACH(e, 4) sums[i][j][e] = 0.0f;
+
+  uint next = k_begin, to_stage = 0, from_stage = 0;  // the tile to copy, and where in local memory copies go and come from
+#define COPY_NEXT()                                                                          \
+  {                                                                                          \
+    if (next < k_end) {                                                                      \
+      LOAD_A(next, to_stage * 4)                                                             \
+      LOAD_B(next, to_stage * 4)                                                             \
+    }                                                                                        \
+    COMMIT();                                                                                \
+    next += TILE_K;                                                                          \
+    to_stage = to_stage == (STAGES - 1) * STAGE_FLOATS ? 0 : to_stage + STAGE_FLOATS;        \
+  }
+  EACH(i, STAGES - 1) COPY_NEXT()
+  for (uint tile = k_begin; tile < k_end; tile += TILE_K) {
+    WAIT_OLDEST();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    COPY_NEXT()
+    __local const uint *a_tile = (__local const uint *)tiles + from_stage, *b_tile = a_tile + A_FLOATS;
+    from_stage = from_stage == (STAGES - 1) * STAGE_FLOATS ? 0 : from_stage + STAGE_FLOATS;
+#pragma unroll
+    for (uint step = 0; step < TILE_K; step += 16) {
+      // Sixteen values of k: of an operand's element, that at quad, quad + 4, quad + 8 and quad + 12.
+      uint right[N_TILES][4];
+      EACH(j, N_TILES) EACH(q, 4) right[j][q] = b_tile[B_PLACE(warp_n + j * 8 + row_of_lane, step + quad + q * 4)];
+#define LEFT(i, q, below) a_tile[A_PLACE(warp_m + (i) * 16 + row_of_lane + (below), step + quad + (q) * 4)]
+#if PRECISION == BF16 || PRECISION == FP16
+      uint packed[N_TILES][2];
+      EACH(j, N_TILES) {
+        PACK(packed[j][0], as_float(right[j][0]), as_float(right[j][1]));
+        PACK(packed[j][1], as_float(right[j][2]), as_float(right[j][3]));
+      }
+      EACH(i, M_TILES) {
+        uint left[4];
+        PACK(left[0], as_float(LEFT(i, 0, 0)), as_float(LEFT(i, 1, 0)));
+        PACK(left[1], as_float(LEFT(i, 0, 8)), as_float(LEFT(i, 1, 8)));
+        PACK(left[2], as_float(LEFT(i, 2, 0)), as_float(LEFT(i, 3, 0)));
+        PACK(left[3], as_float(LEFT(i, 2, 8)), as_float(LEFT(i, 3, 8)));
+        EACH(j, N_TILES) MMA(sums[i][j], left, packed[j]);
+      }
+#elif PRECISION == TF32
+      EACH(j, N_TILES) EACH(q, 4) right[j][q] += 0x1000u;
+      EACH(i, M_TILES) EACH(lower, 2) {
+        const uint left[4] = {LEFT(i, 2 * lower, 0) + 0x1000u, LEFT(i, 2 * lower, 8) + 0x1000u,
+                              LEFT(i, 2 * lower + 1, 0) + 0x1000u, LEFT(i, 2 * lower + 1, 8) + 0x1000u};
+        EACH(j, N_TILES) MMA(sums[i][j], left, right[j] + 2 * lower);
+      }
+#else
+      uint right_low[N_TILES][4];
+      EACH(j, N_TILES) EACH(q, 4) {
+        const uint x = right[j][q];
+        right[j][q] = HIGH(x);
+        right_low[j][q] = LOW(x, right[j][q]);
+      }
+      EACH(i, M_TILES) {
+        uint left[8], left_low[8];
+        EACH(q, 8) {
+          const uint x = LEFT(i, q / 2, q % 2 * 8);
+          left[q] = HIGH(x);
+          left_low[q] = LOW(x, left[q]);
+        }
+        float part[N_TILES][4];
+        EACH(j, N_TILES) MMA_FIRST(part[j], left_low, right[j]);
+        EACH(j, N_TILES) MMA(part[j], left_low + 4, right[j] + 2);
+        EACH(j, N_TILES) MMA(part[j], left, right_low[j]);
+        EACH(j, N_TILES) MMA(part[j], left + 4, right_low[j] + 2);
+        EACH(j, N_TILES) MMA(part[j], left, right[j]);
+        EACH(j, N_TILES) MMA(part[j], left + 4, right[j] + 2);
+        EACH(j, N_TILES) EACH(e, 4) sums[i][j][e] += part[j][e];
+      }
+#endif
+    }
+  }
+
+  // Sum e of tile (i, j) belongs to row row_of_lane + 8·(e / 2) and column 2·quad + e % 2 of the tile.
+#define SUM_M(i, e) (m_begin + warp_m + (i) * 16 + row_of_lane + (e) / 2 * 8)
+#define SUM_N(j, e) (n_begin + warp_n + (j) * 8 + quad * 2 + (e) % 2)
+#if PRECISION == SPLIT
+  // An infinity has become NaN, as the difference of itself and its high part. Such sums are taken again, one by one.
+  bool finite = true;
+  EACH(i, M_TILES) EACH(j, N_TILES) EACH(e, 4) finite = finite & isfinite(sums[i][j][e]);
+  if (!finite) {
+    for (uint s = 0; s < M_TILES * N_TILES * 4; ++s) {
+      const uint m = SUM_M(s / (N_TILES * 4), s % 4), n = SUM_N(s / 4 % N_TILES, s % 4);
+      if (m >= m_size || n >= n_size) continue;
+      float sum = 0.0f;
+      for (uint k = k_begin; k < k_end; ++k) {
+#if defined(B_PATCH)
+#ifdef B_ALONG_K
+        const int2 tap = taps[n], place = PLACE(k);
+#else
+        const int2 tap = taps[k], place = PLACE(n);
+#endif
+        const float right = IN_IMAGE(tap, place) ? b[tap.x + place.x] : 0.0f;
+#else
+        const float right = b[B_STEP_OF(k) + B_COLUMN_OF(n)];
+#endif
+        sum = fma(a[A_ROW(m) + A_STEP(k)], right, sum);
+      }
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+      c[(index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner);
+    }
+    return;
+  }
+#endif
+#ifdef C_PAIRS
+  EACH(j, N_TILES) {
+    const uint n = SUM_N(j, 0);
+    if (n < n_size) {
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+      EACH(i, M_TILES) EACH(lower, 2) {
+        const uint m = SUM_M(i, 2 * lower);
+        if (m < m_size) {
+          const float left = EPILOGUE(sums[i][j][2 * lower], batch, m, outer, inner);
+          const float right = EPILOGUE(sums[i][j][2 * lower + 1], batch, m, outer, inner + 1);
+          *(__global float2 *)(c + (index_t)m * c_m + C_COLUMN(outer, inner)) = (float2)(left, right);
+        }
+      }
+    }
+  }
+#else
+  EACH(j, N_TILES) EACH(odd, 2) {
+    const uint n = SUM_N(j, odd);
+    if (n < n_size) {
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+      EACH(i, M_TILES) EACH(lower, 2) {
+        const uint m = SUM_M(i, 2 * lower);
+        if (m < m_size) {
+          c[(index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sums[i][j][2 * lower + odd], batch, m, outer, inner);
+        }
+      }
+    }
+  }
+#endif
+}

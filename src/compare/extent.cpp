@@ -1,0 +1,98 @@
+// Extents and differences: blocks of elements, taken by threads in turn, their results joined in the order of the blocks.
+#include "concord/compare/extent.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace concord {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 18;
+constexpr std::size_t kLanes = 16;  // sums side by side, so that the loop needs no order and becomes vector code
+
+// Calls block(i, first, count) for every block of `n` elements.
+template <class Function>
+void for_blocks(std::size_t n, const Function& block) {
+  const std::size_t blocks = (n + kBlock - 1) / kBlock;
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < blocks; i = next++) block(i, i * kBlock, std::min(kBlock, n - i * kBlock));
+  };
+  std::vector<std::jthread> threads;
+  const std::size_t useful = std::min<std::size_t>(std::thread::hardware_concurrency(), blocks / 4);
+  for (std::size_t i = 1; i < useful; ++i) threads.emplace_back(work);
+  work();
+}
+
+struct Sum {
+  float largest = 0;
+  double squares = 0;
+};
+
+Sum sum_of(std::span<const float> values) {
+  std::array<std::uint32_t, kLanes> largest{};
+  std::array<double, kLanes> squares{};
+  for (std::size_t i = 0; i < values.size(); i += kLanes) {
+    const std::size_t lanes = std::min(kLanes, values.size() - i);
+    std::array<float, kLanes> lane{};
+    std::memcpy(lane.data(), values.data() + i, lanes * sizeof(float));
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(lane[k]) & 0x7fffffffU;
+      const std::uint32_t finite = magnitude < 0x7f800000U ? magnitude : 0;
+      largest[k] = std::max(largest[k], finite);
+      const double value = std::bit_cast<float>(finite);
+      squares[k] += value * value;
+    }
+  }
+  Sum sum{std::bit_cast<float>(*std::ranges::max_element(largest)), 0};
+  for (const double part : squares) sum.squares += part;
+  return sum;
+}
+
+// NaN beside NaN and equal infinities do not differ.
+double difference_of(std::span<const float> a, std::span<const float> b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    most = std::isnan(difference) ? INFINITY : std::max(most, difference);
+  }
+  return most;
+}
+
+}  // namespace
+
+Extent extent_of(const Tensor& tensor) {
+  const auto values = tensor.values<float>();
+  std::vector<Sum> sums((values.size() + kBlock - 1) / kBlock);
+  for_blocks(values.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
+    sums[i] = sum_of(values.subspan(first, count));
+  });
+  Sum total;
+  for (const Sum& sum : sums) {
+    total.largest = std::max(total.largest, sum.largest);
+    total.squares += sum.squares;
+  }
+  return {static_cast<double>(total.largest),
+          std::sqrt(total.squares / static_cast<double>(std::max<std::size_t>(values.size(), 1)))};
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != DType::f32) return std::ranges::equal(a.bytes(), b.bytes()) ? 0 : INFINITY;
+  const auto x = a.values<float>(), y = b.values<float>();
+  std::vector<double> parts((x.size() + kBlock - 1) / kBlock);
+  for_blocks(x.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
+    parts[i] = difference_of(x.subspan(first, count), y.subspan(first, count));
+  });
+  return parts.empty() ? 0 : *std::ranges::max_element(parts);
+}
+
+}  // namespace concord

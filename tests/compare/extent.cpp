@@ -1,0 +1,50 @@
+// extent_of() and largest_difference(): values that are not finite, and tensors that several threads share.
+#include "concord/compare/extent.hpp"
+
+#include <cmath>
+
+#include "concord_test.hpp"
+
+namespace concord::test {
+namespace {
+
+Tensor floats(std::vector<float> values) {
+  return Tensor::of<float>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+}  // namespace
+
+TEST_CASE("the largest difference counts what is not finite", "[compare]") {
+  CHECK(largest_difference(floats({1, 2, 3}), floats({1, 2, 3})) == 0);
+  CHECK(largest_difference(floats({1, 2, 3}), floats({1.5F, 0, 3})) == 2);
+  CHECK(largest_difference(floats({NAN, 1}), floats({NAN, 1})) == 0);
+  CHECK(largest_difference(floats({NAN, 1}), floats({1, 1})) == INFINITY);
+  CHECK(largest_difference(floats({1, 1}), floats({1, NAN})) == INFINITY);
+  CHECK(largest_difference(floats({NAN, 5}), floats({1, 1})) == INFINITY);
+  CHECK(largest_difference(floats({INFINITY}), floats({INFINITY})) == 0);
+  CHECK(largest_difference(floats({INFINITY}), floats({-INFINITY})) == INFINITY);
+  CHECK(largest_difference(floats({INFINITY}), floats({1})) == INFINITY);
+  const std::vector<std::int32_t> one{1, 2}, other{1, 3};
+  CHECK(largest_difference(Tensor::of<std::int32_t>({2}, one), Tensor::of<std::int32_t>({2}, one)) == 0);
+  CHECK(largest_difference(Tensor::of<std::int32_t>({2}, one), Tensor::of<std::int32_t>({2}, other)) == INFINITY);
+}
+
+TEST_CASE("an extent leaves out what is not finite", "[compare]") {
+  const Extent extent = extent_of(floats({3, -4, NAN, -INFINITY}));
+  CHECK(extent.largest == 4);
+  CHECK(extent.rms == 2.5);
+  CHECK(extent_of(floats({})).rms == 0);
+}
+
+TEST_CASE("one number among millions is found", "[compare]") {
+  constexpr std::int64_t count = 3'000'001;
+  for (const std::size_t at : {std::size_t{0}, std::size_t{262144}, std::size_t{1234567}, std::size_t{count - 1}}) {
+    Tensor zero(DType::f32, {count}), other(DType::f32, {count});
+    other.values<float>()[at] = -2;
+    CHECK(largest_difference(zero, other) == 2);
+    CHECK(extent_of(other).largest == 2);
+    CHECK(extent_of(other).rms == std::sqrt(4.0 / count));
+  }
+}
+
+}  // namespace concord::test
