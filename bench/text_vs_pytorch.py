@@ -1,13 +1,15 @@
 """Trains the networks of samples/char_lstm.cpp and samples/tiny_gpt.cpp in PyTorch, to set Concord beside it.
 
-  python3 bench/text_vs_pytorch.py {char_lstm,tiny_gpt} [--epochs N] [--seeds 1,2,3] [--text FILE] [--device cpu]
+  python3 bench/text_vs_pytorch.py {char_lstm,tiny_gpt,ngram} [--epochs N] [--seeds 1,2,3] [--text FILE] [--device cpu]
 
 Sizes, split of the text, batches, optimizer, schedule, clipping and dropout are those of the samples; first weights have
 PyTorch's distributions, which are Concord's, but other random numbers. The device is CUDA's if there is one, else the
 CPU. Prints a line an epoch to stderr and, for each seed, one line of JSON: net, device, torch, seed, epochs, bits
-(validation bits per character after the last epoch), best (the least of all epochs), seconds (of training).
+(validation bits per character after the last epoch), best (the least of all epochs), seconds (of training). `ngram`
+trains nothing: it says what counting the characters after the last 1 to 6 reaches on the same parts of the text.
 """
 import argparse
+import collections
 import json
 import math
 import os
@@ -15,7 +17,7 @@ import sys
 import time
 
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-arguments.add_argument("net", choices=["char_lstm", "tiny_gpt"])
+arguments.add_argument("net", choices=["char_lstm", "tiny_gpt", "ngram"])
 arguments.add_argument("--epochs", type=int, default=0, help="0: as many as the sample")
 arguments.add_argument("--seeds", default="1,2,3")
 arguments.add_argument("--text", default="/usr/share/common-licenses/GPL-3")
@@ -72,13 +74,34 @@ class TinyGpt(nn.Module):
 
 
 def text_parts():
-    """Training and validation samples i64 (N, LENGTH + 1), and the number of characters: as concord::data::characters."""
+    """Both parts of the text i64 (N), and the number of characters: as concord::data::characters."""
     with open(options.text, "rb") as file:
         text = file.read()
     alphabet = sorted(set(text))
     numbers = torch.tensor([alphabet.index(c) for c in text])
     cut = int(len(text) * (1 - VALIDATION_PART))
-    return numbers[:cut].unfold(0, LENGTH + 1, STRIDE), numbers[cut:].unfold(0, LENGTH + 1, LENGTH), len(alphabet)
+    return numbers[:cut], numbers[cut:], len(alphabet)
+
+
+def ngram():
+    """Contexts of up to `order` characters, the longer mixed with the shorter (Witten and Bell, 1991)."""
+    training, validation, characters = text_parts()
+    training, validation = tuple(training.tolist()), tuple(validation.tolist())
+    for order in range(1, 7):
+        counts = collections.defaultdict(collections.Counter)
+        for i, character in enumerate(training):
+            for n in range(min(order, i) + 1):
+                counts[training[i - n:i]][character] += 1
+        bits = 0.0
+        for i, character in enumerate(validation):
+            probability = 1 / characters
+            for n in range(min(order, i) + 1):
+                seen = counts.get(validation[i - n:i])
+                if seen is None:
+                    break
+                probability = (seen[character] + len(seen) * probability) / (seen.total() + len(seen))
+            bits -= math.log2(probability)
+        print(json.dumps({"net": "ngram", "order": order, "bits": round(bits / len(validation), 4)}), flush=True)
 
 
 def bits_per_character(net, samples):
@@ -96,7 +119,8 @@ def synchronize():
 def train(seed):
     torch.manual_seed(seed)
     training, validation, characters = text_parts()
-    training, validation = training.to(DEVICE), validation.to(DEVICE)
+    training = training.unfold(0, LENGTH + 1, STRIDE).to(DEVICE)
+    validation = validation.unfold(0, LENGTH + 1, LENGTH).to(DEVICE)
     net = {"char_lstm": CharLstm, "tiny_gpt": TinyGpt}[options.net](characters).to(DEVICE)
     epochs = options.epochs or net.EPOCHS
     optimizer = torch.optim.AdamW(net.parameters(), lr=net.RATE, weight_decay=net.WEIGHT_DECAY)
@@ -125,5 +149,8 @@ def train(seed):
         "bits": round(bits[-1], 4), "best": round(min(bits), 4), "seconds": round(seconds, 2)}), flush=True)
 
 
-for one_seed in options.seeds.split(","):
-    train(int(one_seed))
+if options.net == "ngram":
+    ngram()
+else:
+    for one_seed in options.seeds.split(","):
+        train(int(one_seed))
