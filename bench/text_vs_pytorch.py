@@ -35,7 +35,7 @@ LENGTH, STRIDE, VALIDATION_PART = 128, 16, 0.1
 
 
 class CharLstm(nn.Module):
-    BATCH, RATE, WEIGHT_DECAY, EPOCHS = 32, 4e-3, 1e-2, 6
+    BATCH, RATE, WEIGHT_DECAY, EPOCHS = 32, 4e-3, 1e-2, 8
 
     def __init__(self, characters):
         super().__init__()

@@ -1,6 +1,6 @@
 // A language model of characters: two layers of LSTM learn a text, letter by letter, and go on from the middle of
 // the part that they have not seen.
-//   ./char_lstm [device] [epochs] [file] [seed]      6 epochs of the GNU General Public License unless given
+//   ./char_lstm [device] [epochs] [file] [seed]      8 epochs of the GNU General Public License unless given
 // Expected: see the table in README.md; bench/text_vs_pytorch.py trains the same network in PyTorch.
 #include <concord/concord.hpp>
 #include <iostream>
@@ -65,7 +65,7 @@ std::string continued(std::string text, std::size_t count, CharLstm& net, const 
 
 int main(int argc, char** argv) try {
   const auto device = Device::open(argc > 1 ? argv[1] : "auto");
-  const std::int64_t epochs = argc > 2 ? std::stoi(argv[2]) : 6;
+  const std::int64_t epochs = argc > 2 ? std::stoi(argv[2]) : 8;
   const char* const file = argc > 3 ? argv[3] : "/usr/share/common-licenses/GPL-3";
   const std::uint64_t seed = argc > 4 ? std::stoull(argv[4]) : 1;
   const data::Characters text = data::characters(file, {.length = kLength, .stride = 16});
