@@ -94,6 +94,29 @@ std::string binary_of(cl_program program) {
   return binary;
 }
 
+constexpr std::string_view kHidden = "//@";
+
+// Instructions that a driver's compiler does not know are written as comments //@ in inline assembly, so that it still gives
+// them registers. NVIDIA's binaries are PTX text: here the comments become instructions, and the target the architecture's
+// own (sm_90a) that has them.
+boost::compute::program with_hidden_instructions(cl_context context, cl_device_id device, cl_program built,
+                                                 const std::string& options, const std::string& device_name) {
+  std::string text = binary_of(built);
+  const std::size_t target = text.find("sm_90", text.find(".target"));
+  CONCORD_CHECK(target != std::string::npos, DeviceError, "{}: no target sm_90 in a compiled kernel", device_name);
+  text.replace(target, 5, "sm_90a");
+  for (std::size_t at = 0; (at = text.find(kHidden, at)) != std::string::npos;) text.replace(at, kHidden.size(), "   ");
+  const auto* data = reinterpret_cast<const unsigned char*>(text.data());
+  const std::size_t bytes = text.size();
+  cl_int status = CL_SUCCESS, loaded = CL_SUCCESS;
+  const ProgramHandle program(clCreateProgramWithBinary(context, 1, &device, &bytes, &data, &loaded, &status));
+  check(status, "clCreateProgramWithBinary", device_name);
+  status = clBuildProgram(program.get(), 1, &device, options.c_str(), nullptr, nullptr);
+  CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "assembling a kernel for {} failed: {} ({})\n{}", device_name,
+                status_name(status), status, build_log(program.get(), device));
+  return boost::compute::program(program.get(), true);
+}
+
 }  // namespace
 
 ProgramCache::ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder)
@@ -172,6 +195,9 @@ boost::compute::program ProgramCache::build(const std::string& source, const std
                 device_.name(), status_name(status), status, options, build_log(program.get(), device));
   if (log_enabled(LogLevel::debug)) {
     log(LogLevel::debug, fmt::format("built a kernel with {}\n{}", options, build_log(program.get(), device)));
+  }
+  if (source.find(kHidden) != std::string::npos) {
+    return with_hidden_instructions(context_.get(), device, program.get(), options, device_.name());
   }
   return boost::compute::program(program.get(), true);
 }
