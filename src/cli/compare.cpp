@@ -35,9 +35,10 @@ void run(const Options& options) {
   const std::shared_ptr<nn::Module> network = network_for(model, dataset);
   std::vector<DevicePtr> devices;
   for (const std::string& selector : options.devices) devices.push_back(Device::open(selector));
+  const auto groups = options.training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
   const Comparison comparison =
       compare(*network, std::string(model.name), models::loss_of(model.task), options.training.make_optimizer(),
-              dataset, devices, {options.steps, batch, options.training.seed, options.training.make_groups()});
+              dataset, devices, {options.steps, batch, options.training.seed, groups});
   std::cout << (options.json ? comparison.json() + "\n" : comparison.table());
   if (!comparison.agrees()) throw Error("the devices do not agree: see the diverging operator");
 }
