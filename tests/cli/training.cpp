@@ -197,7 +197,7 @@ TEST_CASE("a language model keeps its alphabet", "[cli]") {
     return run_command(all);
   };
   const Ended trained = command(
-      "train", "text", {"--max-steps", "2", "--batch", "8", "--checkpoint", checkpoint, "--out", weights, "--quiet"});
+      "train", "text", {"--epochs", "1", "--batch", "8", "--checkpoint", checkpoint, "--out", weights, "--quiet"});
   INFO(trained.err);
   REQUIRE(trained.code == 0);
   for (const std::string& saved : {weights, checkpoint}) {
