@@ -290,31 +290,50 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
 #endif
 
   // While the units multiply one tile, the next is read into the other registers. A tile's place is filled again two
-  // tiles later, when every warpgroup has done with it.
+  // tiles later, when every warpgroup has done with it. A warp waits while its instructions queue for the units, so of two
+  // warpgroups one multiplies first and then copies and reads, the other the other way round.
+#define ARRIVE()                                \
+  {                                             \
+    WAIT_COPIES();                              \
+    asm volatile("bar.sync 0;" ::: "memory");   \
+  }
+#define READ_THEN_MULTIPLY(left, next_left) \
+  {                                         \
+    MULTIPLY(left)                          \
+    ADVANCE();                              \
+    ARRIVE()                                \
+    COPY_NEXT()                             \
+    READ_TILE(next_left)                    \
+    FINISH()                                \
+  }
+#define MULTIPLY_THEN_READ(left, next_left) \
+  {                                         \
+    ARRIVE()                                \
+    MULTIPLY(left)                          \
+    ADVANCE();                              \
+    COPY_NEXT()                             \
+    READ_TILE(next_left)                    \
+    FINISH()                                \
+  }
+#define EACH_TILE(STEP)                                         \
+  for (uint tile = k_begin; tile < k_end; tile += 2 * TILE_K) { \
+    STEP(one, other)                                            \
+    if (tile + TILE_K < k_end) STEP(other, one)                 \
+  }
   uint one[PLANES][STEPS][4], other[PLANES][STEPS][4];
   EACH(i, STAGES - 2) COPY_NEXT()
-#define ARRIVE()                   \
-  {                                \
-    WAIT_COPIES();                 \
-    barrier(CLK_LOCAL_MEM_FENCE);  \
-    COPY_NEXT()                    \
-  }
   ARRIVE()
+  COPY_NEXT()
   READ_TILE(one)
-  for (uint tile = k_begin; tile < k_end; tile += 2 * TILE_K) {
-    MULTIPLY(one)
-    ADVANCE();
-    ARRIVE()
-    READ_TILE(other)
-    FINISH()
-    if (tile + TILE_K < k_end) {
-      MULTIPLY(other)
-      ADVANCE();
-      ARRIVE()
-      READ_TILE(one)
-      FINISH()
-    }
+#if WARPGROUPS == 2
+  if (t < 128) {
+    EACH_TILE(READ_THEN_MULTIPLY)
+  } else {
+    EACH_TILE(MULTIPLY_THEN_READ)
   }
+#else
+  EACH_TILE(READ_THEN_MULTIPLY)
+#endif
 
   // Sum 4·j + e belongs to row warp_row + 8·(e / 2) and column 8·j + 2·quad + e % 2 of the tile.
 #define SUM_Q(s) (q_tile * TILE_Q + (s) / 4 * 8 + quad * 2 + (s) % 2)

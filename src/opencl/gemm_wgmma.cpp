@@ -16,13 +16,13 @@ std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 struct WgmmaTile {
   MatrixTile tile;  // m columns, n rows of what the units see
+  std::int64_t stages;
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
 };
-constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 4.0e11}},
-                                           {{64, 128, kTileK, 1, 3.4e11}},
-                                           {{128, 64, kTileK, 2, 3.6e11}},
-                                           {{64, 64, kTileK, 3, 3.0e11}}}};
-constexpr std::int64_t kStages = 4;
+constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 4.0e11}, 4},
+                                           {{64, 128, kTileK, 1, 3.4e11}, 4},
+                                           {{128, 64, kTileK, 2, 3.6e11}, 3},
+                                           {{64, 64, kTileK, 3, 3.0e11}, 3}}};
 
 MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
   std::vector<MatrixTile> tiles;
@@ -74,7 +74,7 @@ std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::s
   const std::int64_t threads = wgmma.warpgroups() * 128;
   Stage multiply{gemm_program(context, gemm, "nvidia/gemm_wgmma.cl", plan.parts == 1,
                               {width, precision, fmt::format("WARPGROUPS={}", wgmma.warpgroups()),
-                               fmt::format("STAGES={}", kStages), right.fours ? "B_VECTOR=4" : "B_VECTOR=1"}),
+                               fmt::format("STAGES={}", wgmma.stages), right.fours ? "B_VECTOR=4" : "B_VECTOR=1"}),
                  "gemm_wgmma_multiply",
                  gemm_arguments(packed, plan.parts, plan.part, extra),
                  {size(tiles_q * divide_up(gemm.n, wgmma.tile.n) * threads), 1, size(gemm.batch * plan.parts)},
