@@ -1,7 +1,7 @@
 // Batch normalisation of src (images, channels, plane) over images and plane, and its gradient, by work-groups. The
-// values of a channel are cut into `parts` parts of `part`, planes one behind the other; a group of THREADS items owns
-// one part of one channel. Two launches each way: sums of every part, then every group joins the sums of its channel's
-// parts and writes its own part.
+// values of a channel are cut into `parts` (THREADS at most) of `part` values, planes one behind the other; a group of
+// THREADS items owns one part of one channel. Two launches each way: sums of every part, then every group joins the sums
+// of its channel's parts and writes its own part.
 //   forward   reads src twice, writes dst: 12 bytes an element
 //   backward  reads src and diff_dst twice, writes diff_src: 20 bytes an element
 // An item owns every THREADS-th value_t and has UNROLL reads of each operand in flight. value_t is WIDTH neighbouring
@@ -125,12 +125,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_fo
   const float count = (float)values * WIDTH, base = sums[0].x;
   float2 total = (float2)(0.0f, sums[0].y);
   if (parts > 1) {
-    total = (float2)(0.0f);
-    for (uint p = item; p < parts; p += THREADS) {
-      const float2 other = sums[p];
-      const float difference = other.x - base, weight = (float)min(part, values - p * part) * WIDTH;
-      total += (float2)(weight * difference, other.y + weight * difference * difference);
-    }
+    const uint p = min(item, parts - 1);
+    const float2 other = sums[p];
+    const float difference = other.x - base, weight = (float)min(part, values - p * part) * WIDTH;
+    total = (float2)(weight * difference, other.y + weight * difference * difference);
+    if (item >= parts) total = (float2)(0.0f);
     total = batch_norm_sum(total, scratch);
   }
   const float offset = total.x / count, mean = base + offset;
@@ -203,8 +202,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
   sums += sums_offset + channel * parts;
   float2 total = sums[0];
   if (parts > 1) {
-    total = (float2)(0.0f);
-    for (uint p = item; p < parts; p += THREADS) total += sums[p];
+    total = sums[min(item, parts - 1)];
+    if (item >= parts) total = (float2)(0.0f);
     total = batch_norm_sum(total, scratch);
   }
   const float mean = means[means_offset + channel], count = (float)values * WIDTH;

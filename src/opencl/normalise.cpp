@@ -76,7 +76,7 @@ Cut cut_into_groups(const Context& context, std::int64_t images, std::int64_t ch
   const std::int64_t threads = std::min(limit, static_cast<std::int64_t>(std::max(kLeastThreads, useful)));
   // As many parts as give each unit several groups, but each of its items one turn or more.
   const std::int64_t wanted = (kGroupsPerUnit * context.limits().compute_units + channels / 2) / channels;
-  const std::int64_t most = std::min(kMostParts, divide_up(values, threads * unroll));
+  const std::int64_t most = std::min({kMostParts, threads, divide_up(values, threads * unroll)});
   const std::int64_t part = divide_up(divide_up(values, std::clamp<std::int64_t>(wanted, 1, most)), threads) * threads;
   const FastDivisor divisor = fast_divisor(line);
   return {"batch_norm.cl",
