@@ -121,8 +121,8 @@ struct GemmImplementation {
 [[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
                                                    const std::vector<Argument>& extra = {});
 /// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
-[[nodiscard]] boost::compute::program gemm_program(Context& context, const Gemm& gemm, std::string_view file,
-                                                   bool with_epilogue, std::vector<std::string> definitions);
+[[nodiscard]] PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
+                                          std::vector<std::string> definitions);
 /// The stage that adds up the parts of a split product, and the workspace with them.
 [[nodiscard]] Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts);
 [[nodiscard]] std::size_t gemm_workspace(const Gemm& gemm, std::int64_t parts);

@@ -136,8 +136,8 @@ std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::
   return list.take();
 }
 
-boost::compute::program gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
-                                     std::vector<std::string> definitions) {
+PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
+                            std::vector<std::string> definitions) {
   const std::vector<std::string> operands = gemm_definitions(gemm);
   definitions.insert(definitions.end(), operands.begin(), operands.end());
   if (with_epilogue && gemm.c.block != 0) definitions.emplace_back("C_BLOCKED");

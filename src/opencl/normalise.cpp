@@ -51,7 +51,7 @@ Cut cut_of(const Context& context, const Shape& src) {
 PreparedKernel two_stages(Context& context, const KernelRequest& request, const Cut& cut, std::string_view name,
                           const std::string& first, std::vector<Argument> first_arguments, const std::string& second,
                           std::vector<Argument> second_arguments, float epsilon) {
-  const boost::compute::program program = context.program("batch_norm.cl", {fmt::format("THREADS={}", cut.threads)});
+  const PendingProgram program = context.program("batch_norm.cl", {fmt::format("THREADS={}", cut.threads)});
   const std::vector<Argument> sizes = cut.sizes();
   first_arguments.insert(first_arguments.end(), sizes.begin(), sizes.end());
   second_arguments.insert(second_arguments.end(), sizes.begin(), sizes.end());
