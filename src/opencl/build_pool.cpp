@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "concord/core/platform.hpp"
+
 namespace concord::opencl {
 namespace {
 
@@ -38,12 +40,23 @@ class LivePools {
     pools_.erase(pool);
   }
 
-  // Exit functions run in reverse order. Ours has to come before those of the driver, and before those of the compiler
-  // that many drivers load at the first build only; hence before the first job and once more after it.
-  void before_job() { register_once(before_); }
+  // At the end of the process the objects of the thread that ends it go first, then exit functions run, the youngest
+  // first. Compilers of drivers register theirs during the first build, and destroy then what builds use: so the main
+  // thread, which ends most processes, has an object to end the pools before any exit function runs. Another thread
+  // must do with exit functions of ours: one from before the first job, and one from after it.
+  void before_job() {
+    if (in_main_thread()) {
+      static thread_local const EndOfThread end;
+    }
+    register_once(before_);
+  }
   void after_job() { register_once(after_); }
 
  private:
+  struct EndOfThread {
+    ~EndOfThread() { instance().end_with_process(); }
+  };
+
   static void register_once(std::atomic<bool>& done) {
     if (!done.exchange(true)) static_cast<void>(std::atexit([] { instance().end_with_process(); }));
   }
