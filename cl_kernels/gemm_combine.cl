@@ -12,6 +12,7 @@ __kernel void gemm_combine_parts(uint m_size, uint n_size, uint batches, uint pa
   partial += partial_offset + ((ulong)batch * m_size + m) * n_size + n;
   c += c_offset + batch * c_batch;
   float sum = 0.0f;
+#pragma unroll 8
   for (uint part = 0; part < parts; ++part) sum += partial[part * part_size];
   const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
   c[(index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner);

@@ -293,33 +293,34 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
     return;
   }
 #endif
+  // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
+#define EACH_PAIR(STATEMENT)                                        \
+  EACH(j, N_TILES) {                                                \
+    const uint n = SUM_N(j, 0);                                     \
+    if (n < n_size) {                                               \
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);     \
+      EACH(i, M_TILES) EACH(lower, 2) {                             \
+        const uint m = SUM_M(i, 2 * lower);                         \
+        if (m < m_size) STATEMENT;                                  \
+      }                                                             \
+    }                                                               \
+  }
+#define EACH_ELEMENT(STATEMENT)                                     \
+  EACH(j, N_TILES) EACH(odd, 2) {                                   \
+    const uint n = SUM_N(j, odd);                                   \
+    if (n < n_size) {                                               \
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);     \
+      EACH(i, M_TILES) EACH(lower, 2) {                             \
+        const uint m = SUM_M(i, 2 * lower), e = 2 * lower + odd;    \
+        if (m < m_size) STATEMENT;                                  \
+      }                                                             \
+    }                                                               \
+  }
+  EACH_ELEMENT(sums[i][j][e] = EPILOGUE(sums[i][j][e], batch, m, outer, inner))
 #ifdef C_PAIRS
-  EACH(j, N_TILES) {
-    const uint n = SUM_N(j, 0);
-    if (n < n_size) {
-      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
-      EACH(i, M_TILES) EACH(lower, 2) {
-        const uint m = SUM_M(i, 2 * lower);
-        if (m < m_size) {
-          const float left = EPILOGUE(sums[i][j][2 * lower], batch, m, outer, inner);
-          const float right = EPILOGUE(sums[i][j][2 * lower + 1], batch, m, outer, inner + 1);
-          *(__global float2 *)(c + (index_t)m * c_m + C_COLUMN(outer, inner)) = (float2)(left, right);
-        }
-      }
-    }
-  }
+  EACH_PAIR(*(__global float2 *)(c + (index_t)m * c_m + C_COLUMN(outer, inner)) =
+                (float2)(sums[i][j][2 * lower], sums[i][j][2 * lower + 1]))
 #else
-  EACH(j, N_TILES) EACH(odd, 2) {
-    const uint n = SUM_N(j, odd);
-    if (n < n_size) {
-      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
-      EACH(i, M_TILES) EACH(lower, 2) {
-        const uint m = SUM_M(i, 2 * lower);
-        if (m < m_size) {
-          c[(index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sums[i][j][2 * lower + odd], batch, m, outer, inner);
-        }
-      }
-    }
-  }
+  EACH_ELEMENT(c[(index_t)m * c_m + C_COLUMN(outer, inner)] = sums[i][j][e])
 #endif
 }

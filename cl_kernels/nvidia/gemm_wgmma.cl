@@ -354,17 +354,18 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
     return;
   }
 #endif
-  EACH(lower, 2) {
-    const uint n = r_begin + warp_row + lower * 8;
-    if (n < n_size) {
-      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
-      EACH(j, TILE_Q / 8) EACH(odd, 2) {
-        const uint m = SUM_Q(j * 4 + odd);
-        if (m < m_size) {
-          c[(index_t)m * c_m + C_COLUMN(outer, inner)] =
-              EPILOGUE(sums[j * 4 + lower * 2 + odd], batch, m, outer, inner);
-        }
-      }
-    }
+  // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
+#define EACH_ELEMENT(STATEMENT)                                        \
+  EACH(lower, 2) {                                                     \
+    const uint n = r_begin + warp_row + lower * 8;                     \
+    if (n < n_size) {                                                  \
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);        \
+      EACH(j, TILE_Q / 8) EACH(odd, 2) {                               \
+        const uint m = SUM_Q(j * 4 + odd), s = j * 4 + lower * 2 + odd; \
+        if (m < m_size) STATEMENT;                                     \
+      }                                                                \
+    }                                                                  \
   }
+  EACH_ELEMENT(sums[s] = EPILOGUE(sums[s], batch, m, outer, inner))
+  EACH_ELEMENT(c[(index_t)m * c_m + C_COLUMN(outer, inner)] = sums[s])
 }

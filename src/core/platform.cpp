@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -168,6 +169,8 @@ double process_age_seconds() {
   clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - start;
 }
+
+bool in_main_thread() { return syscall(SYS_gettid) == getpid(); }
 
 std::optional<int> terminal_width() {
   winsize size{};

@@ -65,6 +65,9 @@ struct ProcessorInfo {
 /// Seconds since this process was started, to a hundredth; 0 where the system does not say.
 [[nodiscard]] double process_age_seconds();
 
+/// Whether the calling thread is the process's first.
+[[nodiscard]] bool in_main_thread();
+
 /// Columns of the terminal that standard error goes to, or nothing when it goes to a file or pipe.
 [[nodiscard]] std::optional<int> terminal_width();
 

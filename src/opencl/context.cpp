@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/program_build.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/status.hpp"
 
@@ -56,15 +57,15 @@ Context::Context(boost::compute::device device)
       name_(device_.name()),
       options_(options_of(device_)),
       limits_(limits_of(device_)),
-      programs_(context_, device_, program_folder()) {
+      programs_(context_, device_, program_folder(), build_threads(device_)) {
   static_cast<void>(process_ending());
 }
 
-boost::compute::program Context::program(std::string_view file, const std::vector<std::string>& definitions) {
+PendingProgram Context::program(std::string_view file, const std::vector<std::string>& definitions) {
   return program_from(kernel_source(file), definitions);
 }
 
-boost::compute::program Context::program_from(const std::string& source, const std::vector<std::string>& definitions) {
+PendingProgram Context::program_from(const std::string& source, const std::vector<std::string>& definitions) {
   std::string options = options_;
   for (const std::string& definition : definitions) {
     CONCORD_CHECK(definition.find(' ') == std::string::npos, Error, "kernel definition \"{}\" has a space", definition);

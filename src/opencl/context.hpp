@@ -9,7 +9,6 @@
 #include <boost/compute/command_queue.hpp>
 #include <boost/compute/context.hpp>
 #include <boost/compute/device.hpp>
-#include <boost/compute/program.hpp>
 #include <deque>
 #include <functional>
 #include <map>
@@ -48,11 +47,11 @@ class Context {
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
 
   /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64", no spaces): from
-  /// memory, else from the disk cache, else built. Throws DeviceError with the build log.
-  [[nodiscard]] boost::compute::program program(std::string_view file,
-                                                const std::vector<std::string>& definitions = {});
-  [[nodiscard]] boost::compute::program program_from(const std::string& source,
-                                                     const std::vector<std::string>& definitions = {});
+  /// memory, else from the disk cache, else built. Returns before that is done, so that the kernels of a network are
+  /// built side by side; a source that does not compile shows when the program is used.
+  [[nodiscard]] PendingProgram program(std::string_view file, const std::vector<std::string>& definitions = {});
+  [[nodiscard]] PendingProgram program_from(const std::string& source,
+                                            const std::vector<std::string>& definitions = {});
 
   /// The answer of `find` when it was first asked for by this name: for probes that take time.
   [[nodiscard]] bool remembered(std::string_view name, const std::function<bool()>& find);

@@ -130,8 +130,8 @@ struct GemmImplementation {
 /// GEMM_A_PARAMETERS alone.
 [[nodiscard]] std::vector<Argument> gemm_left_arguments(const Gemm& gemm);
 /// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
-[[nodiscard]] boost::compute::program gemm_program(Context& context, const Gemm& gemm, std::string_view file,
-                                                   bool with_epilogue, std::vector<std::string> definitions);
+[[nodiscard]] PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
+                                          std::vector<std::string> definitions);
 /// The stage that adds up the parts of a split product, and the workspace with them.
 [[nodiscard]] Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts);
 [[nodiscard]] std::size_t gemm_workspace(const Gemm& gemm, std::int64_t parts);

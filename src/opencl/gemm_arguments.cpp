@@ -146,8 +146,8 @@ std::vector<Argument> gemm_left_arguments(const Gemm& gemm) {
   return list.take();
 }
 
-boost::compute::program gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
-                                     std::vector<std::string> definitions) {
+PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
+                            std::vector<std::string> definitions) {
   const std::vector<std::string> operands = gemm_definitions(gemm);
   definitions.insert(definitions.end(), operands.begin(), operands.end());
   if (with_epilogue && gemm.c.block != 0) definitions.emplace_back("C_BLOCKED");

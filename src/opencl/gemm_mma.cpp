@@ -17,10 +17,10 @@ struct MmaTile {
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
 };
 // Rates as measured on an H200.
-constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 2.0e11}, 64, 32, 4},
-                                         {{128, 64, 16, 3, 2.0e11}, 64, 32, 4},
-                                         {{64, 128, 16, 3, 2.0e11}, 64, 32, 4},
-                                         {{64, 64, 16, 4, 1.6e11}, 32, 32, 4}}};
+constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 128, 2.0e11, 1.0}, 64, 32, 4},
+                                         {{128, 64, 16, 3, 64, 2.0e11, 0.45}, 64, 32, 4},
+                                         {{64, 128, 16, 3, 64, 2.0e11, 0.45}, 64, 32, 4},
+                                         {{64, 64, 16, 4, 64, 1.6e11, 0.4}, 32, 32, 4}}};
 constexpr std::int64_t kBand = 16;
 
 MatrixPlan plan_of(const Context& context, const Gemm& gemm) {

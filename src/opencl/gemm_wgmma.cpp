@@ -19,10 +19,10 @@ struct WgmmaTile {
   std::int64_t stages;
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
 };
-constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 4.0e11}, 4},
-                                           {{64, 128, kTileK, 1, 3.4e11}, 4},
-                                           {{128, 64, kTileK, 2, 3.6e11}, 3},
-                                           {{64, 64, kTileK, 3, 3.0e11}, 3}}};
+constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 192, 3.4e11, 1.0}, 4},
+                                           {{64, 128, kTileK, 1, 192, 2.6e11, 1.0}, 4},
+                                           {{128, 64, kTileK, 2, 128, 3.0e11, 0.6}, 3},
+                                           {{64, 64, kTileK, 3, 128, 2.4e11, 0.45}, 3}}};
 
 MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
   std::vector<MatrixTile> tiles;

@@ -79,10 +79,20 @@ bool computes_right(Context& context, const std::function<std::unique_ptr<Kernel
   return c == expected;
 }
 
+// Of a compute unit that has so many groups to do, `resident` at a time.
+double unit_seconds(const MatrixTile& tile, std::int64_t groups, std::int64_t part) {
+  const auto products = static_cast<double>(tile.m * tile.n * (part + tile.filling));
+  const std::int64_t full = groups / tile.resident, rest = groups % tile.resident;
+  const double rest_rate = std::min(1.0, static_cast<double>(rest) * tile.share);
+  double seconds = static_cast<double>(full * tile.resident) * products / tile.products_a_second;
+  if (rest > 0) seconds += static_cast<double>(rest) * products / (tile.products_a_second * rest_rate);
+  return seconds;
+}
+
 }  // namespace
 
 MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles) {
-  constexpr std::int64_t kShortestPart = 64, kMostParts = 128, kFilling = 64, kMostPartial = std::int64_t{1} << 28;
+  constexpr std::int64_t kShortestPart = 64, kMostParts = 512, kMostPartial = std::int64_t{1} << 28;
   const std::int64_t units = context.limits().compute_units, result = gemm.m * gemm.n * gemm.batch;
   MatrixPlan best{0, 1, gemm.k, INFINITY};
   for (std::size_t i = 0; i < tiles.size(); ++i) {
@@ -95,9 +105,7 @@ MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vect
       if (parts == last) continue;
       last = parts;
       if (parts > 1 && (part < kShortestPart || parts * result * 4 > kMostPartial)) break;
-      const std::int64_t waves = divide_up(groups * parts, units * tile.resident);
-      double seconds =
-          static_cast<double>(waves * tile.resident * tile.m * tile.n * (part + kFilling)) / tile.products_a_second;
+      double seconds = unit_seconds(tile, divide_up(groups * parts, units), part);
       if (parts > 1) seconds += kLaunchSeconds + static_cast<double>((2 * parts + 1) * result * 4) / kBytesASecond;
       if (seconds < best.seconds) best = {i, parts, parts > 1 ? part : gemm.k, seconds};
     }

@@ -21,11 +21,11 @@ struct MatrixPlan {
   double seconds = 0;
 };
 
-/// One tile of an implementation's list: `resident` groups share a compute unit; a unit filled with them does
-/// `products_a_second`.
+/// One tile of an implementation's list: `resident` groups share a compute unit and do `products_a_second` together, one
+/// alone `share` of that. Begin and end of a group take as long as `filling` more values of k.
 struct MatrixTile {
-  std::int64_t m, n, k, resident;
-  double products_a_second;
+  std::int64_t m, n, k, resident, filling;
+  double products_a_second, share;
 };
 /// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
 [[nodiscard]] MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles);

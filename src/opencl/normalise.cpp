@@ -171,8 +171,8 @@ EpilogueText epilogue_text(const Epilogue& epilogue, const KernelRequest& reques
 PreparedKernel two_stages(Context& context, const KernelRequest& request, const Cut& cut, std::string_view name,
                           const std::string& first, std::vector<Argument> first_arguments, const std::string& second,
                           std::vector<Argument> second_arguments, float epsilon, const EpilogueText& epilogue = {}) {
-  const boost::compute::program plain = context.program(cut.file, cut.definitions);
-  const boost::compute::program program =
+  const PendingProgram plain = context.program(cut.file, cut.definitions);
+  const PendingProgram program =
       epilogue.text.empty() ? plain : context.program_from(epilogue.text + kernel_source(cut.file), cut.definitions);
   first_arguments.insert(first_arguments.end(), cut.sizes.begin(), cut.sizes.end());
   second_arguments.insert(second_arguments.end(), cut.sizes.begin(), cut.sizes.end());

@@ -26,7 +26,7 @@ struct Channels {
 
 PreparedKernel prepare_max_unpool(Context& context, const ops::MaxUnpool& op, const KernelRequest& request) {
   const Channels c(request.outputs[0].shape, request.inputs[1].shape);
-  const boost::compute::program program = context.program("pool_indexed.cl");
+  const PendingProgram program = context.program("pool_indexed.cl");
   std::vector<StagedKernel::AnyStage> stages{
       Stage{program, "pool_indexed_clear", {workspace()}, {c.count * c.pixels, 1, 1}, {0, 0, 0}},
       Stage{program, "pool_indexed_mark", c.with_sizes({input(1), workspace()}), {c.pooled, c.count, 1}, {0, 0, 0}},

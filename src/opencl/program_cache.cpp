@@ -1,4 +1,4 @@
-// ProgramCache: key, file format, build.
+// ProgramCache: key, file format, who loads and builds.
 //
 // File: "CCLP0001", then little-endian u64 key length, u64 binary length, u32 CRC-32 of everything after the header,
 // then the key text and the binary.
@@ -7,17 +7,16 @@
 #include <zlib.h>
 
 #include <boost/compute/platform.hpp>
-#include <cstring>
+#include <optional>
 #include <span>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/version.hpp"
-#include "concord/opencl/handle.hpp"
-#include "concord/opencl/status.hpp"
+#include "concord/opencl/program_build.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -73,54 +72,19 @@ std::optional<std::string_view> binary_in(std::string_view file, std::string_vie
   return content.substr(key_bytes);
 }
 
-std::string build_log(cl_program program, cl_device_id device) {
-  std::size_t bytes = 0;
-  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) != CL_SUCCESS) return {};
-  std::string log(bytes, '\0');
-  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
-  log.resize(std::strlen(log.c_str()));
-  return log;
-}
-
-std::string binary_of(cl_program program) {
-  std::size_t bytes = 0;
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
-  std::string binary(bytes, '\0');
-  auto* data = reinterpret_cast<unsigned char*>(binary.data());
-  if (bytes == 0 ||
-      clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, static_cast<void*>(&data), nullptr) != 0) {
-    return {};
-  }
-  return binary;
-}
-
-constexpr std::string_view kHidden = "//@";
-
-// Instructions that a driver's compiler does not know are written as comments //@ in inline assembly, so that it still gives
-// them registers. NVIDIA's binaries are PTX text: here the comments become instructions, and the target the architecture's
-// own (sm_90a) that has them.
-boost::compute::program with_hidden_instructions(cl_context context, cl_device_id device, cl_program built,
-                                                 const std::string& options, const std::string& device_name) {
-  std::string text = binary_of(built);
-  const std::size_t target = text.find("sm_90", text.find(".target"));
-  CONCORD_CHECK(target != std::string::npos, DeviceError, "{}: no target sm_90 in a compiled kernel", device_name);
-  text.replace(target, 5, "sm_90a");
-  for (std::size_t at = 0; (at = text.find(kHidden, at)) != std::string::npos;) text.replace(at, kHidden.size(), "   ");
-  const auto* data = reinterpret_cast<const unsigned char*>(text.data());
-  const std::size_t bytes = text.size();
-  cl_int status = CL_SUCCESS, loaded = CL_SUCCESS;
-  const ProgramHandle program(clCreateProgramWithBinary(context, 1, &device, &bytes, &data, &loaded, &status));
-  check(status, "clCreateProgramWithBinary", device_name);
-  status = clBuildProgram(program.get(), 1, &device, options.c_str(), nullptr, nullptr);
-  CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "assembling a kernel for {} failed: {} ({})\n{}", device_name,
-                status_name(status), status, build_log(program.get(), device));
-  return boost::compute::program(program.get(), true);
-}
-
 }  // namespace
 
-ProgramCache::ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder)
-    : context_(std::move(context)), device_(std::move(device)), folder_(std::move(folder)) {
+cl_program PendingProgram::get() const {
+  try {
+    return program_.get().get();
+  } catch (const std::future_error&) {
+    throw DeviceError("a kernel was not built: its device was closed, or the process is ending");
+  }
+}
+
+ProgramCache::ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder,
+                           unsigned threads)
+    : context_(std::move(context)), device_(std::move(device)), folder_(std::move(folder)), pool_(threads) {
   device_text_ =
       fmt::format("concord {}\nplatform {} {}\ndevice {} {}\ndriver {}\n", kVersion, device_.platform().name(),
                   device_.platform().version(), device_.vendor(), device_.name(), device_.driver_version());
@@ -139,72 +103,71 @@ std::filesystem::path ProgramCache::file_of(const std::string& source, const std
   return path_of(key_of(source, options));
 }
 
-boost::compute::program ProgramCache::get(const std::string& source, const std::string& options) {
+PendingProgram ProgramCache::get(const std::string& source, const std::string& options) {
   const std::string key = key_of(source, options);
-  if (const auto found = programs_.find(key); found != programs_.end()) {
-    ++counts_.from_memory;
-    return found->second;
+  const auto promise = std::make_shared<std::promise<ProgramHandle>>();
+  const PendingProgram pending(promise->get_future().share());
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [known, is_new] = programs_.try_emplace(key, pending);
+    if (!is_new) {
+      ++counts_.from_memory;
+      return known->second;
+    }
   }
-  std::optional<boost::compute::program> program = load(key, options);
-  if (program) {
-    ++counts_.from_disk;
-  } else {
-    program = build(source, options);
-    ++counts_.built;
-    store(key, *program);
-  }
-  return programs_.emplace(key, *program).first->second;
+  pool_.add([this, key, source, options, promise] {
+    try {
+      promise->set_value(make(key, source, options));
+    } catch (...) {
+      // Whoever asks from here on tries again; who asked before gets the error.
+      forget(key);
+      promise->set_exception(std::current_exception());
+    }
+  });
+  return pending;
 }
 
-std::optional<boost::compute::program> ProgramCache::load(const std::string& key, const std::string& options) const {
-  if (folder_.empty()) return std::nullopt;
+ProgramHandle ProgramCache::make(const std::string& key, const std::string& source, const std::string& options) {
+  ProgramHandle program = load(key, options);
+  const bool is_loaded = program.get() != nullptr;
+  if (!is_loaded) {
+    program = build_source(context_, device_, source, options);
+    store(key, program);
+  }
+  const std::lock_guard lock(mutex_);
+  ++(is_loaded ? counts_.from_disk : counts_.built);
+  return program;
+}
+
+void ProgramCache::forget(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  programs_.erase(key);
+}
+
+ProgramCache::Counts ProgramCache::counts() const {
+  pool_.finish();
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+ProgramHandle ProgramCache::load(const std::string& key, const std::string& options) const {
+  if (folder_.empty()) return {};
   const std::filesystem::path path = path_of(key);
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
   try {
     const std::string file = read_file(path);
-    const auto binary = binary_in(file, key);
-    if (!binary) {
-      log(LogLevel::info, fmt::format("program cache: {} is damaged or foreign, building anew", path.string()));
-      return std::nullopt;
-    }
-    const auto* data = reinterpret_cast<const unsigned char*>(binary->data());
-    const std::size_t bytes = binary->size();
-    const cl_device_id device = device_.id();
-    cl_int status = CL_SUCCESS, loaded = CL_SUCCESS;
-    const ProgramHandle program(clCreateProgramWithBinary(context_.get(), 1, &device, &bytes, &data, &loaded, &status));
-    check(status, "clCreateProgramWithBinary", device_.name());
-    check(clBuildProgram(program.get(), 1, &device, options.c_str(), nullptr, nullptr), "clBuildProgram",
-          device_.name());
-    return boost::compute::program(program.get(), true);
+    if (const auto binary = binary_in(file, key)) return build_binary(context_, device_, *binary, options);
+    log(LogLevel::info, fmt::format("program cache: {} is damaged or foreign, building anew", path.string()));
   } catch (const Error& failure) {
     log(LogLevel::info, fmt::format("program cache: {}, building anew", failure.what()));
-    return std::nullopt;
   }
+  return {};
 }
 
-boost::compute::program ProgramCache::build(const std::string& source, const std::string& options) const {
-  const char* text = source.c_str();
-  const std::size_t bytes = source.size();
-  const cl_device_id device = device_.id();
-  cl_int status = CL_SUCCESS;
-  const ProgramHandle program(clCreateProgramWithSource(context_.get(), 1, &text, &bytes, &status));
-  check(status, "clCreateProgramWithSource", device_.name());
-  status = clBuildProgram(program.get(), 1, &device, options.c_str(), nullptr, nullptr);
-  CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "building a kernel for {} failed: {} ({})\noptions: {}\n{}",
-                device_.name(), status_name(status), status, options, build_log(program.get(), device));
-  if (log_enabled(LogLevel::debug)) {
-    log(LogLevel::debug, fmt::format("built a kernel with {}\n{}", options, build_log(program.get(), device)));
-  }
-  if (source.find(kHidden) != std::string::npos) {
-    return with_hidden_instructions(context_.get(), device, program.get(), options, device_.name());
-  }
-  return boost::compute::program(program.get(), true);
-}
-
-void ProgramCache::store(const std::string& key, const boost::compute::program& program) {
+void ProgramCache::store(const std::string& key, const ProgramHandle& program) {
   if (folder_.empty() || !writable_) return;
-  const std::string binary = binary_of(program.get());
+  const std::string binary = binary_of(program);
   if (binary.empty()) return;
   try {
     std::error_code error;
@@ -213,10 +176,11 @@ void ProgramCache::store(const std::string& key, const boost::compute::program& 
     const std::string file = file_text(key, binary);
     write_file_atomically(path_of(key), std::as_bytes(std::span(file)), Durability::cached);
   } catch (const IoError& failure) {
+    // What is there still serves.
+    if (!writable_.exchange(false)) return;
     log(LogLevel::warning, fmt::format("compiled kernels are not kept: {}. Set CONCORD_CACHE_DIR to a folder that can "
                                        "be written to start faster.",
                                        failure.what()));
-    writable_ = false;  // what is there still serves
   }
 }
 

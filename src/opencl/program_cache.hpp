@@ -1,33 +1,58 @@
-// ProgramCache: built OpenCL programs of one device, in memory and on disk. Used by Context.
+// ProgramCache: OpenCL programs of one device, in memory and on disk, built by several threads. Used by Context.
 #pragma once
 
+#include <atomic>
 #include <boost/compute/context.hpp>
 #include <boost/compute/device.hpp>
-#include <boost/compute/program.hpp>
 #include <filesystem>
-#include <optional>
+#include <future>
+#include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
+
+#include "concord/opencl/build_pool.hpp"
+#include "concord/opencl/handle.hpp"
 
 namespace concord::opencl {
+
+/// A program that may still be under way. Copies are the same program.
+class PendingProgram {
+ public:
+  PendingProgram() = default;
+  /// Waits for the program, which lives as long as a copy of this. Throws DeviceError with the build log when the
+  /// source does not compile.
+  [[nodiscard]] cl_program get() const;
+
+ private:
+  friend class ProgramCache;
+  explicit PendingProgram(std::shared_future<ProgramHandle> program) : program_(std::move(program)) {}
+  std::shared_future<ProgramHandle> program_;
+};
 
 /// A file holds one binary and the whole text it was built from: source, options, device, driver, platform and library
 /// version. It is used only when that text is equal and its checksum holds; anything else is built anew and replaced.
 /// Files appear atomically, so processes may share a folder. A folder that cannot be written is reported once through
-/// the log, then done without.
+/// the log, then done without. May be used by several threads.
 class ProgramCache {
  public:
-  /// Binaries go to `folder`; an empty one keeps them in memory only.
-  ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder);
+  /// Binaries go to `folder`; an empty one keeps them in memory only. `threads` programs are loaded or built at once;
+  /// with 0, each is when it is asked for.
+  ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder,
+               unsigned threads);
+  /// Leaves out what is not begun and waits for what is.
+  ~ProgramCache() = default;
+  ProgramCache(const ProgramCache&) = delete;
+  ProgramCache& operator=(const ProgramCache&) = delete;
 
-  /// Throws DeviceError with the build log when the source does not compile.
-  [[nodiscard]] boost::compute::program get(const std::string& source, const std::string& options);
+  /// Returns at once; the program is loaded or built meanwhile. One that failed is tried again at the next call.
+  [[nodiscard]] PendingProgram get(const std::string& source, const std::string& options);
 
-  /// How many programs came from where, since construction.
+  /// How many programs came from where, since construction. Waits for those under way.
   struct Counts {
     int from_memory = 0, from_disk = 0, built = 0;
   };
-  [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] Counts counts() const;
 
   /// The file that the program of this source and options is kept in.
   [[nodiscard]] std::filesystem::path file_of(const std::string& source, const std::string& options) const;
@@ -35,17 +60,21 @@ class ProgramCache {
  private:
   [[nodiscard]] std::string key_of(const std::string& source, const std::string& options) const;
   [[nodiscard]] std::filesystem::path path_of(const std::string& key) const;
-  [[nodiscard]] std::optional<boost::compute::program> load(const std::string& key, const std::string& options) const;
-  [[nodiscard]] boost::compute::program build(const std::string& source, const std::string& options) const;
-  void store(const std::string& key, const boost::compute::program& program);
+  [[nodiscard]] ProgramHandle make(const std::string& key, const std::string& source, const std::string& options);
+  void forget(const std::string& key);
+  /// An empty handle where there is no file, or none that serves.
+  [[nodiscard]] ProgramHandle load(const std::string& key, const std::string& options) const;
+  void store(const std::string& key, const ProgramHandle& program);
 
   boost::compute::context context_;
   boost::compute::device device_;
   std::filesystem::path folder_;
-  bool writable_ = true;  // false after the first failure to write
   std::string device_text_;
-  std::unordered_map<std::string, boost::compute::program> programs_;
+  std::atomic<bool> writable_{true};  // false after the first failure to write
+  mutable std::mutex mutex_;          // of the two below
+  std::unordered_map<std::string, PendingProgram> programs_;
   Counts counts_;
+  mutable BuildPool pool_;  // last: its threads use the others
 };
 
 }  // namespace concord::opencl

@@ -87,7 +87,7 @@ class Pass {
   Context& context_;
   const ops::RecurrentFamily& op_;
   ops::RecurrentSizes s_;
-  boost::compute::program program_;
+  PendingProgram program_;
   std::size_t workspace_ = 0;
   std::vector<StagedKernel::AnyStage> stages_;
 };

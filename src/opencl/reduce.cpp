@@ -81,7 +81,7 @@ Stage stage_of(Context& context, const Pass& pass, const std::string& kind, cons
                const BufferArgument& dst) {
   std::vector<Argument> arguments{src, dst};
   if (context.limits().is_cpu) {
-    const boost::compute::program program = context.program("reduce.cl", {"KIND=" + kind, "LANES=1", "ROWS=1"});
+    const PendingProgram program = context.program("reduce.cl", {"KIND=" + kind, "LANES=1", "ROWS=1"});
     arguments.insert(arguments.end(), {number(pass.length), number(pass.part()), number(pass.parts)});
     const auto rows = static_cast<std::size_t>(pass.outer * pass.parts);
     if (pass.inner == 1) return {program, "reduce_rows", std::move(arguments), {rows, 1, 1}, {0, 0, 0}};

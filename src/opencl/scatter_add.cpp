@@ -20,8 +20,8 @@ struct Scatter {
 std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// An item a (column, line), in groups of at most 128 that are as wide as a line has columns.
-Stage by_line(const Context& context, const boost::compute::program& program, const std::string& function,
-              std::int64_t columns, std::int64_t lines, std::vector<Argument> arguments) {
+Stage by_line(const Context& context, const PendingProgram& program, const std::string& function, std::int64_t columns,
+              std::int64_t lines, std::vector<Argument> arguments) {
   const std::size_t group = std::bit_floor(std::min<std::size_t>(128, context.limits().max_work_group));
   const std::size_t wide = std::min(group, std::bit_ceil(static_cast<std::size_t>(columns))), high = group / wide;
   const auto covered = [](std::int64_t count, std::size_t part) {
@@ -32,7 +32,7 @@ Stage by_line(const Context& context, const boost::compute::program& program, co
 
 /// Sorts `padded` words of the workspace.
 void add_sort(Context& context, std::int64_t padded, std::int64_t block, std::vector<StagedKernel::AnyStage>& stages) {
-  const boost::compute::program program = context.program("sort.cl", {fmt::format("BLOCK={}", block)});
+  const PendingProgram program = context.program("sort.cl", {fmt::format("BLOCK={}", block)});
   const BufferArgument words = workspace(0, 8);
   const std::array<std::size_t, 3> global{static_cast<std::size_t>(padded / 2), 1, 1};
   const std::array<std::size_t, 3> local{static_cast<std::size_t>(block / 2), 1, 1};
@@ -52,7 +52,7 @@ PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& 
   const auto padding = static_cast<std::int32_t>(s.padding);
   // More columns an item where a line has enough of them: an item without words only writes zeros.
   const std::int64_t columns = s.width >= 512 ? 4 : 1;
-  const boost::compute::program program = context.program("scatter_add.cl", {fmt::format("COLUMNS={}", columns)});
+  const PendingProgram program = context.program("scatter_add.cl", {fmt::format("COLUMNS={}", columns)});
   std::vector<StagedKernel::AnyStage> stages;
   constexpr std::int64_t kFew = 128;
   if (s.length <= kFew) {

@@ -1,17 +1,17 @@
 // StagedKernel: how every OpenCL operator is prepared — a list of kernel launches, each with its arguments named as
-// operands or numbers. `bind` sets the arguments once; enqueueing only calls clEnqueueNDRangeKernel.
+// operands or numbers. `bind` waits for the programs and sets the arguments once; enqueueing only calls
+// clEnqueueNDRangeKernel.
 #pragma once
 
 #include <array>
 #include <boost/compute/buffer.hpp>
-#include <boost/compute/kernel.hpp>
-#include <boost/compute/program.hpp>
 #include <functional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "concord/device/kernel.hpp"
+#include "concord/opencl/program_cache.hpp"
 
 namespace concord::opencl {
 
@@ -42,7 +42,7 @@ using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::
 /// One kernel launch. local = {0, 0, 0} leaves the work-group to the driver; otherwise each global size is a multiple
 /// of its local size. A stage with a global size of 0 is left out.
 struct Stage {
-  boost::compute::program program;
+  PendingProgram program;
   std::string function;
   std::vector<Argument> arguments;
   std::array<std::size_t, 3> global{1, 1, 1};

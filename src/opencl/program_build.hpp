@@ -1,0 +1,41 @@
+// Programs of one device out of source or binary, whole and at once: what the workers of a ProgramCache do.
+#pragma once
+
+#include <boost/compute/context.hpp>
+#include <boost/compute/device.hpp>
+#include <string>
+#include <string_view>
+
+#include "concord/opencl/handle.hpp"
+
+namespace concord::opencl {
+
+/// Throws DeviceError with the build log when the source does not compile.
+[[nodiscard]] ProgramHandle build_source(const boost::compute::context& context, const boost::compute::device& device,
+                                         const std::string& source, const std::string& options);
+
+/// Throws DeviceError when the driver does not take the binary.
+[[nodiscard]] ProgramHandle build_binary(const boost::compute::context& context, const boost::compute::device& device,
+                                         std::string_view binary, const std::string& options);
+
+/// What `build_binary` makes the program of again; empty where the driver does not say.
+[[nodiscard]] std::string binary_of(const ProgramHandle& program);
+
+/// How a kernel marks the instructions that only `with_marked_instructions` switches on.
+inline constexpr std::string_view kInstructionMark = "//@";
+
+/// PTX with its marked instructions switched on, for the architecture that has them (sm_90a instead of sm_90). NVIDIA's
+/// OpenCL front end refuses instructions of inline assembly that its assembler knows well: those of sm_90a. So a kernel
+/// writes them as comments of the assembly, which the front end passes through: asm("//@ wgmma.fence.sync.aligned;").
+/// Throws DeviceError when the binary is no PTX: the instructions would be left out in silence.
+[[nodiscard]] std::string with_marked_instructions(std::string ptx, std::string_view device);
+
+/// How many programs may be built at once: as many as the machine has processors, up to 16, where the platform's
+/// compiler is known to be safe in parallel, else 0: one by one in the calling thread. CONCORD_BUILD_THREADS says
+/// otherwise; throws ArgumentError when that is no number from 0 to 64.
+[[nodiscard]] unsigned build_threads(const boost::compute::device& device);
+
+/// Whether a platform with these words about itself compiles programs in parallel without harm.
+[[nodiscard]] bool builds_in_parallel(std::string_view vendor, std::string_view version);
+
+}  // namespace concord::opencl
