@@ -33,10 +33,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   const int length = LENGTH_OF(batch);
   const bool valid = length >= 0 && length <= (int)keys;
   const uint own = first + WARP * WARP_ROWS;  // the warp's first row
-  // Keys that a row of the group, of the warp, and every row of the warp sees.
+  // Keys that the last row of the group, and of the warp, sees.
   const uint end = valid ? keys_seen(min(first + OWN, queries) - 1, length, queries) : 0;
   const uint warp_end = own < queries ? keys_seen(min(own + WARP_ROWS, queries) - 1, length, queries) : 0;
-  const uint all_end = keys_seen(min(own, queries - 1), length, queries);
+#ifndef MASK
+  const uint all_end = keys_seen(min(own, queries - 1), length, queries);  // what all rows of the warp see
+  const float scale2 = scale * LOG2_E;
+#endif
 
   float results[M_TILES][D_TILES][4], largest[M_TILES][2], sum[M_TILES][2];
   EACH(i, M_TILES) EACH(j, D_TILES) EACH(e, 4) results[i][j][e] = 0.0f;
@@ -67,7 +70,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     float scores[M_TILES][N_TILES][4], factors[M_TILES][2];
     multiply_rows(query_tile + WARP * WARP_ROWS * FOURS, key_tile, scores);
 #ifndef MASK
-    const float scale2 = scale * LOG2_E;
     EACH(i, M_TILES) EACH(j, N_TILES) EACH(e, 4) scores[i][j][e] *= scale2;
     if (tile + OTHER > all_end)
 #endif

@@ -35,17 +35,18 @@
 #define SWIZZLE(row) (((row) & 6) ^ (((row) & 1) << 2))
 #define PLACE(row, four) ((row) * FOURS + ((four) ^ SWIZZLE(row)))
 
-// A factor as the sum of two tf32 numbers. That of the left side is rounded, so that the product of what is left of both
-// sides, which is not taken, has no sign on average; that of the right, of which there are more, is cut.
+// A factor as the sum of two tf32 numbers; of the lower one the unit takes the first bits. That of the left side has a high
+// part that is rounded, so that the product of both lower parts, which is left out, has no sign on average. That of the
+// right side, of which there are more, is cut; a unit in the last place of x makes up for what the unit cuts from `low`.
 #define SPLIT_LEFT(x, high, low)                  \
   {                                               \
     high = ((x) + 0x1000u) & 0xffffe000u;         \
     low = as_uint(as_float(x) - as_float(high));  \
   }
-#define SPLIT_RIGHT(x, high, low)                 \
-  {                                               \
-    high = (x) & 0xffffe000u;                     \
-    low = as_uint(as_float(x) - as_float(high));  \
+#define SPLIT_RIGHT(x, high, low)                                 \
+  {                                                               \
+    high = (x) & 0xffffe000u;                                     \
+    low = as_uint(fma(as_float(x), 0x1.000002p0f, -as_float(high))); \
   }
 
 // Rows first … first + count of src (rows, WIDTH) on their way into a tile, zeros beyond the last one.
@@ -114,7 +115,7 @@ TILE_FUNCTION void multiply_rows(__local const uint4 *own, __local const uint4 *
 // belongs to row 16·i + ROW + 8·(e / 2) and value RESULT_VALUE(j, e): a lane reads four neighbours and writes them.
 #define RESULT_VALUE(j, e) ((j) / 4 * 32 + 8 * QUAD + 4 * ((e) % 2) + (j) % 4)
 TILE_FUNCTION void add_weighted(float weights[M_TILES][N_TILES][4], __local const uint4 *other,
-                                const float factors[M_TILES][2], float results[M_TILES][D_TILES][4]) {
+                                float factors[M_TILES][2], float results[M_TILES][D_TILES][4]) {
   const uint even = PLACE(2 * QUAD, ROW), odd = PLACE(2 * QUAD + 1, ROW);
   EACH(k, N_TILES / 2) {
     uint left[M_TILES][8], left_low[M_TILES][8];
@@ -144,7 +145,7 @@ TILE_FUNCTION void add_weighted(float weights[M_TILES][N_TILES][4], __local cons
 
 // What a warp holds, times its rows' factors, to rows first … of dst (rows, WIDTH).
 TILE_FUNCTION void store_rows(__global float *dst, const uint first, const uint rows,
-                              float results[M_TILES][D_TILES][4], const float factors[M_TILES][2]) {
+                              float results[M_TILES][D_TILES][4], float factors[M_TILES][2]) {
   EACH(i, M_TILES) EACH(below, 2) {
     const uint r = first + 16 * i + 8 * below + ROW;
     if (r < rows) {
