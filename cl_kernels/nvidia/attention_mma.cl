@@ -1,6 +1,6 @@
-// attention_mma_forward: attention_forward of cl_kernels/attention.cl on NVIDIA's matrix units. Group (head, batch, block)
-// owns OWN queries of a head, the longest blocks first where queries see no later keys; a lane has largest score and sum of
-// its rows in registers. Scores are those to base two. A group reads 8·WIDTH bytes a key and does 4·OWN·WIDTH FLOPs.
+// attention_mma_forward: attention_forward of cl_kernels/attention.cl on NVIDIA's matrix units. Group (head, batch,
+// block) owns OWN queries of a head, the longest blocks first where queries see no later keys; a lane has largest score
+// and sum of its rows in registers. Scores are to base two. A group reads 8·WIDTH bytes a key and does 4·OWN·WIDTH FLOPs.
 // Local memory: 4·(OWN + 4·OTHER)·PADDED bytes.
 // q, dst (batch, heads, queries, WIDTH); k, v (batch, key_heads, keys, WIDTH); logsumexp (batch, heads, queries).
 #include "nvidia/attention_mma.h"

@@ -1,6 +1,6 @@
-// attention_mma_backward_query and attention_mma_backward_key_value: the kernels of cl_kernels/attention_backward.cl, whose
-// formulas hold here, on NVIDIA's matrix units. Groups are (head, batch, block), the longest blocks first where queries see
-// no later keys. Local memory: 4·(2·OWN + 4·OTHER)·PADDED bytes, 16·OTHER more for the gradient of keys and values.
+// attention_mma_backward_query and attention_mma_backward_key_value: the kernels of cl_kernels/attention_backward.cl,
+// whose formulas hold here, on NVIDIA's matrix units. Groups are (head, batch, block), the longest blocks first where
+// queries see no later keys. Local memory: 4·(2·OWN + 4·OTHER)·PADDED bytes, 16·OTHER more for keys and values.
 // q, diff_dst, diff_q (batch, heads, queries, WIDTH); k, v, diff_k, diff_v (batch, key_heads, keys, WIDTH);
 // logsumexp, delta (batch, heads, queries).
 #include "nvidia/attention_mma.h"
@@ -105,8 +105,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
 }
 #undef COPY_TILE
 
-// A work-group owns OWN keys and values of one head and walks over the queries of all heads that share them, so that a sum
-// has one owner and a fixed order; tiles of q and diff_dst with their logsumexp and delta. Rows of scores are keys.
+// A work-group owns OWN keys and values of one head and walks over the queries of all heads that share them, so that a
+// sum has one owner and a fixed order; tiles of q and diff_dst with their logsumexp and delta. Rows of scores are keys.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma_backward_key_value(
     __global const float *q, ulong q_offset, __global const float *k, ulong k_offset, __global const float *v,
     ulong v_offset, __global const float *diff_dst, ulong diff_dst_offset, __global const float *logsumexp,

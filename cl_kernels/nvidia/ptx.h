@@ -16,7 +16,9 @@
 #define WAIT_ALL() asm volatile("cp.async.wait_group 0;" ::: "memory")
 
 // c += a·b of 16 x 8 x 8 values; MMA_FIRST c = a·b. With quad = lane % 4 and row = lane / 4 a lane holds
-//   c[e]: row + 8·(e / 2), column 2·quad + e % 2;  a[e]: row + 8·(e % 2), k = quad + 4·(e / 2);  b[e]: k = quad + 4·e, column row
+//   c[e]: row + 8·(e / 2), column 2·quad + e % 2
+//   a[e]: row + 8·(e % 2), k = quad + 4·(e / 2)
+//   b[e]: k = quad + 4·e, column row
 #define MMA_SHAPE "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 #define MMA(c, a, b)                                                                     \
   asm volatile(MMA_SHAPE " {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"            \

@@ -21,8 +21,8 @@ struct MmaTiles {
 /// Rows lie in local memory as multiples of 32 values.
 std::int64_t padded(std::int64_t width) { return (width + 31) / 32 * 32; }
 
-/// As many warps as copy whole blocks of eight rows at once; a warp with 16 rows leaves registers for three on a
-/// scheduler.
+/// As many warps as copy whole blocks of eight rows at once. With 16 rows a warp's sums, scores and split factors fit
+/// into registers; only the gradient of keys and values spills a few from 96 values on.
 MmaTiles tiles_of(const AttentionProblem& problem) {
   constexpr std::array<MmaTiles, 4> kTiles{{{64, 32, 1}, {64, 32, 1}, {96, 32, 1}, {128, 32, 1}}};
   return kTiles[static_cast<std::size_t>(padded(problem.sizes.width) / 32 - 1)];
