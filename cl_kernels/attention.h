@@ -4,11 +4,11 @@
 // tx + TX·j (j < WIDTH_ITEM). Rows of WIDTH values lie in local memory STRIDE4 float4 apart, an odd number, and zero
 // beyond WIDTH; rows of scores SCORE_STRIDE floats apart.
 //
-// Definitions: WIDTH, OWN, OTHER, TX, TY; CAUSAL_FIRST or CAUSAL_LAST; MASK; LENGTHS; DROPOUT. OWN and OTHER are
-// multiples of 4, OWN of TY, OTHER of TX.
+// Definitions beside those of attention_form.h: WIDTH, OWN, OTHER, TX, TY. OWN and OTHER are multiples of 4, OWN of TY,
+// OTHER of TX.
 #ifndef CONCORD_ATTENTION_H
 #define CONCORD_ATTENTION_H
-#include "philox.h"
+#include "attention_form.h"
 
 #define THREADS (TX * TY)
 #define OWN_ITEM (OWN / TY)
@@ -19,56 +19,9 @@
 #define STRIDE (4 * STRIDE4)
 #define SCORE_STRIDE (OTHER + 4)
 
-// Always inlined: PoCL 3.1 gives the local memory that a function of its own is called with to all threads at once.
-#define TILE_FUNCTION static inline __attribute__((always_inline))
-
 #define ITEM ((uint)get_local_id(0))
 #define ITEM_X (ITEM % TX)
 #define ITEM_Y (ITEM / TX)
-
-// The operands of the form (src/ops/attention.hpp), as arguments of a kernel.
-#ifdef MASK
-#define MASK_PARAMETERS , __global const float *mask, ulong mask_offset, ulong mask_batch, ulong mask_head, ulong mask_row
-#else
-#define MASK_PARAMETERS
-#endif
-#ifdef LENGTHS
-#define LENGTH_PARAMETERS , __global const int *lengths, ulong lengths_offset
-#define LENGTH_OF(batch) lengths[lengths_offset + (batch)]
-#else
-#define LENGTH_PARAMETERS
-#define LENGTH_OF(batch) ((int)keys)
-#endif
-#ifdef DROPOUT
-#define DROPOUT_PARAMETERS , __global const int *state, ulong state_offset, uint purpose, float keep, float kept
-#define DRAW_ARGUMENTS , state + state_offset, purpose, keep, kept
-#else
-#define DROPOUT_PARAMETERS
-#endif
-#define FORM_PARAMETERS MASK_PARAMETERS LENGTH_PARAMETERS DROPOUT_PARAMETERS
-#define SIZE_PARAMETERS uint heads, uint key_heads, uint queries, uint keys, float scale
-
-// How many keys query t sees: the first ones.
-static inline uint keys_seen(const uint t, const int length, const uint queries) {
-#if defined(CAUSAL_FIRST)
-  return min((uint)length, t + 1);
-#elif defined(CAUSAL_LAST)
-  return (uint)clamp((int)t + 1 + length - (int)queries, 0, length);
-#else
-  return (uint)length;
-#endif
-}
-
-// The first query that sees key s; may be beyond the last one.
-static inline uint first_query(const uint s, const int length, const uint queries) {
-#if defined(CAUSAL_FIRST)
-  return s;
-#elif defined(CAUSAL_LAST)
-  return (uint)max((int)s + (int)queries - length, 0);
-#else
-  return 0;
-#endif
-}
 
 // Rows first … first + count of src (rows, WIDTH) into a tile; zeros beyond the last row: what is hidden may be anything.
 TILE_FUNCTION void load_tile(__local float4 *tile4, __global const float *src, const uint first, const uint count,
@@ -155,6 +108,7 @@ TILE_FUNCTION void store_rows(__global float *dst, const uint first, const uint 
   }
 }
 
+<<<<<<< HEAD
 #ifdef DROPOUT
 // The factors of four weights: key s (a multiple of 4) and its neighbours, of row `row` = (b·H + h)·T + t.
 static inline float4 draw_four(const ulong row, const uint s, const uint keys, __global const int *state,
@@ -175,4 +129,6 @@ TILE_FUNCTION void draw_tile(__local float4 *factors, const ulong row, const uin
 }
 #endif
 
+=======
+>>>>>>> h-att
 #endif

@@ -78,6 +78,7 @@
 #define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 #define PACK(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
 #else
+#define ROUND(to, x) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to) : "f"(as_float(x)))
 #define MMA_SHAPE "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 #endif
 #define MMA(c, a, b)                                                                     \
@@ -89,9 +90,10 @@
                : "=f"((c)[0]), "=f"((c)[1]), "=f"((c)[2]), "=f"((c)[3])                   \
                : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]), "f"(0.0f))
 
-// The nearest tf32, ties away from zero; what is left of x, likewise.
+// The nearest tf32, ties away from zero; what is left of x, of which the unit takes the upper bits. A NaN stays one in what is
+// left (an addition to its bits could make it a small number).
 #define HIGH(x) (((x) + 0x1000u) & 0xffffe000u)
-#define LOW(x, high) (as_uint(as_float(x) - as_float(high)) + 0x1000u)
+#define LOW(x, high) as_uint(as_float(x) - as_float(high))
 
 #define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
 
@@ -241,10 +243,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
         EACH(j, N_TILES) MMA(sums[i][j], left, packed[j]);
       }
 #elif PRECISION == TF32
-      EACH(j, N_TILES) EACH(q, 4) right[j][q] += 0x1000u;
+      EACH(j, N_TILES) EACH(q, 4) ROUND(right[j][q], right[j][q]);
       EACH(i, M_TILES) EACH(lower, 2) {
-        const uint left[4] = {LEFT(i, 2 * lower, 0) + 0x1000u, LEFT(i, 2 * lower, 8) + 0x1000u,
-                              LEFT(i, 2 * lower + 1, 0) + 0x1000u, LEFT(i, 2 * lower + 1, 8) + 0x1000u};
+        uint left[4];
+        EACH(q, 4) ROUND(left[q], LEFT(i, 2 * lower + q / 2, q % 2 * 8));
         EACH(j, N_TILES) MMA(sums[i][j], left, right[j] + 2 * lower);
       }
 #else

@@ -43,9 +43,10 @@ __kernel void gemm_wgmma_pack(uint m_size, uint k_size, GEMM_A_PARAMETERS, __glo
     values[i] = m < m_size && k < k_size ? a[A_ROW(m) + A_STEP(k)] : 0.0f;
   }
 #if PRECISION == TF32
-  // The unit ignores the low 13 bits: the nearest, ties away from zero.
-  packed[0] = (uint4)(as_uint(values[0]) + 0x1000u, as_uint(values[1]) + 0x1000u, as_uint(values[2]) + 0x1000u,
-                      as_uint(values[3]) + 0x1000u);
+  uint rounded[4];
+#pragma unroll
+  for (uint i = 0; i < 4; ++i) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded[i]) : "f"(values[i]));
+  packed[0] = (uint4)(rounded[0], rounded[1], rounded[2], rounded[3]);
 #else
 #pragma unroll
   for (uint plane = 0; plane < PLANES; ++plane) {

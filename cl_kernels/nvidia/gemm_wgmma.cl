@@ -117,6 +117,7 @@
 // A matrix descriptor of packed 8 x 16 byte blocks at `address`: neighbours along k are 16·TILE_Q bytes apart, along Q 128.
 #define DESCRIPTOR(address) (((ulong)((address)&0x3ffff) >> 4) | ((ulong)TILE_Q << 16) | (8ul << 32))
 
+#define ROUND(to, x) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to) : "f"(x))
 #if PRECISION == FP16
 #define PACK(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
 #else
@@ -213,17 +214,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
     to_stage = to_stage == (STAGES - 1) * STAGE_BYTES ? 0 : to_stage + STAGE_BYTES;                         \
   }
   // The registers of one tile: element (row, k) of this item's two rows, split or rounded, in the order of the instruction.
-#ifdef B_ALONG_K
 #define RIGHT(row, k) tile[B_PLACE(warp_row + (row), k)]
-#else
-#define RIGHT(row, k) tile[B_PLACE(warp_row + (row), k)]
-#endif
 #if PRECISION == TF32
 #define READ_TILE(to)                                                                                            \
   {                                                                                                              \
-    __local const uint *tile = (__local const uint *)((__local const char *)tiles + from_stage + PACKED_BYTES);  \
+    __local const float *tile = (__local const float *)((__local const char *)tiles + from_stage + PACKED_BYTES); \
     EACH(step, STEPS) EACH(h, 2) EACH(low, 2)                                                                    \
-        to[0][step][h * 2 + low] = RIGHT(low * 8, step * 8 + h * 4 + quad) + 0x1000u;                            \
+        ROUND(to[0][step][h * 2 + low], RIGHT(low * 8, step * 8 + h * 4 + quad));                                \
   }
 #elif PRECISION == SPLIT
 #define READ_TILE(to)                                                                                             \
