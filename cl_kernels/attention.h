@@ -108,17 +108,7 @@ TILE_FUNCTION void store_rows(__global float *dst, const uint first, const uint 
   }
 }
 
-<<<<<<< HEAD
 #ifdef DROPOUT
-// The factors of four weights: key s (a multiple of 4) and its neighbours, of row `row` = (b·H + h)·T + t.
-static inline float4 draw_four(const ulong row, const uint s, const uint keys, __global const int *state,
-                               const uint purpose, const float keep, const float kept) {
-  const ulong seed = (ulong)(uint)state[0] | ((ulong)(uint)state[1] << 32);
-  const philox_block block = philox4x32(row * ((keys + 3) / 4) + s / 4, purpose, (uint)state[2], seed);
-  const uint4 bits = (uint4)(block.word[0], block.word[1], block.word[2], block.word[3]) >> 8;
-  return select((float4)(0.0f), (float4)(kept), convert_float4(bits) * 5.9604644775390625e-8f < keep);
-}
-
 // The factors of a tile of scores, of the OWN queries from row `row` on and the OTHER keys from s on.
 TILE_FUNCTION void draw_tile(__local float4 *factors, const ulong row, const uint s, const uint keys,
                              __global const int *state, const uint purpose, const float keep, const float kept) {
@@ -128,7 +118,4 @@ TILE_FUNCTION void draw_tile(__local float4 *factors, const ulong row, const uin
   }
 }
 #endif
-
-=======
->>>>>>> h-att
 #endif

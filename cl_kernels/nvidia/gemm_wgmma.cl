@@ -283,7 +283,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
     EACH(step, STEPS) WGMMA(sums, left[0][step], at + step * (TILE_Q * 32 / 16), 1);                    \
     WGMMA_COMMIT();                                                                                    \
   }
-#define FINISH() WGMMA_WAIT()
+#define FINISH() \
+  { WGMMA_WAIT(); }
 #endif
 
   // While the units multiply one tile, the next is read into the other registers. A tile's place is filled again two
