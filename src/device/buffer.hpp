@@ -14,7 +14,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   virtual ~Buffer() = default;
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  /// Grows with every change of the contents: by the device's own writes, and by `touch` of whoever lets a kernel write.
+  /// Grows with every change of the contents: by the device's own writes, and by `touch` where a kernel writes.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
   void touch() { ++revision_; }
 
