@@ -1,7 +1,7 @@
 // Batch normalisation of src (images, channels, plane) over images and plane, and its gradient, by work-groups. The
 // values of a channel are cut into `parts` (THREADS at most) of `part` values, planes one behind the other; a group of
-// THREADS items owns one part of one channel. Two launches each way: sums of every part, then every group joins the sums
-// of its channel's parts and writes its own part.
+// THREADS items owns one part of one channel. Two launches each way: sums of every part, then every group joins the
+// sums of its channel's parts and writes its own part.
 //   forward   reads src twice, writes dst: 12 bytes an element
 //   backward  reads src and diff_dst twice, writes diff_src: 20 bytes an element
 // An item owns every THREADS-th value_t and has UNROLL reads of each operand in flight. value_t is WIDTH neighbouring

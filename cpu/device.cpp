@@ -86,6 +86,7 @@ class CpuDevice final : public Device {
   [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override { return std::make_shared<HostStaging>(bytes); }
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
+    dst.touch();
     if (!bytes.empty()) std::memcpy(at(dst, offset, bytes.size()), bytes.data(), bytes.size());
   }
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
@@ -93,9 +94,11 @@ class CpuDevice final : public Device {
   }
   void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
             std::size_t bytes) override {
+    dst.touch();
     std::memmove(at(dst, dst_offset, bytes), at(src, src_offset, bytes), bytes);
   }
   void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override {
+    dst.touch();
     std::fill_n(reinterpret_cast<std::uint32_t*>(at(dst, offset, bytes)), bytes / sizeof pattern, pattern);
   }
   [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,

@@ -31,6 +31,7 @@ struct LoweredNode {
   std::string name;
   std::vector<ValueId> inputs, outputs;
   std::shared_ptr<Kernel> kernel;  // set by choose_layouts; null for an alias
+  bool settled = false;            // set by find_settled
 };
 
 struct LoweredAssignment {
@@ -61,5 +62,10 @@ void fuse(Lowered& program, const Device& device);
 /// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel
 /// wants another one. Variables, inputs and assigned values are row-major.
 void choose_layouts(Lowered& program, Device& device);
+
+/// Marks the nodes that read nothing but variables the program does not assign, and what such nodes make: they run
+/// before the others and only when those variables have changed. Their results stay in memory, so only small ones are
+/// marked. After choose_layouts, which adds nodes.
+void find_settled(Lowered& program);
 
 }  // namespace concord

@@ -17,6 +17,7 @@ MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const
   Device& device = variables.device();
   Lowered lowered = lower_and_fuse(graph, outputs, device, options);
   if (detail == MemoryDetail::kernels) choose_layouts(lowered, device);
+  if (!options.keep_all && !options.keep_fused && detail == MemoryDetail::kernels) find_settled(lowered);
   const MemoryPlan plan = plan_memory(lowered, options.keep_all || options.keep_fused);
   const Arena arena = place(lowered, plan, device.info());
   return {std::accumulate(arena.slabs.begin(), arena.slabs.end(), std::size_t{0}), missing_bytes(lowered, variables)};

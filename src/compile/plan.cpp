@@ -25,6 +25,10 @@ class Planner {
     for (std::size_t v = 0; v < program.values.size(); ++v) {
       if (program.values[v].keep) last_read_[root(static_cast<ValueId>(v))] = end_;
     }
+    for (const LoweredNode& node : program.nodes) {
+      if (!node.settled) continue;
+      for (const ValueId id : node.outputs) last_read_[root(id)] = end_;
+    }
   }
 
   MemoryPlan run() {
@@ -104,7 +108,7 @@ class Planner {
         plan_.storage[id].block = block;
         plan_.blocks[*block].last = last;
       } else {
-        new_block(node.outputs[k], position, last);
+        new_block(node.outputs[k], node.settled ? 0 : position, last);
       }
     }
   }

@@ -1,12 +1,20 @@
 // Program: from a graph to bound launches, and running them.
 #include "concord/compile/program.hpp"
 
+#include <algorithm>
+
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
 
 namespace concord {
 namespace {
+
+void add_source(ProgramImpl& program, const Buffer* buffer) {
+  const auto is_same = [&](const auto& other) { return other.get() == buffer; };
+  if (std::ranges::none_of(program.variable_buffers, is_same)) return;  // made by another settled node
+  program.sources.push_back({buffer, 0});
+}
 
 void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   const DeviceInfo& info = program.device().info();
@@ -42,8 +50,17 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
     std::vector<Operand> inputs, outputs;
     for (const ValueId id : node.inputs) inputs.push_back(operand(id));
     for (const ValueId id : node.outputs) outputs.push_back(operand(id));
-    program.launches.push_back(node.kernel->bind(inputs, outputs, workspace));
+    std::unique_ptr<Launch> launch = node.kernel->bind(inputs, outputs, workspace);
+    if (node.settled) {
+      program.settled.push_back(std::move(launch));
+      for (const Operand& source : inputs) add_source(program, source.buffer);
+      continue;
+    }
+    program.launches.push_back(std::move(launch));
     program.launch_nodes.push_back(n);
+  }
+  for (const LoweredAssignment& assignment : program.lowered.assignments) {
+    program.assigned.push_back(operand(assignment.variable).buffer);
   }
   for (const LoweredAssignment& copy : plan.copies) {
     program.commits.push_back({operand(copy.value), operand(copy.variable), program.lowered.bytes(copy.variable)});
@@ -98,7 +115,21 @@ std::size_t missing_bytes(const Lowered& lowered, const Variables& variables) {
   return bytes;
 }
 
+void ProgramImpl::settle() {
+  if (settled.empty()) return;
+  bool is_current = settled_once;
+  for (Source& source : sources) {
+    const std::uint64_t revision = source.buffer->revision();
+    is_current = is_current && source.seen == revision;
+    source.seen = revision;
+  }
+  if (is_current) return;
+  settled_once = true;
+  for (const std::unique_ptr<Launch>& launch : settled) launch->enqueue();
+}
+
 void ProgramImpl::commit() {
+  for (Buffer* buffer : assigned) buffer->touch();
   for (const Copy& copy : commits) {
     device().copy(*copy.from.buffer, copy.from.offset, *copy.to.buffer, copy.to.offset, copy.bytes);
   }
@@ -137,6 +168,7 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
   program->keep_all = options.keep_all || options.keep_fused;
   program->lowered = lower_and_fuse(graph, outputs, variables->device(), options);
   choose_layouts(program->lowered, variables->device());
+  if (!program->keep_all) find_settled(program->lowered);
   const MemoryPlan plan = plan_memory(program->lowered, program->keep_all);
   allocate(*program, plan);
   for (std::size_t v = 0; v < program->lowered.values.size(); ++v) {
@@ -154,6 +186,7 @@ Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
 void Program::run() {
+  impl_->settle();
   for (const std::unique_ptr<Launch>& launch : impl_->launches) launch->enqueue();
   impl_->commit();
   impl_->device().flush();

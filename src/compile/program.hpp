@@ -58,7 +58,7 @@ class Program {
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Enqueues one run.
+  /// Enqueues one run. What depends on unassigned variables alone is computed again only when these have changed.
   void run();
   /// Runs launch by launch, timing each.
   [[nodiscard]] std::vector<TraceEntry> run_traced();
@@ -87,7 +87,7 @@ class Program {
   [[nodiscard]] std::vector<std::string> values() const;
   /// Bytes of the arena, of inputs and outputs, and of workspaces together (without variables).
   [[nodiscard]] std::size_t memory() const;
-  /// Number of launches of one run.
+  /// Number of launches of one run, without those that a change of variables makes necessary.
   [[nodiscard]] std::size_t launches() const;
   /// Work of one run, summed over the operators.
   [[nodiscard]] Cost cost() const;

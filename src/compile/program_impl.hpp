@@ -26,7 +26,15 @@ struct ProgramImpl {
   std::vector<BufferPtr> variable_buffers;  // kept alive
   std::vector<Operand> operands;            // by value; empty buffer when the value has no storage of its own
   std::vector<std::unique_ptr<Launch>> launches;
-  std::vector<std::size_t> launch_nodes;  // the node of each launch
+  std::vector<std::size_t> launch_nodes;         // the node of each launch
+  std::vector<std::unique_ptr<Launch>> settled;  // of settled nodes: run when a source is not of the revision they saw
+  struct Source {
+    const Buffer* buffer;
+    std::uint64_t seen;
+  };
+  std::vector<Source> sources;  // variables that settled nodes read
+  bool settled_once = false;
+  std::vector<Buffer*> assigned;  // buffers of the variables that a run changes
   struct Copy {
     Operand from, to;
     std::size_t bytes;
@@ -37,6 +45,8 @@ struct ProgramImpl {
   bool keep_all = false;
 
   [[nodiscard]] Device& device() const { return variables->device(); }
+  /// Brings the results of settled nodes up to date.
+  void settle();
   void commit();
   [[nodiscard]] Tensor read(ValueId id) const;
   /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in.

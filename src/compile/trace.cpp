@@ -55,6 +55,7 @@ TraceEntry ProgramImpl::describe(std::size_t i) const {
 
 std::vector<TraceEntry> Program::run_traced() {
   std::vector<TraceEntry> entries;
+  impl_->settle();
   impl_->device().finish();
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
     entries.push_back(impl_->describe(i));

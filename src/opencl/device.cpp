@@ -95,6 +95,7 @@ StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {
 
 void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
   require_range(dst, offset, bytes.size(), "write");
+  dst.touch();
   ring_->write(memory_of(&dst), offset, bytes);
 }
 
@@ -107,6 +108,7 @@ void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, 
                         std::size_t bytes) {
   require_range(src, src_offset, bytes, "copy from");
   require_range(dst, dst_offset, bytes, "copy to");
+  dst.touch();
   if (bytes == 0) return;
   check(clEnqueueCopyBuffer(context_->queue().get(), memory_of(&src), memory_of(&dst), src_offset, dst_offset, bytes, 0,
                             nullptr, nullptr),
@@ -115,6 +117,7 @@ void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, 
 
 void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) {
   require_range(dst, offset, bytes, "fill");
+  dst.touch();
   CONCORD_CHECK(offset % 4 == 0 && bytes % 4 == 0, DeviceError, "fill: {} bytes at {} are not multiples of 4", bytes,
                 offset);
   if (bytes == 0) return;
@@ -126,6 +129,7 @@ void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std:
 EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
                                    const EventPtr& after) {
   require_range(dst, offset, bytes, "write_async");
+  dst.touch();
   CONCORD_CHECK(bytes > 0 && bytes <= staging->bytes().size(), DeviceError,
                 "write_async: {} bytes from staging memory of {}", bytes, staging->bytes().size());
   const cl_event earlier = after ? raw_of(after) : nullptr;

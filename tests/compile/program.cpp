@@ -49,6 +49,66 @@ TEST_CASE("a chain of pointwise operators becomes one launch with the same value
   }
 }
 
+TEST_CASE("what depends on variables alone is computed when these change", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    const auto w = variable("w", ramp({3}, 1, 1)), bias = variable("bias", ramp({3}, 0, 2));
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {4, 3}});
+    const Value factors = graph.variable(w) * 10.0F + graph.variable(bias);
+    const Value y = x * factors + sum(factors, {0}, true);
+    Graph training;
+    training.assign(training.variable(w), training.variable(w) * 2.0F);
+
+    const auto variables = std::make_shared<Variables>(device, 1);
+    Program program = compile(graph, std::vector{y}, variables), step = compile(training, {}, variables);
+    CHECK(program.launches() == 1);
+    CHECK(compile(graph, std::vector{y}, variables, {.keep_all = true}).launches() > 1);
+    const auto results = [&] {
+      program.write("x", ramp({4, 3}, 0, 1));
+      for (int run = 0; run < 2; ++run) program.run();
+      return floats(program.read(y));
+    };
+    CHECK(results()[2] == 32 + 66);  // factors 12, 22, 32
+    step.run();
+    CHECK(results()[2] == 62 + 126);  // 22, 42, 62
+    variables->write("bias", ramp({3}, 1));
+    CHECK(results()[2] == 62 + 123);  // 20, 41, 62
+    CHECK(program.run_traced().size() == 1);
+    step.run();
+    CHECK(program.run_traced().size() == 1);
+    CHECK(floats(program.read(y))[2] == 122 + 243);  // 40, 81, 122
+
+    // Another set of variables in the same memory.
+    const auto view = std::make_shared<Variables>(device, 1);
+    for (const VariablePtr& shared : {w, bias}) view->bind(shared->name, shared->spec, variables->require(*shared));
+    Program seen = compile(graph, std::vector{y}, view);
+    for (const float expected : {122.0F + 243, 242.0F + 483}) {
+      seen.write("x", ramp({4, 3}, 0, 1));
+      seen.run();
+      CHECK(floats(seen.read(y))[2] == expected);
+      step.run();
+    }
+  }
+}
+
+TEST_CASE("a program computes from variables that it assigns in every run", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value w = graph.variable(variable("w", ramp({3}, 1, 1)));
+    const Value y = w * 3.0F;
+    graph.assign(w, w + 1.0F);
+    graph.assign(graph.variable(variable("constant", ramp({2}, 1))), full(graph, {2}, 7));
+    Program program = compile(graph, std::vector{y}, std::make_shared<Variables>(device, 1));
+    program.run();
+    program.variables().write("constant", ramp({2}, 1));
+    program.run();
+    CHECK(floats(program.read(y)) == std::vector<float>{6, 9, 12});
+    CHECK(floats(program.variables().read("constant")) == std::vector<float>{7, 7});
+  }
+}
+
 TEST_CASE("assignments take the values of before the run", "[compile]") {
   for (const DevicePtr& device : test::devices()) {
     INFO(device->info().name);

@@ -1,0 +1,36 @@
+// What a program need not compute in every run: the factors that a normalisation in evaluation makes of its weights and
+// statistics, constants.
+#include <algorithm>
+
+#include "concord/compile/lowered.hpp"
+
+namespace concord {
+namespace {
+
+constexpr std::size_t kLargest = std::size_t{64} << 10;  // bytes of one result
+
+}  // namespace
+
+void find_settled(Lowered& program) {
+  std::vector<bool> changes(program.values.size(), true);  // by root value
+  for (std::size_t v = 0; v < program.values.size(); ++v) {
+    changes[v] = program.values[v].kind != LoweredValue::Kind::variable;
+  }
+  std::vector<bool> assigned(program.values.size(), false);
+  for (const LoweredAssignment& assignment : program.assignments) {
+    changes[static_cast<std::size_t>(program.root(assignment.variable))] = true;
+    assigned[static_cast<std::size_t>(program.root(assignment.value))] = true;
+  }
+  for (LoweredNode& node : program.nodes) {
+    if (!node.kernel) continue;
+    node.settled = std::ranges::none_of(
+                       node.inputs, [&](ValueId id) { return changes[static_cast<std::size_t>(program.root(id))]; }) &&
+                   std::ranges::none_of(node.outputs, [&](ValueId id) {
+                     return assigned[static_cast<std::size_t>(id)] || program.bytes(id) > kLargest;
+                   });
+    if (!node.settled) continue;
+    for (const ValueId id : node.outputs) changes[static_cast<std::size_t>(id)] = false;
+  }
+}
+
+}  // namespace concord
