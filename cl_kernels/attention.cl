@@ -54,16 +54,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
     largest[i] = -INFINITY;
     sum[i] = 0.0f;
   }
-  load_tile((__local float *)query_tile, q, first, OWN, queries);
+  load_tile(query_tile, q, first, OWN, queries);
   const uint end = valid ? keys_seen(min(first + OWN, queries) - 1, length, queries) : 0;
   for (uint tile = 0; tile < end; tile += OTHER) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    load_tile((__local float *)other_tile, k, tile, OTHER, (uint)length);
+    load_tile(other_tile, k, tile, OTHER, (uint)length);
 #ifdef DROPOUT
-    for (uint e = ITEM; e < OWN * OTHER / 4; e += THREADS) {
-      const uint r = e / (OTHER / 4), s = e % (OTHER / 4);
-      weights4[r * (SCORE_STRIDE / 4) + s] = draw_four(of_queries + first + r, tile + 4 * s, keys DRAW_ARGUMENTS);
-    }
+    draw_tile(weights4, of_queries + first, tile, keys DRAW_ARGUMENTS);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_tiles(query_tile, other_tile, scores);
@@ -105,9 +102,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
 #endif
       }
     }
-    load_tile((__local float *)other_tile, v, tile, OTHER, (uint)length);  // all have left the keys: combine_rows waited
+    load_tile(other_tile, v, tile, OTHER, (uint)length);  // all have left the keys: combine_rows waited
     barrier(CLK_LOCAL_MEM_FENCE);
-    add_weighted(weights, (__local const float *)other_tile, results);
+    add_weighted(weights, other_tile, results);
   }
   combine_rows(sum, scratch, true);
   float factors[OWN_ITEM];

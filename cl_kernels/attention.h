@@ -71,8 +71,9 @@ static inline uint first_query(const uint s, const int length, const uint querie
 }
 
 // Rows first … first + count of src (rows, WIDTH) into a tile; zeros beyond the last row: what is hidden may be anything.
-TILE_FUNCTION void load_tile(__local float *tile, __global const float *src, const uint first, const uint count,
+TILE_FUNCTION void load_tile(__local float4 *tile4, __global const float *src, const uint first, const uint count,
                              const uint rows) {
+  __local float *tile = (__local float *)tile4;
   for (uint e = ITEM; e < count * 4 * WIDTH4; e += THREADS) {
     const uint r = e / (4 * WIDTH4), d = e % (4 * WIDTH4);
     const bool inside = first + r < rows && d < WIDTH;
@@ -116,8 +117,9 @@ TILE_FUNCTION void clear_results(float results[OWN_ITEM][WIDTH_ITEM]) {
 }
 
 // results[i][j] += Σ_c scores[row i][c]·other[c][value j]
-TILE_FUNCTION void add_weighted(__local const float *scores, __local const float *other,
+TILE_FUNCTION void add_weighted(__local const float *scores, __local const float4 *other4,
                                 float results[OWN_ITEM][WIDTH_ITEM]) {
+  __local const float *other = (__local const float *)other4;
   for (uint c = 0; c < OTHER; c += 4) {
     float values[4][WIDTH_ITEM];
 #pragma unroll
@@ -161,6 +163,15 @@ static inline float4 draw_four(const ulong row, const uint s, const uint keys, _
   const philox_block block = philox4x32(row * ((keys + 3) / 4) + s / 4, purpose, (uint)state[2], seed);
   const uint4 bits = (uint4)(block.word[0], block.word[1], block.word[2], block.word[3]) >> 8;
   return select((float4)(0.0f), (float4)(kept), convert_float4(bits) * 5.9604644775390625e-8f < keep);
+}
+
+// The factors of a tile of scores, of the OWN queries from row `row` on and the OTHER keys from s on.
+TILE_FUNCTION void draw_tile(__local float4 *factors, const ulong row, const uint s, const uint keys,
+                             __global const int *state, const uint purpose, const float keep, const float kept) {
+  for (uint e = ITEM; e < OWN * OTHER / 4; e += THREADS) {
+    const uint r = e / (OTHER / 4), c = e % (OTHER / 4);
+    factors[r * (SCORE_STRIDE / 4) + c] = draw_four(row + r, s + 4 * c, keys, state, purpose, keep, kept);
+  }
 }
 #endif
 

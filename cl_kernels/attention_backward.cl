@@ -46,22 +46,19 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
     row_delta[i] = delta[delta_offset + t];
     factors[i] = valid ? scale : NAN;
   }
-  load_tile((__local float *)query_tile, q + q_offset + of_queries * WIDTH, first, OWN, queries);
-  load_tile((__local float *)diff_tile, diff_dst + diff_dst_offset + of_queries * WIDTH, first, OWN, queries);
+  load_tile(query_tile, q + q_offset + of_queries * WIDTH, first, OWN, queries);
+  load_tile(diff_tile, diff_dst + diff_dst_offset + of_queries * WIDTH, first, OWN, queries);
   const uint end = valid ? keys_seen(min(first + OWN, queries) - 1, length, queries) : 0;
   for (uint tile = 0; tile < end; tile += OTHER) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    load_tile((__local float *)other_tile, v, tile, OTHER, (uint)length);
+    load_tile(other_tile, v, tile, OTHER, (uint)length);
 #ifdef DROPOUT
-    for (uint e = ITEM; e < OWN * OTHER / 4; e += THREADS) {
-      const uint r = e / (OTHER / 4), s = e % (OTHER / 4);
-      slopes4[r * (SCORE_STRIDE / 4) + s] = draw_four(of_queries + first + r, tile + 4 * s, keys DRAW_ARGUMENTS);
-    }
+    draw_tile(slopes4, of_queries + first, tile, keys DRAW_ARGUMENTS);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_tiles(diff_tile, other_tile, products);
     barrier(CLK_LOCAL_MEM_FENCE);
-    load_tile((__local float *)other_tile, k, tile, OTHER, (uint)length);
+    load_tile(other_tile, k, tile, OTHER, (uint)length);
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_tiles(query_tile, other_tile, scores);
 #pragma unroll
@@ -84,7 +81,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    add_weighted(slopes, (__local const float *)other_tile, results);
+    add_weighted(slopes, other_tile, results);
   }
   store_rows(diff_q + diff_q_offset + of_queries * WIDTH, first, queries, results, factors);
 }
@@ -114,15 +111,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   float scores[OWN_ITEM][OTHER_ITEM], products[OWN_ITEM][OTHER_ITEM];
   clear_results(key_results);
   clear_results(value_results);
-  load_tile((__local float *)key_tile, k + k_offset + of_keys * WIDTH, first, OWN, min((uint)length, keys));
-  load_tile((__local float *)value_tile, v + v_offset + of_keys * WIDTH, first, OWN, min((uint)length, keys));
+  load_tile(key_tile, k + k_offset + of_keys * WIDTH, first, OWN, min((uint)length, keys));
+  load_tile(value_tile, v + v_offset + of_keys * WIDTH, first, OWN, min((uint)length, keys));
   const uint begin = valid && first < (uint)length ? first_query(first, length, queries) / OTHER * OTHER : queries;
   for (uint h = 0; h < sharing; ++h) {
     const uint head = (uint)get_group_id(1) * sharing + h;
     const ulong of_queries = ((ulong)batch * heads + head) * queries;
     for (uint tile = begin; tile < queries; tile += OTHER) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      load_tile((__local float *)other_tile, q + of_queries * WIDTH, tile, OTHER, queries);
+      load_tile(other_tile, q + of_queries * WIDTH, tile, OTHER, queries);
 #ifdef DROPOUT
       for (uint e = ITEM; e < OWN / 4 * OTHER; e += THREADS) {
         const uint t = e / (OWN / 4), s = e % (OWN / 4) * 4;
@@ -136,7 +133,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
       barrier(CLK_LOCAL_MEM_FENCE);
       multiply_tiles(key_tile, other_tile, scores);
       barrier(CLK_LOCAL_MEM_FENCE);
-      load_tile((__local float *)other_tile, diff_dst + of_queries * WIDTH, tile, OTHER, queries);
+      load_tile(other_tile, diff_dst + of_queries * WIDTH, tile, OTHER, queries);
       barrier(CLK_LOCAL_MEM_FENCE);
       multiply_tiles(value_tile, other_tile, products);
 #pragma unroll
@@ -165,9 +162,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
         }
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      add_weighted(weights, (__local const float *)other_tile, value_results);
+      add_weighted(weights, other_tile, value_results);
       barrier(CLK_LOCAL_MEM_FENCE);
-      load_tile((__local float *)other_tile, q + of_queries * WIDTH, tile, OTHER, queries);
+      load_tile(other_tile, q + of_queries * WIDTH, tile, OTHER, queries);
 #pragma unroll
       for (uint i = 0; i < OWN_ITEM; ++i) {
 #pragma unroll
@@ -176,7 +173,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
         }
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-      add_weighted(weights, (__local const float *)other_tile, key_results);
+      add_weighted(weights, other_tile, key_results);
     }
   }
   float factors[OWN_ITEM];

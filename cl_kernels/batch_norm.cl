@@ -1,170 +1,235 @@
-// Batch normalisation of src (images, channels, plane) over images and plane, and its gradient. A work-group of THREADS
-// items owns one part of one channel: `part` images, `parts` parts. Two launches each way: sums of every part, then
-// every group adds the parts of its channel up in order and writes its own.
-//   forward   reads src three times (once from cache), writes dst: 12 bytes an element
+// Batch normalisation of src (images, channels, plane) over images and plane, and its gradient, by work-groups. The
+// values of a channel are cut into `parts` (THREADS at most) of `part` values, planes one behind the other; a group of
+// THREADS items owns one part of one channel. Two launches each way: sums of every part, then every group joins the sums
+// of its channel's parts and writes its own part.
+//   forward   reads src twice, writes dst: 12 bytes an element
 //   backward  reads src and diff_dst twice, writes diff_src: 20 bytes an element
-// A part's mean is taken first and corrected by the mean of what is left, the squares are centred on it, and parts are
-// joined as in Chan, Golub and LeVeque ("Updating Formulae and a Pairwise Algorithm …", 1979): a large mean costs no
-// digits. THREADS = 1 (CPUs): chains of WIDTH values instead of lanes.
-#define WIDTH 16
-
-#if THREADS == 1
-#define SCRATCH(name)
-#define REDUCE(value, scratch)
-// Runs STATEMENT for every element of the part, where `i` is its place: first in vectors of WIDTH, then singly.
-#define EACH(VECTOR_STATEMENT, STATEMENT)                        \
-  for (ulong n = begin; n < end; ++n) {                          \
-    const ulong line = (n * channels + channel) * plane;         \
-    ulong s = 0;                                                 \
-    for (; s + WIDTH <= plane; s += WIDTH) {                     \
-      const ulong i = line + s;                                  \
-      VECTOR_STATEMENT;                                          \
-    }                                                            \
-    for (; s < plane; ++s) {                                     \
-      const ulong i = line + s;                                  \
-      STATEMENT;                                                 \
-    }                                                            \
-  }
-#define CHAINS(name) float16 name##_chains = (float16)(0.0f); float name = 0.0f
-#define JOIN(name)                                                                     \
-  do {                                                                                 \
-    const float8 eight_ = name##_chains.lo + name##_chains.hi;                         \
-    const float4 four_ = eight_.lo + eight_.hi;                                        \
-    const float2 two_ = four_.lo + four_.hi;                                           \
-    name += two_.x + two_.y;                                                           \
-  } while (0)
+// An item owns every THREADS-th value_t and has UNROLL reads of each operand in flight. value_t is WIDTH neighbouring
+// values of a plane (4 where that divides the plane's size, else 1); sizes, places and operands' offsets count value_t,
+// but for the values by channel.
+// The sums run through memory from its end, so that they begin with what was written last and leave in the cache what
+// the second launch begins with.
+// The squares stay exact for large means: an item sums around its first value, items are joined around the mean of item
+// 0, parts around the mean of part 0, so that a join loses no more digits than there are items or parts. The order of
+// all sums depends on the sizes alone.
+// With EPILOGUE_PARAMETERS the text in front (opencl/normalise.cpp) gives an expression that dst passes through.
+#if WIDTH == 4
+#define UNROLL 4
+typedef float4 value_t;
+#define TOTAL(value) (((value).x + (value).y) + ((value).z + (value).w))
 #else
-#define SCRATCH(name) __local float name[THREADS]
-#define REDUCE(value, scratch)                                                                  \
-  do {                                                                                          \
-    const uint item_ = (uint)get_local_id(0);                                                   \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                               \
-    scratch[item_] = value;                                                                     \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                               \
-    for (uint step_ = THREADS / 2; step_ > 0; step_ /= 2) {                                     \
-      if (item_ < step_) scratch[item_] += scratch[item_ + step_];                              \
-      barrier(CLK_LOCAL_MEM_FENCE);                                                             \
-    }                                                                                           \
-    value = scratch[0];                                                                         \
-  } while (0)
-#define EACH(VECTOR_STATEMENT, STATEMENT)                                                      \
-  for (ulong e = get_local_id(0); e < (end - begin) * plane; e += THREADS) {                   \
-    const uint image = (mul_hi((uint)e, plane_multiplier) + (uint)e) >> plane_shift;           \
-    const ulong i = ((begin + image) * channels + channel) * plane + (e - image * plane);      \
-    STATEMENT;                                                                                 \
-  }
-#define CHAINS(name) float name = 0.0f
-#define JOIN(name)
+#define UNROLL 8
+typedef float value_t;
+#define TOTAL(value) (value)
+#endif
+#define ZERO ((value_t)(0.0f))
+
+#ifndef EPILOGUE_PARAMETERS
+#define EPILOGUE_PARAMETERS
+#define EPILOGUE_OPERANDS
+#define EPILOGUE_READ(k, image, i)
+#define EPILOGUE(value, k) (value)
 #endif
 
-#define SIZES ulong images, ulong channels, ulong plane, uint plane_multiplier, uint plane_shift, ulong part
-#define PLACE                                                                                   \
-  const ulong channel = get_group_id(0), part_number = get_group_id(1), parts = get_num_groups(1); \
-  const ulong begin = part_number * part, end = min(images, begin + part)
+// values = images·plane; stride = (channels − 1)·plane.
+#define SIZES uint values, uint plane, uint plane_multiplier, uint plane_shift, uint stride, uint part
 
-// sums (channels, parts, 2): mean and sum of centred squares.
+// What every kernel begins with: its part is [begin, end) of the channel's values.
+#define PLACE(channel_number, part_number_)                                                   \
+  const uint item = (uint)get_local_id(0), parts = (uint)get_num_groups(1);                   \
+  const uint channel = (channel_number), part_number = (part_number_);                        \
+  const uint begin = part_number * part, end = min(values, begin + part);                     \
+  const ulong line = (ulong)channel * plane
+#define FORWARDS PLACE((uint)get_group_id(0), (uint)get_group_id(1))
+#define BACKWARDS                                                                             \
+  PLACE((uint)(get_num_groups(0) - 1 - get_group_id(0)), (uint)(get_num_groups(1) - 1 - get_group_id(1)))
+
+// Walks through the item's values by UNROLL. INSIDE(k) tells whether value k of the turn is in the part: reads are
+// made in any case, of the part's last value where it is not, since a read under a condition waits for the one before.
+#define TURNS for (uint e = begin + item; e < end; e += UNROLL * THREADS)
+#define INSIDE(k) (e + (k) * THREADS < end)
+#define LOCATE(k)                                                              \
+  const uint at = min(e + (k) * THREADS, end - 1);                             \
+  const uint image = (mul_hi(at, plane_multiplier) + at) >> plane_shift;       \
+  const ulong i = line + at + (ulong)image * stride
+
+// How many values (floats) `other` of the group's items has.
+static inline float batch_norm_count(uint other, uint begin, uint end) {
+  return begin + other < end ? (float)(((end - begin - other + THREADS - 1) / THREADS) * WIDTH) : 0.0f;
+}
+
+// The sum over the items of the group, for all of them. In two steps of few barriers; scratch has room for
+// THREADS + ROOT.
+#define ROOT 16
+static inline __attribute__((always_inline)) float2 batch_norm_sum(float2 value, __local float2 *scratch) {
+  const uint item = (uint)get_local_id(0);
+  scratch[item] = value;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item < ROOT) {
+    float2 sum = scratch[item];
+#pragma unroll
+    for (uint k = 1; k < THREADS / ROOT; ++k) sum += scratch[item + k * ROOT];
+    scratch[THREADS + item] = sum;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float2 total = scratch[THREADS];
+#pragma unroll
+  for (uint k = 1; k < ROOT; ++k) total += scratch[THREADS + k];
+  return total;
+}
+
+// sums (channels, parts): mean and sum of centred squares.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(
-    __global const float *restrict src, ulong src_offset, __global float *restrict sums, ulong sums_offset, SIZES) {
-  SCRATCH(scratch);
-  PLACE;
+    __global const value_t *restrict src, ulong src_offset, __global float2 *restrict sums, ulong sums_offset, SIZES) {
+  __local float2 scratch[THREADS + ROOT];
+  __local float reference;
+  BACKWARDS;
   src += src_offset;
-  const float count = (float)((end - begin) * plane);
-  CHAINS(sum);
-  EACH(sum_chains += vload16(0, src + i), sum += src[i]);
-  JOIN(sum);
-  REDUCE(sum, scratch);
-  const float mean = sum / count;
-  CHAINS(rest);
-  CHAINS(squares);
-  EACH(const float16 x = vload16(0, src + i) - mean; rest_chains += x; squares_chains += x * x,
-       const float x = src[i] - mean; rest += x; squares += x * x);
-  JOIN(rest);
-  JOIN(squares);
-  REDUCE(rest, scratch);
-  REDUCE(squares, scratch);
-  if (get_local_id(0) == 0) {
-    const float correction = rest / count;
-    sums += sums_offset + (channel * parts + part_number) * 2;
-    sums[0] = mean + correction;
-    sums[1] = fmax(squares - correction * rest, 0.0f);
+  float shift = 0.0f;
+  value_t sum = ZERO, squares = ZERO;
+  TURNS {
+    value_t x[UNROLL];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      LOCATE(k);
+      x[k] = src[i];
+    }
+    if (e == begin + item) shift = TOTAL(x[0]) / WIDTH;
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      const value_t centred = INSIDE(k) ? x[k] - shift : ZERO;
+      sum += centred;
+      squares += centred * centred;
+    }
+  }
+  const float count = batch_norm_count(item, begin, end), rest = count > 0.0f ? TOTAL(sum) / count : 0.0f;
+  const float mean = shift + rest, own = fmax(TOTAL(squares) - rest * TOTAL(sum), 0.0f);
+  if (item == 0) reference = mean;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const float base = reference, difference = mean - base;
+  const float2 total = batch_norm_sum((float2)(count * difference, own + count * difference * difference), scratch);
+  if (item == 0) {
+    const float offset = total.x / (float)((end - begin) * WIDTH);
+    sums[sums_offset + channel * parts + part_number] = (float2)(base + offset, fmax(total.y - offset * total.x, 0.0f));
   }
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_forward(
-    __global const float *restrict src, ulong src_offset, __global const float *restrict sums, ulong sums_offset,
+    __global const value_t *restrict src, ulong src_offset, __global const float2 *restrict sums, ulong sums_offset,
     __global const float *restrict scale, ulong scale_offset, __global const float *restrict shift, ulong shift_offset,
-    __global float *restrict dst, ulong dst_offset, __global float *restrict means, ulong means_offset,
-    __global float *restrict variances, ulong variances_offset, SIZES, float epsilon) {
-  PLACE;
-  sums += sums_offset + channel * parts * 2;
-  const float count = (float)(images * plane);
-  float mean = sums[0], squares = sums[1];
-  for (ulong p = 1; p < parts; ++p) {
-    const float before = (float)(p * part * plane), more = (float)(min(part, images - p * part) * plane);
-    const float difference = sums[2 * p] - mean;
-    mean += difference * (more / (before + more));
-    squares += sums[2 * p + 1] + difference * difference * (before * (more / (before + more)));
+    __global value_t *restrict dst, ulong dst_offset, __global float *restrict means, ulong means_offset,
+    __global float *restrict variances, ulong variances_offset, SIZES, float epsilon EPILOGUE_PARAMETERS) {
+  __local float2 scratch[THREADS + ROOT];
+  FORWARDS;
+  sums += sums_offset + channel * parts;
+  const float count = (float)values * WIDTH, base = sums[0].x;
+  float2 total = (float2)(0.0f, sums[0].y);
+  if (parts > 1) {
+    const uint p = min(item, parts - 1);
+    const float2 other = sums[p];
+    const float difference = other.x - base, weight = (float)min(part, values - p * part) * WIDTH;
+    total = (float2)(weight * difference, other.y + weight * difference * difference);
+    if (item >= parts) total = (float2)(0.0f);
+    total = batch_norm_sum(total, scratch);
   }
-  const float variance = squares / count;
-  if (part_number == 0 && get_local_id(0) == 0) {
+  const float offset = total.x / count, mean = base + offset;
+  const float variance = fmax(total.y - offset * total.x, 0.0f) / count;
+  if (part_number == 0 && item == 0) {
     means[means_offset + channel] = mean;
     variances[variances_offset + channel] = variance;
   }
   const float factor = scale[scale_offset + channel] / sqrt(variance + epsilon), added = shift[shift_offset + channel];
   src += src_offset;
   dst += dst_offset;
-  EACH(vstore16((vload16(0, src + i) - mean) * factor + added, 0, dst + i), dst[i] = (src[i] - mean) * factor + added);
+  TURNS {
+    value_t x[UNROLL];
+    ulong places[UNROLL];
+    EPILOGUE_OPERANDS
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      LOCATE(k);
+      places[k] = i;
+      x[k] = src[i];
+      EPILOGUE_READ(k, image, i)
+    }
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      if (INSIDE(k)) dst[places[k]] = EPILOGUE((x[k] - mean) * factor + added, k);
+    }
+  }
 }
 
-// sums (channels, parts, 2): Σ diff_dst and Σ diff_dst·(src − mean).
+// sums (channels, parts): Σ diff_dst and Σ diff_dst·(src − mean).
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward_sums(
-    __global const float *restrict src, ulong src_offset, __global const float *restrict diff_dst, ulong diff_dst_offset,
-    __global const float *restrict means, ulong means_offset, __global float *restrict sums, ulong sums_offset, SIZES) {
-  SCRATCH(scratch);
-  PLACE;
+    __global const value_t *restrict src, ulong src_offset, __global const value_t *restrict diff_dst,
+    ulong diff_dst_offset, __global const float *restrict means, ulong means_offset, __global float2 *restrict sums,
+    ulong sums_offset, SIZES) {
+  __local float2 scratch[THREADS + ROOT];
+  BACKWARDS;
   src += src_offset;
   diff_dst += diff_dst_offset;
   const float mean = means[means_offset + channel];
-  CHAINS(sum);
-  CHAINS(product);
-  EACH(const float16 d = vload16(0, diff_dst + i); sum_chains += d; product_chains += d * (vload16(0, src + i) - mean),
-       const float d = diff_dst[i]; sum += d; product += d * (src[i] - mean));
-  JOIN(sum);
-  JOIN(product);
-  REDUCE(sum, scratch);
-  REDUCE(product, scratch);
-  if (get_local_id(0) == 0) {
-    sums += sums_offset + (channel * parts + part_number) * 2;
-    sums[0] = sum;
-    sums[1] = product;
+  value_t sum = ZERO, product = ZERO;
+  TURNS {
+    value_t x[UNROLL], d[UNROLL];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      LOCATE(k);
+      d[k] = diff_dst[i];
+      x[k] = src[i];
+    }
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      sum += INSIDE(k) ? d[k] : ZERO;
+      product += INSIDE(k) ? d[k] * (x[k] - mean) : ZERO;
+    }
   }
+  const float2 total = batch_norm_sum((float2)(TOTAL(sum), TOTAL(product)), scratch);
+  if (item == 0) sums[sums_offset + channel * parts + part_number] = total;
 }
 
 // With x̂ = (src − mean)·r, r = 1/√(variance + ε): diff_shift = Σ diff_dst, diff_scale = Σ diff_dst·x̂,
 // diff_src = scale·r·(diff_dst − diff_shift/count − x̂·diff_scale/count).
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward(
-    __global const float *restrict src, ulong src_offset, __global const float *restrict diff_dst, ulong diff_dst_offset,
-    __global const float *restrict scale, ulong scale_offset, __global const float *restrict means, ulong means_offset,
-    __global const float *restrict variances, ulong variances_offset, __global const float *restrict sums,
-    ulong sums_offset, __global float *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
+    __global const value_t *restrict src, ulong src_offset, __global const value_t *restrict diff_dst,
+    ulong diff_dst_offset, __global const float *restrict scale, ulong scale_offset,
+    __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
+    ulong variances_offset, __global const float2 *restrict sums, ulong sums_offset,
+    __global value_t *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
     ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES, float epsilon) {
-  PLACE;
-  sums += sums_offset + channel * parts * 2;
-  float sum = 0.0f, product = 0.0f;
-  for (ulong p = 0; p < parts; ++p) {
-    sum += sums[2 * p];
-    product += sums[2 * p + 1];
+  __local float2 scratch[THREADS + ROOT];
+  FORWARDS;
+  sums += sums_offset + channel * parts;
+  float2 total = sums[0];
+  if (parts > 1) {
+    total = sums[min(item, parts - 1)];
+    if (item >= parts) total = (float2)(0.0f);
+    total = batch_norm_sum(total, scratch);
   }
-  const float mean = means[means_offset + channel], count = (float)(images * plane);
+  const float mean = means[means_offset + channel], count = (float)values * WIDTH;
   const float r = 1.0f / sqrt(variances[variances_offset + channel] + epsilon);
-  if (part_number == 0 && get_local_id(0) == 0) {
-    diff_scale[diff_scale_offset + channel] = product * r;
-    diff_shift[diff_shift_offset + channel] = sum;
+  if (part_number == 0 && item == 0) {
+    diff_scale[diff_scale_offset + channel] = total.y * r;
+    diff_shift[diff_shift_offset + channel] = total.x;
   }
-  const float factor = scale[scale_offset + channel] * r, mean_sum = sum / count, slope = product * r * r / count;
+  const float factor = scale[scale_offset + channel] * r;
+  const float mean_sum = total.x / count, slope = total.y * r * r / count;
   src += src_offset;
   diff_dst += diff_dst_offset;
   diff_src += diff_src_offset;
-  EACH(vstore16(factor * (vload16(0, diff_dst + i) - mean_sum - (vload16(0, src + i) - mean) * slope), 0, diff_src + i),
-       diff_src[i] = factor * (diff_dst[i] - mean_sum - (src[i] - mean) * slope));
+  TURNS {
+    value_t x[UNROLL], d[UNROLL];
+    ulong places[UNROLL];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      LOCATE(k);
+      places[k] = i;
+      d[k] = diff_dst[i];
+      x[k] = src[i];
+    }
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) {
+      if (INSIDE(k)) diff_src[places[k]] = factor * (d[k] - mean_sum - (x[k] - mean) * slope);
+    }
+  }
 }

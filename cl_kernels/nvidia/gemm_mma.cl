@@ -2,16 +2,15 @@
 // cp.async). A work-group of THREADS items (warps of 32) owns a TILE_M x TILE_N tile of C, a warp WARP_M x WARP_N of it.
 // Tiles of A and B of depth TILE_K are copied to local memory past the registers, STAGES of them on their way at once.
 //
-// Definitions beside those of gemm_operands.h:
+// Definitions beside those of gemm_operands.h and gemm_patch.h:
 //   A_VECTOR, B_VECTOR   floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together
 //   C_PAIRS              two neighbours of a row of C are aligned and in range together
 //   PRECISION            SPLIT: fp32 as the sum of three tf32 products, 22 bits of each factor (Ootomo and Yokota,
 //                        "Recovering single precision accuracy from Tensor Cores", 2022); sums of 16 are added up outside
 //                        the matrix unit, which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
-//   B_PATCH              B(k, n) = b[taps[i].x + places[j].x] where the bits taps[i].y are all in places[j].y, else 0;
-//                        i is n with B_ALONG_K, else k; j, in blocks of place_block a place_plane apart, is the other
 // Groups run along m first, in bands of BAND tiles of m, so that neighbours in time share what they read.
 #include "gemm_operands.h"
+#include "nvidia/gemm_patch.h"
 
 #define SPLIT 0
 #define TF32 1
@@ -95,20 +94,6 @@
 #define LOW(x, high) (as_uint(as_float(x) - as_float(high)) + 0x1000u)
 
 #define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
-
-#ifdef B_PATCH
-#define TABLE_PARAMETERS                                                                                          \
-  , __global const int2 *restrict taps, __global const int2 *restrict places, DIVISOR(place_block), int place_plane
-static inline int2 place_of(uint i, __global const int2 *restrict places, DIVISOR(place_block), int place_plane) {
-  const uint outer = DIVIDE(i, place_block);
-  const int2 place = places[i - outer * place_block];
-  return (int2)(place.x + (int)outer * place_plane, place.y);
-}
-#define PLACE(i) place_of(i, places, place_block, place_block_magic, place_block_shift, place_plane)
-#define IN_IMAGE(tap, place) (((tap).y & (place).y) == (tap).y)
-#else
-#define TABLE_PARAMETERS
-#endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_multiply(
     GEMM_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
@@ -301,19 +286,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
       const uint m = SUM_M(s / (N_TILES * 4), s % 4), n = SUM_N(s / 4 % N_TILES, s % 4);
       if (m >= m_size || n >= n_size) continue;
       float sum = 0.0f;
-      for (uint k = k_begin; k < k_end; ++k) {
-#if defined(B_PATCH)
-#ifdef B_ALONG_K
-        const int2 tap = taps[n], place = PLACE(k);
-#else
-        const int2 tap = taps[k], place = PLACE(n);
-#endif
-        const float right = IN_IMAGE(tap, place) ? b[tap.x + place.x] : 0.0f;
-#else
-        const float right = b[B_STEP_OF(k) + B_COLUMN_OF(n)];
-#endif
-        sum = fma(a[A_ROW(m) + A_STEP(k)], right, sum);
-      }
+      for (uint k = k_begin; k < k_end; ++k) sum = fma(a[A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT(k, n), sum);
       const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
       c[(index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner);
     }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/compile/measure.hpp"
+#include "concord/compile/memory_need.hpp"
 #include "concord/core/platform.hpp"
 #include "options.hpp"
 #include "random_data.hpp"
@@ -41,19 +42,16 @@ class Bench {
         network_(models::make(model_.name, {.input = sample_})),
         device_(options.device.open()),
         variables_(std::make_shared<Variables>(device_, options.training.seed)),
-        data_(random_data(model_, sample_, options.training.batch, options.training.seed)) {}
+        batch_(models::batch_of(model_, sample_, options.training.batch)),
+        groups_(options.training.make_groups(*network_, models::batch_of(model_, sample_, 2))) {}
 
   [[nodiscard]] const models::Model& model() const { return model_; }
   [[nodiscard]] Device& device() const { return *device_; }
 
-  // One training step, compiled and fed.
+  // One training step, compiled and fed. The data is made once the program is known to fit.
   [[nodiscard]] Program training_step() {
-    Graph graph;
-    const Value features = graph.input("features", data_.features.spec());
-    const Value labels = graph.input("labels", data_.labels.spec());
-    const Value loss = models::loss_of(model_.task)((*network_)(features), labels);
-    optim::minimize(loss, options_.training.make_optimizer(), {.groups = options_.training.make_groups()});
-    Program program = compile(graph, std::vector{loss}, variables_);
+    Program program = compiled_step();
+    data_ = random_data(model_, sample_, options_.training.batch, options_.training.seed);
     program.write("labels", data_.labels);
     program.write("features", data_.features);
     return program;
@@ -62,7 +60,7 @@ class Bench {
   [[nodiscard]] Program inference() {
     Graph graph;
     graph.set_training(false);
-    const Value features = graph.input("features", data_.features.spec());
+    const Value features = graph.input("features", batch_);
     Program program = compile(graph, std::vector{(*network_)(features)}, variables_);
     program.write("features", data_.features);
     return program;
@@ -76,12 +74,37 @@ class Bench {
   }
 
  private:
+  [[nodiscard]] Value traced_step(Graph& graph, std::int64_t batch) {
+    const Value output = (*network_)(graph.input("features", models::batch_of(model_, sample_, batch)));
+    const Value labels = graph.input("labels", models::target_of(model_.task, output.shape()));
+    const Value loss = models::loss_of(model_.task)(output, labels);
+    optim::minimize(loss, options_.training.make_optimizer(), {.groups = groups_});
+    return loss;
+  }
+
+  [[nodiscard]] Program compiled_step() {
+    try {
+      Graph graph;
+      const Value loss = traced_step(graph, options_.training.batch);
+      return compile(graph, {&loss, 1}, variables_);
+    } catch (const OutOfMemory& error) {
+      const auto need = [&](std::int64_t batch, MemoryDetail detail) {
+        Graph graph;
+        const Value loss = traced_step(graph, batch);
+        return memory_need(graph, {&loss, 1}, *variables_, detail).total();
+      };
+      throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(options_.training.batch, *device_, need)));
+    }
+  }
+
   const Options& options_;
   const models::Model& model_;
   Shape sample_;
   std::shared_ptr<nn::Module> network_;
   DevicePtr device_;
   VariablesPtr variables_;
+  TensorSpec batch_;
+  std::vector<optim::Group> groups_;
   Dataset data_;
 };
 

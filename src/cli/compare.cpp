@@ -34,8 +34,9 @@ Comparison compare_one(const Options& options, const models::Model& model, const
           ? random_data(model, sample, std::min(options.steps, kMostBatches) * training.batch, training.seed)
           : open_dataset(options.data, "train", model, training.seed);
   const std::shared_ptr<nn::Module> network = network_for(model, dataset);
+  const auto groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
   return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
-                 devices, {options.steps, training.batch, training.seed, training.make_groups(), options.seconds});
+                 devices, {options.steps, training.batch, training.seed, groups, options.seconds});
 }
 
 void print_row(const Comparison& comparison) {

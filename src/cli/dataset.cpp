@@ -4,12 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "command.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/io/safetensors.hpp"
 #include "random_data.hpp"
 
 namespace concord::cli {
 namespace {
+
+constexpr const char* kAlphabet = "concord.alphabet";
+constexpr std::string_view kText = "text:";
 
 Dataset read(const std::string& name, std::string_view split, const std::string& directory) {
   if (name == "fashion-mnist") return data::fashion_mnist(split, directory);
@@ -22,12 +28,46 @@ Dataset read(const std::string& name, std::string_view split, const std::string&
 
 }  // namespace
 
-Dataset open_dataset(const std::string& name, std::string_view split, const models::Model& model, std::uint64_t seed) {
+std::string alphabet_of(const std::string& name) {
+  if (!name.starts_with(kText)) return {};
+  return data::alphabet_of(read_file(name.substr(kText.size())));
+}
+
+std::map<std::string, std::string> alphabet_metadata(const std::string& alphabet) {
+  if (alphabet.empty()) return {};
+  std::string digits;
+  for (const char c : alphabet) digits += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return {{kAlphabet, digits}};
+}
+
+std::string saved_alphabet(const std::string& file) {
+  const auto metadata = io::read_safetensors(file, [](std::string_view) { return false; }).metadata;
+  const auto found = metadata.find(kAlphabet);
+  if (found == metadata.end()) return {};
+  const std::string& digits = found->second;
+  std::string alphabet;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+    unsigned byte = 0;
+    const auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
+    if (error != std::errc{} || end != digits.data() + i + 2) break;
+    alphabet += static_cast<char>(byte);
+  }
+  if (alphabet.empty() || alphabet.size() * 2 != digits.size()) {
+    throw FormatError(
+        fmt::format("{}: the metadata's '{}' is '{}', not bytes in hexadecimal", file, kAlphabet, digits));
+  }
+  return alphabet;
+}
+
+Dataset open_dataset(const std::string& name, std::string_view split, const models::Model& model, std::uint64_t seed,
+                     const std::string& alphabet) {
   constexpr std::int64_t kRandomTrain = 4096, kRandomTest = 1024, kMostValues = std::int64_t{1} << 26;
   if (name == "random") {
-    const bool train = split == "train";
+    // Both splits are parts of one set, so that what is learned from the first holds for the second.
     const std::int64_t most = std::max<std::int64_t>(64, kMostValues / model.input.elements());
-    return random_data(model, model.input, std::min(train ? kRandomTrain : kRandomTest, most), train ? seed : seed + 1);
+    const std::int64_t train = std::min(kRandomTrain, most), test = std::min(kRandomTest, most);
+    const Dataset all = random_data(model, model.input, train + test, seed);
+    return split == "train" ? data::slice(all, 0, train) : data::slice(all, train, test);
   }
   const std::size_t colon = name.find(':');
   const std::string kind = name.substr(0, colon), place = colon == std::string::npos ? "" : name.substr(colon + 1);
@@ -36,7 +76,7 @@ Dataset open_dataset(const std::string& name, std::string_view split, const mode
         fmt::format("{} is a model for {}; it cannot be trained on {}", model.name, models::name_of(model.task), name));
   }
   if (kind == "text") {
-    data::Characters text = data::characters(place, {.length = model.input[0]});
+    data::Characters text = data::characters(place, {.length = model.input[0], .alphabet = alphabet});
     return split == "train" ? text.train : text.validation;
   }
   Dataset dataset = read(kind, split, place);
@@ -55,9 +95,13 @@ Dataset open_dataset(const std::string& name, std::string_view split, const mode
   return dataset;
 }
 
-std::shared_ptr<nn::Module> network_for(const models::Model& model, const Dataset& data) {
+models::Variant variant_for(const models::Model& model, const Dataset& data) {
   const bool language = model.task == models::Task::language;
-  return models::make(model.name, {.classes = language ? data.classes : 0, .input = data.feature_spec().shape});
+  return {.classes = language ? data.classes : 0, .input = data.feature_spec().shape};
+}
+
+std::shared_ptr<nn::Module> network_for(const models::Model& model, const Dataset& data) {
+  return models::make(model.name, variant_for(model, data));
 }
 
 }  // namespace concord::cli

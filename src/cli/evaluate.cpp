@@ -40,7 +40,8 @@ std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
 void run(const Options& options) {
   if (options.evaluate.batch < 1) throw ArgumentError("--batch must be at least 1");
   const models::Model& model = models::find(options.training.model);
-  const Dataset dataset = open_dataset(options.saved.data, options.saved.split, model, 1);
+  const Dataset dataset =
+      open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
   const DevicePtr device = options.device.open();
   Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device);
   trainer.load(options.saved.weights);

@@ -72,6 +72,8 @@ optim::Optimizer with_options(const TrainingOptions& options, double lr) {
     if constexpr (std::is_same_v<Parameters, optim::Sgd>) parameters.momentum = 0.9;
     if (options.momentum >= 0) parameters.momentum = options.momentum;
   }
+  // One rate then suits both Muon and the AdamW beside it.
+  if constexpr (std::is_same_v<Parameters, optim::Muon>) parameters.rate = optim::Muon::Rate::match_rms_adamw;
   return parameters;
 }
 
@@ -99,13 +101,17 @@ const Named& find_optimizer(const std::string& name) {
 
 }  // namespace
 
-void TrainingOptions::add_training(CLI::App& command) {
+void TrainingOptions::add_optimizer(CLI::App& command, const char* help) {
   std::vector<std::string> names;
   for (const Named& known : optimizers()) names.emplace_back(known.name);
+  command.add_option("--optimizer", optimizer, help)->capture_default_str()->check(CLI::IsMember(names));
+}
+
+void TrainingOptions::add_training(CLI::App& command) {
   command.add_option("--batch", batch, "Samples a step")->capture_default_str();
-  command.add_option("--optimizer", optimizer, "How weights are updated")
-      ->capture_default_str()
-      ->check(CLI::IsMember(names));
+  add_optimizer(command,
+                "How weights are updated; with lars, biases and norms are left to sgd, with muon they, embeddings and "
+                "the last layer to adamw");
   command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")->check(positive());
   command.add_option("--momentum", momentum, "Of sgd and lars [0.9], muon [0.95], rmsprop [0]")->check(from_0_to_1());
   command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(not_negative());
@@ -122,15 +128,29 @@ optim::Optimizer TrainingOptions::make_optimizer() const {
   return chosen.make(*this, lr > 0 ? lr : chosen.lr);
 }
 
-std::vector<optim::Group> TrainingOptions::make_groups() const {
+std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, const TensorSpec& samples) const {
   std::vector<optim::Group> groups;
   for (const std::string& pattern : freeze) groups.push_back({.match = optim::named(pattern), .frozen = true});
+  const bool muon = optimizer == "muon", lars = optimizer == "lars";
+  if (!muon && !lars && !decay_matrices_only) return groups;
+  Graph graph;
+  static_cast<void>(network(graph.input("features", samples)));
+  const auto add_unless_empty = [&](optim::Group group) {
+    const auto is_left = [&](const VariablePtr& variable) {
+      const auto matches = [&](const optim::Group& g) { return g.match(*variable); };
+      return variable->trainable && matches(group) && std::ranges::none_of(groups, matches);
+    };
+    if (std::ranges::any_of(graph.variables(), is_left)) groups.push_back(std::move(group));
+  };
+  const double rate = lr > 0 ? lr : find_optimizer(optimizer).lr;
+  optim::AdamW adamw{.lr = rate};
+  if (weight_decay >= 0) adamw.weight_decay = weight_decay;
   optim::Group vectors{.match = optim::vectors()};
   if (decay_matrices_only) vectors.weight_decay = 0;
-  const double rate = lr > 0 ? lr : find_optimizer(optimizer).lr;
-  if (optimizer == "muon") vectors.optimizer = optim::AdamW{.lr = rate};
-  if (optimizer == "lars") vectors.optimizer = optim::Sgd{.lr = rate, .momentum = momentum >= 0 ? momentum : 0.9};
-  if (vectors.weight_decay || vectors.optimizer) groups.push_back(std::move(vectors));
+  if (muon) vectors.optimizer = adamw;
+  if (lars) vectors.optimizer = optim::Sgd{.lr = rate, .momentum = momentum >= 0 ? momentum : 0.9};
+  add_unless_empty(std::move(vectors));
+  if (muon) add_unless_empty({.match = optim::all_but_hidden_matrices(graph), .optimizer = adamw});
   return groups;
 }
 

@@ -32,9 +32,11 @@ struct TrainingOptions {
   /// `others`: what else than a network MODEL may be, for the help.
   void add_model(CLI::App& command, std::string_view others = {});
   void add_training(CLI::App& command);
+  void add_optimizer(CLI::App& command, const char* help);
   [[nodiscard]] optim::Optimizer make_optimizer() const;
-  /// Frozen parameters, and vectors where they are trained in another way than the rest.
-  [[nodiscard]] std::vector<optim::Group> make_groups() const;
+  /// Frozen parameters, and those that the optimizer is not for: lars leaves vectors to sgd, muon all but the matrices
+  /// inside the network to adamw. The network is traced on `samples` for the names.
+  [[nodiscard]] std::vector<optim::Group> make_groups(nn::Module& network, const TensorSpec& samples) const;
 };
 
 /// Saved weights of MODEL, and the data to run it on.

@@ -36,11 +36,12 @@ Prediction best_of(std::span<const float> logits) {
 
 void run(const Options& options) {
   const models::Model& model = models::find(options.training.model);
-  if (model.task != models::Task::classification) {
+  if (model.task != models::Task::classification && model.task != models::Task::language) {
     throw ArgumentError(
-        fmt::format("predict is for classes; {} is a model for {}", model.name, models::name_of(model.task)));
+        fmt::format("predict is for classes and words; {} is a model for {}", model.name, models::name_of(model.task)));
   }
-  const Dataset all = open_dataset(options.saved.data, options.saved.split, model, 1);
+  const Dataset all =
+      open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
   if (options.first < 0 || options.first >= all.size()) {
     throw ArgumentError(fmt::format("--first {}: there are {} samples", options.first, all.size()));
   }
@@ -54,13 +55,15 @@ void run(const Options& options) {
   const auto name = [&](std::size_t c) {
     return c < all.class_names.size() ? all.class_names[c] : fmt::format("{}", c);
   };
-  const auto classes = static_cast<std::size_t>(outputs.shape()[1]);
+  // Of a sequence, what comes after its end.
+  const auto classes = static_cast<std::size_t>(outputs.shape()[-1]);
+  const auto places = static_cast<std::size_t>(outputs.elements() / samples.size()) / classes;
   std::vector<std::vector<std::string>> rows{{"sample", "predicted", "probability", "label", ""}};
   nlohmann::json json = nlohmann::json::array();
   for (std::int64_t i = 0; i < samples.size(); ++i) {
-    const auto row = static_cast<std::size_t>(i);
-    const Prediction prediction = best_of(outputs.values<float>().subspan(row * classes, classes));
-    const auto label = static_cast<std::size_t>(samples.labels.values<std::int32_t>()[row]);
+    const std::size_t last = (static_cast<std::size_t>(i) + 1) * places - 1;
+    const Prediction prediction = best_of(outputs.values<float>().subspan(last * classes, classes));
+    const auto label = static_cast<std::size_t>(samples.labels.values<std::int32_t>()[last]);
     rows.push_back({fmt::format("{}", options.first + i), name(prediction.best),
                     fmt::format("{:.4f}", prediction.probability), name(label),
                     prediction.best == label ? "" : "wrong"});
@@ -76,7 +79,8 @@ void run(const Options& options) {
 }  // namespace
 
 void add_predict(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("predict", "Classes that saved weights give to samples");
+  CLI::App* command =
+      app.add_subcommand("predict", "Classes that saved weights give to samples, of text the next character");
   const auto options = std::make_shared<Options>();
   options->training.add_model(*command);
   options->saved.add(*command);

@@ -18,6 +18,9 @@ class Noise {
       value = first + static_cast<std::int32_t>(words_.below(static_cast<std::uint32_t>(end - first)));
     }
   }
+  [[nodiscard]] std::int32_t number(std::int32_t end) {
+    return static_cast<std::int32_t>(words_.below(static_cast<std::uint32_t>(end)));
+  }
   /// Numbers in [low, low + 1).
   void fill(std::span<float> values, float low) {
     for (float& value : values) value = low + static_cast<float>(words_.next() >> 8) * 0x1p-24F;
@@ -53,11 +56,56 @@ void fill_policy(Noise& noise, Tensor& target) {
   }
 }
 
-Tensor random_target(const models::Model& model, const Tensor& features, const TensorSpec& spec, std::uint64_t seed) {
+/// Rows of words (N, T) and what follows each: seven times of eight the one after it in a fixed order of all words.
+void fill_words(Noise& noise, const std::vector<std::int32_t>& order, Tensor& features, Tensor& target) {
+  std::vector<std::int32_t> after(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    after[static_cast<std::size_t>(order[i])] = order[(i + 1) % order.size()];
+  }
+  const auto words = features.values<std::int32_t>(), next = target.values<std::int32_t>();
+  const auto length = static_cast<std::size_t>(features.shape()[1]);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i % length == 0) words[i] = noise.number(static_cast<std::int32_t>(order.size()));
+    next[i] = noise.number(8) > 0 ? after[static_cast<std::size_t>(words[i])]
+                                  : noise.number(static_cast<std::int32_t>(order.size()));
+    if (i % length + 1 < length) words[i + 1] = next[i];
+  }
+}
+
+/// The class of each pixel by the brightness of the first channel, which lies in [-1/2, 1/2).
+void fill_by_brightness(const Tensor& features, int classes, Tensor& target) {
+  const auto pixels = static_cast<std::size_t>(features.shape()[2] * features.shape()[3]);
+  const auto image = static_cast<std::size_t>(features.shape()[1]) * pixels;
+  const auto values = features.values<float>();
+  const auto labels = target.values<std::int32_t>();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const float bright = values[i / pixels * image + i % pixels] + 0.5F;
+    labels[i] = std::clamp(static_cast<std::int32_t>(bright * static_cast<float>(classes)), 0, classes - 1);
+  }
+}
+
+/// Every other sample is real (1), and a quarter brighter than the mean; the others are that much darker.
+void fill_real(Tensor& features, Tensor& target) {
+  const auto samples = static_cast<std::size_t>(features.shape()[0]);
+  const auto values = features.values<float>(), real = target.values<float>();
+  const std::size_t size = values.size() / samples, targets = real.size() / samples;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += i / size % 2 == 1 ? 0.25F : -0.25F;
+  for (std::size_t i = 0; i < real.size(); ++i) real[i] = i / targets % 2 == 1 ? 1.0F : 0.0F;
+}
+
+/// May change the features to what can be told from them.
+Tensor random_target(const models::Model& model, Tensor& features, const TensorSpec& spec, std::uint64_t seed) {
   using models::Task;
   Noise noise(seed, "cli.random.target");
   Tensor target(spec);
-  if (spec.dtype == DType::i32) {
+  const auto dims = spec.shape.dims();
+  if (model.task == Task::language && spec.shape == features.shape()) {
+    fill_words(noise, data::permutation(model.classes, seed), features, target);
+  } else if (model.task == Task::segmentation && std::ranges::equal(dims.last(2), features.shape().dims().last(2))) {
+    fill_by_brightness(features, model.classes, target);
+  } else if (model.task == Task::discrimination) {
+    fill_real(features, target);
+  } else if (spec.dtype == DType::i32) {
     const bool has_blank = model.task == Task::transcription;
     noise.fill(target.values<std::int32_t>(), has_blank ? 1 : 0, model.classes);
   } else if (model.task == Task::policy_value) {
@@ -74,7 +122,10 @@ Tensor random_target(const models::Model& model, const Tensor& features, const T
 
 Dataset random_data(const models::Model& model, const Shape& sample, std::int64_t n, std::uint64_t seed) {
   if (model.task == models::Task::classification && model.dtype == DType::f32) {
-    return data::synthetic(sample, model.classes, n, seed);
+    const auto classes = static_cast<int>(std::clamp<std::int64_t>(n / 8, 1, model.classes));
+    Dataset dataset = data::synthetic(sample, classes, n, seed);
+    dataset.classes = model.classes;
+    return dataset;
   }
   Tensor features(models::batch_of(model, sample, n));
   Noise noise(seed, "cli.random.features");

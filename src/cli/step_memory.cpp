@@ -5,9 +5,7 @@ namespace concord::cli {
 
 void StepMemoryOptions::add(CLI::App& command) {
   command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(positive());
-  command.add_option("--optimizer", training.optimizer, "Whose state is counted")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
+  training.add_optimizer(command, "Whose state is counted");
   command.add_option("--device", device, "Whose memory is planned for")->capture_default_str();
 }
 
@@ -17,7 +15,7 @@ MemoryNeed step_memory(const models::Model& model, nn::Module& network, const Te
   const Value output = network(graph.input("features", batch));
   const Value target = graph.input("target", models::target_of(model.task, output.shape()));
   const Value loss = models::loss_of(model.task)(output, target);
-  optim::minimize(loss, training.make_optimizer());
+  optim::minimize(loss, training.make_optimizer(), {.groups = training.make_groups(network, batch)});
   return memory_need(graph, std::vector{loss}, Variables(device, training.seed), detail);
 }
 

@@ -21,6 +21,7 @@ struct Options {
   int accumulate = 1;
   std::int64_t patience = 0;
   bool check_gradients = false;
+  bool auxiliary = false;
   bool quiet = false;
 };
 
@@ -62,8 +63,11 @@ void run(Options& options) {
   if (options.fit.epochs < 1) throw ArgumentError("--epochs must be at least 1");
   const models::Model& model = models::find(options.training.model);
   const std::uint64_t seed = options.training.seed;
-  const Dataset train = open_dataset(options.data, "train", model, seed);
-  options.fit.validate = open_dataset(options.data, "test", model, seed);
+  // A resumed language model goes on with the alphabet that it has.
+  std::string alphabet = options.resume.empty() ? std::string{} : saved_alphabet(options.resume);
+  if (alphabet.empty()) alphabet = alphabet_of(options.data);
+  const Dataset train = open_dataset(options.data, "train", model, seed, alphabet);
+  options.fit.validate = open_dataset(options.data, "test", model, seed, alphabet);
   const DevicePtr device = options.device.open();
   std::cerr << fmt::format("{} on {}, {}: {} samples\n", model.name, device->info().name, train.name, train.size());
 
@@ -72,11 +76,15 @@ void run(Options& options) {
   trainer_options.network = std::string(model.name);
   trainer_options.clip = {options.clip_norm, options.clip_value};
   trainer_options.check_gradients = options.check_gradients;
-  trainer_options.groups = options.training.make_groups();
+  models::Variant variant = variant_for(model, train);
+  variant.auxiliary = options.auxiliary;
+  const std::shared_ptr<nn::Module> network = models::make(model.name, variant);
+  trainer_options.groups =
+      options.training.make_groups(*network, models::batch_of(model, train.feature_spec().shape, 2));
   trainer_options.accumulate = options.accumulate;
   trainer_options.ema_decay = options.ema_decay;
-  Trainer trainer(network_for(model, train), models::loss_of(model.task), options.training.make_optimizer(), device,
-                  trainer_options);
+  trainer_options.metadata = alphabet_metadata(alphabet);
+  Trainer trainer(network, models::loss_of(model, variant), options.training.make_optimizer(), device, trainer_options);
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
     std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
@@ -146,6 +154,7 @@ void add_train(CLI::App& app) {
   command->add_option("--log", options->log, "Append a JSON line an epoch to this file");
   command->add_flag("--check-gradients", options->check_gradients,
                     "Stop at gradients that are not finite even when the loss is");
+  command->add_flag("--auxiliary", options->auxiliary, "Train googlenet and inception_v3 with auxiliary classifiers");
   command->add_flag("--quiet", options->quiet, "No progress");
   command->callback([options] { run(*options); });
 }

@@ -112,18 +112,27 @@ void merge_chains(Lowered& program) {
   std::erase_if(program.nodes, [&](const LoweredNode&) { return gone[i++]; });
 }
 
+// Into a base of several results only where every other operand is there before it: the merged node takes the base's
+// place, so that readers of the other results stay behind it.
 void merge_epilogues(Lowered& program, const Device& device) {
-  const Uses uses(program);
+  Uses uses(program);
   std::vector<bool> gone(program.nodes.size(), false);
-  for (LoweredNode& node : program.nodes) {
+  for (std::size_t own = 0; own < program.nodes.size(); ++own) {
+    LoweredNode& node = program.nodes[own];
     const auto* pointwise = as_pointwise(node);
     if (!pointwise || node.outputs.size() != 1 || pointwise->expression().uses_coordinates()) continue;
     const TensorSpec& spec = program.value(node.outputs[0]).spec;
     for (const ValueId id : node.inputs) {
       if (!uses.is_private(id) || program.value(id).spec != spec || spec.dtype != DType::f32) continue;
       const auto position = static_cast<std::size_t>(uses.producer[static_cast<std::size_t>(id)]);
-      const LoweredNode& base = program.nodes[position];
-      if (as_pointwise(base) || base.op->is_alias() || base.outputs.size() != 1) continue;
+      LoweredNode& base = program.nodes[position];
+      if (as_pointwise(base) || base.op->is_alias() || base.outputs[0] != id) continue;
+      const bool has_more = base.outputs.size() > 1;
+      if (has_more && std::ranges::any_of(node.inputs, [&](ValueId other) {
+            return other != id && uses.producer[static_cast<std::size_t>(other)] >= static_cast<int>(position);
+          })) {
+        continue;
+      }
       // The base's output becomes input 0, the others follow in order.
       std::vector<ValueId> extra;
       std::vector<Scalar> slots;
@@ -144,7 +153,12 @@ void merge_epilogues(Lowered& program, const Device& device) {
       const std::string label = joined_label(base.op->name(), pointwise->name());
       node.op = std::make_shared<const ops::Fused>(base.op, base.inputs.size(), epilogue, label);
       node.inputs = std::move(inputs);
-      gone[position] = true;
+      if (has_more) {
+        uses.producer[static_cast<std::size_t>(node.outputs[0])] = static_cast<int>(position);
+        node.outputs.insert(node.outputs.end(), base.outputs.begin() + 1, base.outputs.end());
+        std::swap(base, node);
+      }
+      gone[has_more ? own : position] = true;
       break;
     }
   }

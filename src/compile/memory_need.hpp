@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "concord/compile/program.hpp"
 
@@ -30,5 +31,12 @@ struct MemoryNeed {
 /// grow with the batch; a `need` that throws OutOfMemory counts as more than there is.
 [[nodiscard]] std::int64_t largest_batch(std::int64_t failed, std::size_t available,
                                          const std::function<std::size_t(std::int64_t batch)>& need);
+
+/// What an OutOfMemory of a program for `failed` samples should tell: "The largest batch that fits is 48", that not
+/// even one does, or that others hold the memory. `need` gives the bytes that a batch takes beside what `device` has
+/// allocated now; where it throws OutOfMemory or ShapeError (batch norm refuses a single sample) the batch is not
+/// possible.
+[[nodiscard]] std::string advice_on_batch(std::int64_t failed, const Device& device,
+                                          const std::function<std::size_t(std::int64_t, MemoryDetail)>& need);
 
 }  // namespace concord

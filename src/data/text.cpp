@@ -2,20 +2,13 @@
 #include "concord/data/text.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::data {
 namespace {
-
-std::string alphabet_of(std::string_view text) {
-  std::string alphabet(text);
-  std::ranges::sort(alphabet, {}, [](char c) { return static_cast<unsigned char>(c); });
-  const auto rest = std::ranges::unique(alphabet);
-  alphabet.erase(rest.begin(), rest.end());
-  return alphabet;
-}
 
 /// Samples of `length` numbers and of those one place further on.
 Dataset samples_of(std::span<const std::int32_t> numbers, std::int64_t length, std::int64_t stride) {
@@ -31,7 +24,40 @@ Dataset samples_of(std::span<const std::int32_t> numbers, std::int64_t length, s
   return from_arrays(std::move(features), std::move(labels));
 }
 
+bool prints(char c) { return c > ' ' && c < '\x7f'; }
+
+/// "'x' (0x78)"; of a character of several bytes in UTF-8 that begins here, all of it: "'é' (0xc3)".
+std::string shown(std::string_view text, std::size_t at) {
+  const auto byte = static_cast<unsigned char>(text[at]);
+  std::size_t length = 1;
+  if (byte >= 0xc2) length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+  bool whole = byte >= 0xc2 && at + length <= text.size();
+  for (std::size_t i = 1; whole && i < length; ++i) {
+    whole = (static_cast<unsigned char>(text[at + i]) & 0xc0U) == 0x80U;
+  }
+  if (!whole && !prints(text[at])) return fmt::format("{:#04x}", byte);
+  return fmt::format("'{}' ({:#04x})", text.substr(at, length), byte);
+}
+
+std::vector<std::string> names_of(std::string_view alphabet) {
+  std::vector<std::string> names;
+  for (const char c : alphabet) {
+    names.push_back(prints(c) ? std::string(1, c) : fmt::format("{:#04x}", static_cast<unsigned char>(c)));
+  }
+  return names;
+}
+
 }  // namespace
+
+std::string alphabet_of(std::string_view text) {
+  std::array<bool, 256> occurs{};
+  for (const char c : text) occurs[static_cast<unsigned char>(c)] = true;
+  std::string alphabet;
+  for (std::size_t byte = 0; byte < occurs.size(); ++byte) {
+    if (occurs[byte]) alphabet += static_cast<char>(byte);
+  }
+  return alphabet;
+}
 
 Tensor encode(std::string_view alphabet, std::string_view text) {
   Tensor numbers(DType::i32, Shape{static_cast<std::int64_t>(text.size())});
@@ -39,8 +65,7 @@ Tensor encode(std::string_view alphabet, std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::size_t place = alphabet.find(text[i]);
     CONCORD_CHECK(place != std::string_view::npos, ArgumentError,
-                  "the text has the character {:#04x} at {}, which the alphabet of {} does not",
-                  static_cast<unsigned char>(text[i]), i, alphabet.size());
+                  "byte {}: the character {} is not in the alphabet of {}", i, shown(text, i), alphabet.size());
     values[i] = static_cast<std::int32_t>(place);
   }
   return numbers;
@@ -69,8 +94,14 @@ Characters characters(const std::filesystem::path& file, const CharacterOptions&
                 "{}: of its {} characters, {} are left for a part; samples of {} need one more than that",
                 file.string(), text.size(), shortest, options.length);
   Characters result;
-  result.alphabet = alphabet_of(text);
-  const Tensor numbers = encode(result.alphabet, text);
+  result.alphabet = options.alphabet.empty() ? alphabet_of(text) : options.alphabet;
+  const Tensor numbers = [&] {
+    try {
+      return encode(result.alphabet, text);
+    } catch (const ArgumentError& error) {
+      throw ArgumentError(fmt::format("{}, {}", file.string(), error.what()));
+    }
+  }();
   const auto all = numbers.values<std::int32_t>();
   const std::int64_t stride = options.stride > 0 ? options.stride : options.length;
   result.train = samples_of(all.first(cut), options.length, stride);
@@ -78,6 +109,7 @@ Characters characters(const std::filesystem::path& file, const CharacterOptions&
   for (Dataset* part : {&result.train, &result.validation}) {
     part->name = file.filename().string();
     part->classes = static_cast<int>(result.alphabet.size());
+    part->class_names = names_of(result.alphabet);
   }
   return result;
 }

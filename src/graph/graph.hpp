@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "concord/core/tensor.hpp"
@@ -104,6 +105,9 @@ class Graph {
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   [[nodiscard]] std::span<const Assignment> assignments() const { return assignments_; }
   [[nodiscard]] std::vector<VariablePtr> variables() const;
+  /// Trainable variables that this graph's training leaves as they are; modules that are frozen call it.
+  void freeze(const VariablePtr& variable) { frozen_.insert(variable.get()); }
+  [[nodiscard]] bool is_frozen(const Variable& variable) const { return frozen_.contains(&variable); }
   /// The value with this name, or an empty Value.
   [[nodiscard]] Value find(std::string_view name);
 
@@ -130,6 +134,7 @@ class Graph {
   std::unordered_map<std::string, std::int32_t> names_;
   std::unordered_map<std::string, int> next_suffix_;
   VariablePtr random_state_;
+  std::unordered_set<const Variable*> frozen_;
   std::vector<Assignment> assignments_;
   std::vector<std::string> scopes_;
   bool training_ = true;

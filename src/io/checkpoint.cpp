@@ -63,10 +63,18 @@ bool is_batch_counter(std::string_view name) {
   return name == kCounter || name.ends_with(".num_batches_tracked");
 }
 
+// Classifiers that only the training of GoogLeNet and Inception v3 calls, by torchvision's names.
+bool is_auxiliary(std::string_view name) {
+  return name.starts_with("aux1.") || name.starts_with("aux2.") || name.starts_with("AuxLogits.");
+}
+
 }  // namespace
 
-void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info) {
-  write_safetensors(path, tensors, {{kKey, to_text(info)}});
+void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info,
+                     const Metadata& more) {
+  Metadata metadata{{kKey, to_text(info)}};
+  metadata.insert(more.begin(), more.end());
+  write_safetensors(path, tensors, metadata);
 }
 
 void save_checkpoint(const std::filesystem::path& path, const Variables& variables, const CheckpointInfo& info) {
@@ -106,8 +114,10 @@ void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorS
   CONCORD_CHECK(text.empty(), FormatError, "{}: {}", what, text);
 }
 
-void save_weights(const std::filesystem::path& path, const TensorMap& weights) {
-  write_safetensors(path, weights, {{"format", "pt"}, {"producer", fmt::format("concord {}", kVersion)}});
+void save_weights(const std::filesystem::path& path, const TensorMap& weights, const Metadata& more) {
+  Metadata metadata{{"format", "pt"}, {"producer", fmt::format("concord {}", kVersion)}};
+  metadata.insert(more.begin(), more.end());
+  write_safetensors(path, weights, metadata);
 }
 
 void save_weights(const std::filesystem::path& path, const Variables& variables, std::span<const std::string> names) {
@@ -119,7 +129,7 @@ void save_weights(const std::filesystem::path& path, const Variables& variables,
 TensorMap load_weights(const std::filesystem::path& path, const std::map<std::string, TensorSpec>& expected) {
   const bool checkpoint = read_safetensors(path, [](std::string_view) { return false; }).metadata.contains(kKey);
   const auto wanted = [&](std::string_view name) {
-    return expected.contains(std::string(name)) || !(checkpoint || is_batch_counter(name));
+    return expected.contains(std::string(name)) || !(checkpoint || is_batch_counter(name) || is_auxiliary(name));
   };
   TensorMap weights = read_safetensors(path, wanted).tensors;
   check_tensors(weights, expected, path.string() + ": weights of another network");

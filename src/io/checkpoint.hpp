@@ -31,9 +31,12 @@ struct Checkpoint {
   TensorMap tensors;
 };
 
-/// Writes all variables: weights, optimizer state, running statistics, counters, the random state. Throws IoError; the
-/// file that was there is then untouched.
-void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info);
+using Metadata = std::map<std::string, std::string>;
+
+/// Writes all variables: weights, optimizer state, running statistics, counters, the random state; `more` goes into the
+/// metadata beside the info. Throws IoError; the file that was there is then untouched.
+void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info,
+                     const Metadata& more = {});
 void save_checkpoint(const std::filesystem::path& path, const Variables& variables, const CheckpointInfo& info);
 
 /// Throws IoError, FormatError for a damaged file or one that is no checkpoint.
@@ -45,13 +48,13 @@ void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorS
                    const std::string& what);
 
 /// Parameters and buffers under their names as in PyTorch's state_dict, for other programs to read.
-void save_weights(const std::filesystem::path& path, const TensorMap& weights);
+void save_weights(const std::filesystem::path& path, const TensorMap& weights, const Metadata& more = {});
 /// Those of `variables` that are named.
 void save_weights(const std::filesystem::path& path, const Variables& variables, std::span<const std::string> names);
 
 /// The tensors `expected`, from a weights file or a checkpoint, of which the rest is left out. In a weights file
-/// other tensors are an error, but PyTorch's "num_batches_tracked" counters are skipped. Throws FormatError as
-/// check_tensors.
+/// other tensors are an error, but PyTorch's "num_batches_tracked" counters are skipped, and auxiliary classifiers
+/// where the network is built without them. Throws FormatError as check_tensors.
 [[nodiscard]] TensorMap load_weights(const std::filesystem::path& path,
                                      const std::map<std::string, TensorSpec>& expected);
 

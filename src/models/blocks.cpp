@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "concord/ops/copy.hpp"
+
 namespace concord::models {
 namespace {
 
@@ -51,6 +53,27 @@ nn::SqueezeExcite squeeze_excite(std::int64_t channels, std::int64_t squeezed, A
     conv.bias()->init = nn::init::constant(0);
   }
   return layer;
+}
+
+WithAuxiliaryHeads::WithAuxiliaryHeads(nn::Sequential chain, std::vector<Head> heads)
+    : chain_(std::move(chain)), heads_(std::move(heads)) {}
+
+Value WithAuxiliaryHeads::forward(Value x) {
+  std::vector<Value> logits{{}};
+  for (const Child& layer : chain_.children()) {
+    x = (*layer.module)(x);
+    for (const Head& head : heads_) {
+      if (x.graph().training() && head.after == layer.name) logits.push_back((*head.module)(x));
+    }
+  }
+  logits[0] = x;
+  return logits.size() == 1 ? x : concat(logits, 1);
+}
+
+nn::Module::Children WithAuxiliaryHeads::children() {
+  Children all = chain_.children();
+  for (const Head& head : heads_) all.push_back({head.name, head.module.get()});
+  return all;
 }
 
 FeaturesAndClassifier::FeaturesAndClassifier(nn::Sequential first, std::int64_t cells, nn::Sequential last)

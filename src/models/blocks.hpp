@@ -2,6 +2,10 @@
 // alone.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "concord/nn/batch_norm.hpp"
 #include "concord/nn/conv.hpp"
 #include "concord/nn/init.hpp"
@@ -49,6 +53,25 @@ struct InceptionConv : nn::Module {
 /// Squeeze and excitation with kaiming_normal weights.
 [[nodiscard]] nn::SqueezeExcite squeeze_excite(std::int64_t channels, std::int64_t squeezed, Activation activation,
                                                Activation scale);
+
+/// A chain of layers with classifiers on the way, which only training calls: (N, classes) in evaluation, and in
+/// training (N, k·classes), the chain's logits and then each head's in order. Heads are named beside the layers of the
+/// chain.
+class WithAuxiliaryHeads : public nn::Module {
+ public:
+  struct Head {
+    std::string name;
+    std::string after;  // the layer of the chain whose output it takes
+    std::shared_ptr<nn::Module> module;
+  };
+  WithAuxiliaryHeads(nn::Sequential chain, std::vector<Head> heads);
+  [[nodiscard]] Value forward(Value x) override;
+  [[nodiscard]] Children children() override;
+
+ private:
+  nn::Sequential chain_;
+  std::vector<Head> heads_;
+};
 
 /// "features" for images, the mean over a grid of `pooled` cells, and the "classifier" for what is left, flattened.
 struct FeaturesAndClassifier : nn::Module {

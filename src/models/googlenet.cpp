@@ -1,6 +1,8 @@
 // GoogLeNet (Szegedy et al., "Going Deeper with Convolutions", 2015) as torchvision has it: with batch norm, and 3x3
-// where the paper has 5x5. Without the auxiliary classifiers, which torchvision drops from trained weights as well: a
-// trainer's loss takes one output.
+// where the paper has 5x5. The two auxiliary classifiers are an option, as in torchvision, whose published weights and
+// number of parameters do not have them.
+#include <array>
+
 #include "concord/models/blocks.hpp"
 #include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
@@ -32,6 +34,29 @@ struct Inception : nn::Module {
   }
 };
 
+nn::Linear linear(std::int64_t in, std::int64_t out) {
+  nn::Linear layer{in, out};
+  layer.weight()->init = nn::init::normal(0, kDeviation);
+  return layer;
+}
+
+/// A classifier on the maps of an Inception block.
+struct Auxiliary : nn::Module {
+  InceptionConv conv;
+  nn::Linear fc1, fc2;
+  nn::Dropout dropout;
+  Auxiliary(int in, const Variant& variant)
+      : conv(unit(in, 128, 1)),
+        fc1(linear(2048, 1024)),
+        fc2(linear(1024, variant.classes)),
+        dropout(variant.rate(0.7F)) {}
+  Value forward(Value x) override {
+    const Value maps = conv(adaptive_avg_pool(x, std::array<std::int64_t, 2>{4, 4}));
+    return fc2(dropout(relu(fc1(flatten(maps)))));
+  }
+  Children children() override { return {{"conv", &conv}, {"fc1", &fc1}, {"fc2", &fc2}, {"dropout", &dropout}}; }
+};
+
 std::shared_ptr<nn::Module> make_googlenet(const Variant& variant) {
   const nn::MaxPool2d pool{3, {.stride = 2, .ceil_mode = true}};
   auto net = std::make_shared<nn::Sequential>();
@@ -49,22 +74,26 @@ std::shared_ptr<nn::Module> make_googlenet(const Variant& variant) {
   net->push("inception5b", Inception{{832, 384, 192, 384, 48, 128, 128}});
   net->push("avgpool", nn::GlobalAvgPool2d{}).push("flatten", nn::Flatten{});
   net->push("dropout", nn::Dropout{variant.rate(0.2F)});
-  nn::Linear fc{1024, variant.classes};
-  fc.weight()->init = nn::init::normal(0, kDeviation);
-  net->push("fc", fc);
-  return net;
+  net->push("fc", linear(1024, variant.classes));
+  if (!variant.auxiliary) return net;
+  return std::make_shared<WithAuxiliaryHeads>(
+      *net, std::vector<WithAuxiliaryHeads::Head>{{"aux1", "inception4a", std::make_shared<Auxiliary>(512, variant)},
+                                                  {"aux2", "inception4d", std::make_shared<Auxiliary>(528, variant)}});
 }
 
 }  // namespace
 
 Model googlenet() {
   return {"googlenet",
-          "GoogLeNet with batch norm, without auxiliary classifiers",
+          "GoogLeNet with batch norm; auxiliary classifiers as an option",
           Shape{3, 224, 224},
           1000,
           6624904,
           make_googlenet,
-          Shape{3, 64, 64}};
+          Shape{3, 64, 64},
+          Task::classification,
+          DType::f32,
+          0.3F};
 }
 
 }  // namespace concord::models

@@ -1,5 +1,6 @@
 // Inception v3 (Szegedy et al., "Rethinking the Inception Architecture for Computer Vision", 2016) as torchvision has
-// it, without the auxiliary classifier: a trainer's loss takes one output.
+// it. The auxiliary classifier is an option; torchvision's published weights and number of parameters, 27,161,264, have
+// it.
 #include "concord/models/blocks.hpp"
 #include "concord/models/networks.hpp"
 #include "concord/ops/copy.hpp"
@@ -11,6 +12,12 @@ using Pair = nn::Pair;
 
 Value mean_3x3(Value x) { return avg_pool2d(x, {.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}}); }
 Value halved(Value x) { return max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}}); }
+
+nn::Linear normal_weights(int in, int out, double deviation) {
+  nn::Linear layer{in, out};
+  layer.weight()->init = nn::init::normal(0, deviation);
+  return layer;
+}
 
 /// A unit that keeps the size.
 InceptionConv unit(int in, int out, Pair kernel) { return InceptionConv{in, out, kernel, 1, nn::same}; }
@@ -126,6 +133,19 @@ struct InceptionE : nn::Module {
   }
 };
 
+/// A classifier on maps of 17x17.
+struct Auxiliary : nn::Module {
+  InceptionConv conv0, conv1;
+  nn::Linear fc;
+  explicit Auxiliary(int classes)
+      : conv0(unit(768, 128, 1)), conv1{128, 768, 5, 1, 0, 0.01}, fc(normal_weights(768, classes, 0.001)) {}
+  Value forward(Value x) override {
+    const Value maps = avg_pool2d(x, {.kernel = {5, 5}, .stride = {3, 3}});
+    return fc(flatten(global_avg_pool2d(conv1(conv0(maps)))));
+  }
+  Children children() override { return {{"conv0", &conv0}, {"conv1", &conv1}, {"fc", &fc}}; }
+};
+
 std::shared_ptr<nn::Module> make_inception_v3(const Variant& variant) {
   const nn::MaxPool2d pool{3, {.stride = 2}};
   auto net = std::make_shared<nn::Sequential>();
@@ -139,19 +159,21 @@ std::shared_ptr<nn::Module> make_inception_v3(const Variant& variant) {
   net->push("Mixed_6d", InceptionC{768, 160}).push("Mixed_6e", InceptionC{768, 192});
   net->push("Mixed_7a", InceptionD{768}).push("Mixed_7b", InceptionE{1280}).push("Mixed_7c", InceptionE{2048});
   net->push("avgpool", nn::GlobalAvgPool2d{}).push("dropout", nn::Dropout{variant.rate(0.5F)});
-  nn::Linear fc{2048, variant.classes};
-  fc.weight()->init = nn::init::normal(0, 0.1);
-  net->push("flatten", nn::Flatten{}).push("fc", fc);
-  return net;
+  net->push("flatten", nn::Flatten{}).push("fc", normal_weights(2048, variant.classes, 0.1));
+  if (!variant.auxiliary) return net;
+  return std::make_shared<WithAuxiliaryHeads>(
+      *net,
+      std::vector<WithAuxiliaryHeads::Head>{{"AuxLogits", "Mixed_6e", std::make_shared<Auxiliary>(variant.classes)}});
 }
 
 }  // namespace
 
 Model inception_v3() {
-  return {"inception_v3",     "Inception v3 without its auxiliary classifier",
+  return {"inception_v3",     "Inception v3; its auxiliary classifier as an option",
           Shape{3, 299, 299}, 1000,
           23834568,           make_inception_v3,
-          Shape{3, 107, 107}};
+          Shape{3, 107, 107}, Task::classification,
+          DType::f32,         0.4F};
 }
 
 }  // namespace concord::models

@@ -61,6 +61,22 @@ Loss loss_of(Task task) {
   throw ArgumentError("unknown task");
 }
 
+Loss loss_of(const Model& model, const Variant& variant) {
+  const Loss main = loss_of(model.task);
+  if (!variant.auxiliary) return main;
+  return [main, classes = variant.classes > 0 ? variant.classes : model.classes, weight = model.auxiliary](
+             Value logits, Value target) {
+    const std::int64_t width = logits.shape()[1];
+    CONCORD_CHECK(width % classes == 0, ShapeError, "{} logits are not those of classifiers of {} classes", width,
+                  classes);
+    Value loss = main(slice(logits, 1, 0, classes), target);
+    for (std::int64_t first = classes; first < width; first += classes) {
+      loss = loss + weight * main(slice(logits, 1, first, first + classes), target);
+    }
+    return loss;
+  };
+}
+
 TensorSpec target_of(Task task, const Shape& output) {
   switch (task) {
     case Task::classification: return {DType::i32, Shape{output[0]}};

@@ -43,6 +43,7 @@ std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant) 
   const Model& model = find(name);
   CONCORD_CHECK(variant.classes >= 0, ArgumentError, "{}: the number of classes must be positive, got {}", name,
                 variant.classes);
+  CONCORD_CHECK(!variant.auxiliary || model.auxiliary > 0, ArgumentError, "{} has no auxiliary classifiers", name);
   Variant filled = variant;
   if (filled.classes == 0) filled.classes = model.classes;
   if (filled.input.rank() == 0) filled.input = model.input;

@@ -33,6 +33,9 @@ struct Variant {
   int classes = 0;      // 0: as published; of a language model, its vocabulary
   bool dropout = true;  // false: neither dropout nor stochastic depth
   Shape input = {};     // the sample it is built for, where that matters; empty: as published
+  /// With the auxiliary classifiers that some networks are trained with (Model::auxiliary): in training their logits
+  /// follow those of the network, (N, k·classes); in evaluation they are left out.
+  bool auxiliary = false;
   [[nodiscard]] float rate(float published) const { return dropout ? published : 0.0F; }
 };
 
@@ -46,7 +49,10 @@ struct Model {
   Shape least = input;  // a small sample that shows what it does, for tests
   Task task = Task::classification;
   DType dtype = DType::f32;  // of the input
+  float auxiliary = 0;       // weight of the loss of each auxiliary classifier; 0: there are none
 };
+/// The loss of the model's task; for a variant with auxiliary classifiers theirs is added with the published weight.
+[[nodiscard]] Loss loss_of(const Model& model, const Variant& variant);
 /// Type and shape of n samples, of the published shape or of another.
 [[nodiscard]] TensorSpec batch_of(const Model& model, std::int64_t n);
 [[nodiscard]] TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n);
@@ -54,7 +60,8 @@ struct Model {
 [[nodiscard]] const std::vector<Model>& all();
 /// Throws ArgumentError with the names there are.
 [[nodiscard]] const Model& find(std::string_view name);
-/// A new network. Throws ArgumentError for an unknown name or a negative number of classes.
+/// A new network. Throws ArgumentError for an unknown name, a negative number of classes, or auxiliary classifiers that
+/// the network does not have.
 [[nodiscard]] std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant = {});
 
 }  // namespace concord::models

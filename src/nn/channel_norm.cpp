@@ -17,7 +17,13 @@ Value by_channel(Value values, Value x) {
   return reshape(values, Shape(std::move(dims)));
 }
 
+/// The number of the batch where statistics are averaged.
+thread_local Value averaged_batch;
+
 }  // namespace
+
+AveragedStatistics::AveragedStatistics(Value batch) : outer_(averaged_batch) { averaged_batch = batch; }
+AveragedStatistics::~AveragedStatistics() { averaged_batch = outer_; }
 
 ChannelNorm::ChannelNorm(std::string name, std::int64_t channels, float epsilon)
     : name_(std::move(name)), channels_(channels), epsilon_(epsilon) {
@@ -73,15 +79,21 @@ void ChannelNorm::move_running_statistics(Graph& graph, const Statistics& batch)
   const Value variance = parameter(graph, running_var_, "running_var");
   std::vector<Value> operands{latest(mean), latest(variance), batch.mean, batch.variance};
   Scalar newest = momentum_.value_or(0);
-  if (!momentum_) {
-    const Value batches = parameter(graph, batches_, "num_batches_tracked");
-    const Value next = latest(batches) + 1.0F;
-    graph.assign(batches, next);
+  const bool averaged = averaged_batch && &averaged_batch.graph() == &graph;
+  if (averaged || !momentum_) {
+    Value next = averaged_batch;
+    if (!momentum_) {
+      const Value batches = parameter(graph, batches_, "num_batches_tracked");
+      next = averaged ? reshape(averaged_batch, Shape{}) : latest(batches) + 1.0F;
+      graph.assign(batches, next);
+    }
     operands.push_back(next);
     newest = 1.0F / scalar::input(4);
   }
   const auto moved = [&](int running, int now) {
-    return (1.0F - newest) * scalar::input(running) + newest * scalar::input(now);
+    const Scalar mixed = (1.0F - newest) * scalar::input(running) + newest * scalar::input(now);
+    // Statistics of weights that had gone astray must not stay in the mean: 0·NaN is NaN.
+    return averaged ? scalar::select(scalar::equal(newest, 1.0F), scalar::input(now), mixed) : mixed;
   };
   const auto next = pointwise("running_statistics", operands, {moved(0, 2), moved(1, 3)}, {DType::f32, DType::f32});
   graph.assign(mean, next[0]);

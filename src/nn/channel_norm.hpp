@@ -8,6 +8,20 @@
 
 namespace concord::nn {
 
+/// During its lifetime, on this thread, running statistics that are traced in the graph of `batch` become the plain
+/// mean over batches of one size, whatever the layers' momentum: `batch` is the number of this one, f32 [1] from 1; the
+/// first replaces what was there. What torch.optim.swa_utils.update_bn does; used by Trainer::refresh_statistics.
+class AveragedStatistics {
+ public:
+  explicit AveragedStatistics(Value batch);
+  AveragedStatistics(const AveragedStatistics&) = delete;
+  AveragedStatistics& operator=(const AveragedStatistics&) = delete;
+  ~AveragedStatistics();
+
+ private:
+  Value outer_;
+};
+
 /// Which ranks a layer takes: 1d layers (N, C) or (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H, W).
 struct NormRanks {
   std::size_t least, most;

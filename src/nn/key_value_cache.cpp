@@ -66,4 +66,10 @@ KeyValueCache::Extended KeyValueCache::extend(Value keys, Value values) {
   return all;
 }
 
+void KeyValueCache::reset(Variables& variables) const {
+  // Before the first program with this cache is compiled there is nothing to forget.
+  if (!variables.contains(position_->name)) return;
+  variables.write(position_->name, Tensor(DType::i32, Shape{1}));
+}
+
 }  // namespace concord::nn

@@ -2,14 +2,14 @@
 // is continued token by token without computing what came before. Used by the attention layers.
 #pragma once
 
+#include "concord/compile/variables.hpp"
 #include "concord/graph/graph.hpp"
 
 namespace concord::nn {
 
 /// Three variables under the name of the layer that uses the cache: "cache.keys" and "cache.values" (batch, key heads,
-/// longest, width), "cache.position" i32 [1], the tokens held. To begin a new text, write 0 to the position. Programs
-/// of several lengths (a prompt, one token) compiled with the same Variables continue each other. A cache is one
-/// layer's.
+/// longest, width), "cache.position" i32 [1], the tokens held. Programs of several lengths (a prompt, one token)
+/// compiled with the same Variables continue each other. A cache is one layer's.
 class KeyValueCache {
  public:
   /// Throws ArgumentError for sizes below 1.
@@ -26,7 +26,8 @@ class KeyValueCache {
   /// i32 [1]: the tokens held before this run, which is the position of the first new one.
   [[nodiscard]] Value position(Graph& graph);
 
-  [[nodiscard]] const VariablePtr& position_variable() const { return position_; }
+  /// Forgets the tokens held: the next run begins a new text.
+  void reset(Variables& variables) const;
 
  private:
   Value value_of(Graph& graph, const VariablePtr& variable, const char* name);

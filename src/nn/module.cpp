@@ -2,6 +2,7 @@
 #include "concord/nn/module.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -12,6 +13,8 @@ namespace {
 
 /// The modules whose `forward` is running on this thread, outermost first.
 thread_local std::vector<std::pair<const Graph*, Module*>> traced;
+
+std::atomic<std::uint64_t> freeze_calls = 0;
 
 }  // namespace
 
@@ -37,10 +40,27 @@ Value Module::operator()(Value x) {
   return forward(x);
 }
 
+std::uint64_t Module::freezes() { return freeze_calls; }
+
+void Module::set_frozen(bool frozen) {
+  identity_->frozen = frozen;
+  identity_->decided = ++freeze_calls;
+}
+
+bool Module::frozen_now(const Graph& graph) {
+  const Identity* last = nullptr;
+  for (const auto& [in, module] : traced) {
+    const Identity* identity = module->identity_.get();
+    if (in == &graph && (last == nullptr || identity->decided > last->decided)) last = identity;
+  }
+  return last != nullptr && last->frozen;
+}
+
 Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_view name) {
   if (const Value value = substituted(graph, variable)) return value;
   const auto in_graph = graph.variables();
   if (std::ranges::find(in_graph, variable) == in_graph.end()) variable->name = graph.scoped(name, '.');
+  if (frozen_now(graph)) graph.freeze(variable);
   return graph.variable(variable);
 }
 

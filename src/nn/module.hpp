@@ -51,6 +51,16 @@ class Module {
   /// The children by name; what it leaves out is numbered.
   [[nodiscard]] virtual Children children() { return {}; }
 
+  /// In graphs traced from now on, training leaves all parameters called from this module or from inside of it as they
+  /// are, as after PyTorch's requires_grad_(False): `optim::minimize` computes no gradient and keeps no state of them.
+  /// Of several calls for a module and those around it the last one counts: `net.freeze(); head.unfreeze();` trains the
+  /// head. A parameter that two modules share is frozen when either is. Running statistics go on moving in training.
+  /// A trainer makes its programs anew.
+  void freeze() { set_frozen(true); }
+  void unfreeze() { set_frozen(false); }
+  /// Counts the calls of the two for all modules: what was traced at another count may be out of date.
+  [[nodiscard]] static std::uint64_t freezes();
+
   /// `forward` under this module's name. What a ShapeError says begins with the path of the layer it happened in.
   Value operator()(Value x);
 
@@ -79,7 +89,11 @@ class Module {
   /// Shared by the copies of a module: how its parent knows it again.
   struct Identity {
     std::map<std::shared_ptr<Identity>, std::string> numbered_children;
+    bool frozen = false;
+    std::uint64_t decided = 0;  // the count of `freezes` at the call that said so
   };
+  void set_frozen(bool frozen);
+  [[nodiscard]] static bool frozen_now(const Graph& graph);
   std::string name_of(Module& child);
 
   std::shared_ptr<Identity> identity_;

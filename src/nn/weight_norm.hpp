@@ -24,18 +24,27 @@ class WeightNormalisation : public Module {
   VariablePtr length_;
 };
 
-/// Salimans and Kingma, "Weight Normalization", 2016.
-template <class Layer>
-class WeightNorm : public WeightNormalisation {
+/// A layer whose weight is computed by `Normalisation`.
+template <class Normalisation, class Layer>
+class Normalised : public Normalisation {
  public:
-  explicit WeightNorm(Layer layer) : WeightNormalisation(layer.weight()), layer_(std::move(layer)) {}
+  template <class... Options>
+  explicit Normalised(Layer layer, const Options&... options)
+      : Normalisation(layer.weight(), options...), layer_(std::move(layer)) {}
   [[nodiscard]] Value forward(Value x) override {
-    const Substitution substitution(layer_.weight(), weight(x.graph(), layer_.weight()));
+    const Substitution substitution(layer_.weight(), this->weight(x.graph(), layer_.weight()));
     return layer_.forward(x);
   }
 
  private:
   Layer layer_;
+};
+
+/// Salimans and Kingma, "Weight Normalization", 2016.
+template <class Layer>
+class WeightNorm : public Normalised<WeightNormalisation, Layer> {
+ public:
+  explicit WeightNorm(Layer layer) : Normalised<WeightNormalisation, Layer>(std::move(layer)) {}
 };
 template <class Layer>
 [[nodiscard]] WeightNorm<Layer> weight_norm(Layer layer) {
@@ -51,8 +60,11 @@ struct SpectralNormOptions {
 /// iteration. The gradient takes u and v for constants.
 class SpectralNormalisation : public Module {
  public:
-  /// Running state: u (out), "parametrizations.weight.0._u", and v, "…_v". They begin random and need a few calls in
-  /// training to approach the singular vectors.
+  /// Running state, saved with the weights under PyTorch's names: u (out), "parametrizations.weight.0._u", and v,
+  /// "…_v". A call in training makes `power_iterations` steps u ← Wv/‖Wv‖, v ← Wᵀu/‖Wᵀu‖ and keeps them; evaluation
+  /// uses what is kept and changes nothing. They begin as normal numbers by seed and name. PyTorch makes 15 steps when
+  /// the layer is built; here first weights are drawn on the device, so evaluate after a few calls in training or with
+  /// loaded weights.
   [[nodiscard]] const VariablePtr& u() const { return u_; }
   [[nodiscard]] const VariablePtr& v() const { return v_; }
 
@@ -69,17 +81,10 @@ class SpectralNormalisation : public Module {
 /// Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018. The layer's weight is named
 /// "parametrizations.weight.original".
 template <class Layer>
-class SpectralNorm : public SpectralNormalisation {
+class SpectralNorm : public Normalised<SpectralNormalisation, Layer> {
  public:
   explicit SpectralNorm(Layer layer, const SpectralNormOptions& options = {})
-      : SpectralNormalisation(layer.weight(), options), layer_(std::move(layer)) {}
-  [[nodiscard]] Value forward(Value x) override {
-    const Substitution substitution(layer_.weight(), weight(x.graph(), layer_.weight()));
-    return layer_.forward(x);
-  }
-
- private:
-  Layer layer_;
+      : Normalised<SpectralNormalisation, Layer>(std::move(layer), options) {}
 };
 template <class Layer>
 [[nodiscard]] SpectralNorm<Layer> spectral_norm(Layer layer, const SpectralNormOptions& options = {}) {

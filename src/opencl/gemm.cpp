@@ -127,8 +127,9 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
 bool any_device(Context&) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
 
-constexpr std::array<GemmImplementation, 5> kImplementations{{
+constexpr std::array<GemmImplementation, 6> kImplementations{{
     {"panel", [](Context& context) { return context.limits().is_cpu; }, any_product, prepare_panel},
+    {"wgmma", wgmma_suits, wgmma_accepts, prepare_wgmma},
     {"mma", mma_suits, mma_accepts, prepare_mma},
     {"tiled", any_device, tiled_accepts, prepare_tiled},
     {"clblast", any_device, clblast_accepts, prepare_clblast},
@@ -156,8 +157,10 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
     const auto named = std::find_if(kImplementations.begin(), kImplementations.end(),
                                     [&](const GemmImplementation& one) { return one.name == *forced; });
     CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
-                  "CONCORD_GEMM is \"{}\"; there are panel, mma, tiled, clblast and reference", *forced);
-    if ((named->name != "mma" || mma_suits(context)) && named->accepts(context, gemm)) return named->prepare(context, gemm, label);
+                  "CONCORD_GEMM is \"{}\"; there are panel, wgmma, mma, tiled, clblast and reference", *forced);
+    // Panels run on any device, which their tests use; matrix units have to be there.
+    const bool can_run = named->name == "panel" || named->suits(context);
+    if (can_run && named->accepts(context, gemm)) return named->prepare(context, gemm, label);
   }
   const auto chosen =
       std::find_if(kImplementations.begin(), kImplementations.end(),
@@ -168,6 +171,7 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
 PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label) {
   gemm.before_bytes = (size(gemm.batch * gemm.m * gemm.n) * sizeof(float) + 255) / 256 * 256;
   gemm.c = {workspace(), gemm.m * gemm.n, gemm.n, 0, 0};
+  gemm.partial = true;
   const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);
   PartialProduct product{dynamic_cast<const StagedKernel&>(*kernel).stages(), workspace(), 1, kernel->workspace()};
   const auto* multiply = std::get_if<Stage>(&product.stages.front());

@@ -74,6 +74,7 @@ struct Gemm {
   std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
   std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
   std::size_t before_bytes = 0;
+  bool partial = false;  // of prepare_partial_gemm: to be multiplied by the first stage
 
   /// Whether an operand is the patches of a volume.
   [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
@@ -102,7 +103,7 @@ struct GemmImplementation {
   bool (*accepts)(const Context&, const Gemm&);
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
+/// In order of preference: "panel" (CPUs), "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
 
 /// The kernel that runs gemm.before, then `multiply`, which cuts k into `parts`, then adds the parts up.
@@ -110,9 +111,15 @@ struct GemmImplementation {
                                                   std::int64_t parts);
 
 // gemm_mma.cpp: fp32 by three products of tf32 numbers.
+[[nodiscard]] double mma_seconds(const Context& context, const Gemm& gemm);  // expected
 [[nodiscard]] bool mma_suits(Context& context);
 [[nodiscard]] bool mma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
+
+// gemm_wgmma.cpp: fp32 by six products of bf16 numbers. Accepts what should be faster than by mma.
+[[nodiscard]] bool wgmma_suits(Context& context);
+[[nodiscard]] bool wgmma_accepts(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label);
 
 // gemm_arguments.cpp: what the kernel files of gemm_operands.h get.
 [[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);
@@ -120,6 +127,8 @@ struct GemmImplementation {
 /// workspace and no epilogue is applied: gemm_combine follows.
 [[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
                                                    const std::vector<Argument>& extra = {});
+/// GEMM_A_PARAMETERS alone.
+[[nodiscard]] std::vector<Argument> gemm_left_arguments(const Gemm& gemm);
 /// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
 [[nodiscard]] PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
                                           std::vector<std::string> definitions);

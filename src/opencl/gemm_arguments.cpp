@@ -66,6 +66,15 @@ void add_depth(Arguments& list, const Patch& patch) {
   list.divisor(patch.step[0]);
 }
 
+void add_left(Arguments& list, const GemmLeft& a) {
+  list.buffer(a.buffer);
+  list.batch(a.batch);
+  list.stride(a.row);
+  list.stride(a.k);
+  list.stride(a.outer);
+  list.divisor(a.block);
+}
+
 void add_right(Arguments& list, const Gemm& gemm) {
   Patch patch = gemm.patch;
   if (gemm.b.block != 0) patch.k.block = gemm.b.block;
@@ -123,16 +132,17 @@ std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::
   list.count(gemm.k);
   list.count(k_part);
   list.count(gemm.batch);
-  list.buffer(gemm.a.buffer);
-  list.batch(gemm.a.batch);
-  list.stride(gemm.a.row);
-  list.stride(gemm.a.k);
-  list.stride(gemm.a.outer);
-  list.divisor(gemm.a.block);
+  add_left(list, gemm.a);
   add_right(list, gemm);
   add_result(list, parts > 1 ? GemmResult{workspace(gemm.before_bytes), gemm.m * gemm.n, gemm.n, 0, 0} : gemm.c);
   list.add(extra);
   if (parts == 1) list.add(gemm.epilogue.arguments);
+  return list.take();
+}
+
+std::vector<Argument> gemm_left_arguments(const Gemm& gemm) {
+  Arguments list(gemm);
+  add_left(list, gemm.a);
   return list.take();
 }
 

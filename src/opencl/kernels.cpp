@@ -14,12 +14,15 @@ PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const Kerne
   if (const auto* conv = dynamic_cast<const ops::Conv*>(op.base().get())) {
     return prepare_conv(context, *conv, request, epilogue);
   }
+  if (const auto* norm = dynamic_cast<const ops::BatchNorm*>(op.base().get())) {
+    return prepare_batch_norm(context, *norm, request, epilogue);
+  }
   throw NotSupported(fmt::format("no kernel applies an expression to the result of {}", op.base()->name()));
 }
 
 KernelTable<Context> make_table() {
   KernelTable<Context> table;
-  // Two functions are overloaded; the operator's type picks the one for the operator alone.
+  // Three functions are overloaded; the operator's type picks the one for the operator alone.
   table.add<ops::Matmul, static_cast<KernelTable<Context>::Prepare<ops::Matmul>>(prepare_matmul)>();
   table.add<ops::Conv, static_cast<KernelTable<Context>::Prepare<ops::Conv>>(prepare_conv)>();
   table.add<ops::ConvBackwardData, prepare_conv_backward_data>();
@@ -35,7 +38,7 @@ KernelTable<Context> make_table() {
   table.add<ops::SoftmaxBackward, prepare_softmax_backward>();
   table.add<ops::CrossEntropy, prepare_cross_entropy>();
   table.add<ops::Ctc, prepare_ctc>();
-  table.add<ops::BatchNorm, prepare_batch_norm>();
+  table.add<ops::BatchNorm, static_cast<KernelTable<Context>::Prepare<ops::BatchNorm>>(prepare_batch_norm)>();
   table.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
   table.add<ops::Pointwise, prepare_pointwise>();
   table.add<ops::Transpose, prepare_transpose>();
@@ -75,6 +78,9 @@ bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, c
   }
   if (const auto* conv = dynamic_cast<const ops::Conv*>(&op)) {
     return conv_accepts(*conv, inputs, output, epilogue, extra);
+  }
+  if (const auto* norm = dynamic_cast<const ops::BatchNorm*>(&op)) {
+    return batch_norm_accepts(*norm, inputs, output, epilogue, extra);
   }
   return false;
 }

@@ -31,10 +31,9 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&);
 // conv.cpp
 [[nodiscard]] PreparedKernel prepare_conv(Context&, const ops::Conv&, const KernelRequest&);
-[[nodiscard]] PreparedKernel prepare_conv_backward_data(Context&, const ops::ConvBackwardData&,
-                                                          const KernelRequest&);
+[[nodiscard]] PreparedKernel prepare_conv_backward_data(Context&, const ops::ConvBackwardData&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_conv_backward_weights(Context&, const ops::ConvBackwardWeights&,
-                                                             const KernelRequest&);
+                                                           const KernelRequest&);
 // pool.cpp
 [[nodiscard]] PreparedKernel prepare_max_pool(Context&, const ops::MaxPool&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_max_pool_backward(Context&, const ops::MaxPoolBackward&, const KernelRequest&);
@@ -94,8 +93,13 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_matmul(Context&, const ops::Matmul&, const KernelRequest&, const Epilogue&);
 // conv.cpp
 [[nodiscard]] bool conv_accepts(const ops::Conv&, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                                  const Expression& epilogue, std::span<const TensorSpec> extra);
+                                const Expression& epilogue, std::span<const TensorSpec> extra);
 [[nodiscard]] PreparedKernel prepare_conv(Context&, const ops::Conv&, const KernelRequest&, const Epilogue&);
+// normalise.cpp
+[[nodiscard]] bool batch_norm_accepts(const ops::BatchNorm&, std::span<const TensorSpec> inputs,
+                                      const TensorSpec& output, const Expression& epilogue,
+                                      std::span<const TensorSpec> extra);
+[[nodiscard]] PreparedKernel prepare_batch_norm(Context&, const ops::BatchNorm&, const KernelRequest&, const Epilogue&);
 
 /// Every operator of the backend.
 [[nodiscard]] const KernelTable<Context>& kernel_table();

@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "concord/opencl/blocking.hpp"
+#include "concord/opencl/element_kernel.hpp"
 #include "concord/opencl/kernels.hpp"
-#include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -56,34 +55,23 @@ ops::Taps evened(const ops::Taps& taps) {
 
 PreparedKernel prepare_resample(Context& context, const ops::Resample& op, const KernelRequest& request) {
   const ops::ResampleSizes sizes = ops::resample_sizes(op, request.inputs[0].shape);
-  const std::int64_t elements = request.outputs[0].shape.elements();
-  const bool wide = is_wide_index(elements);
-  const Blocking blocking = blocking_of(context.limits(), elements);
-  std::vector<std::string> definitions{blocking.definition()};
-  if (wide) definitions.emplace_back("WIDE_INDEX");
-  std::vector<Argument> arguments{input(0), output(0)};
+  ElementKernel kernel(context, request.outputs[0].shape.elements());
+  kernel.add(input(0));
+  kernel.add(output(0));
   const auto add_table = [&](const std::optional<ops::Taps>& taps, const char* definition) {
     if (!taps) return;
     const ops::Taps even = evened(*taps);
     const auto [least, most] = counts_of(even);
-    definitions.push_back(fmt::format("{}={}", definition, least == most ? most : 0));
-    arguments.emplace_back(table_of(context, even));
+    kernel.define(fmt::format("{}={}", definition, least == most ? most : 0));
+    kernel.add(table_of(context, even));
   };
   add_table(sizes.row_taps, "ROW_TAPS");
   add_table(sizes.column_taps, "COLUMN_TAPS");
-  arguments.emplace_back(index_argument(sizes.rows, wide));
-  arguments.emplace_back(index_argument(sizes.columns, wide));
-  for (const std::int64_t size : {sizes.dst_rows, sizes.dst_columns}) {
-    const FastDivisor divisor = wide ? FastDivisor{} : fast_divisor(size);
-    arguments.emplace_back(index_argument(size, wide));
-    arguments.emplace_back(divisor.multiplier);
-    arguments.emplace_back(divisor.shift);
-  }
-  arguments.emplace_back(index_argument(elements, wide));
-  Stage stage{context.program("resample.cl", definitions), "resample", std::move(arguments)};
-  blocking.apply(stage);
-  return prepared(request, std::make_unique<StagedKernel>(context, "resample by taps",
-                                                          std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+  kernel.add_index(sizes.rows);
+  kernel.add_index(sizes.columns);
+  kernel.add_divisor(sizes.dst_rows);
+  kernel.add_divisor(sizes.dst_columns);
+  return kernel.prepare(request, "resample", "resample by taps");
 }
 
 }  // namespace concord::opencl

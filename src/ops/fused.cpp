@@ -11,12 +11,14 @@ std::vector<TensorSpec> Fused::infer(std::span<const TensorSpec> inputs) const {
   const auto extra = static_cast<std::size_t>(epilogue_.inputs()) - 1;
   expect_inputs(name(), inputs, base_inputs_ + extra);
   CONCORD_CHECK(epilogue_.results().size() == 1, ShapeError, "{}: an epilogue has one output", name());
-  const TensorSpec dst = base_->infer(inputs.first(base_inputs_)).front();
+  std::vector<TensorSpec> outputs = base_->infer(inputs.first(base_inputs_));
+  const TensorSpec dst{DType::f32, outputs.front().shape};
   for (const TensorSpec& operand : inputs.subspan(base_inputs_)) {
     CONCORD_CHECK(broadcast(dst.shape, operand.shape) == dst.shape, ShapeError,
                   "{}: epilogue operand {} does not broadcast to {}", name(), operand.shape.str(), dst.shape.str());
   }
-  return {{DType::f32, dst.shape}};
+  outputs.front() = dst;
+  return outputs;
 }
 
 Cost Fused::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {

@@ -8,7 +8,7 @@
 namespace concord::ops {
 
 /// Inputs: those of `base`, then the epilogue's further operands (broadcast to the output's shape). Input 0 of
-/// the epilogue is base's first output. One output.
+/// the epilogue is base's first output. Outputs: those of `base`, the first as the epilogue makes it.
 class Fused final : public Operator {
  public:
   Fused(std::shared_ptr<const Operator> base, std::size_t base_inputs, Expression epilogue, std::string label)

@@ -4,6 +4,7 @@
 #include "concord/core/check.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/reduce.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord {
@@ -76,6 +77,15 @@ Value random_mask(Graph& graph, Shape shape, float probability, float value, std
   return random(graph, ops::Distribution::bernoulli, std::move(shape), probability, value, label);
 }
 
+Value random_categorical(Value logits) {
+  CONCORD_CHECK(logits.shape().rank() >= 1 && logits.dtype() == DType::f32, ShapeError,
+                "random_categorical: expected f32 logits [..., classes], got {}", logits.spec().str());
+  Graph& graph = logits.graph();
+  const Value uniform = random(graph, ops::Distribution::uniform, logits.shape(), 0, 1, "random_categorical");
+  const Scalar noise = -scalar::log(-scalar::log(scalar::input(1)));
+  return argmax(pointwise("gumbel", {logits, uniform}, scalar::input(0) + noise), -1);
+}
+
 Value dropout(Value x, float p) {
   CONCORD_CHECK(p >= 0 && p <= 1, ArgumentError, "dropout: the probability {} is outside [0, 1]", p);
   Graph& graph = x.graph();
@@ -84,6 +94,13 @@ Value dropout(Value x, float p) {
   const float keep = 1.0F - p;
   const Value mask = random_mask(graph, x.shape(), keep, 1.0F / keep, "dropout");
   return pointwise("dropout", {x, mask}, scalar::input(0) * scalar::input(1));
+}
+
+void advance_random(Graph& graph) {
+  const Value state = graph.find("random.state");
+  if (!state) return;
+  const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
+  graph.assign(state, pointwise("advance_random", {state}, scalar::input(0) + is_step, DType::i32));
 }
 
 }  // namespace concord

@@ -40,7 +40,15 @@ Value random_uniform(Graph& graph, Shape shape, float low = 0, float high = 1);
 Value random_normal(Graph& graph, Shape shape, float mean = 0, float deviation = 1);
 /// `value` with this probability, else 0. `label` names the stream.
 Value random_mask(Graph& graph, Shape shape, float probability, float value, std::string_view label);
+/// logits (…, C) → i32 (…): class c with probability softmax(logits)_c, as the largest of logits and Gumbel noise
+/// (Gumbel, 1954). Devices agree but where two are as large up to rounding.
+Value random_categorical(Value logits);
 /// x·m/(1−p) with m zero with probability p, drawn anew each step. Identity when the graph is not in training.
 Value dropout(Value x, float p);
+
+/// Lets the next run draw other numbers: the step word of the random state goes up at the end of each run. A training
+/// step has this from optim::minimize; a graph that draws and does not train calls it, once. Nothing for a graph that
+/// draws none.
+void advance_random(Graph& graph);
 
 }  // namespace concord

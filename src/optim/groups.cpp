@@ -3,9 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string_view>
 
 #include "concord/core/check.hpp"
+#include "concord/ops/conv.hpp"
+#include "concord/ops/gather.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/recurrent.hpp"
 
 namespace concord::optim {
 namespace {
@@ -28,6 +33,11 @@ bool matches(std::string_view pattern, std::string_view name) {
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+template <class Op>
+bool is_a(const Node& node) {
+  return dynamic_cast<const Op*>(node.op.get()) != nullptr;
 }
 
 Partition::Part part_of(const Group& group, const Optimizer& common) {
@@ -54,9 +64,32 @@ Match vectors() {
   return [](const Variable& variable) { return variable.spec.shape.rank() <= 1; };
 }
 
-bool is_trained(const Variable& variable, const std::vector<Group>& groups) {
+Match all_but_hidden_matrices(const Graph& network) {
+  std::set<std::string> multiplied, tables;
+  std::string last;
+  // The parameter that each node is a view of: one may be reshaped, sliced or transposed before it is used.
+  std::vector<const Variable*> origins(static_cast<std::size_t>(network.size()), nullptr);
+  for (std::int32_t id = 0; id < network.size(); ++id) {
+    const Node& node = network.node(id);
+    const Variable*& own = origins[static_cast<std::size_t>(id)];
+    if (node.variable && node.variable->trainable && node.variable->spec.shape.rank() >= 2) own = node.variable.get();
+    const auto origin = [&](const Value& input) { return origins[static_cast<std::size_t>(input.node_id())]; };
+    if (node.inputs.size() == 1) own = origin(node.inputs[0]);
+    const bool multiplies = is_a<ops::Matmul>(node) || is_a<ops::ConvFamily>(node) || is_a<ops::RecurrentFamily>(node);
+    for (const Value& input : node.inputs) {
+      if (origin(input) == nullptr) continue;
+      if (is_a<ops::Gather>(node)) tables.insert(origin(input)->name);
+      if (multiplies) multiplied.insert(last = origin(input)->name);
+    }
+  }
+  for (const std::string& table : tables) multiplied.erase(table);
+  multiplied.erase(last);
+  return [hidden = std::move(multiplied)](const Variable& variable) { return !hidden.contains(variable.name); };
+}
+
+bool is_trained(const Graph& graph, const Variable& variable, const std::vector<Group>& groups) {
   const auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.match(variable); });
-  return variable.trainable && (group == groups.end() || !group->frozen);
+  return variable.trainable && !graph.is_frozen(variable) && (group == groups.end() || !group->frozen);
 }
 
 Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups) {
@@ -69,20 +102,23 @@ Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<
     parts.push_back(part_of(groups[g], optimizer));
   }
   parts.push_back({optimizer.rule(), 1, {}});
+  std::vector<bool> matched(parts.size(), false);
   for (const VariablePtr& variable : graph.variables()) {
     if (!variable->trainable) continue;
     const auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.match(*variable); });
-    parts[static_cast<std::size_t>(group - groups.begin())].weights.push_back(graph.variable(variable));
+    const auto number = static_cast<std::size_t>(group - groups.begin());
+    matched[number] = true;
+    if (!graph.is_frozen(*variable)) parts[number].weights.push_back(graph.variable(variable));
   }
   Partition result;
   for (std::size_t g = 0; g < parts.size(); ++g) {
-    CONCORD_CHECK(g == groups.size() || !parts[g].weights.empty(), ArgumentError,
+    CONCORD_CHECK(g == groups.size() || matched[g], ArgumentError,
                   "group {} of parameters takes none: no name matches, or an earlier group has taken them", g);
     const bool frozen = g < groups.size() && groups[g].frozen;
     if (!frozen && !parts[g].weights.empty()) result.parts.push_back(std::move(parts[g]));
   }
   CONCORD_CHECK(!result.parts.empty(), ArgumentError, "the graph has no trainable variable{}",
-                groups.empty() ? "" : " outside frozen groups");
+                groups.empty() ? " that is not frozen" : " outside frozen groups and modules");
   return result;
 }
 

@@ -18,6 +18,11 @@ using Match = std::function<bool(const Variable&)>;
 [[nodiscard]] Match named(std::string pattern);
 /// Parameters of rank 0 and 1: biases, and the scales and shifts of norms, which usually have no weight decay.
 [[nodiscard]] Match vectors();
+/// What Muon is not for: all but the matrices inside the network. Those are parameters of rank 2 and more that a matrix
+/// product, a convolution or a recurrent layer multiplies by; not tables that rows are gathered of (embeddings), nor
+/// the last matrix, which gives the outputs. `network` is a graph of it without a loss; the match goes by name and
+/// serves other graphs of the same network.
+[[nodiscard]] Match all_but_hidden_matrices(const Graph& network);
 
 struct Group {
   Match match;
@@ -28,8 +33,8 @@ struct Group {
   bool frozen = false;  // keeps its values: no gradient is computed, no state kept
 };
 
-/// Whether `minimize` changes this variable.
-[[nodiscard]] bool is_trained(const Variable& variable, const std::vector<Group>& groups);
+/// Whether `minimize` changes this variable of the graph.
+[[nodiscard]] bool is_trained(const Graph& graph, const Variable& variable, const std::vector<Group>& groups);
 
 /// The parameters of a graph by how they are trained.
 struct Partition {
@@ -41,8 +46,9 @@ struct Partition {
   std::vector<Part> parts;  // of the groups in order, then those that no group takes; frozen and empty ones left out
 };
 
-/// Each trainable variable goes to the first group that matches. Throws ArgumentError for a factor that is negative or
-/// not finite, a group that takes no variable, or when nothing is left to train.
+/// Each trainable variable that is not frozen goes to the first group that matches. Throws ArgumentError for a factor
+/// that is negative or not finite, a group that would take no variable even if none were frozen, or when nothing is
+/// left to train.
 [[nodiscard]] Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups);
 
 }  // namespace concord::optim

@@ -29,6 +29,9 @@ struct MinimizeOptions {
   /// Above 0: a variable "ema.<parameter>" follows each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
   /// from the first update's result on (Polyak and Juditsky, 1992; torch.optim.swa_utils).
   double ema_decay = 0;
+  /// Where programs that share Variables train different parameters (the two sides of a GAN), each needs counters and a
+  /// rate of its own: "optim.<name>.lr" in place of "optim.lr", and so on. States of parameters keep their names.
+  std::string name = {};
 };
 
 /// Names of the scalar variables that `minimize` adds.
@@ -36,6 +39,9 @@ inline constexpr const char* kRate = "optim.lr";    // f32, written by the host 
 inline constexpr const char* kStep = "optim.step";  // i32, updates done
 inline constexpr const char* kOk = "optim.ok";      // f32, 1 until the first loss that is not finite, then 0 for good
 inline constexpr const char* kGathered = "optim.gathered";  // i32, runs since the last update; with `accumulate` only
+
+/// One of them with MinimizeOptions::name: "optim.lr" → "optim.<name>.lr".
+[[nodiscard]] std::string counter_name(const char* counter, const std::string& name);
 
 /// The variable that follows this one with MinimizeOptions::ema_decay.
 [[nodiscard]] inline std::string ema_name(const std::string& parameter) { return "ema." + parameter; }

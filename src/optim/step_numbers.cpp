@@ -52,16 +52,21 @@ struct Carried {
 };
 
 /// A user's loop may have put it into the graph already.
-Value counter(Graph& graph, const char* name, DType type, float initial) {
+Value counter(Graph& graph, const std::string& name, DType type, float initial) {
   if (const Value found = graph.find(name)) return found;
   return state_variable(graph, name, {type, Shape{}}, initial);
 }
 
-std::string shared_name(std::size_t part, const std::string& state) {
-  return part == 0 ? fmt::format("optim.{}", state) : fmt::format("optim.part{}.{}", part, state);
+std::string shared_name(std::size_t part, const std::string& state, const std::string& name) {
+  return counter_name((part == 0 ? "optim." + state : fmt::format("optim.part{}.{}", part, state)).c_str(), name);
 }
 
 }  // namespace
+
+std::string counter_name(const char* counter, const std::string& name) {
+  constexpr std::string_view kPrefix = "optim.";
+  return name.empty() ? counter : fmt::format("{}{}.{}", kPrefix, name, counter + kPrefix.size());
+}
 
 Value state_variable(Graph& graph, const std::string& name, const TensorSpec& spec, float initial) {
   return graph.variable(
@@ -71,9 +76,12 @@ Value state_variable(Graph& graph, const std::string& name, const TensorSpec& sp
 StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partition& partition,
                              const MinimizeOptions& options) {
   Graph& graph = loss.graph();
-  const Value common = counter(graph, kRate, DType::f32, static_cast<float>(rate));
-  const Value step = counter(graph, kStep, DType::i32, 0);
-  const Value ok = counter(graph, kOk, DType::f32, 1);
+  const auto own_counter = [&](const char* name, DType type, float initial) {
+    return counter(graph, counter_name(name, options.name), type, initial);
+  };
+  const Value common = own_counter(kRate, DType::f32, static_cast<float>(rate));
+  const Value step = own_counter(kStep, DType::i32, 0);
+  const Value ok = own_counter(kOk, DType::f32, 1);
 
   StepNumbers numbers;
   Formulas formulas;
@@ -90,7 +98,7 @@ StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partitio
   Scalar update = good;
   Value gathered, gathered_next;
   if (options.accumulate > 1) {
-    gathered = counter(graph, kGathered, DType::i32, 0);
+    gathered = own_counter(kGathered, DType::i32, 0);
     const Scalar count = formulas.input(gathered) + 1.0F;
     const Scalar due = scalar::less_equal(static_cast<float>(options.accumulate), count);
     update = good * due;
@@ -114,7 +122,8 @@ StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partitio
     if (!rule.shared) continue;
     SharedTerms terms{own, done + 1.0F, {}};
     for (const Rule::State& state : rule.shared_states) {
-      const Value variable = state_variable(graph, shared_name(p, state.name), {DType::f32, Shape{}}, state.initial);
+      const Value variable =
+          state_variable(graph, shared_name(p, state.name, options.name), {DType::f32, Shape{}}, state.initial);
       carried[p].push_back({variable, {}});
       terms.states.push_back(formulas.input(variable));
     }

@@ -1,8 +1,9 @@
-// Trainer::evaluate and predict: whole data sets through the network in evaluation mode.
+// Trainer::evaluate, predict and refresh_statistics: whole data sets through the network without training it.
 #include <algorithm>
 #include <numeric>
 
 #include "concord/core/check.hpp"
+#include "concord/train/metrics.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/stream.hpp"
@@ -13,8 +14,49 @@ namespace {
 
 constexpr const char* kRole = "eval";
 
+/// The sums of an evaluation. On the device they are in single precision, so they are taken from there before they can
+/// pass what it counts exactly, and often enough that the loss loses no digits that matter.
+class Totals {
+ public:
+  Totals(TrainerState& state, const Shape& batch_labels)
+      : state_(state),
+        batches_(std::clamp<std::int64_t>((std::int64_t{1} << 24) / most_hits(batch_labels), 1, kMostBatches)) {
+    take();
+    loss = first = among_k = 0;
+  }
+  void step() {
+    if (++waiting_ == batches_) take();
+  }
+  void take() {
+    waiting_ = 0;
+    loss += take(train::kEvalLossSum);
+    first += take(train::kEvalFirst);
+    among_k += take(train::kEvalAmongK);
+  }
+  double loss = 0, first = 0, among_k = 0;
+
+ private:
+  static constexpr std::int64_t kMostBatches = 512;
+
+  double take(const char* name) {
+    if (!state_.variables->contains(name)) return 0;
+    Tensor sums = state_.variables->read(name);
+    double value = 0, unit = 1;
+    for (float& sum : sums.values<float>()) {
+      value += unit * static_cast<double>(sum);
+      unit *= static_cast<double>(kHitUnit);
+      sum = 0;
+    }
+    state_.variables->write(name, sums);
+    return value;
+  }
+
+  TrainerState& state_;
+  std::int64_t batches_, waiting_ = 0;
+};
+
 /// Runs every batch of an epoch in order.
-void run_all(TrainerState& state, const Dataset& data, const train::EpochPlan& plan, const train::ProgramKey& key) {
+Totals run_all(TrainerState& state, const Dataset& data, const train::EpochPlan& plan, const train::ProgramKey& key) {
   const auto [full, last] = state.epoch_programs(key, plan, data.classes);
   std::optional<train::Stream> stream;
   if (!key.source.is_resident()) {
@@ -24,14 +66,19 @@ void run_all(TrainerState& state, const Dataset& data, const train::EpochPlan& p
     stream->start(std::move(order), 0);
   }
   state.variables->write(train::cursor_name(kRole), Tensor(DType::i32, Shape{1}));
-  for (const char* counter : {train::kEvalLossSum, train::kEvalFirst, train::kEvalAmongK}) state.set_scalar(counter, 0);
+  std::vector<std::int64_t> labels(data.labels.shape().dims().begin(), data.labels.shape().dims().end());
+  labels[0] = plan.full.size;
+  Totals totals(state, Shape(std::move(labels)));
   train::Pace pace(*state.device);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     train::StepProgram& step = b < plan.full.rows ? *full : *last;
     if (stream) stream->next(step.program);
     step.program.run();
     pace.step();
+    totals.step();
   }
+  totals.take();
+  return totals;
 }
 
 /// Rows [first, first + count) of a tensor, without a copy of more.
@@ -52,15 +99,16 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
   if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size);
-  run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k, averaged()});
+  const Totals totals =
+      run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k, averaged()});
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
-  metrics.loss = static_cast<double>(scalar(train::kEvalLossSum)) / samples;
+  metrics.loss = totals.loss / samples;
   if (k > 0) {
     const auto labels = static_cast<double>(data.labels.elements());
-    metrics.accuracy = static_cast<double>(scalar(train::kEvalFirst)) / labels;
-    metrics.top_k = static_cast<double>(scalar(train::kEvalAmongK)) / labels;
+    metrics.accuracy = totals.first / labels;
+    metrics.top_k = totals.among_k / labels;
     metrics.k = k;
   }
   return metrics;
@@ -68,6 +116,36 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
 
 Metrics Trainer::evaluate(const Dataset& data, const EvaluateOptions& options) {
   return state_->evaluate(data, options);
+}
+
+void Trainer::refresh_statistics(const Dataset& data, std::int64_t batch) {
+  using train::Purpose;
+  train::check_dataset(data);
+  train::EpochPlan plan = train::plan_epoch(data.size(), batch);
+  plan.last.size = 0;
+  plan.samples = plan.full.rows * plan.full.size;
+  TrainerState& state = *state_;
+  if (!state.is_resident(data)) state.check_fits(data, Purpose::statistics, plan.full.size);
+  const train::ProgramKey key{Purpose::statistics, state.source_of(data, true), {}, data.size(), 0, state.averaged()};
+  const auto [full, last] = state.epoch_programs(key, plan, data.classes);
+  std::vector<std::int32_t> order = data::permutation(data.size(), state.options.seed);
+  order.resize(static_cast<std::size_t>(plan.samples));
+  const std::string role = train::role_of(Purpose::statistics);
+  std::optional<train::Stream> stream;
+  if (key.source.is_resident()) {
+    state.variables->write(train::order_name(role, plan.full),
+                           Tensor::of<std::int32_t>(Shape{plan.full.rows, plan.full.size}, order));
+  } else {
+    stream.emplace(state.device, data, plan.full.size, FitOptions{});
+    stream->start(std::move(order), 0);
+  }
+  state.variables->write(train::cursor_name(role), Tensor(DType::i32, Shape{1}));
+  train::Pace pace(*state.device);
+  for (std::int64_t b = 0; b < plan.batches(); ++b) {
+    if (stream) stream->next(full->program, false);
+    full->program.run();
+    pace.step();
+  }
 }
 
 Tensor Trainer::predict(const Tensor& features, std::int64_t batch) {

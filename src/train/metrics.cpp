@@ -10,8 +10,33 @@
 
 namespace concord {
 
+namespace {
+
+/// Ones and zeros (labels, 1) as a count, exact as long as a sample has at most 2^24 labels and the samples make at
+/// most 2^24 such units or rests.
+Value counted(Value hits, std::int64_t samples) {
+  const Scalar number = scalar::input(0);
+  if (hits.shape().elements() / samples <= kHitUnit) {
+    const Scalar first_only = scalar::select(scalar::equal(scalar::coordinate(0), 0.0F), number, 0.0F);
+    return pointwise("count", {reshape(sum(hits), Shape{1})}, first_only, DType::f32, Shape{2});
+  }
+  const Value of_samples = sum(reshape(hits, {samples, -1}), {1});
+  const Scalar units = scalar::floor(number * (1.0F / static_cast<float>(kHitUnit)));
+  const auto parts = pointwise("count", {of_samples}, {number - units * static_cast<float>(kHitUnit), units},
+                               {DType::f32, DType::f32});
+  return concat({reshape(sum(parts[0]), Shape{1}), reshape(sum(parts[1]), Shape{1})}, 0);
+}
+
+}  // namespace
+
+std::int64_t most_hits(const Shape& labels) {
+  const std::int64_t a_sample = labels.elements() / labels[0];
+  return labels[0] * std::max(std::min(a_sample, kHitUnit), a_sample / kHitUnit);
+}
+
 Hits count_hits(Value logits, Value labels, int k) {
   using scalar::equal, scalar::less;
+  const std::int64_t samples = labels.shape()[0];
   logits = reshape(logits, {labels.shape().elements(), -1});
   const Value column = reshape(labels, {-1, 1});
   const Scalar logit = scalar::input(0), label = scalar::input(1), own = scalar::input(2);
@@ -24,7 +49,7 @@ Hits count_hits(Value logits, Value labels, int k) {
     return less(scalar::input(0), static_cast<float>(places)) * scalar::is_finite(scalar::input(1));
   };
   const auto hits = pointwise("hits", {rank, own_logit}, {within(1), within(k)}, {DType::f32, DType::f32});
-  return {reshape(sum(hits[0]), Shape{1}), reshape(sum(hits[1]), Shape{1})};
+  return {counted(hits[0], samples), counted(hits[1], samples)};
 }
 
 Tensor confusion_matrix(const Tensor& outputs, const Tensor& labels) {

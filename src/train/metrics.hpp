@@ -7,10 +7,14 @@
 
 namespace concord {
 
-/// How many labels of a batch come first, and among the k first, as f32 of shape [1].
+/// How many labels of a batch come first, and among the k first. A count is f32 [2], c0 + c1·kHitUnit: the labels of
+/// one sample may be more than the 2^24 up to which f32 counts exactly, and so may those of a batch.
 struct Hits {
   Value first, among_k;
 };
+inline constexpr std::int64_t kHitUnit = 4096;
+/// The most that one batch adds to either number of a count, for labels of this shape.
+[[nodiscard]] std::int64_t most_hits(const Shape& labels);
 /// logits f32 (…, C), labels i32 (…). Of equal logits the lower class comes first; a row whose own logit is not finite
 /// is no hit.
 [[nodiscard]] Hits count_hits(Value logits, Value labels, int k);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,12 +29,15 @@ struct TrainerOptions {
   /// epoch count with the next. Clipping is of the mean, schedules count updates.
   int accumulate = 1;
   /// Above 0: `evaluate`, `predict` and `save` use averages of the trained weights, with this part of the old average
-  /// kept in each update (0.999, say). Running statistics are not averaged.
+  /// kept in each update (0.999, say). Running statistics are not averaged; see Trainer::refresh_statistics.
   double ema_decay = 0;
   /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
   bool check_gradients = false;
   /// Data sets are kept on the device as long as they take at most this part of its memory, all together.
   double resident_fraction = 0.4;
+  /// Kept in the metadata of the files that `save` and `save_checkpoint` write: what it takes to use the weights beside
+  /// the weights, such as a model's alphabet. UTF-8.
+  std::map<std::string, std::string> metadata = {};
 };
 
 /// Ends a training whose validation does not improve. Needs FitOptions::validate. Counts anew after a resume.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/nn/channel_norm.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/train/metrics.hpp"
@@ -11,8 +12,8 @@
 namespace concord::train {
 namespace {
 
-Value scalar_variable(Graph& graph, const char* name) {
-  return graph.variable(std::make_shared<Variable>(Variable{name, {DType::f32, Shape{1}}, {}, false, {}}));
+Value counter(Graph& graph, const char* name, std::int64_t numbers = 1) {
+  return graph.variable(std::make_shared<Variable>(Variable{name, {DType::f32, Shape{numbers}}, {}, false, {}}));
 }
 
 void call_network(Traced& traced, const Recipe& recipe, Value features) {
@@ -38,7 +39,7 @@ void check_classes(Value output, Value labels, int classes) {
 /// After each good step the cursor moves on and the loss is added up.
 void count_training(const Traced& traced, Value cursor, std::int64_t batch, Value ok) {
   Graph& graph = *traced.graph;
-  const Value total = scalar_variable(graph, kLossSum);
+  const Value total = counter(graph, kLossSum);
   const Scalar good = scalar::input(0);
   const Scalar added = scalar::input(2) + scalar::input(1) * static_cast<float>(batch);
   const auto counted =
@@ -50,7 +51,7 @@ void count_training(const Traced& traced, Value cursor, std::int64_t batch, Valu
 
 void count_evaluation(const Traced& traced, Value cursor, Value labels, std::int64_t batch, int k) {
   Graph& graph = *traced.graph;
-  const Value total = scalar_variable(graph, kEvalLossSum);
+  const Value total = counter(graph, kEvalLossSum);
   const auto counted =
       pointwise("count", {total, reshape(traced.loss, Shape{}), cursor},
                 {scalar::input(0) + scalar::input(1) * static_cast<float>(batch), scalar::input(2) + 1.0F},
@@ -59,7 +60,7 @@ void count_evaluation(const Traced& traced, Value cursor, Value labels, std::int
   graph.assign(cursor, counted[1]);
   if (k == 0) return;
   const Hits hits = count_hits(traced.output, labels, k);
-  const Value first = scalar_variable(graph, kEvalFirst), among_k = scalar_variable(graph, kEvalAmongK);
+  const Value first = counter(graph, kEvalFirst, 2), among_k = counter(graph, kEvalAmongK, 2);
   const auto sums =
       pointwise("count", {first, hits.first, among_k, hits.among_k},
                 {scalar::input(0) + scalar::input(1), scalar::input(2) + scalar::input(3)}, {DType::f32, DType::f32});
@@ -69,13 +70,29 @@ void count_evaluation(const Traced& traced, Value cursor, Value labels, std::int
 
 }  // namespace
 
+std::string role_of(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::train: return "train";
+    case Purpose::statistics: return "eval.statistics";
+    case Purpose::evaluate:
+    case Purpose::predict: return "eval";
+  }
+  throw ArgumentError("unknown purpose of a program");
+}
+
 Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   Traced traced;
   traced.graph = std::make_unique<Graph>();
   Graph& graph = *traced.graph;
-  graph.set_training(key.purpose == Purpose::train);
-  const std::string role = key.purpose == Purpose::train ? "train" : "eval";
-  const BatchValues batch = add_batch(graph, key.source, key.plan, role, key.total);
+  graph.set_training(key.purpose == Purpose::train || key.purpose == Purpose::statistics);
+  const BatchValues batch = add_batch(graph, key.source, key.plan, role_of(key.purpose), key.total);
+  if (key.purpose == Purpose::statistics) {
+    const Value number = pointwise("batch_number", {batch.cursor}, scalar::input(0) + 1.0F);
+    const nn::AveragedStatistics averaged(number);
+    call_network(traced, recipe, batch.features);
+    graph.assign(batch.cursor, cast(number, DType::i32));
+    return traced;
+  }
   call_network(traced, recipe, batch.features);
   if (key.purpose == Purpose::predict) return traced;
   check_classes(traced.output, batch.labels, classes);
@@ -92,6 +109,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
 }
 
 StepProgramPtr ProgramCache::find(const ProgramKey& key) {
+  programs_.remove_if([&](const auto& entry) { return entry.first.freezes != key.freezes; });  // never asked for again
   const auto found = std::ranges::find(programs_, key, &std::pair<ProgramKey, StepProgramPtr>::first);
   if (found == programs_.end()) return nullptr;
   programs_.splice(programs_.begin(), programs_, found);

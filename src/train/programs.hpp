@@ -13,7 +13,15 @@
 
 namespace concord::train {
 
-enum class Purpose : std::uint8_t { train, evaluate, predict };
+enum class Purpose : std::uint8_t {
+  train,
+  evaluate,
+  predict,
+  statistics  // running statistics become their mean over batches, by the weights of evaluations
+};
+
+/// Whose place in an epoch and order of samples it reads: "train", "eval", … (see cursor_name and order_name).
+[[nodiscard]] std::string role_of(Purpose purpose);
 
 /// What tells programs of one trainer apart.
 struct ProgramKey {
@@ -23,6 +31,7 @@ struct ProgramKey {
   std::int64_t total = 0;  // samples of an epoch
   int k = 0;               // of the top-k accuracy; 0: no classes
   bool averaged = false;   // averages stand for the trained weights
+  std::uint64_t freezes = nn::Module::freezes();
   friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
 };
 
@@ -43,9 +52,10 @@ struct Recipe {
   optim::MinimizeOptions minimize;
 };
 
-// Scalars that the programs keep on the device, f32 [1].
+// Sums that the programs keep on the device, f32 [1].
 inline constexpr const char* kLossSum = "train.loss_sum";  // of the epoch so far, over samples
 inline constexpr const char* kEvalLossSum = "eval.loss_sum";
+// Counts, f32 [2] (see Hits).
 inline constexpr const char* kEvalFirst = "eval.first";     // labels that came first
 inline constexpr const char* kEvalAmongK = "eval.among_k";  // or among the k first
 

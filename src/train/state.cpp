@@ -79,7 +79,10 @@ VariablesPtr TrainerState::with_averages(const Graph& graph) {
   const auto view = std::make_shared<Variables>(device, variables->seed());
   for (const VariablePtr& variable : graph.variables()) {
     BufferPtr held = variables->require(*variable);
-    if (optim::is_trained(*variable, options.groups)) held = variables->require(average_of(*variable));
+    const Variable average = average_of(*variable);
+    // Those of parameters that were frozen later stay.
+    const bool has_average = optim::is_trained(graph, *variable, options.groups) || variables->contains(average.name);
+    if (has_average) held = variables->require(average);
     view->bind(variable->name, variable->spec, std::move(held));
   }
   return view;
@@ -96,7 +99,7 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
       fresh.emplace(variable->name, variable->spec);
     }
     const Variable average = average_of(*variable);
-    if (key.averaged && optim::is_trained(*variable, options.groups) && !known.contains(average.name)) {
+    if (key.averaged && optim::is_trained(*traced.graph, *variable, options.groups) && !known.contains(average.name)) {
       fresh.emplace(average.name, average.spec);
     }
   }
@@ -108,6 +111,7 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
   Program compiled = compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables);
   if (pending_checkpoint) take_from_checkpoint(fresh);
+  if (!pending_checkpoint) start_averages(fresh);
   if (all) pending_checkpoint.reset();
   write_weights(loaded);
   pending_weights.reset();
@@ -134,6 +138,14 @@ void TrainerState::take_from_checkpoint(const std::map<std::string, TensorSpec>&
   for (const auto& [name, spec] : names) {
     variables->write(name, pending_checkpoint->tensors.at(name));
     pending_checkpoint->tensors.erase(name);
+  }
+}
+
+void TrainerState::start_averages(const std::map<std::string, TensorSpec>& fresh) {
+  if (!averaged()) return;
+  const std::string prefix = optim::ema_name("");
+  for (const auto& [name, spec] : fresh) {
+    if (name.starts_with(prefix)) variables->write(name, variables->read(name.substr(prefix.size())));
   }
 }
 

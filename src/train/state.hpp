@@ -66,6 +66,8 @@ struct TrainerState {
   EpochPrograms epoch_programs(train::ProgramKey key, const train::EpochPlan& plan, int classes);
   /// What can be done about an epoch whose programs do not fit.
   [[nodiscard]] std::string advice_on_batch(train::ProgramKey key, std::int64_t samples, int classes) const;
+  /// Averages that are new in the middle of a training, of parameters that were frozen before, begin as these are now.
+  void start_averages(const std::map<std::string, TensorSpec>& fresh);
   /// Writes the value of a scalar variable f32 or i32 [1], if there is such a variable.
   void set_scalar(const std::string& name, float value);
   [[nodiscard]] float scalar(const std::string& name) const;

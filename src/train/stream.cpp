@@ -38,7 +38,7 @@ void Stream::start(std::vector<std::int32_t> order, std::int64_t epoch) {
   loader_->start(std::move(order), static_cast<std::uint32_t>(epoch));
 }
 
-void Stream::next(Program& program) {
+void Stream::next(Program& program, bool with_labels) {
   Slot& slot = slots_[used_++ % slots_.size()];
   if (slot.arrived) slot.arrived->wait();
   slot.batch.reset();
@@ -50,9 +50,12 @@ void Stream::next(Program& program) {
   slot.arrived = device_->write_async(*slot.labels, 0, batch.labels(), batch.label_bytes(), slot.taken);
   device_->wait_for(features);
   device_->wait_for(slot.arrived);
-  const Operand feature_input = program.input("features"), label_input = program.input("labels");
-  device_->copy(*slot.features, 0, *feature_input.buffer, feature_input.offset, batch.feature_bytes());
-  device_->copy(*slot.labels, 0, *label_input.buffer, label_input.offset, batch.label_bytes());
+  const Operand features_at = program.input("features");
+  device_->copy(*slot.features, 0, *features_at.buffer, features_at.offset, batch.feature_bytes());
+  if (with_labels) {
+    const Operand labels_at = program.input("labels");
+    device_->copy(*slot.labels, 0, *labels_at.buffer, labels_at.offset, batch.label_bytes());
+  }
   slot.taken = device_->record();
 }
 

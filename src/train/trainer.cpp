@@ -119,7 +119,7 @@ void Trainer::prepare(const TensorSpec& sample) {
 void Trainer::save(const std::filesystem::path& path) const {
   CONCORD_CHECK(!state_->weights.empty(), ArgumentError,
                 "there are no weights to save yet: call fit, evaluate, predict or prepare first");
-  io::save_weights(path, state_->evaluated_weights());
+  io::save_weights(path, state_->evaluated_weights(), state_->options.metadata);
 }
 
 void Trainer::load(const std::filesystem::path& path) {
@@ -153,7 +153,7 @@ void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
   io::TensorMap tensors = persistent();
   // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
   tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
-  io::save_checkpoint(path, tensors, info);
+  io::save_checkpoint(path, tensors, info, options.metadata);
 }
 
 void Trainer::save_checkpoint(const std::filesystem::path& path) const {

@@ -39,6 +39,11 @@ class Trainer {
   /// value; weights and optimizer are then those before that step.
   History fit(const Dataset& data, const FitOptions& options = {});
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
+  /// Sets the running statistics of batch norms anew to their mean over the data, through the weights that evaluations
+  /// use, as torch.optim.swa_utils.update_bn does: averaged weights (TrainerOptions::ema_decay) were trained with the
+  /// statistics of others. For a network that evaluates or is saved; a training that goes on moves them again. Samples
+  /// come in a random order, in batches of one size; those left over do not count. Throws as `fit`.
+  void refresh_statistics(const Dataset& data, std::int64_t batch = 256);
   /// The network's outputs for all samples, [N, …], in evaluation mode. u8 features count as u8/255.
   [[nodiscard]] Tensor predict(const Tensor& features, std::int64_t batch = 256);
   [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch = 256);

@@ -134,9 +134,10 @@ TEST_CASE("devices are listed for people and for programs", "[cli]") {
 
 TEST_CASE("without any OpenCL driver the CPU is still there", "[cli]") {
   if (!command_is_there()) return;
-  const Ended ended = run_command({"devices"}, {{"OCL_ICD_VENDORS", "/nonexistent"},  // of the loaders ocl-icd and Khronos's
-                                                    {"OCL_ICD_FILENAMES", ""},
-                                                    {"OPENCL_VENDOR_PATH", "/nonexistent"}});
+  const Ended ended =
+      run_command({"devices"}, {{"OCL_ICD_VENDORS", "/nonexistent"},  // of the loaders ocl-icd and Khronos's
+                                {"OCL_ICD_FILENAMES", ""},
+                                {"OPENCL_VENDOR_PATH", "/nonexistent"}});
   CHECK_THAT(ended.out, !test::contains("opencl:"));
   const std::vector<DeviceInfo> infos = Device::list();
   if (std::ranges::find(infos, "onednn", &DeviceInfo::backend) != infos.end()) {
@@ -180,4 +181,30 @@ TEST_CASE("bench prints one JSON document", "[cli]") {
     CHECK(json[phase]["samples_per_second"] > 0);
     CHECK(json[phase]["trace"].size() >= 2);
   }
+}
+
+TEST_CASE("every optimizer is counted, measured and trained with", "[cli]") {
+  if (!command_is_there()) return;
+  for (const char* optimizer : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "adadelta", "adamax", "nadam", "radam",
+                                "lamb", "lars", "lion", "adafactor", "muon"}) {
+    INFO(optimizer);
+    const auto said = [&](const Arguments& arguments) {
+      const Ended ended = run_command(with(arguments, {"--device", cheap_device(), "--optimizer", optimizer}));
+      INFO(ended.err);
+      CHECK(ended.code == 0);
+    };
+    said({"summary", "lenet", "--batch", "4"});
+    said({"bench", "lenet", "--batch", "4", "--seconds", "0.001"});
+    said({"train", "lenet", "--data", "random", "--max-steps", "1", "--batch", "4", "--quiet"});
+  }
+  const Ended models = run_command({"models", "--batch", "1", "--optimizer", "muon", "--json"});
+  INFO(models.err);
+  REQUIRE(models.code == 0);
+  CHECK(nlohmann::json::parse(models.out).size() == concord::models::all().size());
+}
+
+TEST_CASE("bench names the largest batch that fits", "[cli]") {
+  if (!command_is_there()) return;
+  check_refusal({"bench", "vgg16", "--device", cheap_device(), "--batch", "500000"}, 1,
+                {"largest batch that fits is "});
 }

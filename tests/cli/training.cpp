@@ -180,3 +180,54 @@ TEST_CASE("a cache that cannot be written stops nothing", "[cli]") {
     CHECK(content_of(folder / "cache") == "a file where a folder should be");
   }
 }
+
+TEST_CASE("a language model keeps its alphabet", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  std::string text, other;
+  for (int i = 0; i < 300; ++i) text += "one two\n";
+  for (int i = 0; i < 150; ++i) other += "to wet no";  // fewer characters than the model knows, in another order
+  write_file(folder / "text", text);
+  write_file(folder / "other", other);
+  write_file(folder / "strange", other.substr(0, 700) + "x" + other.substr(700));
+  const std::string weights = (folder / "w.safetensors").string(), checkpoint = (folder / "run.safetensors").string();
+  const auto command = [&](const std::string& subcommand, const std::string& file, const Arguments& more) {
+    Arguments all{subcommand, "char_gru", "--data", "text:" + (folder / file).string(), "--device", cheap_device()};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_command(all);
+  };
+  const Ended trained = command(
+      "train", "text", {"--epochs", "1", "--batch", "8", "--checkpoint", checkpoint, "--out", weights, "--quiet"});
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  for (const std::string& saved : {weights, checkpoint}) {
+    const Ended evaluated = command("evaluate", "other", {"--weights", saved, "--json"});
+    INFO(evaluated.err);
+    REQUIRE(evaluated.code == 0);
+    CHECK(nlohmann::json::parse(evaluated.out)["samples"] > 0);
+  }
+  const Ended refused = command("evaluate", "strange", {"--weights", weights});
+  CHECK(refused.code != 0);
+  CHECK_THAT(refused.err, test::contains("strange, byte 700: the character 'x' (0x78)") && test::contains("of 7"));
+  const Ended predicted = command("predict", "text", {"--weights", weights, "--json"});
+  INFO(predicted.err);
+  REQUIRE(predicted.code == 0);
+  for (const auto& row : nlohmann::json::parse(predicted.out)) CHECK(row["predicted"] < 7);
+  const Ended resumed = command("train", "other", {"--resume", checkpoint, "--max-steps", "1", "--batch", "8"});
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+}
+
+TEST_CASE("random data is learned, and tested on the same classes", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string log = (folder / "log").string();
+  const Ended ended = run_command(
+      {"train", "mlp", "--data", "random", "--device", cheap_device(), "--epochs", "1", "--log", log, "--quiet"});
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  std::ifstream lines(log);
+  std::string line;
+  std::getline(lines, line);
+  CHECK(nlohmann::json::parse(line)["validation"]["accuracy"] > 0.9);
+}

@@ -34,9 +34,11 @@ std::vector<float> results_of(const Operator& op, std::span<const float> inputs,
     return results;
   }
   if (const auto* fused = dynamic_cast<const ops::Fused*>(&op)) {
-    std::vector<float> operands = results_of(*fused->base(), inputs.first(fused->base_inputs()), 1);
+    std::vector<float> results = results_of(*fused->base(), inputs.first(fused->base_inputs()), outputs);
+    std::vector<float> operands{results[0]};
     operands.insert(operands.end(), inputs.begin() + static_cast<std::ptrdiff_t>(fused->base_inputs()), inputs.end());
-    return {fused->epilogue().evaluate(0, operands)};
+    results[0] = fused->epilogue().evaluate(0, operands);
+    return results;
   }
   const bool product = dynamic_cast<const ops::Matmul*>(&op) != nullptr;
   return std::vector<float>(outputs, product ? inputs[0] * inputs[1] : inputs[0]);

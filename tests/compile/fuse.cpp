@@ -260,7 +260,7 @@ TEST_CASE("a product that is kept, assigned, read by two or widened keeps its ke
   CHECK(operators_of(fused(wide, std::vector{row + wide.input("c", kMatrix)}, device)) == Names{"matmul", "add"});
 }
 
-TEST_CASE("coordinates, reshapes and operators of several results have no part in epilogues", "[compile]") {
+TEST_CASE("coordinates and reshapes have no part in epilogues", "[compile]") {
   Graph graph;
   const Value x = graph.input("x", kMatrix);
   FakeDevice device;
@@ -270,10 +270,52 @@ TEST_CASE("coordinates, reshapes and operators of several results have no part i
   CHECK(operators_of(fused(graph, std::vector{masked}, device)) == Names{"matmul", "mask"});
   const Value flat = relu(reshape(sum(x, {1}, true), {2, 2}));
   CHECK(operators_of(fused(graph, std::vector{flat}, device)) == Names{"reduce_sum", "reshape", "relu"});
-  const Value ones = full(graph, {4}, 1);
-  const Value normal = relu(batch_norm(x, ones, ones).dst);
-  CHECK(operators_of(fused(graph, std::vector{normal}, device)) == Names{"full", "batch_norm", "relu"});
   CHECK(device.questions.empty());
+}
+
+TEST_CASE("the first of several results takes an epilogue, and the others keep their readers", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  const Value ones = variable(graph, "ones", {DType::f32, {4}});
+  const BatchNormResult norm = batch_norm(x, ones, ones);
+  const Value mean = named(norm.mean * 2.0F, "mean");  // before the epilogue in the graph
+  const Value y = named(relu(norm.dst + x), "y");
+  const Value z = named(matmul(y, x) - norm.variance, "z");
+  FakeDevice device;
+  device.takes_epilogue = [](const Operator& op, const Expression&) { return op.name() == "batch_norm"; };
+  const std::vector<Value> outputs{mean, y, z};
+  const Lowered plain = lower(graph, outputs, false), program = fused(graph, outputs, device);
+  CHECK(operators_of(program) == Names{"batch_norm+add+relu", "multiply", "matmul", "subtract"});
+  CHECK(names_of(program, program.nodes[0].inputs) == Names{"x", "ones", "ones", "x"});
+  REQUIRE(program.nodes[0].outputs.size() == 3);
+  CHECK(names_of(program, program.nodes[0].outputs)[0] == "y");
+  CHECK(fused_of(program.nodes[0]).infer(program.specs(program.nodes[0].inputs)) ==
+        program.specs(program.nodes[0].outputs));
+  for (const char* name : {"mean", "y", "z"}) {
+    const std::map<std::string, float> given{{"x", 3}, {"ones", 1}};
+    CHECK(evaluate(program, given).at(name) == evaluate(plain, given).at(name));
+  }
+  // Only the first result, and not the other way round.
+  CHECK(operators_of(fused(graph, std::vector{named(relu(norm.variance), "v")}, device)) ==
+        Names{"batch_norm", "relu"});
+}
+
+TEST_CASE("an epilogue with operands made after an operator of several results goes to a later one", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  const Value ones = variable(graph, "ones", {DType::f32, {4}});
+  FakeDevice device;
+  device.takes_epilogue = [](const Operator& op, const Expression&) { return op.name() == "batch_norm"; };
+  const Value first = batch_norm(x, ones, ones).dst;
+  const Value sum_of_two = first + batch_norm(matmul(x, x), ones, ones).dst;
+  const Lowered program = fused(graph, std::vector{relu(sum_of_two)}, device);
+  CHECK(operators_of(program) == Names{"batch_norm", "matmul", "batch_norm+add+relu"});
+
+  const BatchNormResult norm = batch_norm(x, ones, ones);
+  const Value of_itself = relu(norm.dst * norm.mean);
+  CHECK(operators_of(fused(graph, std::vector{of_itself}, device)) == Names{"batch_norm", "multiply+relu"});
+  const Value late = relu(norm.dst + tanh(matmul(x, x)));
+  CHECK(operators_of(fused(graph, std::vector{late}, device)) == Names{"batch_norm", "matmul", "tanh+add+relu"});
 }
 
 // Graphs of a few dozen random operators, outputs and assignments: what is read afterwards is what it was.

@@ -36,6 +36,19 @@ TEST_CASE("bytes above 127 are characters too", "[data]") {
   CHECK(data::decode(text.alphabet, data::encode(text.alphabet, "\xb6z").values<std::int32_t>()) == "\xb6z");
 }
 
+TEST_CASE("text is told in a given alphabet", "[data]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "text.txt";
+  write_file(path, "bababababa");
+  const data::Characters text = data::characters(path, {.length = 2, .validation_part = 0.5, .alphabet = "\n0ab"});
+  CHECK(text.alphabet == "\n0ab");
+  CHECK(text.train.classes == 4);
+  CHECK(text.train.class_names == std::vector<std::string>{"0x0a", "0", "a", "b"});
+  CHECK(data::decode(text.alphabet, text.train.features.values<std::int32_t>()) == "baba");
+  CHECK_THROWS_WITH(data::characters(path, {.length = 2, .validation_part = 0.5, .alphabet = "b"}),
+                    contains(path.string() + ", byte 1: the character 'a'"));
+}
+
 TEST_CASE("text that is too short or strange is refused", "[data]") {
   const TemporaryFolder folder;
   const auto path = folder / "text.txt";
@@ -46,7 +59,10 @@ TEST_CASE("text that is too short or strange is refused", "[data]") {
   CHECK_THROWS_AS(data::characters(path, {.length = 0}), ArgumentError);
   CHECK_THROWS_AS(data::characters(path, {.length = 1, .validation_part = 1}), ArgumentError);
   CHECK_THROWS_AS(data::characters(folder / "missing.txt"), IoError);
-  CHECK_THROWS_WITH(data::encode("abc", "abd"), contains("0x64"));
+  CHECK_THROWS_WITH(data::encode("abc", "abd"), contains("byte 2: the character 'd' (0x64)") && contains("of 3"));
+  CHECK_THROWS_WITH(data::encode("abc", "a\n"), contains("byte 1: the character 0x0a"));
+  CHECK_THROWS_WITH(data::encode("abc", "ab\xc3\xa4"), contains("byte 2: the character '\xc3\xa4' (0xc3)"));
+  CHECK_THROWS_WITH(data::encode("abc", "ab\xc3z"), contains("byte 2: the character 0xc3"));
   const std::vector<std::int32_t> beyond{3};
   CHECK_THROWS_AS(data::decode("abc", beyond), ArgumentError);
 }

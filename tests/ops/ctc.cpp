@@ -5,12 +5,12 @@
 
 #include <cmath>
 
+#include "concord/nn/ctc_loss.hpp"
+#include "ops/ctc_reference.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
 namespace {
-
-using Labels = std::vector<std::int64_t>;
 
 /// The first `length` labels of sample n.
 Labels labels_of(const Array& targets, std::int64_t n, std::int64_t length) {
@@ -44,24 +44,6 @@ double by_all_paths(const Array& log_p, std::int64_t n, std::int64_t steps, cons
   }
 }
 
-double by_recursion(const Array& log_p, std::int64_t n, std::int64_t steps, const Labels& target, std::int64_t blank) {
-  const auto places = static_cast<std::int64_t>(2 * target.size() + 1);
-  const auto at = [&](std::int64_t s) { return s % 2 == 0 ? blank : target[static_cast<std::size_t>(s / 2)]; };
-  std::vector<double> alpha(static_cast<std::size_t>(places), 0.0);
-  for (std::int64_t t = 0; t < steps; ++t) {
-    std::vector<double> next(alpha.size());
-    for (std::int64_t s = 0; s < places; ++s) {
-      const auto i = static_cast<std::size_t>(s);
-      double sum = t == 0 ? (s < 2 ? 1 : 0) : alpha[i];
-      if (t > 0 && s > 0) sum += alpha[i - 1];
-      if (t > 0 && s > 1 && at(s) != blank && at(s) != at(s - 2)) sum += alpha[i - 2];
-      next[i] = sum * std::exp(log_p.at({t, n, at(s)}));
-    }
-    alpha = std::move(next);
-  }
-  return -std::log(alpha.back() + (places > 1 ? alpha[alpha.size() - 2] : 0));
-}
-
 Case ctc_case(std::string name, const Array& log_p, const Array& targets, const Array& inputs, const Array& lengths,
               std::int32_t blank,
               double (*loss)(const Array&, std::int64_t, std::int64_t, const Labels&, std::int64_t)) {
@@ -93,6 +75,35 @@ TEST_CASE("ctc of longer inputs", "[ops][ctc]") {
   Array targets({2, 20});
   for (std::size_t i = 0; i < targets.values.size(); ++i) targets.values[i] = static_cast<double>(1 + i * i % 5);
   check(ctc_case("long", normal({50, 2, 6}, 3), targets, Array({2}, {50, 43}), Array({2}, {20, 13}), 0, by_recursion));
+}
+
+TEST_CASE("ctc of a batch of different lengths, with padding that means nothing", "[ops][ctc]") {
+  constexpr std::int64_t kSamples = 6, kSteps = 17, kLongest = 8;
+  const std::vector<double> steps{17, 9, 1, 13, 16, 5}, lengths{8, 3, 1, 0, 7, 2};
+  Array targets({kSamples, kLongest}, std::vector<double>(kSamples * kLongest));
+  for (std::size_t i = 0; i < targets.values.size(); ++i) {
+    const bool used = static_cast<double>(i % kLongest) < lengths[i / kLongest];
+    targets.values[i] = used ? static_cast<double>(1 + (i * 3 + i / kLongest) % 4) : (i % 2 == 0 ? -7.0 : 99.0);
+  }
+  const Array input_lengths({kSamples}, steps), target_lengths({kSamples}, lengths);
+  const Array logits = normal({kSteps, kSamples, 5}, 11);
+  check(ctc_case("ragged", logits, targets, input_lengths, target_lengths, 0, by_recursion));
+  check({.name = "ragged mean of logits",
+         .inputs = {{logits}, {targets, DType::i32}, {input_lengths, DType::i32}, {target_lengths, DType::i32}},
+         .build = [](const std::vector<Value>& x) { return std::vector{loss::ctc(x[0], x[1], x[2], x[3])}; },
+         .reference =
+             [&](const std::vector<Array>& x) {
+               Array mean{Shape{}};
+               for (std::int64_t n = 0; n < kSamples; ++n) {
+                 const auto i = static_cast<std::size_t>(n);
+                 const Labels labels = labels_of(x[1], n, static_cast<std::int64_t>(lengths[i]));
+                 mean.values[0] +=
+                     by_recursion(log_softmaxed(x[0]), n, static_cast<std::int64_t>(steps[i]), labels, 0) /
+                     std::max(lengths[i], 1.0) / kSamples;
+               }
+               return std::vector{mean};
+             },
+         .tolerance = 2e-6});
 }
 
 TEST_CASE("ctc of targets that cannot be, and of labels and lengths out of range", "[ops][ctc]") {

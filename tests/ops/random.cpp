@@ -18,9 +18,7 @@ std::vector<std::vector<Tensor>> run_steps(const DevicePtr& device, int steps, s
                                            const std::function<std::vector<Value>(Graph&)>& build) {
   Graph graph;
   const std::vector<Value> outputs = build(graph);
-  const Value state = graph.random_state();
-  const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
-  graph.assign(state, pointwise("advance", {state}, scalar::input(0) + is_step, DType::i32));
+  advance_random(graph);
   const auto program = std::make_shared<Program>(compile(graph, outputs, std::make_shared<Variables>(device, seed)));
   keep(program);
   std::vector<std::vector<Tensor>> all;
@@ -119,6 +117,31 @@ TEST_CASE("streams differ by purpose, step and seed, and repeat with them", "[op
     CHECK(difference(first[0][0], first[0][1]) != "");
     CHECK(difference(first[0][0], first[1][0]) != "");
     CHECK(difference(first[0][0], other[0][0]) != "");
+  }
+}
+
+TEST_CASE("random classes come as often as the softmax of their logits says", "[ops][random]") {
+  const std::vector<float> logits{1, -2, 0, -100, 2};
+  const auto build = [&](Graph& graph) {
+    const Tensor row = Tensor::of(Shape{1, 5}, logits);
+    const Value given = graph.variable(std::make_shared<Variable>(Variable{"logits", row.spec(), {}, false, row}));
+    return std::vector{random_categorical(given + full(graph, Shape{kCount, 5}, 0))};
+  };
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit);
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const auto steps = run_steps(device, 2, 7, build);
+    REQUIRE(steps[0][0].spec() == TensorSpec{DType::i32, Shape{kCount}});
+    CHECK(difference(steps[0][0], steps[1][0]) != "");
+    std::vector<double> parts(5);
+    for (const std::int32_t c : steps[0][0].values<std::int32_t>())
+      parts.at(static_cast<std::size_t>(c)) += 1.0 / kCount;
+    for (std::size_t c = 0; c < 5; ++c) {
+      const double expected = std::exp(logits[c]) / sum;
+      INFO("class " << c);
+      CHECK(std::abs(parts[c] - expected) <= 4 * std::sqrt(expected * (1 - expected) / kCount));
+    }
   }
 }
 

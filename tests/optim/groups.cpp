@@ -89,3 +89,28 @@ TEST_CASE("groups that cannot be are refused", "[optim]") {
   CHECK_THROWS_WITH(Traced().minimize(Plain{}, {{.match = optim::vectors(), .weight_decay = 0}}), contains("'plain'"));
   CHECK_THROWS_WITH(Traced().minimize(optim::Muon{}, {}), contains("0.bias") && contains("[2]"));
 }
+
+TEST_CASE("Muon's matrices are those inside the network", "[optim]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::i32, Shape{2, 8}});
+  static_cast<void>((*models::make("gpt_tiny", {.input = Shape{8}}))(x));
+  const optim::Match others = optim::all_but_hidden_matrices(graph);
+  std::size_t hidden = 0;
+  for (const VariablePtr& variable : graph.variables()) {
+    INFO(variable->name);
+    const bool is_hidden = !others(*variable);
+    hidden += is_hidden ? 1 : 0;
+    if (variable->spec.shape.rank() < 2) CHECK_FALSE(is_hidden);
+    for (const char* outside : {"*wte*", "*wpe*", "*embed*", "*head*"}) {
+      if (named(outside)(*variable)) CHECK_FALSE(is_hidden);
+    }
+  }
+  CHECK(hidden > 0);
+
+  Traced images;  // "0" convolution, "3" the last layer
+  const optim::Match rest = optim::all_but_hidden_matrices(images.graph);
+  CHECK_FALSE(rest(variable_named("0.weight")));
+  CHECK(rest(variable_named("0.bias")));
+  CHECK(rest(variable_named("1.weight")));
+  CHECK(rest(variable_named("3.weight")));
+}

@@ -113,6 +113,38 @@ TEST_CASE("gradients of several runs make one update", "[optim]") {
   }
 }
 
+TEST_CASE("programs that train parts of the same variables count for themselves under a name", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    nn::Sequential ahead, behind;
+    ahead.push("ahead", nn::Linear{1, 1, {.bias = false}});
+    behind.push("behind", nn::Linear{1, 1, {.bias = false}});
+    const auto variables = std::make_shared<Variables>(device, 1);
+    const auto training = [&](const std::string& name, const std::string& other, const optim::Optimizer& optimizer) {
+      Graph graph;
+      const Value loss = mean(square(behind(ahead(full(graph, Shape{4, 1}, 1))) - 1.0F));
+      optim::minimize(loss, optimizer,
+                      {.groups = {{.match = optim::named(other + ".*"), .frozen = true}}, .name = name});
+      return compile(graph, {{loss}}, variables);
+    };
+    Program first = training("ahead", "behind", optim::NAdam{.lr = 0.25});
+    Program second = training("behind", "ahead", optim::NAdam{.lr = 0.5});
+    const auto weight = [&](const char* name) { return variables->read(name).values<float>()[0]; };
+    const float before = weight("behind.weight");
+    first.run();
+    first.run();
+    CHECK(weight("behind.weight") == before);
+    second.run();
+    CHECK(weight("behind.weight") != before);
+    CHECK(variables->read("optim.ahead.step").values<std::int32_t>()[0] == 2);
+    CHECK(variables->read("optim.behind.step").values<std::int32_t>()[0] == 1);
+    CHECK(weight("optim.ahead.lr") == 0.25F);
+    CHECK(weight("optim.behind.lr") == 0.5F);
+    for (const char* unnamed : {optim::kRate, optim::kStep, optim::kOk}) CHECK_FALSE(variables->contains(unnamed));
+    CHECK(weight("optim.ahead.mu_product") != weight("optim.behind.mu_product"));
+  }
+}
+
 TEST_CASE("averages follow the weights from the first update on", "[optim]") {
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);

@@ -1,0 +1,370 @@
+// gemm_wgmma_multiply: products on the matrix units of NVIDIA's Hopper GPUs (compute capability 9.0) by warpgroup instructions,
+// inline PTX. The roles are turned: the right operand, a dense matrix or the patches of an image, gives the rows R of
+// what the units see, n of them; the left operand, packed by gemm_wgmma_pack (gemm_pack.cl), the columns Q, m of them.
+// A work-group owns a tile of 64·WARPGROUPS rows and TILE_Q columns of C transposed, each warpgroup (128 items) 64 of the rows.
+// Right tiles are copied as they are, fp32, and split or rounded on their way from local memory to registers; packed left
+// tiles are read by the units themselves. STAGES tiles of depth TILE_K = 32 are on their way or in use.
+//
+// Definitions beside those of gemm_operands.h and gemm_patch.h:
+//   B_VECTOR   floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together
+//   PRECISION  SPLIT: fp32 as the sum of six products of bf16 numbers, 24 bits of each factor; sums of 32 are added up
+//              outside the matrix unit, which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
+// The driver's compiler knows no warpgroup instructions: they are written as comments //@, which the program cache makes
+// instructions in the compiled text.
+#include "gemm_operands.h"
+#include "nvidia/gemm_patch.h"
+
+#define SPLIT 0
+#define TF32 1
+#define BF16 2
+#define FP16 3
+
+#define THREADS (WARPGROUPS * 128)
+#define TILE_R (WARPGROUPS * 64)
+#define TILE_K 32
+#if PRECISION == SPLIT
+#define PLANES 3
+#else
+#define PLANES 1
+#endif
+#if PRECISION == TF32
+#define STEP_K 8
+#define PACKED_BYTES (TILE_Q * TILE_K * 4)
+#else
+#define STEP_K 16
+#define PACKED_BYTES (PLANES * TILE_Q * TILE_K * 2)
+#endif
+#define STEPS (TILE_K / STEP_K)
+#define SUMS (TILE_Q / 2)  // of an item
+
+// Rows of the right tile are padded so that the reads of a warp come from 32 banks.
+#ifdef B_ALONG_K
+#define B_LINE (TILE_K / B_VECTOR)
+#define B_PLACE(r, k) ((r) * (TILE_K + 8) + (k))
+#define B_BYTES (TILE_R * (TILE_K + 8) * 4)
+#else
+#define B_LINE (TILE_R / B_VECTOR)
+#define B_PLACE(r, k) ((k) * (TILE_R + 4) + (r))
+#define B_BYTES (TILE_K * (TILE_R + 4) * 4)
+#endif
+#define B_LOADS (TILE_R * TILE_K / B_VECTOR / THREADS)
+#define B_STRIDE (THREADS / B_LINE)  // lines between two copies of an item
+#define STAGE_BYTES (PACKED_BYTES + B_BYTES)
+#define CHUNKS (PACKED_BYTES / 16)
+
+#define COPY_1(dst, src, wanted) \
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 4 : 0) : "memory")
+#define COPY_4(dst, src, wanted) \
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 16 : 0) : "memory")
+#if B_VECTOR == 4
+#define COPY_B COPY_4
+#else
+#define COPY_B COPY_1
+#endif
+#define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
+// All copies but the last STAGES - 3 have arrived, and the matrix units see them.
+#if STAGES == 3
+#define WAIT_COPIES() asm volatile("cp.async.wait_group 0; fence.proxy.async;" ::: "memory")
+#elif STAGES == 4
+#define WAIT_COPIES() asm volatile("cp.async.wait_group 1; fence.proxy.async;" ::: "memory")
+#elif STAGES == 5
+#define WAIT_COPIES() asm volatile("cp.async.wait_group 2; fence.proxy.async;" ::: "memory")
+#endif
+
+#define FOUR(d, o) "+f"((d)[o]), "+f"((d)[(o) + 1]), "+f"((d)[(o) + 2]), "+f"((d)[(o) + 3])
+#define SIXTEEN(d, o) FOUR(d, o), FOUR(d, (o) + 4), FOUR(d, (o) + 8), FOUR(d, (o) + 12)
+#if PRECISION == TF32
+#define WGMMA_TYPES "k8.f32.tf32.tf32"
+#define WGMMA_FLAGS ""
+#elif PRECISION == FP16
+#define WGMMA_TYPES "k16.f32.f16.f16"
+#define WGMMA_FLAGS ", 0"
+#else
+#define WGMMA_TYPES "k16.f32.bf16.bf16"
+#define WGMMA_FLAGS ", 0"
+#endif
+// sums = left·right, plus sums where `keep` is not 0; right is a matrix descriptor.
+#if TILE_Q == 64
+#define WGMMA(sums, left, right, keep)                                                        \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_TYPES " {" \
+               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
+               "%30,%31}, {%32,%33,%34,%35}, %36, p, 1, 1" WGMMA_FLAGS "; }" \
+               : SIXTEEN(sums, 0), SIXTEEN(sums, 16) \
+               : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep))
+#elif TILE_Q == 128
+#define WGMMA(sums, left, right, keep)                                                        \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_TYPES " {" \
+               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
+               "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56," \
+               "%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, p, 1, 1" WGMMA_FLAGS "; }" \
+               : SIXTEEN(sums, 0), SIXTEEN(sums, 16), SIXTEEN(sums, 32), SIXTEEN(sums, 48) \
+               : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep))
+#elif TILE_Q == 256
+#define WGMMA(sums, left, right, keep)                                                        \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %133, 0; wgmma.mma_async.sync.aligned.m64n256" WGMMA_TYPES " {" \
+               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
+               "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56," \
+               "%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83," \
+               "%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108," \
+               "%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, {%128,%129,%130,%131}, %132, p, 1, 1" WGMMA_FLAGS "; }" \
+               : SIXTEEN(sums, 0), SIXTEEN(sums, 16), SIXTEEN(sums, 32), SIXTEEN(sums, 48), SIXTEEN(sums, 64), SIXTEEN(sums, 80), SIXTEEN(sums, 96), SIXTEEN(sums, 112) \
+               : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep))
+#endif
+#define WGMMA_FENCE() asm volatile("//@wgmma.fence.sync.aligned;" ::: "memory")
+#define WGMMA_COMMIT() asm volatile("//@wgmma.commit_group.sync.aligned;" ::: "memory")
+#define WGMMA_WAIT() asm volatile("//@wgmma.wait_group.sync.aligned 0;" ::: "memory")
+
+// A matrix descriptor of packed 8 x 16 byte blocks at `address`: neighbours along k are 16·TILE_Q bytes apart, along Q 128.
+#define DESCRIPTOR(address) (((ulong)((address)&0x3ffff) >> 4) | ((ulong)TILE_Q << 16) | (8ul << 32))
+
+#if PRECISION == FP16
+#define PACK(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
+#else
+#define PACK(to, low, high) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
+#endif
+
+#define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_multiply(
+    GEMM_PARAMETERS, __global const uint4 *restrict packed, ulong packed_offset TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+  __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(128)));
+  const uint t = (uint)get_local_id(0), lane = t & 31, z = (uint)get_group_id(2);
+  const uint quad = lane & 3, warp_row = (t >> 5) * 16 + (lane >> 2);
+  const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_k = (k_size + TILE_K - 1) / TILE_K;
+  const uint group = (uint)get_group_id(0), r_begin = group / tiles_q * TILE_R, q_tile = group % tiles_q;
+  const uint part_number = z / batches, batch = z - part_number * batches;
+  const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
+  a += a_offset + batch * a_batch;
+  b += b_offset + batch * b_batch;
+  c += c_offset + z * c_batch;
+  packed += packed_offset + ((ulong)batch * tiles_k * tiles_q + q_tile) * CHUNKS + t;
+
+  // Rows past the edge repeat the last ones; they are never written.
+  const uint b_along = t % B_LINE * B_VECTOR, b_line = t / B_LINE;
+#if defined(B_PATCH) && defined(B_ALONG_K)
+  int2 b_taps[B_LOADS];
+  EACH(i, B_LOADS) b_taps[i] = taps[min(r_begin + b_line + i * B_STRIDE, n_size - 1)];
+#elif defined(B_PATCH)
+  const int2 b_place = PLACE(min(r_begin + b_along, n_size - B_VECTOR));
+#elif defined(B_ALONG_K)
+  index_t b_columns[B_LOADS];
+  EACH(i, B_LOADS) b_columns[i] = B_COLUMN_OF(min(r_begin + b_line + i * B_STRIDE, n_size - 1));
+#else
+  const index_t b_column = B_COLUMN_OF(min(r_begin + b_along, n_size - B_VECTOR));
+#endif
+  const uint local_base = (uint)(size_t)tiles, packed_to = local_base + t * 16;
+#ifdef B_ALONG_K
+  const uint b_to = local_base + PACKED_BYTES + B_PLACE(b_line, b_along) * 4;
+#define B_TO(i) (B_PLACE((i) * B_STRIDE, 0) * 4)
+#else
+  const uint b_to = local_base + PACKED_BYTES + B_PLACE(b_along, b_line) * 4;
+#define B_TO(i) (B_PLACE(0, (i) * B_STRIDE) * 4)
+#endif
+
+#if defined(B_PATCH) && defined(B_ALONG_K)
+#define LOAD_B(tile, stage)                                                               \
+  {                                                                                       \
+    const uint k = (tile) + b_along;                                                      \
+    const int2 place = PLACE(min(k, k_size - B_VECTOR));                                  \
+    EACH(i, B_LOADS) {                                                                    \
+      const bool wanted = k < k_end && IN_IMAGE(b_taps[i], place);                        \
+      COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? b_taps[i].x + place.x : 0), wanted); \
+    }                                                                                     \
+  }
+#elif defined(B_PATCH)
+#define LOAD_B(tile, stage)                                                         \
+  EACH(i, B_LOADS) {                                                                \
+    const uint k = (tile) + b_line + i * B_STRIDE;                                  \
+    const int2 tap = taps[min(k, k_size - 1)];                                      \
+    const bool wanted = k < k_end && IN_IMAGE(tap, b_place);                        \
+    COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? tap.x + b_place.x : 0), wanted); \
+  }
+#elif defined(B_ALONG_K)
+#define LOAD_B(tile, stage)                                                         \
+  {                                                                                 \
+    const uint k = (tile) + b_along;                                                \
+    const bool wanted = k < k_end;                                                  \
+    __global const float *from = b + (wanted ? B_STEP_OF(k) : 0);                   \
+    EACH(i, B_LOADS) COPY_B(b_to + (stage) + B_TO(i), from + b_columns[i], wanted); \
+  }
+#else
+#define LOAD_B(tile, stage)                                                               \
+  EACH(i, B_LOADS) {                                                                      \
+    const uint k = (tile) + b_line + i * B_STRIDE;                                        \
+    const bool wanted = k < k_end;                                                        \
+    COPY_B(b_to + (stage) + B_TO(i), b + b_column + (wanted ? B_STEP_OF(k) : 0), wanted); \
+  }
+#endif
+
+  uint next = k_begin, to_stage = 0, from_stage = 0;  // the tile to copy, and where in local memory copies go and come from
+#define COPY_NEXT()                                                                                         \
+  {                                                                                                         \
+    if (next < k_end) {                                                                                     \
+      __global const uint4 *from = packed + (ulong)(next / TILE_K) * tiles_q * CHUNKS;                       \
+      EACH(i, (CHUNKS + THREADS - 1) / THREADS) {                                                           \
+        if (CHUNKS % THREADS == 0 || t + i * THREADS < CHUNKS) {                                            \
+          COPY_4(packed_to + to_stage + i * THREADS * 16, from + i * THREADS, 1);                           \
+        }                                                                                                   \
+      }                                                                                                     \
+      LOAD_B(next, to_stage)                                                                                \
+    }                                                                                                       \
+    COMMIT();                                                                                               \
+    next += TILE_K;                                                                                         \
+    to_stage = to_stage == (STAGES - 1) * STAGE_BYTES ? 0 : to_stage + STAGE_BYTES;                         \
+  }
+  // The registers of one tile: element (row, k) of this item's two rows, split or rounded, in the order of the instruction.
+#ifdef B_ALONG_K
+#define RIGHT(row, k) tile[B_PLACE(warp_row + (row), k)]
+#else
+#define RIGHT(row, k) tile[B_PLACE(warp_row + (row), k)]
+#endif
+#if PRECISION == TF32
+#define READ_TILE(to)                                                                                            \
+  {                                                                                                              \
+    __local const uint *tile = (__local const uint *)((__local const char *)tiles + from_stage + PACKED_BYTES);  \
+    EACH(step, STEPS) EACH(h, 2) EACH(low, 2)                                                                    \
+        to[0][step][h * 2 + low] = RIGHT(low * 8, step * 8 + h * 4 + quad) + 0x1000u;                            \
+  }
+#elif PRECISION == SPLIT
+#define READ_TILE(to)                                                                                             \
+  {                                                                                                               \
+    __local const float *tile = (__local const float *)((__local const char *)tiles + from_stage + PACKED_BYTES); \
+    EACH(step, STEPS) EACH(h, 2) EACH(low, 2) {                                                                   \
+      const float x = RIGHT(low * 8, step * 16 + h * 8 + quad * 2), y = RIGHT(low * 8, step * 16 + h * 8 + quad * 2 + 1); \
+      uint high, middle;                                                                                          \
+      PACK(high, x, y);                                                                                           \
+      const float x1 = x - as_float(high << 16), y1 = y - as_float(high & 0xffff0000u);                           \
+      PACK(middle, x1, y1);                                                                                       \
+      to[0][step][h * 2 + low] = high;                                                                            \
+      to[1][step][h * 2 + low] = middle;                                                                          \
+      PACK(to[2][step][h * 2 + low], x1 - as_float(middle << 16), y1 - as_float(middle & 0xffff0000u));           \
+    }                                                                                                             \
+  }
+#else
+#define READ_TILE(to)                                                                                             \
+  {                                                                                                               \
+    __local const float *tile = (__local const float *)((__local const char *)tiles + from_stage + PACKED_BYTES); \
+    EACH(step, STEPS) EACH(h, 2) EACH(low, 2)                                                                     \
+        PACK(to[0][step][h * 2 + low], RIGHT(low * 8, step * 16 + h * 8 + quad * 2),                              \
+             RIGHT(low * 8, step * 16 + h * 8 + quad * 2 + 1));                                                   \
+  }
+#endif
+#define ADVANCE() from_stage = from_stage == (STAGES - 1) * STAGE_BYTES ? 0 : from_stage + STAGE_BYTES
+
+  float sums[SUMS];
+  EACH(i, SUMS) sums[i] = 0.0f;
+#if PRECISION == SPLIT
+  float part[SUMS];
+  EACH(i, SUMS) part[i] = 0.0f;
+  // The products of small parts first; `keep` is 0 for the first of a tile.
+#define MULTIPLY(left)                                                                    \
+  {                                                                                       \
+    const ulong high = DESCRIPTOR(local_base + from_stage);                               \
+    const ulong middle = high + TILE_Q * TILE_K * 2 / 16, low = middle + TILE_Q * TILE_K * 2 / 16; \
+    WGMMA_FENCE();                                                                        \
+    EACH(step, STEPS) {                                                                   \
+      const ulong at = step * (TILE_Q * 32 / 16);                                         \
+      WGMMA(part, left[0][step], low + at, step != 0);                                    \
+      WGMMA(part, left[2][step], high + at, 1);                                           \
+      WGMMA(part, left[1][step], middle + at, 1);                                         \
+      WGMMA(part, left[0][step], middle + at, 1);                                         \
+      WGMMA(part, left[1][step], high + at, 1);                                           \
+      WGMMA(part, left[0][step], high + at, 1);                                           \
+    }                                                                                     \
+    WGMMA_COMMIT();                                                                       \
+  }
+#define FINISH()  \
+  {               \
+    WGMMA_WAIT(); \
+    EACH(i, SUMS) sums[i] += part[i]; \
+  }
+#else
+#define MULTIPLY(left)                                                                                 \
+  {                                                                                                    \
+    const ulong at = DESCRIPTOR(local_base + from_stage);                                              \
+    WGMMA_FENCE();                                                                                     \
+    EACH(step, STEPS) WGMMA(sums, left[0][step], at + step * (TILE_Q * 32 / 16), 1);                    \
+    WGMMA_COMMIT();                                                                                    \
+  }
+#define FINISH() WGMMA_WAIT()
+#endif
+
+  // While the units multiply one tile, the next is read into the other registers. A tile's place is filled again two
+  // tiles later, when every warpgroup has done with it. A warp waits while its instructions queue for the units, so of two
+  // warpgroups one multiplies first and then copies and reads, the other the other way round.
+#define ARRIVE()                                \
+  {                                             \
+    WAIT_COPIES();                              \
+    asm volatile("bar.sync 0;" ::: "memory");   \
+  }
+#define READ_THEN_MULTIPLY(left, next_left) \
+  {                                         \
+    MULTIPLY(left)                          \
+    ADVANCE();                              \
+    ARRIVE()                                \
+    COPY_NEXT()                             \
+    READ_TILE(next_left)                    \
+    FINISH()                                \
+  }
+#define MULTIPLY_THEN_READ(left, next_left) \
+  {                                         \
+    ARRIVE()                                \
+    MULTIPLY(left)                          \
+    ADVANCE();                              \
+    COPY_NEXT()                             \
+    READ_TILE(next_left)                    \
+    FINISH()                                \
+  }
+#define EACH_TILE(STEP)                                         \
+  for (uint tile = k_begin; tile < k_end; tile += 2 * TILE_K) { \
+    STEP(one, other)                                            \
+    if (tile + TILE_K < k_end) STEP(other, one)                 \
+  }
+  uint one[PLANES][STEPS][4], other[PLANES][STEPS][4];
+  EACH(i, STAGES - 2) COPY_NEXT()
+  ARRIVE()
+  COPY_NEXT()
+  READ_TILE(one)
+#if WARPGROUPS == 2
+  if (t < 128) {
+    EACH_TILE(READ_THEN_MULTIPLY)
+  } else {
+    EACH_TILE(MULTIPLY_THEN_READ)
+  }
+#else
+  EACH_TILE(READ_THEN_MULTIPLY)
+#endif
+
+  // Sum 4·j + e belongs to row warp_row + 8·(e / 2) and column 8·j + 2·quad + e % 2 of the tile.
+#define SUM_Q(s) (q_tile * TILE_Q + (s) / 4 * 8 + quad * 2 + (s) % 2)
+#define SUM_R(s) (r_begin + warp_row + (s) % 4 / 2 * 8)
+#if PRECISION == SPLIT
+  // An infinity has become NaN, as the difference of itself and its high part. Such sums are taken again, one by one.
+  bool finite = true;
+  EACH(s, SUMS) finite = finite & isfinite(sums[s]);
+  if (!finite) {
+    for (uint s = 0; s < SUMS; ++s) {
+      const uint m = SUM_Q(s), n = SUM_R(s);
+      if (m >= m_size || n >= n_size) continue;
+      float sum = 0.0f;
+      for (uint k = k_begin; k < k_end; ++k) sum = fma(a[A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT(k, n), sum);
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+      c[(index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner);
+    }
+    return;
+  }
+#endif
+  EACH(lower, 2) {
+    const uint n = r_begin + warp_row + lower * 8;
+    if (n < n_size) {
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+      EACH(j, TILE_Q / 8) EACH(odd, 2) {
+        const uint m = SUM_Q(j * 4 + odd);
+        if (m < m_size) {
+          c[(index_t)m * c_m + C_COLUMN(outer, inner)] =
+              EPILOGUE(sums[j * 4 + lower * 2 + odd], batch, m, outer, inner);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// Products on the matrix units of NVIDIA's Hopper GPUs by warpgroups (cl_kernels/nvidia/gemm_wgmma.cl): the left operand is packed
+// first, then multiplied.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "concord/opencl/matrix_units.hpp"
+
+namespace concord::opencl {
+namespace {
+
+constexpr std::int64_t kTileK = 32, kPlanes = 3;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+struct WgmmaTile {
+  MatrixTile tile;  // m columns, n rows of what the units see
+  std::int64_t stages;
+  [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
+};
+constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 4.0e11}, 4},
+                                           {{64, 128, kTileK, 1, 3.4e11}, 4},
+                                           {{128, 64, kTileK, 2, 3.6e11}, 3},
+                                           {{64, 64, kTileK, 3, 3.0e11}, 3}}};
+
+MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
+  std::vector<MatrixTile> tiles;
+  for (const WgmmaTile& one : kTiles) tiles.push_back(one.tile);
+  MatrixPlan plan = matrix_plan(context, gemm, tiles);
+  plan.seconds +=
+      kLaunchSeconds + static_cast<double>(gemm.batch * gemm.m * gemm.k * (4 + 2 * kPlanes)) / kBytesASecond;
+  return plan;
+}
+
+}  // namespace
+
+bool wgmma_suits(Context& context) {
+  return context.remembered("NVIDIA wgmma", [&] {
+    return has_capability(context, 9) &&
+           multiplies_right(context, "the matrix units' warpgroup instructions", [](Context& device, const Gemm& gemm) {
+             return prepare_wgmma(device, gemm, "check");
+           });
+  });
+}
+
+bool wgmma_accepts(const Context& context, const Gemm& gemm) {
+  return !gemm.partial && matrix_units_accept(gemm) && plan_of(context, gemm).seconds < mma_seconds(context, gemm);
+}
+
+std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label) {
+  const MatrixPlan plan = plan_of(context, gemm);
+  const WgmmaTile& wgmma = kTiles[plan.tile];
+  const std::string width = fmt::format("TILE_Q={}", wgmma.tile.m), precision = "PRECISION=SPLIT";
+  const std::int64_t tiles_q = divide_up(gemm.m, wgmma.tile.m), tiles_k = divide_up(gemm.k, kTileK);
+
+  Gemm packed = gemm;
+  const BufferArgument place = workspace(gemm.before_bytes, 16);
+  packed.before_bytes += size(gemm.batch * tiles_k * tiles_q * wgmma.tile.m * kTileK * kPlanes * 2);
+  constexpr std::int64_t kPackedAtOnce = 8, kPackers = 64;
+  std::vector<Argument> arguments{static_cast<std::uint32_t>(gemm.m), static_cast<std::uint32_t>(gemm.k)};
+  const std::vector<Argument> left = gemm_left_arguments(gemm);
+  arguments.insert(arguments.end(), left.begin(), left.end());
+  arguments.emplace_back(place);
+  packed.before.push_back({gemm_program(context, gemm, "nvidia/gemm_pack.cl", false, {width, precision}),
+                           "gemm_wgmma_pack",
+                           std::move(arguments),
+                           {size(tiles_q * wgmma.tile.m), size(tiles_k * kTileK / kPackedAtOnce), size(gemm.batch)},
+                           {size(kPackers), 1, 1}});
+
+  const RightOperand right = right_operand(context, gemm);
+  std::vector<Argument> extra{place};
+  extra.insert(extra.end(), right.arguments.begin(), right.arguments.end());
+  const std::int64_t threads = wgmma.warpgroups() * 128;
+  Stage multiply{gemm_program(context, gemm, "nvidia/gemm_wgmma.cl", plan.parts == 1,
+                              {width, precision, fmt::format("WARPGROUPS={}", wgmma.warpgroups()),
+                               fmt::format("STAGES={}", wgmma.stages), right.fours ? "B_VECTOR=4" : "B_VECTOR=1"}),
+                 "gemm_wgmma_multiply",
+                 gemm_arguments(packed, plan.parts, plan.part, extra),
+                 {size(tiles_q * divide_up(gemm.n, wgmma.tile.n) * threads), 1, size(gemm.batch * plan.parts)},
+                 {size(threads), 1, 1}};
+  return gemm_staged(context, packed, fmt::format("{} wgmma {}x{}", label, wgmma.tile.m, wgmma.tile.n),
+                     std::move(multiply), plan.parts);
+}
+
+}  // namespace concord::opencl

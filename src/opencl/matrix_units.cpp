@@ -1,0 +1,153 @@
+// Plans, operands and the self-check of the products on matrix units.
+#include "concord/opencl/matrix_units.hpp"
+
+#include <CL/cl_ext.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/opencl/buffer.hpp"
+#include "concord/opencl/patch_tables.hpp"
+#include "concord/opencl/status.hpp"
+#include "concord/opencl/strides.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+bool patches_in_fours(const Gemm& gemm, const PatchTables& tables) {
+  if (!in_fours({gemm.b.along_k ? gemm.k : gemm.n, gemm.b.batch, tables.block, tables.plane})) return false;
+  const std::int32_t all = tables.taps.front()[1];
+  for (std::size_t i = 0; i < tables.places.size(); ++i) {
+    const PatchEntry& place = tables.places[i];
+    const bool follows = i % 4 == 0 ? place[0] % 4 == 0 : place[0] == tables.places[i - 1][0] + 1;
+    if (!follows || (place[1] & all) != all) return false;
+  }
+  return std::ranges::all_of(tables.taps, [&](const PatchEntry& tap) { return tap[0] % 4 == 0 && tap[1] == all; });
+}
+
+bool matrix_in_fours(const Gemm& gemm) {
+  const GemmRight& b = gemm.b;
+  if (b.along_k) return in_fours({b.n, gemm.k, b.block, b.block != 0 ? b.k : 0, b.batch});
+  return b.n == 1 && in_fours({b.k, gemm.n, b.batch});
+}
+
+boost::compute::buffer table_of(Context& context, const std::vector<PatchEntry>& entries) {
+  // OpenCL copies the entries at once; it does not write to them.
+  return {context.context(), entries.size() * sizeof(PatchEntry), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+          const_cast<PatchEntry*>(entries.data())};
+}
+
+// The product is as large as a tile, so that no other kernel is better at it.
+bool computes_right(Context& context, const std::function<std::unique_ptr<Kernel>(Context&, const Gemm&)>& prepare) {
+  constexpr std::size_t kSize = 128;
+  Gemm gemm;
+  gemm.m = gemm.n = gemm.k = kSize;
+  gemm.a.row = gemm.b.k = gemm.c.row = kSize;
+  gemm.largest = kSize * kSize;
+  std::vector<float> a(kSize * kSize), b(a.size()), expected(a.size()), c(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<float>(i * 7 % 11) - 5;
+    b[i] = static_cast<float>(i * 5 % 13) - 6;
+  }
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    for (std::size_t k = 0; k < kSize; ++k) expected[i] += a[i / kSize * kSize + k] * b[k * kSize + i % kSize];
+  }
+  const std::unique_ptr<Kernel> kernel = prepare(context, gemm);
+  const auto accounting = std::make_shared<Accounting>();
+  const auto buffer_of = [&](std::size_t bytes, void* values) {
+    cl_int status = CL_SUCCESS;
+    const cl_mem_flags flags = values == nullptr ? CL_MEM_READ_WRITE : CL_MEM_COPY_HOST_PTR;
+    MemoryHandle memory(clCreateBuffer(context.context().get(), flags, bytes, values, &status));
+    check(status, "clCreateBuffer", context.name());
+    return std::make_unique<OpenClBuffer>(std::move(memory), bytes, accounting);
+  };
+  const std::size_t bytes = a.size() * sizeof(float);
+  const auto left = buffer_of(bytes, a.data()), right = buffer_of(bytes, b.data()), result = buffer_of(bytes, c.data());
+  const auto workspace = buffer_of(std::max<std::size_t>(kernel->workspace(), 4), nullptr);
+  const std::array<Operand, 2> inputs{{{left.get(), 0}, {right.get(), 0}}};
+  const std::array<Operand, 1> outputs{{{result.get(), 0}}};
+  kernel->bind(inputs, outputs, {workspace.get(), 0})->enqueue();
+  check(clEnqueueReadBuffer(context.queue().get(), result->memory(), CL_TRUE, 0, bytes, c.data(), 0, nullptr, nullptr),
+        "clEnqueueReadBuffer", context.name());
+  return c == expected;
+}
+
+}  // namespace
+
+MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles) {
+  constexpr std::int64_t kShortestPart = 64, kMostParts = 128, kFilling = 64, kMostPartial = std::int64_t{1} << 28;
+  const std::int64_t units = context.limits().compute_units, result = gemm.m * gemm.n * gemm.batch;
+  MatrixPlan best{0, 1, gemm.k, INFINITY};
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const MatrixTile& tile = tiles[i];
+    const std::int64_t groups = divide_up(gemm.m, tile.m) * divide_up(gemm.n, tile.n) * gemm.batch;
+    std::int64_t last = 0;
+    for (std::int64_t wanted = 1; wanted <= kMostParts; wanted += std::max<std::int64_t>(1, wanted / 2)) {
+      const std::int64_t part = divide_up(divide_up(gemm.k, wanted), tile.k) * tile.k;
+      const std::int64_t parts = divide_up(gemm.k, part);
+      if (parts == last) continue;
+      last = parts;
+      if (parts > 1 && (part < kShortestPart || parts * result * 4 > kMostPartial)) break;
+      const std::int64_t waves = divide_up(groups * parts, units * tile.resident);
+      double seconds =
+          static_cast<double>(waves * tile.resident * tile.m * tile.n * (part + kFilling)) / tile.products_a_second;
+      if (parts > 1) seconds += kLaunchSeconds + static_cast<double>((2 * parts + 1) * result * 4) / kBytesASecond;
+      if (seconds < best.seconds) best = {i, parts, parts > 1 ? part : gemm.k, seconds};
+    }
+  }
+  return best;
+}
+
+bool in_fours(std::initializer_list<std::int64_t> values) {
+  return std::ranges::all_of(values, [](std::int64_t value) { return value % 4 == 0; });
+}
+
+RightOperand right_operand(Context& context, const Gemm& gemm) {
+  RightOperand right;
+  if (!gemm.b.is_patch) {
+    right.fours = matrix_in_fours(gemm);
+    return right;
+  }
+  const PatchTables tables = patch_tables(gemm).value();
+  right.fours = patches_in_fours(gemm, tables);
+  right.arguments = {table_of(context, tables.taps), table_of(context, tables.places)};
+  const FastDivisor block = fast_divisor(tables.block);
+  for (const std::uint32_t number : {block.divisor, block.multiplier, block.shift}) right.arguments.emplace_back(number);
+  right.arguments.emplace_back(static_cast<std::int32_t>(tables.plane));
+  return right;
+}
+
+bool matrix_units_accept(const Gemm& gemm) {
+  constexpr std::int64_t kLeast = 8;
+  if (gemm.a.is_patch || gemm.largest > std::numeric_limits<std::int32_t>::max()) return false;
+  if (gemm.m < kLeast || gemm.n < kLeast || gemm.k < kLeast) return false;
+  return !gemm.b.is_patch || patch_tables(gemm).has_value();
+}
+
+bool has_capability(const Context& context, unsigned major) {
+  if (!context.limits().is_nvidia || environment("CONCORD_PORTABLE").value_or("0") != "0") return false;
+  cl_uint found = 0;
+  return clGetDeviceInfo(context.device().id(), CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, sizeof found, &found, nullptr) ==
+             CL_SUCCESS &&
+         found >= major;
+}
+
+bool multiplies_right(Context& context, std::string_view units,
+                      const std::function<std::unique_ptr<Kernel>(Context&, const Gemm&)>& prepare) {
+  try {
+    if (computes_right(context, prepare)) return true;
+    log(LogLevel::warning, fmt::format("{}: {} give wrong products; not used", context.name(), units));
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, fmt::format("{}: {} are not used: {}", context.name(), units, error.what()));
+  }
+  return false;
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,54 @@
+// What the products on NVIDIA's matrix units share: how operands may be copied, the tables of patches as arguments, and the
+// check that a device computes right with them before they are used. Used by gemm_mma and gemm_wgmma.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "concord/opencl/gemm.hpp"
+
+namespace concord::opencl {
+
+/// Seconds that moving so many bytes takes, and that a launch takes beside others: for choosing among plans.
+inline constexpr double kBytesASecond = 4e12, kLaunchSeconds = 3e-6;
+
+/// A cut of k and the time that the product should take with it.
+struct MatrixPlan {
+  std::size_t tile = 0;  // in the implementation's list
+  std::int64_t parts = 1, part = 0;
+  double seconds = 0;
+};
+
+/// One tile of an implementation's list: `resident` groups share a compute unit; a unit filled with them does
+/// `products_a_second`.
+struct MatrixTile {
+  std::int64_t m, n, k, resident;
+  double products_a_second;
+};
+/// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
+[[nodiscard]] MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles);
+
+/// Whether all are multiples of 4.
+[[nodiscard]] bool in_fours(std::initializer_list<std::int64_t> values);
+
+/// The right operand as the kernels with nvidia/gemm_patch.h take it.
+struct RightOperand {
+  std::vector<Argument> arguments;  // TABLE_PARAMETERS
+  bool fours = false;               // four neighbours are adjacent in memory, aligned, and in range together
+};
+/// gemm.b must be no patch, or have tables (patch_tables).
+[[nodiscard]] RightOperand right_operand(Context& context, const Gemm& gemm);
+
+/// Whether gemm is within what the kernels can index and read.
+[[nodiscard]] bool matrix_units_accept(const Gemm& gemm);
+
+/// Whether the device is NVIDIA's, of this compute capability (9 for 9.x) or later, and the user wants its own
+/// instructions (CONCORD_PORTABLE is not set).
+[[nodiscard]] bool has_capability(const Context& context, unsigned major);
+/// Runs a product of small whole numbers, which every precision computes exactly, by `prepare`; logs what is wrong with it.
+[[nodiscard]] bool multiplies_right(Context& context, std::string_view units,
+                                    const std::function<std::unique_ptr<Kernel>(Context&, const Gemm&)>& prepare);
+
+}  // namespace concord::opencl

@@ -1,0 +1,103 @@
+"""The networks of the zoo for sequences, in PyTorch: characters, speech, words."""
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class CharRnn(nn.Module):
+    def __init__(self, classes, recurrent):
+        super().__init__()
+        self.embedding = nn.Embedding(classes, 64)
+        self.rnn = recurrent(64, 256, num_layers=2, batch_first=True)
+        self.decoder = nn.Linear(256, classes)
+
+    def forward(self, x):
+        return self.decoder(self.rnn(self.embedding(x))[0])
+
+
+class DeepSpeech2(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 32, (41, 11), 2, (20, 5), bias=False)
+        self.conv2 = nn.Conv2d(32, 32, (21, 11), (2, 1), (10, 5), bias=False)
+        self.bn1, self.bn2 = nn.BatchNorm2d(32), nn.BatchNorm2d(32)
+        self.rnn = nn.GRU(32 * 41, 800, num_layers=5, batch_first=True, bidirectional=True)
+        self.fc = nn.Linear(1600, classes)
+
+    def forward(self, x):
+        x = F.hardtanh(self.bn2(self.conv2(F.hardtanh(self.bn1(self.conv1(x)), 0, 20))), 0, 20)
+        return self.fc(self.rnn(x.permute(0, 3, 1, 2).flatten(2))[0])
+
+
+def split_heads(x, heads):
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def attend(q, k, v, heads, causal=False):
+    x = F.scaled_dot_product_attention(*(split_heads(t, heads) for t in (q, k, v)), is_causal=causal)
+    return x.transpose(1, 2).flatten(2)
+
+
+class GptBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.ln_1, self.ln_2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.attn = nn.ModuleDict({"c_attn": nn.Linear(width, 3 * width), "c_proj": nn.Linear(width, width)})
+        self.mlp = nn.ModuleDict({"c_fc": nn.Linear(width, 4 * width), "c_proj": nn.Linear(4 * width, width)})
+
+    def forward(self, x):
+        x = x + self.attn.c_proj(attend(*self.attn.c_attn(self.ln_1(x)).chunk(3, -1), self.heads, True))
+        return x + self.mlp.c_proj(F.gelu(self.mlp.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    def __init__(self, classes, context, width, heads, blocks):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(classes, width), nn.Embedding(context, width)
+        self.h = nn.Sequential(*(GptBlock(width, heads) for _ in range(blocks)))
+        self.ln_f = nn.LayerNorm(width)
+
+    def forward(self, x):
+        y = self.ln_f(self.h(self.wte(x) + self.wpe(torch.arange(x.shape[1]))))
+        return y @ self.wte.weight.T
+
+
+class Bert(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        modules = {}
+        norm = lambda: nn.LayerNorm(768, eps=1e-12)
+        for name, words in (("word", classes), ("position", 512), ("token_type", 2)):
+            modules[f"bert.embeddings.{name}_embeddings"] = nn.Embedding(words, 768)
+        modules["bert.embeddings.LayerNorm"] = norm()
+        for i in range(12):
+            layer = f"bert.encoder.layer.{i}."
+            for part in ("self.query", "self.key", "self.value", "output.dense"):
+                modules[f"{layer}attention.{part}"] = nn.Linear(768, 768)
+            modules[f"{layer}attention.output.LayerNorm"] = norm()
+            modules[f"{layer}intermediate.dense"] = nn.Linear(768, 3072)
+            modules[f"{layer}output.dense"] = nn.Linear(3072, 768)
+            modules[f"{layer}output.LayerNorm"] = norm()
+        modules["cls.predictions.transform.dense"] = nn.Linear(768, 768)
+        modules["cls.predictions.transform.LayerNorm"] = norm()
+        for name, module in modules.items():
+            place, parts = self, name.split(".")
+            for part in parts[:-1]:
+                if part not in place._modules:
+                    place.add_module(part, nn.Module())
+                place = place._modules[part]
+            place.add_module(parts[-1], module)
+        self.cls.predictions.bias = nn.Parameter(torch.zeros(classes))
+
+    def forward(self, x):
+        e = self.bert.embeddings
+        y = e.LayerNorm(e.word_embeddings(x) + e.position_embeddings(torch.arange(x.shape[1])) +
+                        e.token_type_embeddings(torch.zeros(1, dtype=torch.long)))
+        for layer in self.bert.encoder.layer.children():
+            attention = layer.attention
+            qkv = [getattr(attention, "self").get_submodule(part)(y) for part in ("query", "key", "value")]
+            y = attention.output.LayerNorm(attention.output.dense(attend(*qkv, 12)) + y)
+            y = layer.output.LayerNorm(layer.output.dense(F.gelu(layer.intermediate.dense(y))) + y)
+        head = self.cls.predictions
+        y = head.transform.LayerNorm(F.gelu(head.transform.dense(y)))
+        return y @ e.word_embeddings.weight.T + head.bias

@@ -1,0 +1,101 @@
+// Batch normalisation by work-groups and by runs give the same numbers, with and without an epilogue, on every OpenCL
+// device: what GPUs compute is checked on CPUs too, and the other way round.
+#include <cmath>
+#include <cstdlib>
+
+#include "concord/ops/normalise.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+/// CONCORD_BATCH_NORM for as long as this lives.
+class Way {
+ public:
+  explicit Way(const char* name) { setenv("CONCORD_BATCH_NORM", name, 1); }
+  Way(const Way&) = delete;
+  Way& operator=(const Way&) = delete;
+  ~Way() { unsetenv("CONCORD_BATCH_NORM"); }
+};
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.values<float>().size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(a.values<float>()[i]) - b.values<float>()[i]));
+  }
+  return largest;
+}
+
+void check_ways(const std::vector<Input>& inputs, const Build& build, double tolerance) {
+  std::size_t found = 0;
+  for (const DevicePtr& device : devices()) {
+    if (device->info().backend != "opencl") continue;
+    ++found;
+    const auto by = [&](const char* name) {
+      const Way way(name);
+      return run(device, inputs, build);
+    };
+    const std::vector<Tensor> runs = by("runs"), groups = by("groups"), again = by("groups");
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      INFO("result " << k << " of " << inputs[0].value.shape.str() << " on " << device->info().id);
+      CHECK(largest_difference(groups[k], runs[k]) <= tolerance);
+      CHECK(difference(groups[k], again[k]) == "");
+    }
+  }
+  if (found == 0) WARN("skipped: no OpenCL device");
+}
+
+// Planes of a multiple of four values or not, one part and several, groups of every size, parts that end in a turn.
+const std::vector<Shape> kShapes = {{2, 3, 1, 4},    {3, 5},         {70, 2},        {2, 2, 7, 7},    {5, 3, 9, 9},
+                                    {16, 2, 16, 16}, {40, 1, 8, 33}, {9, 3, 24, 24}, {3, 1, 101, 101}};
+
+}  // namespace
+
+TEST_CASE("batch_norm and its gradient by groups and by runs agree", "[opencl][normalise]") {
+  for (const Shape& shape : kShapes) {
+    const Shape channels{shape[1]};
+    check_ways(
+        {{normal(shape, 1)}, {uniform(channels, 2, 0.5, 2)}, {normal(channels, 3)}, {normal(shape, 4)}},
+        [](const std::vector<Value>& x) {
+          const BatchNormResult y = batch_norm(x[0], x[1], x[2]);
+          std::vector<Value> results = gradient(sum(y.dst * x[3]), std::span(x).first(3));
+          results.insert(results.end(), {y.dst, y.mean, y.variance});
+          return results;
+        },
+        3e-4);
+  }
+}
+
+TEST_CASE("batch_norm by groups and by runs agree far from zero", "[opencl][normalise]") {
+  for (const Shape& shape : kShapes) {
+    Array src = normal(shape, 1);
+    for (double& v : src.values) v = static_cast<float>(1000 + v);
+    src.values[0] = -3000;  // the value that sums are shifted by is unlike the others
+    const Shape channels{shape[1]};
+    check_ways(
+        {{src}, {uniform(channels, 2, 0.5, 2)}, {normal(channels, 3)}},
+        [](const std::vector<Value>& x) { return std::vector{batch_norm(x[0], x[1], x[2]).dst}; }, 1e-3);
+  }
+}
+
+TEST_CASE("batch_norm applies an epilogue by groups and by runs", "[opencl][normalise]") {
+  for (const Shape& shape : kShapes) {
+    const Shape channels{shape[1]};
+    std::vector<std::int64_t> by_image(shape.dims().begin(), shape.dims().end());
+    std::fill(by_image.begin() + 2, by_image.end(), 1);
+    check_ways(
+        {{normal(shape, 1)},
+         {uniform(channels, 2, 0.5, 2)},
+         {normal(channels, 3)},
+         {normal(shape, 4)},
+         {normal(Shape(by_image), 5)}},
+        [](const std::vector<Value>& x) {
+          const BatchNormResult y = batch_norm(x[0], x[1], x[2]);
+          return std::vector{relu(y.dst * x[4] + x[3]), y.mean + 1.0F, y.variance};
+        },
+        1e-4);
+  }
+}
+
+}  // namespace concord::test
