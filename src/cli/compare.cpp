@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "concord/core/platform.hpp"
 #include "dataset.hpp"
 #include "options.hpp"
 #include "random_data.hpp"
@@ -77,6 +78,7 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
 
 void run(const Options& options) {
   if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
+  keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
   const models::Model* model = all ? nullptr : &models::find(options.training.model);
   if (!options.input.empty() && options.data != "random") throw ArgumentError("--input is for random data");

@@ -1,36 +1,21 @@
-// Extents and differences: blocks of elements, taken by threads in turn, their results joined in the order of the blocks.
+// Extents and differences, block by block; their results are joined in the order of the blocks.
 #include "concord/compare/extent.hpp"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <thread>
 #include <vector>
+
+#include "concord/core/parallel.hpp"
 
 namespace concord {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 18;
 constexpr std::size_t kLanes = 16;  // sums side by side, so that the loop needs no order and becomes vector code
-
-// Calls block(i, first, count) for every block of `n` elements.
-template <class Function>
-void for_blocks(std::size_t n, const Function& block) {
-  const std::size_t blocks = (n + kBlock - 1) / kBlock;
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < blocks; i = next++) block(i, i * kBlock, std::min(kBlock, n - i * kBlock));
-  };
-  std::vector<std::jthread> threads;
-  const std::size_t useful = std::min<std::size_t>(std::thread::hardware_concurrency(), blocks / 4);
-  for (std::size_t i = 1; i < useful; ++i) threads.emplace_back(work);
-  work();
-}
 
 struct Sum {
   float largest = 0;
@@ -72,7 +57,7 @@ double difference_of(std::span<const float> a, std::span<const float> b) {
 
 Extent extent_of(const Tensor& tensor) {
   const auto values = tensor.values<float>();
-  std::vector<Sum> sums((values.size() + kBlock - 1) / kBlock);
+  std::vector<Sum> sums(blocks_of(values.size()));
   for_blocks(values.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
     sums[i] = sum_of(values.subspan(first, count));
   });
@@ -88,7 +73,7 @@ Extent extent_of(const Tensor& tensor) {
 double largest_difference(const Tensor& a, const Tensor& b) {
   if (a.dtype() != DType::f32) return std::ranges::equal(a.bytes(), b.bytes()) ? 0 : INFINITY;
   const auto x = a.values<float>(), y = b.values<float>();
-  std::vector<double> parts((x.size() + kBlock - 1) / kBlock);
+  std::vector<double> parts(blocks_of(x.size()));
   for_blocks(x.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
     parts[i] = difference_of(x.subspan(first, count), y.subspan(first, count));
   });

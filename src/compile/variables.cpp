@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "concord/core/check.hpp"
+#include "concord/core/parallel.hpp"
 #include "concord/core/philox.hpp"
 
 namespace concord {
@@ -20,15 +21,17 @@ float normal(std::uint64_t index, std::uint32_t purpose, std::uint64_t seed) {
 }
 
 void fill_floats(std::span<float> values, const Initializer& init, std::uint32_t purpose, std::uint64_t seed) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    switch (init.kind) {
-      case Initializer::Kind::uniform:
-        values[i] = init.a + (init.b - init.a) * philox_uniform(i, purpose, 0, seed);
-        break;
-      case Initializer::Kind::normal: values[i] = init.a + init.b * normal(i, purpose, seed); break;
-      default: values[i] = init.a;
+  for_blocks(values.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      switch (init.kind) {
+        case Initializer::Kind::uniform:
+          values[i] = init.a + (init.b - init.a) * philox_uniform(i, purpose, 0, seed);
+          break;
+        case Initializer::Kind::normal: values[i] = init.a + init.b * normal(i, purpose, seed); break;
+        default: values[i] = init.a;
+      }
     }
-  }
+  });
   for (std::int64_t i = init.zeros_begin; i < init.zeros_end; ++i) values[static_cast<std::size_t>(i)] = 0;
 }
 

@@ -65,6 +65,10 @@ struct ProcessorInfo {
 /// Seconds since this process was started, to a hundredth; 0 where the system does not say.
 [[nodiscard]] double process_age_seconds();
 
+/// From now on this process keeps the memory it frees for its next allocations, where the system lets it choose: giving
+/// gigabytes back and getting them cleared again costs more than filling them. For programs, not for libraries.
+void keep_freed_memory();
+
 /// Whether the calling thread is the process's first.
 [[nodiscard]] bool in_main_thread();
 

@@ -7,6 +7,7 @@
 
 #include "concord/opencl/attention.hpp"
 #include "concord/opencl/gemm.hpp"
+#include "concord/opencl/matrix_units.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -48,7 +49,7 @@ bool attention_mma_accepts(Context& context, const AttentionProblem& problem) {
   const std::int64_t width = problem.sizes.width;
   return width >= kNarrowest && width <= kWidest && problem.sizes.batch <= kMostGroups &&
          blocks_of(problem) <= kMostGroups &&
-         static_cast<std::size_t>(local_bytes(problem)) <= context.limits().local_memory && mma_suits(context);
+         static_cast<std::size_t>(local_bytes(problem)) <= nvidia_local_memory(context) && mma_suits(context);
 }
 
 std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionProblem& problem) {

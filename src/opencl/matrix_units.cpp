@@ -79,6 +79,20 @@ bool computes_right(Context& context, const std::function<std::unique_ptr<Kernel
   return c == expected;
 }
 
+struct Capability {
+  cl_uint major = 0, minor = 0;
+};
+Capability capability_of(const Context& context) {
+  Capability found;
+  if (!context.limits().is_nvidia) return found;
+  const auto ask = [&](cl_device_info what, cl_uint& value) {
+    if (clGetDeviceInfo(context.device().id(), what, sizeof value, &value, nullptr) != CL_SUCCESS) value = 0;
+  };
+  ask(CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, found.major);
+  ask(CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, found.minor);
+  return found;
+}
+
 // Of a compute unit that has so many groups to do, `resident` at a time.
 double unit_seconds(const MatrixTile& tile, std::int64_t groups, std::int64_t part) {
   const auto products = static_cast<double>(tile.m * tile.n * (part + tile.filling));
@@ -140,11 +154,15 @@ bool matrix_units_accept(const Gemm& gemm) {
 }
 
 bool has_capability(const Context& context, unsigned major) {
-  if (!context.limits().is_nvidia || environment("CONCORD_PORTABLE").value_or("0") != "0") return false;
-  cl_uint found = 0;
-  return clGetDeviceInfo(context.device().id(), CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, sizeof found, &found, nullptr) ==
-             CL_SUCCESS &&
-         found >= major;
+  return environment("CONCORD_PORTABLE").value_or("0") == "0" && capability_of(context).major >= major;
+}
+
+std::size_t nvidia_local_memory(const Context& context) {
+  constexpr std::size_t kKiB = 1024;
+  const Capability found = capability_of(context);
+  if (found.major == 8) return (found.minor == 0 || found.minor == 7 ? 163 : 99) * kKiB;
+  if (found.major == 9 || found.major == 10) return 227 * kKiB;
+  return found.major > 10 ? 99 * kKiB : context.limits().local_memory;
 }
 
 bool multiplies_right(Context& context, std::string_view units,

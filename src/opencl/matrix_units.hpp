@@ -47,6 +47,9 @@ struct RightOperand {
 /// Whether the device is NVIDIA's, of this compute capability (9 for 9.x) or later, and the user wants its own
 /// instructions (CONCORD_PORTABLE is not set).
 [[nodiscard]] bool has_capability(const Context& context, unsigned major);
+/// Bytes of local memory that a kernel may declare. The driver reports 48 KiB, but holds only arguments to it; the rest goes by
+/// the compute capability (CUDA programming guide, table of technical specifications). What the device reports, on others.
+[[nodiscard]] std::size_t nvidia_local_memory(const Context& context);
 /// Runs a product of small whole numbers, which every precision computes exactly, by `prepare`; logs what is wrong with it.
 [[nodiscard]] bool multiplies_right(Context& context, std::string_view units,
                                     const std::function<std::unique_ptr<Kernel>(Context&, const Gemm&)>& prepare);

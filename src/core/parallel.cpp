@@ -1,0 +1,25 @@
+// Blocks are handed out in turn; threads live as long as the loop.
+#include "concord/core/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace concord {
+
+void for_blocks(std::size_t n, const std::function<void(std::size_t i, std::size_t first, std::size_t count)>& block) {
+  const std::size_t blocks = blocks_of(n);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < blocks; i = next++) {
+      block(i, i * kBlockElements, std::min(kBlockElements, n - i * kBlockElements));
+    }
+  };
+  std::vector<std::jthread> threads;
+  const std::size_t useful = std::min<std::size_t>(std::thread::hardware_concurrency(), blocks);
+  for (std::size_t i = 1; i < useful; ++i) threads.emplace_back(work);
+  work();
+}
+
+}  // namespace concord
