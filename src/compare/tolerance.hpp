@@ -13,7 +13,8 @@ namespace concord {
 ///   matmul and convolution with an epilogue     both of the above
 ///   batch norm                                  2e-5, backward 2e-4, of the largest |result|
 ///   copies, max pool, gather, uniform, reorder  0
-/// Integer results must be equal.
+/// A single product of the largest factors may differ by 16u of it: factors of 22 bits serve as fp32. Where anything may differ, so may numbers below the
+/// smallest normal one, 2^-126 for each of K terms: devices may take them for 0. Integer results must be equal.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k);
 
 }  // namespace concord

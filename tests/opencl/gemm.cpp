@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdlib>
 
 #include "concord/opencl/conv.hpp"
@@ -47,6 +49,16 @@ void check_implementations(const std::string& name, const std::vector<Input>& in
       for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
     }
   }
+}
+
+Tensor product_on(const DevicePtr& device, const Tensor& a, const Tensor& b) {
+  Graph graph;
+  const Value c = matmul(graph.input("a", a.spec()), graph.input("b", b.spec()));
+  Program program = compile(graph, std::vector{c}, std::make_shared<Variables>(device, 1));
+  program.write("a", a);
+  program.write("b", b);
+  program.run();
+  return program.read(c);
 }
 
 Shape transposed(const Shape& shape, bool transpose) { return transpose ? Shape{shape[1], shape[0]} : shape; }
@@ -145,6 +157,75 @@ TEST_CASE("im2col, the implicit product and the direct kernels agree", "[opencl]
         const Setting setting("CONCORD_CONV", way);
         const std::vector<Tensor> expected = run(device, inputs, build);
         for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("every implementation of a product is as exact as single precision at any magnitude", "[opencl][gemm]") {
+  constexpr std::int64_t kRows = 130, kColumns = 136, kDepth = 300;
+  struct Magnitude {
+    const char* name;
+    float (*of)(std::int64_t i);
+  };
+  const std::vector<Magnitude> magnitudes{
+      {"ordinary", [](std::int64_t) { return 1.0F; }},
+      {"small", [](std::int64_t) { return 0x1p-60F; }},
+      {"large", [](std::int64_t) { return 0x1p55F; }},
+      {"mixed", [](std::int64_t i) { return std::ldexp(1.0F, static_cast<int>(i * 7 % 61) - 30); }}};
+  for (const Magnitude& magnitude : magnitudes) {
+    Tensor a(DType::f32, {kRows, kDepth}), b(DType::f32, {kDepth, kColumns});
+    std::int64_t i = 0;
+    for (Tensor* tensor : {&a, &b}) {
+      for (float& x : tensor->values<float>()) {
+        x = std::sin(static_cast<float>(i) * 1.37F) * magnitude.of(i);
+        ++i;
+      }
+    }
+    for (const DevicePtr& device : opencl_devices()) {
+      for (const opencl::GemmImplementation& one : opencl::gemm_implementations()) {
+        INFO(magnitude.name << " by " << one.name << " on " << device->info().id);
+        const Setting setting("CONCORD_GEMM", std::string(one.name));
+        const Tensor c = product_on(device, a, b);
+        double worst = 0;  // error in units of the sum of the products' magnitudes
+        for (std::int64_t m = 0; m < kRows; ++m) {
+          for (std::int64_t n = 0; n < kColumns; ++n) {
+            double sum = 0, size = 0;
+            for (std::int64_t k = 0; k < kDepth; ++k) {
+              const double term = static_cast<double>(a.values<float>()[static_cast<std::size_t>(m * kDepth + k)]) *
+                                  static_cast<double>(b.values<float>()[static_cast<std::size_t>(k * kColumns + n)]);
+              sum += term;
+              size += std::abs(term);
+            }
+            const auto got = static_cast<double>(c.values<float>()[static_cast<std::size_t>(m * kColumns + n)]);
+            worst = std::max(worst, std::abs(got - sum) / size);
+          }
+        }
+        CHECK(worst < 8 * 0x1p-24);
+      }
+    }
+  }
+}
+
+TEST_CASE("every implementation of a product keeps what is not finite", "[opencl][gemm]") {
+  Tensor a(DType::f32, {130, 40}), b(DType::f32, {40, 136});
+  for (float& x : a.values<float>()) x = 1;
+  for (float& x : b.values<float>()) x = 1;
+  a.values<float>()[3 * 40 + 7] = INFINITY;
+  a.values<float>()[5 * 40 + 1] = std::bit_cast<float>(0x7fffffffU);  // a NaN of all ones
+  a.values<float>()[64 * 40] = -INFINITY;
+  for (const DevicePtr& device : opencl_devices()) {
+    for (const opencl::GemmImplementation& one : opencl::gemm_implementations()) {
+      INFO(one.name << " on " << device->info().id);
+      const Setting setting("CONCORD_GEMM", std::string(one.name));
+      const Tensor c = product_on(device, a, b);
+      const auto at = [&](std::size_t m, std::size_t n) { return c.values<float>()[m * 136 + n]; };
+      for (const std::size_t n : {0U, 77U, 135U}) {
+        CHECK(at(3, n) == INFINITY);
+        CHECK(std::isnan(at(5, n)));
+        CHECK(at(64, n) == -INFINITY);
+        CHECK(at(4, n) == 40);
+        CHECK(at(129, n) == 40);
       }
     }
   }
