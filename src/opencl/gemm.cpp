@@ -128,12 +128,12 @@ bool any_device(Context&) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
 
 constexpr std::array<GemmImplementation, 6> kImplementations{{
-    {"panel", [](Context& context) { return context.limits().is_cpu; }, any_product, prepare_panel},
-    {"wgmma", wgmma_suits, wgmma_accepts, prepare_wgmma},
-    {"mma", mma_suits, mma_accepts, prepare_mma},
-    {"tiled", any_device, tiled_accepts, prepare_tiled},
-    {"clblast", any_device, clblast_accepts, prepare_clblast},
-    {"reference", any_device, any_product, prepare_reference},
+    {"panel", [](Context& context) { return context.limits().is_cpu; }, any_product, any_product, prepare_panel},
+    {"wgmma", wgmma_suits, wgmma_accepts, wgmma_pays, prepare_wgmma},
+    {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma},
+    {"tiled", any_device, tiled_accepts, any_product, prepare_tiled},
+    {"clblast", any_device, clblast_accepts, any_product, prepare_clblast},
+    {"reference", any_device, any_product, any_product, prepare_reference},
 }};
 
 }  // namespace
@@ -163,8 +163,10 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
     if (can_run && named->accepts(context, gemm)) return named->prepare(context, gemm, label);
   }
   const auto chosen =
-      std::find_if(kImplementations.begin(), kImplementations.end(),
-                   [&](const GemmImplementation& one) { return one.suits(context) && one.accepts(context, gemm); });
+      std::find_if(kImplementations.begin(), kImplementations.end(), [&](const GemmImplementation& one) {
+        // What a device suits may take a check on it: asked for last.
+        return one.accepts(context, gemm) && one.pays(context, gemm) && one.suits(context);
+      });
   return chosen->prepare(context, gemm, label);
 }
 

@@ -80,8 +80,8 @@ struct Gemm {
   [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
 };
 
-/// The kernel for a product: the first implementation of `gemm_implementations` that suits the device and accepts the
-/// product, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts the
+/// The kernel for a product: the first implementation of `gemm_implementations` that suits the device, accepts the product
+/// and pays, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts the
 /// kernel's name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
 
@@ -101,6 +101,7 @@ struct GemmImplementation {
   std::string_view name;
   bool (*suits)(Context&);
   bool (*accepts)(const Context&, const Gemm&);
+  bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
 };
 /// In order of preference: "panel" (CPUs), "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
@@ -114,11 +115,13 @@ struct GemmImplementation {
 [[nodiscard]] double mma_seconds(const Context& context, const Gemm& gemm);  // expected
 [[nodiscard]] bool mma_suits(Context& context);
 [[nodiscard]] bool mma_accepts(const Context& context, const Gemm& gemm);
+[[nodiscard]] bool mma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
 
-// gemm_wgmma.cpp: fp32 by six products of bf16 numbers. Accepts what should be faster than by mma.
+// gemm_wgmma.cpp: fp32 by six products of bf16 numbers.
 [[nodiscard]] bool wgmma_suits(Context& context);
 [[nodiscard]] bool wgmma_accepts(const Context& context, const Gemm& gemm);
+[[nodiscard]] bool wgmma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label);
 
 // gemm_arguments.cpp: what the kernel files of gemm_operands.h get.

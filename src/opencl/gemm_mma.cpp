@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
 
 namespace concord::opencl {
@@ -41,23 +42,8 @@ bool result_in_pairs(const Gemm& gemm, std::int64_t parts) {
   return parts > 1 || (c.row % 2 == 0 && c.batch % 2 == 0 && c.block % 2 == 0 && c.outer % 2 == 0);
 }
 
-}  // namespace
-
-double mma_seconds(const Context& context, const Gemm& gemm) { return plan_of(context, gemm).seconds; }
-
-bool mma_suits(Context& context) {
-  return context.remembered("NVIDIA mma", [&] {
-    return has_capability(context, 8) &&
-           multiplies_right(context, "the matrix units", [](Context& device, const Gemm& gemm) {
-             return prepare_mma(device, gemm, "check");
-           });
-  });
-}
-
-bool mma_accepts(const Context&, const Gemm& gemm) { return matrix_units_accept(gemm); }
-
-std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label) {
-  const MatrixPlan plan = plan_of(context, gemm);
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
+                                     std::string_view label) {
   const MmaTile& mma = kTiles[plan.tile];
   const RightOperand right = right_operand(context, gemm);
   std::vector<std::string> definitions{
@@ -76,6 +62,30 @@ std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::str
                  {size(mma.threads()), 1, 1}};
   return gemm_staged(context, gemm, fmt::format("{} mma {}x{}", label, mma.tile.m, mma.tile.n), std::move(multiply),
                      plan.parts);
+}
+
+}  // namespace
+
+double mma_seconds(const Context& context, const Gemm& gemm) { return plan_of(context, gemm).seconds; }
+
+bool mma_suits(Context& context) {
+  return context.remembered("NVIDIA mma", [&] {
+    return has_capability(context, 8) &&
+           multiplies_right(context, "the matrix units", [](Context& device, const Gemm& gemm, std::size_t variant) {
+             return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
+           });
+  });
+}
+
+bool mma_accepts(const Context&, const Gemm& gemm) { return matrix_units_accept(gemm); }
+
+bool mma_pays(const Context&, const Gemm& gemm) {
+  constexpr std::int64_t kLeastProducts = 120'000'000;  // below, packing and cutting cost more than they gain
+  return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
+}
+
+std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label) {
+  return prepare_tile(context, gemm, plan_of(context, gemm), label);
 }
 
 }  // namespace concord::opencl

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
 
 namespace concord::opencl {
@@ -33,23 +34,8 @@ MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
   return plan;
 }
 
-}  // namespace
-
-bool wgmma_suits(Context& context) {
-  return context.remembered("NVIDIA wgmma", [&] {
-    return has_capability(context, 9) &&
-           multiplies_right(context, "the matrix units' warpgroup instructions", [](Context& device, const Gemm& gemm) {
-             return prepare_wgmma(device, gemm, "check");
-           });
-  });
-}
-
-bool wgmma_accepts(const Context& context, const Gemm& gemm) {
-  return !gemm.partial && matrix_units_accept(gemm) && plan_of(context, gemm).seconds < mma_seconds(context, gemm);
-}
-
-std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label) {
-  const MatrixPlan plan = plan_of(context, gemm);
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
+                                     std::string_view label) {
   const WgmmaTile& wgmma = kTiles[plan.tile];
   const std::string width = fmt::format("TILE_Q={}", wgmma.tile.m), precision = "PRECISION=SPLIT";
   const std::int64_t tiles_q = divide_up(gemm.m, wgmma.tile.m), tiles_k = divide_up(gemm.k, kTileK);
@@ -81,6 +67,28 @@ std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::s
                  {size(threads), 1, 1}};
   return gemm_staged(context, packed, fmt::format("{} wgmma {}x{}", label, wgmma.tile.m, wgmma.tile.n),
                      std::move(multiply), plan.parts);
+}
+
+}  // namespace
+
+bool wgmma_suits(Context& context) {
+  return context.remembered("NVIDIA wgmma", [&] {
+    return has_capability(context, 9) &&
+           multiplies_right(context, "the matrix units' warpgroup instructions",
+                            [](Context& device, const Gemm& gemm, std::size_t variant) {
+                              return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
+                            });
+  });
+}
+
+bool wgmma_accepts(const Context&, const Gemm& gemm) { return !gemm.partial && matrix_units_accept(gemm); }
+
+bool wgmma_pays(const Context& context, const Gemm& gemm) {
+  return mma_pays(context, gemm) && plan_of(context, gemm).seconds < mma_seconds(context, gemm);
+}
+
+std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label) {
+  return prepare_tile(context, gemm, plan_of(context, gemm), label);
 }
 
 }  // namespace concord::opencl

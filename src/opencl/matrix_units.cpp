@@ -1,19 +1,14 @@
-// Plans, operands and the self-check of the products on matrix units.
+// Plans and operands of the products on matrix units, and what NVIDIA's devices say of themselves.
 #include "concord/opencl/matrix_units.hpp"
 
 #include <CL/cl_ext.h>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
-#include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/opencl/buffer.hpp"
 #include "concord/opencl/patch_tables.hpp"
-#include "concord/opencl/status.hpp"
 #include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
@@ -42,41 +37,6 @@ boost::compute::buffer table_of(Context& context, const std::vector<PatchEntry>&
   // OpenCL copies the entries at once; it does not write to them.
   return {context.context(), entries.size() * sizeof(PatchEntry), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
           const_cast<PatchEntry*>(entries.data())};
-}
-
-// The product is as large as a tile, so that no other kernel is better at it.
-bool computes_right(Context& context, const std::function<std::unique_ptr<Kernel>(Context&, const Gemm&)>& prepare) {
-  constexpr std::size_t kSize = 128;
-  Gemm gemm;
-  gemm.m = gemm.n = gemm.k = kSize;
-  gemm.a.row = gemm.b.k = gemm.c.row = kSize;
-  gemm.largest = kSize * kSize;
-  std::vector<float> a(kSize * kSize), b(a.size()), expected(a.size()), c(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    a[i] = static_cast<float>(i * 7 % 11) - 5;
-    b[i] = static_cast<float>(i * 5 % 13) - 6;
-  }
-  for (std::size_t i = 0; i < c.size(); ++i) {
-    for (std::size_t k = 0; k < kSize; ++k) expected[i] += a[i / kSize * kSize + k] * b[k * kSize + i % kSize];
-  }
-  const std::unique_ptr<Kernel> kernel = prepare(context, gemm);
-  const auto accounting = std::make_shared<Accounting>();
-  const auto buffer_of = [&](std::size_t bytes, void* values) {
-    cl_int status = CL_SUCCESS;
-    const cl_mem_flags flags = values == nullptr ? CL_MEM_READ_WRITE : CL_MEM_COPY_HOST_PTR;
-    MemoryHandle memory(clCreateBuffer(context.context().get(), flags, bytes, values, &status));
-    check(status, "clCreateBuffer", context.name());
-    return std::make_unique<OpenClBuffer>(std::move(memory), bytes, accounting);
-  };
-  const std::size_t bytes = a.size() * sizeof(float);
-  const auto left = buffer_of(bytes, a.data()), right = buffer_of(bytes, b.data()), result = buffer_of(bytes, c.data());
-  const auto workspace = buffer_of(std::max<std::size_t>(kernel->workspace(), 4), nullptr);
-  const std::array<Operand, 2> inputs{{{left.get(), 0}, {right.get(), 0}}};
-  const std::array<Operand, 1> outputs{{{result.get(), 0}}};
-  kernel->bind(inputs, outputs, {workspace.get(), 0})->enqueue();
-  check(clEnqueueReadBuffer(context.queue().get(), result->memory(), CL_TRUE, 0, bytes, c.data(), 0, nullptr, nullptr),
-        "clEnqueueReadBuffer", context.name());
-  return c == expected;
 }
 
 struct Capability {
@@ -127,6 +87,11 @@ MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vect
   return best;
 }
 
+MatrixPlan whole_plan(const Gemm& gemm, std::size_t tile) {
+  constexpr std::int64_t kLong = 1024;  // a multiple of every tile's depth
+  return gemm.k > kLong ? MatrixPlan{tile, 2, kLong, 0} : MatrixPlan{tile, 1, gemm.k, 0};
+}
+
 bool in_fours(std::initializer_list<std::int64_t> values) {
   return std::ranges::all_of(values, [](std::int64_t value) { return value % 4 == 0; });
 }
@@ -163,17 +128,6 @@ std::size_t nvidia_local_memory(const Context& context) {
   if (found.major == 8) return (found.minor == 0 || found.minor == 7 ? 163 : 99) * kKiB;
   if (found.major == 9 || found.major == 10) return 227 * kKiB;
   return found.major > 10 ? 99 * kKiB : context.limits().local_memory;
-}
-
-bool multiplies_right(Context& context, std::string_view units,
-                      const std::function<std::unique_ptr<Kernel>(Context&, const Gemm&)>& prepare) {
-  try {
-    if (computes_right(context, prepare)) return true;
-    log(LogLevel::warning, fmt::format("{}: {} give wrong products; not used", context.name(), units));
-  } catch (const std::exception& error) {
-    log(LogLevel::warning, fmt::format("{}: {} are not used: {}", context.name(), units, error.what()));
-  }
-  return false;
 }
 
 }  // namespace concord::opencl

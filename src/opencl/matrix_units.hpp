@@ -1,10 +1,8 @@
-// What the products on NVIDIA's matrix units share: how operands may be copied, the tables of patches as arguments, and the
-// check that a device computes right with them before they are used. Used by gemm_mma and gemm_wgmma.
+// What the products on NVIDIA's matrix units share: how operands may be copied, the tables of patches as arguments, the
+// choice of a tile. Used by gemm_mma and gemm_wgmma, and for what a device has by attention_mma.
 #pragma once
 
-#include <functional>
 #include <initializer_list>
-#include <memory>
 #include <vector>
 
 #include "concord/opencl/gemm.hpp"
@@ -30,6 +28,9 @@ struct MatrixTile {
 /// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
 [[nodiscard]] MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles);
 
+/// By one tile of the list, k in one piece, or in two where it is long.
+[[nodiscard]] MatrixPlan whole_plan(const Gemm& gemm, std::size_t tile);
+
 /// Whether all are multiples of 4.
 [[nodiscard]] bool in_fours(std::initializer_list<std::int64_t> values);
 
@@ -50,8 +51,4 @@ struct RightOperand {
 /// Bytes of local memory that a kernel may declare. The driver reports 48 KiB, but holds only arguments to it; the rest goes by
 /// the compute capability (CUDA programming guide, table of technical specifications). What the device reports, on others.
 [[nodiscard]] std::size_t nvidia_local_memory(const Context& context);
-/// Runs a product of small whole numbers, which every precision computes exactly, by `prepare`; logs what is wrong with it.
-[[nodiscard]] bool multiplies_right(Context& context, std::string_view units,
-                                    const std::function<std::unique_ptr<Kernel>(Context&, const Gemm&)>& prepare);
-
 }  // namespace concord::opencl

@@ -1,0 +1,156 @@
+// The products of the check, their right results, and the run.
+#include "concord/opencl/matrix_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "concord/core/log.hpp"
+#include "concord/opencl/buffer.hpp"
+#include "concord/opencl/conv.hpp"
+#include "concord/opencl/patch_tables.hpp"
+#include "concord/opencl/status.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+/// A product with operands a and b as inputs 0 and 1 of these sizes.
+struct Product {
+  Gemm gemm;
+  std::int64_t a_elements, b_elements, c_elements;
+};
+
+Product dense(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k, bool b_along_k) {
+  Gemm gemm;
+  gemm.m = m;
+  gemm.n = n;
+  gemm.k = k;
+  gemm.a.row = a_along_k ? k : 1;
+  gemm.a.k = a_along_k ? 1 : m;
+  gemm.b.k = b_along_k ? 1 : n;
+  gemm.b.n = b_along_k ? k : 1;
+  gemm.b.along_k = b_along_k;
+  gemm.c.row = n;
+  gemm.largest = std::max({m * k, k * n, m * n});
+  return {gemm, m * k, k * n, m * n};
+}
+
+void add_convolution(std::vector<Product>& products, const Shape& src, const Shape& weights, std::int64_t stride) {
+  const ops::ConvSizes s =
+      ops::conv_sizes(src, weights, {.stride = {1, stride, stride}, .padding = {0, 1, 1}, .padding_after = {0, 1, 1}});
+  const std::int64_t images = src.elements(), kernels = weights.elements(), results = s.n * s.o * s.dst_plane();
+  Product forward{conv_forward_gemm(s), kernels, images, results};
+  Product data{conv_backward_data_gemm(s), kernels, results, images};
+  Product kernel{conv_backward_weights_gemm(s), results, images, kernels};
+  for (Product* product : {&forward, &data, &kernel}) {
+    product->gemm.a.buffer = input(0);
+    product->gemm.b.buffer = input(1);
+    products.push_back(*product);
+  }
+}
+
+std::vector<Product> products() {
+  std::vector<Product> list{dense(128, 128, 128, true, false), dense(70, 150, 99, false, true),
+                            dense(96, 200, 160, true, true), dense(66, 130, 64, false, false),
+                            dense(64, 72, 2000, true, false)};
+  add_convolution(list, {3, 12, 9, 8}, {70, 12, 3, 3}, 1);
+  add_convolution(list, {2, 9, 11, 10}, {130, 9, 3, 3}, 2);
+  return list;
+}
+
+std::int64_t blocked(std::int64_t i, std::int64_t block, std::int64_t outer, std::int64_t stride) {
+  return block == 0 ? i * stride : i / block * outer + i % block;
+}
+
+/// The element of the right operand, or 0.
+class RightElements {
+ public:
+  RightElements(const Gemm& gemm, const std::vector<float>& values) : gemm_(gemm), values_(values) {
+    if (gemm.b.is_patch) tables_ = patch_tables(gemm).value();
+  }
+  [[nodiscard]] float at(std::int64_t k, std::int64_t n) const {
+    if (!gemm_.b.is_patch) return values_[size(k * gemm_.b.k + n * gemm_.b.n)];
+    const std::int64_t tap_index = gemm_.b.along_k ? n : k, place_index = gemm_.b.along_k ? k : n;
+    const PatchEntry &tap = tables_.taps[size(tap_index)], &place = tables_.places[size(place_index % tables_.block)];
+    if ((tap[1] & place[1]) != tap[1]) return 0;
+    return values_[size(tap[0] + place[0] + place_index / tables_.block * tables_.plane)];
+  }
+
+ private:
+  const Gemm& gemm_;
+  const std::vector<float>& values_;
+  PatchTables tables_;
+};
+
+std::vector<float> right_result(const Product& product, const std::vector<float>& a, const std::vector<float>& b) {
+  const Gemm& g = product.gemm;
+  const RightElements right(g, b);
+  std::vector<float> c(size(product.c_elements));
+  for (std::int64_t n = 0; n < g.n; ++n) {
+    for (std::int64_t m = 0; m < g.m; ++m) {
+      float sum = 0;
+      for (std::int64_t k = 0; k < g.k; ++k) {
+        sum += a[size(m * g.a.row + blocked(k, g.a.block, g.a.outer, g.a.k))] * right.at(k, n);
+      }
+      c[size(m * g.c.row + blocked(n, g.c.block, g.c.outer, 1))] = sum;
+    }
+  }
+  return c;
+}
+
+/// Whole numbers from -3 to 3: sums of thousands of products stay exact.
+std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor) {
+  std::vector<float> values(size(count));
+  for (std::int64_t i = 0; i < count; ++i) values[size(i)] = static_cast<float>(i * factor % 7 - 3);
+  return values;
+}
+
+bool runs_right(Context& context, const Product& product, const Kernel& kernel) {
+  std::vector<float> a = whole_numbers(product.a_elements, 5), b = whole_numbers(product.b_elements, 11);
+  std::vector<float> c(size(product.c_elements), -1000);
+  const auto accounting = std::make_shared<Accounting>();
+  const auto buffer_of = [&](std::size_t bytes, void* values) {
+    cl_int status = CL_SUCCESS;
+    const cl_mem_flags flags = values == nullptr ? CL_MEM_READ_WRITE : CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR;
+    MemoryHandle memory(clCreateBuffer(context.context().get(), flags, bytes, values, &status));
+    check(status, "clCreateBuffer", context.name());
+    return std::make_unique<OpenClBuffer>(std::move(memory), bytes, accounting);
+  };
+  const auto left = buffer_of(a.size() * 4, a.data()), right = buffer_of(b.size() * 4, b.data());
+  const auto result = buffer_of(c.size() * 4, c.data());
+  const auto workspace = buffer_of(std::max<std::size_t>(kernel.workspace(), 4), nullptr);
+  const std::array<Operand, 2> inputs{{{left.get(), 0}, {right.get(), 0}}};
+  const std::array<Operand, 1> outputs{{{result.get(), 0}}};
+  kernel.bind(inputs, outputs, {workspace.get(), 0})->enqueue();
+  check(clEnqueueReadBuffer(context.queue().get(), result->memory(), CL_TRUE, 0, c.size() * 4, c.data(), 0, nullptr,
+                            nullptr),
+        "clEnqueueReadBuffer", context.name());
+  return c == right_result(product, a, b);
+}
+
+}  // namespace
+
+bool multiplies_right(Context& context, std::string_view units, const CheckedPreparation& prepare) {
+  try {
+    const std::vector<Product> list = products();
+    std::vector<std::unique_ptr<Kernel>> kernels;  // all prepared first, so that their programs are built together
+    for (std::size_t i = 0; i < list.size(); ++i) kernels.push_back(prepare(context, list[i].gemm, i));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (runs_right(context, list[i], *kernels[i])) continue;
+      const Gemm& gemm = list[i].gemm;
+      log(LogLevel::warning, fmt::format("{}: {} give a wrong {} x {} x {} product ({}); not used", context.name(), units,
+                                         gemm.m, gemm.n, gemm.k, kernels[i]->name()));
+      return false;
+    }
+    return true;
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, fmt::format("{}: {} are not used: {}", context.name(), units, error.what()));
+    return false;
+  }
+}
+
+}  // namespace concord::opencl

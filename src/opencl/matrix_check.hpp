@@ -1,0 +1,21 @@
+// The check of a product kernel on the device it is to run on: before matrix units are used, they have to get products of
+// small whole numbers right, which every precision computes exactly.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "concord/opencl/gemm.hpp"
+
+namespace concord::opencl {
+
+/// A kernel for a product; `variant` counts the products, for implementations that have several tiles to try.
+using CheckedPreparation = std::function<std::unique_ptr<Kernel>(Context& context, const Gemm& gemm, std::size_t variant)>;
+
+/// Runs products of every form — operands along k and across, sizes that fill tiles and that do not, a k to be cut, the
+/// three passes of convolutions — and holds them against the host. `units` names what is checked in the log, which is
+/// told when they are wrong or fail.
+[[nodiscard]] bool multiplies_right(Context& context, std::string_view units, const CheckedPreparation& prepare);
+
+}  // namespace concord::opencl

@@ -1,0 +1,47 @@
+// multiplies_right(): passes what computes right, refuses what does not or fails.
+#include "concord/opencl/matrix_check.hpp"
+
+#include <boost/compute/system.hpp>
+
+#include "concord/opencl/context.hpp"
+#include "concord_test.hpp"
+
+namespace concord::test {
+namespace {
+
+const opencl::GemmImplementation& named(std::string_view name) {
+  for (const opencl::GemmImplementation& one : opencl::gemm_implementations()) {
+    if (one.name == name) return one;
+  }
+  throw Error("no implementation of that name");
+}
+
+}  // namespace
+
+TEST_CASE("a device that multiplies right passes the check of its matrix units, another does not", "[opencl][gemm]") {
+  if (boost::compute::system::device_count() == 0) {
+    WARN("skipped: no OpenCL device");
+    return;
+  }
+  opencl::Context context(boost::compute::system::devices().front());
+  const auto by = [&](std::string_view name, std::size_t wrong) {
+    return opencl::multiplies_right(context, "the units", [&, wrong](auto& device, const auto& gemm, std::size_t i) {
+      opencl::Gemm changed = gemm;
+      if (i == wrong) --changed.k;  // the last products are left out
+      return named(name).prepare(device, changed, "check");
+    });
+  };
+  constexpr std::size_t kNone = 1000;
+  CHECK(by("reference", kNone));
+  CHECK(by("tiled", kNone));
+  for (const std::size_t wrong : {0, 1, 4, 5, 6, 7, 10}) {
+    INFO("product " << wrong);
+    CHECK_FALSE(by("reference", wrong));
+  }
+  CHECK_FALSE(opencl::multiplies_right(context, "the units", [](auto&, const auto&, std::size_t) {
+    throw DeviceError("no such instruction");
+    return std::unique_ptr<Kernel>();
+  }));
+}
+
+}  // namespace concord::test
