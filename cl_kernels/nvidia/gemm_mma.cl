@@ -2,20 +2,16 @@
 // cp.async). A work-group of THREADS items (warps of 32) owns a TILE_M x TILE_N tile of C, a warp WARP_M x WARP_N of it.
 // Tiles of A and B of depth TILE_K are copied to local memory past the registers, STAGES of them on their way at once.
 //
-// Definitions beside those of gemm_operands.h and gemm_patch.h:
-//   A_VECTOR, B_VECTOR   floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together
+// Definitions beside those of gemm_operands.h and gemm_right.h:
+//   A_VECTOR             as B_VECTOR, for the left operand
 //   C_PAIRS              two neighbours of a row of C are aligned and in range together
 //   PRECISION            SPLIT: fp32 as the sum of three tf32 products, 22 bits of each factor (Ootomo and Yokota,
 //                        "Recovering single precision accuracy from Tensor Cores", 2022); sums of 16 are added up outside
 //                        the matrix unit, which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
 // Groups run along m first, in bands of BAND tiles of m, so that neighbours in time share what they read.
 #include "gemm_operands.h"
-#include "nvidia/gemm_patch.h"
-
-#define SPLIT 0
-#define TF32 1
-#define BF16 2
-#define FP16 3
+#define RIGHT_LINES TILE_N
+#include "nvidia/gemm_right.h"
 
 #define WARPS_N (TILE_N / WARP_N)
 #define M_TILES (WARP_M / 16)
@@ -32,33 +28,20 @@
 #define A_FLOATS (TILE_K * (TILE_M + 8))
 #endif
 #ifdef B_ALONG_K
-#define B_LINE (TILE_K / B_VECTOR)
 #define B_PLACE(n, k) ((n) * (TILE_K + 4) + (k))
 #define B_FLOATS (TILE_N * (TILE_K + 4))
 #else
-#define B_LINE (TILE_N / B_VECTOR)
 #define B_PLACE(n, k) ((k) * (TILE_N + 8) + (n))
 #define B_FLOATS (TILE_K * (TILE_N + 8))
 #endif
 #define STAGE_FLOATS (A_FLOATS + B_FLOATS)
 #define A_LOADS (TILE_M * TILE_K / A_VECTOR / THREADS)
-#define B_LOADS (TILE_N * TILE_K / B_VECTOR / THREADS)
 #define A_STRIDE (THREADS / A_LINE)  // lines between two copies of an item
-#define B_STRIDE (THREADS / B_LINE)
 
-#define COPY_1(dst, src, wanted) \
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 4 : 0) : "memory")
-#define COPY_4(dst, src, wanted) \
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 16 : 0) : "memory")
 #if A_VECTOR == 4
 #define COPY_A COPY_4
 #else
 #define COPY_A COPY_1
-#endif
-#if B_VECTOR == 4
-#define COPY_B COPY_4
-#else
-#define COPY_B COPY_1
 #endif
 #define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
 #define WAIT_BUT_(n) asm volatile("cp.async.wait_group " #n ";" ::: "memory")
@@ -73,12 +56,9 @@
 
 #if PRECISION == BF16
 #define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-#define PACK(to, low, high) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
 #elif PRECISION == FP16
 #define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-#define PACK(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
 #else
-#define ROUND(to, x) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to) : "f"(as_float(x)))
 #define MMA_SHAPE "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 #endif
 #define MMA(c, a, b)                                                                     \
@@ -95,7 +75,6 @@
 #define HIGH(x) (((x) + 0x1000u) & 0xffffe000u)
 #define LOW(x, high) as_uint(as_float(x) - as_float(high))
 
-#define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_multiply(
     GEMM_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
@@ -121,18 +100,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
 #else
   const index_t a_row = A_ROW(min(m_begin + a_along, m_size - A_VECTOR));
 #endif
-#if defined(B_PATCH) && defined(B_ALONG_K)
-  int2 b_taps[B_LOADS];
-  EACH(i, B_LOADS) b_taps[i] = taps[min(n_begin + b_line + i * B_STRIDE, n_size - 1)];
-#elif defined(B_PATCH)
-  const int2 b_place = PLACE(min(n_begin + b_along, n_size - B_VECTOR));
-#elif defined(B_ALONG_K)
-  index_t b_columns[B_LOADS];
-  EACH(i, B_LOADS) b_columns[i] = B_COLUMN_OF(min(n_begin + b_line + i * B_STRIDE, n_size - 1));
-#else
-  const index_t b_column = B_COLUMN_OF(min(n_begin + b_along, n_size - B_VECTOR));
-#endif
-
+  KEEP_LINES(n_begin)
   const uint local_base = (uint)(size_t)tiles;
 #ifdef A_ALONG_K
   const uint a_to = local_base + A_PLACE(a_line, a_along) * 4;
@@ -165,41 +133,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
     COPY_A(a_to + (stage) + A_TO(i), a + a_row + (wanted ? A_STEP(k) : 0), wanted);   \
   }
 #endif
-#if defined(B_PATCH) && defined(B_ALONG_K)
-#define LOAD_B(tile, stage)                                                             \
-  {                                                                                     \
-    const uint k = (tile) + b_along;                                                    \
-    const int2 place = PLACE(min(k, k_size - B_VECTOR));                                \
-    EACH(i, B_LOADS) {                                                                  \
-      const bool wanted = k < k_end && IN_IMAGE(b_taps[i], place);                      \
-      COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? b_taps[i].x + place.x : 0), wanted); \
-    }                                                                                   \
-  }
-#elif defined(B_PATCH)
-#define LOAD_B(tile, stage)                                                         \
-  EACH(i, B_LOADS) {                                                                \
-    const uint k = (tile) + b_line + i * B_STRIDE;                                  \
-    const int2 tap = taps[min(k, k_size - 1)];                                      \
-    const bool wanted = k < k_end && IN_IMAGE(tap, b_place);                        \
-    COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? tap.x + b_place.x : 0), wanted); \
-  }
-#elif defined(B_ALONG_K)
-#define LOAD_B(tile, stage)                                                             \
-  {                                                                                     \
-    const uint k = (tile) + b_along;                                                    \
-    const bool wanted = k < k_end;                                                      \
-    __global const float *from = b + (wanted ? B_STEP_OF(k) : 0);                       \
-    EACH(i, B_LOADS) COPY_B(b_to + (stage) + B_TO(i), from + b_columns[i], wanted);     \
-  }
-#else
-#define LOAD_B(tile, stage)                                                                \
-  EACH(i, B_LOADS) {                                                                       \
-    const uint k = (tile) + b_line + i * B_STRIDE;                                         \
-    const bool wanted = k < k_end;                                                         \
-    COPY_B(b_to + (stage) + B_TO(i), b + b_column + (wanted ? B_STEP_OF(k) : 0), wanted);  \
-  }
-#endif
-
   const uint warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
   float sums[M_TILES][N_TILES][4];
   EACH(i, M_TILES) EACH(j, N_TILES) EACH(e, 4) sums[i][j][e] = 0.0f;
@@ -243,10 +176,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
         EACH(j, N_TILES) MMA(sums[i][j], left, packed[j]);
       }
 #elif PRECISION == TF32
-      EACH(j, N_TILES) EACH(q, 4) ROUND(right[j][q], right[j][q]);
+      EACH(j, N_TILES) EACH(q, 4) ROUND(right[j][q], as_float(right[j][q]));
       EACH(i, M_TILES) EACH(lower, 2) {
         uint left[4];
-        EACH(q, 4) ROUND(left[q], LEFT(i, 2 * lower + q / 2, q % 2 * 8));
+        EACH(q, 4) ROUND(left[q], as_float(LEFT(i, 2 * lower + q / 2, q % 2 * 8)));
         EACH(j, N_TILES) MMA(sums[i][j], left, right[j] + 2 * lower);
       }
 #else

@@ -5,23 +5,18 @@
 // Right tiles are copied as they are, fp32, and split or rounded on their way from local memory to registers; packed left
 // tiles are read by the units themselves. STAGES tiles of depth TILE_K = 32 are on their way or in use.
 //
-// Definitions beside those of gemm_operands.h and gemm_patch.h:
-//   B_VECTOR   floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together
+// Definitions beside those of gemm_operands.h and gemm_right.h:
 //   PRECISION  SPLIT: fp32 as the sum of six products of bf16 numbers, 24 bits of each factor; sums of 32 are added up
 //              outside the matrix unit, which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
 // The driver's compiler knows no warpgroup instructions: they are written as comments //@, which the program cache makes
 // instructions in the compiled text.
 #include "gemm_operands.h"
-#include "nvidia/gemm_patch.h"
-
-#define SPLIT 0
-#define TF32 1
-#define BF16 2
-#define FP16 3
 
 #define THREADS (WARPGROUPS * 128)
 #define TILE_R (WARPGROUPS * 64)
 #define TILE_K 32
+#define RIGHT_LINES TILE_R
+#include "nvidia/gemm_right.h"
 #if PRECISION == SPLIT
 #define PLANES 3
 #else
@@ -39,28 +34,15 @@
 
 // Rows of the right tile are padded so that the reads of a warp come from 32 banks.
 #ifdef B_ALONG_K
-#define B_LINE (TILE_K / B_VECTOR)
 #define B_PLACE(r, k) ((r) * (TILE_K + 8) + (k))
 #define B_BYTES (TILE_R * (TILE_K + 8) * 4)
 #else
-#define B_LINE (TILE_R / B_VECTOR)
 #define B_PLACE(r, k) ((k) * (TILE_R + 4) + (r))
 #define B_BYTES (TILE_K * (TILE_R + 4) * 4)
 #endif
-#define B_LOADS (TILE_R * TILE_K / B_VECTOR / THREADS)
-#define B_STRIDE (THREADS / B_LINE)  // lines between two copies of an item
 #define STAGE_BYTES (PACKED_BYTES + B_BYTES)
 #define CHUNKS (PACKED_BYTES / 16)
 
-#define COPY_1(dst, src, wanted) \
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 4 : 0) : "memory")
-#define COPY_4(dst, src, wanted) \
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 16 : 0) : "memory")
-#if B_VECTOR == 4
-#define COPY_B COPY_4
-#else
-#define COPY_B COPY_1
-#endif
 #define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
 // All copies but the last STAGES - 3 have arrived, and the matrix units see them.
 #if STAGES == 3
@@ -117,14 +99,6 @@
 // A matrix descriptor of packed 8 x 16 byte blocks at `address`: neighbours along k are 16·TILE_Q bytes apart, along Q 128.
 #define DESCRIPTOR(address) (((ulong)((address)&0x3ffff) >> 4) | ((ulong)TILE_Q << 16) | (8ul << 32))
 
-#define ROUND(to, x) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to) : "f"(x))
-#if PRECISION == FP16
-#define PACK(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
-#else
-#define PACK(to, low, high) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
-#endif
-
-#define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_multiply(
     GEMM_PARAMETERS, __global const uint4 *restrict packed, ulong packed_offset TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
@@ -140,19 +114,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
   c += c_offset + z * c_batch;
   packed += packed_offset + ((ulong)batch * tiles_k * tiles_q + q_tile) * CHUNKS + t;
 
-  // Rows past the edge repeat the last ones; they are never written.
   const uint b_along = t % B_LINE * B_VECTOR, b_line = t / B_LINE;
-#if defined(B_PATCH) && defined(B_ALONG_K)
-  int2 b_taps[B_LOADS];
-  EACH(i, B_LOADS) b_taps[i] = taps[min(r_begin + b_line + i * B_STRIDE, n_size - 1)];
-#elif defined(B_PATCH)
-  const int2 b_place = PLACE(min(r_begin + b_along, n_size - B_VECTOR));
-#elif defined(B_ALONG_K)
-  index_t b_columns[B_LOADS];
-  EACH(i, B_LOADS) b_columns[i] = B_COLUMN_OF(min(r_begin + b_line + i * B_STRIDE, n_size - 1));
-#else
-  const index_t b_column = B_COLUMN_OF(min(r_begin + b_along, n_size - B_VECTOR));
-#endif
+  KEEP_LINES(r_begin)
   const uint local_base = (uint)(size_t)tiles, packed_to = local_base + t * 16;
 #ifdef B_ALONG_K
   const uint b_to = local_base + PACKED_BYTES + B_PLACE(b_line, b_along) * 4;
@@ -160,41 +123,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
 #else
   const uint b_to = local_base + PACKED_BYTES + B_PLACE(b_along, b_line) * 4;
 #define B_TO(i) (B_PLACE(0, (i) * B_STRIDE) * 4)
-#endif
-
-#if defined(B_PATCH) && defined(B_ALONG_K)
-#define LOAD_B(tile, stage)                                                               \
-  {                                                                                       \
-    const uint k = (tile) + b_along;                                                      \
-    const int2 place = PLACE(min(k, k_size - B_VECTOR));                                  \
-    EACH(i, B_LOADS) {                                                                    \
-      const bool wanted = k < k_end && IN_IMAGE(b_taps[i], place);                        \
-      COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? b_taps[i].x + place.x : 0), wanted); \
-    }                                                                                     \
-  }
-#elif defined(B_PATCH)
-#define LOAD_B(tile, stage)                                                         \
-  EACH(i, B_LOADS) {                                                                \
-    const uint k = (tile) + b_line + i * B_STRIDE;                                  \
-    const int2 tap = taps[min(k, k_size - 1)];                                      \
-    const bool wanted = k < k_end && IN_IMAGE(tap, b_place);                        \
-    COPY_B(b_to + (stage) + B_TO(i), b + (wanted ? tap.x + b_place.x : 0), wanted); \
-  }
-#elif defined(B_ALONG_K)
-#define LOAD_B(tile, stage)                                                         \
-  {                                                                                 \
-    const uint k = (tile) + b_along;                                                \
-    const bool wanted = k < k_end;                                                  \
-    __global const float *from = b + (wanted ? B_STEP_OF(k) : 0);                   \
-    EACH(i, B_LOADS) COPY_B(b_to + (stage) + B_TO(i), from + b_columns[i], wanted); \
-  }
-#else
-#define LOAD_B(tile, stage)                                                               \
-  EACH(i, B_LOADS) {                                                                      \
-    const uint k = (tile) + b_line + i * B_STRIDE;                                        \
-    const bool wanted = k < k_end;                                                        \
-    COPY_B(b_to + (stage) + B_TO(i), b + b_column + (wanted ? B_STEP_OF(k) : 0), wanted); \
-  }
 #endif
 
   uint next = k_begin, to_stage = 0, from_stage = 0;  // the tile to copy, and where in local memory copies go and come from

@@ -34,7 +34,7 @@ struct MatrixTile {
 /// Whether all are multiples of 4.
 [[nodiscard]] bool in_fours(std::initializer_list<std::int64_t> values);
 
-/// The right operand as the kernels with nvidia/gemm_patch.h take it.
+/// The right operand as the kernels with nvidia/gemm_right.h take it.
 struct RightOperand {
   std::vector<Argument> arguments;  // TABLE_PARAMETERS
   bool fours = false;               // four neighbours are adjacent in memory, aligned, and in range together
