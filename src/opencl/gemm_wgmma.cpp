@@ -73,7 +73,8 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
 
 bool wgmma_suits(Context& context) {
   return context.remembered("NVIDIA wgmma", [&] {
-    return has_capability(context, 9) &&
+    const bool is_hopper = has_capability(context, 9) && !has_capability(context, 10);  // later ones have others
+    return is_hopper &&
            multiplies_right(context, "the matrix units' warpgroup instructions",
                             [](Context& device, const Gemm& gemm, std::size_t variant) {
                               return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");

@@ -51,4 +51,5 @@ struct RightOperand {
 /// Bytes of local memory that a kernel may declare. The driver reports 48 KiB, but holds only arguments to it; the rest goes by
 /// the compute capability (CUDA programming guide, table of technical specifications). What the device reports, on others.
 [[nodiscard]] std::size_t nvidia_local_memory(const Context& context);
+
 }  // namespace concord::opencl
