@@ -46,13 +46,10 @@
 #define COMMIT() asm volatile("cp.async.commit_group;" ::: "memory")
 #define WAIT_BUT_(n) asm volatile("cp.async.wait_group " #n ";" ::: "memory")
 #define WAIT_BUT(n) WAIT_BUT_(n)
-#if STAGES == 2
-#define WAIT_OLDEST() WAIT_BUT(0)
-#elif STAGES == 3
-#define WAIT_OLDEST() WAIT_BUT(1)
-#elif STAGES == 4
-#define WAIT_OLDEST() WAIT_BUT(2)
+#if STAGES != 4
+#error "the wait below is for four stages"
 #endif
+#define WAIT_OLDEST() WAIT_BUT(2)
 
 #if PRECISION == BF16
 #define MMA_SHAPE "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
@@ -74,7 +71,6 @@
 // left (an addition to its bits could make it a small number).
 #define HIGH(x) (((x) + 0x1000u) & 0xffffe000u)
 #define LOW(x, high) as_uint(as_float(x) - as_float(high))
-
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_multiply(
     GEMM_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {

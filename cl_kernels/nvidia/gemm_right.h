@@ -1,8 +1,8 @@
-// What the products on NVIDIA's matrix units share: asynchronous copies to local memory, and the right operand. With B_PATCH, B(k, n) = b[taps[i].x + places[j].x] where the bits
-// taps[i].y are all in places[j].y, else 0; i is n with B_ALONG_K, else k; j, in blocks of place_block that are place_plane
-// apart, is the other. src/opencl/patch_tables.cpp makes the tables. A kernel's file defines, before
-// it includes this, TILE_K, THREADS, RIGHT_LINES (lines across k of its right tile) and B_VECTOR, the floats a copy moves, 1 or
-// 4: 4 where they are adjacent, aligned, and in range together.
+// What the products on NVIDIA's matrix units share: asynchronous copies to local memory, and the right operand. With B_PATCH,
+// B(k, n) = b[taps[i].x + places[j].x] where the bits taps[i].y are all in places[j].y, else 0; i is n with B_ALONG_K, else k;
+// j, in blocks of place_block that are place_plane apart, is the other. src/opencl/patch_tables.cpp makes the tables.
+// A kernel's file defines, before it includes this, TILE_K, THREADS, RIGHT_LINES (lines across k of its right tile) and
+// B_VECTOR, the floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together.
 #ifdef B_PATCH
 #define TABLE_PARAMETERS                                                                                          \
   , __global const int2 *restrict taps, __global const int2 *restrict places, DIVISOR(place_block), int place_plane

@@ -49,8 +49,6 @@
 #define WAIT_COPIES() asm volatile("cp.async.wait_group 0; fence.proxy.async;" ::: "memory")
 #elif STAGES == 4
 #define WAIT_COPIES() asm volatile("cp.async.wait_group 1; fence.proxy.async;" ::: "memory")
-#elif STAGES == 5
-#define WAIT_COPIES() asm volatile("cp.async.wait_group 2; fence.proxy.async;" ::: "memory")
 #endif
 
 #define FOUR(d, o) "+f"((d)[o]), "+f"((d)[(o) + 1]), "+f"((d)[(o) + 2]), "+f"((d)[(o) + 3])
@@ -81,16 +79,6 @@
                "%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, p, 1, 1" WGMMA_FLAGS "; }" \
                : SIXTEEN(sums, 0), SIXTEEN(sums, 16), SIXTEEN(sums, 32), SIXTEEN(sums, 48) \
                : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep))
-#elif TILE_Q == 256
-#define WGMMA(sums, left, right, keep)                                                        \
-  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %133, 0; wgmma.mma_async.sync.aligned.m64n256" WGMMA_TYPES " {" \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
-               "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56," \
-               "%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83," \
-               "%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108," \
-               "%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, {%128,%129,%130,%131}, %132, p, 1, 1" WGMMA_FLAGS "; }" \
-               : SIXTEEN(sums, 0), SIXTEEN(sums, 16), SIXTEEN(sums, 32), SIXTEEN(sums, 48), SIXTEEN(sums, 64), SIXTEEN(sums, 80), SIXTEEN(sums, 96), SIXTEEN(sums, 112) \
-               : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep))
 #endif
 #define WGMMA_FENCE() asm volatile("//@wgmma.fence.sync.aligned;" ::: "memory")
 #define WGMMA_COMMIT() asm volatile("//@wgmma.commit_group.sync.aligned;" ::: "memory")
@@ -98,7 +86,6 @@
 
 // A matrix descriptor of packed 8 x 16 byte blocks at `address`: neighbours along k are 16·TILE_Q bytes apart, along Q 128.
 #define DESCRIPTOR(address) (((ulong)((address)&0x3ffff) >> 4) | ((ulong)TILE_Q << 16) | (8ul << 32))
-
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_multiply(
     GEMM_PARAMETERS, __global const uint4 *restrict packed, ulong packed_offset TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
@@ -223,7 +210,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
     WAIT_COPIES();                              \
     asm volatile("bar.sync 0;" ::: "memory");   \
   }
-#define READ_THEN_MULTIPLY(left, next_left) \
+#define MULTIPLY_ARRIVE_READ(left, next_left) \
   {                                         \
     MULTIPLY(left)                          \
     ADVANCE();                              \
@@ -232,7 +219,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
     READ_TILE(next_left)                    \
     FINISH()                                \
   }
-#define MULTIPLY_THEN_READ(left, next_left) \
+#define ARRIVE_MULTIPLY_READ(left, next_left) \
   {                                         \
     ARRIVE()                                \
     MULTIPLY(left)                          \
@@ -253,12 +240,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
   READ_TILE(one)
 #if WARPGROUPS == 2
   if (t < 128) {
-    EACH_TILE(READ_THEN_MULTIPLY)
+    EACH_TILE(MULTIPLY_ARRIVE_READ)
   } else {
-    EACH_TILE(MULTIPLY_THEN_READ)
+    EACH_TILE(ARRIVE_MULTIPLY_READ)
   }
 #else
-  EACH_TILE(READ_THEN_MULTIPLY)
+  EACH_TILE(MULTIPLY_ARRIVE_READ)
 #endif
 
   // Sum 4·j + e belongs to row warp_row + 8·(e / 2) and column 8·j + 2·quad + e % 2 of the tile.

@@ -62,10 +62,6 @@ double product_tolerance(const ReplayedNode& node) {
   return sum_tolerance(product_terms(node), a.rms * b.rms) + 16 * kUnit * a.largest * b.largest;
 }
 
-}  // namespace
-
-namespace {
-
 double rounding_of(const ReplayedNode& node, std::size_t k) {
   const Tensor& result = node.results[k];
   const Operator* op = node.op;

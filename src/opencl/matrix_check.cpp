@@ -70,7 +70,7 @@ std::int64_t blocked(std::int64_t i, std::int64_t block, std::int64_t outer, std
 class RightElements {
  public:
   RightElements(const Gemm& gemm, const std::vector<float>& values) : gemm_(gemm), values_(values) {
-    if (gemm.b.is_patch) tables_ = patch_tables(gemm).value();
+    if (gemm.b.is_patch) tables_ = patch_tables(gemm);
   }
   [[nodiscard]] float at(std::int64_t k, std::int64_t n) const {
     if (!gemm_.b.is_patch) return values_[size(k * gemm_.b.k + n * gemm_.b.n)];

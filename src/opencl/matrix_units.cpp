@@ -102,7 +102,7 @@ RightOperand right_operand(Context& context, const Gemm& gemm) {
     right.fours = matrix_in_fours(gemm);
     return right;
   }
-  const PatchTables tables = patch_tables(gemm).value();
+  const PatchTables tables = patch_tables(gemm);
   right.fours = patches_in_fours(gemm, tables);
   right.arguments = {table_of(context, tables.taps), table_of(context, tables.places)};
   const FastDivisor block = fast_divisor(tables.block);
@@ -115,7 +115,7 @@ bool matrix_units_accept(const Gemm& gemm) {
   constexpr std::int64_t kLeast = 8;
   if (gemm.a.is_patch || gemm.largest > std::numeric_limits<std::int32_t>::max()) return false;
   if (gemm.m < kLeast || gemm.n < kLeast || gemm.k < kLeast) return false;
-  return !gemm.b.is_patch || patch_tables(gemm).has_value();
+  return !gemm.b.is_patch || has_patch_tables(gemm);
 }
 
 bool has_capability(const Context& context, unsigned major) {

@@ -68,17 +68,29 @@ class Tables {
   std::array<std::int64_t, 3> kernel_;
 };
 
+/// Which index of the product walks over the taps, and how far.
+struct Sides {
+  const PatchPart &taps, &places;
+  std::int64_t count;  // of taps
+};
+Sides sides_of(const Gemm& gemm) {
+  const Patch& patch = gemm.patch;
+  return gemm.b.along_k ? Sides{patch.n, patch.k, gemm.n} : Sides{patch.k, patch.n, gemm.k};
+}
+
 }  // namespace
 
-std::optional<PatchTables> patch_tables(const Gemm& gemm) {
-  const bool taps_along_n = gemm.b.along_k;
-  const PatchPart& places = taps_along_n ? gemm.patch.k : gemm.patch.n;
-  const Tables tables(gemm.patch, taps_along_n ? gemm.patch.n : gemm.patch.k, places);
-  const std::int64_t taps = taps_along_n ? gemm.n : gemm.k;
-  if (!tables.fit() || taps > kMostEntries) return std::nullopt;
-  PatchTables result{{}, {}, places.block, places.plane};
-  for (std::int64_t i = 0; i < taps; ++i) result.taps.push_back(tables.tap(i));
-  for (std::int64_t i = 0; i < places.block; ++i) result.places.push_back(tables.place(i));
+bool has_patch_tables(const Gemm& gemm) {
+  const Sides sides = sides_of(gemm);
+  return sides.count <= kMostEntries && Tables(gemm.patch, sides.taps, sides.places).fit();
+}
+
+PatchTables patch_tables(const Gemm& gemm) {
+  const Sides sides = sides_of(gemm);
+  const Tables tables(gemm.patch, sides.taps, sides.places);
+  PatchTables result{{}, {}, sides.places.block, sides.places.plane};
+  for (std::int64_t i = 0; i < sides.count; ++i) result.taps.push_back(tables.tap(i));
+  for (std::int64_t i = 0; i < sides.places.block; ++i) result.places.push_back(tables.place(i));
   return result;
 }
 

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "concord/opencl/gemm.hpp"
@@ -22,8 +21,9 @@ struct PatchTables {
   std::int64_t plane = 0;          // elements from one block to the next
 };
 
-/// The tables of gemm.b; nothing when they do not serve: more than 31 kernel slices, rows and columns in all, or more
-/// than a million entries.
-[[nodiscard]] std::optional<PatchTables> patch_tables(const Gemm& gemm);
+/// Whether tables serve gemm.b: at most 31 kernel slices, rows and columns in all, and a million entries in each.
+[[nodiscard]] bool has_patch_tables(const Gemm& gemm);
+/// The tables of gemm.b, which must have them.
+[[nodiscard]] PatchTables patch_tables(const Gemm& gemm);
 
 }  // namespace concord::opencl
