@@ -21,10 +21,16 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy
   float largest = -INFINITY;
   for (ulong c = LANE; c < classes; c += LANES) largest = COMBINE_MAXIMUM(largest, logits[c]);
   LANES_REDUCE(largest, scratch, COMBINE_MAXIMUM);
-  float sum = 0.0f;
-  for (ulong c = LANE; c < classes; c += LANES) sum += exp(logits[c] - largest);
-  LANES_REDUCE(sum, scratch, COMBINE_SUM);
-  const float log_sum = log(sum), each = smoothing / (float)classes;
+  // The largest terms are 1. Counted apart they do not swallow the others, which are all there is of a small loss.
+  float others = 0.0f, ones = 0.0f;
+  for (ulong c = LANE; c < classes; c += LANES) {
+    const float difference = logits[c] - largest;
+    others += difference == 0.0f ? 0.0f : exp(difference);
+    ones += difference == 0.0f ? 1.0f : 0.0f;
+  }
+  LANES_REDUCE(others, scratch, COMBINE_SUM);
+  LANES_REDUCE(ones, scratch, COMBINE_SUM);
+  const float sum = ones + others, log_sum = log1p(ones - 1.0f + others), each = smoothing / (float)classes;
 #ifdef CLASS_INDEX
   const int chosen = target[target_offset + min(row, rows - 1)];
   float value = 0.0f;

@@ -70,6 +70,28 @@ Extent extent_of(const Tensor& tensor) {
           std::sqrt(total.squares / static_cast<double>(std::max<std::size_t>(values.size(), 1)))};
 }
 
+double largest_rms_along(const Tensor& tensor, std::size_t axis) {
+  const auto values = tensor.values<float>();
+  const auto dims = tensor.shape().dims();
+  const auto length = static_cast<std::size_t>(dims[axis]);
+  std::size_t inner = 1;
+  for (std::size_t d = axis + 1; d < dims.size(); ++d) inner *= static_cast<std::size_t>(dims[d]);
+  double largest = 0;
+  std::vector<double> squares(inner);
+  for (auto rest = values; !rest.empty(); rest = rest.subspan(length * inner)) {
+    std::ranges::fill(squares, 0);
+    for (std::size_t k = 0; k < length; ++k) {
+      const auto row = rest.subspan(k * inner, inner);
+      for (std::size_t i = 0; i < inner; ++i) {
+        const double value = std::isfinite(row[i]) ? row[i] : 0;
+        squares[i] += value * value;
+      }
+    }
+    largest = std::max(largest, *std::ranges::max_element(squares));
+  }
+  return std::sqrt(largest / static_cast<double>(std::max<std::size_t>(length, 1)));
+}
+
 double largest_difference(const Tensor& a, const Tensor& b) {
   if (a.dtype() != DType::f32) return std::ranges::equal(a.bytes(), b.bytes()) ? 0 : INFINITY;
   const auto x = a.values<float>(), y = b.values<float>();

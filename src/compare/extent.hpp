@@ -2,6 +2,8 @@
 // loops run on all cores; the result does not depend on their number.
 #pragma once
 
+#include <cstddef>
+
 #include "concord/core/tensor.hpp"
 
 namespace concord {
@@ -12,6 +14,9 @@ struct Extent {
   double rms = 0;      // the root of the mean square over all elements
 };
 [[nodiscard]] Extent extent_of(const Tensor& tensor);
+
+/// The largest of the rms over `axis` of an f32 tensor: of the rows or columns that a product sums over.
+[[nodiscard]] double largest_rms_along(const Tensor& tensor, std::size_t axis);
 
 /// Largest absolute difference; infinite where only one of two elements is NaN, or they are different infinities, and
 /// where tensors that are not f32 differ in any byte.

@@ -56,20 +56,50 @@ double rounding_tolerance(const ReplayedNode& node, const Tensor& result) {
   return 4e-5 * (largest(result) + 0.01 * inputs);
 }
 
-// Where few numbers of an operand are large, one product of the largest is the most that is rounded.
+const Operator* unfused(const Operator* op) {
+  const auto* fused = dynamic_cast<const ops::Fused*>(op);
+  return fused != nullptr ? fused->base().get() : op;
+}
+
+// The size of a factor: of a matrix that of its largest row or column, since after a few steps of training those of the
+// labels seen are far larger than the others.
+double factor_scale(const ReplayedNode& node, std::size_t input) {
+  const Tensor& factor = node.inputs[input];
+  const auto* matmul = dynamic_cast<const ops::Matmul*>(unfused(node.op));
+  if (matmul == nullptr) return rms(factor);
+  const bool sums_over_last = input == 0 ? !matmul->transpose_a() : matmul->transpose_b();
+  return largest_rms_along(factor, factor.shape().rank() - (sums_over_last ? 1 : 2));
+}
+
+// Where few numbers of an operand are large, one product of the largest is the most that is rounded, and whatever is added
+// to it afterwards is rounded to its size.
 double product_tolerance(const ReplayedNode& node) {
-  const Extent a = extent_of(node.inputs[0]), b = extent_of(node.inputs[1]);
-  return sum_tolerance(product_terms(node), a.rms * b.rms) + 16 * kUnit * a.largest * b.largest;
+  const double terms = product_terms(node), most = largest(node.inputs[0]) * largest(node.inputs[1]);
+  return sum_tolerance(terms, factor_scale(node, 0) * factor_scale(node, 1)) + (16 + terms) * kUnit * most;
+}
+
+// Results and their statistics: means may be next to nothing, where the numbers they are taken of cancel out.
+double forward_norm_tolerance(const ReplayedNode& node, std::size_t k, double part) {
+  return part * (largest(node.results[k]) + (k == 0 ? 0 : rms(node.inputs[0])));
+}
+
+// Of batch norm's second and third result, the gradients of scale and shift, the terms may cancel out as well.
+double batch_norm_backward_tolerance(const ReplayedNode& node, std::size_t k) {
+  const double relative = 2e-4 * largest(node.results[k]);
+  if (k == 0) return relative;
+  const double terms = static_cast<double>(node.inputs[0].elements() / std::max<std::int64_t>(node.results[k].elements(), 1));
+  return relative + sum_tolerance(terms, rms(node.inputs[1]));
 }
 
 double rounding_of(const ReplayedNode& node, std::size_t k) {
   const Tensor& result = node.results[k];
   const Operator* op = node.op;
   if (is<ops::Matmul>(op) || is<ops::ConvFamily>(op)) return product_tolerance(node);
-  if (const auto* fused = dynamic_cast<const ops::Fused*>(op)) {
-    if (!is<ops::BatchNorm>(fused->base().get())) return product_tolerance(node) + rounding_tolerance(node, result);
+  if (is<ops::Fused>(op)) {
+    if (!is<ops::BatchNorm>(unfused(op))) return product_tolerance(node) + rounding_tolerance(node, result);
+    if (k != 0) return forward_norm_tolerance(node, k, 2e-5);
     // The normalised values, which the epilogue may have cut off, are a few deviations times the scale, and the shift.
-    const double normalised = k == 0 ? 8 * largest(node.inputs[1]) + largest(node.inputs[2]) : 0;
+    const double normalised = 8 * largest(node.inputs[1]) + largest(node.inputs[2]);
     return 2e-5 * (normalised + largest(result));
   }
   const bool is_sum = [&] {
@@ -82,9 +112,10 @@ double rounding_of(const ReplayedNode& node, std::size_t k) {
                                            static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
     return sum_tolerance(terms, rms(node.inputs[0]));
   }
-  if (is<ops::BatchNorm>(op)) return 2e-5 * largest(result);
-  if (is<ops::BatchNormBackward>(op)) return 2e-4 * largest(result);
-  if (is<ops::RowNorm>(op) || is<ops::RowNormBackward>(op)) return 2e-4 * largest(result);
+  if (is<ops::BatchNorm>(op)) return forward_norm_tolerance(node, k, 2e-5);
+  if (is<ops::BatchNormBackward>(op)) return batch_norm_backward_tolerance(node, k);
+  if (is<ops::RowNorm>(op)) return forward_norm_tolerance(node, k, 2e-4);
+  if (is<ops::RowNormBackward>(op)) return 2e-4 * largest(result);
   if (is<ops::Resample>(op)) return sum_tolerance(product_terms(node), rms(node.inputs[0]));
   if (const auto* scan = dynamic_cast<const ops::CumSum*>(op)) {
     return sum_tolerance(static_cast<double>(result.shape().dims()[scan->axis()]), rms(node.inputs[0]));

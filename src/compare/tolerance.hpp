@@ -11,10 +11,13 @@ namespace concord {
 ///   sums (reductions, scatter-add, avg pool)    4·max(8, √K/4)·u · K·rms(src)
 ///   pointwise, softmax, cross-entropy, normal   4e-5 · (largest |result| + 0.01·largest |f32 input|)
 ///   matmul and convolution with an epilogue     both of the above
-///   batch norm                                  2e-5, backward 2e-4, of the largest |result|
+///   batch norm                                  2e-5 of the largest |result|, and of rms(src) for its statistics
+///   its backward                                2e-4 of the largest |result|; diff_scale, diff_shift also as a sum
+///   row norm                                    2e-4 as batch norm
 ///   copies, max pool, gather, uniform, reorder  0
-/// A single product of the largest factors may differ by 16u of it: factors of 22 bits serve as fp32. Where anything may differ, so may numbers below the
-/// smallest normal one, 2^-126 for each of K terms: devices may take them for 0. Integer results must be equal.
+/// The rms of a matrix is that of its largest row (column) along K. A product of the largest factors may differ by
+/// 16u of it (factors of 22 bits serve as fp32), and by u for each term added to it. Where anything may differ, so may numbers below the smallest normal one,
+/// 2^-126 for each of K terms: devices may take them for 0. Integer results must be equal.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k);
 
 }  // namespace concord

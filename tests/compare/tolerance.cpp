@@ -16,6 +16,7 @@
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/ops/row_norm.hpp"
 #include "concord/ops/softmax.hpp"
 #include "concord_test.hpp"
 
@@ -34,14 +35,15 @@ Tensor floats(std::vector<float> values) {
   return Tensor::of<float>(Shape{static_cast<std::int64_t>(values.size())}, values);
 }
 
-double tolerance(const Operator* op, std::vector<Tensor> inputs, Tensor result) {
-  ReplayedNode node{{}, op, std::move(inputs), {"result"}, {std::move(result)}};
+// Of output `k`, which `result` is; the outputs before it are as large.
+double tolerance(const Operator* op, std::vector<Tensor> inputs, Tensor result, std::size_t k = 0) {
+  ReplayedNode node{{}, op, std::move(inputs), {"result"}, std::vector<Tensor>(k + 1, result)};
   if (op != nullptr) {
     std::vector<TensorSpec> specs;
     for (const Tensor& input : node.inputs) specs.push_back(input.spec());
     node.entry.cost = op->cost(specs, std::vector{node.results[0].spec()});
   }
-  return tolerance_of(node, 0);
+  return tolerance_of(node, k);
 }
 
 // c[i] = Σ_k a[k]·b[k, i] as one of three devices might: the numbers of the second round to 8 bits, the third leaves
@@ -80,18 +82,46 @@ Tensor reversed_product(const Tensor& a, const Tensor& b) {
 TEST_CASE("the tolerance of products grows with their terms and operands", "[compare]") {
   const ops::Matmul matmul(false, false);
   const Tensor a = constant({2, 100}, 3), b = constant({100, 5}, -0.5F), c = constant({2, 5}, -150);
-  CHECK(tolerance(&matmul, {a, b}, c) == Approx(4 * kUnit * (8 * 100 + 4) * 3 * 0.5));
+  CHECK(tolerance(&matmul, {a, b}, c) == Approx(kUnit * (4 * 8 * 100 + 16 + 100) * 3 * 0.5));
   const Tensor long_a = constant({1, 6400}, 3), long_b = constant({6400, 1}, 2);
-  CHECK(tolerance(&matmul, {long_a, long_b}, constant({1, 1}, 0)) == Approx(4 * 20 * kUnit * 6400 * 6).epsilon(1e-3));
+  CHECK(tolerance(&matmul, {long_a, long_b}, constant({1, 1}, 0)) == Approx((4 * 20 + 1) * kUnit * 6400 * 6).epsilon(1e-3));
 
   Graph graph;
   const Value conv = conv2d(graph.input("x", {DType::f32, {1, 3, 5, 5}}), graph.input("w", {DType::f32, {2, 3, 3, 3}}));
   CHECK(tolerance(conv.node().op.get(), {constant({1, 3, 5, 5}, 2), constant({2, 3, 3, 3}, 1)},
-                  constant({1, 2, 3, 3}, 54)) == Approx(4 * kUnit * (8 * 27 + 4) * 2));
+                  constant({1, 2, 3, 3}, 54)) == Approx(kUnit * (4 * 8 * 27 + 16 + 27) * 2));
 
   const auto base = std::make_shared<ops::Matmul>(false, false);
   const ops::Fused fused(base, 2, Expression({scalar::max(scalar::input(0), 0.0F)}, 1), "matmul+relu");
   CHECK(tolerance(&fused, {a, b}, c) > tolerance(&matmul, {a, b}, c) + 4e-5 * 150);
+}
+
+TEST_CASE("the tolerance of a matrix product is that of its largest row and column", "[compare]") {
+  Tensor a = constant({3, 16}, 0), b = constant({16, 4}, 0);
+  for (std::size_t k = 0; k < 16; ++k) {
+    a.values<float>()[16 + k] = 2;      // row 1
+    b.values<float>()[k * 4 + 3] = -3;  // column 3
+  }
+  const double expected = kUnit * (4 * 8 * 16 + 16 + 16) * 2 * 3;
+  const ops::Matmul plain(false, false), transposed(true, true);
+  CHECK(tolerance(&plain, {a, b}, constant({3, 4}, 0)) == Approx(expected));
+  Tensor a_turned = constant({16, 3}, 0), b_turned = constant({4, 16}, 0);
+  for (std::size_t k = 0; k < 16; ++k) {
+    a_turned.values<float>()[k * 3 + 1] = 2;
+    b_turned.values<float>()[3 * 16 + k] = -3;
+  }
+  CHECK(tolerance(&transposed, {a_turned, b_turned}, constant({3, 4}, 0)) == Approx(expected));
+}
+
+TEST_CASE("statistics whose terms cancel out may be off by what is rounded of the terms", "[compare]") {
+  const ops::BatchNorm norm(1e-5F);
+  const std::vector<Tensor> inputs{constant({4, 2}, 100), floats({1, 1}), floats({0, 0})};
+  CHECK(tolerance(&norm, inputs, floats({0, 0}), 1) == Approx(2e-5 * 100));
+  const ops::RowNorm rows(1, true, 1e-5F);
+  CHECK(tolerance(&rows, {constant({4, 2}, 100)}, constant({4}, 0), 2) == Approx(2e-4 * 100));
+  const ops::BatchNormBackward backward(1e-5F);
+  CHECK(tolerance(&backward, {constant({4, 2}, 100), constant({4, 2}, 3)}, floats({0, 0}), 2) ==
+        Approx(4 * 8 * kUnit * 4 * 3));
 }
 
 TEST_CASE("the tolerance of sums is that of their terms", "[compare]") {

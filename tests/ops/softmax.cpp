@@ -130,6 +130,20 @@ TEST_CASE("cross-entropy of large logits, and of labels out of range", "[ops][so
   }
 }
 
+TEST_CASE("a small loss is as exact as a large one", "[ops][softmax]") {
+  constexpr std::int64_t kClasses = 1000;
+  Array logits({1, kClasses}, std::vector<double>(kClasses, -14));
+  logits.values[7] = 0;
+  const Input labels{Array({1}, {7}), DType::i32};
+  const double expected = std::log1p((kClasses - 1) * std::exp(-14.0));
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const auto results = run(device, {{logits}, labels},
+                             [](const std::vector<Value>& x) { return std::vector{cross_entropy_rows(x[0], x[1])}; });
+    CHECK(std::abs(to_array(results[0]).values[0] - expected) < 4e-5 * expected);
+  }
+}
+
 TEST_CASE("softmax and cross-entropy refuse what does not fit", "[ops][softmax]") {
   const auto error_of = [](const TensorSpec& logits, const TensorSpec& target) {
     return shape_error({logits, target},
