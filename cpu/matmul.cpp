@@ -42,7 +42,7 @@ PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilog
           return full ? dst : plain_desc(DType::f32, {1, 1, s.n});
         },
         arguments);
-    const auto desc = matmul_product(src, weights, bias, dst, attributes(post_ops));
+    const auto desc = matmul_product(src, weights, bias, dst, attributes(post_ops, request.precision));
     return all_plain(request, primitive_kernel(dnnl::matmul(desc), desc, std::move(arguments)));
   });
 }

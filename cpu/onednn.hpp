@@ -46,9 +46,25 @@ auto guarded(std::string_view what, Function&& function) {
   }
 }
 
-[[nodiscard]] inline dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {}) {
+/// What oneDNN may round factors to. It has such kernels for few processors and ignores the permission on others.
+inline void permit(dnnl::primitive_attr& attributes, Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return;
+#if DNNL_VERSION_MAJOR >= 3
+    case Precision::tf32: return attributes.set_fpmath_mode(dnnl::fpmath_mode::tf32);
+#else
+    case Precision::tf32: return;
+#endif
+    case Precision::bf16: return attributes.set_fpmath_mode(dnnl::fpmath_mode::bf16);
+    case Precision::fp16: return attributes.set_fpmath_mode(dnnl::fpmath_mode::f16);
+  }
+}
+
+[[nodiscard]] inline dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {},
+                                                     Precision precision = Precision::fp32) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  permit(attributes, precision);
   attributes.set_post_ops(post_ops);
   return attributes;
 }

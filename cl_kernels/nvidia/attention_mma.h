@@ -6,7 +6,8 @@
 // Products are fp32 by three tf32 products (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores",
 // 2022), sums of 16 added up outside the matrix unit, which rounds toward zero. An infinite operand gives NaN.
 //
-// Definitions beside those of attention_form.h: WIDTH, OWN, OTHER (a multiple of 32), M_TILES.
+// Definitions beside those of attention_form.h: WIDTH, OWN, OTHER (a multiple of 32), M_TILES; ONE_PRODUCT for factors
+// rounded to tf32 in place of split ones.
 #ifndef CONCORD_ATTENTION_MMA_H
 #define CONCORD_ATTENTION_MMA_H
 #include "attention_form.h"
@@ -43,11 +44,15 @@
     high = ((x) + 0x1000u) & 0xffffe000u;         \
     low = as_uint(as_float(x) - as_float(high));  \
   }
+#ifdef ONE_PRODUCT
+#define SPLIT_RIGHT SPLIT_LEFT
+#else
 #define SPLIT_RIGHT(x, high, low)                                 \
   {                                                               \
     high = (x) & 0xffffe000u;                                     \
     low = as_uint(fma(as_float(x), 0x1.000002p0f, -as_float(high))); \
   }
+#endif
 
 // Rows first … first + count of src (rows, WIDTH) on their way into a tile, zeros beyond the last one.
 TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const float *src, const uint first, const uint count,
@@ -70,6 +75,11 @@ TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const float *src, con
 }
 
 // The six products of a step of sixteen, smallest first: `left` holds two steps of four values a lane, `right` two of two.
+#ifdef ONE_PRODUCT
+#define ADD_PRODUCTS(part, left, left_low, right, right_low)                              \
+  EACH(i, M_TILES) EACH(j, 4) MMA_FIRST(part[i][j], left[i], right[j]);                    \
+  EACH(i, M_TILES) EACH(j, 4) MMA(part[i][j], left[i] + 4, right[j] + 2);
+#else
 #define ADD_PRODUCTS(part, left, left_low, right, right_low)                              \
   EACH(i, M_TILES) EACH(j, 4) MMA_FIRST(part[i][j], left_low[i], right[j]);                \
   EACH(i, M_TILES) EACH(j, 4) MMA(part[i][j], left_low[i] + 4, right[j] + 2);              \
@@ -77,6 +87,7 @@ TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const float *src, con
   EACH(i, M_TILES) EACH(j, 4) MMA(part[i][j], left[i] + 4, right_low[j] + 2);              \
   EACH(i, M_TILES) EACH(j, 4) MMA(part[i][j], left[i], right[j]);                          \
   EACH(i, M_TILES) EACH(j, 4) MMA(part[i][j], left[i] + 4, right[j] + 2);
+#endif
 
 // products = own·otherᵀ: element e of tile (i, j) belongs to own row 16·i + ROW + 8·(e / 2), other row
 // 8·j + 2·QUAD + e % 2. The matrix unit's k is the width in an order in which a lane has four neighbours.

@@ -18,7 +18,7 @@ struct Options {
   TrainingOptions training;
   std::string input;
   DeviceOption device;
-  std::string precision = "fp32";
+  PrecisionOption precision;
   double seconds = 1;
   bool json = false;
   bool trace = false;
@@ -61,7 +61,7 @@ class Bench {
     Graph graph;
     graph.set_training(false);
     const Value features = graph.input("features", batch_);
-    Program program = compile(graph, std::vector{(*network_)(features)}, variables_);
+    Program program = compile(graph, std::vector{(*network_)(features)}, variables_, {.precision = options_.precision.get()});
     program.write("features", data_.features);
     return program;
   }
@@ -78,7 +78,7 @@ class Bench {
     const Value output = (*network_)(graph.input("features", models::batch_of(model_, sample_, batch)));
     const Value labels = graph.input("labels", models::target_of(model_.task, output.shape()));
     const Value loss = models::loss_of(model_.task)(output, labels);
-    optim::minimize(loss, options_.training.make_optimizer(), {.groups = groups_});
+    optim::minimize(loss, options_.training.make_optimizer(), {.groups = groups_, .loss_scale = optim::loss_scale_for(options_.precision.get())});
     return loss;
   }
 
@@ -86,7 +86,7 @@ class Bench {
     try {
       Graph graph;
       const Value loss = traced_step(graph, options_.training.batch);
-      return compile(graph, {&loss, 1}, variables_);
+      return compile(graph, {&loss, 1}, variables_, {.precision = options_.precision.get()});
     } catch (const OutOfMemory& error) {
       const auto need = [&](std::int64_t batch, MemoryDetail detail) {
         Graph graph;
@@ -180,7 +180,7 @@ void run(const Options& options) {
     const nlohmann::json document{{"net", bench.model().name},
                                   {"parameters", bench.model().parameters},
                                   {"batch", batch},
-                                  {"precision", options.precision},
+                                  {"precision", options.precision.name},
                                   {"device", info.id},
                                   {"device_name", info.name},
                                   {"driver", info.driver},
@@ -193,7 +193,7 @@ void run(const Options& options) {
     return;
   }
   std::cout << fmt::format("{} ({} parameters), batch {}, {} on {}; first step {:.2f} s after the start\n",
-                           bench.model().name, bench.model().parameters, batch, options.precision, info.name,
+                           bench.model().name, bench.model().parameters, batch, options.precision.name, info.name,
                            first_step);
   std::cout << table({{"", "median ms", "min", "max", "samples/s", "GFLOP/s", "GB/s", "launches", "memory"},
                       row("training step", train, batch),
@@ -213,9 +213,7 @@ void add_bench(CLI::App& app) {
   options->device.add(*command);
   command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]");
   options->training.add_training(*command);
-  command->add_option("--precision", options->precision, "Of the computation")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"fp32"}));
+  options->precision.add(*command);
   command->add_option("--seconds", options->seconds, "Time to measure each for")
       ->capture_default_str()
       ->check(positive());

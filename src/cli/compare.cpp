@@ -18,6 +18,7 @@ namespace {
 struct Options {
   TrainingOptions training;
   std::vector<std::string> devices;
+  PrecisionOption precision;
   std::string data = "random", input;
   std::int64_t steps = 100;
   double seconds = 1;
@@ -37,7 +38,7 @@ Comparison compare_one(const Options& options, const models::Model& model, const
   const std::shared_ptr<nn::Module> network = network_for(model, dataset);
   const auto groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
   return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
-                 devices, {options.steps, training.batch, training.seed, groups, options.seconds});
+                 devices, {options.steps, training.batch, training.seed, groups, options.seconds, options.precision.get()});
 }
 
 void print_row(const Comparison& comparison) {
@@ -105,6 +106,7 @@ void add_compare(CLI::App& app) {
   command->add_option("--seconds", options->seconds, "Time each device's step at least this long")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  options->precision.add(*command);
   options->training.add_training(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { run(*options); });

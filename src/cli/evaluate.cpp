@@ -13,6 +13,7 @@ namespace {
 struct Options {
   TrainingOptions training;
   DeviceOption device;
+  PrecisionOption precision;
   SavedModelOptions saved;
   EvaluateOptions evaluate;
   bool confusion = false;
@@ -43,7 +44,7 @@ void run(const Options& options) {
   const Dataset dataset =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
   const DevicePtr device = options.device.open();
-  Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device);
+  Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device, {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();
@@ -79,6 +80,7 @@ void add_evaluate(CLI::App& app) {
   options->training.add_model(*command);
   options->saved.add(*command);
   options->device.add(*command);
+  options->precision.add(*command);
   command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str();
   command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy")
       ->capture_default_str()

@@ -179,6 +179,12 @@ Shape sample_shape(const std::string& text, const models::Model& model) {
   }
 }
 
+void PrecisionOption::add(CLI::App& command) {
+  command.add_option("--precision", name, "Factors of products may be rounded to it where the device has units for it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
+}
+
 void DeviceOption::add(CLI::App& command) {
   command.add_option("--device", selector, "auto, cpu, opencl, opencl:1, opencl:nvidia … [$CONCORD_DEVICE, else auto]");
 }

@@ -56,4 +56,11 @@ struct DeviceOption {
   [[nodiscard]] DevicePtr open() const { return Device::open(selector); }
 };
 
+/// --precision, of products.
+struct PrecisionOption {
+  std::string name = "fp32";
+  void add(CLI::App& command);
+  [[nodiscard]] Precision get() const { return precision_of(name); }
+};
+
 }  // namespace concord::cli

@@ -16,6 +16,7 @@ namespace {
 struct Options {
   TrainingOptions training;
   DeviceOption device;
+  PrecisionOption precision;
   SavedModelOptions saved;
   std::string out;
   std::int64_t first = 0, count = 10;
@@ -47,7 +48,7 @@ void run(const Options& options) {
   }
   const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
   const DevicePtr device = options.device.open();
-  Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device);
+  Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device, {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
   const Tensor outputs = trainer.predict(samples);
   if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});
@@ -87,6 +88,7 @@ void add_predict(CLI::App& app) {
   command->add_option("--first", options->first, "The first sample")->capture_default_str();
   command->add_option("--count", options->count, "How many")->capture_default_str()->check(positive());
   options->device.add(*command);
+  options->precision.add(*command);
   command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { run(*options); });

@@ -13,6 +13,7 @@ namespace {
 struct Options {
   TrainingOptions training;
   DeviceOption device;
+  PrecisionOption precision;
   std::string data;
   FitOptions fit;
   std::string schedule = "constant";
@@ -81,6 +82,7 @@ void run(Options& options) {
   const std::shared_ptr<nn::Module> network = models::make(model.name, variant);
   trainer_options.groups =
       options.training.make_groups(*network, models::batch_of(model, train.feature_spec().shape, 2));
+  trainer_options.precision = options.precision.get();
   trainer_options.accumulate = options.accumulate;
   trainer_options.ema_decay = options.ema_decay;
   trainer_options.metadata = alphabet_metadata(alphabet);
@@ -132,6 +134,7 @@ void add_train(CLI::App& app) {
   options->training.add_model(*command);
   command->add_option("--data", options->data, kDataHelp)->required();
   options->device.add(*command);
+  options->precision.add(*command);
   command->add_option("--epochs", options->fit.epochs, "Passes over the data")->capture_default_str();
   options->training.add_training(*command);
   command->add_option("--schedule", options->schedule, "Of the learning rate over the epochs")

@@ -94,12 +94,14 @@ struct Side {
 // The training step of the network as one graph, from which every device compiles its own program.
 struct Step {
   Step(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
-       const std::vector<optim::Group>& groups, const Batches& batches) {
+       const CompareOptions& options, const Batches& batches)
+      : precision(options.precision) {
     features = graph.input("features", batches.features());
     labels = graph.input("labels", batches.labels());
     loss = loss_of(network(features), labels);
-    optim::minimize(loss, optimizer, {.groups = groups});
+    optim::minimize(loss, optimizer, {.groups = options.groups, .loss_scale = optim::loss_scale_for(precision)});
   }
+  Precision precision;
   Graph graph;
   Value features, labels, loss;
 };
@@ -115,8 +117,8 @@ float loss_of(const Program& program, Value loss) { return program.read(loss).va
 using Checked = std::set<std::tuple<const Operator*, std::string, std::string>>;  // and the node and the kernel
 
 // Holds the results of one program's operators, each run on the reference's inputs, against the reference's results.
-void check_program(Program& program, const std::map<std::string, Tensor>& reference, std::int64_t steps_done,
-                   Checked& checked, DeviceRun& run) {
+void check_program(Program& program, const std::map<std::string, Tensor>& reference, Precision precision,
+                   std::int64_t steps_done, Checked& checked, DeviceRun& run) {
   const auto given = [&](const std::string& name) -> const Tensor* {
     const auto found = reference.find(name);
     return found == reference.end() ? nullptr : &found->second;
@@ -128,7 +130,7 @@ void check_program(Program& program, const std::map<std::string, Tensor>& refere
       ++run.checked_values;
       const double error = largest_difference(node.results[k], expected->second);
       if (error == 0 || run.first_deviation) continue;
-      const double tolerance = tolerance_of(node, k);
+      const double tolerance = tolerance_of(node, k, precision);
       if (error <= tolerance) continue;
       const TraceEntry& entry = node.entry;
       run.first_deviation = Deviation{entry.node,   entry.op, entry.kernel, node.outputs[k], entry.shapes,
@@ -150,7 +152,7 @@ void check_operators(Step& step, std::vector<Side>& sides, const std::pair<Tenso
     Checked checked;
     for (const bool fused : {false, true}) {
       Program program =
-          compile(step.graph, std::vector{step.loss}, variables, {.keep_all = !fused, .keep_fused = fused});
+          compile(step.graph, std::vector{step.loss}, variables, {.keep_all = !fused, .keep_fused = fused, .precision = step.precision});
       for (const auto& [name, value] : weights) {
         if (variables->contains(name)) variables->write(name, value);
       }
@@ -164,7 +166,7 @@ void check_operators(Step& step, std::vector<Side>& sides, const std::pair<Tenso
                          }
                        });
       } else {
-        check_program(program, reference, steps_done, checked, runs[i]);
+        check_program(program, reference, step.precision, steps_done, checked, runs[i]);
       }
     }
   }
@@ -179,14 +181,14 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
   CONCORD_CHECK(dataset.features.elements() > 0, ArgumentError, "compare: the data set is empty");
   Batches batches(dataset, options.batch, options.seed);
-  Step step(network, loss, optimizer, options.groups, batches);
+  Step step(network, loss, optimizer, options, batches);
   Comparison comparison{name, options, {}};
   std::vector<Side> sides;
   auto batch = batches.next();
   for (const DevicePtr& device : devices) {
     const Clock::time_point start = Clock::now();
     Side side{device, std::make_shared<Variables>(device, options.seed), {}};
-    side.program.emplace(compile(step.graph, std::vector{step.loss}, side.variables));
+    side.program.emplace(compile(step.graph, std::vector{step.loss}, side.variables, {.precision = options.precision}));
     sides.push_back(std::move(side));
     DeviceRun run;
     run.device = device->info();

@@ -23,6 +23,7 @@ struct CompareOptions {
   std::uint64_t seed = 1;
   std::vector<optim::Group> groups = {};  // of optim::MinimizeOptions
   double seconds = 1;                     // a device's step is timed at least this long
+  Precision precision = Precision::fp32;  // of products, on every device
 };
 
 /// One result of one operator that is outside its tolerance.

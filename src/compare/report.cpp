@@ -29,8 +29,8 @@ bool Comparison::agrees() const {
 }
 
 std::string Comparison::table() const {
-  std::string text = fmt::format("{}: {} steps, batch {}, seed {}; reference {}\n\n", network, options.steps,
-                                 options.batch, options.seed, runs.front().device.name);
+  std::string text = fmt::format("{}: {} steps, batch {}, seed {}, {}; reference {}\n\n", network, options.steps,
+                                 options.batch, options.seed, name_of(options.precision), runs.front().device.name);
   text += fmt::format("{:<12} {:<34} {:>10} {:>11} {:>10} {:>11} {:>10} {:>13}  {}\n", "device", "name", "ms/step",
                       "samples/s", "memory", "first step", "last loss", "max loss dev", "diverging operator");
   for (const DeviceRun& run : runs) {
@@ -72,7 +72,8 @@ std::string Comparison::json() const {
     list.push_back(std::move(entry));
   }
   const nlohmann::json document{{"network", network},         {"steps", options.steps}, {"batch", options.batch},
-                                {"seed", options.seed},       {"agrees", agrees()},     {"devices", std::move(list)}};
+                                {"seed", options.seed},       {"precision", name_of(options.precision)},
+                                      {"agrees", agrees()},     {"devices", std::move(list)}};
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

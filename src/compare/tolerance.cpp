@@ -91,10 +91,34 @@ double batch_norm_backward_tolerance(const ReplayedNode& node, std::size_t k) {
   return relative + sum_tolerance(terms, rms(node.inputs[1]));
 }
 
+bool is_product(const Operator* op) { return is<ops::Matmul>(op) || is<ops::ConvFamily>(op); }
+
+bool holds_products(const Operator* op) {
+  return is<ops::RecurrentFamily>(op) || is<ops::Attention>(op) || is<ops::AttentionBackwardQuery>(op) ||
+         is<ops::AttentionBackwardKeyValue>(op);
+}
+
+double largest_number(const ReplayedNode& node, std::size_t k) {
+  double most = largest(node.results[k]);
+  for (const Tensor& input : node.inputs) {
+    if (input.dtype() == DType::f32) most = std::max(most, largest(input));
+  }
+  return most;
+}
+
+// What rounded factors add.
+double factor_tolerance(const ReplayedNode& node, std::size_t k, Precision precision) {
+  if (precision == Precision::fp32) return 0;
+  const double unit = unit_of(precision);
+  if (holds_products(node.op)) return 64 * unit * largest_number(node, k);
+  if (!is_product(unfused(node.op))) return 0;
+  return 4 * unit * product_terms(node) * factor_scale(node, 0) * factor_scale(node, 1);
+}
+
 double rounding_of(const ReplayedNode& node, std::size_t k) {
   const Tensor& result = node.results[k];
   const Operator* op = node.op;
-  if (is<ops::Matmul>(op) || is<ops::ConvFamily>(op)) return product_tolerance(node);
+  if (is_product(op)) return product_tolerance(node);
   if (is<ops::Fused>(op)) {
     if (!is<ops::BatchNorm>(unfused(op))) return product_tolerance(node) + rounding_tolerance(node, result);
     if (k != 0) return forward_norm_tolerance(node, k, 2e-5);
@@ -132,11 +156,13 @@ double rounding_of(const ReplayedNode& node, std::size_t k) {
 
 }  // namespace
 
-double tolerance_of(const ReplayedNode& node, std::size_t k) {
+double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
   if (node.results[k].dtype() != DType::f32) return 0;
   const double tolerance = rounding_of(node, k);
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them.
-  return tolerance == 0 ? 0 : tolerance + kSmallestNormal * std::max(1.0, product_terms(node));
+  return tolerance == 0 ? 0
+                        : tolerance + factor_tolerance(node, k, precision) +
+                              kSmallestNormal * std::max(1.0, product_terms(node));
 }
 
 }  // namespace concord

@@ -18,6 +18,9 @@ namespace concord {
 /// The rms of a matrix is that of its largest row (column) along K. A product of the largest factors may differ by
 /// 16u of it (factors of 22 bits serve as fp32), and by u for each term added to it. Where anything may differ, so may numbers below the smallest normal one,
 /// 2^-126 for each of K terms: devices may take them for 0. Integer results must be equal.
-[[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k);
+///
+/// With another precision each device may or may not round factors to it (p = unit_of): what is a product may differ by
+/// 4p·K·rms(a)·rms(b) more, recurrent and attention operators by 64p of the largest |result| and |f32 input|.
+[[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision = Precision::fp32);
 
 }  // namespace concord

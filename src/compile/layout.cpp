@@ -9,7 +9,8 @@ namespace {
 
 class LayoutPass {
  public:
-  LayoutPass(Lowered& program, Device& device) : program_(program), device_(device) {}
+  LayoutPass(Lowered& program, Device& device, Precision precision)
+      : program_(program), device_(device), precision_(precision) {}
 
   void run() {
     std::vector<LoweredNode> nodes = std::move(program_.nodes);
@@ -35,7 +36,7 @@ class LayoutPass {
   }
 
   void prepare(LoweredNode node) {
-    KernelRequest request{node.op.get(), program_.specs(node.inputs), {}, program_.specs(node.outputs)};
+    KernelRequest request{node.op.get(), program_.specs(node.inputs), {}, program_.specs(node.outputs), precision_};
     for (const ValueId id : node.inputs) request.input_layouts.push_back(program_.value(id).layout);
     PreparedKernel prepared = [&] {
       try {
@@ -76,11 +77,14 @@ class LayoutPass {
 
   Lowered& program_;
   Device& device_;
+  Precision precision_;
   std::map<ValueId, std::vector<std::pair<Layout, ValueId>>> copies_;
 };
 
 }  // namespace
 
-void choose_layouts(Lowered& program, Device& device) { LayoutPass(program, device).run(); }
+void choose_layouts(Lowered& program, Device& device, Precision precision) {
+  LayoutPass(program, device, precision).run();
+}
 
 }  // namespace concord

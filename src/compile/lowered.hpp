@@ -61,7 +61,7 @@ void fuse(Lowered& program, const Device& device);
 
 /// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel
 /// wants another one. Variables, inputs and assigned values are row-major.
-void choose_layouts(Lowered& program, Device& device);
+void choose_layouts(Lowered& program, Device& device, Precision precision = Precision::fp32);
 
 /// Marks the nodes that read nothing but variables the program does not assign, and what such nodes make: they run
 /// before the others and only when those variables have changed. Their results stay in memory, so only small ones are

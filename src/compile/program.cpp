@@ -6,6 +6,7 @@
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 
 namespace concord {
 namespace {
@@ -167,7 +168,12 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
   program->variables = variables;
   program->keep_all = options.keep_all || options.keep_fused;
   program->lowered = lower_and_fuse(graph, outputs, variables->device(), options);
-  choose_layouts(program->lowered, variables->device());
+  const std::vector<std::string>& known = variables->device().info().precisions;
+  if (std::ranges::find(known, name_of(options.precision)) == known.end()) {
+    log(LogLevel::info, fmt::format("{} has no units for {}: products are computed in fp32",
+                                    variables->device().info().name, name_of(options.precision)));
+  }
+  choose_layouts(program->lowered, variables->device(), options.precision);
   if (!program->keep_all) find_settled(program->lowered);
   const MemoryPlan plan = plan_memory(program->lowered, program->keep_all);
   allocate(*program, plan);

@@ -19,6 +19,7 @@ struct CompileOptions {
   bool keep_all = false;
   /// Every value that fusion leaves stays readable, and no memory is reused: to look at the kernels that really run.
   bool keep_fused = false;
+  Precision precision = Precision::fp32;
 };
 
 /// One launch of a traced run.

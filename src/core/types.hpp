@@ -15,6 +15,22 @@ enum class DType : std::uint8_t { f32, f16, bf16, i32, u8 };
 /// "f32", "f16", "bf16", "i32", "u8".
 [[nodiscard]] std::string_view name_of(DType type);
 
+/// How exact the factors of products (matmul, convolution, recurrent steps, attention) have to be. Sums, results and all
+/// else are fp32 in each. A permission: a device without units for it computes in fp32.
+enum class Precision : std::uint8_t {
+  fp32,  // as exact as IEEE single precision
+  tf32,  // 11 bits, the range of fp32
+  bf16,  // 8 bits, the range of fp32
+  fp16,  // 11 bits up to 65504: gradients want loss scaling
+};
+
+/// "fp32", "tf32", "bf16", "fp16".
+[[nodiscard]] std::string_view name_of(Precision precision);
+/// By its name. Throws ArgumentError listing the names.
+[[nodiscard]] Precision precision_of(std::string_view name);
+/// The largest relative error of a factor: 2^-24, 2^-11, 2^-8, 2^-11.
+[[nodiscard]] double unit_of(Precision precision);
+
 /// The element type of a C++ type: `dtype_of<float>() == DType::f32`.
 template <class T>
 [[nodiscard]] constexpr DType dtype_of() = delete;

@@ -34,7 +34,7 @@ struct DeviceInfo {
   std::uint32_t clock_mhz = 0;
   std::uint64_t max_work_group = 0;
   bool unified_memory = false;         // host and device share memory
-  std::vector<std::string> precisions;  // "fp32", "fp16 storage", …
+  std::vector<std::string> precisions;  // of products: "fp32", and those for which it has faster units
 };
 
 /// A point in the work of a queue.

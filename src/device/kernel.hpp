@@ -49,6 +49,7 @@ struct KernelRequest {
   std::vector<TensorSpec> inputs;
   std::vector<Layout> input_layouts;  // as the producers left them
   std::vector<TensorSpec> outputs;
+  Precision precision = Precision::fp32;
 };
 
 /// A backend's answer. Where input_layouts[i] differs from the offered one, compile inserts a reorder.

@@ -63,7 +63,7 @@ std::unique_ptr<Kernel> prepare_plain(Context& context, const AttentionProblem& 
 
 template <class Op>
 PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request, AttentionPass pass) {
-  AttentionProblem problem{pass, op.name(), op.form(), {}, request.outputs.size()};
+  AttentionProblem problem{pass, op.name(), op.form(), {}, request.outputs.size(), request.precision};
   problem.sizes = ops::attention_sizes(op.form(), request.inputs, problem.operands());
   CONCORD_CHECK(std::max(problem.sizes.queries, problem.sizes.keys) < std::int64_t{1} << 30, NotSupported,
                 "{}: {} queries and {} keys; the kernel takes less than 2^30", op.name(), problem.sizes.queries,

@@ -23,6 +23,7 @@ struct AttentionProblem {
   const ops::AttentionForm& form;
   ops::AttentionSizes sizes;
   std::size_t outputs;
+  Precision precision = Precision::fp32;
 
   /// Operands before those of the form.
   [[nodiscard]] std::size_t operands() const { return pass == AttentionPass::forward ? 3 : 6; }
@@ -40,7 +41,7 @@ struct AttentionProblem {
 /// WIDTH and the definitions of the form.
 [[nodiscard]] std::vector<std::string> attention_definitions(const AttentionProblem& problem);
 
-// attention_mma.cpp: on NVIDIA's matrix units, fp32 by three products of tf32 numbers.
+// attention_mma.cpp: on NVIDIA's matrix units, fp32 by three products of tf32 numbers; other precisions by one.
 [[nodiscard]] bool attention_mma_accepts(Context& context, const AttentionProblem& problem);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionProblem& problem);
 

@@ -49,7 +49,7 @@ bool attention_mma_accepts(Context& context, const AttentionProblem& problem) {
   const std::int64_t width = problem.sizes.width;
   return width >= kNarrowest && width <= kWidest && problem.sizes.batch <= kMostGroups &&
          blocks_of(problem) <= kMostGroups &&
-         static_cast<std::size_t>(local_bytes(problem)) <= nvidia_local_memory(context) && mma_suits(context);
+         static_cast<std::size_t>(local_bytes(problem)) <= nvidia_local_memory(context) && mma_suits(context, problem.precision);
 }
 
 std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionProblem& problem) {
@@ -59,6 +59,7 @@ std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionP
   definitions.push_back(fmt::format("OWN={}", tiles.own));
   definitions.push_back(fmt::format("OTHER={}", tiles.other));
   definitions.push_back(fmt::format("M_TILES={}", tiles.m_tiles));
+  if (problem.precision != Precision::fp32) definitions.emplace_back("ONE_PRODUCT");
   constexpr std::array<std::string_view, 3> kFunctions{"attention_mma_forward", "attention_mma_backward_query",
                                                        "attention_mma_backward_key_value"};
   Stage stage{context.program(is_forward ? "nvidia/attention_mma.cl" : "nvidia/attention_mma_backward.cl", definitions),

@@ -23,6 +23,11 @@ Way way_of(const ops::ConvSizes& sizes) {
   return conv_is_depthwise(sizes) ? Way::depthwise : Way::gemm;
 }
 
+Gemm with_precision(Gemm gemm, const KernelRequest& request) {
+  gemm.precision = request.precision;
+  return gemm;
+}
+
 /// The groups of dimensions of dst (N, O, …) that an epilogue's operand is read along.
 std::array<std::size_t, 3> groups_of(const TensorSpec& dst) { return {1, 2, dst.shape.rank()}; }
 
@@ -33,7 +38,7 @@ PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelR
   switch (way_of(sizes)) {
     case Way::im2col: return prepared(request, conv_forward_im2col(context, sizes));
     case Way::depthwise: return prepared(request, conv_depthwise_forward(context, sizes, op.name(), {}));
-    default: return prepared(request, prepare_gemm(context, conv_forward_gemm(sizes), op.name()));
+    default: return prepared(request, prepare_gemm(context, with_precision(conv_forward_gemm(sizes), request), op.name()));
   }
 }
 
@@ -43,7 +48,7 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
   switch (way_of(sizes)) {
     case Way::im2col: return prepared(request, conv_backward_data_im2col(context, sizes));
     case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
-    default: return prepared(request, prepare_gemm(context, conv_backward_data_gemm(sizes), op.name()));
+    default: return prepared(request, prepare_gemm(context, with_precision(conv_backward_data_gemm(sizes), request), op.name()));
   }
 }
 
@@ -55,7 +60,7 @@ PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBa
   if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
   const Gemm gemm = context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
                                             : conv_backward_weights_gemm(sizes);
-  return prepared(request, prepare_gemm(context, gemm, op.name()));
+  return prepared(request, prepare_gemm(context, with_precision(gemm, request), op.name()));
 }
 
 bool conv_accepts(const ops::Conv&, std::span<const TensorSpec>, const TensorSpec& output, const Expression& epilogue,
@@ -79,7 +84,7 @@ PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelR
   if (way_of(sizes) == Way::depthwise) {
     return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
   }
-  Gemm gemm = conv_forward_gemm(sizes);
+  Gemm gemm = with_precision(conv_forward_gemm(sizes), request);
   gemm.epilogue = text;
   return prepared(request, prepare_gemm(context, gemm, op.name()));
 }

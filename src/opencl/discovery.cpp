@@ -8,6 +8,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/device/registry.hpp"
 #include "concord/opencl/status.hpp"
 
@@ -108,6 +109,18 @@ std::vector<boost::compute::device> enumerate_devices() {
   return devices;
 }
 
+Capability capability_of(const boost::compute::device& device) {
+  Capability found;
+  const bool is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
+  if (!is_nvidia || environment("CONCORD_PORTABLE").value_or("0") != "0") return found;
+  const auto ask = [&](cl_device_info what, unsigned& value) {
+    if (clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) != CL_SUCCESS) value = 0;
+  };
+  ask(CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, found.major);
+  ask(CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, found.minor);
+  return found;
+}
+
 DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   DeviceInfo info;
   info.id = fmt::format("opencl:{}", index);
@@ -124,9 +137,8 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   info.clock_mhz = device.get_info<cl_uint>(CL_DEVICE_MAX_CLOCK_FREQUENCY);
   info.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
   info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
-  info.precisions = {"fp32", "fp16 storage"};
-  if (device.supports_extension("cl_khr_fp16")) info.precisions.emplace_back("fp16");
-  if (device.supports_extension("cl_khr_fp64")) info.precisions.emplace_back("fp64");
+  info.precisions = {"fp32"};
+  if (has_matrix_units(capability_of(device))) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
   return info;
 }
 

@@ -15,4 +15,14 @@ namespace concord::opencl {
 /// What the device says of itself; its id is "opencl:<index>".
 [[nodiscard]] DeviceInfo info_of(const boost::compute::device& device, std::size_t index);
 
+/// The compute capability of an NVIDIA device; 0.0 of others, of drivers that do not tell, and where the user wants plain
+/// OpenCL C (CONCORD_PORTABLE).
+struct Capability {
+  unsigned major = 0, minor = 0;
+};
+[[nodiscard]] Capability capability_of(const boost::compute::device& device);
+
+/// Whether the device has the matrix units that nvidia/gemm_mma.cl is for.
+[[nodiscard]] inline bool has_matrix_units(Capability capability) { return capability.major >= 8; }
+
 }  // namespace concord::opencl

@@ -124,11 +124,11 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
   return gemm_staged(context, gemm, fmt::format("{} reference", label), std::move(multiply), 1);
 }
 
-bool any_device(Context&) { return true; }
+bool any_device(Context&, Precision) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
 
 constexpr std::array<GemmImplementation, 6> kImplementations{{
-    {"panel", [](Context& context) { return context.limits().is_cpu; }, any_product, any_product, prepare_panel},
+    {"panel", [](Context& context, Precision) { return context.limits().is_cpu; }, any_product, any_product, prepare_panel},
     {"wgmma", wgmma_suits, wgmma_accepts, wgmma_pays, prepare_wgmma},
     {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma},
     {"tiled", any_device, tiled_accepts, any_product, prepare_tiled},
@@ -159,13 +159,13 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
     CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
                   "CONCORD_GEMM is \"{}\"; there are panel, wgmma, mma, tiled, clblast and reference", *forced);
     // Panels run on any device, which their tests use; matrix units have to be there.
-    const bool can_run = named->name == "panel" || named->suits(context);
+    const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
     if (can_run && named->accepts(context, gemm)) return named->prepare(context, gemm, label);
   }
   const auto chosen =
       std::find_if(kImplementations.begin(), kImplementations.end(), [&](const GemmImplementation& one) {
         // What a device suits may take a check on it: asked for last.
-        return one.accepts(context, gemm) && one.pays(context, gemm) && one.suits(context);
+        return one.accepts(context, gemm) && one.pays(context, gemm) && one.suits(context, gemm.precision);
       });
   return chosen->prepare(context, gemm, label);
 }

@@ -71,6 +71,7 @@ struct Gemm {
   GemmResult c;
   Patch patch;                // of the operand that says is_patch
   EpilogueText epilogue;      // empty for none
+  Precision precision = Precision::fp32;
   std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
   std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
   std::size_t before_bytes = 0;
@@ -99,7 +100,7 @@ struct PartialProduct {
 /// One way to compute a product.
 struct GemmImplementation {
   std::string_view name;
-  bool (*suits)(Context&);
+  bool (*suits)(Context&, Precision);
   bool (*accepts)(const Context&, const Gemm&);
   bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
@@ -111,15 +112,15 @@ struct GemmImplementation {
 [[nodiscard]] std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
                                                   std::int64_t parts);
 
-// gemm_mma.cpp: fp32 by three products of tf32 numbers.
+// gemm_mma.cpp: fp32 by three products of tf32 numbers; other precisions by one product.
 [[nodiscard]] double mma_seconds(const Context& context, const Gemm& gemm);  // expected
-[[nodiscard]] bool mma_suits(Context& context);
+[[nodiscard]] bool mma_suits(Context& context, Precision precision);
 [[nodiscard]] bool mma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] bool mma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
 
-// gemm_wgmma.cpp: fp32 by six products of bf16 numbers.
-[[nodiscard]] bool wgmma_suits(Context& context);
+// gemm_wgmma.cpp: fp32 by six products of bf16 numbers; other precisions by one product.
+[[nodiscard]] bool wgmma_suits(Context& context, Precision precision);
 [[nodiscard]] bool wgmma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] bool wgmma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label);

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "concord/opencl/discovery.hpp"
 #include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
 
@@ -22,11 +23,15 @@ constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 128, 2.0e11, 1.0}, 6
                                          {{128, 64, 16, 3, 64, 2.0e11, 0.45}, 64, 32, 4},
                                          {{64, 128, 16, 3, 64, 2.0e11, 0.45}, 64, 32, 4},
                                          {{64, 64, 16, 4, 64, 1.6e11, 0.4}, 32, 32, 4}}};
+constexpr double kOneProduct = 2.0;  // rate of one product beside that of three
 constexpr std::int64_t kBand = 16;
 
 MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
   std::vector<MatrixTile> tiles;
-  for (const MmaTile& one : kTiles) tiles.push_back(one.tile);
+  for (const MmaTile& one : kTiles) {
+    tiles.push_back(one.tile);
+    if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= kOneProduct;
+  }
   return matrix_plan(context, gemm, tiles);
 }
 
@@ -52,7 +57,7 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
       fmt::format("WARP_N={}", mma.warp_n),     fmt::format("THREADS={}", mma.threads()),
       fmt::format("STAGES={}", mma.stages),     fmt::format("BAND={}", kBand),
       left_in_fours(gemm) ? "A_VECTOR=4" : "A_VECTOR=1", right.fours ? "B_VECTOR=4" : "B_VECTOR=1",
-      "PRECISION=SPLIT"};
+      std::string(matrix_precision(gemm.precision))};
   if (result_in_pairs(gemm, plan.parts)) definitions.emplace_back("C_PAIRS");
   const std::int64_t tiles = divide_up(gemm.m, mma.tile.m) * divide_up(gemm.n, mma.tile.n);
   Stage multiply{gemm_program(context, gemm, "nvidia/gemm_mma.cl", plan.parts == 1, std::move(definitions)),
@@ -68,12 +73,13 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
 
 double mma_seconds(const Context& context, const Gemm& gemm) { return plan_of(context, gemm).seconds; }
 
-bool mma_suits(Context& context) {
-  return context.remembered("NVIDIA mma", [&] {
-    return has_capability(context, 8) &&
-           multiplies_right(context, "the matrix units", [](Context& device, const Gemm& gemm, std::size_t variant) {
-             return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
-           });
+bool mma_suits(Context& context, Precision precision) {
+  return context.remembered(fmt::format("NVIDIA mma {}", name_of(precision)), [&] {
+    return has_matrix_units(capability_of(context.device())) &&
+           multiplies_right(context, "the matrix units", precision,
+                            [](Context& device, const Gemm& gemm, std::size_t variant) {
+                              return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
+                            });
   });
 }
 

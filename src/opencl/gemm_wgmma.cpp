@@ -4,13 +4,15 @@
 
 #include <array>
 
+#include "concord/opencl/discovery.hpp"
 #include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
 
 namespace concord::opencl {
 namespace {
 
-constexpr std::int64_t kTileK = 32, kPlanes = 3;
+constexpr std::int64_t kTileK = 32;
+constexpr double kOneProduct = 2.2;  // rate of one product beside that of six
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
@@ -25,25 +27,35 @@ constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 192, 3.4e11, 1
                                            {{128, 64, kTileK, 2, 128, 3.0e11, 0.6}, 3},
                                            {{64, 64, kTileK, 3, 128, 2.4e11, 0.45}, 3}}};
 
+/// Bytes of a number of the packed left operand.
+std::int64_t packed_bytes(Precision precision) {
+  if (precision == Precision::fp32) return 3 * 2;
+  return precision == Precision::tf32 ? 4 : 2;
+}
+
 MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
   std::vector<MatrixTile> tiles;
-  for (const WgmmaTile& one : kTiles) tiles.push_back(one.tile);
+  for (const WgmmaTile& one : kTiles) {
+    tiles.push_back(one.tile);
+    if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= kOneProduct;
+  }
   MatrixPlan plan = matrix_plan(context, gemm, tiles);
-  plan.seconds +=
-      kLaunchSeconds + static_cast<double>(gemm.batch * gemm.m * gemm.k * (4 + 2 * kPlanes)) / kBytesASecond;
+  const std::int64_t bytes = gemm.batch * gemm.m * gemm.k * (4 + packed_bytes(gemm.precision));
+  plan.seconds += kLaunchSeconds + static_cast<double>(bytes) / kBytesASecond;
   return plan;
 }
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
                                      std::string_view label) {
   const WgmmaTile& wgmma = kTiles[plan.tile];
-  const std::string width = fmt::format("TILE_Q={}", wgmma.tile.m), precision = "PRECISION=SPLIT";
+  const std::string width = fmt::format("TILE_Q={}", wgmma.tile.m), precision(matrix_precision(gemm.precision));
   const std::int64_t tiles_q = divide_up(gemm.m, wgmma.tile.m), tiles_k = divide_up(gemm.k, kTileK);
 
   Gemm packed = gemm;
   const BufferArgument place = workspace(gemm.before_bytes, 16);
-  packed.before_bytes += size(gemm.batch * tiles_k * tiles_q * wgmma.tile.m * kTileK * kPlanes * 2);
-  constexpr std::int64_t kPackedAtOnce = 8, kPackers = 64;
+  packed.before_bytes += size(gemm.batch * tiles_k * tiles_q * wgmma.tile.m * kTileK * packed_bytes(gemm.precision));
+  constexpr std::int64_t kPackers = 64;
+  const std::int64_t packed_at_once = gemm.precision == Precision::tf32 ? 4 : 8;
   std::vector<Argument> arguments{static_cast<std::uint32_t>(gemm.m), static_cast<std::uint32_t>(gemm.k)};
   const std::vector<Argument> left = gemm_left_arguments(gemm);
   arguments.insert(arguments.end(), left.begin(), left.end());
@@ -51,7 +63,7 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
   packed.before.push_back({gemm_program(context, gemm, "nvidia/gemm_pack.cl", false, {width, precision}),
                            "gemm_wgmma_pack",
                            std::move(arguments),
-                           {size(tiles_q * wgmma.tile.m), size(tiles_k * kTileK / kPackedAtOnce), size(gemm.batch)},
+                           {size(tiles_q * wgmma.tile.m), size(tiles_k * kTileK / packed_at_once), size(gemm.batch)},
                            {size(kPackers), 1, 1}});
 
   const RightOperand right = right_operand(context, gemm);
@@ -71,11 +83,11 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
 
 }  // namespace
 
-bool wgmma_suits(Context& context) {
-  return context.remembered("NVIDIA wgmma", [&] {
-    const bool is_hopper = has_capability(context, 9) && !has_capability(context, 10);  // later ones have others
+bool wgmma_suits(Context& context, Precision precision) {
+  return context.remembered(fmt::format("NVIDIA wgmma {}", name_of(precision)), [&] {
+    const bool is_hopper = capability_of(context.device()).major == 9;  // later ones have other instructions
     return is_hopper &&
-           multiplies_right(context, "the matrix units' warpgroup instructions",
+           multiplies_right(context, "the matrix units' warpgroup instructions", precision,
                             [](Context& device, const Gemm& gemm, std::size_t variant) {
                               return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
                             });

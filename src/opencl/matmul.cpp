@@ -21,6 +21,7 @@ std::array<std::size_t, 3> groups_of(const ops::Matmul& op, const ops::MatmulSiz
 Gemm gemm_of(const ops::Matmul& op, const KernelRequest& request) {
   const ops::MatmulSizes s = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
   Gemm gemm;
+  gemm.precision = request.precision;
   gemm.m = s.m;
   gemm.n = s.n;
   gemm.k = s.k;

@@ -134,9 +134,11 @@ bool runs_right(Context& context, const Product& product, const Kernel& kernel) 
 
 }  // namespace
 
-bool multiplies_right(Context& context, std::string_view units, const CheckedPreparation& prepare) {
+bool multiplies_right(Context& context, std::string_view units, Precision precision,
+                      const CheckedPreparation& prepare) {
   try {
-    const std::vector<Product> list = products();
+    std::vector<Product> list = products();
+    for (Product& product : list) product.gemm.precision = precision;
     std::vector<std::unique_ptr<Kernel>> kernels;  // all prepared first, so that their programs are built together
     for (std::size_t i = 0; i < list.size(); ++i) kernels.push_back(prepare(context, list[i].gemm, i));
     for (std::size_t i = 0; i < list.size(); ++i) {

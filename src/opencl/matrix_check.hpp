@@ -16,6 +16,7 @@ using CheckedPreparation = std::function<std::unique_ptr<Kernel>(Context& contex
 /// Runs products of every form — operands along k and across, sizes that fill tiles and that do not, a k to be cut, the
 /// three passes of convolutions — and holds them against the host. `units` names what is checked in the log, which is
 /// told when they are wrong or fail.
-[[nodiscard]] bool multiplies_right(Context& context, std::string_view units, const CheckedPreparation& prepare);
+[[nodiscard]] bool multiplies_right(Context& context, std::string_view units, Precision precision,
+                                    const CheckedPreparation& prepare);
 
 }  // namespace concord::opencl

@@ -1,13 +1,12 @@
 // Plans and operands of the products on matrix units, and what NVIDIA's devices say of themselves.
 #include "concord/opencl/matrix_units.hpp"
 
-#include <CL/cl_ext.h>
-
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
-#include "concord/core/platform.hpp"
+#include "concord/opencl/discovery.hpp"
 #include "concord/opencl/patch_tables.hpp"
 #include "concord/opencl/strides.hpp"
 
@@ -37,20 +36,6 @@ boost::compute::buffer table_of(Context& context, const std::vector<PatchEntry>&
   // OpenCL copies the entries at once; it does not write to them.
   return {context.context(), entries.size() * sizeof(PatchEntry), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
           const_cast<PatchEntry*>(entries.data())};
-}
-
-struct Capability {
-  cl_uint major = 0, minor = 0;
-};
-Capability capability_of(const Context& context) {
-  Capability found;
-  if (!context.limits().is_nvidia) return found;
-  const auto ask = [&](cl_device_info what, cl_uint& value) {
-    if (clGetDeviceInfo(context.device().id(), what, sizeof value, &value, nullptr) != CL_SUCCESS) value = 0;
-  };
-  ask(CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, found.major);
-  ask(CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, found.minor);
-  return found;
 }
 
 // Of a compute unit that has so many groups to do, `resident` at a time.
@@ -92,6 +77,12 @@ MatrixPlan whole_plan(const Gemm& gemm, std::size_t tile) {
   return gemm.k > kLong ? MatrixPlan{tile, 2, kLong, 0} : MatrixPlan{tile, 1, gemm.k, 0};
 }
 
+std::string_view matrix_precision(Precision precision) {
+  constexpr std::array<std::string_view, 4> kDefinitions{"PRECISION=SPLIT", "PRECISION=TF32", "PRECISION=BF16",
+                                                         "PRECISION=FP16"};
+  return kDefinitions.at(static_cast<std::size_t>(precision));
+}
+
 bool in_fours(std::initializer_list<std::int64_t> values) {
   return std::ranges::all_of(values, [](std::int64_t value) { return value % 4 == 0; });
 }
@@ -118,13 +109,9 @@ bool matrix_units_accept(const Gemm& gemm) {
   return !gemm.b.is_patch || has_patch_tables(gemm);
 }
 
-bool has_capability(const Context& context, unsigned major) {
-  return environment("CONCORD_PORTABLE").value_or("0") == "0" && capability_of(context).major >= major;
-}
-
 std::size_t nvidia_local_memory(const Context& context) {
   constexpr std::size_t kKiB = 1024;
-  const Capability found = capability_of(context);
+  const Capability found = capability_of(context.device());
   if (found.major == 8) return (found.minor == 0 || found.minor == 7 ? 163 : 99) * kKiB;
   if (found.major == 9 || found.major == 10) return 227 * kKiB;
   return found.major > 10 ? 99 * kKiB : context.limits().local_memory;

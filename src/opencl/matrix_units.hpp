@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 #include "concord/opencl/gemm.hpp"
@@ -34,6 +35,9 @@ struct MatrixTile {
 /// Whether all are multiples of 4.
 [[nodiscard]] bool in_fours(std::initializer_list<std::int64_t> values);
 
+/// The PRECISION of the kernel files: fp32 is split.
+[[nodiscard]] std::string_view matrix_precision(Precision precision);
+
 /// The right operand as the kernels with nvidia/gemm_right.h take it.
 struct RightOperand {
   std::vector<Argument> arguments;  // TABLE_PARAMETERS
@@ -45,9 +49,6 @@ struct RightOperand {
 /// Whether gemm is within what the kernels can index and read.
 [[nodiscard]] bool matrix_units_accept(const Gemm& gemm);
 
-/// Whether the device is NVIDIA's, of this compute capability (9 for 9.x) or later, and the user wants its own
-/// instructions (CONCORD_PORTABLE is not set).
-[[nodiscard]] bool has_capability(const Context& context, unsigned major);
 /// Bytes of local memory that a kernel may declare. The driver reports 48 KiB, but holds only arguments to it; the rest goes by
 /// the compute capability (CUDA programming guide, table of technical specifications). What the device reports, on others.
 [[nodiscard]] std::size_t nvidia_local_memory(const Context& context);

@@ -32,13 +32,14 @@ std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const op
 /// The launches of one pass over the sequence. Every product has the same sizes, so each is cut and placed alike.
 class Pass {
  public:
-  Pass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes)
-      : context_(context), op_(op), s_(sizes), program_(context.program("recurrent.cl", definitions_of(op, sizes))) {}
+  Pass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes, Precision precision)
+      : context_(context), op_(op), s_(sizes), precision_(precision), program_(context.program("recurrent.cl", definitions_of(op, sizes))) {}
 
   /// left (N, inner) × right (inner, columns).
   [[nodiscard]] PartialProduct product(const BufferArgument& left, const GemmRight& right, std::int64_t inner,
                                        std::int64_t columns) const {
     Gemm gemm;
+    gemm.precision = precision_;
     gemm.m = s_.batch;
     gemm.n = columns;
     gemm.k = inner;
@@ -87,6 +88,7 @@ class Pass {
   Context& context_;
   const ops::RecurrentFamily& op_;
   ops::RecurrentSizes s_;
+  Precision precision_;
   PendingProgram program_;
   std::size_t workspace_ = 0;
   std::vector<StagedKernel::AnyStage> stages_;
@@ -102,7 +104,7 @@ PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, con
   transposed.k = 1;
   transposed.n = s.hidden;
   transposed.along_k = true;
-  Pass pass(context, op, s);
+  Pass pass(context, op, s, request.precision);
   const PartialProduct first = pass.product(input(2), transposed, s.hidden, columns);
   const PartialProduct later = pass.product(output(1), transposed, s.hidden, columns);
 
@@ -126,7 +128,7 @@ PreparedKernel prepare_recurrent_backward(Context& context, const ops::Recurrent
   GemmRight weights;
   weights.buffer = input(2);
   weights.k = s.hidden;
-  Pass pass(context, op, s);
+  Pass pass(context, op, s, request.precision);
   // The gradient of the hidden part of step t's gates, passed back through the weights.
   const auto product_of = [&](std::int64_t t) {
     BufferArgument hidden = output(op.cell() == Cell::gru ? 3 : 0);

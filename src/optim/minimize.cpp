@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/ops/copy.hpp"
 #include "concord/ops/gradient.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/step_numbers.hpp"
@@ -17,6 +18,8 @@ void check_options(const MinimizeOptions& options) {
                 "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
   CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "gradients are accumulated over 1 run or more, got {}",
                 options.accumulate);
+  CONCORD_CHECK(options.loss_scale == 0 || (options.loss_scale >= 1 && options.loss_scale <= kMostScale), ArgumentError,
+                "the scale of the loss is from 1 to {}, got {}; 0 for none", kMostScale, options.loss_scale);
   CONCORD_CHECK(options.ema_decay >= 0 && options.ema_decay < 1, ArgumentError,
                 "the decay of averaged weights is in [0, 1), got {}", options.ema_decay);
 }
@@ -31,11 +34,17 @@ struct Gathered {
   Value variable;  // holds the earlier ones; empty without accumulation
 };
 
-Gathered gather_gradient(Value weight, Value gradient, int accumulate) {
+/// `unscale` is empty, or the reciprocal of the loss's scale, which may be another in the next run.
+Gathered gather_gradient(Value weight, Value gradient, int accumulate, Value unscale) {
   if (accumulate == 1) return {gradient, {}};
   const Value variable = state_variable(weight.graph(), state_name(weight, "accumulated"), weight.spec(), 0);
-  const Scalar part = scalar::input(1) * static_cast<float>(1.0 / accumulate);
-  return {pointwise("accumulate", {variable, gradient}, scalar::input(0) + part), variable};
+  std::vector<Value> inputs{variable, gradient};
+  Scalar part = scalar::input(1) * static_cast<float>(1.0 / accumulate);
+  if (unscale) {
+    inputs.push_back(unscale);
+    part = part * scalar::input(2);
+  }
+  return {pointwise("accumulate", inputs, scalar::input(0) + part), variable};
 }
 
 /// One parameter's update under construction: formulas and the variables that take them.
@@ -76,7 +85,7 @@ class Update {
     }
     if (numbers_.follow) follow(formulas[0]);
     if (gathered_.variable) {
-      const Scalar good = inputs_.term(numbers_.ok), sum = inputs_.term(gathered_.sum);
+      const Scalar good = inputs_.term(numbers_.taken), sum = inputs_.term(gathered_.sum);
       targets_.push_back(gathered_.variable);
       formulas_.push_back(scalar::select(apply_, 0.0F, scalar::select(good, sum, inputs_.term(gathered_.variable))));
     }
@@ -91,7 +100,7 @@ class Update {
 
  private:
   [[nodiscard]] Scalar clipped(TermInputs& inputs, Scalar gradient) const {
-    if (numbers_.clip) gradient = gradient * inputs.term(numbers_.clip);
+    if (numbers_.factor) gradient = gradient * inputs.term(numbers_.factor);
     if (options_.clip.value > 0) {
       const auto limit = static_cast<float>(options_.clip.value);
       gradient = scalar::max(scalar::min(gradient, limit), -limit);
@@ -99,7 +108,7 @@ class Update {
     return gradient;
   }
   [[nodiscard]] Value clipped_value() const {
-    if (!numbers_.clip && options_.clip.value == 0) return step_.gradient;
+    if (!numbers_.factor && options_.clip.value == 0) return step_.gradient;
     TermInputs inputs;
     const Scalar gradient = clipped(inputs, inputs.term(step_.gradient));
     return inputs.compute("clip", {gradient}, step_.gradient.shape()).front();
@@ -156,16 +165,18 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
   for (const Partition::Part& part : divided.parts) {
     weights.insert(weights.end(), part.weights.begin(), part.weights.end());
   }
-  const std::vector<Value> gradients = gradient(loss, weights);
+  const LossScale scale = options.loss_scale > 0 ? add_loss_scale(graph, options) : LossScale{};
+  const Value scaled = scale.scale ? loss * reshape(scale.scale, loss.shape()) : loss;
+  const std::vector<Value> gradients = gradient(scaled, weights);
   std::vector<Gathered> gathered;
   std::vector<Value> sums;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    gathered.push_back(gather_gradient(weights[i], gradients[i], options.accumulate));
+    gathered.push_back(gather_gradient(weights[i], gradients[i], options.accumulate, scale.unscale));
     sums.push_back(gathered.back().sum);
   }
-  const bool need_norm = options.clip.norm > 0 || options.check_gradients;
+  const bool need_norm = options.clip.norm > 0 || options.check_gradients || scale.scale;
   const Value norm = need_norm ? global_norm(sums) : Value{};
-  const StepNumbers numbers = add_step_numbers(loss, norm, optimizer.rule().lr, divided, options);
+  const StepNumbers numbers = add_step_numbers(loss, norm, scale, optimizer.rule().lr, divided, options);
   std::size_t i = 0;
   for (std::size_t p = 0; p < divided.parts.size(); ++p) {
     for (const Value& weight : divided.parts[p].weights) {

@@ -73,7 +73,15 @@ Value state_variable(Graph& graph, const std::string& name, const TensorSpec& sp
       std::make_shared<Variable>(Variable{name, spec, {Initializer::Kind::constant, initial, 0}, false, {}}));
 }
 
-StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partition& partition,
+double loss_scale_for(Precision precision) { return precision == Precision::fp16 ? 65536 : 0; }
+
+LossScale add_loss_scale(Graph& graph, const MinimizeOptions& options) {
+  const Value scale =
+      counter(graph, counter_name(kScale, options.name), DType::f32, static_cast<float>(options.loss_scale));
+  return {scale, pointwise("unscale", {scale}, 1.0F / scalar::input(0))};
+}
+
+StepNumbers add_step_numbers(Value loss, Value norm, const LossScale& scale, double rate, const Partition& partition,
                              const MinimizeOptions& options) {
   Graph& graph = loss.graph();
   const auto own_counter = [&](const char* name, DType type, float initial) {
@@ -87,23 +95,47 @@ StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partitio
   Formulas formulas;
   const Scalar lr = formulas.input(common), done = formulas.input(step), before = formulas.input(ok);
   Scalar good = before * scalar::is_finite(formulas.input(reshape(loss, Shape{})));
+  Scalar factor = 1.0F, finite = 1.0F;
   if (norm) {
-    const Scalar size = formulas.input(norm);
-    good = good * scalar::is_finite(size);
-    if (options.clip.norm > 0) {
-      formulas.add(scalar::min(static_cast<float>(options.clip.norm) / (size + 1e-6F), 1.0F), numbers.clip);
+    Scalar size = formulas.input(norm);
+    finite = scalar::is_finite(size);
+    const bool is_scaled = scale.scale && options.accumulate == 1;
+    if (is_scaled) {
+      factor = formulas.input(scale.unscale);
+      size = size * factor;
     }
+    if (options.clip.norm > 0) {
+      factor = factor * scalar::min(static_cast<float>(options.clip.norm) / (size + 1e-6F), 1.0F);
+    }
+    if (is_scaled || options.clip.norm > 0) formulas.add(factor, numbers.factor);
+  }
+  Scalar taken = good * finite;
+  Value next_scale, next_scale_steps;
+  const Value scale_steps = scale.scale ? own_counter(kScaleSteps, DType::i32, 0) : Value{};
+  if (scale.scale) {
+    const Scalar now = formulas.input(scale.scale), count = formulas.input(scale_steps) + 1.0F;
+    good = good * scalar::max(finite, scalar::less(1.0F, now));
+    taken = good * finite;
+    formulas.add(taken, numbers.taken);
+    const Scalar due = taken * scalar::less_equal(static_cast<float>(kScaleInterval), count);
+    const Scalar grown = scalar::min(now * 2.0F, static_cast<float>(kMostScale));
+    const Scalar after = scalar::select(finite, scalar::select(due, grown, now), scalar::max(now * 0.5F, 1.0F));
+    formulas.add(scalar::select(good, after, now), next_scale);
+    formulas.add(scalar::select(good, scalar::select(due, 0.0F, finite * count), count - 1.0F), next_scale_steps,
+                 DType::i32);
+  } else {
+    good = taken;
   }
   formulas.add(good, numbers.ok);
-  Scalar update = good;
+  Scalar update = taken;
   Value gathered, gathered_next;
   if (options.accumulate > 1) {
     gathered = own_counter(kGathered, DType::i32, 0);
     const Scalar count = formulas.input(gathered) + 1.0F;
     const Scalar due = scalar::less_equal(static_cast<float>(options.accumulate), count);
-    update = good * due;
+    update = taken * due;
     formulas.add(update, numbers.update);
-    formulas.add(scalar::select(good, scalar::select(due, 0.0F, count), count - 1.0F), gathered_next, DType::i32);
+    formulas.add(scalar::select(taken, scalar::select(due, 0.0F, count), count - 1.0F), gathered_next, DType::i32);
   }
   Value next_step;
   formulas.add(scalar::select(update, done + 1.0F, done), next_step, DType::i32);
@@ -115,10 +147,10 @@ StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partitio
   numbers.parts.resize(partition.parts.size());
   std::vector<std::vector<Carried>> carried(partition.parts.size());
   for (std::size_t p = 0; p < partition.parts.size(); ++p) {
-    const auto& [rule, factor, weights] = partition.parts[p];
-    const Scalar own = factor == 1 ? lr : lr * static_cast<float>(factor);
+    const auto& [rule, rate_factor, weights] = partition.parts[p];
+    const Scalar own = rate_factor == 1 ? lr : lr * static_cast<float>(rate_factor);
     numbers.parts[p].lr = common;
-    if (factor != 1) formulas.add(own, numbers.parts[p].lr);
+    if (rate_factor != 1) formulas.add(own, numbers.parts[p].lr);
     if (!rule.shared) continue;
     SharedTerms terms{own, done + 1.0F, {}};
     for (const Rule::State& state : rule.shared_states) {
@@ -140,7 +172,13 @@ StepNumbers add_step_numbers(Value loss, Value norm, double rate, const Partitio
   graph.assign(ok, numbers.ok);
   graph.assign(step, next_step);
   if (gathered) graph.assign(gathered, gathered_next);
-  if (!numbers.update) numbers.update = numbers.ok;
+  if (scale.scale) {
+    graph.assign(scale.scale, next_scale);
+    graph.assign(scale_steps, next_scale_steps);
+  } else {
+    numbers.taken = numbers.ok;
+  }
+  if (!numbers.update) numbers.update = numbers.taken;
   for (const auto& states : carried) {
     for (const Carried& state : states) graph.assign(state.variable, state.next);
   }

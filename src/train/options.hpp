@@ -31,6 +31,8 @@ struct TrainerOptions {
   /// Above 0: `evaluate`, `predict` and `save` use averages of the trained weights, with this part of the old average
   /// kept in each update (0.999, say). Running statistics are not averaged; see Trainer::refresh_statistics.
   double ema_decay = 0;
+  /// Of products, in training and evaluation; with fp16 the loss is scaled (optim::MinimizeOptions::loss_scale).
+  Precision precision = Precision::fp32;
   /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
   bool check_gradients = false;
   /// Data sets are kept on the device as long as they take at most this part of its memory, all together.

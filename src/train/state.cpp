@@ -109,7 +109,8 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
   io::TensorMap loaded;
   if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
-  Program compiled = compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables);
+  Program compiled = compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables,
+                             {.precision = options.precision});
   if (pending_checkpoint) take_from_checkpoint(fresh);
   if (!pending_checkpoint) start_averages(fresh);
   if (all) pending_checkpoint.reset();
@@ -193,7 +194,8 @@ void TrainerState::write_weights(const io::TensorMap& tensors) {
 std::map<std::string, std::string> TrainerState::settings() const {
   return {{"clip_norm", fmt::format("{}", options.clip.norm)},
           {"clip_value", fmt::format("{}", options.clip.value)},
-          {"ema_decay", fmt::format("{}", options.ema_decay)}};
+          {"ema_decay", fmt::format("{}", options.ema_decay)},
+          {"precision", std::string(name_of(options.precision))}};
 }
 
 namespace train {

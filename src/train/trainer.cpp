@@ -101,7 +101,8 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimize
       TrainerState{{std::move(network),
                     std::move(loss),
                     std::move(optimizer),
-                    {options.clip, options.check_gradients, options.groups, options.accumulate, options.ema_decay}},
+                    {options.clip, options.check_gradients, options.groups, options.accumulate, options.ema_decay,
+                     optim::loss_scale_for(options.precision)}},
                    device,
                    options,
                    std::make_shared<Variables>(device, options.seed)});

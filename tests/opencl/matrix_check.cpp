@@ -25,7 +25,7 @@ TEST_CASE("a device that multiplies right passes the check of its matrix units, 
   }
   opencl::Context context(boost::compute::system::devices().front());
   const auto by = [&](std::string_view name, std::size_t wrong) {
-    return opencl::multiplies_right(context, "the units", [&, wrong](auto& device, const auto& gemm, std::size_t i) {
+    return opencl::multiplies_right(context, "the units", Precision::bf16, [&, wrong](auto& device, const auto& gemm, std::size_t i) {
       opencl::Gemm changed = gemm;
       if (i == wrong) --changed.k;  // the last products are left out
       return named(name).prepare(device, changed, "check");
@@ -38,7 +38,7 @@ TEST_CASE("a device that multiplies right passes the check of its matrix units, 
     INFO("product " << wrong);
     CHECK_FALSE(by("reference", wrong));
   }
-  CHECK_FALSE(opencl::multiplies_right(context, "the units", [](auto&, const auto&, std::size_t) {
+  CHECK_FALSE(opencl::multiplies_right(context, "the units", Precision::bf16, [](auto&, const auto&, std::size_t) {
     throw DeviceError("no such instruction");
     return std::unique_ptr<Kernel>();
   }));
