@@ -14,7 +14,7 @@ LEFT_PAD, RIGHT_PAD, PLOT = 20, 78, 560
 
 def width_of(text, size):
     """About as wide as the text will be: no font is at hand to measure it."""
-    return sum(0.34 if c in "iljtfr.,:;|()[] " else 0.86 if c in "mwMW@%" else 0.68 if c.isupper() else 0.58
+    return sum(0.34 if c in "iljtfr.,:;|()[] " else 0.86 if c in "mwMW@%~^±=" else 0.68 if c.isupper() else 0.6
                for c in text) * size
 
 

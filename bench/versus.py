@@ -118,7 +118,7 @@ class Ceilings:
     """Of the device, known once a report names it."""
 
     def __init__(self, wish, torch):
-        self.wish, self.torch, self.found = wish, torch, None
+        self.wish, self.torch, self.found, self.told = wish, torch, None, set()
 
     def of(self, ours, precision):
         """None where something is missing; says so once."""
@@ -130,7 +130,8 @@ class Ceilings:
             if self.found:
                 say("ceilings: " + ", ".join(f"{k} {v:g} {roofline.UNITS[k]}" for k, v in self.found.items()))
         lacking = roofline.lacking(self.found, precision)
-        if lacking:
+        if lacking and precision not in self.told:
+            self.told.add(precision)
             say(f"no roofline in {precision}: no {', '.join(lacking)} known of {ours['device_name']}; --ceilings gives "
                 "them")
         return None if lacking else self.found

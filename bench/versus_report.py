@@ -137,8 +137,9 @@ def kernels(rows, most=5):
 
 def write(options, folder, rows, operator_rows, failures):
     """Prints the tables, and writes them with the charts into the folder."""
-    parts = [f"{about(rows)}. `{report.command_line()}`; {report.threads()} threads of the host. Median (least-most) "
-             f"of {max(int(row['round']) for row in rows)} processes of each side, which alternate; ms.\n"]
+    parts = [f"{about(rows)}. `{report.command_line()}`; {report.threads()} threads of the host. Rounds in "
+             f"which processes of both sides alternate: {max(int(row['round']) for row in rows)}; ms, median of the "
+             "rounds (least-most of all samples).\n"]
     print(parts[0])
     subtitle = about(rows)
     for phase, name in PHASES.items():
