@@ -108,11 +108,17 @@ def environment():
 
 
 def last_lines(text, count=6):
-    return "\n".join(line for line in text.strip().splitlines()[-count:])
+    return "\n".join(text.strip().splitlines()[-count:])
+
+
+def complaint_of(stderr):
+    """What the command complains of: its sentence, or the parser's, which its help follows."""
+    lines = [line for line in stderr.splitlines() if line.startswith(("concord: ", "ERROR: "))]
+    return lines[0].partition(": ")[2].removeprefix("ValidationError: ") if lines else last_lines(stderr)
 
 
 def run_json(command, env, timeout):
-    """The JSON object that a program prints last, its exit code, and its complaint."""
+    """The JSON object that a program prints last, its exit code, and what it says where it failed."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=timeout)
@@ -121,7 +127,7 @@ def run_json(command, env, timeout):
     except OSError as error:
         raise Failure(f"{words[0]} does not run: {error}") from None
     if done.returncode:
-        return None, done.returncode, last_lines(done.stderr or done.stdout)
+        return None, done.returncode, done.stderr or done.stdout
     try:
         return json.loads(done.stdout[done.stdout.index("{"):]), 0, ""
     except ValueError as error:
@@ -146,19 +152,17 @@ class Concord:
 
     def bench(self, net, batch, precision="fp32", sample="", trace=False):
         """The report of one process."""
-        report, code, complaint = run_json(self.command(net, batch, precision, sample, trace), environment(),
-                                           self.timeout)
-        if report:
-            return report
-        if "--precision" in complaint:
-            raise Refused(f"this build of the command does not compute in {precision}: {complaint.splitlines()[0]}")
-        kind = Usage if code == 2 else Failure
-        raise kind(complaint or f"{self.program} bench {net} ended with {code}")
+        return self.report(self.command(net, batch, precision, sample, trace))
 
     def sample_of(self, net):
         """Extents of one sample as published."""
-        report, code, complaint = run_json([self.program, "summary", net, "--batch", 1, "--json"], environment(),
-                                           self.timeout)
-        if not report:
-            raise (Usage if code == 2 else Failure)(complaint)
-        return report["input"][1:]
+        return self.report([self.program, "summary", net, "--batch", 1, "--json"])["input"][1:]
+
+    def report(self, words):
+        report, code, stderr = run_json(words, environment(), self.timeout)
+        if report:
+            return report
+        complaint = complaint_of(stderr)
+        if "--precision" in complaint:
+            raise Refused(f"this build of the command refuses it: {complaint}")
+        raise (Usage if code == 2 else Failure)(complaint or f"{' '.join(map(str, words))} ended with {code}")

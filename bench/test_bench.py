@@ -117,6 +117,7 @@ class Programs(unittest.TestCase):
                 (["scaling", "--axis", "depth", "--net", "lenet"], 2, "lenet has one size only"),
                 (["scaling", "--axis", "image", "--net", "lstm"], 2, "takes no images"),
                 (["regress", PROGRAM], 2, "BUILD_B"),
+                (["regress", PROGRAM, PROGRAM, "--net", "perceptron"], 2, "no network 'perceptron'"),
                 (["regress", PROGRAM, self.folder], 1, "is no program"),
                 (["regress", PROGRAM, PROGRAM, "--rounds", 2], 2, "at least 3")):
             with self.subTest(words):
@@ -160,6 +161,17 @@ print(json.dumps(report))
 
 
 class Parts(unittest.TestCase):
+    def test_complaints(self):
+        help_text = "\nMeasure it\n  --precision TEXT:{fp32}=fp32\n"
+        for stderr, expected in (
+                ("ERROR: ValidationError: --precision: bf16 not in {fp32}" + help_text,
+                 "--precision: bf16 not in {fp32}"),
+                ("ERROR: ConversionError: Could not convert: --batch = x" + help_text,
+                 "ConversionError: Could not convert: --batch = x"),
+                ("warning: slow\nconcord: out of memory: less, please\n", "out of memory: less, please"),
+                ("terminate called\n", "terminate called")):
+            self.assertEqual(command.complaint_of(stderr), expected)
+
     def test_names(self):
         self.assertEqual(command.split_nets(["lenet,mlp:depth=4,width=64", "vgg11@32"]),
                          ["lenet", "mlp:depth=4,width=64", "vgg11@32"])

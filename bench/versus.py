@@ -9,8 +9,8 @@ import subprocess
 import report
 import roofline
 import versus_report
-from command import (PRECISIONS, ROOT, Concord, Failure, Refused, Usage, add_measuring, environment, positive, run_json,
-                     say, split_nets)
+from command import (PRECISIONS, ROOT, Concord, Failure, Refused, Usage, add_measuring, environment, last_lines,
+                     positive, run_json, say, split_nets)
 from versus_report import COLUMNS, OPERATOR_COLUMNS, PHASES
 
 BATCHES = {"alexnet": 128, "overfeat": 128, "googlenet": 128, "gpt2_small": 8}  # the others 64
@@ -95,9 +95,9 @@ class Torch:
             [self.python, ROOT / "bench/torch_step.py", "--device", self.options.torch_device, "--seconds",
              self.options.seconds, *words], self.env, self.options.timeout)
         if code == 3:
-            raise Refused(complaint)
+            raise Refused(last_lines(complaint))
         if code:
-            raise Failure(f"PyTorch: {complaint}")
+            raise Failure(f"PyTorch: {last_lines(complaint)}")
         return result
 
     def bench(self, ours, precision):
@@ -208,12 +208,12 @@ def run(options):
         for net in options.net:
             try:
                 measure_net(options, concord, torch, ceilings, net, precision, tables)
-            except Usage:
-                raise
             except Refused as refused:
                 say(f"{net} {precision} left out: {refused}")
                 failures[f"{net} {precision}"] = f"left out: {refused}"
             except Failure as failure:
+                if isinstance(failure, Usage) and not tables[0].writer:
+                    raise  # what has been measured is not thrown away
                 say(f"{net} {precision} FAILED: {failure}")
                 failures[f"{net} {precision}"] = f"failed: {failure}"
     if not tables[0].writer:
