@@ -10,7 +10,7 @@ def geometric_mean(values):
     return math.exp(statistics.fmean(math.log(v) for v in values))
 
 
-def bootstrap_ratio(before, after, draws=4000, level=0.95, seed=1):
+def bootstrap_ratio(before, after, level=0.95, draws=10000, seed=1):
     """Median of after / before and its interval: rounds are drawn anew, each with both its figures, because what a
     machine does to one figure of a round it mostly does to the other (Efron, 1979: the percentile method)."""
     ratios = [b / a for a, b in zip(before, after, strict=True)]
