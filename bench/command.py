@@ -98,7 +98,7 @@ def add_measuring(parser, seconds):
 
 
 def environment():
-    """Of both sides. glibc would return big blocks to the kernel at each free: page faults then dominate small steps."""
+    """Of both sides. glibc would return big blocks to the kernel at each free: page faults then take most of a step."""
     result = dict(os.environ)
     result.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
     for name, value in (("MMAP_THRESHOLD_", "4294967296"), ("TRIM_THRESHOLD_", "8589934592"),

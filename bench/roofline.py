@@ -17,7 +17,8 @@ PRODUCTS = ("conv", "matmul", "attention", "lstm", "gru", "rnn", "recurrent")
 def add_option(parser):
     parser.add_argument("--ceilings", metavar="NAME=NUMBER,…|measure|none", default="", help=(
         "of the device: bandwidth (TB/s), fma (TFLOP/s outside products), fp32, tf32, bf16, fp16 (TFLOP/s of "
-        "products); `measure` takes what PyTorch's copies and products reach here [bench/ceilings.json by the device's name]"))
+        "products); `measure` takes what PyTorch's copies and products reach here [bench/ceilings.json by the device's "
+        "name]"))
 
 
 def parse(text):

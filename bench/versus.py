@@ -20,7 +20,7 @@ def parse(description, name, nets, device, torch_device):
     parser = argparse.ArgumentParser(prog=name, description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--net", nargs="+", action="extend", metavar="NET", help=(
-        "networks of `concord models`, with sizes if wanted (gpt_tiny:depth=8), with a batch if wanted (vgg11@32) "
+        "of `concord models`, with sizes if wanted (gpt_tiny:depth=8), with a batch if wanted (vgg11@32) "
         f"[{','.join(nets)}]"))
     parser.add_argument("--precision", nargs="+", action="extend", metavar="PRECISION",
                         help=f"of {', '.join(PRECISIONS)} [fp32]")
@@ -30,7 +30,7 @@ def parse(description, name, nets, device, torch_device):
     parser.add_argument("--device", default=device, help="of Concord [%(default)s]")
     parser.add_argument("--torch-device", default=torch_device, help="of PyTorch [%(default)s]")
     parser.add_argument("--torch-layout", default="auto", choices=["auto", "contiguous", "channels_last", "best"],
-                        help="of PyTorch's images; auto: the better one on a CPU, on a GPU channels_last for bf16, fp16")
+                        help="of PyTorch's images; auto: the better on a CPU, on a GPU channels_last for bf16, fp16")
     parser.add_argument("--python", default=os.environ.get("CONCORD_PYTHON", ""),
                         help="with PyTorch [$CONCORD_PYTHON, else python3 or /usr/bin/python3]")
     roofline.add_option(parser)

@@ -155,8 +155,8 @@ def write(options, folder, rows, operator_rows, failures):
         parts.append(f"**{name.capitalize()}** (geometric mean of ours / theirs: {mean})\n\n{report.markdown(text)}")
         charts(options, folder, found, phase, subtitle)
     if len(text := kernels(operator_rows)) > 1:
-        parts.append("**Kernels of Concord's training step that lose most against the roofline** (traced: the host waits "
-                     f"after each)\n\n{report.markdown(text)}")
+        parts.append("**Kernels of Concord's training step that lose most against the roofline** (traced: the host "
+                     f"waits after each)\n\n{report.markdown(text)}")
     for what, why in failures.items():
         line = f"{what} {why.splitlines()[0]}"
         print(line)
