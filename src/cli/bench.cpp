@@ -46,6 +46,7 @@ class Bench {
         groups_(options.training.make_groups(*network_, models::batch_of(model_, sample_, 2))) {}
 
   [[nodiscard]] const models::Model& model() const { return model_; }
+  [[nodiscard]] const Shape& sample() const { return sample_; }
   [[nodiscard]] Device& device() const { return *device_; }
 
   // One training step, compiled and fed. The data is made once the program is known to fit.
@@ -116,6 +117,8 @@ nlohmann::json as_json(const Phase& phase, std::int64_t batch) {
                       {"samples", phase.times.samples},
                       {"runs_a_sample", phase.times.runs_a_sample},
                       {"samples_per_second", static_cast<double>(batch) / seconds},
+                      {"flops", phase.cost.flops},
+                      {"bytes", phase.cost.bytes},
                       {"flops_per_second", phase.cost.flops / seconds},
                       {"bytes_per_second", phase.cost.bytes / seconds},
                       {"launches", phase.launches},
@@ -125,7 +128,9 @@ nlohmann::json as_json(const Phase& phase, std::int64_t batch) {
                              {"operator", entry.op},
                              {"kernel", entry.kernel},
                              {"shapes", entry.shapes},
-                             {"microseconds", entry.seconds * 1e6}});
+                             {"microseconds", entry.seconds * 1e6},
+                             {"flops", entry.cost.flops},
+                             {"bytes", entry.cost.bytes}});
   }
   return json;
 }
@@ -177,7 +182,13 @@ void run(const Options& options) {
   const Phase infer = bench.measured(bench.inference());
   const DeviceInfo& info = bench.device().info();
   if (options.json) {
-    const nlohmann::json document{{"net", bench.model().name},
+    const auto sample = bench.sample().dims();
+    const nlohmann::json document{{"version", kVersion},
+                                  {"net", bench.model().name},
+                                  {"task", models::name_of(bench.model().task)},
+                                  {"input", std::vector<std::int64_t>(sample.begin(), sample.end())},
+                                  {"dtype", name_of(bench.model().dtype)},
+                                  {"classes", bench.model().classes},
                                   {"parameters", bench.model().parameters},
                                   {"batch", batch},
                                   {"precision", options.precision.name},

@@ -15,6 +15,27 @@ struct Options {
   bool json = false;
 };
 
+nlohmann::json sizes_of(const models::Model& model) {
+  nlohmann::json sizes = nlohmann::json::object();
+  for (const models::Size& size : model.sizes) sizes[std::string(size.name)] = size.published;
+  return sizes;
+}
+
+/// "resnet20:depth=3,width=16" for each network that has sizes.
+std::string sizable_names() {
+  std::string names;
+  for (const models::Model& model : models::all()) {
+    if (model.sizes.empty()) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
+    char separator = ':';
+    for (const models::Size& size : model.sizes) {
+      names += fmt::format("{}{}={}", separator, size.name, size.published);
+      separator = ',';
+    }
+  }
+  return names;
+}
+
 void run(const Options& options) {
   const std::int64_t batch = options.step.training.batch;
   const DevicePtr device = options.step.open();
@@ -37,6 +58,7 @@ void run(const Options& options) {
                     {"input", std::vector<std::int64_t>(dims.begin(), dims.end())},
                     {"dtype", name_of(model.dtype)},
                     {"classes", model.classes},
+                    {"sizes", sizes_of(model)},
                     {"parameters", model.parameters},
                     {"flops_a_sample", flops},
                     {"batch", batch},
@@ -45,7 +67,8 @@ void run(const Options& options) {
   std::cout << (options.json ? list.dump(2) + "\n"
                              : table(rows) +
                                    "GFLOP: of the forward pass; a multiplication and an addition are two. "
-                                   "step: memory of values and variables without kernels' workspaces\n");
+                                   "step: memory of values and variables without kernels' workspaces\n" +
+                                   fmt::format("networks to be had in other sizes, by name: {}\n", sizable_names()));
 }
 
 }  // namespace

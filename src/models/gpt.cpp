@@ -1,6 +1,7 @@
 // GPT-2, small (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019), and a tiny network of the
 // same form for characters: tokens i32 (N, T) → logits of the next one (N, T, vocabulary). Names are those of the
 // published weights; their projections lie transposed there.
+#include <algorithm>
 #include <cmath>
 
 #include "concord/core/check.hpp"
@@ -12,14 +13,14 @@
 namespace concord::models {
 namespace {
 
-struct Size {
-  std::int64_t context, width, heads, blocks;
-  float dropout;
+struct Extent {
+  int context, width, heads, blocks;
+  float dropout = 0.1F;
 };
-constexpr Size kSmall{1024, 768, 12, 12, 0.1F}, kTiny{64, 128, 4, 4, 0.1F};
+constexpr Extent kSmall{1024, 768, 12, 12}, kTiny{64, 128, 4, 4};
 
 /// Projections into the residual stream start smaller, by the number of them.
-nn::Linear residual_linear(std::int64_t in, const Size& size) {
+nn::Linear residual_linear(std::int64_t in, const Extent& size) {
   return normal(nn::Linear{in, size.width}, 0.02 / std::sqrt(2.0 * static_cast<double>(size.blocks)));
 }
 
@@ -27,7 +28,7 @@ struct Attention : nn::Module {
   nn::Linear c_attn, c_proj;
   std::int64_t heads;
   float rate;
-  Attention(const Size& size, float p)
+  Attention(const Extent& size, float p)
       : c_attn(narrow_linear(size.width, 3 * size.width)),
         c_proj(residual_linear(size.width, size)),
         heads(size.heads),
@@ -42,7 +43,7 @@ struct Attention : nn::Module {
 struct Mlp : nn::Module {
   nn::Linear c_fc, c_proj;
   float rate;
-  Mlp(const Size& size, float p)
+  Mlp(const Extent& size, float p)
       : c_fc(narrow_linear(size.width, 4 * size.width)), c_proj(residual_linear(4 * size.width, size)), rate(p) {}
   Value forward(Value x) override { return dropout(c_proj(gelu_tanh(c_fc(x))), rate); }
   Children children() override { return {{"c_fc", &c_fc}, {"c_proj", &c_proj}}; }
@@ -52,7 +53,7 @@ struct Block : nn::Module {
   nn::LayerNorm ln_1, ln_2;
   Attention attn;
   Mlp mlp;
-  Block(const Size& size, float p) : ln_1(size.width), ln_2(size.width), attn(size, p), mlp(size, p) {}
+  Block(const Extent& size, float p) : ln_1(size.width), ln_2(size.width), attn(size, p), mlp(size, p) {}
   Value forward(Value x) override {
     x = x + attn(ln_1(x));
     return x + mlp(ln_2(x));
@@ -61,12 +62,12 @@ struct Block : nn::Module {
 };
 
 struct Gpt : nn::Module {
-  Size size;
+  Extent size;
   float rate;
   nn::Embedding wte, wpe;
   nn::Sequential h;
   nn::LayerNorm ln_f;
-  Gpt(const Size& s, const Variant& variant)
+  Gpt(const Extent& s, const Variant& variant)
       : size(s),
         rate(variant.rate(s.dropout)),
         wte(embedding(variant.classes, s.width, 0.02)),
@@ -86,18 +87,28 @@ struct Gpt : nn::Module {
   Children children() override { return {{"wte", &wte}, {"wpe", &wpe}, {"h", &h}, {"ln_f", &ln_f}}; }
 };
 
-Model model(std::string_view name, std::string_view description, const Size& size, int vocabulary,
+Model model(std::string_view name, std::string_view description, const Extent& published, int vocabulary,
             std::int64_t parameters) {
-  return {
-      name,
-      description,
-      Shape{size.context},
-      vocabulary,
-      parameters,
-      [size](const Variant& variant) -> std::shared_ptr<nn::Module> { return std::make_shared<Gpt>(size, variant); },
-      Shape{12},
-      Task::language,
-      DType::i32};
+  const auto of_sizes = [=](std::span<const int> sizes) -> Model {
+    const Extent size{sizes[3], sizes[1], sizes[2], sizes[0]};
+    CONCORD_CHECK(size.width % size.heads == 0, ArgumentError, "{}: a width of {} has no {} equal heads", name,
+                  size.width, size.heads);
+    return {
+        name,
+        description,
+        Shape{size.context},
+        vocabulary,
+        parameters,
+        [size](const Variant& variant) -> std::shared_ptr<nn::Module> { return std::make_shared<Gpt>(size, variant); },
+        Shape{std::min(size.context, 12)},
+        Task::language,
+        DType::i32};
+  };
+  return sizable({{"depth", published.blocks, "blocks"},
+                  {"width", published.width, "values of a token"},
+                  {"heads", published.heads, "of each attention"},
+                  {"length", published.context, "tokens"}},
+                 of_sizes);
 }
 
 }  // namespace

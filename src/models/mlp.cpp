@@ -1,21 +1,32 @@
-// A perceptron with one hidden layer of a thousand units, for 28x28 grey images.
+// A perceptron for 28x28 grey images: as published one hidden layer of a thousand units.
 #include "concord/models/networks.hpp"
 #include "concord/nn/linear.hpp"
 #include "concord/nn/sequential.hpp"
 #include "concord/nn/stateless.hpp"
 
 namespace concord::models {
+namespace {
 
-Model mlp() {
-  return {"mlp",
-          "perceptron 784-1000-10",
-          Shape{1, 28, 28},
-          10,
-          795010,
-          [](const Variant& variant) -> std::shared_ptr<nn::Module> {
-            return std::make_shared<nn::Sequential>(nn::Flatten{}, nn::Linear{784, 1000}, nn::ReLU{},
-                                                    nn::Linear{1000, variant.classes});
+std::shared_ptr<nn::Module> make_mlp(int depth, int width, int classes) {
+  auto net = std::make_shared<nn::Sequential>(nn::Flatten{});
+  std::int64_t features = 784;
+  for (int layer = 0; layer < depth; ++layer) {
+    net->push(nn::Linear{features, width}).push(nn::ReLU{});
+    features = width;
+  }
+  net->push(nn::Linear{features, classes});
+  return net;
+}
+
+Model of_sizes(std::span<const int> sizes) {
+  const int depth = sizes[0], width = sizes[1];
+  return {"mlp", "perceptron 784-1000-10", Shape{1, 28, 28}, 10, 795010, [depth, width](const Variant& variant) {
+            return make_mlp(depth, width, variant.classes);
           }};
 }
+
+}  // namespace
+
+Model mlp() { return sizable({{"depth", 1, "hidden layers"}, {"width", 1000, "units in each"}}, of_sizes); }
 
 }  // namespace concord::models

@@ -1,4 +1,5 @@
-// The networks of the zoo, each in the file of its name; zoo.cpp makes the list of them. Used by src/models alone.
+// The networks of the zoo, each in the file of its name; zoo.cpp makes the list of them, sizes.cpp gives them other
+// sizes. Used by src/models alone.
 #pragma once
 
 #include <vector>
@@ -6,6 +7,12 @@
 #include "concord/models/zoo.hpp"
 
 namespace concord::models {
+
+/// The model that `of_sizes` makes of the published sizes, able to be made of others too.
+[[nodiscard]] Model sizable(std::vector<Size> sizes, std::function<Model(std::span<const int> sizes)> of_sizes);
+/// `name` has the form "network:size=number,…"; `published` is the network of that name. The result lives as long as
+/// the process. Throws ArgumentError.
+[[nodiscard]] const Model& with_sizes(const Model& published, std::string_view name);
 
 [[nodiscard]] Model mlp();
 [[nodiscard]] Model lenet();
@@ -34,6 +41,7 @@ namespace concord::models {
 [[nodiscard]] Model dcgan_discriminator();
 [[nodiscard]] Model char_lstm();
 [[nodiscard]] Model char_gru();
+[[nodiscard]] Model lstm();
 [[nodiscard]] Model deep_speech_2();
 [[nodiscard]] Model bert_base();
 [[nodiscard]] Model gpt_tiny();

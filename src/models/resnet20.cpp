@@ -27,24 +27,34 @@ struct Basic : nn::Module {
   Children children() override { return {{"a", &a}, {"b", &b}, {"skip", &skip}}; }
 };
 
-std::shared_ptr<nn::Module> make_resnet20(const Variant& variant) {
-  auto net = std::make_shared<nn::Sequential>(conv_norm(3, 16, 3), nn::ReLU{});
-  std::int64_t channels = 16;
-  for (const std::int64_t width : {16, 32, 64}) {
-    for (int block = 0; block < 3; ++block) {
-      net->push(Basic{channels, width, block == 0 && width > 16 ? 2 : 1});
-      channels = width;
+std::shared_ptr<nn::Module> make_resnet20(int depth, int width, int classes) {
+  auto net = std::make_shared<nn::Sequential>(conv_norm(3, width, 3), nn::ReLU{});
+  std::int64_t channels = width;
+  for (int stage = 0; stage < 3; ++stage) {
+    const std::int64_t planes = std::int64_t{width} << stage;
+    for (int block = 0; block < depth; ++block) {
+      net->push(Basic{channels, planes, block == 0 && stage > 0 ? 2 : 1});
+      channels = planes;
     }
   }
-  net->push(nn::GlobalAvgPool2d{}).push(nn::Flatten{}).push(nn::Linear{channels, variant.classes});
+  net->push(nn::GlobalAvgPool2d{}).push(nn::Flatten{}).push(nn::Linear{channels, classes});
   return net;
+}
+
+Model of_sizes(std::span<const int> sizes) {
+  const int depth = sizes[0], width = sizes[1];
+  return {"resnet20",
+          "residual network of twenty layers for 32x32 colour images",
+          Shape{3, 32, 32},
+          10,
+          272474,
+          [depth, width](const Variant& variant) { return make_resnet20(depth, width, variant.classes); }};
 }
 
 }  // namespace
 
 Model resnet20() {
-  return {"resnet20",   "residual network of twenty layers for 32x32 colour images", Shape{3, 32, 32}, 10, 272474,
-          make_resnet20};
+  return sizable({{"depth", 3, "blocks of each of three stages"}, {"width", 16, "channels of the first"}}, of_sizes);
 }
 
 }  // namespace concord::models

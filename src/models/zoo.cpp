@@ -13,9 +13,25 @@ const std::vector<Model>& all() {
     append(vgg());
     append({nin(), googlenet(), inception_v3(), inception_resnet_v2(), resnet20()});
     append(resnet());
-    append({densenet121(), squeezenet1_1(), mobilenet_v2(), mobilenet_v3_large(), shufflenet_v2_x1_0(),
-            efficientnet_b0(), convnext_tiny(), vit_b_16(), unet(), denoising_autoencoder(), dcgan_generator(),
-            dcgan_discriminator(), alphago_zero(), char_lstm(), char_gru(), deep_speech_2(), bert_base(), gpt_tiny(),
+    append({densenet121(),
+            squeezenet1_1(),
+            mobilenet_v2(),
+            mobilenet_v3_large(),
+            shufflenet_v2_x1_0(),
+            efficientnet_b0(),
+            convnext_tiny(),
+            vit_b_16(),
+            unet(),
+            denoising_autoencoder(),
+            dcgan_generator(),
+            dcgan_discriminator(),
+            alphago_zero(),
+            char_lstm(),
+            char_gru(),
+            lstm(),
+            deep_speech_2(),
+            bert_base(),
+            gpt_tiny(),
             gpt2_small()});
     return list;
   }();
@@ -31,12 +47,13 @@ TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n) {
 }
 
 const Model& find(std::string_view name) {
+  const std::string_view network = name.substr(0, name.find(':'));
   std::string names;
   for (const Model& model : all()) {
-    if (model.name == name) return model;
+    if (model.name == network) return network == name ? model : with_sizes(model, name);
     names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
   }
-  throw ArgumentError(fmt::format("there is no network '{}'; there are {}", name, names));
+  throw ArgumentError(fmt::format("there is no network '{}'; there are {}", network, names));
 }
 
 std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant) {

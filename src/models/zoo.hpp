@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,13 @@ struct Variant {
   [[nodiscard]] float rate(float published) const { return dropout ? published : 0.0F; }
 };
 
+/// A number that a network may be built with in place of its published one: "mlp:depth=4,width=512".
+struct Size {
+  std::string_view name;  // depth, width, heads, length
+  int published = 1;
+  std::string_view meaning;
+};
+
 struct Model {
   std::string_view name;
   std::string_view description;
@@ -50,6 +58,9 @@ struct Model {
   Task task = Task::classification;
   DType dtype = DType::f32;  // of the input
   float auxiliary = 0;       // weight of the loss of each auxiliary classifier; 0: there are none
+  std::vector<Size> sizes = {};
+  std::function<Model(std::span<const int> sizes)> of_sizes =
+      {};  // in the order of `sizes`; empty where there are none
 };
 /// The loss of the model's task; for a variant with auxiliary classifiers theirs is added with the published weight.
 [[nodiscard]] Loss loss_of(const Model& model, const Variant& variant);
@@ -58,7 +69,8 @@ struct Model {
 [[nodiscard]] TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n);
 
 [[nodiscard]] const std::vector<Model>& all();
-/// Throws ArgumentError with the names there are.
+/// A name of the list, or one with sizes behind it, "gpt_tiny:depth=8,length=256"; what is not named is as published.
+/// Throws ArgumentError with the names, or the sizes, that there are.
 [[nodiscard]] const Model& find(std::string_view name);
 /// A new network. Throws ArgumentError for an unknown name, a negative number of classes, or auxiliary classifiers that
 /// the network does not have.

@@ -19,7 +19,7 @@ from torch import nn
 from zoo_images import (AlphaGoZero, DenoisingAutoencoder, InceptionResNetV2, OverFeat, UNet, dcgan_discriminator,
                         dcgan_generator, lenet, lenet5, mlp, nin, resnet20)
 from zoo_numbers import SEED, first_weights, uniform
-from zoo_sequences import Bert, CharRnn, DeepSpeech2, Gpt
+from zoo_sequences import Bert, CharRnn, DeepSpeech2, Gpt, Lstm
 from zoo_tasks import TASKS
 
 FOLDER = pathlib.Path(__file__).parent
@@ -66,6 +66,7 @@ ZOO = {
     "dcgan_discriminator": entry(dcgan_discriminator, 1, [3, 64, 64], small_classes=1, task="discrimination"),
     "char_lstm": language(lambda classes: CharRnn(classes, nn.LSTM), 96),
     "char_gru": language(lambda classes: CharRnn(classes, nn.GRU), 96),
+    "lstm": entry(Lstm, 1000, [6, 512]),
     "deep_speech_2": entry(DeepSpeech2, 29, [1, 161, 24], task="transcription"),
     "bert_base": language(Bert, 30522),
     "gpt_tiny": language(lambda classes: Gpt(classes, 64, 128, 4, 4), 96),

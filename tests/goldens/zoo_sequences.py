@@ -5,14 +5,23 @@ from torch import nn
 
 
 class CharRnn(nn.Module):
-    def __init__(self, classes, recurrent):
+    def __init__(self, classes, recurrent, dropout=0.0):
         super().__init__()
         self.embedding = nn.Embedding(classes, 64)
-        self.rnn = recurrent(64, 256, num_layers=2, batch_first=True)
+        self.rnn = recurrent(64, 256, num_layers=2, batch_first=True, dropout=dropout)
         self.decoder = nn.Linear(256, classes)
 
     def forward(self, x):
         return self.decoder(self.rnn(self.embedding(x))[0])
+
+
+class Lstm(nn.Module):
+    def __init__(self, classes, depth=2, width=512):
+        super().__init__()
+        self.rnn, self.fc = nn.LSTM(512, width, depth, batch_first=True), nn.Linear(width, classes)
+
+    def forward(self, x):
+        return self.fc(self.rnn(x)[0][:, -1])
 
 
 class DeepSpeech2(nn.Module):
@@ -33,32 +42,37 @@ def split_heads(x, heads):
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-def attend(q, k, v, heads, causal=False):
-    x = F.scaled_dot_product_attention(*(split_heads(t, heads) for t in (q, k, v)), is_causal=causal)
+def attend(q, k, v, heads, causal=False, dropout=0.0):
+    x = F.scaled_dot_product_attention(*(split_heads(t, heads) for t in (q, k, v)), is_causal=causal,
+                                       dropout_p=dropout)
     return x.transpose(1, 2).flatten(2)
 
 
 class GptBlock(nn.Module):
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, dropout=0.0):
         super().__init__()
         self.ln_1, self.ln_2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
         self.attn = nn.ModuleDict({"c_attn": nn.Linear(width, 3 * width), "c_proj": nn.Linear(width, width)})
         self.mlp = nn.ModuleDict({"c_fc": nn.Linear(width, 4 * width), "c_proj": nn.Linear(4 * width, width)})
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x):
-        x = x + self.attn.c_proj(attend(*self.attn.c_attn(self.ln_1(x)).chunk(3, -1), self.heads, True))
-        return x + self.mlp.c_proj(F.gelu(self.mlp.c_fc(self.ln_2(x)), approximate="tanh"))
+        rate = self.dropout.p if self.training else 0.0
+        qkv = self.attn.c_attn(self.ln_1(x)).chunk(3, -1)
+        x = x + self.dropout(self.attn.c_proj(attend(*qkv, self.heads, True, rate)))
+        return x + self.dropout(self.mlp.c_proj(F.gelu(self.mlp.c_fc(self.ln_2(x)), approximate="tanh")))
 
 
 class Gpt(nn.Module):
-    def __init__(self, classes, context, width, heads, blocks):
+    def __init__(self, classes, context, width, heads, blocks, dropout=0.0):
         super().__init__()
         self.wte, self.wpe = nn.Embedding(classes, width), nn.Embedding(context, width)
-        self.h = nn.Sequential(*(GptBlock(width, heads) for _ in range(blocks)))
-        self.ln_f = nn.LayerNorm(width)
+        self.h = nn.Sequential(*(GptBlock(width, heads, dropout) for _ in range(blocks)))
+        self.ln_f, self.dropout = nn.LayerNorm(width), nn.Dropout(dropout)
 
     def forward(self, x):
-        y = self.ln_f(self.h(self.wte(x) + self.wpe(torch.arange(x.shape[1]))))
+        places = torch.arange(x.shape[1], device=x.device)
+        y = self.ln_f(self.h(self.dropout(self.wte(x) + self.wpe(places))))
         return y @ self.wte.weight.T
 
 

@@ -51,3 +51,28 @@ TEST_CASE("a network can have another number of classes", "[models]") {
   CHECK_THROWS_AS(models::make("mlp", {.classes = -1}), ArgumentError);
   CHECK_THROWS_WITH(models::make("alexnat"), contains("alexnet"));
 }
+
+TEST_CASE("a network can have other sizes, by name", "[models]") {
+  const models::Model& mlp = models::find("mlp:depth=3,width=64");
+  CHECK(mlp.name == "mlp:depth=3,width=64");
+  CHECK(mlp.parameters == 784 * 64 + 64 + 2 * (64 * 64 + 64) + 64 * 10 + 10);
+  CHECK(&models::find("mlp:depth=3,width=64") == &mlp);
+  CHECK(models::find("mlp:depth=1").parameters == models::find("mlp").parameters);
+  CHECK(models::find("resnet20:depth=5").parameters > models::find("resnet20").parameters);
+  CHECK(models::find("gpt_tiny:length=256,depth=1").input == Shape{256});
+  const models::Model& lstm = models::find("lstm:length=5,width=32");
+  CHECK(lstm.input == Shape{5, 512});
+  Graph graph;
+  CHECK((*models::make(lstm.name))(graph.input("x", models::batch_of(lstm, 2))).shape() == Shape{2, 1000});
+
+  CHECK_THROWS_WITH(models::find("mlp:deep=3"), contains("no size 'deep'") && contains("depth (hidden layers"));
+  for (const char* name :
+       {"mlp:depth=0", "mlp:depth=-1", "mlp:depth=many", "mlp:depth=", "mlp:depth", "mlp:depth=2x"}) {
+    CHECK_THROWS_WITH(models::find(name), contains("depth=NUMBER"));
+  }
+  CHECK_THROWS_AS(models::find("mlp:"), ArgumentError);
+  CHECK_THROWS_AS(models::find("mlp:depth=2,"), ArgumentError);
+  CHECK_THROWS_WITH(models::find("vgg11:depth=3"), contains("vgg11 has one size only"));
+  CHECK_THROWS_WITH(models::find("perceptron:depth=3"), contains("no network 'perceptron'"));
+  CHECK_THROWS_WITH(models::find("gpt_tiny:width=130"), contains("equal heads"));
+}
