@@ -7,7 +7,10 @@
 // joined as in Chan, Golub and LeVeque ("Updating Formulae and a Pairwise Algorithm …", 1979): a large mean costs no
 // digits. Sums run in chains of WIDTH values.
 // With EPILOGUE_PARAMETERS the text in front (opencl/normalise.cpp) gives an expression that dst passes through.
+#include "chains.h"
+
 #define WIDTH 16
+#define ADD(a, b) ((a) + (b))
 
 #ifndef EPILOGUE_PARAMETERS
 #define EPILOGUE_PARAMETERS
@@ -28,12 +31,11 @@
     }                                                            \
   }
 #define CHAINS(name) float16 name##_chains = (float16)(0.0f); float name = 0.0f
-#define JOIN(name)                                                                     \
-  do {                                                                                 \
-    const float8 eight_ = name##_chains.lo + name##_chains.hi;                         \
-    const float4 four_ = eight_.lo + eight_.hi;                                        \
-    const float2 two_ = four_.lo + four_.hi;                                           \
-    name += two_.x + two_.y;                                                           \
+#define JOIN(name)                            \
+  do {                                        \
+    float joined_;                            \
+    JOIN_CHAINS(joined_, name##_chains, ADD); \
+    name += joined_;                          \
   } while (0)
 
 #define SIZES ulong images, ulong channels, ulong plane, ulong part

@@ -166,7 +166,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item < half_size) shared[item] += shared[item + half_size];
   }
-  sum = shared[0];
+  if (item == 0) sum = shared[0];
 #endif
   if (item == 0) diff_weights[diff_weights_offset + (ulong)output * TAPS + tap] = sum;
 }

@@ -4,6 +4,7 @@
 //   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
 //   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
 //   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
+#include "chains.h"
 #include "lanes.h"
 
 #define CONCAT_(x, y) x##y
@@ -42,10 +43,7 @@ __kernel void reduce_rows(__global const float *restrict src, ulong src_offset, 
       const float16 next = vload16(0, src + i);
       chains = COMBINE(chains, next);
     }
-    const float8 eight = COMBINE(chains.lo, chains.hi);
-    const float4 four = COMBINE(eight.lo, eight.hi);
-    const float2 two = COMBINE(four.lo, four.hi);
-    value = COMBINE(two.x, two.y);
+    JOIN_CHAINS(value, chains, COMBINE);
   }
   for (; i < count; ++i) value = COMBINE(value, src[i]);
   dst[dst_offset + row] = value;

@@ -3,6 +3,7 @@
 //   forward  dst = (src − mean)·rstd, rstd = 1/√(variance + epsilon). The row is read three times (mean, squared
 //            deviations, result; twice where not CENTRED), once from memory and then from cache: 8 bytes an element.
 //   backward diff_src = rstd·(diff_dst − mean(diff_dst) − dst·mean(diff_dst·dst)): 12 bytes an element.
+#include "chains.h"
 #include "lanes.h"
 
 // TERM(i) summed over the items of a row. One item a row (CPUs) runs 16 chains side by side; TERM16 gives 16 terms.
@@ -12,9 +13,7 @@
     ulong i_ = 0;                                                                 \
     float16 chains_ = (float16)(0.0f);                                            \
     for (; i_ + 16 <= length; i_ += 16) chains_ += TERM16(i_);                    \
-    const float8 eight_ = chains_.lo + chains_.hi;                                \
-    const float4 four_ = eight_.lo + eight_.hi;                                   \
-    value = (four_.x + four_.y) + (four_.z + four_.w);                            \
+    JOIN_CHAINS(value, chains_, COMBINE_SUM);                                     \
     for (; i_ < length; ++i_) value += TERM(i_);                                  \
   } while (0)
 #else

@@ -13,14 +13,24 @@
 namespace concord::opencl {
 namespace {
 
+/// Simulators claim to be everything; they are served as GPUs. $CONCORD_KERNELS asks for the other kind's kernels, which
+/// every device can run, so that tests reach both kinds on one device.
+bool takes_cpu_kernels(const boost::compute::device& device) {
+  if (const auto kind = environment("CONCORD_KERNELS")) {
+    CONCORD_CHECK(*kind == "cpu" || *kind == "gpu", ArgumentError, "CONCORD_KERNELS is \"{}\"; there are cpu and gpu",
+                  *kind);
+    return *kind == "cpu";
+  }
+  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
+  return (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
+}
+
 Limits limits_of(const boost::compute::device& device) {
   Limits limits;
   limits.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
   limits.local_memory = device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
   limits.compute_units = device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS);
-  // Simulators claim to be everything; they are best served as GPUs.
-  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
-  limits.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
+  limits.is_cpu = takes_cpu_kernels(device);
   limits.is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
   return limits;
 }
@@ -34,7 +44,8 @@ std::string options_of(const boost::compute::device& device) {
   return options;
 }
 
-std::filesystem::path program_folder() {
+std::filesystem::path program_folder(const boost::compute::device& device) {
+  if (keeps_programs_itself(device.platform().version())) return {};
   const std::filesystem::path cache = cache_directory();
   return cache.empty() ? cache : cache / "programs";
 }
@@ -57,7 +68,7 @@ Context::Context(boost::compute::device device)
       name_(device_.name()),
       options_(options_of(device_)),
       limits_(limits_of(device_)),
-      programs_(context_, device_, program_folder(), build_threads(device_)) {
+      programs_(context_, device_, program_folder(device_), build_threads(device_)) {
   static_cast<void>(process_ending());
 }
 

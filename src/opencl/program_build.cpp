@@ -16,6 +16,8 @@
 namespace concord::opencl {
 namespace {
 
+constexpr std::string_view kPocl = "PoCL ";  // in the text of a platform's version, before its own
+
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t bytes = 0;
   if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) != CL_SUCCESS) return {};
@@ -112,8 +114,9 @@ unsigned build_threads(const boost::compute::device& device) {
   return std::clamp(std::thread::hardware_concurrency(), 1U, kUsual);
 }
 
+bool keeps_programs_itself(std::string_view version) { return version.find(kPocl) != std::string_view::npos; }
+
 bool builds_in_parallel(std::string_view vendor, std::string_view version) {
-  constexpr std::string_view kPocl = "PoCL ";
   if (const std::size_t pocl = version.find(kPocl); pocl != std::string_view::npos) {
     // "OpenCL 3.0 PoCL 3.1+debian …"; compilers before PoCL 3 shared state between programs.
     int major = 0;

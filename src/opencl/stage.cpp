@@ -22,6 +22,15 @@ void require_valid(const Context& context, const std::string& kernel, const Stag
   }
 }
 
+/// A GPU's driver knows best. A CPU's compiles a kernel anew for each size of a work-group, so that there should be few.
+std::array<std::size_t, 3> group_of(const Context& context, const Stage& stage) {
+  if (stage.local[0] != 0 || !context.limits().is_cpu) return stage.local;
+  for (const std::size_t items : {64, 8}) {
+    if (stage.global[0] % items == 0 && items <= context.limits().max_work_group) return {items, 1, 1};
+  }
+  return {1, 1, 1};
+}
+
 bool is_empty(const StagedKernel::AnyStage& any) {
   const auto* stage = std::get_if<Stage>(&any);
   return stage != nullptr && (stage->global[0] == 0 || stage->global[1] == 0 || stage->global[2] == 0);
@@ -127,8 +136,11 @@ StagedKernel::StagedKernel(Context& context, std::string name, std::vector<AnySt
                            std::size_t workspace_bytes)
     : context_(context), name_(std::move(name)), stages_(std::move(stages)), workspace_(workspace_bytes) {
   std::erase_if(stages_, is_empty);
-  for (const AnyStage& any : stages_) {
-    if (const auto* stage = std::get_if<Stage>(&any)) require_valid(context_, name_, *stage);
+  for (AnyStage& any : stages_) {
+    auto* const stage = std::get_if<Stage>(&any);
+    if (stage == nullptr) continue;
+    stage->local = group_of(context_, *stage);
+    require_valid(context_, name_, *stage);
   }
 }
 

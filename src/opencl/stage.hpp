@@ -39,8 +39,8 @@ struct BufferArgument {
 using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
                               boost::compute::buffer>;
 
-/// One kernel launch. local = {0, 0, 0} leaves the work-group to the driver; otherwise each global size is a multiple
-/// of its local size. A stage with a global size of 0 is left out.
+/// One kernel launch. local = {0, 0, 0} leaves the work-group to StagedKernel, for kernels that do not ask for it;
+/// otherwise each global size is a multiple of its local size. A stage with a global size of 0 is left out.
 struct Stage {
   PendingProgram program;
   std::string function;

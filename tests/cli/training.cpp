@@ -176,7 +176,9 @@ TEST_CASE("a cache that cannot be written stops nothing", "[cli]") {
                                     {{"CONCORD_CACHE_DIR", (folder / "cache").string()}});
     INFO(ended.err);
     CHECK(ended.code == 0);
-    if (info.backend == "opencl") CHECK_THAT(ended.err, test::contains("CONCORD_CACHE_DIR"));
+    // PoCL keeps what it compiles in a folder of its own.
+    const bool keeps_here = info.backend == "opencl" && info.platform.find("Portable") == std::string::npos;
+    if (keeps_here) CHECK_THAT(ended.err, test::contains("CONCORD_CACHE_DIR"));
     CHECK(content_of(folder / "cache") == "a file where a folder should be");
   }
 }

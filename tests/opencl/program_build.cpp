@@ -58,6 +58,13 @@ TEST_CASE("programs are built at once where the compiler is known to stand it", 
   CHECK_FALSE(opencl::builds_in_parallel("Mesa/X.org", "OpenCL 3.0 "));
 }
 
+TEST_CASE("programs are left to PoCL's own cache, and to no other's", "[opencl]") {
+  CHECK(opencl::keeps_programs_itself("OpenCL 3.0 PoCL 3.1+debian  Linux"));
+  CHECK(opencl::keeps_programs_itself("OpenCL 1.2 PoCL 2.2"));
+  CHECK_FALSE(opencl::keeps_programs_itself("OpenCL 3.0 CUDA 12.8.90"));
+  CHECK_FALSE(opencl::keeps_programs_itself("OpenCL 1.2 Oclgrind 21.10"));
+}
+
 TEST_CASE("CONCORD_BUILD_THREADS is a number or an error", "[opencl]") {
   const auto found = opencl::enumerate_devices();
   if (found.empty()) {

@@ -1,5 +1,6 @@
 // Attention: the fused operator and its gradients against plain loops, its masks, grouped heads, memory; and the
-// composed reference.
+// composed reference. A kernel is compiled for its width and options, so cases share these with each other and with those
+// of attention_edges.cpp and attention_dropout.cpp where that hides nothing.
 #include <cmath>
 
 #include "ops/attention_loops.hpp"
@@ -50,15 +51,21 @@ TEST_CASE("attention over several tiles", "[ops][attention]") {
                  .lengths = {70, 37},
                  .mask = Shape{2, 1, 70, 70},
                  .analytic = true}));
-  check(case_of({.name = "last of a length",
-                 .sizes = {2, 2, 1, 33, 100, 20},
+}
+
+TEST_CASE("attention of narrow heads over several tiles", "[ops][attention]") {
+  check(case_of({.name = "plain", .sizes = {1, 2, 1, 67, 35, 5}, .analytic = true}));
+  check(case_of({.name = "causal", .sizes = {1, 2, 1, 66, 66, 5}, .causal = Causal::first, .analytic = true}));
+  check(case_of({.name = "last key of each length",
+                 .sizes = {2, 2, 1, 33, 100, 5},
                  .causal = Causal::last,
                  .lengths = {100, 61},
                  .analytic = true}));
+  check(case_of({.name = "mask", .sizes = {1, 2, 1, 19, 35, 5}, .mask = Shape{1, 2, 19, 35}, .analytic = true}));
 }
 
 TEST_CASE("attention of wide heads", "[ops][attention]") {
-  check(case_of({.name = "width 128", .sizes = {1, 2, 1, 35, 40, 128}, .analytic = true}));
+  check(case_of({.name = "width 128", .sizes = {1, 2, 1, 35, 40, 128}, .causal = Causal::last, .analytic = true}));
   check(case_of({.name = "width 256", .sizes = {1, 1, 1, 19, 35, 256}, .analytic = true}));
 }
 
