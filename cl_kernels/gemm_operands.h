@@ -14,6 +14,8 @@
 //   B_STEP               rows and columns count in 1/row_step and 1/column_step pixels, slices in 1/depth_step; 0 between
 //                        pixels
 //   C_BLOCKED            n runs in blocks of c_block: C(m, n) at m·c_m + (n / c_block)·c_outer + n % c_block
+//   C_STEPPED            with C_BLOCKED: n % c_block walks over pages of c_page, lines of c_line and columns, and these lie
+//                        c_slice_step, c_row_step and c_column_step apart from c_first on
 // b_size is the number of elements of B's tensor.
 // Group (·, ·, z) works on batch z % batches and the z / batches-th part of k_part values of k; its C is the z-th.
 #ifndef CONCORD_GEMM_OPERANDS_H
@@ -47,7 +49,15 @@ typedef INDEX index_t;
       index_t n_plane, int n_row, int n_column, int row_shift, int column_shift, int rows, int columns,           \
       DIVISOR(row_step), DIVISOR(column_step) DEPTH_PARAMETERS
 
-#define GEMM_C_PARAMETERS __global float *c, ulong c_offset, ulong c_batch, index_t c_m, index_t c_outer, DIVISOR(c_block)
+#ifdef C_STEPPED
+#define STEP_PARAMETERS \
+  , DIVISOR(c_page), DIVISOR(c_line), uint c_first, uint c_slice_step, uint c_row_step, uint c_column_step
+#else
+#define STEP_PARAMETERS
+#endif
+
+#define GEMM_C_PARAMETERS \
+  __global float *c, ulong c_offset, ulong c_batch, index_t c_m, index_t c_outer, DIVISOR(c_block) STEP_PARAMETERS
 
 #define GEMM_PARAMETERS                                                                                \
   uint m_size, uint n_size, uint k_size, uint k_part, uint batches, GEMM_A_PARAMETERS, GEMM_B_PARAMETERS, \
@@ -80,10 +90,22 @@ typedef INDEX index_t;
 // Where a column n of C lies, as block and place in it, and C(m, n).
 #ifdef C_BLOCKED
 #define C_OUTER(n) DIVIDE(n, c_block)
-#define C_INNER(n, outer) ((n) - (outer) * c_block)
+#define C_INNER(n, outer) C_PLACE((n) - (outer) * c_block)
 #else
 #define C_OUTER(n) 0u
 #define C_INNER(n, outer) (n)
+#endif
+#ifdef C_STEPPED
+static inline uint stepped_place(uint i, DIVISOR(page), DIVISOR(line), uint first, uint slice_step, uint row_step,
+                                 uint column_step) {
+  const uint slice = DIVIDE(i, page), in_slice = i - slice * page, row = DIVIDE(in_slice, line);
+  return first + slice * slice_step + row * row_step + (in_slice - row * line) * column_step;
+}
+#define C_PLACE(i)                                                                                                \
+  stepped_place(i, c_page, c_page_magic, c_page_shift, c_line, c_line_magic, c_line_shift, c_first, c_slice_step, \
+                c_row_step, c_column_step)
+#else
+#define C_PLACE(i) (i)
 #endif
 #define C_COLUMN(outer, inner) ((index_t)(outer) * c_outer + (index_t)(inner))
 

@@ -122,7 +122,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
 
   const uint count = min((uint)COLUMNS, n_size - n_begin);
   const uint first_outer = C_OUTER(n_begin), first_inner = C_INNER(n_begin, first_outer);
-  const bool c_is_run = (count == COLUMNS) & (C_OUTER(n_begin + COLUMNS - 1) == first_outer);
+  const bool c_is_run = (count == COLUMNS) & (C_OUTER(n_begin + COLUMNS - 1) == first_outer) &
+                        (C_INNER(n_begin + COLUMNS - 1, first_outer) - first_inner == COLUMNS - 1);
   index_t places_in_c[COLUMNS];
   for (uint j = 0; j < count && !c_is_run; ++j) {
     const uint outer = C_OUTER(n_begin + j);

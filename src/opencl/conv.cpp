@@ -1,6 +1,7 @@
 // Convolution and its two gradients on OpenCL devices: one implicit product each, or a direct kernel where each channel
-// is convolved by itself. CONCORD_CONV names another way: gemm the product for every convolution, im2col the reference,
-// where no epilogue is wanted.
+// is convolved by itself; the data gradient of a strided one as a product for each phase. CONCORD_CONV names another
+// way: gemm one product for every convolution, phases the products by phase wherever there are some, im2col the
+// reference, where no epilogue is wanted.
 #include "concord/opencl/conv.hpp"
 
 #include <algorithm>
@@ -13,19 +14,30 @@
 namespace concord::opencl {
 namespace {
 
-enum class Way { gemm, depthwise, im2col };
+enum class Way { gemm, phases, depthwise, im2col };
 
-Way way_of(const ops::ConvSizes& sizes) {
+std::optional<Way> forced_way() {
   const std::optional<std::string> forced = environment("CONCORD_CONV");
-  CONCORD_CHECK(!forced || *forced == "im2col" || *forced == "gemm", ArgumentError,
-                "CONCORD_CONV is \"{}\"; there are gemm and im2col", *forced);
-  if (forced) return *forced == "im2col" ? Way::im2col : Way::gemm;
-  return conv_is_depthwise(sizes) ? Way::depthwise : Way::gemm;
+  if (!forced) return std::nullopt;
+  CONCORD_CHECK(*forced == "im2col" || *forced == "gemm" || *forced == "phases", ArgumentError,
+                "CONCORD_CONV is \"{}\"; there are gemm, phases and im2col", *forced);
+  return *forced == "im2col" ? Way::im2col : *forced == "phases" ? Way::phases : Way::gemm;
 }
 
-Gemm with_precision(Gemm gemm, const KernelRequest& request) {
+Way way_of(const ops::ConvSizes& sizes) {
+  return forced_way().value_or(conv_is_depthwise(sizes) ? Way::depthwise : Way::gemm);
+}
+
+Way way_of_data_gradient(const Context& context, const ops::ConvSizes& sizes) {
+  const std::optional<Way> forced = forced_way();
+  if (forced) return *forced == Way::phases && !conv_phases_serve(sizes) ? Way::gemm : *forced;
+  if (conv_is_depthwise(sizes)) return Way::depthwise;
+  return conv_phases_pay(context, sizes) ? Way::phases : Way::gemm;
+}
+
+PreparedKernel product(Context& context, Gemm gemm, const Operator& op, const KernelRequest& request) {
   gemm.precision = request.precision;
-  return gemm;
+  return prepared(request, prepare_gemm(context, gemm, op.name()));
 }
 
 /// The groups of dimensions of dst (N, O, …) that an epilogue's operand is read along.
@@ -38,17 +50,19 @@ PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelR
   switch (way_of(sizes)) {
     case Way::im2col: return prepared(request, conv_forward_im2col(context, sizes));
     case Way::depthwise: return prepared(request, conv_depthwise_forward(context, sizes, op.name(), {}));
-    default: return prepared(request, prepare_gemm(context, with_precision(conv_forward_gemm(sizes), request), op.name()));
+    default: return product(context, conv_forward_gemm(sizes), op, request);
   }
 }
 
 PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackwardData& op,
                                           const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
-  switch (way_of(sizes)) {
+  switch (way_of_data_gradient(context, sizes)) {
     case Way::im2col: return prepared(request, conv_backward_data_im2col(context, sizes));
     case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
-    default: return prepared(request, prepare_gemm(context, with_precision(conv_backward_data_gemm(sizes), request), op.name()));
+    case Way::phases:
+      return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), {}));
+    default: return product(context, conv_backward_data_gemm(sizes), op, request);
   }
 }
 
@@ -58,35 +72,67 @@ PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBa
   const Way way = way_of(sizes);
   if (way == Way::im2col) return prepared(request, conv_backward_weights_im2col(context, sizes));
   if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
-  const Gemm gemm = context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
-                                            : conv_backward_weights_gemm(sizes);
-  return prepared(request, prepare_gemm(context, with_precision(gemm, request), op.name()));
+  return product(context,
+                 context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
+                                         : conv_backward_weights_gemm(sizes),
+                 op, request);
 }
 
-bool conv_accepts(const ops::Conv&, std::span<const TensorSpec>, const TensorSpec& output, const Expression& epilogue,
-                  std::span<const TensorSpec> extra) {
+namespace {
+
+bool takes_epilogue(const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
   if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || output.dtype != DType::f32) return false;
   return std::all_of(extra.begin(), extra.end(), [&](const TensorSpec& spec) {
     return grouped_strides(spec.shape, output.shape, groups_of(output)).has_value();
   });
 }
 
-PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request,
-                            const Epilogue& epilogue) {
-  const ops::ConvSizes sizes = op.sizes(std::span(request.inputs).first(2));
+/// `channels` of the result are in a group.
+EpilogueText epilogue_text(const KernelRequest& request, const Epilogue& epilogue, std::int64_t channels) {
   std::vector<GemmExtra> extra;
   for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
     const std::vector<std::int64_t> strides =
         grouped_strides(request.inputs[i].shape, request.outputs[0].shape, groups_of(request.outputs[0])).value();
-    extra.push_back({i, request.inputs[i].dtype, sizes.group_o() * strides[1], strides[1], strides[0], strides[2]});
+    extra.push_back({i, request.inputs[i].dtype, channels * strides[1], strides[1], strides[0], strides[2]});
   }
-  const EpilogueText text = gemm_epilogue(epilogue.expression, extra);
+  return gemm_epilogue(epilogue.expression, extra);
+}
+
+}  // namespace
+
+bool conv_accepts(const ops::Conv&, std::span<const TensorSpec>, const TensorSpec& output, const Expression& epilogue,
+                  std::span<const TensorSpec> extra) {
+  return takes_epilogue(output, epilogue, extra);
+}
+
+PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request,
+                            const Epilogue& epilogue) {
+  const ops::ConvSizes sizes = op.sizes(std::span(request.inputs).first(2));
+  const EpilogueText text = epilogue_text(request, epilogue, sizes.group_o());
   if (way_of(sizes) == Way::depthwise) {
     return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
   }
-  Gemm gemm = with_precision(conv_forward_gemm(sizes), request);
+  Gemm gemm = conv_forward_gemm(sizes);
   gemm.epilogue = text;
-  return prepared(request, prepare_gemm(context, gemm, op.name()));
+  return product(context, gemm, op, request);
+}
+
+bool conv_backward_data_accepts(const ops::ConvBackwardData& op, std::span<const TensorSpec> inputs,
+                                const TensorSpec& output, const Expression& epilogue,
+                                std::span<const TensorSpec> extra) {
+  return !conv_is_depthwise(op.sizes(inputs)) && takes_epilogue(output, epilogue, extra);
+}
+
+PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackwardData& op,
+                                          const KernelRequest& request, const Epilogue& epilogue) {
+  const ops::ConvSizes sizes = op.sizes(std::span(request.inputs).first(2));
+  const EpilogueText text = epilogue_text(request, epilogue, sizes.group_c());
+  if (way_of_data_gradient(context, sizes) == Way::phases) {
+    return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), text));
+  }
+  Gemm gemm = conv_backward_data_gemm(sizes);
+  gemm.epilogue = text;
+  return product(context, gemm, op, request);
 }
 
 }  // namespace concord::opencl

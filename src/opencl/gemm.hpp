@@ -61,6 +61,11 @@ struct GemmResult {
   std::int64_t batch = 0, row = 0;
   /// When not 0, n runs in blocks of this many, `outer` elements apart; inside one the stride is 1.
   std::int64_t block = 0, outer = 0;
+  /// When line is not 0, a block's n instead walk over every so many slices, rows and columns of an image: n lies at
+  /// first + (n / page)·step[0] + (n % page / line)·step[1] + (n % line)·step[2]. Needs a block.
+  std::int64_t page = 0, line = 0, first = 0;
+  PatchSizes step{0, 0, 0};
+  [[nodiscard]] bool is_stepped() const { return line != 0; }
 };
 
 /// C(z, m, n) = Σ_k A(z, m, k)·B(z, k, n), each value passed through the epilogue before it is written.
@@ -131,8 +136,10 @@ struct GemmImplementation {
 /// workspace and no epilogue is applied: gemm_combine follows.
 [[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
                                                    const std::vector<Argument>& extra = {});
-/// GEMM_A_PARAMETERS alone.
+/// GEMM_A_PARAMETERS and GEMM_C_PARAMETERS alone, and the definition that their width goes by.
 [[nodiscard]] std::vector<Argument> gemm_left_arguments(const Gemm& gemm);
+[[nodiscard]] std::vector<Argument> gemm_result_arguments(const Gemm& gemm);
+[[nodiscard]] std::string gemm_index_definition(const Gemm& gemm);
 /// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
 [[nodiscard]] PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
                                           std::vector<std::string> definitions);

@@ -100,13 +100,26 @@ void add_result(Arguments& list, const GemmResult& c) {
   list.stride(c.row);
   list.stride(c.outer);
   list.divisor(c.block);
+  if (!c.is_stepped()) return;
+  list.divisor(c.page);
+  list.divisor(c.line);
+  list.count(c.first);
+  for (const std::int64_t step : c.step) list.count(step);
+}
+
+void define_result(std::vector<std::string>& definitions, const GemmResult& c) {
+  if (c.block != 0) definitions.emplace_back("C_BLOCKED");
+  if (c.is_stepped()) definitions.emplace_back("C_STEPPED");
 }
 
 }  // namespace
 
+std::string gemm_index_definition(const Gemm& gemm) {
+  return gemm.largest > std::numeric_limits<std::int32_t>::max() ? "INDEX=long" : "INDEX=int";
+}
+
 std::vector<std::string> gemm_definitions(const Gemm& gemm) {
-  std::vector<std::string> list;
-  list.emplace_back(gemm.largest > std::numeric_limits<std::int32_t>::max() ? "INDEX=long" : "INDEX=int");
+  std::vector<std::string> list{gemm_index_definition(gemm)};
   if (gemm.a.is_patch) {
     list.emplace_back("A_PATCH");
   } else {
@@ -134,7 +147,7 @@ std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::
   list.count(gemm.batch);
   add_left(list, gemm.a);
   add_right(list, gemm);
-  add_result(list, parts > 1 ? GemmResult{workspace(gemm.before_bytes), gemm.m * gemm.n, gemm.n, 0, 0} : gemm.c);
+  add_result(list, parts > 1 ? GemmResult{workspace(gemm.before_bytes), gemm.m * gemm.n, gemm.n} : gemm.c);
   list.add(extra);
   if (parts == 1) list.add(gemm.epilogue.arguments);
   return list.take();
@@ -146,11 +159,17 @@ std::vector<Argument> gemm_left_arguments(const Gemm& gemm) {
   return list.take();
 }
 
+std::vector<Argument> gemm_result_arguments(const Gemm& gemm) {
+  Arguments list(gemm);
+  add_result(list, gemm.c);
+  return list.take();
+}
+
 PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
                             std::vector<std::string> definitions) {
   const std::vector<std::string> operands = gemm_definitions(gemm);
   definitions.insert(definitions.end(), operands.begin(), operands.end());
-  if (with_epilogue && gemm.c.block != 0) definitions.emplace_back("C_BLOCKED");
+  if (with_epilogue) define_result(definitions, gemm.c);
   const std::string epilogue = with_epilogue ? gemm.epilogue.text : std::string{};
   return context.program_from(epilogue + kernel_source(file), definitions);
 }
@@ -164,9 +183,8 @@ Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts)
   list.buffer(workspace(gemm.before_bytes));
   add_result(list, gemm.c);
   list.add(gemm.epilogue.arguments);
-  std::vector<std::string> definitions{gemm.largest > std::numeric_limits<std::int32_t>::max() ? "INDEX=long"
-                                                                                               : "INDEX=int"};
-  if (gemm.c.block != 0) definitions.emplace_back("C_BLOCKED");
+  std::vector<std::string> definitions{gemm_index_definition(gemm)};
+  define_result(definitions, gemm.c);
   const std::size_t width = std::min<std::size_t>(64, context.limits().max_work_group);
   const auto columns = static_cast<std::size_t>(gemm.n);
   return {

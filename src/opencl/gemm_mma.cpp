@@ -44,7 +44,7 @@ bool left_in_fours(const Gemm& gemm) {
 bool result_in_pairs(const Gemm& gemm, std::int64_t parts) {
   const GemmResult& c = gemm.c;
   if (gemm.n % 2 != 0) return false;
-  return parts > 1 || (c.row % 2 == 0 && c.batch % 2 == 0 && c.block % 2 == 0 && c.outer % 2 == 0);
+  return parts > 1 || (!c.is_stepped() && c.row % 2 == 0 && c.batch % 2 == 0 && c.block % 2 == 0 && c.outer % 2 == 0);
 }
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,

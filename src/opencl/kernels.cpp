@@ -14,6 +14,9 @@ PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const Kerne
   if (const auto* conv = dynamic_cast<const ops::Conv*>(op.base().get())) {
     return prepare_conv(context, *conv, request, epilogue);
   }
+  if (const auto* data = dynamic_cast<const ops::ConvBackwardData*>(op.base().get())) {
+    return prepare_conv_backward_data(context, *data, request, epilogue);
+  }
   if (const auto* norm = dynamic_cast<const ops::BatchNorm*>(op.base().get())) {
     return prepare_batch_norm(context, *norm, request, epilogue);
   }
@@ -22,10 +25,11 @@ PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const Kerne
 
 KernelTable<Context> make_table() {
   KernelTable<Context> table;
-  // Three functions are overloaded; the operator's type picks the one for the operator alone.
+  // Four functions are overloaded; the operator's type picks the one for the operator alone.
   table.add<ops::Matmul, static_cast<KernelTable<Context>::Prepare<ops::Matmul>>(prepare_matmul)>();
   table.add<ops::Conv, static_cast<KernelTable<Context>::Prepare<ops::Conv>>(prepare_conv)>();
-  table.add<ops::ConvBackwardData, prepare_conv_backward_data>();
+  table.add<ops::ConvBackwardData,
+            static_cast<KernelTable<Context>::Prepare<ops::ConvBackwardData>>(prepare_conv_backward_data)>();
   table.add<ops::ConvBackwardWeights, prepare_conv_backward_weights>();
   table.add<ops::MaxPool, prepare_max_pool>();
   table.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
@@ -78,6 +82,9 @@ bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, c
   }
   if (const auto* conv = dynamic_cast<const ops::Conv*>(&op)) {
     return conv_accepts(*conv, inputs, output, epilogue, extra);
+  }
+  if (const auto* data = dynamic_cast<const ops::ConvBackwardData*>(&op)) {
+    return conv_backward_data_accepts(*data, inputs, output, epilogue, extra);
   }
   if (const auto* norm = dynamic_cast<const ops::BatchNorm*>(&op)) {
     return batch_norm_accepts(*norm, inputs, output, epilogue, extra);

@@ -95,6 +95,11 @@ namespace concord::opencl {
 [[nodiscard]] bool conv_accepts(const ops::Conv&, std::span<const TensorSpec> inputs, const TensorSpec& output,
                                 const Expression& epilogue, std::span<const TensorSpec> extra);
 [[nodiscard]] PreparedKernel prepare_conv(Context&, const ops::Conv&, const KernelRequest&, const Epilogue&);
+[[nodiscard]] bool conv_backward_data_accepts(const ops::ConvBackwardData&, std::span<const TensorSpec> inputs,
+                                              const TensorSpec& output, const Expression& epilogue,
+                                              std::span<const TensorSpec> extra);
+[[nodiscard]] PreparedKernel prepare_conv_backward_data(Context&, const ops::ConvBackwardData&, const KernelRequest&,
+                                                        const Epilogue&);
 // normalise.cpp
 [[nodiscard]] bool batch_norm_accepts(const ops::BatchNorm&, std::span<const TensorSpec> inputs,
                                       const TensorSpec& output, const Expression& epilogue,

@@ -18,6 +18,8 @@ namespace {
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
+constexpr float kUntouched = -1000;  // of a result, where nothing is written
+
 /// A product with operands a and b as inputs 0 and 1 of these sizes.
 struct Product {
   Gemm gemm;
@@ -51,6 +53,14 @@ void add_convolution(std::vector<Product>& products, const Shape& src, const Sha
     product->gemm.b.buffer = input(1);
     products.push_back(*product);
   }
+  if (stride == 1) return;
+  // The phase of most taps, its weights alone as left operand.
+  std::vector<Gemm> phases = conv_backward_data_phases(s).products;
+  Gemm& phase = *std::ranges::max_element(phases, {}, &Gemm::k);
+  phase.a.buffer = input(0);
+  phase.b.buffer = input(1);
+  phase.before_bytes = 0;
+  products.push_back({phase, phase.m * phase.k, results, images});
 }
 
 std::vector<Product> products() {
@@ -64,6 +74,13 @@ std::vector<Product> products() {
 
 std::int64_t blocked(std::int64_t i, std::int64_t block, std::int64_t outer, std::int64_t stride) {
   return block == 0 ? i * stride : i / block * outer + i % block;
+}
+
+std::int64_t result_column(const GemmResult& c, std::int64_t n) {
+  if (!c.is_stepped()) return blocked(n, c.block, c.outer, 1);
+  const std::int64_t i = n % c.block;
+  return n / c.block * c.outer + c.first + i / c.page * c.step[0] + i % c.page / c.line * c.step[1] +
+         i % c.line * c.step[2];
 }
 
 /// The element of the right operand, or 0.
@@ -89,14 +106,14 @@ class RightElements {
 std::vector<float> right_result(const Product& product, const std::vector<float>& a, const std::vector<float>& b) {
   const Gemm& g = product.gemm;
   const RightElements right(g, b);
-  std::vector<float> c(size(product.c_elements));
+  std::vector<float> c(size(product.c_elements), kUntouched);
   for (std::int64_t n = 0; n < g.n; ++n) {
     for (std::int64_t m = 0; m < g.m; ++m) {
       float sum = 0;
       for (std::int64_t k = 0; k < g.k; ++k) {
         sum += a[size(m * g.a.row + blocked(k, g.a.block, g.a.outer, g.a.k))] * right.at(k, n);
       }
-      c[size(m * g.c.row + blocked(n, g.c.block, g.c.outer, 1))] = sum;
+      c[size(m * g.c.row + result_column(g.c, n))] = sum;
     }
   }
   return c;
@@ -111,7 +128,7 @@ std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor) {
 
 bool runs_right(Context& context, const Product& product, const Kernel& kernel) {
   std::vector<float> a = whole_numbers(product.a_elements, 5), b = whole_numbers(product.b_elements, 11);
-  std::vector<float> c(size(product.c_elements), -1000);
+  std::vector<float> c(size(product.c_elements), kUntouched);
   const auto accounting = std::make_shared<Accounting>();
   const auto buffer_of = [&](std::size_t bytes, void* values) {
     cl_int status = CL_SUCCESS;
@@ -144,8 +161,8 @@ bool multiplies_right(Context& context, std::string_view units, Precision precis
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (runs_right(context, list[i], *kernels[i])) continue;
       const Gemm& gemm = list[i].gemm;
-      log(LogLevel::warning, fmt::format("{}: {} give a wrong {} x {} x {} product ({}); not used", context.name(), units,
-                                         gemm.m, gemm.n, gemm.k, kernels[i]->name()));
+      log(LogLevel::warning, fmt::format("{}: {} give a wrong {} x {} x {} product ({}); not used", context.name(),
+                                         units, gemm.m, gemm.n, gemm.k, kernels[i]->name()));
       return false;
     }
     return true;

@@ -5,34 +5,13 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 
 #include "concord/opencl/conv.hpp"
+#include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
 namespace {
-
-/// An environment variable for as long as this lives.
-class Setting {
- public:
-  Setting(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-  ~Setting() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
-std::vector<DevicePtr> opencl_devices() {
-  std::vector<DevicePtr> found;
-  for (const DevicePtr& device : devices()) {
-    if (device->info().backend == "opencl") found.push_back(device);
-  }
-  if (found.empty()) WARN("skipped: no OpenCL device");
-  return found;
-}
 
 /// Runs the graph with every implementation and compares with the reference one.
 void check_implementations(const std::string& name, const std::vector<Input>& inputs, const Build& build) {

@@ -61,8 +61,11 @@ TEST_CASE("tables of taps and places find what the patch says", "[opencl][gemm]"
                                 {{2, 8, 5, 5}, {9, 8, 1, 1}, {{3, 2}, {0, 0}, {1, 1}, 1}}};
   for (const Case& c : cases) {
     const ops::ConvSizes sizes = sizes_of(c.src, c.weights, c.options);
-    for (const Gemm& gemm : {opencl::conv_forward_gemm(sizes), opencl::conv_backward_data_gemm(sizes),
-                             opencl::conv_backward_weights_gemm(sizes)}) {
+    std::vector<Gemm> passes{opencl::conv_forward_gemm(sizes), opencl::conv_backward_data_gemm(sizes),
+                             opencl::conv_backward_weights_gemm(sizes)};
+    const std::vector<Gemm> phases = opencl::conv_backward_data_phases(sizes).products;
+    passes.insert(passes.end(), phases.begin(), phases.end());
+    for (const Gemm& gemm : passes) {
       INFO(c.src.str() << " * " << c.weights.str() << " " << c.options.str());
       REQUIRE(opencl::has_patch_tables(gemm));
       const opencl::PatchTables tables = opencl::patch_tables(gemm);

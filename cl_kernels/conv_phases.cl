@@ -1,0 +1,31 @@
+// What the data gradient of a strided convolution by phases needs beside its products (src/opencl/conv_phases.cpp): weights
+// apart by phase, and values at places that no tap reaches.
+#include "gemm_operands.h"
+
+// weights (rows, channels, taps): tap t goes to phase (rows, table[t].y taps, channels), which begins at table[t].x, as its
+// tap table[t].z; nowhere when table[t].y is 0. A work-item owns a channel of a row. 8 bytes an element.
+__kernel void conv_phases_pack(__global const float *restrict weights, ulong weights_offset, __global float *restrict packed,
+                               ulong packed_offset, uint channels, uint taps, __global const uint4 *restrict table) {
+  const uint channel = (uint)get_global_id(0);
+  const ulong row = get_global_id(1);
+  weights += weights_offset + (row * channels + channel) * taps;
+  packed += packed_offset + channel;
+  for (uint t = 0; t < taps; ++t) {
+    const uint4 to = table[t];
+    if (to.y != 0) packed[to.x + (row * to.y + to.z) * channels] = weights[t];
+  }
+}
+
+// The epilogue of 0 where a slice, row or column is not reached, of which each has a byte in `reached`. A work-item owns a
+// place of a plane; global ids are (place, channel of the group, image and group). 4 bytes an element.
+__kernel void conv_phases_fill(uint plane, uint groups, DIVISOR(page), DIVISOR(line), uint slices, uint rows,
+                               __global const uchar *restrict reached, GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
+  const uint place = (uint)get_global_id(0), m = (uint)get_global_id(1), z = (uint)get_global_id(2);
+  if (place >= plane) return;
+  const uint slice = DIVIDE(place, page), in_slice = place - slice * page;
+  const uint row = DIVIDE(in_slice, line), column = in_slice - row * line;
+  if (reached[slice] & reached[slices + row] & reached[slices + rows + column]) return;
+  const uint image = z / groups, group = z - image * groups;
+  c += c_offset + group * c_batch;
+  c[(index_t)m * c_m + C_COLUMN(image, place)] = EPILOGUE(0.0f, group, m, image, place);
+}
