@@ -11,6 +11,7 @@
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/recurrent.hpp"
@@ -46,6 +47,7 @@ PreparedKernel prepare_max_unpool_backward(Backend& backend, const ops::MaxUnpoo
                                            const KernelRequest& request);
 
 PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, const KernelRequest& request);
+PreparedKernel prepare_pointwise_group(Backend& backend, const ops::PointwiseGroup& op, const KernelRequest& request);
 PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const KernelRequest& request);
 PreparedKernel prepare_softmax(Backend& backend, const ops::Softmax& op, const KernelRequest& request);
 PreparedKernel prepare_softmax_backward(Backend& backend, const ops::SoftmaxBackward& op, const KernelRequest& request);

@@ -86,6 +86,7 @@ Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const
                        const CompileOptions& options) {
   Lowered lowered = lower(graph, outputs, options.keep_all);
   if (options.fuse && !options.keep_all) fuse(lowered, device);
+  if (options.fuse && !options.keep_all && !options.keep_fused) group_updates(lowered);
   if (options.keep_fused) {
     for (const LoweredNode& node : lowered.nodes) {
       for (const ValueId id : node.outputs) lowered.value(id).keep = true;

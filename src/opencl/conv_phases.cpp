@@ -230,7 +230,7 @@ std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops
     if (gemm.n * gemm.k > most) name = kernel->name();
     most = std::max(most, gemm.n * gemm.k);
   }
-  name += fmt::format(", {} phases", phases.products.size());
+  name += fmt::format(", {} phase{}", phases.products.size(), phases.products.size() == 1 ? "" : "s");
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
 

@@ -45,6 +45,7 @@ KernelTable<Context> make_table() {
   table.add<ops::BatchNorm, static_cast<KernelTable<Context>::Prepare<ops::BatchNorm>>(prepare_batch_norm)>();
   table.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
   table.add<ops::Pointwise, prepare_pointwise>();
+  table.add<ops::PointwiseGroup, prepare_pointwise_group>();
   table.add<ops::Transpose, prepare_transpose>();
   table.add<ops::Slice, prepare_slice>();
   table.add<ops::Pad, prepare_pad>();

@@ -15,6 +15,7 @@
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/recurrent.hpp"
@@ -55,6 +56,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_batch_norm_backward(Context&, const ops::BatchNormBackward&, const KernelRequest&);
 // pointwise.cpp
 [[nodiscard]] PreparedKernel prepare_pointwise(Context&, const ops::Pointwise&, const KernelRequest&);
+// pointwise_group.cpp
+[[nodiscard]] PreparedKernel prepare_pointwise_group(Context&, const ops::PointwiseGroup&, const KernelRequest&);
 // copy.cpp
 [[nodiscard]] PreparedKernel prepare_transpose(Context&, const ops::Transpose&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_slice(Context&, const ops::Slice&, const KernelRequest&);

@@ -7,7 +7,7 @@
 
 #include "concord/ops/fused.hpp"
 #include "concord/ops/matmul.hpp"
-#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
 
 namespace concord::test {
 namespace {
@@ -38,6 +38,17 @@ std::vector<float> results_of(const Operator& op, std::span<const float> inputs,
     std::vector<float> operands{results[0]};
     operands.insert(operands.end(), inputs.begin() + static_cast<std::ptrdiff_t>(fused->base_inputs()), inputs.end());
     results[0] = fused->epilogue().evaluate(0, operands);
+    return results;
+  }
+  if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(&op)) {
+    std::vector<float> results;
+    for (std::size_t member = 0; member < group->members(); ++member) {
+      std::vector<float> own;
+      for (std::size_t i = 0; i < group->reach().size(); ++i) own.push_back(inputs[group->place_of(member, i)]);
+      for (std::size_t k = 0; k < group->results(); ++k) {
+        results.push_back(group->member().expression().evaluate(k, own));
+      }
+    }
     return results;
   }
   const bool product = dynamic_cast<const ops::Matmul*>(&op) != nullptr;

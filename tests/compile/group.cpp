@@ -1,0 +1,194 @@
+// group_updates(): which updates become one operator, where it runs, and that nothing else changes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compile/fake_device.hpp"
+#include "concord/compile/program.hpp"
+#include "concord/ops/pointwise_group.hpp"
+#include "concord/ops/reduce.hpp"
+
+namespace concord::test {
+namespace {
+
+using Names = std::vector<std::string>;
+using Reach = ops::PointwiseGroup::Reach;
+
+Lowered grouped(const Graph& graph, std::span<const Value> outputs = {}) {
+  Lowered program = lower(graph, outputs, false);
+  group_updates(program);
+  CHECK(in_order(program));
+  return program;
+}
+
+const ops::PointwiseGroup& group_of(const LoweredNode& node) {
+  const auto* op = dynamic_cast<const ops::PointwiseGroup*>(node.op.get());
+  REQUIRE(op != nullptr);
+  return *op;
+}
+
+Value gradient_of(Graph& graph, const std::string& name, const Shape& shape) {
+  return pointwise("loss", {graph.input("d" + name, {DType::f32, shape})}, scalar::input(0) * 2.0F);
+}
+
+/// weight − rate·gradient, and the gradient kept; both assigned.
+void update(Value weight, Value gradient, Value rate) {
+  Graph& graph = weight.graph();
+  const Value kept = variable(graph, weight.name() + ".kept", weight.spec());
+  const std::vector<Value> results =
+      pointwise("sgd", {weight, rate, gradient, kept},
+                {scalar::input(0) - scalar::input(1) * scalar::input(2), scalar::input(2) + scalar::input(3)},
+                {DType::f32, DType::f32}, weight.shape());
+  graph.assign(weight, results[0]);
+  graph.assign(kept, results[1]);
+}
+
+const Shape kBig{600, 600};  // more than may wait while others work
+
+}  // namespace
+
+TEST_CASE("updates by one formula become one operator", "[compile][group]") {
+  Graph graph;
+  const Value rate = graph.input("rate", {DType::f32, {}});
+  std::vector<Value> weights, gradients;
+  for (const Shape& shape : {Shape{4, 4}, Shape{3}, kBig, Shape{2, 1, 2}}) {
+    const std::string name = fmt::format("w{}", weights.size());
+    weights.push_back(variable(graph, name, {DType::f32, shape}));
+    gradients.push_back(gradient_of(graph, name, shape));
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) update(weights[i], gradients[i], rate);
+  const Lowered program = grouped(graph);
+  CHECK(operators_of(program) == Names{"loss", "loss", "loss", "loss", "sgd of 4"});
+  const LoweredNode& node = program.nodes.back();
+  const ops::PointwiseGroup& group = group_of(node);
+  CHECK(std::vector<Reach>(group.reach().begin(), group.reach().end()) ==
+        std::vector{Reach::whole, Reach::shared, Reach::whole, Reach::whole});
+  CHECK(node.inputs.size() == 1 + 4 * 3);
+  CHECK(node.outputs.size() == 8);
+  CHECK(program.value(node.inputs[0]).name == "rate");
+  CHECK(program.value(node.inputs[group.place_of(2, 0)]).name == "w2");
+  CHECK(program.value(node.inputs[group.place_of(3, 3)]).name == "w3.kept");
+  const std::vector<TensorSpec> results = group.infer(program.specs(node.inputs));
+  CHECK(results[4].shape == kBig);
+  CHECK(results[7].shape == Shape{2, 1, 2});
+  CHECK(group.in_place(group.place_of(2, 0), 4));
+  CHECK(group.in_place(group.place_of(2, 0), 5));
+  CHECK_FALSE(group.in_place(group.place_of(2, 0), 6));
+  CHECK_FALSE(group.in_place(0, 0));
+  CHECK(group.cost(program.specs(node.inputs), results).flops == 3.0 * (16 + 3 + 360000 + 4));
+}
+
+TEST_CASE("a group computes what its members did", "[compile][group]") {
+  Graph graph;
+  const Value rate = graph.input("rate", {DType::f32, {}});
+  std::map<std::string, float> given{{"rate", 0.5F}};
+  for (const char* name : {"a", "b", "c"}) {
+    const Value weight = variable(graph, name, {DType::f32, {4}});
+    update(weight, gradient_of(graph, name, {4}), rate);
+    for (const auto& [value, number] : {std::pair{"", 1.0F}, {".kept", 2.0F}}) {
+      given.emplace(std::string(name) + value, number + static_cast<float>(name[0]));
+    }
+    given.emplace(std::string("d") + name, static_cast<float>(name[0]) * 3);
+  }
+  const Lowered plain = lower(graph, {}, false);
+  CHECK(evaluate(grouped(graph), given) == evaluate(plain, given));
+}
+
+TEST_CASE("what differs in more than its tensors stays apart", "[compile][group]") {
+  Graph graph;
+  const Value rate = graph.input("rate", {DType::f32, {}});
+  const Value a = variable(graph, "a"), b = variable(graph, "b"), c = variable(graph, "c"), d = variable(graph, "d");
+  const Value row = graph.input("row", {DType::f32, {4}});
+  graph.assign(a, pointwise("sgd", {a, rate}, scalar::input(0) - scalar::input(1)));
+  graph.assign(b, pointwise("sgd", {b, rate}, scalar::input(0) + scalar::input(1)));     // another formula
+  graph.assign(c, pointwise("sgd", {c, row}, scalar::input(0) - scalar::input(1)));      // an operand that is broadcast
+  const Value shown = pointwise("sgd", {d, rate}, scalar::input(0) - scalar::input(1));  // an output of the program
+  graph.assign(d, shown);
+  CHECK(operators_of(grouped(graph, std::vector{shown})) == Names{"sgd", "sgd", "sgd", "sgd"});
+}
+
+TEST_CASE("each member may have a number of its own", "[compile][group]") {
+  Graph graph;
+  for (const char* name : {"a", "b"}) {
+    const Value weight = variable(graph, name);
+    const Value norm = sum(weight);
+    graph.assign(weight, pointwise("lars", {weight, norm}, scalar::input(0) - scalar::input(1)));
+  }
+  const Lowered program = grouped(graph);
+  CHECK(operators_of(program) == Names{"reduce_sum", "reshape", "reduce_sum", "reshape", "lars of 2"});
+  CHECK(group_of(program.nodes.back()).reach()[1] == Reach::single);
+}
+
+TEST_CASE("who reads an update's result comes after it, and later ones stand apart", "[compile][group]") {
+  Graph graph;
+  const Value rate = graph.input("rate", {DType::f32, {}});
+  const auto step = [&](Value variable) {
+    const Value result = pointwise("sgd", {variable, rate}, scalar::input(0) - scalar::input(1));
+    graph.assign(variable, result);
+    return result;
+  };
+  std::vector<Value> variables;
+  for (const char* name : {"a", "b", "c", "d"}) variables.push_back(variable(graph, name));
+  step(variables[0]);
+  const Value read = step(variables[1]);
+  const Value norm = sum(read);
+  step(variables[2]);
+  step(variables[3]);
+  CHECK(operators_of(grouped(graph, std::vector{norm})) == Names{"sgd of 2", "reduce_sum", "reshape", "sgd of 2"});
+}
+
+TEST_CASE("large values do not wait while others work", "[compile][group]") {
+  const auto operators = [](const Shape& shape) {
+    Graph graph;
+    for (const char* name : {"a", "b"}) {
+      const Value weight = variable(graph, name, {DType::f32, shape});
+      const Value gradient = gradient_of(graph, name, shape);
+      graph.assign(weight, pointwise("sgd", {weight, gradient}, scalar::input(0) - scalar::input(1)));
+    }
+    return operators_of(grouped(graph));
+  };
+  CHECK(operators({300}) == Names{"loss", "loss", "sgd of 2"});
+  CHECK(operators(kBig) == Names{"loss", "sgd", "loss", "sgd"});
+}
+
+TEST_CASE("programs group updates of any sizes and keep to their bits", "[compile][group]") {
+  for (const DevicePtr& device : devices()) {
+    Graph graph;
+    const Value rate = graph.input("rate", {DType::f32, {}});
+    std::vector<std::string> names;
+    for (std::int64_t i = 0; i < 40; ++i) {  // more than one launch takes where arguments are few
+      const Shape shape = i % 3 == 0 ? Shape{i * 700 + 1} : i % 3 == 1 ? Shape{i, 3, 2} : Shape{};
+      names.push_back(fmt::format("w{}", i));
+      const Value weight = variable(graph, names.back(), {DType::f32, shape});
+      update(weight, square(weight), rate);
+    }
+    std::vector<std::vector<Tensor>> results;
+    std::vector<std::size_t> launches;
+    for (const bool alone : {true, false}) {
+      const auto variables = std::make_shared<Variables>(device, 1);
+      Program program = compile(graph, {}, variables, {.keep_fused = alone});
+      for (const std::string& name : names) {
+        Tensor tensor(variables->read(name).spec());
+        float x = static_cast<float>(name.size());
+        for (float& value : tensor.values<float>()) value = std::sin(x += 0.37F);
+        variables->write(name, tensor);
+      }
+      program.write("rate", Tensor::of({}, std::vector<float>{0.1F}));
+      for (int run = 0; run < 3; ++run) program.run();
+      results.emplace_back();
+      for (const std::string& name : variables->names()) results.back().push_back(variables->read(name));
+      launches.push_back(program.launches());
+    }
+    INFO("on " << device->info().id);
+    CHECK(launches[0] >= 40);
+    CHECK(launches[1] == 2);  // a number's rate is of its own size: another group
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < results[0].size(); ++i) {
+      different += std::ranges::equal(results[0][i].bytes(), results[1][i].bytes()) ? 0 : 1;
+    }
+    CHECK(different == 0);
+  }
+}
+
+}  // namespace concord::test
