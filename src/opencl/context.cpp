@@ -44,8 +44,10 @@ std::string options_of(const boost::compute::device& device) {
   return options;
 }
 
+/// Empty where nothing is to be kept on disk.
 std::filesystem::path program_folder(const boost::compute::device& device) {
-  if (keeps_programs_itself(device.platform().version())) return {};
+  const bool left_to_driver = environment("CONCORD_DRIVER_CACHE").value_or("0") != "0";
+  if (left_to_driver && keeps_programs_itself(device.platform().version())) return {};
   const std::filesystem::path cache = cache_directory();
   return cache.empty() ? cache : cache / "programs";
 }

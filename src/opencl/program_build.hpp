@@ -35,9 +35,9 @@ inline constexpr std::string_view kInstructionMark = "//@";
 /// otherwise; throws ArgumentError when that is no number from 0 to 64.
 [[nodiscard]] unsigned build_threads(const boost::compute::device& device);
 
-/// Whether a platform with these words about itself keeps compiled kernels on disk on its own and would compile each
-/// kernel once more to hand out a binary. PoCL does: without that its first run takes about half the time, and a later
-/// one some milliseconds more a program.
+/// Whether a platform with these words about itself keeps compiled kernels on disk on its own and compiles each kernel
+/// once more to hand out a binary. PoCL does: without a binary its first run takes about half the time, and a later one
+/// some ten milliseconds more a program.
 [[nodiscard]] bool keeps_programs_itself(std::string_view version);
 
 /// Whether a platform with these words about itself compiles programs in parallel without harm.

@@ -1,6 +1,8 @@
 // StagedKernel and its launch.
 #include "concord/opencl/stage.hpp"
 
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/context.hpp"
@@ -25,10 +27,17 @@ void require_valid(const Context& context, const std::string& kernel, const Stag
 /// A GPU's driver knows best. A CPU's compiles a kernel anew for each size of a work-group, so that there should be few.
 std::array<std::size_t, 3> group_of(const Context& context, const Stage& stage) {
   if (stage.local[0] != 0 || !context.limits().is_cpu) return stage.local;
-  for (const std::size_t items : {64, 8}) {
-    if (stage.global[0] % items == 0 && items <= context.limits().max_work_group) return {items, 1, 1};
+  std::array<std::size_t, 3> group{1, 1, 1};
+  std::size_t left = std::min<std::size_t>(64, context.limits().max_work_group);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (const std::size_t items : {64, 8}) {
+      if (items > left || stage.global[axis] % items != 0) continue;
+      group[axis] = items;
+      left /= items;
+      break;
+    }
   }
-  return {1, 1, 1};
+  return group;
 }
 
 bool is_empty(const StagedKernel::AnyStage& any) {
