@@ -16,16 +16,21 @@ __kernel void conv_phases_pack(__global const float *restrict weights, ulong wei
   }
 }
 
-// The epilogue of 0 where a slice, row or column is not reached, of which each has a byte in `reached`. A work-item owns a
-// place of a plane; global ids are (place, channel of the group, image and group). 4 bytes an element.
-__kernel void conv_phases_fill(uint plane, uint groups, DIVISOR(page), DIVISOR(line), uint slices, uint rows,
+// The epilogue of 0 where a slice, row or column is not reached, of which each has a byte in `reached`. A work-item owns
+// `count` neighbouring places of a line; global ids are (places / count, channel of the group, image and group). 4 bytes an
+// element.
+__kernel void conv_phases_fill(uint plane, uint count, uint groups, DIVISOR(page), DIVISOR(line), uint slices, uint rows,
                                __global const uchar *restrict reached, GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
-  const uint place = (uint)get_global_id(0), m = (uint)get_global_id(1), z = (uint)get_global_id(2);
+  const uint place = (uint)get_global_id(0) * count, m = (uint)get_global_id(1), z = (uint)get_global_id(2);
   if (place >= plane) return;
   const uint slice = DIVIDE(place, page), in_slice = place - slice * page;
   const uint row = DIVIDE(in_slice, line), column = in_slice - row * line;
-  if (reached[slice] & reached[slices + row] & reached[slices + rows + column]) return;
+  const uchar line_is_reached = reached[slice] & reached[slices + row];
+  reached += slices + rows + column;
   const uint image = z / groups, group = z - image * groups;
   c += c_offset + group * c_batch;
-  c[(index_t)m * c_m + C_COLUMN(image, place)] = EPILOGUE(0.0f, group, m, image, place);
+  for (uint i = 0; i < count; ++i) {
+    if (line_is_reached & reached[i]) continue;
+    c[(index_t)m * c_m + C_COLUMN(image, place + i)] = EPILOGUE(0.0f, group, m, image, place + i);
+  }
 }

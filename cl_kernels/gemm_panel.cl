@@ -125,9 +125,11 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
   const bool c_is_run = (count == COLUMNS) & (C_OUTER(n_begin + COLUMNS - 1) == first_outer) &
                         (C_INNER(n_begin + COLUMNS - 1, first_outer) - first_inner == COLUMNS - 1);
   index_t places_in_c[COLUMNS];
+  uint outers[COLUMNS], inners[COLUMNS];
   for (uint j = 0; j < count && !c_is_run; ++j) {
-    const uint outer = C_OUTER(n_begin + j);
-    places_in_c[j] = C_COLUMN(outer, C_INNER(n_begin + j, outer));
+    outers[j] = C_OUTER(n_begin + j);
+    inners[j] = C_INNER(n_begin + j, outers[j]);
+    places_in_c[j] = C_COLUMN(outers[j], inners[j]);
   }
   if (count < COLUMNS) {
     for (uint i = 0; i < DEPTH * VECTORS; ++i) panel[i] = (vector_t)(0.0f);
@@ -239,9 +241,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
 #ifdef EPILOGUE_IS_EXPRESSION
           if (!is_last) continue;
           for (uint j = 0; j < count; ++j) {
-            const uint outer = C_OUTER(n_begin + j), inner = C_INNER(n_begin + j, outer);
             __global float *const to = line + places_in_c[j];
-            *to = EPILOGUE(*to, batch, m + r, outer, inner);
+            *to = EPILOGUE(*to, batch, m + r, outers[j], inners[j]);
           }
 #endif
         }

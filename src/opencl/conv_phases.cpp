@@ -145,7 +145,12 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
       reached.push_back(phases.axes[axis][size(place % s.options.stride[axis])].taps > 0 ? 1 : 0);
     }
   }
-  std::vector<Argument> arguments{static_cast<std::uint32_t>(s.src_plane()),
+  // Neighbouring items of a GPU write neighbouring places; an item of a CPU goes along a line.
+  const bool is_cpu = context.limits().is_cpu;
+  const std::int64_t count = is_cpu ? s.w : 1;
+  const std::size_t items = size(s.src_plane() / count);
+  const std::size_t width = is_cpu ? 1 : std::min<std::size_t>(64, context.limits().max_work_group);
+  std::vector<Argument> arguments{static_cast<std::uint32_t>(s.src_plane()), static_cast<std::uint32_t>(count),
                                   static_cast<std::uint32_t>(s.options.groups)};
   add_divisor(arguments, s.h * s.w);
   add_divisor(arguments, s.w);
@@ -155,12 +160,11 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
   const std::vector<Argument> place = gemm_result_arguments(result);
   arguments.insert(arguments.end(), place.begin(), place.end());
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
-  const std::size_t width = std::min<std::size_t>(64, context.limits().max_work_group);
   return {context.program_from(epilogue.text + kernel_source("conv_phases.cl"), {gemm_index_definition(result)}),
           "conv_phases_fill",
           std::move(arguments),
-          {(size(s.src_plane()) + width - 1) / width * width, size(s.group_c()), size(s.n * s.options.groups)},
-          {width, 1, 1}};
+          {(items + width - 1) / width * width, size(s.group_c()), size(s.n * s.options.groups)},
+          is_cpu ? std::array<std::size_t, 3>{0, 0, 0} : std::array<std::size_t, 3>{width, 1, 1}};
 }
 
 }  // namespace
