@@ -1,5 +1,5 @@
-// cross_entropy_forward: logits (rows, classes) and a target give loss (rows) and probabilities (rows, classes). LANES items
-// share a row (lanes.h) and read it three times, from memory once: 8 bytes an element.
+// cross_entropy_forward: logits (rows, classes) and a target give loss, largest logit and Σ exp(x − max) of each row. LANES
+// items share a row (lanes.h) and read it twice, from memory once: 4 bytes an element.
 // loss = Σ_c t'_c·(log Σ exp(x − max) − (x_c − max)), t' = (1 − smoothing)·t + smoothing / classes. With CLASS_INDEX t is
 // 1 at the target's class (NaN loss outside [0, classes)); otherwise `target` holds probabilities (rows, classes).
 #include "lanes.h"
@@ -12,12 +12,11 @@ typedef float target_t;
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy_forward(
     __global const float *restrict logits, ulong logits_offset, __global const target_t *restrict target,
-    ulong target_offset, __global float *restrict loss, ulong loss_offset, __global float *restrict probabilities,
-    ulong probabilities_offset, ulong rows, ulong classes, float smoothing) {
+    ulong target_offset, __global float *restrict loss, ulong loss_offset, __global float *restrict maxima,
+    ulong maxima_offset, __global float *restrict sums, ulong sums_offset, ulong rows, ulong classes, float smoothing) {
   LANES_SCRATCH(float, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, begin = min(row, rows - 1) * classes;
   logits += logits_offset + begin;
-  probabilities += probabilities_offset + begin;
   float largest = -INFINITY;
   for (ulong c = LANE; c < classes; c += LANES) largest = COMBINE_MAXIMUM(largest, logits[c]);
   LANES_REDUCE(largest, scratch, COMBINE_MAXIMUM);
@@ -30,7 +29,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy
   }
   LANES_REDUCE(others, scratch, COMBINE_SUM);
   LANES_REDUCE(ones, scratch, COMBINE_SUM);
-  const float sum = ones + others, log_sum = log1p(ones - 1.0f + others), each = smoothing / (float)classes;
+  const float log_sum = log1p(ones - 1.0f + others), each = smoothing / (float)classes;
 #ifdef CLASS_INDEX
   const int chosen = target[target_offset + min(row, rows - 1)];
   float value = 0.0f;
@@ -49,7 +48,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy
   }
   LANES_REDUCE(value, scratch, COMBINE_SUM);
 #endif
-  if (row >= rows) return;
-  if (LANE == 0) loss[loss_offset + row] = value;
-  for (ulong c = LANE; c < classes; c += LANES) probabilities[c] = exp(logits[c] - largest) / sum;
+  if (row >= rows || LANE != 0) return;
+  loss[loss_offset + row] = value;
+  maxima[maxima_offset + row] = largest;
+  sums[sums_offset + row] = ones + others;
 }

@@ -1,4 +1,4 @@
-// Cross-entropy with logits: one pass a row for the maximum, one for the exponentials, one for loss and softmax.
+// Cross-entropy with logits: one pass a row for the maximum, one for the exponentials.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,16 +16,12 @@ struct Sizes {
 
 void run_row(const Sizes& s, const Pointers& pointers, std::int64_t row) {
   const float* logits = pointers.input<float>(0) + row * s.classes;
-  float* probabilities = pointers.output<float>(1) + row * s.classes;
   const float highest = *std::max_element(logits, logits + s.classes);
   double total = 0;
-  for (std::int64_t c = 0; c < s.classes; ++c) {
-    probabilities[c] = std::exp(logits[c] - highest);
-    total += static_cast<double>(probabilities[c]);
-  }
+  for (std::int64_t c = 0; c < s.classes; ++c) total += static_cast<double>(std::exp(logits[c] - highest));
   const double log_total = std::log(total) + static_cast<double>(highest);
-  const auto scale = static_cast<float>(1.0 / total);
-  for (std::int64_t c = 0; c < s.classes; ++c) probabilities[c] *= scale;
+  pointers.output<float>(1)[row] = highest;
+  pointers.output<float>(2)[row] = static_cast<float>(total);
 
   // −Σ t'·log p with log p = logit − log Σ exp(logit)
   const auto loss_of = [&](std::int64_t c) { return log_total - static_cast<double>(logits[c]); };

@@ -11,7 +11,7 @@ PreparedKernel prepare_cross_entropy(Context& context, const ops::CrossEntropy& 
   if (request.inputs[1].dtype == DType::i32) definitions.emplace_back("CLASS_INDEX");
   Stage stage{context.program("cross_entropy.cl", definitions),
               "cross_entropy_forward",
-              {input(0), input(1), output(0), output(1), static_cast<std::uint64_t>(logits[0]),
+              {input(0), input(1), output(0), output(1), output(2), static_cast<std::uint64_t>(logits[0]),
                static_cast<std::uint64_t>(logits[1]), op.label_smoothing()}};
   lanes.cover(stage, logits[0]);
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()),

@@ -16,21 +16,23 @@ void expect_axis(std::string_view op, const Shape& src, std::size_t axis) {
   expect_not_empty(op, "src", src);
 }
 
-/// d loss/d logits = diff·(p·Σt' − t'), t' the smoothed target. diff (N, 1), probabilities (N, C).
-Value logits_gradient(Value diff, Value probabilities, Value target, float smoothing) {
+/// d loss/d logits = diff·(p·Σt' − t'), t' the smoothed target. logits (N, C); diff, largest and total of the exponentials
+/// (N, 1).
+Value logits_gradient(Value diff, Value logits, Value largest, Value total, Value target, float smoothing) {
   const Scalar d = scalar::input(0);
-  const Scalar p = scalar::input(1);
-  const Scalar t = scalar::input(2);
-  const float spread = smoothing / static_cast<float>(probabilities.shape()[1]);
+  const Scalar p = scalar::exp(scalar::input(1) - scalar::input(2)) / scalar::input(3);
+  const Scalar t = scalar::input(4);
+  const float spread = smoothing / static_cast<float>(logits.shape()[1]);
   const auto smoothed = [&](const Scalar& hard) { return (1.0F - smoothing) * hard + spread; };
   if (target.dtype() == DType::i32) {
     const Value column = reshape(target, Shape{target.shape()[0], 1});
-    return pointwise("cross_entropy_backward", {diff, probabilities, column},
+    return pointwise("cross_entropy_backward", {diff, logits, largest, total, column},
                      d * (p - smoothed(scalar::equal(scalar::coordinate(0), t))));
   }
-  const Value total = sum(target, {1}, true);  // 1 for true probabilities, but nothing forbids others
-  const Scalar weight = (1.0F - smoothing) * scalar::input(3) + smoothing;
-  return pointwise("cross_entropy_backward", {diff, probabilities, target, total}, d * (p * weight - smoothed(t)));
+  const Value whole = sum(target, {1}, true);  // 1 for true probabilities, but nothing forbids others
+  const Scalar weight = (1.0F - smoothing) * scalar::input(5) + smoothing;
+  return pointwise("cross_entropy_backward", {diff, logits, largest, total, target, whole},
+                   d * (p * weight - smoothed(t)));
 }
 
 }  // namespace
@@ -78,19 +80,23 @@ std::vector<TensorSpec> CrossEntropy::infer(std::span<const TensorSpec> inputs) 
                 "cross_entropy: for logits {} the target must be i32 {} (class indices) or f32 {} (probabilities), "
                 "got {}",
                 logits.shape.str(), rows.str(), logits.shape.str(), target.str());
-  return {{DType::f32, rows}, logits};
+  return {{DType::f32, rows}, {DType::f32, rows}, {DType::f32, rows}};
 }
 
 std::vector<Value> CrossEntropy::gradient(const Node& node, std::span<const Value> diff_dst,
                                           const std::vector<bool>& wanted) const {
-  CONCORD_CHECK(!diff_dst[1], NotSupported,
-                "{}: no gradient through the probabilities of cross_entropy; take softmax(logits)", node.name);
+  CONCORD_CHECK(!diff_dst[1] && !diff_dst[2], NotSupported, "{}: cross_entropy has a gradient of its loss alone",
+                node.name);
   std::vector<Value> diffs = no_gradients(node);
   if (!diff_dst[0]) return diffs;
   const Value logits = node.inputs[0];
   const Value target = node.inputs[1];
-  const Value diff = reshape(diff_dst[0], Shape{logits.shape()[0], 1});
-  if (wanted[0]) diffs[0] = logits_gradient(diff, output_of(node, 1), target, label_smoothing_);
+  const Shape column{logits.shape()[0], 1};
+  const Value diff = reshape(diff_dst[0], column);
+  if (wanted[0]) {
+    diffs[0] = logits_gradient(diff, logits, reshape(output_of(node, 1), column), reshape(output_of(node, 2), column),
+                               target, label_smoothing_);
+  }
   if (wanted[1] && target.dtype() == DType::f32) {
     diffs[1] = pointwise("cross_entropy_backward", {diff, log_softmax(logits, 1)},
                          (label_smoothing_ - 1.0F) * scalar::input(0) * scalar::input(1));

@@ -57,7 +57,7 @@ TEST_CASE("devices agree when all were checked, none diverges and every loss is 
 TEST_CASE("the table has a row a device and a sentence a diverging operator", "[compare]") {
   Comparison result = comparison();
   const std::string agreeing = result.table();
-  CHECK_THAT(agreeing, contains("lenet: 2 steps, batch 64, seed 7; reference A processor"));
+  CHECK_THAT(agreeing, contains("lenet: 2 steps, batch 64, seed 7, fp32; reference A processor"));
   CHECK_THAT(agreeing, contains("opencl:0     A graphics card"));
   CHECK_THAT(agreeing, contains("1.250") && contains("51200") && contains("3.0 MiB") && contains("2.50 s"));
   CHECK_THAT(agreeing, contains("2.125000") && contains("5.56e-02  none"));

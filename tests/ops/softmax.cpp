@@ -159,8 +159,8 @@ TEST_CASE("softmax and cross-entropy refuse what does not fit", "[ops][softmax]"
   CHECK_THROWS_AS(softmax(x, 2), ShapeError);
   CHECK_THROWS_AS(cross_entropy_rows(x, t, 1.5F), ArgumentError);
   const Value loss = cross_entropy_rows(x, t);
-  const Value probabilities(&graph, loss.node_id(), 1);
-  CHECK_THROWS_AS(gradient(sum(probabilities), std::vector{x}), NotSupported);
+  const Value largest(&graph, loss.node_id(), 1);
+  CHECK_THROWS_AS(gradient(sum(largest), std::vector{x}), NotSupported);
 }
 
 }  // namespace
