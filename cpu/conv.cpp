@@ -64,8 +64,8 @@ PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, 
           return dst;
         },
         arguments);
-    const auto desc =
-        conv_forward(src, any_desc(DType::f32, weights_dims(s)), bias, dst, geometry_of(s), attributes(post_ops, request.precision));
+    const auto desc = conv_forward(src, any_desc(DType::f32, weights_dims(s)), bias, dst, geometry_of(s),
+                                   attributes(post_ops, request.precision));
     arguments.push_back(input_argument(DNNL_ARG_WEIGHTS, 1, desc.weights_desc()));
     prepared.input_layouts[0] = channels_last(request.inputs[0]);
     prepared.input_layouts[1] = layout_of(request.inputs[1], desc.weights_desc());
@@ -83,8 +83,8 @@ PreparedKernel prepare_conv_backward_data(Backend&, const ops::ConvBackwardData&
   const Desc diff_dst = channels_last_desc(request.inputs[0]);
   const Desc diff_src = channels_last_desc(request.outputs[0]);
   return guarded(op.name(), [&] {
-    const auto desc =
-        conv_backward_data(diff_src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s), attributes({}, request.precision));
+    const auto desc = conv_backward_data(diff_src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s),
+                                         attributes({}, request.precision));
     return PreparedKernel{
         .kernel = primitive_kernel(
             dnnl::convolution_backward_data(desc), desc,
@@ -101,8 +101,8 @@ PreparedKernel prepare_conv_backward_weights(Backend&, const ops::ConvBackwardWe
   const Desc src = channels_last_desc(request.inputs[0]);
   const Desc diff_dst = channels_last_desc(request.inputs[1]);
   return guarded(op.name(), [&] {
-    const auto desc =
-        conv_backward_weights(src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s), attributes({}, request.precision));
+    const auto desc = conv_backward_weights(src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s),
+                                            attributes({}, request.precision));
     return PreparedKernel{.kernel = primitive_kernel(
                               dnnl::convolution_backward_weights(desc), desc,
                               {input_argument(DNNL_ARG_SRC, 0, src), input_argument(DNNL_ARG_DIFF_DST, 1, diff_dst),

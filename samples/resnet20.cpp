@@ -25,7 +25,8 @@ int main(int argc, char** argv) try {
   constexpr std::int64_t kBatch = 128;
   const std::int64_t steps = epochs * ((train.size() + kBatch - 1) / kBatch);
   const optim::Sgd sgd{.lr = 0.2, .momentum = 0.9, .nesterov = true, .weight_decay = 5e-4};
-  Trainer trainer{Grey{}, loss::CrossEntropy{.label_smoothing = 0.1F}, sgd, device, {.seed = 1, .precision = precision}};
+  Trainer trainer{
+      Grey{}, loss::CrossEntropy{.label_smoothing = 0.1F}, sgd, device, {.seed = 1, .precision = precision}};
   trainer.fit(train, {.epochs = epochs,
                       .batch = kBatch,
                       .validate = test,

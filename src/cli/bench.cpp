@@ -62,7 +62,8 @@ class Bench {
     Graph graph;
     graph.set_training(false);
     const Value features = graph.input("features", batch_);
-    Program program = compile(graph, std::vector{(*network_)(features)}, variables_, {.precision = options_.precision.get()});
+    Program program =
+        compile(graph, std::vector{(*network_)(features)}, variables_, {.precision = options_.precision.get()});
     program.write("features", data_.features);
     return program;
   }
@@ -79,7 +80,8 @@ class Bench {
     const Value output = (*network_)(graph.input("features", models::batch_of(model_, sample_, batch)));
     const Value labels = graph.input("labels", models::target_of(model_.task, output.shape()));
     const Value loss = models::loss_of(model_.task)(output, labels);
-    optim::minimize(loss, options_.training.make_optimizer(), {.groups = groups_, .loss_scale = optim::loss_scale_for(options_.precision.get())});
+    optim::minimize(loss, options_.training.make_optimizer(),
+                    {.groups = groups_, .loss_scale = optim::loss_scale_for(options_.precision.get())});
     return loss;
   }
 

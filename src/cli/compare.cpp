@@ -38,7 +38,8 @@ Comparison compare_one(const Options& options, const models::Model& model, const
   const std::shared_ptr<nn::Module> network = network_for(model, dataset);
   const auto groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
   return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
-                 devices, {options.steps, training.batch, training.seed, groups, options.seconds, options.precision.get()});
+                 devices,
+                 {options.steps, training.batch, training.seed, groups, options.seconds, options.precision.get()});
 }
 
 void print_row(const Comparison& comparison) {
@@ -60,8 +61,8 @@ void print_row(const Comparison& comparison) {
 void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
   if (options.data != "random" || !options.input.empty()) throw ArgumentError("'all' takes neither --data nor --input");
   std::string failed, json;
-  if (!options.json) std::cout << fmt::format("{:<22} {:>8} {:>13}  {}\n", "network", "checked", "max loss dev",
-                                              "diverging operator");
+  if (!options.json)
+    std::cout << fmt::format("{:<22} {:>8} {:>13}  {}\n", "network", "checked", "max loss dev", "diverging operator");
   for (const models::Model& model : models::all()) {
     try {
       const Comparison comparison = compare_one(options, model, model.least, devices);

@@ -44,7 +44,8 @@ void run(const Options& options) {
   const Dataset dataset =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
   const DevicePtr device = options.device.open();
-  Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device, {.precision = options.precision.get()});
+  Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device,
+                  {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();

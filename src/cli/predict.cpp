@@ -48,7 +48,8 @@ void run(const Options& options) {
   }
   const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
   const DevicePtr device = options.device.open();
-  Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device, {.precision = options.precision.get()});
+  Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device,
+                  {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
   const Tensor outputs = trainer.predict(samples);
   if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});

@@ -29,15 +29,14 @@ double ms_since(Clock::time_point start) {
 // The batches of a run, as the network takes them, in the order of data::permutation.
 class Batches {
  public:
-  Batches(const Dataset& dataset, std::int64_t batch, std::uint64_t seed) : dataset_(dataset), batch_(batch), seed_(seed) {}
+  Batches(const Dataset& dataset, std::int64_t batch, std::uint64_t seed)
+      : dataset_(dataset), batch_(batch), seed_(seed) {}
 
   [[nodiscard]] TensorSpec features() const {
     const TensorSpec sample = dataset_.feature_spec();
     return {sample.dtype == DType::u8 ? DType::f32 : sample.dtype, with_batch(sample.shape)};
   }
-  [[nodiscard]] TensorSpec labels() const {
-    return {dataset_.labels.dtype(), with_batch(dataset_.label_spec().shape)};
-  }
+  [[nodiscard]] TensorSpec labels() const { return {dataset_.labels.dtype(), with_batch(dataset_.label_spec().shape)}; }
   /// Features and labels of the next batch.
   std::pair<Tensor, Tensor> next() {
     Tensor x(features()), y(labels());
@@ -51,9 +50,8 @@ class Batches {
       if (dataset_.features.dtype() == DType::u8) {
         const auto to = x.values<float>().subspan(row * values, values);
         const auto pixels = dataset_.features.values<std::uint8_t>().subspan(from * values, values);
-        std::transform(pixels.begin(), pixels.end(), to.begin(), [&](std::uint8_t p) {
-          return static_cast<float>(p) * dataset_.scale + dataset_.shift;
-        });
+        std::transform(pixels.begin(), pixels.end(), to.begin(),
+                       [&](std::uint8_t p) { return static_cast<float>(p) * dataset_.scale + dataset_.shift; });
       } else {
         std::memcpy(x.bytes().data() + row * feature_bytes, dataset_.features.bytes().data() + from * feature_bytes,
                     feature_bytes);
@@ -93,8 +91,8 @@ struct Side {
 
 // The training step of the network as one graph, from which every device compiles its own program.
 struct Step {
-  Step(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
-       const CompareOptions& options, const Batches& batches)
+  Step(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer, const CompareOptions& options,
+       const Batches& batches)
       : precision(options.precision) {
     features = graph.input("features", batches.features());
     labels = graph.input("labels", batches.labels());
@@ -133,12 +131,14 @@ void check_program(Program& program, const std::map<std::string, Tensor>& refere
       const double tolerance = tolerance_of(node, k, precision);
       if (error <= tolerance) continue;
       const TraceEntry& entry = node.entry;
-      run.first_deviation = Deviation{entry.node,   entry.op, entry.kernel, node.outputs[k], entry.shapes,
-                                      entry.node.rfind("grad/", 0) == 0, error, tolerance, steps_done};
+      run.first_deviation = Deviation{entry.node,      entry.op,     entry.kernel,
+                                      node.outputs[k], entry.shapes, entry.node.rfind("grad/", 0) == 0,
+                                      error,           tolerance,    steps_done};
     }
   };
-  program.replay(given, check,
-                 [&](const TraceEntry& entry, const Operator* op) { return checked.emplace(op, entry.node, entry.kernel).second; });
+  program.replay(given, check, [&](const TraceEntry& entry, const Operator* op) {
+    return checked.emplace(op, entry.node, entry.kernel).second;
+  });
 }
 
 // Runs every operator of the step on every device with the inputs it has on the reference, from the same weights: once
@@ -151,8 +151,8 @@ void check_operators(Step& step, std::vector<Side>& sides, const std::pair<Tenso
     const auto variables = std::make_shared<Variables>(sides[i].device, sides[0].variables->seed());
     Checked checked;
     for (const bool fused : {false, true}) {
-      Program program =
-          compile(step.graph, std::vector{step.loss}, variables, {.keep_all = !fused, .keep_fused = fused, .precision = step.precision});
+      Program program = compile(step.graph, std::vector{step.loss}, variables,
+                                {.keep_all = !fused, .keep_fused = fused, .precision = step.precision});
       for (const auto& [name, value] : weights) {
         if (variables->contains(name)) variables->write(name, value);
       }

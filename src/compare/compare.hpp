@@ -38,11 +38,11 @@ struct Deviation {
 /// What one device did.
 struct DeviceRun {
   DeviceInfo device;
-  std::vector<float> losses;  // one a step
-  double first_step_ms = 0;   // compile, kernel builds and the first step
+  std::vector<float> losses;                     // one a step
+  double first_step_ms = 0;                      // compile, kernel builds and the first step
   double median_ms = 0, min_ms = 0, max_ms = 0;  // of a step
   double samples_per_second = 0;
-  std::uint64_t memory_bytes = 0;  // of the device, taken by weights, optimizer state and the step: all at once
+  std::uint64_t memory_bytes = 0;     // of the device, taken by weights, optimizer state and the step: all at once
   double largest_loss_deviation = 0;  // relative to the reference device, over the run
   std::int64_t largest_at_step = 0;
   std::int64_t checked_values = 0;

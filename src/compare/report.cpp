@@ -1,8 +1,8 @@
 // The results of a comparison as a table and as JSON.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "concord/compare/compare.hpp"
@@ -23,7 +23,8 @@ std::string sentence(const DeviceRun& run) {
 
 bool Comparison::agrees() const {
   return std::all_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
-    const bool finite = std::all_of(run.losses.begin(), run.losses.end(), [](float loss) { return std::isfinite(loss); });
+    const bool finite =
+        std::all_of(run.losses.begin(), run.losses.end(), [](float loss) { return std::isfinite(loss); });
     return finite && !run.first_deviation && run.checked_values > 0;
   });
 }
@@ -65,15 +66,19 @@ std::string Comparison::json() const {
                          {"checked_values", run.checked_values},
                          {"first_deviation", nullptr}};
     if (const auto& d = run.first_deviation) {
-      entry["first_deviation"] = {{"node", d->node},     {"operator", d->op},  {"kernel", d->kernel},
-                                  {"value", d->value},   {"shapes", d->shapes}, {"gradient", d->gradient},
-                                  {"error", d->error},   {"tolerance", d->tolerance}, {"after_steps", d->step}};
+      entry["first_deviation"] = {{"node", d->node},   {"operator", d->op},         {"kernel", d->kernel},
+                                  {"value", d->value}, {"shapes", d->shapes},       {"gradient", d->gradient},
+                                  {"error", d->error}, {"tolerance", d->tolerance}, {"after_steps", d->step}};
     }
     list.push_back(std::move(entry));
   }
-  const nlohmann::json document{{"network", network},         {"steps", options.steps}, {"batch", options.batch},
-                                {"seed", options.seed},       {"precision", name_of(options.precision)},
-                                      {"agrees", agrees()},     {"devices", std::move(list)}};
+  const nlohmann::json document{{"network", network},
+                                {"steps", options.steps},
+                                {"batch", options.batch},
+                                {"seed", options.seed},
+                                {"precision", name_of(options.precision)},
+                                {"agrees", agrees()},
+                                {"devices", std::move(list)}};
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -71,8 +71,8 @@ double factor_scale(const ReplayedNode& node, std::size_t input) {
   return largest_rms_along(factor, factor.shape().rank() - (sums_over_last ? 1 : 2));
 }
 
-// Where few numbers of an operand are large, one product of the largest is the most that is rounded, and whatever is added
-// to it afterwards is rounded to its size.
+// Where few numbers of an operand are large, one product of the largest is the most that is rounded, and whatever is
+// added to it afterwards is rounded to its size.
 double product_tolerance(const ReplayedNode& node) {
   const double terms = product_terms(node), most = largest(node.inputs[0]) * largest(node.inputs[1]);
   return sum_tolerance(terms, factor_scale(node, 0) * factor_scale(node, 1)) + (16 + terms) * kUnit * most;
@@ -87,7 +87,8 @@ double forward_norm_tolerance(const ReplayedNode& node, std::size_t k, double pa
 double batch_norm_backward_tolerance(const ReplayedNode& node, std::size_t k) {
   const double relative = 2e-4 * largest(node.results[k]);
   if (k == 0) return relative;
-  const double terms = static_cast<double>(node.inputs[0].elements() / std::max<std::int64_t>(node.results[k].elements(), 1));
+  const double terms =
+      static_cast<double>(node.inputs[0].elements() / std::max<std::int64_t>(node.results[k].elements(), 1));
   return relative + sum_tolerance(terms, rms(node.inputs[1]));
 }
 
@@ -160,9 +161,9 @@ double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision
   if (node.results[k].dtype() != DType::f32) return 0;
   const double tolerance = rounding_of(node, k);
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them.
-  return tolerance == 0 ? 0
-                        : tolerance + factor_tolerance(node, k, precision) +
-                              kSmallestNormal * std::max(1.0, product_terms(node));
+  return tolerance == 0
+             ? 0
+             : tolerance + factor_tolerance(node, k, precision) + kSmallestNormal * std::max(1.0, product_terms(node));
 }
 
 }  // namespace concord

@@ -16,8 +16,9 @@ namespace concord {
 ///   row norm                                    2e-4 as batch norm
 ///   copies, max pool, gather, uniform, reorder  0
 /// The rms of a matrix is that of its largest row (column) along K. A product of the largest factors may differ by
-/// 16u of it (factors of 22 bits serve as fp32), and by u for each term added to it. Where anything may differ, so may numbers below the smallest normal one,
-/// 2^-126 for each of K terms: devices may take them for 0. Integer results must be equal.
+/// 16u of it (factors of 22 bits serve as fp32), and by u for each term added to it. Where anything may differ, so may
+/// numbers below the smallest normal one, 2^-126 for each of K terms: devices may take them for 0. Integer results must
+/// be equal.
 ///
 /// With another precision each device may or may not round factors to it (p = unit_of): what is a product may differ by
 /// 4p·K·rms(a)·rms(b) more, recurrent and attention operators by 64p of the largest |result| and |f32 input|.

@@ -60,8 +60,8 @@ struct Lowered {
 void fuse(Lowered& program, const Device& device);
 
 /// Makes one operator of equal pointwise operators that do nothing but give variables new values: the updates of many
-/// parameters. A group runs where its last member stood. An update that something reads joins no later ones, and the bytes
-/// that wait for a group to be complete while others work are few. After fuse.
+/// parameters. A group runs where its last member stood. An update that something reads joins no later ones, and the
+/// bytes that wait for a group to be complete while others work are few. After fuse.
 void group_updates(Lowered& program);
 
 /// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel

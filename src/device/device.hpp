@@ -33,7 +33,7 @@ struct DeviceInfo {
   std::uint32_t compute_units = 0;
   std::uint32_t clock_mhz = 0;
   std::uint64_t max_work_group = 0;
-  bool unified_memory = false;         // host and device share memory
+  bool unified_memory = false;          // host and device share memory
   std::vector<std::string> precisions;  // of products: "fp32", and those for which it has faster units
 };
 
@@ -92,13 +92,14 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Waits for earlier work on `src`, then copies out.
   virtual void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) = 0;
   /// Device-side.
-  virtual void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset, std::size_t bytes) = 0;
+  virtual void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
+                    std::size_t bytes) = 0;
   /// Device-side; repeats the 4-byte pattern. offset and bytes are multiples of 4.
   virtual void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) = 0;
   /// Copies staging memory in on the transfer queue, beside running kernels, once `after` (may be null) has happened.
   /// Compute does not wait for it unless told to by `wait_for`; the staging memory must stay untouched until then.
-  [[nodiscard]] virtual EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
-                                             const EventPtr& after) = 0;
+  [[nodiscard]] virtual EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging,
+                                             std::size_t bytes, const EventPtr& after) = 0;
   /// Happens when everything now on the compute queue is done.
   [[nodiscard]] virtual EventPtr record() = 0;
   /// What is enqueued on the compute queue from now on starts after `event`; the host does not wait.

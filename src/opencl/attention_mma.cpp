@@ -49,7 +49,8 @@ bool attention_mma_accepts(Context& context, const AttentionProblem& problem) {
   const std::int64_t width = problem.sizes.width;
   return width >= kNarrowest && width <= kWidest && problem.sizes.batch <= kMostGroups &&
          blocks_of(problem) <= kMostGroups &&
-         static_cast<std::size_t>(local_bytes(problem)) <= nvidia_local_memory(context) && mma_suits(context, problem.precision);
+         static_cast<std::size_t>(local_bytes(problem)) <= nvidia_local_memory(context) &&
+         mma_suits(context, problem.precision);
 }
 
 std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionProblem& problem) {

@@ -13,8 +13,8 @@
 namespace concord::opencl {
 namespace {
 
-/// Simulators claim to be everything; they are served as GPUs. $CONCORD_KERNELS asks for the other kind's kernels, which
-/// every device can run, so that tests reach both kinds on one device.
+/// Simulators claim to be everything; they are served as GPUs. $CONCORD_KERNELS asks for the other kind's kernels,
+/// which every device can run, so that tests reach both kinds on one device.
 bool takes_cpu_kernels(const boost::compute::device& device) {
   if (const auto kind = environment("CONCORD_KERNELS")) {
     CONCORD_CHECK(*kind == "cpu" || *kind == "gpu", ArgumentError, "CONCORD_KERNELS is \"{}\"; there are cpu and gpu",

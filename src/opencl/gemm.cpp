@@ -52,8 +52,8 @@ std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::s
                  gemm_arguments(gemm, split.parts, split.length, {static_cast<std::uint32_t>(m_part)}),
                  {size(divide_up(gemm.n, shape.columns())), size(row_parts), size(gemm.batch * split.parts)},
                  {1, 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} panel {}x{}", label, shape.rows, shape.columns()), std::move(multiply),
-                     split.parts);
+  return gemm_staged(context, gemm, fmt::format("{} panel {}x{}", label, shape.rows, shape.columns()),
+                     std::move(multiply), split.parts);
 }
 
 // --- tiled: GPUs.
@@ -128,7 +128,8 @@ bool any_device(Context&, Precision) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
 
 constexpr std::array<GemmImplementation, 6> kImplementations{{
-    {"panel", [](Context& context, Precision) { return context.limits().is_cpu; }, any_product, any_product, prepare_panel},
+    {"panel", [](Context& context, Precision) { return context.limits().is_cpu; }, any_product, any_product,
+     prepare_panel},
     {"wgmma", wgmma_suits, wgmma_accepts, wgmma_pays, prepare_wgmma},
     {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma},
     {"tiled", any_device, tiled_accepts, any_product, prepare_tiled},

@@ -74,8 +74,8 @@ struct Gemm {
   GemmLeft a;
   GemmRight b;
   GemmResult c;
-  Patch patch;                // of the operand that says is_patch
-  EpilogueText epilogue;      // empty for none
+  Patch patch;            // of the operand that says is_patch
+  EpilogueText epilogue;  // empty for none
   Precision precision = Precision::fp32;
   std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
   std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
@@ -86,9 +86,9 @@ struct Gemm {
   [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
 };
 
-/// The kernel for a product: the first implementation of `gemm_implementations` that suits the device, accepts the product
-/// and pays, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts the
-/// kernel's name ("matmul").
+/// The kernel for a product: the first implementation of `gemm_implementations` that suits the device, accepts the
+/// product and pays, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts
+/// the kernel's name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
 
 /// A product as launches of a larger kernel. Where k is cut, what a part gives stays apart: the launch that reads the
@@ -110,7 +110,8 @@ struct GemmImplementation {
   bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
+/// In order of preference: "panel" (CPUs), "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense
+/// matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
 
 /// The kernel that runs gemm.before, then `multiply`, which cuts k into `parts`, then adds the parts up.

@@ -1,4 +1,5 @@
-// Products on the matrix units of NVIDIA GPUs by warps (cl_kernels/nvidia/gemm_mma.cl): the tiles and how a product is told.
+// Products on the matrix units of NVIDIA GPUs by warps (cl_kernels/nvidia/gemm_mma.cl): the tiles and how a product is
+// told.
 #include <fmt/format.h>
 
 #include <array>
@@ -51,13 +52,17 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
                                      std::string_view label) {
   const MmaTile& mma = kTiles[plan.tile];
   const RightOperand right = right_operand(context, gemm);
-  std::vector<std::string> definitions{
-      fmt::format("TILE_M={}", mma.tile.m),     fmt::format("TILE_N={}", mma.tile.n),
-      fmt::format("TILE_K={}", mma.tile.k),     fmt::format("WARP_M={}", mma.warp_m),
-      fmt::format("WARP_N={}", mma.warp_n),     fmt::format("THREADS={}", mma.threads()),
-      fmt::format("STAGES={}", mma.stages),     fmt::format("BAND={}", kBand),
-      left_in_fours(gemm) ? "A_VECTOR=4" : "A_VECTOR=1", right.fours ? "B_VECTOR=4" : "B_VECTOR=1",
-      std::string(matrix_precision(gemm.precision))};
+  std::vector<std::string> definitions{fmt::format("TILE_M={}", mma.tile.m),
+                                       fmt::format("TILE_N={}", mma.tile.n),
+                                       fmt::format("TILE_K={}", mma.tile.k),
+                                       fmt::format("WARP_M={}", mma.warp_m),
+                                       fmt::format("WARP_N={}", mma.warp_n),
+                                       fmt::format("THREADS={}", mma.threads()),
+                                       fmt::format("STAGES={}", mma.stages),
+                                       fmt::format("BAND={}", kBand),
+                                       left_in_fours(gemm) ? "A_VECTOR=4" : "A_VECTOR=1",
+                                       right.fours ? "B_VECTOR=4" : "B_VECTOR=1",
+                                       std::string(matrix_precision(gemm.precision))};
   if (result_in_pairs(gemm, plan.parts)) definitions.emplace_back("C_PAIRS");
   const std::int64_t tiles = divide_up(gemm.m, mma.tile.m) * divide_up(gemm.n, mma.tile.n);
   Stage multiply{gemm_program(context, gemm, "nvidia/gemm_mma.cl", plan.parts == 1, std::move(definitions)),

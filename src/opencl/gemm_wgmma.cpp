@@ -1,5 +1,5 @@
-// Products on the matrix units of NVIDIA's Hopper GPUs by warpgroups (cl_kernels/nvidia/gemm_wgmma.cl): the left operand is packed
-// first, then multiplied.
+// Products on the matrix units of NVIDIA's Hopper GPUs by warpgroups (cl_kernels/nvidia/gemm_wgmma.cl): the left
+// operand is packed first, then multiplied.
 #include <fmt/format.h>
 
 #include <array>

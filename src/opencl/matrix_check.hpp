@@ -1,5 +1,5 @@
-// The check of a product kernel on the device it is to run on: before matrix units are used, they have to get products of
-// small whole numbers right, which every precision computes exactly.
+// The check of a product kernel on the device it is to run on: before matrix units are used, they have to get products
+// of small whole numbers right, which every precision computes exactly.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,8 @@
 namespace concord::opencl {
 
 /// A kernel for a product; `variant` counts the products, for implementations that have several tiles to try.
-using CheckedPreparation = std::function<std::unique_ptr<Kernel>(Context& context, const Gemm& gemm, std::size_t variant)>;
+using CheckedPreparation =
+    std::function<std::unique_ptr<Kernel>(Context& context, const Gemm& gemm, std::size_t variant)>;
 
 /// Runs products of every form — operands along k and across, sizes that fill tiles and that do not, a k to be cut, the
 /// three passes of convolutions — and holds them against the host. `units` names what is checked in the log, which is

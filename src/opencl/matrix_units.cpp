@@ -97,7 +97,8 @@ RightOperand right_operand(Context& context, const Gemm& gemm) {
   right.fours = patches_in_fours(gemm, tables);
   right.arguments = {table_of(context, tables.taps), table_of(context, tables.places)};
   const FastDivisor block = fast_divisor(tables.block);
-  for (const std::uint32_t number : {block.divisor, block.multiplier, block.shift}) right.arguments.emplace_back(number);
+  for (const std::uint32_t number : {block.divisor, block.multiplier, block.shift})
+    right.arguments.emplace_back(number);
   right.arguments.emplace_back(static_cast<std::int32_t>(tables.plane));
   return right;
 }

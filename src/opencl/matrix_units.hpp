@@ -20,8 +20,8 @@ struct MatrixPlan {
   double seconds = 0;
 };
 
-/// One tile of an implementation's list: `resident` groups share a compute unit and do `products_a_second` together, one
-/// alone `share` of that. Begin and end of a group take as long as `filling` more values of k.
+/// One tile of an implementation's list: `resident` groups share a compute unit and do `products_a_second` together,
+/// one alone `share` of that. Begin and end of a group take as long as `filling` more values of k.
 struct MatrixTile {
   std::int64_t m, n, k, resident, filling;
   double products_a_second, share;
@@ -49,8 +49,9 @@ struct RightOperand {
 /// Whether gemm is within what the kernels can index and read.
 [[nodiscard]] bool matrix_units_accept(const Gemm& gemm);
 
-/// Bytes of local memory that a kernel may declare. The driver reports 48 KiB, but holds only arguments to it; the rest goes by
-/// the compute capability (CUDA programming guide, table of technical specifications). What the device reports, on others.
+/// Bytes of local memory that a kernel may declare. The driver reports 48 KiB, but holds only arguments to it; the rest
+/// goes by the compute capability (CUDA programming guide, table of technical specifications). What the device reports,
+/// on others.
 [[nodiscard]] std::size_t nvidia_local_memory(const Context& context);
 
 }  // namespace concord::opencl

@@ -33,7 +33,11 @@ std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const op
 class Pass {
  public:
   Pass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes, Precision precision)
-      : context_(context), op_(op), s_(sizes), precision_(precision), program_(context.program("recurrent.cl", definitions_of(op, sizes))) {}
+      : context_(context),
+        op_(op),
+        s_(sizes),
+        precision_(precision),
+        program_(context.program("recurrent.cl", definitions_of(op, sizes))) {}
 
   /// left (N, inner) × right (inner, columns).
   [[nodiscard]] PartialProduct product(const BufferArgument& left, const GemmRight& right, std::int64_t inner,

@@ -24,7 +24,8 @@ void require_valid(const Context& context, const std::string& kernel, const Stag
   }
 }
 
-/// A GPU's driver knows best. A CPU's compiles a kernel anew for each size of a work-group, so that there should be few.
+/// A GPU's driver knows best. A CPU's compiles a kernel anew for each size of a work-group, so that there should be
+/// few.
 std::array<std::size_t, 3> group_of(const Context& context, const Stage& stage) {
   if (stage.local[0] != 0 || !context.limits().is_cpu) return stage.local;
   std::array<std::size_t, 3> group{1, 1, 1};

@@ -16,8 +16,8 @@ void expect_axis(std::string_view op, const Shape& src, std::size_t axis) {
   expect_not_empty(op, "src", src);
 }
 
-/// d loss/d logits = diff·(p·Σt' − t'), t' the smoothed target. logits (N, C); diff, largest and total of the exponentials
-/// (N, 1).
+/// d loss/d logits = diff·(p·Σt' − t'), t' the smoothed target. logits (N, C); diff, largest and total of the
+/// exponentials (N, 1).
 Value logits_gradient(Value diff, Value logits, Value largest, Value total, Value target, float smoothing) {
   const Scalar d = scalar::input(0);
   const Scalar p = scalar::exp(scalar::input(1) - scalar::input(2)) / scalar::input(3);

@@ -39,8 +39,8 @@ class SoftmaxBackward final : public Operator {
 };
 
 /// logits f32 (N, C); target i32 (N), a class index, or f32 (N, C), probabilities → loss (N) = −Σ_c t'_c·log p_c with
-/// t' = (1−ε)·t + ε/C, p = softmax(logits). A class index outside [0, C) gives NaN. For the gradient, which computes p anew
-/// from the logits, also each row's largest logit (N) and Σ exp(logit − largest) (N).
+/// t' = (1−ε)·t + ε/C, p = softmax(logits). A class index outside [0, C) gives NaN. For the gradient, which computes p
+/// anew from the logits, also each row's largest logit (N) and Σ exp(logit − largest) (N).
 class CrossEntropy final : public Operator {
  public:
   explicit CrossEntropy(float label_smoothing) : label_smoothing_(label_smoothing) {}

@@ -29,9 +29,9 @@ struct MinimizeOptions {
   /// Above 0: a variable "ema.<parameter>" follows each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
   /// from the first update's result on (Polyak and Juditsky, 1992; torch.optim.swa_utils).
   double ema_decay = 0;
-  /// Above 0: the loss is multiplied by a variable "optim.scale", this at first, before gradients are taken, and they are
-  /// divided by it afterwards, so that small ones are not lost in fp16 products (Micikevicius et al., "Mixed Precision
-  /// Training", 2018). A step whose gradients are not finite changes no parameter and halves the scale; after
+  /// Above 0: the loss is multiplied by a variable "optim.scale", this at first, before gradients are taken, and they
+  /// are divided by it afterwards, so that small ones are not lost in fp16 products (Micikevicius et al., "Mixed
+  /// Precision Training", 2018). A step whose gradients are not finite changes no parameter and halves the scale; after
   /// kScaleInterval good ones it doubles. Not finite at scale 1, such a step has failed as one with a bad loss has.
   double loss_scale = 0;
   /// Where programs that share Variables train different parameters (the two sides of a GAN), each needs counters and a
@@ -43,10 +43,10 @@ struct MinimizeOptions {
 [[nodiscard]] double loss_scale_for(Precision precision);
 
 /// Names of the scalar variables that `minimize` adds.
-inline constexpr const char* kRate = "optim.lr";    // f32, written by the host when a schedule changes it
-inline constexpr const char* kStep = "optim.step";  // i32, updates done
-inline constexpr const char* kOk = "optim.ok";      // f32, 1 until the first loss that is not finite, then 0 for good
-inline constexpr const char* kScale = "optim.scale";            // f32, with `loss_scale` only
+inline constexpr const char* kRate = "optim.lr";      // f32, written by the host when a schedule changes it
+inline constexpr const char* kStep = "optim.step";    // i32, updates done
+inline constexpr const char* kOk = "optim.ok";        // f32, 1 until the first loss that is not finite, then 0 for good
+inline constexpr const char* kScale = "optim.scale";  // f32, with `loss_scale` only
 inline constexpr const char* kScaleSteps = "optim.scale_steps";  // i32, good runs since it changed
 inline constexpr int kScaleInterval = 2000;
 inline constexpr const char* kGathered = "optim.gathered";  // i32, runs since the last update; with `accumulate` only

@@ -201,7 +201,8 @@ void Fit::explain_failure() {
   const train::StepProgram& step = in_full ? *full_ : *last_;
   std::string where = "no single value of the step run again was found to be";
   try {
-    Program checked = compile(*step.graph, {&step.loss, 1}, state_.variables, {.fuse = false, .keep_all = true, .precision = state_.options.precision});
+    Program checked = compile(*step.graph, {&step.loss, 1}, state_.variables,
+                              {.fuse = false, .keep_all = true, .precision = state_.options.precision});
     if (stream_) {
       const std::vector<std::int32_t> order = order_of_epoch();
       const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),

@@ -172,8 +172,9 @@ TEST_CASE("a cache that cannot be written stops nothing", "[cli]") {
   for (const DevicePtr& device : devices()) {
     const DeviceInfo& info = device->info();
     INFO(info.id);
-    const Ended ended = run_command({"predict", "mlp", "--data", data, "--weights", weights, "--device", info.id},
-                                    {{"CONCORD_CACHE_DIR", (folder / "cache").string()}, {"CONCORD_DRIVER_CACHE", "0"}});
+    const Ended ended =
+        run_command({"predict", "mlp", "--data", data, "--weights", weights, "--device", info.id},
+                    {{"CONCORD_CACHE_DIR", (folder / "cache").string()}, {"CONCORD_DRIVER_CACHE", "0"}});
     INFO(ended.err);
     CHECK(ended.code == 0);
     if (info.backend == "opencl") CHECK_THAT(ended.err, test::contains("CONCORD_CACHE_DIR"));

@@ -84,7 +84,8 @@ TEST_CASE("the tolerance of products grows with their terms and operands", "[com
   const Tensor a = constant({2, 100}, 3), b = constant({100, 5}, -0.5F), c = constant({2, 5}, -150);
   CHECK(tolerance(&matmul, {a, b}, c) == Approx(kUnit * (4 * 8 * 100 + 16 + 100) * 3 * 0.5));
   const Tensor long_a = constant({1, 6400}, 3), long_b = constant({6400, 1}, 2);
-  CHECK(tolerance(&matmul, {long_a, long_b}, constant({1, 1}, 0)) == Approx((4 * 20 + 1) * kUnit * 6400 * 6).epsilon(1e-3));
+  CHECK(tolerance(&matmul, {long_a, long_b}, constant({1, 1}, 0)) ==
+        Approx((4 * 20 + 1) * kUnit * 6400 * 6).epsilon(1e-3));
 
   Graph graph;
   const Value conv = conv2d(graph.input("x", {DType::f32, {1, 3, 5, 5}}), graph.input("w", {DType::f32, {2, 3, 3, 3}}));

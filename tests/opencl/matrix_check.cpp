@@ -25,11 +25,12 @@ TEST_CASE("a device that multiplies right passes the check of its matrix units, 
   }
   opencl::Context context(boost::compute::system::devices().front());
   const auto by = [&](std::string_view name, std::size_t wrong) {
-    return opencl::multiplies_right(context, "the units", Precision::bf16, [&, wrong](auto& device, const auto& gemm, std::size_t i) {
-      opencl::Gemm changed = gemm;
-      if (i == wrong) --changed.k;  // the last products are left out
-      return named(name).prepare(device, changed, "check");
-    });
+    return opencl::multiplies_right(context, "the units", Precision::bf16,
+                                    [&, wrong](auto& device, const auto& gemm, std::size_t i) {
+                                      opencl::Gemm changed = gemm;
+                                      if (i == wrong) --changed.k;  // the last products are left out
+                                      return named(name).prepare(device, changed, "check");
+                                    });
   };
   constexpr std::size_t kNone = 1000;
   CHECK(by("reference", kNone));

@@ -1,6 +1,6 @@
 // Attention: the fused operator and its gradients against plain loops, its masks, grouped heads, memory; and the
-// composed reference. A kernel is compiled for its width and options, so cases share these with each other and with those
-// of attention_edges.cpp and attention_dropout.cpp where that hides nothing.
+// composed reference. A kernel is compiled for its width and options, so cases share these with each other and with
+// those of attention_edges.cpp and attention_dropout.cpp where that hides nothing.
 #include <cmath>
 
 #include "ops/attention_loops.hpp"

@@ -1,4 +1,5 @@
-// MinimizeOptions::loss_scale: the same training as without where nothing overflows, and what a step does where it does.
+// MinimizeOptions::loss_scale: the same training as without where nothing overflows, and what a step does where it
+// does.
 #include <cmath>
 
 #include "concord/optim/minimize.hpp"
