@@ -1,6 +1,9 @@
-// What tests of the OpenCL backend's implementations share: the devices and an environment variable that names a way.
+// What tests of the OpenCL backend's implementations share: the devices, an environment variable that names a way, and
+// how far a product is from the right one.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -29,6 +32,27 @@ class Setting {
   }
   if (found.empty()) WARN("skipped: no OpenCL device");
   return found;
+}
+
+/// The largest error of c = a·b, each a matrix, in units of the sum of the products' magnitudes.
+[[nodiscard]] inline double error_of_product(const Tensor& a, const Tensor& b, const Tensor& c) {
+  const std::int64_t rows = a.shape()[0], depth = a.shape()[1], columns = b.shape()[1];
+  const auto at = [](const Tensor& tensor, std::int64_t i) {
+    return static_cast<double>(tensor.values<float>()[static_cast<std::size_t>(i)]);
+  };
+  double worst = 0;
+  for (std::int64_t m = 0; m < rows; ++m) {
+    for (std::int64_t n = 0; n < columns; ++n) {
+      double sum = 0, size = 0;
+      for (std::int64_t k = 0; k < depth; ++k) {
+        const double term = at(a, m * depth + k) * at(b, k * columns + n);
+        sum += term;
+        size += std::abs(term);
+      }
+      worst = std::max(worst, std::abs(at(c, m * columns + n) - sum) / size);
+    }
+  }
+  return worst;
 }
 
 }  // namespace concord::test

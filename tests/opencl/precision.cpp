@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 
+#include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
@@ -21,35 +21,6 @@ Tensor waves(Shape shape, double step) {
   return tensor;
 }
 
-/// The largest error of a·b in units of the sum of the products' magnitudes.
-double error_of(const Tensor& a, const Tensor& b, const Tensor& c) {
-  double worst = 0;
-  for (std::int64_t m = 0; m < kRows; ++m) {
-    for (std::int64_t n = 0; n < kColumns; ++n) {
-      double sum = 0, size = 0;
-      for (std::int64_t k = 0; k < kDepth; ++k) {
-        const double term = static_cast<double>(a.values<float>()[static_cast<std::size_t>(m * kDepth + k)]) *
-                            static_cast<double>(b.values<float>()[static_cast<std::size_t>(k * kColumns + n)]);
-        sum += term;
-        size += std::abs(term);
-      }
-      const auto got = static_cast<double>(c.values<float>()[static_cast<std::size_t>(m * kColumns + n)]);
-      worst = std::max(worst, std::abs(got - sum) / size);
-    }
-  }
-  return worst;
-}
-
-class Forced {
- public:
-  explicit Forced(std::string_view implementation) {
-    if (!implementation.empty()) setenv("CONCORD_GEMM", std::string(implementation).c_str(), 1);
-  }
-  Forced(const Forced&) = delete;
-  Forced& operator=(const Forced&) = delete;
-  ~Forced() { unsetenv("CONCORD_GEMM"); }
-};
-
 }  // namespace
 
 TEST_CASE("a product is as exact as its precision says", "[opencl][precision]") {
@@ -59,14 +30,13 @@ TEST_CASE("a product is as exact as its precision says", "[opencl][precision]") 
   for (const DevicePtr& device : devices()) {
     const std::vector<std::string>& known = device->info().precisions;
     for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
-      for (const char* implementation : {"", "mma", "wgmma"}) {
+      for (const char* implementation : {"mma", "wgmma"}) {
         INFO(name_of(precision) << " by " << implementation << " on " << device->info().id);
-        const Forced forced(implementation);
-        const double error = error_of(a, b, run(device, inputs, build, {.precision = precision})[0]);
+        const Setting forced("CONCORD_GEMM", implementation);
+        const double error = error_of_product(a, b, run(device, inputs, build, {.precision = precision})[0]);
         CHECK(error < 8 * 0x1p-24 + 2.1 * unit_of(precision));
         const bool has_units = std::ranges::find(known, name_of(precision)) != known.end();
-        const bool is_small = std::string_view(implementation).empty();  // plain kernels are faster
-        if (has_units && !is_small && precision != Precision::fp32) CHECK(error > 0.02 * unit_of(precision));
+        if (has_units && precision != Precision::fp32) CHECK(error > 0.02 * unit_of(precision));
       }
     }
   }
@@ -86,7 +56,7 @@ TEST_CASE("attention and convolutions take a precision", "[opencl][precision]") 
     const std::vector<Tensor> exact = run(device, inputs, build);
     for (const Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16}) {
       for (const char* implementation : {"mma", "wgmma"}) {
-        const Forced forced(implementation);
+        const Setting forced("CONCORD_GEMM", implementation);
         const std::vector<Tensor> results = run(device, inputs, build, {.precision = precision});
         for (std::size_t i = 0; i < results.size(); ++i) {
           INFO("result " << i << ", " << name_of(precision) << " by " << implementation << " on " << device->info().id);
