@@ -171,7 +171,7 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
   program->lowered = lower_and_fuse(graph, outputs, variables->device(), options);
   const std::vector<std::string>& known = variables->device().info().precisions;
   if (std::ranges::find(known, name_of(options.precision)) == known.end()) {
-    log(LogLevel::info, fmt::format("{} has no units for {}: products are computed in fp32",
+    log(LogLevel::info, fmt::format("{} names no units for {}: products may be computed in fp32",
                                     variables->device().info().name, name_of(options.precision)));
   }
   choose_layouts(program->lowered, variables->device(), options.precision);
