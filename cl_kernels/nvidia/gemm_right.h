@@ -1,37 +1,8 @@
-// What the products on NVIDIA's matrix units share: asynchronous copies to local memory, and the right operand. With B_PATCH,
-// B(k, n) = b[taps[i].x + places[j].x] where the bits taps[i].y are all in places[j].y, else 0; i is n with B_ALONG_K, else k;
-// j, in blocks of place_block that are place_plane apart, is the other. src/opencl/patch_tables.cpp makes the tables.
+// How the products on NVIDIA's matrix units copy their right operand (gemm_element.h) to local memory, asynchronously.
 // A kernel's file defines, before it includes this, TILE_K, THREADS, RIGHT_LINES (lines across k of its right tile) and
 // B_VECTOR, the floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together.
-#ifdef B_PATCH
-#define TABLE_PARAMETERS                                                                                          \
-  , __global const int2 *restrict taps, __global const int2 *restrict places, DIVISOR(place_block), int place_plane
-static inline int2 place_of(uint i, __global const int2 *restrict places, DIVISOR(place_block), int place_plane) {
-  const uint outer = DIVIDE(i, place_block);
-  const int2 place = places[i - outer * place_block];
-  return (int2)(place.x + (int)outer * place_plane, place.y);
-}
-#define PLACE(i) place_of(i, places, place_block, place_block_magic, place_block_shift, place_plane)
-#define IN_IMAGE(tap, place) (((tap).y & (place).y) == (tap).y)
-static inline float element_of(__global const float *b, int2 tap, int2 place) {
-  return IN_IMAGE(tap, place) ? b[tap.x + place.x] : 0.0f;
-}
-#ifdef B_ALONG_K
-#define RIGHT_ELEMENT(k, n) element_of(b, taps[n], PLACE(k))
-#else
-#define RIGHT_ELEMENT(k, n) element_of(b, taps[k], PLACE(n))
-#endif
-#else
-#define TABLE_PARAMETERS
-#define RIGHT_ELEMENT(k, n) b[B_STEP_OF(k) + B_COLUMN_OF(n)]
-#endif
-
-#define SPLIT 0
-#define TF32 1
-#define BF16 2
-#define FP16 3
-
-#define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
+#include "nvidia/gemm_element.h"
+#include "nvidia/units.h"
 
 #define COPY_1(dst, src, wanted) \
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(dst), "l"(src), "r"((wanted) ? 4 : 0) : "memory")
@@ -101,11 +72,3 @@ static inline float element_of(__global const float *b, int2 tap, int2 place) {
     COPY_B(b_to + (stage) + B_TO(i), b + b_column + (wanted ? B_STEP_OF(k) : 0), wanted); \
   }
 #endif
-
-// Two floats as the unit's 16-bit numbers; one float as the nearest tf32.
-#if PRECISION == FP16
-#define PACK(to, low, high) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
-#else
-#define PACK(to, low, high) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
-#endif
-#define ROUND(to, x) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to) : "f"(x))

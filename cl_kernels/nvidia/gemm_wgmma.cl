@@ -8,8 +8,6 @@
 // Definitions beside those of gemm_operands.h and gemm_right.h:
 //   PRECISION  SPLIT: fp32 as the sum of six products of bf16 numbers, 24 bits of each factor; sums of 32 are added up
 //              outside the matrix unit, which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
-// The driver's compiler knows no warpgroup instructions: they are written as comments //@, which the program cache makes
-// instructions in the compiled text.
 #include "gemm_operands.h"
 
 #define THREADS (WARPGROUPS * 128)
@@ -17,11 +15,7 @@
 #define TILE_K 32
 #define RIGHT_LINES TILE_R
 #include "nvidia/gemm_right.h"
-#if PRECISION == SPLIT
-#define PLANES 3
-#else
-#define PLANES 1
-#endif
+#include "nvidia/wgmma.h"
 #if PRECISION == TF32
 #define STEP_K 8
 #define PACKED_BYTES (TILE_Q * TILE_K * 4)
@@ -51,38 +45,20 @@
 #define WAIT_COPIES() asm volatile("cp.async.wait_group 1; fence.proxy.async;" ::: "memory")
 #endif
 
-#define FOUR(d, o) "+f"((d)[o]), "+f"((d)[(o) + 1]), "+f"((d)[(o) + 2]), "+f"((d)[(o) + 3])
-#define SIXTEEN(d, o) FOUR(d, o), FOUR(d, (o) + 4), FOUR(d, (o) + 8), FOUR(d, (o) + 12)
-#if PRECISION == TF32
-#define WGMMA_TYPES "k8.f32.tf32.tf32"
-#define WGMMA_FLAGS ""
-#elif PRECISION == FP16
-#define WGMMA_TYPES "k16.f32.f16.f16"
-#define WGMMA_FLAGS ", 0"
-#else
-#define WGMMA_TYPES "k16.f32.bf16.bf16"
-#define WGMMA_FLAGS ", 0"
-#endif
 // sums = left·right, plus sums where `keep` is not 0; right is a matrix descriptor.
 #if TILE_Q == 64
-#define WGMMA(sums, left, right, keep)                                                        \
-  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_TYPES " {" \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
-               "%30,%31}, {%32,%33,%34,%35}, %36, p, 1, 1" WGMMA_FLAGS "; }" \
-               : SIXTEEN(sums, 0), SIXTEEN(sums, 16) \
-               : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep))
+#define WGMMA(sums, left, right, keep)                                                                             \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_TYPES         \
+               " {" REGISTERS_32 "}, {%32,%33,%34,%35}, %36, p, 1, 1" WGMMA_FROM_REGISTERS "; }"                   \
+               : OPERANDS_32(sums) LEFT_AND_RIGHT(left, right, keep))
 #elif TILE_Q == 128
-#define WGMMA(sums, left, right, keep)                                                        \
-  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_TYPES " {" \
-               "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
-               "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56," \
-               "%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, p, 1, 1" WGMMA_FLAGS "; }" \
-               : SIXTEEN(sums, 0), SIXTEEN(sums, 16), SIXTEEN(sums, 32), SIXTEEN(sums, 48) \
-               : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep))
+#define WGMMA(sums, left, right, keep)                                                                             \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_TYPES        \
+               " {" REGISTERS_64 "}, {%64,%65,%66,%67}, %68, p, 1, 1" WGMMA_FROM_REGISTERS "; }"                   \
+               : OPERANDS_64(sums) LEFT_AND_RIGHT(left, right, keep))
 #endif
-#define WGMMA_FENCE() asm volatile("//@wgmma.fence.sync.aligned;" ::: "memory")
-#define WGMMA_COMMIT() asm volatile("//@wgmma.commit_group.sync.aligned;" ::: "memory")
-#define WGMMA_WAIT() asm volatile("//@wgmma.wait_group.sync.aligned 0;" ::: "memory")
+#define LEFT_AND_RIGHT(left, right, keep) \
+  : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(right), "r"(keep)
 
 // A matrix descriptor of packed 8 x 16 byte blocks at `address`: neighbours along k are 16·TILE_Q bytes apart, along Q 128.
 #define DESCRIPTOR(address) (((ulong)((address)&0x3ffff) >> 4) | ((ulong)TILE_Q << 16) | (8ul << 32))

@@ -127,9 +127,10 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
 bool any_device(Context&, Precision) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
 
-constexpr std::array<GemmImplementation, 6> kImplementations{{
+constexpr std::array<GemmImplementation, 7> kImplementations{{
     {"panel", [](Context& context, Precision) { return context.limits().is_cpu; }, any_product, any_product,
      prepare_panel},
+    {"tma", tma_suits, tma_accepts, tma_pays, prepare_tma},
     {"wgmma", wgmma_suits, wgmma_accepts, wgmma_pays, prepare_wgmma},
     {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma},
     {"tiled", any_device, tiled_accepts, any_product, prepare_tiled},
@@ -158,7 +159,7 @@ std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::st
     const auto named = std::find_if(kImplementations.begin(), kImplementations.end(),
                                     [&](const GemmImplementation& one) { return one.name == *forced; });
     CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
-                  "CONCORD_GEMM is \"{}\"; there are panel, wgmma, mma, tiled, clblast and reference", *forced);
+                  "CONCORD_GEMM is \"{}\"; there are panel, tma, wgmma, mma, tiled, clblast and reference", *forced);
     // Panels run on any device, which their tests use; matrix units have to be there.
     const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
     if (can_run && named->accepts(context, gemm)) return named->prepare(context, gemm, label);

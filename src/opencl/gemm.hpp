@@ -110,7 +110,7 @@ struct GemmImplementation {
   bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense
+/// In order of preference: "panel" (CPUs), "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense
 /// matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
 
@@ -125,7 +125,14 @@ struct GemmImplementation {
 [[nodiscard]] bool mma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
 
+// gemm_tma.cpp: as gemm_wgmma.cpp, from packed operands.
+[[nodiscard]] bool tma_suits(Context& context, Precision precision);
+[[nodiscard]] bool tma_accepts(const Context& context, const Gemm& gemm);
+[[nodiscard]] bool tma_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label);
+
 // gemm_wgmma.cpp: fp32 by six products of bf16 numbers; other precisions by one product.
+[[nodiscard]] double wgmma_seconds(const Context& context, const Gemm& gemm);  // expected
 [[nodiscard]] bool wgmma_suits(Context& context, Precision precision);
 [[nodiscard]] bool wgmma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] bool wgmma_pays(const Context& context, const Gemm& gemm);

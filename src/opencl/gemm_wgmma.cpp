@@ -83,6 +83,8 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
 
 }  // namespace
 
+double wgmma_seconds(const Context& context, const Gemm& gemm) { return plan_of(context, gemm).seconds; }
+
 bool wgmma_suits(Context& context, Precision precision) {
   return context.remembered(fmt::format("NVIDIA wgmma {}", name_of(precision)), [&] {
     const bool is_hopper = capability_of(context.device()).major == 9;  // later ones have other instructions
@@ -97,7 +99,7 @@ bool wgmma_suits(Context& context, Precision precision) {
 bool wgmma_accepts(const Context&, const Gemm& gemm) { return !gemm.partial && matrix_units_accept(gemm); }
 
 bool wgmma_pays(const Context& context, const Gemm& gemm) {
-  return mma_pays(context, gemm) && plan_of(context, gemm).seconds < mma_seconds(context, gemm);
+  return mma_pays(context, gemm) && wgmma_seconds(context, gemm) < mma_seconds(context, gemm);
 }
 
 std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label) {

@@ -69,6 +69,7 @@ std::vector<Product> products() {
                             dense(64, 72, 2000, true, false)};
   add_convolution(list, {3, 12, 9, 8}, {70, 12, 3, 3}, 1);
   add_convolution(list, {2, 9, 11, 10}, {130, 9, 3, 3}, 2);
+  add_convolution(list, {3, 72, 7, 5}, {136, 72, 3, 3}, 1);
   return list;
 }
 
@@ -159,7 +160,7 @@ bool multiplies_right(Context& context, std::string_view units, Precision precis
     std::vector<std::unique_ptr<Kernel>> kernels;  // all prepared first, so that their programs are built together
     for (std::size_t i = 0; i < list.size(); ++i) kernels.push_back(prepare(context, list[i].gemm, i));
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (runs_right(context, list[i], *kernels[i])) continue;
+      if (kernels[i] == nullptr || runs_right(context, list[i], *kernels[i])) continue;
       const Gemm& gemm = list[i].gemm;
       log(LogLevel::warning, fmt::format("{}: {} give a wrong {} x {} x {} product ({}); not used", context.name(),
                                          units, gemm.m, gemm.n, gemm.k, kernels[i]->name()));

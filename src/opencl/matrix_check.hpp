@@ -10,7 +10,8 @@
 
 namespace concord::opencl {
 
-/// A kernel for a product; `variant` counts the products, for implementations that have several tiles to try.
+/// A kernel for a product, or nothing where the implementation does not accept it; `variant` counts the products, for
+/// implementations that have several tiles to try.
 using CheckedPreparation =
     std::function<std::unique_ptr<Kernel>(Context& context, const Gemm& gemm, std::size_t variant)>;
 

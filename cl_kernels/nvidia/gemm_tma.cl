@@ -1,0 +1,332 @@
+// gemm_tma_multiply: products on the matrix units of NVIDIA's Hopper GPUs (compute capability 9.0) from operands that were
+// packed into planes (planes_pack.cl) and that the copy engine (TMA) brings to local memory. As in gemm_wgmma.cl the right
+// operand, a dense matrix or the patches of an image, gives the rows R of what the units see, and the left one the columns Q.
+// A work-group stays and takes every so many tiles of WARPGROUPS·64 rows by TILE_Q columns. One of its items orders the
+// copies, STAGES tiles of depth TILE_K ahead; each warpgroup (128 items) multiplies 64 rows.
+//
+// Definitions beside those of gemm_operands.h:
+//   PRECISION   SPLIT: fp32 as the sum of six products of bf16 numbers; sums of TILE_K are added up outside the matrix unit,
+//               which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
+//   ROW_BYTES   64 or 128: TILE_K numbers
+//   RIGHT       MATRIX: rows n with k inside. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
+//               gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and B_ALONG_K: k are the places, rows
+//               (tap, channel in channel_tiles blocks of 64); the left operand has m inside.
+// Results of IMAGE_TURNED have their columns in the order (tap, channel); c's steps put them where they belong.
+#include "gemm_operands.h"
+
+#define MATRIX 0
+#define IMAGE 1
+#define IMAGE_TURNED 2
+#include "nvidia/gemm_element.h"
+#include "nvidia/units.h"
+#include "nvidia/wgmma.h"
+
+#define MULTIPLIERS (WARPGROUPS * 128)
+#define THREADS (MULTIPLIERS + 32)
+#define TILE_R (WARPGROUPS * 64)
+#define NUMBER_BYTES (PRECISION == TF32 ? 4 : 2)
+#define TILE_K (ROW_BYTES / NUMBER_BYTES)
+#define STEPS (ROW_BYTES / 32)
+#define BLOCK_64 64           // numbers inside a box of an operand that is turned
+#define BAND 8                // rows of tiles that are taken together
+#define R_PLANE (TILE_R * ROW_BYTES)
+#define Q_PLANE (TILE_Q * ROW_BYTES)
+#define STAGE_BYTES (PLANES * (R_PLANE + Q_PLANE))
+#define MAP_BYTES 128
+#define SUMS (TILE_Q / 2)  // of an item
+
+#if RIGHT == IMAGE_TURNED
+#define TURNED_TEXT ", 1, 1"
+// Blocks of 64 numbers by TILE_K rows of 128 bytes; 16 values of k are 2048 bytes apart.
+#define DESCRIPTOR(address) \
+  (((ulong)((address)&0x3ffff) >> 4) | ((ulong)(TILE_K * 128 / 16) << 16) | (64ul << 32) | (1ul << 62))
+#define STEP_UNITS 128
+#define ROWS_64_BYTES (TILE_K * 128)
+#else
+#define TURNED_TEXT ", 0, 0"
+// Rows of ROW_BYTES with their 16-byte chunks swizzled; 16 values of k (8 of TF32) are 32 bytes apart.
+#define DESCRIPTOR(address)                                                                             \
+  (((ulong)((address)&0x3ffff) >> 4) | (1ul << 16) | ((ulong)(8 * ROW_BYTES / 16) << 32) |               \
+   ((ROW_BYTES == 128 ? 1ul : 2ul) << 62))
+#define STEP_UNITS 2
+#define ROWS_64_BYTES (64 * ROW_BYTES)
+#endif
+#if PRECISION == TF32
+#define WGMMA_FLAGS ""
+#else
+#define WGMMA_FLAGS TURNED_TEXT
+#endif
+
+// sums = rows·columns of two descriptors, plus sums where `keep` is not 0.
+#if TILE_Q == 64
+#define WGMMA(sums, rows, columns, keep)                                                                        \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_TYPES      \
+               " {" REGISTERS_32 "}, %32, %33, p, 1, 1" WGMMA_FLAGS "; }"                                       \
+               : OPERANDS_32(sums) : "l"(rows), "l"(columns), "r"(keep))
+#elif TILE_Q == 128
+#define WGMMA(sums, rows, columns, keep)                                                                        \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_TYPES     \
+               " {" REGISTERS_64 "}, %64, %65, p, 1, 1" WGMMA_FLAGS "; }"                                       \
+               : OPERANDS_64(sums) : "l"(rows), "l"(columns), "r"(keep))
+#elif TILE_Q == 256
+#define WGMMA(sums, rows, columns, keep)                                                                        \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" WGMMA_TYPES    \
+               " {" REGISTERS_128 "}, %128, %129, p, 1, 1" WGMMA_FLAGS "; }"                                    \
+               : OPERANDS_128(sums) : "l"(rows), "l"(columns), "r"(keep))
+#endif
+
+// Begins the copy of a box to local memory; `full` counts its bytes.
+#define COPY_BOX(to, map, full, x, y, z)                                                                                 \
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" \
+               ::"r"(to), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z) : "memory")
+#define COPY_PLACES(to, map, full, channel, x, y, image, tap_x, tap_y)                                                   \
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" \
+               ::"r"(to), "l"(map), "r"(full), "r"(channel), "r"(x), "r"(y), "r"(image), "h"((ushort)(tap_x)), "h"((ushort)(tap_y)) : "memory")
+
+// Waits for the phase of a barrier. Bounded, so that an error ends in a wrong result instead of a hung device.
+static inline uint wait_phase(uint barrier_address, uint phase, uint tries) {
+  uint left = tries;
+  while (left > 0) {
+    uint done;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(barrier_address), "r"(phase) : "memory");
+    if (done) return tries;
+    --left;
+  }
+  return 0;
+}
+#define MOST_TRIES (1u << 20)
+
+#if RIGHT != MATRIX
+// Which of k and n walks over the places of the image, and which over the taps.
+#if RIGHT == IMAGE
+#define PLACES(name) n##name
+#define TAPS(name) k##name
+#else
+#define PLACES(name) k##name
+#define TAPS(name) n##name
+#endif
+#endif
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
+    GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k, uint part_tiles, uint works,
+    uint channel_tiles, uint images TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+  __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(1024)));
+  __local ulong barriers[2 * STAGES];
+  const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
+  const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
+  const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_c = tiles_r * tiles_q;
+  if (t == 0) {
+    for (uint i = 0; i < STAGES; ++i) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full + 8 * i) : "memory");
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(empty + 8 * i), "r"(WARPGROUPS * 4) : "memory");
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  // A work: a tile of C, of a batch, of a part of k. Bands of tiles that share what they read follow each other.
+#define EACH_WORK()                                                                                        \
+  for (uint work = (uint)get_group_id(0); work < works; work += (uint)get_num_groups(0))
+#define FIND_TILE()                                                                                        \
+  const uint z = work / tiles_c, tile = work - z * tiles_c, part_number = z / batches, batch = z - part_number * batches; \
+  const uint band = tile / (BAND * tiles_q), in_band = tile - band * BAND * tiles_q;                       \
+  const uint height = min(tiles_r - band * BAND, (uint)BAND);                                              \
+  const uint r_begin = (band * BAND + in_band % height) * TILE_R, q_begin = in_band / height * TILE_Q;     \
+  const uint tile_begin = part_number * part_tiles, tile_end = min(tiles_k, tile_begin + part_tiles);
+
+  uint stage = 0, phase = 0, tries = MOST_TRIES;
+#define NEXT_STAGE()           \
+  if (++stage == STAGES) {     \
+    stage = 0;                 \
+    phase ^= 1;                \
+  }
+  if (t >= MULTIPLIERS) {
+    if (t == MULTIPLIERS) {
+      __global const uchar *const left_map = maps + maps_offset, *const right_map = left_map + MAP_BYTES;
+      asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(left_map) : "memory");
+      asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(right_map) : "memory");
+#if RIGHT != MATRIX
+      const uint taps_x = TAPS(_line), taps_y = TAPS(_block) / taps_x;
+      const uint tap_step_x = abs(TAPS(_column)), tap_step_y = abs(TAPS(_row));
+      const int low_x = column_shift + min(TAPS(_column), 0) * (int)(taps_x - 1);
+      const int low_y = row_shift + min(TAPS(_row), 0) * (int)(taps_y - 1);
+#define FIND_PLACE(i)                                                                                     \
+  const uint image = (i) / PLACES(_block), in_image = (i)-image * PLACES(_block), line = in_image / PLACES(_line); \
+  const int place_x = (int)(in_image - line * PLACES(_line)) * PLACES(_column) + low_x, place_y = (int)line * PLACES(_row) + low_y;
+#endif
+      EACH_WORK() {
+        FIND_TILE()
+#if RIGHT == IMAGE
+        FIND_PLACE(r_begin)
+        uint tap = tile_begin / channel_tiles, channel_tile = tile_begin - tap * channel_tiles;
+        uint tap_y = tap / taps_x, tap_x = tap - tap_y * taps_x;
+#endif
+        for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
+          tries = wait_phase(empty + 8 * stage, phase ^ 1, tries);
+          const uint arrived = full + 8 * stage, right_to = local_base + stage * STAGE_BYTES, left_to = right_to + PLANES * R_PLANE;
+          asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived), "r"(STAGE_BYTES) : "memory");
+#if RIGHT == IMAGE_TURNED
+          FIND_PLACE(k_tile * TILE_K)
+#endif
+          EACH(plane, PLANES) {
+            const uint left_z = plane * batches + batch;
+#if RIGHT == MATRIX
+            COPY_BOX(right_to + plane * R_PLANE, right_map, arrived, k_tile * TILE_K, r_begin, left_z);
+            COPY_BOX(left_to + plane * Q_PLANE, left_map, arrived, k_tile * TILE_K, q_begin, left_z);
+#elif RIGHT == IMAGE
+            COPY_PLACES(right_to + plane * R_PLANE, right_map, arrived, channel_tile * TILE_K, place_x, place_y,
+                        image + left_z * images, tap_x * tap_step_x, tap_y * tap_step_y);
+            COPY_BOX(left_to + plane * Q_PLANE, left_map, arrived, k_tile * TILE_K, q_begin, left_z);
+#else
+            EACH(i, TILE_R / BLOCK_64) {
+              const uint block = r_begin / BLOCK_64 + i, tap = block / channel_tiles, tap_y = tap / taps_x;
+              COPY_PLACES(right_to + plane * R_PLANE + i * ROWS_64_BYTES, right_map, arrived,
+                          (block - tap * channel_tiles) * BLOCK_64, place_x, place_y, image + left_z * images,
+                          (tap - tap_y * taps_x) * tap_step_x, tap_y * tap_step_y);
+            }
+            EACH(i, TILE_Q / BLOCK_64)
+              COPY_BOX(left_to + plane * Q_PLANE + i * ROWS_64_BYTES, left_map, arrived, q_begin + i * BLOCK_64,
+                       k_tile * TILE_K, left_z);
+#endif
+          }
+#if RIGHT == IMAGE
+          if (++channel_tile == channel_tiles) {
+            channel_tile = 0;
+            if (++tap_x == taps_x) {
+              tap_x = 0;
+              ++tap_y;
+            }
+          }
+#endif
+          NEXT_STAGE()
+        }
+      }
+    }
+    return;
+  }
+
+  a += a_offset;
+  b += b_offset;
+  c += c_offset;
+#define RELEASE(of_stage) \
+  if (lane == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty + 8 * (of_stage)) : "memory")
+  // After a wait the sums hold what the units wrote: keeps the compiler from reading them before.
+#define SETTLE(sums) EACH(i, SUMS) asm volatile("" : "+f"((sums)[i])::"memory")
+  EACH_WORK() {
+    FIND_TILE()
+    float sums[SUMS];
+    EACH(i, SUMS) sums[i] = 0.0f;
+#if PRECISION == SPLIT
+    float part[SUMS];
+    EACH(i, SUMS) part[i] = 0.0f;
+#else
+    uint in_use = STAGES;  // the stage of the products in progress
+#endif
+    for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
+      tries = wait_phase(full + 8 * stage, phase, tries);
+      const uint at = local_base + stage * STAGE_BYTES;
+      const ulong rows = DESCRIPTOR(at + warpgroup * ROWS_64_BYTES), columns = DESCRIPTOR(at + PLANES * R_PLANE);
+      WGMMA_FENCE();
+#if PRECISION == SPLIT
+      // The products of small parts first.
+      const ulong middle_r = rows + R_PLANE / 16, low_r = middle_r + R_PLANE / 16;
+      const ulong middle_q = columns + Q_PLANE / 16, low_q = middle_q + Q_PLANE / 16;
+      EACH(step, STEPS) {
+        const ulong next = step * STEP_UNITS;
+        WGMMA(part, rows + next, low_q + next, step != 0);
+        WGMMA(part, low_r + next, columns + next, 1);
+        WGMMA(part, middle_r + next, middle_q + next, 1);
+        WGMMA(part, rows + next, middle_q + next, 1);
+        WGMMA(part, middle_r + next, columns + next, 1);
+        WGMMA(part, rows + next, columns + next, 1);
+      }
+      WGMMA_COMMIT();
+      WGMMA_WAIT();
+      RELEASE(stage);
+      SETTLE(part);
+      EACH(i, SUMS) sums[i] += part[i];
+#else
+      EACH(step, STEPS) WGMMA(sums, rows + step * STEP_UNITS, columns + step * STEP_UNITS, 1);
+      WGMMA_COMMIT();
+      WGMMA_WAIT_BUT_ONE();
+      if (in_use < STAGES) RELEASE(in_use);
+      in_use = stage;
+#endif
+      NEXT_STAGE()
+    }
+#if PRECISION != SPLIT
+    WGMMA_WAIT();
+    RELEASE(in_use);
+    SETTLE(sums);
+#endif
+
+    // Sum 4·j + e belongs to row `row` + 8·(e / 2) and column 8·j + 2·(lane % 4) + e % 2 of the tile.
+    const uint row = r_begin + (t >> 5) * 16 + (lane >> 2);
+#define SUM_Q(s) (q_begin + (s) / 4 * 8 + (lane & 3) * 2 + (s) % 2)
+#if RIGHT == IMAGE_TURNED
+    // Rows count whole blocks of channels; n counts channels.
+#define FIND_COLUMN(r)                                                                       \
+  const uint block_r = (r) / BLOCK_64, tap_r = block_r / channel_tiles, channels = n_size / TAPS(_block); \
+  const uint channel_r = (block_r - tap_r * channel_tiles) * BLOCK_64 + (r) % BLOCK_64;        \
+  const uint n = tap_r * channels + channel_r;                                               \
+  const bool is_column = channel_r < channels && n < n_size;
+#else
+#define FIND_COLUMN(r)  \
+  const uint n = (r);   \
+  const bool is_column = n < n_size;
+#endif
+    const ulong c_begin = (ulong)z * c_batch;
+#if PRECISION == SPLIT
+    // An infinity has become NaN, as the difference of itself and its high part. Such sums are taken again, one by one.
+    bool finite = true;
+    EACH(s, SUMS) finite = finite & isfinite(sums[s]);
+    if (!finite) {
+#if RIGHT == IMAGE
+      const uint tap_count = TAPS(_block), backward = TAPS(_row) < 0 || TAPS(_column) < 0;
+#endif
+      for (uint s = 0; s < SUMS; ++s) {
+        const uint m = SUM_Q(s);
+        FIND_COLUMN(row + s % 4 / 2 * 8)
+        if (m >= m_size || !is_column) continue;
+        float sum = 0.0f;
+#if RIGHT == IMAGE
+        for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
+          const uint tap = k_tile / channel_tiles, first = (k_tile - tap * channel_tiles) * TILE_K;
+          for (uint channel = first; channel < min(first + TILE_K, k_size / tap_count); ++channel) {
+            const uint k = channel * tap_count + (backward ? tap_count - 1 - tap : tap);
+            sum = fma(a[batch * a_batch + A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT_OF(b + batch * b_batch, k, n), sum);
+          }
+        }
+#else
+#if RIGHT == MATRIX
+        const uint right_n = n;
+#else
+        const uint right_n = n % channels * TAPS(_block) + n / channels;
+#endif
+        for (uint k = tile_begin * TILE_K; k < min(tile_end * TILE_K, k_size); ++k) {
+          sum = fma(a[batch * a_batch + A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT_OF(b + batch * b_batch, k, right_n), sum);
+        }
+#endif
+        const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+        c[c_begin + (index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner);
+      }
+      continue;
+    }
+#endif
+    // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
+#define EACH_ELEMENT(STATEMENT)                                      \
+  EACH(lower, 2) {                                                   \
+    FIND_COLUMN(row + lower * 8)                                     \
+    if (is_column) {                                                 \
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);      \
+      EACH(j, TILE_Q / 8) EACH(odd, 2) {                             \
+        const uint s = j * 4 + lower * 2 + odd, m = SUM_Q(s);        \
+        if (m < m_size) STATEMENT;                                   \
+      }                                                              \
+    }                                                                \
+  }
+    EACH_ELEMENT(sums[s] = EPILOGUE(sums[s], batch, m, outer, inner))
+    EACH_ELEMENT(c[c_begin + (index_t)m * c_m + C_COLUMN(outer, inner)] = sums[s])
+  }
+}

@@ -1,0 +1,96 @@
+// Operands of gemm_tma.cl: numbers of PRECISION in planes (units.h), each plane with the index that the copy engine's boxes
+// are narrow in as the inner one. Item 0 of each kernel also writes the tensor's description for the copy engine, whose
+// address only the device knows (src/opencl/tensor_map.cpp).
+#include "gemm_operands.h"
+#include "nvidia/units.h"
+
+#define MAP_WORDS 32
+#define MAP_PARAMETERS \
+  __global const uint *restrict map, __global uint4 *restrict packed, ulong packed_offset, __global uint *restrict maps, ulong maps_offset
+static inline void write_map(__global const uint *map, __global uint *to, __global const uint4 *packed) {
+  if (get_global_id(0) == 0 && get_global_id(1) == 0 && get_global_id(2) == 0) {
+    const ulong address = (ulong)(size_t)packed;
+    to[0] = (uint)address;
+    to[1] = (uint)(address >> 32);
+    for (uint i = 2; i < MAP_WORDS; ++i) to[i] = map[i];
+  }
+}
+
+// Rows whose k is adjacent in memory: (batch, row, k) from b_batch and row strides to (plane, batch, row, k in blocks).
+// An item packs a block of a row. VECTOR: blocks are aligned to 16 bytes.
+__kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global const float *restrict source, ulong source_offset,
+                               ulong batch_stride, ulong row_stride, ulong plane_blocks, MAP_PARAMETERS) {
+  const uint block = (uint)get_global_id(0), row = (uint)get_global_id(1), batch = (uint)get_global_id(2);
+  packed += packed_offset;
+  write_map(map, maps + maps_offset, packed);
+  if (block >= blocks) return;
+  source += source_offset + batch * batch_stride + row * row_stride + block * BLOCK;
+  float values[BLOCK];
+#ifdef VECTOR
+  if ((block + 1) * BLOCK <= k_size) {
+    EACH(i, BLOCK / 4) {
+      const float4 four = ((__global const float4 *)source)[i];
+      values[4 * i] = four.x;
+      values[4 * i + 1] = four.y;
+      values[4 * i + 2] = four.z;
+      values[4 * i + 3] = four.w;
+    }
+  } else
+#endif
+  {
+    EACH(i, BLOCK) values[i] = block * BLOCK + i < k_size ? source[i] : 0.0f;
+  }
+  store_planes(packed + ((ulong)batch * rows + row) * blocks + block, plane_blocks, values);
+}
+
+// Columns adjacent in memory become rows: element (j, i) at j·j_stride + (i / run)·run_stride + i % run, to
+// (plane, batch, i, j in blocks). A group turns a square of SIDE x SIDE in local memory.
+#define SIDE 64
+#define TURN_THREADS 256
+#define PITCH (SIDE + 1)
+__kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_pack_turned(
+    uint i_size, uint j_size, uint blocks, __global const float *restrict source, ulong source_offset, ulong batch_stride,
+    ulong j_stride, DIVISOR(run), ulong run_stride, ulong plane_blocks, MAP_PARAMETERS) {
+  __local float square[SIDE * PITCH];
+  const uint t = (uint)get_local_id(0), batch = (uint)get_global_id(2);
+  const uint i_begin = (uint)get_group_id(0) * SIDE, j_begin = (uint)get_group_id(1) * SIDE;
+  packed += packed_offset;
+  write_map(map, maps + maps_offset, packed);
+
+  const uint i = i_begin + t % SIDE, outer = DIVIDE(i, run);
+  source += source_offset + batch * batch_stride + outer * run_stride + (i - outer * run);
+#pragma unroll 8
+  for (uint row = t / SIDE; row < SIDE; row += TURN_THREADS / SIDE) {
+    const uint j = j_begin + row;
+    square[row * PITCH + t % SIDE] = i < i_size && j < j_size ? source[j * j_stride] : 0.0f;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  const uint block = t % (SIDE / BLOCK), to_block = j_begin / BLOCK + block;
+  if (to_block >= blocks) return;
+#pragma unroll
+  for (uint row = t / (SIDE / BLOCK); row < SIDE; row += TURN_THREADS / (SIDE / BLOCK)) {
+    if (i_begin + row >= i_size) break;
+    float values[BLOCK];
+    EACH(e, BLOCK) values[e] = square[(block * BLOCK + e) * PITCH + row];
+    store_planes(packed + ((ulong)batch * i_size + i_begin + row) * blocks + to_block, plane_blocks, values);
+  }
+}
+
+// Filters: A(m, channel·taps + tap) to (plane, batch, m, tap, channel in `blocks` blocks), zeros from `channels` on; with
+// `backward`, taps from last to first. An item packs a block.
+__kernel void planes_pack_filters(uint m_size, uint channels, uint taps, uint backward, uint blocks, GEMM_A_PARAMETERS,
+                                  ulong plane_blocks, MAP_PARAMETERS) {
+  const uint i = (uint)get_global_id(0), m = (uint)get_global_id(1), batch = (uint)get_global_id(2);
+  packed += packed_offset;
+  write_map(map, maps + maps_offset, packed);
+  if (i >= taps * blocks) return;
+  const uint to_tap = i / blocks, block = i - to_tap * blocks, tap = backward ? taps - 1 - to_tap : to_tap;
+  a += a_offset + batch * a_batch;
+  float values[BLOCK];
+  EACH(e, BLOCK) {
+    const uint channel = block * BLOCK + e, k = channel * taps + tap;
+    values[e] = channel < channels ? a[A_ROW(m) + A_STEP(k)] : 0.0f;
+  }
+  store_planes(packed + ((ulong)batch * m_size + m) * taps * blocks + i, plane_blocks, values);
+}

@@ -1,0 +1,134 @@
+// Products on the matrix units of NVIDIA's Hopper GPUs from packed operands that the copy engine brings
+// (cl_kernels/nvidia/gemm_tma.cl): the tiles, and how a product is told.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/matrix_check.hpp"
+#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/planes.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+struct TmaTile {
+  std::int64_t q, row_bytes, stages, resident;
+  double teraflops;  // with one product; seen on an H200
+  static constexpr std::int64_t kWarpgroups = 2, kRows = 64 * kWarpgroups;
+  [[nodiscard]] std::int64_t depth(Precision precision) const { return row_bytes / bytes_of(plane_number(precision)); }
+};
+constexpr std::array<TmaTile, 2> kSplitTiles{{{128, 64, 4, 1, 125}, {64, 64, 3, 2, 110}}};
+constexpr std::array<TmaTile, 4> kTiles{
+    {{256, 128, 4, 1, 650}, {128, 128, 6, 1, 500}, {64, 128, 4, 2, 400}, {64, 64, 6, 2, 300}}};
+
+std::span<const TmaTile> tiles_of(Precision precision) {
+  if (precision == Precision::fp32) return kSplitTiles;
+  return kTiles;
+}
+
+/// A tile and the cut of k, counted in tiles.
+struct TmaPlan {
+  TmaTile tile;
+  std::int64_t parts, part_tiles;
+  double seconds;
+};
+
+double products_a_second(const Context& context, const TmaTile& tile, Precision precision) {
+  const double slower = precision == Precision::tf32 ? 0.5 : 1.0;
+  return slower * tile.teraflops * 1e12 / 2 / context.limits().compute_units;
+}
+
+TmaPlan plan_of(const Context& context, const Gemm& gemm) {
+  constexpr std::int64_t kFilling = 192;
+  TmaPlan best{};
+  for (const TmaTile& tile : tiles_of(gemm.precision)) {
+    const PlaneForm form = plane_form(gemm, tile.depth(gemm.precision));
+    Gemm padded = gemm;
+    padded.n = form.rows;
+    padded.k = form.tiles_k * tile.depth(gemm.precision);
+    const MatrixPlan plan =
+        matrix_plan(context, padded,
+                    {{tile.q, TmaTile::kRows, tile.depth(gemm.precision), tile.resident, kFilling,
+                      products_a_second(context, tile, gemm.precision), tile.resident == 1 ? 1.0 : 0.6}});
+    if (best.seconds == 0 || plan.seconds < best.seconds) {
+      best = {tile, plan.parts, divide_up(plan.part, tile.depth(gemm.precision)), plan.seconds};
+    }
+  }
+  best.seconds += pack_seconds(gemm);
+  return best;
+}
+
+std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const TmaPlan& plan, std::string_view label) {
+  const TmaTile& tile = plan.tile;
+  const PlaneForm form = plane_form(gemm, tile.depth(gemm.precision));
+  Gemm packed = gemm;
+  const BufferArgument maps = pack_planes(context, packed, form, {TmaTile::kRows, tile.q, tile.row_bytes});
+  if (form.kind == PlaneForm::Kind::image_turned) packed.c = form.channels_first(gemm.c);
+
+  const std::int64_t tiles_r = divide_up(form.rows, TmaTile::kRows), tiles_q = divide_up(gemm.m, tile.q);
+  const std::int64_t works = tiles_r * tiles_q * gemm.batch * plan.parts;
+  const auto count = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+  std::vector<Argument> extra{maps,
+                              count(tiles_r),
+                              count(form.tiles_k),
+                              count(plan.part_tiles),
+                              count(works),
+                              count(form.channel_tiles),
+                              count(form.images)};
+  const RightOperand right = right_operand(context, gemm);
+  extra.insert(extra.end(), right.arguments.begin(), right.arguments.end());
+
+  constexpr std::int64_t kThreads = TmaTile::kWarpgroups * 128 + 32;
+  const std::int64_t groups = std::min(works, tile.resident * std::int64_t{context.limits().compute_units});
+  Stage multiply{gemm_program(context, packed, "nvidia/gemm_tma.cl", plan.parts == 1,
+                              {std::string(matrix_precision(gemm.precision)), std::string(form.definition()),
+                               fmt::format("WARPGROUPS={}", TmaTile::kWarpgroups), fmt::format("TILE_Q={}", tile.q),
+                               fmt::format("ROW_BYTES={}", tile.row_bytes), fmt::format("STAGES={}", tile.stages)}),
+                 "gemm_tma_multiply",
+                 gemm_arguments(packed, plan.parts, gemm.k, extra),
+                 {size(groups * kThreads), 1, 1},
+                 {size(kThreads), 1, 1}};
+  return gemm_staged(context, packed, fmt::format("{} tma {}x{}", label, tile.q, TmaTile::kRows), std::move(multiply),
+                     plan.parts);
+}
+
+/// By one tile of the list, k in one piece, or in two where it has several tiles.
+std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std::size_t variant) {
+  if (!tma_accepts(context, gemm)) return nullptr;
+  const std::span<const TmaTile> tiles = tiles_of(gemm.precision);
+  const TmaTile& tile = tiles[variant % tiles.size()];
+  const std::int64_t tiles_k = plane_form(gemm, tile.depth(gemm.precision)).tiles_k;
+  const std::int64_t parts = tiles_k > 2 ? 2 : 1;
+  const std::int64_t part_tiles = divide_up(tiles_k, parts);
+  return prepare_plan(context, gemm, {tile, divide_up(tiles_k, part_tiles), part_tiles, 0}, "check");
+}
+
+}  // namespace
+
+bool tma_suits(Context& context, Precision precision) {
+  return context.remembered(fmt::format("NVIDIA TMA {}", name_of(precision)), [&] {
+    return capability_of(context.device()).major == 9 &&  // later ones have other instructions
+           multiplies_right(context, "the matrix units fed by the copy engine", precision, prepare_variant);
+  });
+}
+
+bool tma_accepts(const Context&, const Gemm& gemm) {
+  return !gemm.partial && matrix_units_accept(gemm) && planes_serve(gemm);
+}
+
+bool tma_pays(const Context& context, const Gemm& gemm) {
+  if (!mma_pays(context, gemm)) return false;
+  const double seconds = plan_of(context, gemm).seconds;
+  return seconds < wgmma_seconds(context, gemm) && seconds < mma_seconds(context, gemm);
+}
+
+std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label) {
+  return prepare_plan(context, gemm, plan_of(context, gemm), label);
+}
+
+}  // namespace concord::opencl
