@@ -31,10 +31,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
   float sums[STRIP];
 #pragma unroll
   for (int i = 0; i < STRIP; ++i) sums[i] = 0.0f;
+  __global const float *line = src + (top * width + left);
 #pragma unroll
-  for (int r = 0; r < STRIP_ROWS; ++r) {
+  for (int r = 0; r < STRIP_ROWS; ++r, line += width) {
     const bool is_row = (uint)(top + r) < (uint)height;
-    __global const float *const line = src + ((top + r) * width + left);
     float pixels[KERNEL_W];
 #pragma unroll
     for (int kx = 0; kx < KERNEL_W; ++kx) pixels[kx] = LOAD_IF(is_row & inside[kx], line, kx);
@@ -110,10 +110,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
     float taps[TAPS];
 #pragma unroll
     for (int t = 0; t < TAPS; ++t) taps[t] = weights[m * TAPS + t];
+    __global const float *line = diff_dst + ((first + FIRST_R) * dst_width + (int)j);
 #pragma unroll
-    for (int r = FIRST_R; r < STRIP + LAST_R; ++r) {
+    for (int r = FIRST_R; r < STRIP + LAST_R; ++r, line += dst_width) {
       const bool is_row = (uint)(first + r) < (uint)dst_height;
-      __global const float *const line = diff_dst + ((first + r) * dst_width + (int)j);
       float pixels[LAST_Q - FIRST_Q + 1];
 #pragma unroll
       for (int q = FIRST_Q; q <= LAST_Q; ++q) {

@@ -28,21 +28,20 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
     const uint image = DIVIDE(strip, strips);
     const int first = (int)(strip - image * strips) * STRIP;
     const int top = first * STRIDE_H - PADDING_H, left = (int)x * STRIDE_W - PADDING_W;
-    __global const float *const corner =
-        src + (ulong)image * (outputs / MULTIPLIER) * src_plane + (top * width + left);
-    __global const float *const diff = diff_dst + (ulong)image * outputs * dst_plane + ((uint)first * dst_width + x);
+    __global const float *line = src + (ulong)image * (outputs / MULTIPLIER) * src_plane + (top * width + left);
+    __global const float *diff = diff_dst + (ulong)image * outputs * dst_plane + ((uint)first * dst_width + x);
     bool inside[KERNEL_W];
 #pragma unroll
     for (int kx = 0; kx < KERNEL_W; ++kx) inside[kx] = (uint)(left + kx) < (uint)width;
     float diffs[STRIP];
 #pragma unroll
-    for (int i = 0; i < STRIP; ++i) diffs[i] = LOAD_IF(first + i < dst_height, diff, i * dst_width);
+    for (int i = 0; i < STRIP; ++i, diff += dst_width) diffs[i] = LOAD_IF(first + i < dst_height, diff, 0);
 #pragma unroll
-    for (int r = 0; r < STRIP_ROWS; ++r) {
+    for (int r = 0; r < STRIP_ROWS; ++r, line += width) {
       const bool is_row = (uint)(top + r) < (uint)height;
       float pixels[KERNEL_W];
 #pragma unroll
-      for (int kx = 0; kx < KERNEL_W; ++kx) pixels[kx] = LOAD_IF(is_row & inside[kx], corner + r * width, kx);
+      for (int kx = 0; kx < KERNEL_W; ++kx) pixels[kx] = LOAD_IF(is_row & inside[kx], line, kx);
 #pragma unroll
       for (int i = 0; i < STRIP; ++i) {
         const int ky = r - i * STRIDE_H;
@@ -61,10 +60,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
       if (t0 + t < TAPS) shared[t * THREADS + item] = sums[t0 + t];
     }
     const uint taps = min((uint)AT_ONCE, TAPS - t0);
-    for (uint half_size = THREADS / 2; half_size > 0; half_size /= 2) {
+    for (int bit = 30 - (int)clz((uint)THREADS); bit >= 0; --bit) {
+      const uint half_size = 1u << bit;
       barrier(CLK_LOCAL_MEM_FENCE);
-      for (uint i = item; i < taps * half_size; i += THREADS) {
-        const uint place = i / half_size * THREADS + i % half_size;
+      for (uint i = item; i < taps << bit; i += THREADS) {
+        const uint place = (i >> bit) * THREADS + (i & (half_size - 1));
         shared[place] += shared[place + half_size];
       }
     }
