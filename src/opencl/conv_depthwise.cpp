@@ -1,9 +1,11 @@
-// The passes of a convolution whose channels are each convolved by themselves. Used by conv.cpp.
+// The passes of a convolution whose channels are each convolved by themselves: on GPUs in strips where those serve,
+// else value by value. Used by conv.cpp.
+#include "concord/opencl/conv_depthwise.hpp"
+
 #include <fmt/format.h>
 
 #include <bit>
 
-#include "concord/opencl/conv.hpp"
 #include "concord/opencl/source.hpp"
 
 namespace concord::opencl {
@@ -65,16 +67,19 @@ bool conv_is_depthwise(const ops::ConvSizes& s) {
 
 std::unique_ptr<Kernel> conv_depthwise_forward(Context& context, const ops::ConvSizes& s, std::string_view label,
                                                const EpilogueText& epilogue) {
+  if (conv_depthwise_strips_serve(context, s)) return conv_depthwise_strips_forward(context, s, label, epilogue);
   return by_rows(context, s, label, "conv_depthwise_forward", epilogue, {s.n * s.o, s.od * s.oh, s.ow});
 }
 
 std::unique_ptr<Kernel> conv_depthwise_backward_data(Context& context, const ops::ConvSizes& s,
                                                      std::string_view label) {
+  if (conv_depthwise_strips_serve(context, s)) return conv_depthwise_strips_backward_data(context, s, label);
   return by_rows(context, s, label, "conv_depthwise_backward_data", {}, {s.n * s.c, s.d * s.h, s.w});
 }
 
 std::unique_ptr<Kernel> conv_depthwise_backward_weights(Context& context, const ops::ConvSizes& s,
                                                         std::string_view label) {
+  if (conv_depthwise_strips_serve(context, s)) return conv_depthwise_strips_backward_weights(context, s, label);
   const std::size_t threads =
       context.limits().is_cpu ? 1 : std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
   std::vector<std::string> definitions = definitions_of(s);
