@@ -18,14 +18,13 @@ static inline float element_of(__global const float *b, int2 tap, int2 place) {
   return IN_IMAGE(tap, place) ? b[tap.x + place.x] : 0.0f;
 }
 #ifdef B_ALONG_K
-#define RIGHT_ELEMENT_OF(base, k, n) element_of(base, taps[n], PLACE(k))
+#define RIGHT_ELEMENT(k, n) element_of(b, taps[n], PLACE(k))
 #else
-#define RIGHT_ELEMENT_OF(base, k, n) element_of(base, taps[k], PLACE(n))
+#define RIGHT_ELEMENT(k, n) element_of(b, taps[k], PLACE(n))
 #endif
 #else
 #define TABLE_PARAMETERS
-#define RIGHT_ELEMENT_OF(base, k, n) (base)[B_STEP_OF(k) + B_COLUMN_OF(n)]
+#define RIGHT_ELEMENT(k, n) b[B_STEP_OF(k) + B_COLUMN_OF(n)]
 #endif
-#define RIGHT_ELEMENT(k, n) RIGHT_ELEMENT_OF(b, k, n)
 
 #endif

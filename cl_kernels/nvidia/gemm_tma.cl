@@ -6,8 +6,9 @@
 //
 // Definitions beside those of gemm_operands.h:
 //   PRECISION   SPLIT: fp32 as the sum of six products of bf16 numbers; sums of TILE_K are added up outside the matrix unit,
-//               which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
+//               which rounds toward zero. SPLIT_TF32: three products. TF32, BF16, FP16: one product of rounded factors.
 //   ROW_BYTES   64 or 128: TILE_K numbers
+//   STAGED_Q    columns that a warpgroup finishes at a time
 //   RIGHT       MATRIX: rows n with k inside. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
 //               gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and B_ALONG_K: k are the places, rows
 //               (tap, channel in channel_tiles blocks of 64); the left operand has m inside.
@@ -34,6 +35,8 @@
 #define STAGE_BYTES (PLANES * (R_PLANE + Q_PLANE))
 #define MAP_BYTES 128
 #define SUMS (TILE_Q / 2)  // of an item
+#define STAGED_PITCH 68    // 64 rows of a warpgroup; 2 columns further is 8 banks further
+#define WARPGROUP_BARRIER() asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory")
 
 #if RIGHT == IMAGE_TURNED
 #define TURNED_TEXT ", 1, 1"
@@ -108,10 +111,51 @@ static inline uint wait_phase(uint barrier_address, uint phase, uint tries) {
 #endif
 #endif
 
+#if PRECISION == SPLIT
+// The sum of a part of k for C(m, n), one by one: an infinity splits into an infinity and NaN, so a sum with one is NaN.
+// n counts as C's columns do.
+static inline float exact_sum(uint m, uint n, uint tile_begin, uint tile_end, uint k_size, uint channel_tiles,
+                              __global const float *a, index_t a_m, index_t a_k, index_t a_outer, DIVISOR(a_block),
+                              __global const float *b, index_t b_k, index_t b_n, DIVISOR(k_block), uint n_size,
+                              uint tap_count, bool backward TABLE_PARAMETERS) {
+  float sum = 0.0f;
+#if RIGHT == IMAGE
+  for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
+    const uint tap = k_tile / channel_tiles, first = (k_tile - tap * channel_tiles) * TILE_K;
+    for (uint channel = first; channel < min(first + TILE_K, k_size / tap_count); ++channel) {
+      const uint k = channel * tap_count + (backward ? tap_count - 1 - tap : tap);
+      sum = fma(a[A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT(k, n), sum);
+    }
+  }
+#else
+#if RIGHT == IMAGE_TURNED
+  const uint channels = n_size / tap_count;
+  n = n % channels * tap_count + n / channels;
+#endif
+  for (uint k = tile_begin * TILE_K; k < min(tile_end * TILE_K, k_size); ++k) {
+    sum = fma(a[A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT(k, n), sum);
+  }
+#endif
+  return sum;
+}
+#if RIGHT == MATRIX
+#define TAP_ACTUALS 1, false
+#define TABLE_ACTUALS
+#else
+#define TAP_ACTUALS TAPS(_block), TAPS(_row) < 0 || TAPS(_column) < 0
+#define TABLE_ACTUALS , taps, places, place_block, place_block_magic, place_block_shift, place_plane
+#endif
+#define EXACT_SUM(m, n)                                                                                                \
+  exact_sum(m, n, tile_begin, tile_end, k_size, channel_tiles, a + batch * a_batch, a_m, a_k, a_outer, a_block,         \
+            a_block_magic, a_block_shift, b + batch * b_batch, b_k, b_n, k_block, k_block_magic, k_block_shift, n_size, \
+            TAP_ACTUALS TABLE_ACTUALS)
+#endif
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
     GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k, uint part_tiles, uint works,
     uint channel_tiles, uint images TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
   __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(1024)));
+  __local float staging[WARPGROUPS * STAGED_Q * STAGED_PITCH];
   __local ulong barriers[2 * STAGES];
   const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
@@ -247,7 +291,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
       SETTLE(part);
       EACH(i, SUMS) sums[i] += part[i];
 #else
-      EACH(step, STEPS) WGMMA(sums, rows + step * STEP_UNITS, columns + step * STEP_UNITS, 1);
+      EACH(step, STEPS) {
+        const ulong next = step * STEP_UNITS;
+#if PRECISION == SPLIT_TF32
+        WGMMA(sums, rows + next, columns + Q_PLANE / 16 + next, 1);
+        WGMMA(sums, rows + R_PLANE / 16 + next, columns + next, 1);
+#endif
+        WGMMA(sums, rows + next, columns + next, 1);
+      }
       WGMMA_COMMIT();
       WGMMA_WAIT_BUT_ONE();
       if (in_use < STAGES) RELEASE(in_use);
@@ -261,72 +312,59 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     SETTLE(sums);
 #endif
 
-    // Sum 4·j + e belongs to row `row` + 8·(e / 2) and column 8·j + 2·(lane % 4) + e % 2 of the tile.
-    const uint row = r_begin + (t >> 5) * 16 + (lane >> 2);
-#define SUM_Q(s) (q_begin + (s) / 4 * 8 + (lane & 3) * 2 + (s) % 2)
+    // The sums of STAGED_Q columns at a time go through local memory, after which neighbouring items have neighbouring rows.
+    const uint warp = t >> 5 & 3;
+    __local float *const staged = staging + warpgroup * (STAGED_Q * STAGED_PITCH);
+    uint column[2], outer[2], inner[2];
+    bool is_column[2];
+    EACH(half_number, 2) {
+      const uint line = r_begin + warpgroup * 64 + half_number * 32 + lane;
 #if RIGHT == IMAGE_TURNED
-    // Rows count whole blocks of channels; n counts channels.
-#define FIND_COLUMN(r)                                                                       \
-  const uint block_r = (r) / BLOCK_64, tap_r = block_r / channel_tiles, channels = n_size / TAPS(_block); \
-  const uint channel_r = (block_r - tap_r * channel_tiles) * BLOCK_64 + (r) % BLOCK_64;        \
-  const uint n = tap_r * channels + channel_r;                                               \
-  const bool is_column = channel_r < channels && n < n_size;
+      // Rows count whole blocks of channels; n counts channels.
+      const uint block = line / BLOCK_64, tap = block / channel_tiles, channels = n_size / TAPS(_block);
+      const uint channel = (block - tap * channel_tiles) * BLOCK_64 + line % BLOCK_64;
+      column[half_number] = tap * channels + channel;
+      is_column[half_number] = channel < channels && column[half_number] < n_size;
 #else
-#define FIND_COLUMN(r)  \
-  const uint n = (r);   \
-  const bool is_column = n < n_size;
+      column[half_number] = line;
+      is_column[half_number] = line < n_size;
 #endif
-    const ulong c_begin = (ulong)z * c_batch;
-#if PRECISION == SPLIT
-    // An infinity has become NaN, as the difference of itself and its high part. Such sums are taken again, one by one.
-    bool finite = true;
-    EACH(s, SUMS) finite = finite & isfinite(sums[s]);
-    if (!finite) {
-#if RIGHT == IMAGE
-      const uint tap_count = TAPS(_block), backward = TAPS(_row) < 0 || TAPS(_column) < 0;
-#endif
-      for (uint s = 0; s < SUMS; ++s) {
-        const uint m = SUM_Q(s);
-        FIND_COLUMN(row + s % 4 / 2 * 8)
-        if (m >= m_size || !is_column) continue;
-        float sum = 0.0f;
-#if RIGHT == IMAGE
-        for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
-          const uint tap = k_tile / channel_tiles, first = (k_tile - tap * channel_tiles) * TILE_K;
-          for (uint channel = first; channel < min(first + TILE_K, k_size / tap_count); ++channel) {
-            const uint k = channel * tap_count + (backward ? tap_count - 1 - tap : tap);
-            sum = fma(a[batch * a_batch + A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT_OF(b + batch * b_batch, k, n), sum);
-          }
-        }
-#else
-#if RIGHT == MATRIX
-        const uint right_n = n;
-#else
-        const uint right_n = n % channels * TAPS(_block) + n / channels;
-#endif
-        for (uint k = tile_begin * TILE_K; k < min(tile_end * TILE_K, k_size); ++k) {
-          sum = fma(a[batch * a_batch + A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT_OF(b + batch * b_batch, k, right_n), sum);
-        }
-#endif
-        const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
-        c[c_begin + (index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner);
-      }
-      continue;
+      outer[half_number] = C_OUTER(column[half_number]);
+      inner[half_number] = C_INNER(column[half_number], outer[half_number]);
     }
+    const ulong c_begin = (ulong)z * c_batch;
+    EACH(chunk, TILE_Q / STAGED_Q) {
+      // Sum 4·j + e of an item belongs to row lane / 4 + 8·(e / 2) of its warp's 16 and to column 8·j + 2·(lane % 4) + e % 2.
+      EACH(j, STAGED_Q / 8) EACH(e, 4)
+        staged[(j * 8 + (lane & 3) * 2 + e % 2) * STAGED_PITCH + warp * 16 + (lane >> 2) + e / 2 * 8] =
+            sums[(chunk * (STAGED_Q / 8) + j) * 4 + e];
+      WARPGROUP_BARRIER();
+#define STAGED_COLUMN(i) (warp * (STAGED_Q / 4) + (i) / 2)
+#define STAGED_PLACE(i) (STAGED_COLUMN(i) * STAGED_PITCH + (i) % 2 * 32 + lane)
+#define M_OF(i) (q_begin + chunk * STAGED_Q + STAGED_COLUMN(i))
+      float values[STAGED_Q / 2];
+      EACH(i, STAGED_Q / 2) values[i] = staged[STAGED_PLACE(i)];
+#if PRECISION == SPLIT
+      bool finite = true;
+      EACH(i, STAGED_Q / 2) finite = finite & isfinite(values[i]);
+      if (!finite) {
+        for (uint i = 0; i < STAGED_Q / 2; ++i) {
+          const bool wanted = i % 2 == 0 ? is_column[0] : is_column[1];
+          if (isfinite(staged[STAGED_PLACE(i)]) || M_OF(i) >= m_size || !wanted) continue;
+          staged[STAGED_PLACE(i)] = EXACT_SUM(M_OF(i), i % 2 == 0 ? column[0] : column[1]);
+        }
+        EACH(i, STAGED_Q / 2) values[i] = staged[STAGED_PLACE(i)];
+      }
 #endif
-    // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
-#define EACH_ELEMENT(STATEMENT)                                      \
-  EACH(lower, 2) {                                                   \
-    FIND_COLUMN(row + lower * 8)                                     \
-    if (is_column) {                                                 \
-      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);      \
-      EACH(j, TILE_Q / 8) EACH(odd, 2) {                             \
-        const uint s = j * 4 + lower * 2 + odd, m = SUM_Q(s);        \
-        if (m < m_size) STATEMENT;                                   \
-      }                                                              \
-    }                                                                \
+      // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
+#define EACH_ELEMENT(STATEMENT)                                   \
+  EACH(i, STAGED_Q / 2) {                                         \
+    const uint m = M_OF(i);                                       \
+    if (m < m_size && is_column[i % 2]) STATEMENT;                \
   }
-    EACH_ELEMENT(sums[s] = EPILOGUE(sums[s], batch, m, outer, inner))
-    EACH_ELEMENT(c[c_begin + (index_t)m * c_m + C_COLUMN(outer, inner)] = sums[s])
+      EACH_ELEMENT(values[i] = EPILOGUE(values[i], batch, m, outer[i % 2], inner[i % 2]))
+      EACH_ELEMENT(c[c_begin + (index_t)m * c_m + C_COLUMN(outer[i % 2], inner[i % 2])] = values[i])
+      WARPGROUP_BARRIER();
+    }
   }
 }

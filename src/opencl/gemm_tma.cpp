@@ -17,18 +17,22 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 struct TmaTile {
-  std::int64_t q, row_bytes, stages, resident;
-  double teraflops;  // with one product; seen on an H200
+  std::int64_t q, row_bytes, stages, staged_q, resident;
+  double teraflops;  // of one product; seen on an H200
   static constexpr std::int64_t kWarpgroups = 2, kRows = 64 * kWarpgroups;
-  [[nodiscard]] std::int64_t depth(Precision precision) const { return row_bytes / bytes_of(plane_number(precision)); }
+  [[nodiscard]] std::int64_t depth(const PlaneNumbers& numbers) const { return row_bytes / numbers.bytes(); }
 };
-constexpr std::array<TmaTile, 2> kSplitTiles{{{128, 64, 4, 1, 125}, {64, 64, 3, 2, 110}}};
-constexpr std::array<TmaTile, 4> kTiles{
-    {{256, 128, 4, 1, 650}, {128, 128, 6, 1, 500}, {64, 128, 4, 2, 400}, {64, 64, 6, 2, 300}}};
+// For so many planes: a stage holds a tile of each.
+constexpr std::array<TmaTile, 2> kThreePlanes{{{128, 64, 4, 32, 1, 750}, {64, 64, 3, 8, 2, 660}}};
+constexpr std::array<TmaTile, 3> kTwoPlanes{
+    {{256, 64, 4, 16, 1, 650}, {128, 64, 6, 32, 1, 600}, {64, 64, 4, 16, 2, 450}}};
+constexpr std::array<TmaTile, 4> kOnePlane{
+    {{256, 128, 4, 16, 1, 650}, {128, 128, 6, 32, 1, 500}, {64, 128, 4, 16, 2, 400}, {64, 64, 6, 32, 2, 300}}};
 
-std::span<const TmaTile> tiles_of(Precision precision) {
-  if (precision == Precision::fp32) return kSplitTiles;
-  return kTiles;
+std::span<const TmaTile> tiles_of(const PlaneNumbers& numbers) {
+  if (numbers.planes == 3) return kThreePlanes;
+  if (numbers.planes == 2) return kTwoPlanes;
+  return kOnePlane;
 }
 
 /// A tile and the cut of k, counted in tiles.
@@ -38,25 +42,28 @@ struct TmaPlan {
   double seconds;
 };
 
-double products_a_second(const Context& context, const TmaTile& tile, Precision precision) {
-  const double slower = precision == Precision::tf32 ? 0.5 : 1.0;
-  return slower * tile.teraflops * 1e12 / 2 / context.limits().compute_units;
+double products_a_second(const Context& context, const TmaTile& tile, const PlaneNumbers& numbers) {
+  // Products of planes, or of numbers twice as wide, that make one.
+  const double slower = numbers.planes > 1 ? static_cast<double>(numbers.planes * (numbers.planes + 1) / 2)
+                                           : static_cast<double>(numbers.bytes()) / 2;
+  return tile.teraflops * 1e12 / 2 / slower / context.limits().compute_units;
 }
 
 TmaPlan plan_of(const Context& context, const Gemm& gemm) {
   constexpr std::int64_t kFilling = 192;
+  const PlaneNumbers numbers = plane_numbers(gemm);
   TmaPlan best{};
-  for (const TmaTile& tile : tiles_of(gemm.precision)) {
-    const PlaneForm form = plane_form(gemm, tile.depth(gemm.precision));
+  for (const TmaTile& tile : tiles_of(numbers)) {
+    const std::int64_t depth = tile.depth(numbers);
+    const PlaneForm form = plane_form(gemm, depth);
     Gemm padded = gemm;
     padded.n = form.rows;
-    padded.k = form.tiles_k * tile.depth(gemm.precision);
-    const MatrixPlan plan =
-        matrix_plan(context, padded,
-                    {{tile.q, TmaTile::kRows, tile.depth(gemm.precision), tile.resident, kFilling,
-                      products_a_second(context, tile, gemm.precision), tile.resident == 1 ? 1.0 : 0.6}});
+    padded.k = form.tiles_k * depth;
+    const MatrixPlan plan = matrix_plan(context, padded,
+                                        {{tile.q, TmaTile::kRows, depth, tile.resident, kFilling,
+                                          products_a_second(context, tile, numbers), tile.resident == 1 ? 1.0 : 0.6}});
     if (best.seconds == 0 || plan.seconds < best.seconds) {
-      best = {tile, plan.parts, divide_up(plan.part, tile.depth(gemm.precision)), plan.seconds};
+      best = {tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
     }
   }
   best.seconds += pack_seconds(gemm);
@@ -65,7 +72,8 @@ TmaPlan plan_of(const Context& context, const Gemm& gemm) {
 
 std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const TmaPlan& plan, std::string_view label) {
   const TmaTile& tile = plan.tile;
-  const PlaneForm form = plane_form(gemm, tile.depth(gemm.precision));
+  const PlaneNumbers numbers = plane_numbers(gemm);
+  const PlaneForm form = plane_form(gemm, tile.depth(numbers));
   Gemm packed = gemm;
   const BufferArgument maps = pack_planes(context, packed, form, {TmaTile::kRows, tile.q, tile.row_bytes});
   if (form.kind == PlaneForm::Kind::image_turned) packed.c = form.channels_first(gemm.c);
@@ -86,9 +94,10 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
   constexpr std::int64_t kThreads = TmaTile::kWarpgroups * 128 + 32;
   const std::int64_t groups = std::min(works, tile.resident * std::int64_t{context.limits().compute_units});
   Stage multiply{gemm_program(context, packed, "nvidia/gemm_tma.cl", plan.parts == 1,
-                              {std::string(matrix_precision(gemm.precision)), std::string(form.definition()),
+                              {std::string(numbers.definition), std::string(form.definition()),
                                fmt::format("WARPGROUPS={}", TmaTile::kWarpgroups), fmt::format("TILE_Q={}", tile.q),
-                               fmt::format("ROW_BYTES={}", tile.row_bytes), fmt::format("STAGES={}", tile.stages)}),
+                               fmt::format("ROW_BYTES={}", tile.row_bytes), fmt::format("STAGES={}", tile.stages),
+                               fmt::format("STAGED_Q={}", tile.staged_q)}),
                  "gemm_tma_multiply",
                  gemm_arguments(packed, plan.parts, gemm.k, extra),
                  {size(groups * kThreads), 1, 1},
@@ -100,9 +109,10 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
 /// By one tile of the list, k in one piece, or in two where it has several tiles.
 std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std::size_t variant) {
   if (!tma_accepts(context, gemm)) return nullptr;
-  const std::span<const TmaTile> tiles = tiles_of(gemm.precision);
+  const PlaneNumbers numbers = plane_numbers(gemm);
+  const std::span<const TmaTile> tiles = tiles_of(numbers);
   const TmaTile& tile = tiles[variant % tiles.size()];
-  const std::int64_t tiles_k = plane_form(gemm, tile.depth(gemm.precision)).tiles_k;
+  const std::int64_t tiles_k = plane_form(gemm, tile.depth(numbers)).tiles_k;
   const std::int64_t parts = tiles_k > 2 ? 2 : 1;
   const std::int64_t part_tiles = divide_up(tiles_k, parts);
   return prepare_plan(context, gemm, {tile, divide_up(tiles_k, part_tiles), part_tiles, 0}, "check");
@@ -123,12 +133,26 @@ bool tma_accepts(const Context&, const Gemm& gemm) {
 
 bool tma_pays(const Context& context, const Gemm& gemm) {
   if (!mma_pays(context, gemm)) return false;
-  const double seconds = plan_of(context, gemm).seconds;
+  double seconds = 0;
+  for (const Gemm& slice : plane_slices(gemm)) seconds += plan_of(context, slice).seconds;
   return seconds < wgmma_seconds(context, gemm) && seconds < mma_seconds(context, gemm);
 }
 
 std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label) {
-  return prepare_plan(context, gemm, plan_of(context, gemm), label);
+  const std::vector<Gemm> slices = plane_slices(gemm);
+  if (slices.size() == 1) return prepare_plan(context, gemm, plan_of(context, gemm), label);
+  std::vector<StagedKernel::AnyStage> stages;
+  std::size_t bytes = 0;
+  std::string name;
+  for (const Gemm& slice : slices) {
+    const std::unique_ptr<Kernel> kernel = prepare_plan(context, slice, plan_of(context, slice), label);
+    const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
+    stages.insert(stages.end(), more.begin(), more.end());
+    bytes = std::max(bytes, kernel->workspace());
+    name = kernel->name();
+  }
+  name += fmt::format(", {} slices", slices.size());
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
 
 }  // namespace concord::opencl

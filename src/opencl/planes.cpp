@@ -16,10 +16,6 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-std::int64_t planes_of(Precision precision) { return precision == Precision::fp32 ? 3 : 1; }
-/// Numbers in 16 bytes.
-std::int64_t block_of(Precision precision) { return 16 / bytes_of(plane_number(precision)); }
-
 PlaneForm::Kind kind_of(const Gemm& gemm) {
   if (!gemm.b.is_patch) return PlaneForm::Kind::matrix;
   return gemm.b.along_k ? PlaneForm::Kind::image_turned : PlaneForm::Kind::image;
@@ -78,7 +74,7 @@ struct PlaneSizes {
   std::int64_t right, left;
 };
 PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
-  const std::int64_t block = block_of(gemm.precision);
+  const std::int64_t block = plane_numbers(gemm).block();
   if (form.kind == PlaneForm::Kind::matrix) {
     const std::int64_t depth = round_up(gemm.k, block);
     return {gemm.batch * gemm.n * depth, gemm.batch * gemm.m * depth};
@@ -87,6 +83,14 @@ PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t til
   const std::int64_t image = gemm.batch * form.images * walk.rows() * walk.columns() * round_up(form.channels, block);
   if (form.kind == PlaneForm::Kind::image_turned) return {image, gemm.batch * gemm.k * round_up(gemm.m, block)};
   return {image, gemm.batch * gemm.m * form.taps * form.channel_tiles * tile_k};
+}
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 30, kDeepestTile = 64;
+
+/// Of both operands.
+std::int64_t plane_bytes(const Gemm& gemm) {
+  const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
+  return (sizes.right + sizes.left) * plane_numbers(gemm).bytes_of_all();
 }
 
 boost::compute::buffer table_of(Context& context, const TensorMap& map) {
@@ -106,11 +110,11 @@ struct PlanePlace {
 /// Makes the stages of one product.
 class Packer {
  public:
-  Packer(Context& context, const Gemm& gemm) : context_(context), gemm_(gemm) {}
+  Packer(Context& context, const Gemm& gemm) : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm)) {}
 
-  [[nodiscard]] std::int64_t block() const { return block_of(gemm_.precision); }
-  [[nodiscard]] MapNumber number() const { return plane_number(gemm_.precision); }
-  [[nodiscard]] std::int64_t groups() const { return planes_of(gemm_.precision) * gemm_.batch; }
+  [[nodiscard]] const PlaneNumbers& numbers() const { return numbers_; }
+  [[nodiscard]] std::int64_t block() const { return numbers_.block(); }
+  [[nodiscard]] std::int64_t groups() const { return numbers_.planes * gemm_.batch; }
 
   /// `rows` rows of k, adjacent in memory.
   [[nodiscard]] Stage rows(const BufferArgument& source, std::int64_t batch, std::int64_t rows, std::int64_t row_stride,
@@ -168,7 +172,7 @@ class Packer {
 
  private:
   [[nodiscard]] PendingProgram program(std::vector<std::string> definitions) const {
-    definitions.emplace_back(matrix_precision(gemm_.precision));
+    definitions.emplace_back(numbers_.definition);
     definitions.emplace_back("INDEX=int");
     return context_.program("nvidia/planes_pack.cl", definitions);
   }
@@ -180,34 +184,37 @@ class Packer {
 
   Context& context_;
   const Gemm& gemm_;
+  PlaneNumbers numbers_;
 };
 
 /// The map of (groups, lines, inner) with `inner` padded to whole blocks in memory.
 TensorMap matrix_map(const Packer& packer, std::int64_t inner, std::int64_t lines, std::int64_t box_inner,
                      std::int64_t box_lines) {
-  const std::int64_t line = round_up(inner, packer.block()) * bytes_of(packer.number());
+  const std::int64_t line = round_up(inner, packer.block()) * packer.numbers().bytes();
   const std::array<std::int64_t, 3> sizes{inner, lines, packer.groups()}, box{box_inner, box_lines, 1};
   const std::array<std::int64_t, 2> strides{line, line * lines};
-  return box_map({packer.number(), sizes, strides}, box);
+  return box_map({packer.numbers().number, sizes, strides}, box);
 }
 
 /// Sizes and strides of an image's planes.
-struct ImagePlanes {
-  ImagePlanes(const Gemm& gemm, const ImageWalk& walk) {
-    const std::int64_t pixel =
-        round_up(walk.channels(), block_of(gemm.precision)) * bytes_of(plane_number(gemm.precision));
-    sizes = {walk.channels(), walk.columns(), walk.rows(), planes_of(gemm.precision) * gemm.batch * walk.images()};
-    strides = {pixel, pixel * walk.columns(), pixel * walk.columns() * walk.rows()};
+class ImagePlanes {
+ public:
+  ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(plane_numbers(gemm)) {
+    const std::int64_t pixel = round_up(walk.channels(), numbers_.block()) * numbers_.bytes();
+    sizes_ = {walk.channels(), walk.columns(), walk.rows(), numbers_.planes * gemm.batch * walk.images()};
+    strides_ = {pixel, pixel * walk.columns(), pixel * walk.columns() * walk.rows()};
   }
-  [[nodiscard]] MapTensor tensor(Precision precision) const { return {plane_number(precision), sizes, strides}; }
+  [[nodiscard]] MapTensor tensor() const { return {numbers_.number, sizes_, strides_}; }
 
-  std::array<std::int64_t, 4> sizes{};
-  std::array<std::int64_t, 3> strides{};
+ private:
+  PlaneNumbers numbers_;
+  std::array<std::int64_t, 4> sizes_{};
+  std::array<std::int64_t, 3> strides_{};
 };
 
 Stage pack_right(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box,
                  const PlanePlace& to) {
-  const std::int64_t tile_k = box.row_bytes / bytes_of(packer.number());
+  const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
   if (form.kind == PlaneForm::Kind::matrix) {
     const TensorMap map = matrix_map(packer, gemm.k, gemm.n, tile_k, box.rows);
     if (gemm.b.along_k) return packer.rows(gemm.b.buffer, gemm.b.batch, gemm.n, gemm.b.n, map, to);
@@ -215,7 +222,7 @@ Stage pack_right(const Packer& packer, const Gemm& gemm, const PlaneForm& form, 
   }
   const ImageWalk walk(gemm);
   const bool turned = form.kind == PlaneForm::Kind::image_turned;
-  const TensorMap map = places_map(ImagePlanes(gemm, walk).tensor(gemm.precision),
+  const TensorMap map = places_map(ImagePlanes(gemm, walk).tensor(),
                                    turned ? walk.map_places(kChannelBlock, tile_k) : walk.map_places(tile_k, box.rows));
   const std::int64_t pixels = walk.rows() * walk.columns();
   return packer.turned({gemm.b.buffer, gemm.b.batch, walk.images() * pixels, walk.channels(), walk.channel_stride(),
@@ -226,7 +233,7 @@ Stage pack_right(const Packer& packer, const Gemm& gemm, const PlaneForm& form, 
 Stage pack_left(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box,
                 const PlanePlace& to) {
   const GemmLeft& a = gemm.a;
-  const std::int64_t tile_k = box.row_bytes / bytes_of(packer.number());
+  const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
   if (form.kind == PlaneForm::Kind::image_turned) {
     const bool blocked = a.block != 0;
     return packer.turned({a.buffer, a.batch, gemm.k, gemm.m, a.row, blocked ? a.block : gemm.k, blocked ? a.outer : 0},
@@ -245,9 +252,17 @@ Stage pack_left(const Packer& packer, const Gemm& gemm, const PlaneForm& form, c
 
 }  // namespace
 
-MapNumber plane_number(Precision precision) {
-  if (precision == Precision::tf32) return MapNumber::f32;
-  return precision == Precision::fp16 ? MapNumber::f16 : MapNumber::bf16;
+PlaneNumbers plane_numbers(const Gemm& gemm) {
+  const bool is_turned = kind_of(gemm) == PlaneForm::Kind::image_turned;
+  switch (gemm.precision) {
+    case Precision::tf32:
+      if (is_turned) return {MapNumber::bf16, 2, "PRECISION=SPLIT_TF32"};
+      return {MapNumber::f32, 1, matrix_precision(gemm.precision)};
+    case Precision::bf16: return {MapNumber::bf16, 1, matrix_precision(gemm.precision)};
+    case Precision::fp16: return {MapNumber::f16, 1, matrix_precision(gemm.precision)};
+    case Precision::fp32: break;
+  }
+  return {MapNumber::bf16, 3, matrix_precision(gemm.precision)};
 }
 
 std::string_view PlaneForm::definition() const {
@@ -284,7 +299,6 @@ PlaneForm plane_form(const Gemm& gemm, std::int64_t tile_k) {
 }
 
 bool planes_serve(const Gemm& gemm) {
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 30, kDeepestTile = 64;
   const GemmLeft& a = gemm.a;
   const PlaneForm::Kind kind = kind_of(gemm);
   if (kind == PlaneForm::Kind::matrix) {
@@ -292,37 +306,54 @@ bool planes_serve(const Gemm& gemm) {
   } else {
     const ImageWalk walk(gemm);
     if (!walk.is_plain()) return false;
-    if (!map_holds(ImagePlanes(gemm, walk).tensor(gemm.precision), walk.map_places(kChannelBlock, kDeepestTile)))
-      return false;
+    if (!map_holds(ImagePlanes(gemm, walk).tensor(), walk.map_places(kChannelBlock, kDeepestTile))) return false;
     // The units read numbers of 32 bits with k inside alone.
     if (kind == PlaneForm::Kind::image_turned &&
         (a.k != 1 || gemm.precision == Precision::tf32 || walk.moves_backward()))
       return false;
   }
-  const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
-  return (sizes.right + sizes.left) * planes_of(gemm.precision) * bytes_of(plane_number(gemm.precision)) <= kMostBytes;
+  return plane_bytes(plane_slices(gemm).front()) <= kMostBytes;
+}
+
+std::vector<Gemm> plane_slices(const Gemm& gemm) {
+  constexpr std::int64_t kUnit = 128, kMostSlices = 8;
+  const bool can_be_cut = kind_of(gemm) == PlaneForm::Kind::matrix && gemm.batch == 1 && gemm.epilogue.text.empty();
+  const std::int64_t bytes = plane_bytes(gemm);
+  if (bytes <= kMostBytes || !can_be_cut) return {gemm};
+  const std::int64_t left = gemm.m * gemm.k * plane_numbers(gemm).bytes_of_all(), right = bytes - left;
+  const std::int64_t wanted = divide_up(left, std::max<std::int64_t>(kMostBytes - right, 1));
+  if (right >= kMostBytes || wanted > kMostSlices) return {gemm};
+  const std::int64_t rows = round_up(divide_up(gemm.m, wanted), kUnit);
+  std::vector<Gemm> slices;
+  for (std::int64_t begin = 0; begin < gemm.m; begin += rows) {
+    Gemm slice = gemm;
+    slice.m = std::min(rows, gemm.m - begin);
+    slice.a.buffer.extra_bytes += size(begin * gemm.a.row) * sizeof(float);
+    slice.c.buffer.extra_bytes += size(begin * gemm.c.row) * sizeof(float);
+    slices.push_back(slice);
+  }
+  return slices;
 }
 
 double pack_seconds(const Gemm& gemm) {
   constexpr double kPackBytesASecond = 3e12;
-  constexpr std::int64_t kTile = 64;
-  const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kTile), kTile);
-  const std::int64_t bytes = 4 + planes_of(gemm.precision) * bytes_of(plane_number(gemm.precision));
+  const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
+  const std::int64_t bytes = 4 + plane_numbers(gemm).bytes_of_all();
   return 2 * kLaunchSeconds + static_cast<double>((sizes.right + sizes.left) * bytes) / kPackBytesASecond;
 }
 
 BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   constexpr std::int64_t kAlignment = 256;
   const Packer packer(context, gemm);
-  const std::int64_t bytes = bytes_of(packer.number()), planes = planes_of(gemm.precision);
-  const PlaneSizes sizes = plane_sizes(gemm, form, box.row_bytes / bytes);
+  const PlaneNumbers& numbers = packer.numbers();
+  const PlaneSizes sizes = plane_sizes(gemm, form, box.row_bytes / numbers.bytes());
   const std::int64_t maps = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
   const std::int64_t left = maps + 2 * static_cast<std::int64_t>(sizeof(TensorMap));
-  const std::int64_t right = left + round_up(planes * sizes.left * bytes, kAlignment);
-  const std::int64_t end = right + round_up(planes * sizes.right * bytes, kAlignment);
+  const std::int64_t right = left + round_up(sizes.left * numbers.bytes_of_all(), kAlignment);
+  const std::int64_t end = right + round_up(sizes.right * numbers.bytes_of_all(), kAlignment);
 
-  const auto place = [&](std::int64_t at, std::int64_t numbers, std::int64_t map) {
-    return PlanePlace{numbers / packer.block(), workspace(size(at), 16), workspace(size(map))};
+  const auto place = [&](std::int64_t at, std::int64_t plane, std::int64_t map) {
+    return PlanePlace{plane / packer.block(), workspace(size(at), 16), workspace(size(map))};
   };
   Stage left_stage = pack_left(packer, gemm, form, box, place(left, sizes.left, maps));
   Stage right_stage = pack_right(packer, gemm, form, box,

@@ -10,8 +10,20 @@
 
 namespace concord::opencl {
 
-/// Of a plane.
-[[nodiscard]] MapNumber plane_number(Precision precision);
+/// How the factors of a product are written.
+struct PlaneNumbers {
+  MapNumber number;
+  std::int64_t planes;          // that stand for one factor together
+  std::string_view definition;  // PRECISION of the kernels
+  /// Bytes of a factor in one plane, and in all.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_of(number); }
+  [[nodiscard]] std::int64_t bytes_of_all() const { return planes * bytes(); }
+  /// Factors in 16 bytes of a plane.
+  [[nodiscard]] std::int64_t block() const { return 16 / bytes(); }
+};
+/// fp32 is written as three bf16 numbers. So is tf32, as two, where the places of an image are k: the units read
+/// numbers of 32 bits with k inside alone.
+[[nodiscard]] PlaneNumbers plane_numbers(const Gemm& gemm);
 
 /// How a product is walked: its right operand is a dense matrix, the patches of an image whose taps and channels are k,
 /// or those whose places are k.
@@ -30,8 +42,12 @@ struct PlaneForm {
 };
 [[nodiscard]] PlaneForm plane_form(const Gemm& gemm, std::int64_t tile_k);
 
-/// Whether the copy engine can bring the product's operands, and the planes are of a reasonable size.
+/// Whether the copy engine can bring the product's operands, and the planes, of slices where there are some, are of a
+/// reasonable size.
 [[nodiscard]] bool planes_serve(const Gemm& gemm);
+
+/// The product, or where its planes would take too much memory and it can be cut, products of slices of its rows.
+[[nodiscard]] std::vector<Gemm> plane_slices(const Gemm& gemm);
 
 /// Expected time of packing.
 [[nodiscard]] double pack_seconds(const Gemm& gemm);
