@@ -224,7 +224,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
     return;
   }
 #endif
-  // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
+  // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write. No
+  // read waits for a branch: past the edge they repeat the last row or column.
+  EACH(j, N_TILES) EACH(odd, 2) {
+    const uint n = min(SUM_N(j, odd), n_size - 1), outer = C_OUTER(n), inner = C_INNER(n, outer);
+    EACH(i, M_TILES) EACH(lower, 2) {
+      const uint m = min(SUM_M(i, 2 * lower), m_size - 1), e = 2 * lower + odd;
+      sums[i][j][e] = EPILOGUE(sums[i][j][e], batch, m, outer, inner);
+    }
+  }
 #define EACH_PAIR(STATEMENT)                                        \
   EACH(j, N_TILES) {                                                \
     const uint n = SUM_N(j, 0);                                     \
@@ -247,7 +255,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
       }                                                             \
     }                                                               \
   }
-  EACH_ELEMENT(sums[i][j][e] = EPILOGUE(sums[i][j][e], batch, m, outer, inner))
 #ifdef C_PAIRS
   EACH_PAIR(*(__global float2 *)(c + (index_t)m * c_m + C_COLUMN(outer, inner)) =
                 (float2)(sums[i][j][2 * lower], sums[i][j][2 * lower + 1]))

@@ -329,8 +329,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
       column[half_number] = line;
       is_column[half_number] = line < n_size;
 #endif
-      outer[half_number] = C_OUTER(column[half_number]);
-      inner[half_number] = C_INNER(column[half_number], outer[half_number]);
+      const uint n = is_column[half_number] ? column[half_number] : 0;
+      outer[half_number] = C_OUTER(n);
+      inner[half_number] = C_INNER(n, outer[half_number]);
     }
     const ulong c_begin = (ulong)z * c_batch;
     EACH(chunk, TILE_Q / STAGED_Q) {
@@ -357,13 +358,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
       }
 #endif
       // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
-#define EACH_ELEMENT(STATEMENT)                                   \
-  EACH(i, STAGED_Q / 2) {                                         \
-    const uint m = M_OF(i);                                       \
-    if (m < m_size && is_column[i % 2]) STATEMENT;                \
-  }
-      EACH_ELEMENT(values[i] = EPILOGUE(values[i], batch, m, outer[i % 2], inner[i % 2]))
-      EACH_ELEMENT(c[c_begin + (index_t)m * c_m + C_COLUMN(outer[i % 2], inner[i % 2])] = values[i])
+      // No read waits for a branch: past the edge they repeat others.
+      EACH(i, STAGED_Q / 2)
+        values[i] = EPILOGUE(values[i], batch, min(M_OF(i), m_size - 1), outer[i % 2], inner[i % 2]);
+      EACH(i, STAGED_Q / 2) {
+        const uint m = M_OF(i);
+        if (m < m_size && is_column[i % 2])
+          c[c_begin + (index_t)m * c_m + C_COLUMN(outer[i % 2], inner[i % 2])] = values[i];
+      }
       WARPGROUP_BARRIER();
     }
   }

@@ -243,7 +243,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
     return;
   }
 #endif
-  // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
+  // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write. No
+  // read waits for a branch: past the edge they repeat the last row or column.
+  EACH(lower, 2) {
+    const uint n = min(r_begin + warp_row + lower * 8, n_size - 1), outer = C_OUTER(n), inner = C_INNER(n, outer);
+    EACH(j, TILE_Q / 8) EACH(odd, 2) {
+      const uint m = min(SUM_Q(j * 4 + odd), m_size - 1), s = j * 4 + lower * 2 + odd;
+      sums[s] = EPILOGUE(sums[s], batch, m, outer, inner);
+    }
+  }
 #define EACH_ELEMENT(STATEMENT)                                        \
   EACH(lower, 2) {                                                     \
     const uint n = r_begin + warp_row + lower * 8;                     \
@@ -255,6 +263,5 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_wgmma_mu
       }                                                                \
     }                                                                  \
   }
-  EACH_ELEMENT(sums[s] = EPILOGUE(sums[s], batch, m, outer, inner))
   EACH_ELEMENT(c[(index_t)m * c_m + C_COLUMN(outer, inner)] = sums[s])
 }

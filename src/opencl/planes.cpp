@@ -85,7 +85,7 @@ PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t til
   return {image, gemm.batch * gemm.m * form.taps * form.channel_tiles * tile_k};
 }
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 30, kDeepestTile = 64;
+constexpr std::int64_t kMostBytes = std::int64_t{5} << 28, kDeepestTile = 64;
 
 /// Of both operands.
 std::int64_t plane_bytes(const Gemm& gemm) {
@@ -320,10 +320,10 @@ std::vector<Gemm> plane_slices(const Gemm& gemm) {
   const bool can_be_cut = kind_of(gemm) == PlaneForm::Kind::matrix && gemm.batch == 1 && gemm.epilogue.text.empty();
   const std::int64_t bytes = plane_bytes(gemm);
   if (bytes <= kMostBytes || !can_be_cut) return {gemm};
-  const std::int64_t left = gemm.m * gemm.k * plane_numbers(gemm).bytes_of_all(), right = bytes - left;
-  const std::int64_t wanted = divide_up(left, std::max<std::int64_t>(kMostBytes - right, 1));
-  if (right >= kMostBytes || wanted > kMostSlices) return {gemm};
-  const std::int64_t rows = round_up(divide_up(gemm.m, wanted), kUnit);
+  const std::int64_t a_row = round_up(gemm.k, plane_numbers(gemm).block()) * plane_numbers(gemm).bytes_of_all();
+  const std::int64_t most_rows = (kMostBytes - (bytes - gemm.m * a_row)) / a_row / kUnit * kUnit;
+  if (most_rows < kUnit || gemm.m > kMostSlices * most_rows) return {gemm};
+  const std::int64_t rows = round_up(divide_up(gemm.m, divide_up(gemm.m, most_rows)), kUnit);
   std::vector<Gemm> slices;
   for (std::int64_t begin = 0; begin < gemm.m; begin += rows) {
     Gemm slice = gemm;

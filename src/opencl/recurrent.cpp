@@ -29,6 +29,19 @@ std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const op
   return list;
 }
 
+// recurrent_step.cl: what a group owns and needs.
+constexpr std::int64_t kUnits = 4, kSequences = 64, kStepThreads = 256;
+
+/// Whether a step is rather one launch that multiplies and advances the cells than a product by the matrix kernels and
+/// a launch for the cells: the launches of small steps cost more than their work.
+bool steps_at_once(const Context& context, const ops::RecurrentSizes& s) {
+  constexpr std::int64_t kMostProducts = std::int64_t{1} << 27, kPitch = 17;
+  const auto bytes = size(2 * (kSequences + kUnits * s.gates) * kPitch) * 4 * sizeof(float);
+  return !context.limits().is_cpu && s.hidden % kUnits == 0 && context.limits().local_memory >= bytes &&
+         context.limits().max_work_group >= size(kStepThreads) &&
+         s.batch * s.hidden * s.gates * s.hidden <= kMostProducts;
+}
+
 /// The launches of one pass over the sequence. Every product has the same sizes, so each is cut and placed alike.
 class Pass {
  public:
@@ -98,10 +111,51 @@ class Pass {
   std::vector<StagedKernel::AnyStage> stages_;
 };
 
+/// Of a forward step, up to its sizes: `from` and `to` are the states before and after it, `factor` what comes before
+/// them, `inputs` how many the operator has.
+std::vector<Argument> forward_arguments(const ops::Recurrent& op, const ops::RecurrentSizes& s, std::size_t inputs,
+                                        const BufferArgument& factor, const BufferArgument& from,
+                                        const BufferArgument& to) {
+  const bool is_lstm = op.cell() == Cell::lstm, is_gru = op.cell() == Cell::gru;
+  std::vector<Argument> arguments{input(0), factor, from};
+  if (s.has_lengths) arguments.emplace_back(input(inputs - 1));
+  arguments.insert(arguments.end(), {output(0), to});
+  if (is_lstm) arguments.insert(arguments.end(), {input(3), output(2), output(3), output(4)});
+  if (is_gru) arguments.insert(arguments.end(), {input(3), output(2)});
+  return arguments;
+}
+
+/// A launch a step; the states go to and fro between two places in the workspace, the last ones to output 1.
+std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent& op, const ops::RecurrentSizes& s,
+                                         std::size_t inputs) {
+  const PendingProgram program = context.program("recurrent_step.cl", definitions_of(op, s));
+  const auto number = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+  const std::size_t bytes = (size(s.batch * s.hidden) * sizeof(float) + 255) / 256 * 256;
+  std::vector<StagedKernel::AnyStage> stages;
+  for (std::int64_t k = 0; k < s.steps; ++k) {
+    const BufferArgument from = k == 0 ? input(2) : workspace(size(k % 2) * bytes);
+    const BufferArgument to = k + 1 == s.steps ? output(1) : workspace(size((k + 1) % 2) * bytes);
+    std::vector<Argument> arguments = forward_arguments(op, s, inputs, input(1), from, to);
+    const std::int64_t t = op.reverse() ? s.steps - 1 - k : k;
+    for (const std::int64_t value : {s.batch, s.hidden, s.steps, t, std::int64_t{k == 0}}) {
+      arguments.emplace_back(number(value));
+    }
+    stages.emplace_back(
+        Stage{program,
+              "recurrent_step_forward",
+              std::move(arguments),
+              {size(s.hidden / kUnits * kStepThreads), size((s.batch + kSequences - 1) / kSequences), 1},
+              {size(kStepThreads), 1, 1}});
+  }
+  const std::string name = fmt::format("{} {} x{}, a launch each", op.name(), ops::name_of(op.cell()), s.steps);
+  return std::make_unique<StagedKernel>(context, name, std::move(stages), 2 * bytes);
+}
+
 }  // namespace
 
 PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
+  if (steps_at_once(context, s)) return prepared(request, forward_in_steps(context, op, s, request.inputs.size()));
   const std::int64_t columns = s.gates * s.hidden;
   GemmRight transposed;
   transposed.buffer = input(1);
@@ -112,11 +166,8 @@ PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, con
   const PartialProduct first = pass.product(input(2), transposed, s.hidden, columns);
   const PartialProduct later = pass.product(output(1), transposed, s.hidden, columns);
 
-  std::vector<Argument> arguments{input(0), first.result, input(2)};
-  if (s.has_lengths) arguments.emplace_back(input(request.inputs.size() - 1));
-  arguments.insert(arguments.end(), {output(0), output(1)});
-  if (op.cell() == Cell::lstm) arguments.insert(arguments.end(), {input(3), output(2), output(3), output(4)});
-  if (op.cell() == Cell::gru) arguments.insert(arguments.end(), {input(3), output(2)});
+  const std::vector<Argument> arguments =
+      forward_arguments(op, s, request.inputs.size(), first.result, input(2), output(1));
   for (std::int64_t k = 0; k < s.steps; ++k) {
     pass.multiply(k == 0 ? first : later);
     pass.gates("recurrent_forward", arguments, op.reverse() ? s.steps - 1 - k : k, first.parts,

@@ -1,4 +1,5 @@
 // CONCORD_KERNELS: a device runs the kernels made for CPUs and those made for GPUs, with the same results.
+#include <cmath>
 #include <cstdlib>
 
 #include "ops/op_test.hpp"
@@ -42,6 +43,29 @@ TEST_CASE("kernels for CPUs and for GPUs give the same whole numbers on any devi
       for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
     }
     CHECK_THROWS_WITH(opened_with(id, "tpu"), contains("CONCORD_KERNELS is \"tpu\"") && contains("cpu and gpu"));
+  }
+}
+
+// On GPUs a small step is one launch, product and all.
+TEST_CASE("recurrent kernels for CPUs and for GPUs agree on any device", "[opencl][recurrent]") {
+  const auto results_on = [](const DevicePtr& device) {
+    const std::vector<Input> inputs{
+        {normal({3, 66, 32}, 1)}, {normal({32, 8}, 2)}, {normal({66, 8}, 3)}, {normal({66, 8}, 4)}};
+    return run(device, inputs, [](const std::vector<Value>& in) {
+      const RecurrentResult result =
+          recurrent(ops::RecurrentCell::lstm, {.gates_x = in[0], .weights = in[1], .h0 = in[2], .c0 = in[3]}, false);
+      return std::vector{result.y, result.hn, result.cn};
+    });
+  };
+  for (const DevicePtr& device : devices()) {
+    if (device->info().backend != "opencl") continue;
+    INFO(device->info().id);
+    const std::vector<Tensor> by_cpu = results_on(opened_with(device->info().id, "cpu"));
+    const std::vector<Tensor> by_gpu = results_on(opened_with(device->info().id, "gpu"));
+    for (std::size_t i = 0; i < by_cpu.size(); ++i) {
+      const Array got = to_array(by_gpu[i]), expected = to_array(by_cpu[i]);
+      for (std::size_t e = 0; e < got.values.size(); ++e) CHECK(std::abs(got.values[e] - expected.values[e]) < 1e-5);
+    }
   }
 }
 

@@ -108,6 +108,9 @@ TEST_CASE("recurrent layers equal plain loops in both directions", "[ops][recurr
       check_form({cell, reverse}, 1, 2, 3);
       check_form({cell, reverse}, 4, 1, 1);
     }
+    // Several groups and chunks of the kernels that take a step in one launch.
+    check_form({cell}, 3, 66, 8);
+    check_form({cell, true, true}, 3, 2, 68, {3, 1});
   }
 }
 
