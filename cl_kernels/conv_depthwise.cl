@@ -1,5 +1,6 @@
 // Convolution where each channel of src has its own kernels (C/groups = 1, `multiplier` = O/C outputs each), and its
-// gradients, without a product over channels. KERNEL_…, STRIDE_…, DILATION_… are numbers of depth, height and width.
+// gradients, without a product over channels; on GPUs for what conv_depthwise_strips.cl does not serve. KERNEL_…, STRIDE_…,
+// DILATION_… are numbers of depth, height and width.
 // ITEM_WIDTH: elements of a row of the result that a work-item of conv_depthwise_forward and _backward_data owns, 1 on
 // GPUs. 2·taps FLOPs an element; bytes: src and dst once, with a cache that holds a window's rows.
 // The gradient of the weights: a work-group of THREADS items owns one weight; its items add up rows of dst, in order, and

@@ -140,13 +140,14 @@ std::unique_ptr<Kernel> conv_depthwise_strips_backward_data(Context& context, co
 
 std::unique_ptr<Kernel> conv_depthwise_strips_backward_weights(Context& context, const ops::ConvSizes& s,
                                                                std::string_view label) {
-  constexpr std::int64_t kGroupsPerUnit = 16;
+  constexpr std::int64_t kGroupsPerUnit = 16, kMostTurns = 64;
   const std::int64_t strip = strip_of(context, dst_columns(s)), threads = threads_of(context, 128);
   const std::int64_t strips = divide_up(s.oh, strip), all_strips = s.n * strips;
-  // As many parts as give each unit several groups, but each of a group's items a strip or more.
+  // As many parts as give each unit several groups and no item a long sum, then as many strips as fill each turn of a
+  // group's items.
   const std::int64_t wanted = divide_up(kGroupsPerUnit * context.limits().compute_units, s.o);
-  const std::int64_t most = divide_up(all_strips * s.ow, threads);
-  const std::int64_t part_strips = divide_up(all_strips, std::min(wanted, most));
+  const std::int64_t turns = std::min(kMostTurns, divide_up(divide_up(all_strips, wanted) * s.ow, threads));
+  const std::int64_t part_strips = std::clamp<std::int64_t>(turns * threads / s.ow, 1, all_strips);
   const std::int64_t parts = divide_up(all_strips, part_strips);
   const bool combines = parts > 1;
   const std::vector<std::string> definitions = definitions_of(s, strip, threads);
