@@ -171,7 +171,7 @@ std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, co
 bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                      const TensorSpec& output, const Expression& epilogue,
                                      std::span<const TensorSpec> extra) const {
-  return opencl::supports_epilogue(op, op_inputs, output, epilogue, extra);
+  return opencl::supports_epilogue(*context_, op, op_inputs, output, epilogue, extra);
 }
 
 void OpenClDevice::finish() {

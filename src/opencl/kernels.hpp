@@ -112,7 +112,8 @@ namespace concord::opencl {
 /// Every operator of the backend.
 [[nodiscard]] const KernelTable<Context>& kernel_table();
 /// Device::supports_epilogue.
-[[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                                     const Expression& epilogue, std::span<const TensorSpec> extra);
+[[nodiscard]] bool supports_epilogue(const Context& context, const Operator& op, std::span<const TensorSpec> inputs,
+                                     const TensorSpec& output, const Expression& epilogue,
+                                     std::span<const TensorSpec> extra);
 
 }  // namespace concord::opencl

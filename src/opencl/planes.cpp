@@ -336,10 +336,15 @@ std::vector<Gemm> plane_slices(const Gemm& gemm) {
 }
 
 double pack_seconds(const Gemm& gemm) {
-  constexpr double kPackBytesASecond = 3e12;
+  constexpr double kAligned = 3e12,
+                   kUnaligned = 1.5e12;  // bytes a second; rows of k that begin anywhere are read slower
+  const bool is_matrix = kind_of(gemm) == PlaneForm::Kind::matrix;
+  const bool slow_left = is_matrix && gemm.a.k == 1 && !in_fours({gemm.a.row, gemm.a.batch});
+  const bool slow_right = is_matrix && gemm.b.along_k && !in_fours({gemm.b.n, gemm.b.batch});
   const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
-  const std::int64_t bytes = 4 + plane_numbers(gemm).bytes_of_all();
-  return 2 * kLaunchSeconds + static_cast<double>((sizes.right + sizes.left) * bytes) / kPackBytesASecond;
+  const auto bytes = static_cast<double>(4 + plane_numbers(gemm).bytes_of_all());
+  return 2 * kLaunchSeconds + bytes * (static_cast<double>(sizes.left) / (slow_left ? kUnaligned : kAligned) +
+                                       static_cast<double>(sizes.right) / (slow_right ? kUnaligned : kAligned));
 }
 
 BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {

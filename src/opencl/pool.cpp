@@ -35,7 +35,7 @@ std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
   if (no_edges) definitions.emplace_back("NO_EDGES");
   const bool is_dense = o.dilation == ops::Spatial{1, 1, 1};
   if (no_edges && o.stride == o.kernel && is_dense) definitions.emplace_back("APART");
-  constexpr std::int64_t kFewWindows = 16;
+  constexpr std::int64_t kFewWindows = 4;
   const auto windows = [&](std::size_t axis) { return (o.kernel[axis] - 1) / o.stride[axis] + 1; };
   if (!o.is_adaptive() && is_dense && o.kernel[0] == 1 && windows(1) * windows(2) <= kFewWindows) {
     definitions.emplace_back("FEW_WINDOWS");
