@@ -40,6 +40,8 @@ class Fit {
   void finish_epoch(double seconds, std::int64_t samples);
   bool worth_going_on(const EpochReport& report);
   void augment(Tensor& features, std::span<const std::int32_t> rows) const;
+  [[nodiscard]] NonFiniteReport search_step(bool in_full);
+  void require_finite_values(bool in_full);
   [[noreturn]] void explain_failure();
   void check_finite();
   [[nodiscard]] std::int64_t batch_number() const {
@@ -53,6 +55,7 @@ class Fit {
   train::EpochPlan plan_;
   train::Source source_;
   train::StepProgramPtr full_, last_;
+  std::optional<Program> checked_full_, checked_last_;  // the same steps with every value readable
   std::optional<train::Stream> stream_;
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
@@ -85,6 +88,8 @@ void Fit::check_options() const {
   CONCORD_CHECK(options_.schedule, ArgumentError, "fit: the schedule is empty");
   CONCORD_CHECK(options_.validate || !options_.schedule.reads_losses(), ArgumentError,
                 "fit: the schedule {} needs a validation set", options_.schedule.description());
+  CONCORD_CHECK(!options_.nan_trace || state_.options.precision != Precision::fp16, ArgumentError,
+                "fit: nan_trace does not go with fp16: its scaled gradients overflow until the scale suits them");
   if (options_.validate) train::check_dataset(*options_.validate);
   if (!options_.early_stopping) return;
   CONCORD_CHECK(options_.validate, ArgumentError, "fit: early stopping needs a validation set");
@@ -93,6 +98,7 @@ void Fit::check_options() const {
 }
 
 void Fit::build() {
+  const timeline::Span span("prepare");
   source_ = state_.source_of(data_, !options_.augmentation);
   const train::ProgramKey key{train::Purpose::train, source_, {}, plan_.samples, 0};
   TrainerState::EpochPrograms programs = state_.epoch_programs(key, plan_, data_.classes);
@@ -179,6 +185,7 @@ bool Fit::stop_wanted() const {
 }
 
 void Fit::check_finite() {
+  const timeline::Span span("wait for the loss");
   if (state_.variables->read(optim::kOk).values<float>()[0] == 0) explain_failure();
 }
 
@@ -192,31 +199,45 @@ void Fit::augment(Tensor& features, std::span<const std::int32_t> rows) const {
   }
 }
 
-/// The device has kept everything as it was before the bad step: it is run again, node by node.
+/// Runs the batch that comes next operator by operator, without its update.
+NonFiniteReport Fit::search_step(bool in_full) {
+  const train::StepProgram& step = in_full ? *full_ : *last_;
+  std::optional<Program>& checked = in_full ? checked_full_ : checked_last_;
+  if (!checked) {
+    checked.emplace(compile(*step.graph, {&step.loss, 1}, state_.variables,
+                            {.fuse = false, .keep_all = true, .precision = state_.options.precision}));
+  }
+  if (stream_) {
+    const std::vector<std::int32_t> order = order_of_epoch();
+    const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
+                                               static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
+    Dataset batch = data::subset(data_, rows);
+    augment(batch.features, rows);
+    checked->write("features", batch.features);
+    checked->write("labels", batch.labels);
+  }
+  return checked->find_non_finite();
+}
+
+/// For FitOptions::nan_trace.
+void Fit::require_finite_values(bool in_full) {
+  const timeline::Span span("search for values that are not finite");
+  const NonFiniteReport report = search_step(in_full);
+  CONCORD_CHECK(!report.found, NonFinite,
+                "step {} (epoch {}, batch {}) has a value that is not finite; the first is that of {}. Weights and "
+                "optimizer are those before that step.",
+                state_.at.step + 1, state_.at.epoch + 1, batch_number() + 1, report.str());
+}
+
+/// The device has kept everything as it was before the bad step: it is run again.
 void Fit::explain_failure() {
   const std::int64_t counted = state_.variables->read(train::cursor_name(kRole)).values<std::int32_t>()[0];
   state_.at.step += counted - batch_number();
   state_.at.position = std::min(counted * plan_.full.size, plan_.samples);
-  const bool in_full = counted < plan_.full.rows;
-  const train::StepProgram& step = in_full ? *full_ : *last_;
   std::string where = "no single value of the step run again was found to be";
   try {
-    Program checked = compile(*step.graph, {&step.loss, 1}, state_.variables,
-                              {.fuse = false, .keep_all = true, .precision = state_.options.precision});
-    if (stream_) {
-      const std::vector<std::int32_t> order = order_of_epoch();
-      const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
-                                                 static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
-      Dataset batch = data::subset(data_, rows);
-      augment(batch.features, rows);
-      checked.write("features", batch.features);
-      checked.write("labels", batch.labels);
-    }
-    const NonFiniteReport report = checked.find_non_finite();
-    if (report.found) {
-      where = fmt::format("the first such value is that of '{}' ({}, {}; {} elements), computed from {}", report.node,
-                          report.op, report.shapes, report.count, report.inputs);
-    }
+    const NonFiniteReport report = search_step(counted < plan_.full.rows);
+    if (report.found) where = "the first such value is that of " + report.str();
   } catch (const Error& error) {
     where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());
   }
@@ -240,6 +261,7 @@ void Fit::report_steps(Clock::time_point start, std::int64_t first_batch) {
 
 /// False when it was stopped before its end.
 bool Fit::train_epoch() {
+  const timeline::Span span("epoch");
   begin_epoch();
   const auto start = Clock::now();
   auto reported = start;
@@ -254,6 +276,7 @@ bool Fit::train_epoch() {
     set_rate();
     const bool in_full = b < plan_.full.rows;
     train::StepProgram& step = in_full ? *full_ : *last_;
+    if (options_.nan_trace) require_finite_values(in_full);
     if (stream_) stream_->next(step.program);
     step.program.run();
     pace.step();
@@ -284,6 +307,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   report.seconds = seconds;
   report.samples_per_second = static_cast<double>(samples) / seconds;
   if (options_.validate) {
+    const timeline::Span span("validation");
     report.validation = state_.evaluate(*options_.validate, {.batch = std::max<std::int64_t>(options_.batch, 256)});
     state_.losses.push_back(report.validation->loss);
   }

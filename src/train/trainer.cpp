@@ -133,6 +133,7 @@ void Trainer::load(const std::filesystem::path& path) {
 }
 
 void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
+  const timeline::Span span("checkpoint");
   io::CheckpointInfo info;
   info.network = options.network;
   info.epoch = at.epoch;
