@@ -162,6 +162,10 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
+LibraryVersions onednn_versions() {
+  return {fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH), describe_cpu().driver};
+}
+
 std::vector<DeviceInfo> list_devices() { return {describe_cpu()}; }
 
 DevicePtr open_device(std::size_t index) {

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   set_log([](LogLevel level, std::string_view text) { fmt::print(stderr, "{}: {}\n", name_of(level), text); },
           LogLevel::warning);
   cli::add_devices(app);
+  cli::add_doctor(app);
   cli::add_train(app);
   cli::add_evaluate(app);
   cli::add_predict(app);

@@ -31,7 +31,6 @@ class Fit {
  private:
   void check_options() const;
   void build();
-  void compare_rates();
   bool train_epoch();
   void begin_epoch();
   void set_rate();
@@ -117,26 +116,6 @@ std::vector<std::int32_t> Fit::order_of_epoch() const {
   std::vector<std::int32_t> order(static_cast<std::size_t>(plan_.samples));
   std::iota(order.begin(), order.end(), 0);
   return order;
-}
-
-/// Another rate after a resume may be meant, but is told: with it the training is not the one that was stopped.
-void Fit::compare_rates() {
-  const auto saved = std::exchange(state_.resumed_schedule, {});
-  if (!saved.contains("rate") || state_.at.step == 0) return;
-  const std::string& kind = options_.schedule.description();
-  if (saved.contains("kind") && saved.at("kind") != kind) {
-    log(LogLevel::warning, fmt::format("{}: the training had the schedule {}; this one has {}",
-                                       state_.checkpoint_path.string(), saved.at("kind"), kind));
-  }
-  const std::int64_t epoch = state_.at.epoch - (state_.at.position > 0 ? 0 : 1);
-  const double base = state_.recipe.optimizer.rule().lr;
-  std::span<const double> losses = state_.losses;  // at that step
-  if (state_.at.position == 0 && !losses.empty()) losses = losses.first(losses.size() - 1);
-  const std::int64_t step = (state_.at.step - 1) / state_.options.accumulate;
-  const std::string own = fmt::format("{}", static_cast<float>(options_.schedule(base, {step, epoch, losses})));
-  if (own == saved.at("rate")) return;
-  log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this optimizer and schedule give {}",
-                                     state_.checkpoint_path.string(), state_.at.step, saved.at("rate"), own));
 }
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
@@ -334,7 +313,7 @@ bool Fit::worth_going_on(const EpochReport& report) {
 
 History Fit::run() {
   build();
-  compare_rates();
+  state_.compare_rates(options_.schedule);
   state_.schedule = options_.schedule.description();
   target_epoch_ = state_.at.first_epoch + options_.epochs;
   steps_left_ = options_.max_steps;
