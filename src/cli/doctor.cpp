@@ -53,11 +53,16 @@ class Report {
   nlohmann::json document_ = {{"version", kVersion}, {"findings", nlohmann::json::array()}};
 };
 
-/// While it lives, warnings of the library are kept instead of printed.
+/// While it lives, warnings of the library are kept; printed, as all the rest, only with --verbose.
 class KeptWarnings {
  public:
   KeptWarnings() {
-    set_log([this](LogLevel, std::string_view text) { texts_.emplace_back(text); }, LogLevel::warning);
+    const bool verbose = log_enabled(LogLevel::debug);
+    const auto keep = [this, verbose](LogLevel level, std::string_view text) {
+      if (level >= LogLevel::warning) texts_.emplace_back(text);
+      if (verbose) std::cerr << name_of(level) << ": " << text << "\n";
+    };
+    set_log(keep, verbose ? LogLevel::debug : LogLevel::warning);
   }
   ~KeptWarnings() { set_log({}); }
   KeptWarnings(const KeptWarnings&) = delete;
