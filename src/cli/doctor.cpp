@@ -81,6 +81,9 @@ DevicePtr opened(const Options& options, Report& report) {
   try {
     DevicePtr device = options.device.open();
     report.add({Weight::fine, "taken: " + describe(device->info())});
+    if (const std::uint64_t memory = device->info().memory; memory > 0 && memory < kLittleMemory) {
+      report.add({Weight::warning, fmt::format("its {} are little: take a small --batch", human_bytes(memory))});
+    }
     return device;
   } catch (const Error& error) {
     report.add({Weight::obstacle, error.what()});

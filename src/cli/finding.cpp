@@ -21,8 +21,6 @@ namespace {
 using Weight = Finding::Weight;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kLittleMemory = std::uint64_t{1} << 30;
-
 /// The first line of an .icd file: the driver's library.
 std::string library_in(const fs::path& icd) {
   std::ifstream file(icd);

@@ -15,6 +15,9 @@ struct Finding {
   Weight weight = Weight::fine;
   std::string text;
 };
+/// Bytes, of a machine or a device, below which little can be trained.
+inline constexpr std::uint64_t kLittleMemory = std::uint64_t{1} << 30;
+
 /// "fine", "warning", "obstacle".
 [[nodiscard]] const char* name_of(Finding::Weight weight);
 

@@ -126,6 +126,7 @@ void ProgramImpl::settle() {
     source.seen = revision;
   }
   if (is_current) return;
+  const timeline::Span span("settle");
   settled_once = true;
   for (const std::unique_ptr<Launch>& launch : settled) launch->enqueue();
 }

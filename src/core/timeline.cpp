@@ -18,6 +18,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
 
 namespace concord::timeline {
 
@@ -193,8 +194,8 @@ void Span::begin(const char* name) {
 
 void Span::end() const { add(*track_, label_, begin_, now(), bytes_); }
 
-Recording::Recording(const std::filesystem::path& path) : file_(path) {
-  file_.write(std::as_bytes(std::span(kHead)));
+Recording::Recording(const std::filesystem::path& path) : file_(std::make_unique<AtomicFile>(path)) {
+  file_->write(std::as_bytes(std::span(kHead)));
   Recorder& all = recorder();
   const std::lock_guard lock(all.mutex);
   CONCORD_CHECK(!std::exchange(all.in_use, true), ArgumentError, "{}: another trace is being recorded", path.string());
@@ -223,7 +224,7 @@ void Recording::finish() {
   finished_ = true;
   // A span comes before those within it.
   std::ranges::stable_sort(all.entries, {}, [](const Entry& e) { return std::tuple(e.track, e.begin, -e.end); });
-  Writer writer(file_);
+  Writer writer(*file_);
   for (auto entry = all.entries.begin(); entry != all.entries.end(); ++entry) {
     const bool is_first = entry == all.entries.begin() || std::prev(entry)->track != entry->track;
     if (is_first) write_track(writer, entry->track, all.tracks.names()[entry->track]);
@@ -231,7 +232,7 @@ void Recording::finish() {
   }
   writer.write("\n]}\n");
   writer.flush();
-  file_.commit(Durability::cached);
+  file_->commit(Durability::cached);
   all.entries.clear();
 }
 

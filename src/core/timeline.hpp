@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string_view>
 
-#include "concord/core/platform.hpp"
+namespace concord {
+class AtomicFile;
+}
 
 namespace concord::timeline {
 
@@ -109,7 +112,7 @@ class Recording {
   void finish();
 
  private:
-  AtomicFile file_;
+  std::unique_ptr<AtomicFile> file_;
   bool finished_ = false;
 };
 
