@@ -87,18 +87,22 @@ class CpuDevice final : public Device {
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
     dst.touch();
+    const timeline::Span span("upload", copies_, bytes.size());
     if (!bytes.empty()) std::memcpy(at(dst, offset, bytes.size()), bytes.data(), bytes.size());
   }
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
+    const timeline::Span span("download", copies_, bytes.size());
     if (!bytes.empty()) std::memcpy(bytes.data(), at(src, offset, bytes.size()), bytes.size());
   }
   void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
             std::size_t bytes) override {
     dst.touch();
+    const timeline::Span span("copy", copies_, bytes);
     std::memmove(at(dst, dst_offset, bytes), at(src, src_offset, bytes), bytes);
   }
   void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override {
     dst.touch();
+    const timeline::Span span("fill", copies_, bytes);
     std::fill_n(reinterpret_cast<std::uint32_t*>(at(dst, offset, bytes)), bytes / sizeof pattern, pattern);
   }
   [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
@@ -134,6 +138,11 @@ class CpuDevice final : public Device {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
+  void enqueue_recorded(Launch& launch, timeline::Label label) override {
+    const timeline::Span span(label, kernels_);
+    launch.enqueue();
+  }
+
  private:
   struct Usage {
     std::atomic<std::size_t> now = 0, peak = 0;
@@ -148,9 +157,14 @@ class CpuDevice final : public Device {
   Backend backend_;
   std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   EventPtr event_ = std::make_shared<PastEvent>();
+  timeline::Track kernels_{"cpu kernels"}, copies_{"cpu copies"};
 };
 
 }  // namespace
+
+LibraryVersions onednn_versions() {
+  return {fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH), describe_cpu().driver};
+}
 
 std::vector<DeviceInfo> list_devices() { return {describe_cpu()}; }
 

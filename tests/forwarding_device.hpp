@@ -49,6 +49,7 @@ class ForwardingDevice : public Device {
   void finish() override { device_->finish(); }
   void flush() override { device_->flush(); }
   [[nodiscard]] double timed(Launch& launch) override { return device_->timed(launch); }
+  void enqueue_recorded(Launch& launch, timeline::Label label) override { device_->enqueue_recorded(launch, label); }
 
  protected:
   [[nodiscard]] Device& device() { return *device_; }

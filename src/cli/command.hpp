@@ -9,11 +9,13 @@ namespace concord::cli {
 
 /// Each adds its subcommand with options and a callback that does the work; errors are exceptions.
 void add_devices(CLI::App& app);
+void add_doctor(CLI::App& app);
 void add_train(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_profile(CLI::App& app);
 void add_models(CLI::App& app);
 void add_summary(CLI::App& app);
 

@@ -19,6 +19,7 @@ struct Options {
   TrainingOptions training;
   std::vector<std::string> devices;
   PrecisionOption precision;
+  TraceOption trace;
   std::string data = "random", input;
   std::int64_t steps = 100;
   double seconds = 1;
@@ -109,8 +110,9 @@ void add_compare(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   options->precision.add(*command);
   options->training.add_training(*command);
+  options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 
 }  // namespace concord::cli

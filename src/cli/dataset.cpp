@@ -61,6 +61,7 @@ std::string saved_alphabet(const std::string& file) {
 
 Dataset open_dataset(const std::string& name, std::string_view split, const models::Model& model, std::uint64_t seed,
                      const std::string& alphabet) {
+  const timeline::Span span("read data set");
   constexpr std::int64_t kRandomTrain = 4096, kRandomTest = 1024, kMostValues = std::int64_t{1} << 26;
   if (name == "random") {
     // Both splits are parts of one set, so that what is learned from the first holds for the second.

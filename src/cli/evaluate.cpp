@@ -14,6 +14,7 @@ struct Options {
   TrainingOptions training;
   DeviceOption device;
   PrecisionOption precision;
+  TraceOption trace;
   SavedModelOptions saved;
   EvaluateOptions evaluate;
   bool confusion = false;
@@ -87,8 +88,9 @@ void add_evaluate(CLI::App& app) {
       ->capture_default_str()
       ->check(positive());
   command->add_flag("--confusion", options->confusion, "Count predictions by label");
+  options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 
 }  // namespace concord::cli

@@ -35,11 +35,13 @@ int main(int argc, char** argv) {
   set_log([](LogLevel level, std::string_view text) { fmt::print(stderr, "{}: {}\n", name_of(level), text); },
           LogLevel::warning);
   cli::add_devices(app);
+  cli::add_doctor(app);
   cli::add_train(app);
   cli::add_evaluate(app);
   cli::add_predict(app);
   cli::add_compare(app);
   cli::add_bench(app);
+  cli::add_profile(app);
   cli::add_models(app);
   cli::add_summary(app);
   try {

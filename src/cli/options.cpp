@@ -185,6 +185,26 @@ void PrecisionOption::add(CLI::App& command) {
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
 }
 
+void TraceOption::add(CLI::App& command) {
+  command.add_option("--trace", file, "Write a timeline of kernels, copies and host here, for https://ui.perfetto.dev");
+}
+
+void TraceOption::around(const std::function<void()>& work) const {
+  if (file.empty()) return work();
+  timeline::Recording recording(file);
+  try {
+    work();
+  } catch (...) {
+    try {
+      recording.finish();
+    } catch (const Error& error) {
+      log(LogLevel::error, error.what());
+    }
+    throw;
+  }
+  recording.finish();
+}
+
 void DeviceOption::add(CLI::App& command) {
   command.add_option("--device", selector, "auto, cpu, opencl, opencl:1, opencl:nvidia … [$CONCORD_DEVICE, else auto]");
 }

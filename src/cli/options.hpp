@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,6 +55,15 @@ struct DeviceOption {
   std::string selector;
   void add(CLI::App& command);
   [[nodiscard]] DevicePtr open() const { return Device::open(selector); }
+};
+
+/// --trace FILE: a timeline of the work (concord/core/timeline.hpp).
+struct TraceOption {
+  std::string file;
+  void add(CLI::App& command);
+  /// Does `work`; with a file, records it, and writes the file at its end, also when it throws. Throws IoError before
+  /// the work when the file cannot be written.
+  void around(const std::function<void()>& work) const;
 };
 
 /// --precision, of products.

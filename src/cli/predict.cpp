@@ -17,6 +17,7 @@ struct Options {
   TrainingOptions training;
   DeviceOption device;
   PrecisionOption precision;
+  TraceOption trace;
   SavedModelOptions saved;
   std::string out;
   std::int64_t first = 0, count = 10;
@@ -91,8 +92,9 @@ void add_predict(CLI::App& app) {
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")");
+  options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 
 }  // namespace concord::cli

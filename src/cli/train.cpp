@@ -14,6 +14,7 @@ struct Options {
   TrainingOptions training;
   DeviceOption device;
   PrecisionOption precision;
+  TraceOption trace;
   std::string data;
   FitOptions fit;
   std::string schedule = "constant";
@@ -157,9 +158,12 @@ void add_train(CLI::App& app) {
   command->add_option("--log", options->log, "Append a JSON line an epoch to this file");
   command->add_flag("--check-gradients", options->check_gradients,
                     "Stop at gradients that are not finite even when the loss is");
+  command->add_flag("--nan-trace", options->fit.nan_trace,
+                    "Run each step operator by operator first, and stop at the first value that is not finite; slow");
   command->add_flag("--auxiliary", options->auxiliary, "Train googlenet and inception_v3 with auxiliary classifiers");
+  options->trace.add(*command);
   command->add_flag("--quiet", options->quiet, "No progress");
-  command->callback([options] { run(*options); });
+  command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 
 }  // namespace concord::cli

@@ -126,6 +126,7 @@ void ProgramImpl::settle() {
     source.seen = revision;
   }
   if (is_current) return;
+  const timeline::Span span("settle");
   settled_once = true;
   for (const std::unique_ptr<Launch>& launch : settled) launch->enqueue();
 }
@@ -165,6 +166,7 @@ void ProgramImpl::overwrite(ValueId id, const Tensor& tensor) {
 
 Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
                 const CompileOptions& options) {
+  const timeline::Span span("compile");
   auto program = std::make_unique<ProgramImpl>();
   program->variables = variables;
   program->keep_all = options.keep_all || options.keep_fused;
@@ -174,10 +176,16 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
     log(LogLevel::info, fmt::format("{} names no units for {}: products may be computed in fp32",
                                     variables->device().info().name, name_of(options.precision)));
   }
-  choose_layouts(program->lowered, variables->device(), options.precision);
+  {
+    const timeline::Span kernels("prepare kernels");
+    choose_layouts(program->lowered, variables->device(), options.precision);
+  }
   if (!program->keep_all) find_settled(program->lowered);
   const MemoryPlan plan = plan_memory(program->lowered, program->keep_all);
-  allocate(*program, plan);
+  {
+    const timeline::Span memory("allocate and bind");
+    allocate(*program, plan);
+  }
   for (std::size_t v = 0; v < program->lowered.values.size(); ++v) {
     const LoweredValue& value = program->lowered.values[v];
     if (value.keep || value.kind == LoweredValue::Kind::variable) {
@@ -194,7 +202,11 @@ Program::~Program() = default;
 
 void Program::run() {
   impl_->settle();
-  for (const std::unique_ptr<Launch>& launch : impl_->launches) launch->enqueue();
+  if (timeline::recording()) {
+    impl_->enqueue_recorded();
+  } else {
+    for (const std::unique_ptr<Launch>& launch : impl_->launches) launch->enqueue();
+  }
   impl_->commit();
   impl_->device().flush();
 }

@@ -32,12 +32,21 @@ struct TraceEntry {
   Cost cost;
 };
 
+/// What a value holds.
+struct ValueRange {
+  std::string name;
+  std::int64_t elements = 0, not_finite = 0;
+  float least = 0, greatest = 0;  // of the finite ones; 0 when there is none
+};
+
 /// The first value of a checked run that is not finite.
 struct NonFiniteReport {
   bool found = false;
   std::string node, op, shapes;
-  std::int64_t count = 0;  // elements that are not finite
-  std::string inputs;      // name and range of every input
+  ValueRange value;
+  std::vector<ValueRange> inputs;  // of f32
+  /// "'head/log' (pointwise, f32 [2] -> f32 [2]; 1 of 2 elements), computed from x in [0, 4], …"
+  [[nodiscard]] std::string str() const;
 };
 
 /// One operator run on given inputs.

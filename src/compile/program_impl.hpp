@@ -27,6 +27,7 @@ struct ProgramImpl {
   std::vector<Operand> operands;            // by value; empty buffer when the value has no storage of its own
   std::vector<std::unique_ptr<Launch>> launches;
   std::vector<std::size_t> launch_nodes;         // the node of each launch
+  std::vector<timeline::Label> labels;           // of each launch; empty until they are recorded
   std::vector<std::unique_ptr<Launch>> settled;  // of settled nodes: run when a source is not of the revision they saw
   struct Source {
     const Buffer* buffer;
@@ -48,6 +49,8 @@ struct ProgramImpl {
   /// Brings the results of settled nodes up to date.
   void settle();
   void commit();
+  /// Enqueues the launches onto the timeline.
+  void enqueue_recorded();
   [[nodiscard]] Tensor read(ValueId id) const;
   /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in.
   void overwrite(ValueId id, const Tensor& tensor);

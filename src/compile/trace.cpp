@@ -10,25 +10,35 @@
 namespace concord {
 namespace {
 
-struct Range {
-  float low = INFINITY, high = -INFINITY;
-  std::int64_t bad = 0;
-};
-
-Range range_of(const Tensor& tensor) {
-  Range range;
+ValueRange range_of(std::string name, const Tensor& tensor) {
+  ValueRange range{std::move(name), tensor.elements()};
+  bool is_first = true;
   for (const float v : tensor.values<float>()) {
     if (!std::isfinite(v)) {
-      ++range.bad;
+      ++range.not_finite;
       continue;
     }
-    range.low = std::min(range.low, v);
-    range.high = std::max(range.high, v);
+    range.least = is_first ? v : std::min(range.least, v);
+    range.greatest = is_first ? v : std::max(range.greatest, v);
+    is_first = false;
   }
   return range;
 }
 
+std::string text_of(const ValueRange& range) {
+  if (range.not_finite == range.elements) return fmt::format("{} with none of {} finite", range.name, range.elements);
+  return fmt::format("{} in [{}, {}]{}", range.name, range.least, range.greatest,
+                     range.not_finite > 0 ? fmt::format(" and {} not finite", range.not_finite) : "");
+}
+
 }  // namespace
+
+std::string NonFiniteReport::str() const {
+  std::vector<std::string> texts;
+  for (const ValueRange& input : inputs) texts.push_back(text_of(input));
+  return fmt::format("'{}' ({}, {}; {} of {} elements), computed from {}", node, op, shapes, value.not_finite,
+                     value.elements, texts.empty() ? "no f32 value" : fmt::format("{}", fmt::join(texts, ", ")));
+}
 
 std::string ProgramImpl::shapes(const LoweredNode& node) const {
   const auto list = [&](const std::vector<ValueId>& ids) {
@@ -51,6 +61,17 @@ TraceEntry ProgramImpl::describe(std::size_t i) const {
   entry.cost =
       node.op ? node.op->cost(inputs, outputs) : Cost{0, static_cast<double>(inputs[0].bytes() + outputs[0].bytes())};
   return entry;
+}
+
+void ProgramImpl::enqueue_recorded() {
+  const timeline::Span span("enqueue step");
+  if (labels.empty()) {
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const TraceEntry entry = describe(i);
+      labels.push_back(timeline::label(entry.node, fmt::format("{}, {}, {}", entry.op, entry.kernel, entry.shapes)));
+    }
+  }
+  for (std::size_t i = 0; i < launches.size(); ++i) device().enqueue_recorded(*launches[i], labels[i]);
 }
 
 std::vector<TraceEntry> Program::run_traced() {
@@ -99,16 +120,13 @@ NonFiniteReport Program::find_non_finite() {
     const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
     for (const ValueId id : node.outputs) {
       if (impl_->lowered.value(id).spec.dtype != DType::f32) continue;
-      const Range range = range_of(impl_->read(id));
-      if (range.bad == 0) continue;
+      ValueRange range = range_of(impl_->lowered.value(id).name, impl_->read(id));
+      if (range.not_finite == 0) continue;
       const TraceEntry entry = impl_->describe(i);
-      NonFiniteReport report{true, entry.node, entry.op, entry.shapes, range.bad, {}};
+      NonFiniteReport report{true, entry.node, entry.op, entry.shapes, std::move(range), {}};
       for (const ValueId input : node.inputs) {
         if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
-        const Range in = range_of(impl_->read(input));
-        report.inputs +=
-            fmt::format("{}{} in [{}, {}]{}", report.inputs.empty() ? "" : ", ", impl_->lowered.value(input).name,
-                        in.low, in.high, in.bad > 0 ? fmt::format(" and {} not finite", in.bad) : "");
+        report.inputs.push_back(range_of(impl_->lowered.value(input).name, impl_->read(input)));
       }
       return report;
     }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/timeline.hpp"
 
 namespace concord::data {
 
@@ -45,6 +46,7 @@ struct LoaderState {
   void fill(std::int64_t batch, const LoaderSlot& slot) const {
     const std::size_t feature_bytes = feature_spec.bytes();
     const std::size_t label_bytes = label_spec.bytes();
+    const timeline::Span span("fill batch");
     std::size_t i = 0;
     for (const std::int32_t row : rows_of(batch)) {
       const auto r = static_cast<std::size_t>(row);
@@ -58,6 +60,7 @@ struct LoaderState {
   }
 
   void work() {
+    timeline::name_thread("loader");
     std::unique_lock lock(mutex);
     while (true) {
       slot_freed.wait(lock, [&] { return stopping || claimed == batches || !free_slots.empty(); });

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/core/timeline.hpp"
 #include "concord/device/buffer.hpp"
 #include "concord/device/kernel.hpp"
 
@@ -122,6 +123,8 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void flush() {}
   /// Runs one launch alone and returns its seconds, by the device's own clock where it has one.
   [[nodiscard]] virtual double timed(Launch& launch) = 0;
+  /// Enqueues a launch and puts it on the timeline, once it has ended, by the device's own clock where it has one.
+  virtual void enqueue_recorded(Launch& launch, timeline::Label label) = 0;
 
  protected:
   Device() = default;

@@ -135,6 +135,24 @@ std::string describe(const DeviceInfo& info) {
   return fmt::format("{}  {} ({}, {})", info.id, info.name, name_of(info.kind), info.platform);
 }
 
+std::string_view driver_hint() { return kDriverHint; }
+
+bool has_opencl() {
+#ifdef CONCORD_WITH_OPENCL
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::optional<LibraryVersions> onednn_versions() {
+#ifdef CONCORD_WITH_CPU
+  return cpu::onednn_versions();
+#else
+  return std::nullopt;
+#endif
+}
+
 std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos) {
   const bool has_onednn = std::ranges::any_of(infos, [](const DeviceInfo& info) { return !is_opencl(info); });
   return places_where(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,19 @@ namespace concord {
 /// "cpu", "gpu", "accelerator".
 [[nodiscard]] std::string_view name_of(DeviceKind kind);
 
+/// Which packages hold OpenCL drivers.
+[[nodiscard]] std::string_view driver_hint();
+
+/// Whether the OpenCL backend is part of this build.
+[[nodiscard]] bool has_opencl();
+
+/// Of a library: "2.6.3".
+struct LibraryVersions {
+  std::string built, loaded;  // compiled with, and found by this process
+};
+/// Nothing when the CPU backend is not part of this build.
+[[nodiscard]] std::optional<LibraryVersions> onednn_versions();
+
 namespace opencl {
 /// Every OpenCL device, in the order of its index; empty without a driver. A broken driver is skipped and logged.
 [[nodiscard]] std::vector<DeviceInfo> list_devices();
@@ -38,6 +52,7 @@ namespace cpu {
 [[nodiscard]] std::vector<DeviceInfo> list_devices();
 /// Throws DeviceError.
 [[nodiscard]] DevicePtr open_device(std::size_t index);
+[[nodiscard]] LibraryVersions onednn_versions();
 }  // namespace cpu
 
 }  // namespace concord

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "concord/core/platform.hpp"
+#include "concord/core/timeline.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -113,6 +114,7 @@ void BuildPool::start_worker() {
 }
 
 void BuildPool::work() {
+  timeline::name_thread("builder");
   std::unique_lock lock(mutex_);
   while (true) {
     ++free_;
@@ -129,7 +131,10 @@ void BuildPool::run(std::unique_lock<std::mutex>& lock, Job job) {
   ++running_;
   lock.unlock();
   const bool outer = std::exchange(in_job, true);
-  job();
+  {
+    const timeline::Span span("build kernels");
+    job();
+  }
   job = nullptr;  // what it holds is not released under the lock
   in_job = outer;
   LivePools::instance().after_job();

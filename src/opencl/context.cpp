@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/event_log.hpp"
 #include "concord/opencl/program_build.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/status.hpp"
@@ -54,10 +55,8 @@ std::filesystem::path program_folder(const boost::compute::device& device) {
 
 /// Seconds between start and end of a finished command; 0 when the device does not say.
 double seconds_of(cl_event event) {
-  cl_ulong start = 0, end = 0;
-  if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr) != CL_SUCCESS) return 0;
-  if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) != CL_SUCCESS) return 0;
-  return end > start ? static_cast<double>(end - start) * 1e-9 : 0;
+  const auto start = device_time(event, CL_PROFILING_COMMAND_START), end = device_time(event, CL_PROFILING_COMMAND_END);
+  return start && end && *end > *start ? static_cast<double>(*end - *start) * 1e-9 : 0;
 }
 
 }  // namespace
@@ -66,7 +65,7 @@ Context::Context(boost::compute::device device)
     : device_(std::move(device)),
       context_(device_),
       queue_(context_, device_, boost::compute::command_queue::enable_profiling),
-      transfer_queue_(context_, device_),
+      transfer_queue_(context_, device_, boost::compute::command_queue::enable_profiling),
       name_(device_.name()),
       options_(options_of(device_)),
       limits_(limits_of(device_)),
@@ -92,29 +91,36 @@ bool Context::remembered(std::string_view name, const std::function<bool()>& fin
   return known != answers_.end() ? known->second : answers_.emplace(name, find()).first->second;
 }
 
-double Context::timed(const std::function<void()>& enqueue) {
-  queue_.finish();
+std::vector<EventHandle> Context::events_of(const std::function<void()>& enqueue) {
+  const auto taken = [&] {
+    timing_ = false;
+    std::vector<EventHandle> events;
+    for (const cl_event raw : std::exchange(timing_events_, {})) events.emplace_back(raw);
+    return events;
+  };
   timing_ = true;
-  const auto begin = std::chrono::steady_clock::now();
   try {
     enqueue();
   } catch (...) {
-    timing_ = false;
-    for (const cl_event raw : std::exchange(timing_events_, {})) EventHandle{raw};
+    static_cast<void>(taken());
     throw;
   }
-  timing_ = false;
+  return taken();
+}
+
+double Context::timed(const std::function<void()>& enqueue) {
+  queue_.finish();
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<EventHandle> events = events_of(enqueue);
   check(clFinish(queue_.get()), "clFinish", name_);
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - begin;
   double seconds = 0;
-  bool complete = !timing_events_.empty();
-  for (const cl_event raw : timing_events_) {
-    const EventHandle event(raw);
-    const double one = raw == nullptr ? 0 : seconds_of(raw);
+  bool complete = !events.empty();
+  for (const EventHandle& event : events) {
+    const double one = event.get() == nullptr ? 0 : seconds_of(event.get());
     complete = complete && one > 0;
     seconds += one;
   }
-  timing_events_.clear();
   return complete ? seconds : host.count();
 }
 

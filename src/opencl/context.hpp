@@ -56,8 +56,10 @@ class Context {
   /// The answer of `find` when it was first asked for by this name: for probes that take time.
   [[nodiscard]] bool remembered(std::string_view name, const std::function<bool()>& find);
 
-  /// What a launch hands to an enqueue call as its event: null, but inside `timed` a place that is summed up later.
+  /// What a launch hands to an enqueue call as its event: null, but inside `events_of` a place in its result.
   [[nodiscard]] cl_event* next_event() { return timing_ ? &timing_events_.emplace_back() : nullptr; }
+  /// The events of what `enqueue` puts on the compute queue; those of a library's own commands may be null.
+  [[nodiscard]] std::vector<EventHandle> events_of(const std::function<void()>& enqueue);
   /// Runs `enqueue` alone and returns the seconds its commands took by the device's clock; the host's where the device
   /// has none.
   [[nodiscard]] double timed(const std::function<void()>& enqueue);

@@ -58,19 +58,40 @@ auto translated(const std::string& device, std::string_view what, Function&& fun
 
 }  // namespace
 
+/// A track of the timeline for kernels, for the copies in order with them, and for the transfer queue.
+struct OpenClDevice::Logs {
+  Logs(const std::string& device, Context& context)
+      : kernels(device + " kernels", context.queue().get()),
+        copies(device + " copies", context.queue().get()),
+        transfers(device + " transfer queue", context.transfer_queue().get()),
+        source([this, &context] {
+          clFinish(context.queue().get());
+          clFinish(context.transfer_queue().get());
+          collect();
+        }) {}
+  void collect() {
+    for (EventLog* log : {&kernels, &copies, &transfers}) log->collect();
+  }
+  EventLog kernels, copies, transfers;
+  timeline::Source source;
+};
+
 OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info) : info_(std::move(info)) {
   context_ = translated(info_.name, "opening an OpenCL context", [&] { return std::make_unique<Context>(device); });
-  ring_ = std::make_unique<TransferRing>(*context_);
+  logs_ = std::make_unique<Logs>(info_.id, *context_);
+  ring_ = std::make_unique<TransferRing>(*context_, logs_->copies);
 }
 
 OpenClDevice::~OpenClDevice() {
   if (process_ending()) {
     static_cast<void>(ring_.release());
+    static_cast<void>(logs_.release());
     static_cast<void>(context_.release());
     return;
   }
   clFinish(context_->queue().get());
   clFinish(context_->transfer_queue().get());
+  logs_->collect();
 }
 
 BufferPtr OpenClDevice::allocate(std::size_t bytes) {
@@ -110,9 +131,11 @@ void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, 
   require_range(dst, dst_offset, bytes, "copy to");
   dst.touch();
   if (bytes == 0) return;
+  cl_event done = nullptr;
   check(clEnqueueCopyBuffer(context_->queue().get(), memory_of(&src), memory_of(&dst), src_offset, dst_offset, bytes, 0,
-                            nullptr, nullptr),
+                            nullptr, timeline::recording() ? &done : nullptr),
         "clEnqueueCopyBuffer", info_.name);
+  record_copy("copy", EventHandle(done), bytes);
 }
 
 void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) {
@@ -121,9 +144,11 @@ void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std:
   CONCORD_CHECK(offset % 4 == 0 && bytes % 4 == 0, DeviceError, "fill: {} bytes at {} are not multiples of 4", bytes,
                 offset);
   if (bytes == 0) return;
+  cl_event done = nullptr;
   check(clEnqueueFillBuffer(context_->queue().get(), memory_of(&dst), &pattern, sizeof pattern, offset, bytes, 0,
-                            nullptr, nullptr),
+                            nullptr, timeline::recording() ? &done : nullptr),
         "clEnqueueFillBuffer", info_.name);
+  record_copy("fill", EventHandle(done), bytes);
 }
 
 EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
@@ -141,6 +166,7 @@ EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const Stagin
         "clEnqueueWriteBuffer", info_.name);
   auto event = std::make_shared<OpenClEvent>(done, shared_from_this());
   check(clFlush(context_->transfer_queue().get()), "clFlush", info_.name);
+  if (timeline::recording()) logs_->transfers.add(timeline::label("upload"), done, bytes);
   return event;
 }
 
@@ -177,12 +203,21 @@ bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorS
 void OpenClDevice::finish() {
   check(clFinish(context_->queue().get()), "clFinish", info_.name);
   check(clFinish(context_->transfer_queue().get()), "clFinish", info_.name);
+  logs_->collect();
 }
 
 void OpenClDevice::flush() { check(clFlush(context_->queue().get()), "clFlush", info_.name); }
 
 double OpenClDevice::timed(Launch& launch) {
   return context_->timed([&] { launch.enqueue(); });
+}
+
+void OpenClDevice::enqueue_recorded(Launch& launch, timeline::Label label) {
+  logs_->kernels.add(label, context_->events_of([&] { launch.enqueue(); }));
+}
+
+void OpenClDevice::record_copy(const char* name, EventHandle event, std::size_t bytes) {
+  if (event.get() != nullptr) logs_->copies.add(timeline::label(name), event.get(), bytes);
 }
 
 DevicePtr open_device(std::size_t index) {

@@ -3,6 +3,7 @@
 
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/context.hpp"
+#include "concord/opencl/event_log.hpp"
 #include "concord/opencl/staging.hpp"
 
 namespace concord::opencl {
@@ -37,6 +38,7 @@ class OpenClDevice final : public Device {
   void finish() override;
   void flush() override;
   [[nodiscard]] double timed(Launch& launch) override;
+  void enqueue_recorded(Launch& launch, timeline::Label label) override;
 
   /// For tests of the backend.
   [[nodiscard]] Context& context() { return *context_; }
@@ -45,6 +47,10 @@ class OpenClDevice final : public Device {
   DeviceInfo info_;
   std::shared_ptr<Accounting> accounting_ = std::make_shared<Accounting>();
   std::unique_ptr<Context> context_;
+  struct Logs;
+  /// A copy on the compute queue; no event: the timeline was off.
+  void record_copy(const char* name, EventHandle event, std::size_t bytes);
+  std::unique_ptr<Logs> logs_;
   std::unique_ptr<TransferRing> ring_;
 };
 

@@ -63,6 +63,7 @@ void TransferRing::write(cl_mem dst, std::size_t offset, std::span<const std::by
     cl_event done = nullptr;
     check(clEnqueueWriteBuffer(context_.queue().get(), dst, CL_FALSE, offset, count, staged.data(), 0, nullptr, &done),
           "clEnqueueWriteBuffer", context_.name());
+    if (timeline::recording()) log_.add(timeline::label("upload"), done, count);
     pieces_.push_back({head_, head_ + aligned(count), EventHandle(done)});
     head_ += aligned(count);
     offset += count;
@@ -92,6 +93,7 @@ void TransferRing::read(cl_mem src, std::size_t offset, std::span<std::byte> byt
     cl_event done = nullptr;
     check(clEnqueueReadBuffer(context_.queue().get(), src, CL_FALSE, offset, count, staged.data(), 0, nullptr, &done),
           "clEnqueueReadBuffer", context_.name());
+    if (timeline::recording()) log_.add(timeline::label("download"), done, count);
     pieces_.push_back({head_, head_ + aligned(count), EventHandle(done)});
     head_ += aligned(count);
     arriving.push_back({staged, bytes.first(count)});

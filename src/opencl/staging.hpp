@@ -9,6 +9,7 @@
 
 #include "concord/device/device.hpp"
 #include "concord/opencl/context.hpp"
+#include "concord/opencl/event_log.hpp"
 
 namespace concord::opencl {
 
@@ -32,7 +33,7 @@ class StagingMemory final : public Staging {
 /// The pinned memory is allocated at first use.
 class TransferRing {
  public:
-  explicit TransferRing(Context& context) : context_(context) {}
+  TransferRing(Context& context, EventLog& log) : context_(context), log_(log) {}
   /// `bytes` may be reused when it returns. Waits only for earlier transfers, and only when the ring is full of them.
   void write(cl_mem dst, std::size_t offset, std::span<const std::byte> bytes);
   /// Waits for all earlier work on the queue.
@@ -48,6 +49,7 @@ class TransferRing {
   void retire_oldest();
 
   Context& context_;
+  EventLog& log_;  // of the compute queue's copies
   std::unique_ptr<StagingMemory> memory_;
   std::deque<Piece> pieces_;  // oldest first
   std::size_t head_ = 0;

@@ -94,6 +94,7 @@ Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
 }  // namespace
 
 Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evaluation) {
+  const timeline::Span span("evaluate");
   train::check_dataset(data);
   CONCORD_CHECK(evaluation.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", evaluation.k);
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
@@ -172,7 +173,10 @@ Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
     const train::StepProgramPtr& step = is_full ? full : last;
     step->program.write("features", rows_of(data.features, b * plan.full.size, batch_size));
     step->program.run();
-    const Tensor output = step->program.read(step->output);
+    const Tensor output = [&] {
+      const timeline::Span waiting("read outputs");
+      return step->program.read(step->output);
+    }();
     if (b == 0) {
       CONCORD_CHECK(output.shape().rank() >= 1 && output.shape()[0] == batch_size, ShapeError,
                     "predict: the network turns {} samples into {}", batch_size, output.shape().str());

@@ -31,7 +31,6 @@ class Fit {
  private:
   void check_options() const;
   void build();
-  void compare_rates();
   bool train_epoch();
   void begin_epoch();
   void set_rate();
@@ -40,6 +39,8 @@ class Fit {
   void finish_epoch(double seconds, std::int64_t samples);
   bool worth_going_on(const EpochReport& report);
   void augment(Tensor& features, std::span<const std::int32_t> rows) const;
+  [[nodiscard]] NonFiniteReport search_step(bool in_full);
+  void require_finite_values(bool in_full);
   [[noreturn]] void explain_failure();
   void check_finite();
   [[nodiscard]] std::int64_t batch_number() const {
@@ -53,6 +54,7 @@ class Fit {
   train::EpochPlan plan_;
   train::Source source_;
   train::StepProgramPtr full_, last_;
+  std::optional<Program> checked_full_, checked_last_;  // the same steps with every value readable
   std::optional<train::Stream> stream_;
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
@@ -85,6 +87,8 @@ void Fit::check_options() const {
   CONCORD_CHECK(options_.schedule, ArgumentError, "fit: the schedule is empty");
   CONCORD_CHECK(options_.validate || !options_.schedule.reads_losses(), ArgumentError,
                 "fit: the schedule {} needs a validation set", options_.schedule.description());
+  CONCORD_CHECK(!options_.nan_trace || state_.options.precision != Precision::fp16, ArgumentError,
+                "fit: nan_trace does not go with fp16: its scaled gradients overflow until the scale suits them");
   if (options_.validate) train::check_dataset(*options_.validate);
   if (!options_.early_stopping) return;
   CONCORD_CHECK(options_.validate, ArgumentError, "fit: early stopping needs a validation set");
@@ -93,6 +97,7 @@ void Fit::check_options() const {
 }
 
 void Fit::build() {
+  const timeline::Span span("prepare");
   source_ = state_.source_of(data_, !options_.augmentation);
   const train::ProgramKey key{train::Purpose::train, source_, {}, plan_.samples, 0};
   TrainerState::EpochPrograms programs = state_.epoch_programs(key, plan_, data_.classes);
@@ -111,26 +116,6 @@ std::vector<std::int32_t> Fit::order_of_epoch() const {
   std::vector<std::int32_t> order(static_cast<std::size_t>(plan_.samples));
   std::iota(order.begin(), order.end(), 0);
   return order;
-}
-
-/// Another rate after a resume may be meant, but is told: with it the training is not the one that was stopped.
-void Fit::compare_rates() {
-  const auto saved = std::exchange(state_.resumed_schedule, {});
-  if (!saved.contains("rate") || state_.at.step == 0) return;
-  const std::string& kind = options_.schedule.description();
-  if (saved.contains("kind") && saved.at("kind") != kind) {
-    log(LogLevel::warning, fmt::format("{}: the training had the schedule {}; this one has {}",
-                                       state_.checkpoint_path.string(), saved.at("kind"), kind));
-  }
-  const std::int64_t epoch = state_.at.epoch - (state_.at.position > 0 ? 0 : 1);
-  const double base = state_.recipe.optimizer.rule().lr;
-  std::span<const double> losses = state_.losses;  // at that step
-  if (state_.at.position == 0 && !losses.empty()) losses = losses.first(losses.size() - 1);
-  const std::int64_t step = (state_.at.step - 1) / state_.options.accumulate;
-  const std::string own = fmt::format("{}", static_cast<float>(options_.schedule(base, {step, epoch, losses})));
-  if (own == saved.at("rate")) return;
-  log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this optimizer and schedule give {}",
-                                     state_.checkpoint_path.string(), state_.at.step, saved.at("rate"), own));
 }
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
@@ -179,6 +164,7 @@ bool Fit::stop_wanted() const {
 }
 
 void Fit::check_finite() {
+  const timeline::Span span("wait for the loss");
   if (state_.variables->read(optim::kOk).values<float>()[0] == 0) explain_failure();
 }
 
@@ -192,31 +178,45 @@ void Fit::augment(Tensor& features, std::span<const std::int32_t> rows) const {
   }
 }
 
-/// The device has kept everything as it was before the bad step: it is run again, node by node.
+/// Runs the batch that comes next operator by operator, without its update.
+NonFiniteReport Fit::search_step(bool in_full) {
+  const train::StepProgram& step = in_full ? *full_ : *last_;
+  std::optional<Program>& checked = in_full ? checked_full_ : checked_last_;
+  if (!checked) {
+    checked.emplace(compile(*step.graph, {&step.loss, 1}, state_.variables,
+                            {.fuse = false, .keep_all = true, .precision = state_.options.precision}));
+  }
+  if (stream_) {
+    const std::vector<std::int32_t> order = order_of_epoch();
+    const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
+                                               static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
+    Dataset batch = data::subset(data_, rows);
+    augment(batch.features, rows);
+    checked->write("features", batch.features);
+    checked->write("labels", batch.labels);
+  }
+  return checked->find_non_finite();
+}
+
+/// For FitOptions::nan_trace.
+void Fit::require_finite_values(bool in_full) {
+  const timeline::Span span("search for values that are not finite");
+  const NonFiniteReport report = search_step(in_full);
+  CONCORD_CHECK(!report.found, NonFinite,
+                "step {} (epoch {}, batch {}) has a value that is not finite; the first is that of {}. Weights and "
+                "optimizer are those before that step.",
+                state_.at.step + 1, state_.at.epoch + 1, batch_number() + 1, report.str());
+}
+
+/// The device has kept everything as it was before the bad step: it is run again.
 void Fit::explain_failure() {
   const std::int64_t counted = state_.variables->read(train::cursor_name(kRole)).values<std::int32_t>()[0];
   state_.at.step += counted - batch_number();
   state_.at.position = std::min(counted * plan_.full.size, plan_.samples);
-  const bool in_full = counted < plan_.full.rows;
-  const train::StepProgram& step = in_full ? *full_ : *last_;
   std::string where = "no single value of the step run again was found to be";
   try {
-    Program checked = compile(*step.graph, {&step.loss, 1}, state_.variables,
-                              {.fuse = false, .keep_all = true, .precision = state_.options.precision});
-    if (stream_) {
-      const std::vector<std::int32_t> order = order_of_epoch();
-      const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
-                                                 static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
-      Dataset batch = data::subset(data_, rows);
-      augment(batch.features, rows);
-      checked.write("features", batch.features);
-      checked.write("labels", batch.labels);
-    }
-    const NonFiniteReport report = checked.find_non_finite();
-    if (report.found) {
-      where = fmt::format("the first such value is that of '{}' ({}, {}; {} elements), computed from {}", report.node,
-                          report.op, report.shapes, report.count, report.inputs);
-    }
+    const NonFiniteReport report = search_step(counted < plan_.full.rows);
+    if (report.found) where = "the first such value is that of " + report.str();
   } catch (const Error& error) {
     where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());
   }
@@ -240,6 +240,7 @@ void Fit::report_steps(Clock::time_point start, std::int64_t first_batch) {
 
 /// False when it was stopped before its end.
 bool Fit::train_epoch() {
+  const timeline::Span span("epoch");
   begin_epoch();
   const auto start = Clock::now();
   auto reported = start;
@@ -254,6 +255,7 @@ bool Fit::train_epoch() {
     set_rate();
     const bool in_full = b < plan_.full.rows;
     train::StepProgram& step = in_full ? *full_ : *last_;
+    if (options_.nan_trace) require_finite_values(in_full);
     if (stream_) stream_->next(step.program);
     step.program.run();
     pace.step();
@@ -284,6 +286,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   report.seconds = seconds;
   report.samples_per_second = static_cast<double>(samples) / seconds;
   if (options_.validate) {
+    const timeline::Span span("validation");
     report.validation = state_.evaluate(*options_.validate, {.batch = std::max<std::int64_t>(options_.batch, 256)});
     state_.losses.push_back(report.validation->loss);
   }
@@ -310,7 +313,7 @@ bool Fit::worth_going_on(const EpochReport& report) {
 
 History Fit::run() {
   build();
-  compare_rates();
+  state_.compare_rates(options_.schedule);
   state_.schedule = options_.schedule.description();
   target_epoch_ = state_.at.first_epoch + options_.epochs;
   steps_left_ = options_.max_steps;

@@ -64,7 +64,11 @@ struct FitOptions {
   std::filesystem::path checkpoint = {};
   /// Asked between steps; when it says true, `fit` writes the checkpoint and returns.
   std::function<bool()> stop = {};
-  std::int64_t max_steps = 0;            // batches in this call of `fit`; 0: no limit
+  std::int64_t max_steps = 0;  // batches in this call of `fit`; 0: no limit
+  /// Each step is first run operator by operator, without its update, and the training stops at the first value that is
+  /// not finite, whether or not the loss would show it. Slow, and every value of a step takes memory of its own. Not for
+  /// Precision::fp16, whose scaled gradients may overflow: `fit` throws ArgumentError.
+  bool nan_trace = false;
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
   int loader_threads = 2;                // for data that is streamed
 };

@@ -20,7 +20,10 @@ class Pace {
     in_group_ = 0;
     EventPtr end = device_.record();
     device_.flush();
-    if (last_) last_->wait();
+    if (last_) {
+      const timeline::Span span("wait for the device");
+      last_->wait();
+    }
     last_ = std::move(end);
     const auto now = Clock::now();
     const std::chrono::duration<double> elapsed = now - since_;

@@ -42,6 +42,7 @@ Value decoded(Value features, const Source& source) {
 }
 
 BufferPtr upload(Device& device, const Tensor& tensor) {
+  const timeline::Span span("upload data set");
   BufferPtr buffer = device.allocate(tensor.spec().bytes());
   device.write(*buffer, 0, tensor.bytes());
   return buffer;

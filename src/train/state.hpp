@@ -86,6 +86,8 @@ struct TrainerState {
   /// What a training should have in common with the checkpoint that it goes on from, by name.
   [[nodiscard]] std::map<std::string, std::string> settings() const;
   void save_checkpoint(const std::filesystem::path& path) const;
+  /// Warns, at the first fit after a resume, when this schedule is not that of the checkpoint.
+  void compare_rates(const optim::Schedule& own_schedule);
   /// Throws FormatError unless the checkpoint has each of these tensors, and no others if `all`.
   static void check_checkpoint(const io::Checkpoint& checkpoint, const std::filesystem::path& path,
                                const std::map<std::string, TensorSpec>& expected, bool all);

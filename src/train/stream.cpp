@@ -39,10 +39,17 @@ void Stream::start(std::vector<std::int32_t> order, std::int64_t epoch) {
 }
 
 void Stream::next(Program& program, bool with_labels) {
+  const timeline::Span span("next batch");
   Slot& slot = slots_[used_++ % slots_.size()];
-  if (slot.arrived) slot.arrived->wait();
+  if (slot.arrived) {
+    const timeline::Span waiting("wait for an upload");
+    slot.arrived->wait();
+  }
   slot.batch.reset();
-  slot.batch = loader_->next();
+  {
+    const timeline::Span waiting("wait for the loader");
+    slot.batch = loader_->next();
+  }
   CONCORD_CHECK(slot.batch, ArgumentError, "the epoch has no further batch");
   const data::Batch& batch = *slot.batch;
   const EventPtr features =

@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -133,6 +134,7 @@ void Trainer::load(const std::filesystem::path& path) {
 }
 
 void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
+  const timeline::Span span("checkpoint");
   io::CheckpointInfo info;
   info.network = options.network;
   info.epoch = at.epoch;
@@ -199,6 +201,26 @@ void Trainer::resume(const std::filesystem::path& path) {
   state.pending_weights.reset();
   state.pending_checkpoint = std::move(checkpoint);
   state.take_from_checkpoint(state.known);
+}
+
+/// Another rate after a resume may be meant, but is told: with it the training is not the one that was stopped.
+void TrainerState::compare_rates(const optim::Schedule& own_schedule) {
+  const auto saved = std::exchange(resumed_schedule, {});
+  if (!saved.contains("rate") || at.step == 0) return;
+  const std::string& kind = own_schedule.description();
+  if (saved.contains("kind") && saved.at("kind") != kind) {
+    log(LogLevel::warning, fmt::format("{}: the training had the schedule {}; this one has {}",
+                                       checkpoint_path.string(), saved.at("kind"), kind));
+  }
+  const std::int64_t epoch = at.epoch - (at.position > 0 ? 0 : 1);
+  const double base = recipe.optimizer.rule().lr;
+  std::span<const double> earlier = losses;  // at that step
+  if (at.position == 0 && !earlier.empty()) earlier = earlier.first(earlier.size() - 1);
+  const std::int64_t step = (at.step - 1) / options.accumulate;
+  const std::string own = fmt::format("{}", static_cast<float>(own_schedule(base, {step, epoch, earlier})));
+  if (own == saved.at("rate")) return;
+  log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this optimizer and schedule give {}",
+                                     checkpoint_path.string(), at.step, saved.at("rate"), own));
 }
 
 std::int64_t Trainer::epochs_done() const { return state_->at.epoch; }

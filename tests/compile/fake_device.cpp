@@ -113,6 +113,7 @@ EventPtr FakeDevice::record() { refuse("record an event"); }
 void FakeDevice::wait_for(const EventPtr&) { refuse("wait"); }
 void FakeDevice::finish() { refuse("finish"); }
 double FakeDevice::timed(Launch&) { refuse("time a launch"); }
+void FakeDevice::enqueue_recorded(Launch&, timeline::Label) { refuse("record a launch"); }
 
 Value variable(Graph& graph, std::string name, TensorSpec spec) {
   return graph.variable(std::make_shared<Variable>(Variable{std::move(name), std::move(spec), {}, true, {}}));

@@ -87,6 +87,7 @@ class FakeDevice final : public Device {
   void wait_for(const EventPtr& event) override;
   void finish() override;
   [[nodiscard]] double timed(Launch& launch) override;
+  void enqueue_recorded(Launch& launch, timeline::Label label) override;
 
  private:
   DeviceInfo info_;

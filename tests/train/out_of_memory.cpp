@@ -51,6 +51,7 @@ class Small final : public Device {
   }
   void finish() override { device_->finish(); }
   double timed(Launch& launch) override { return device_->timed(launch); }
+  void enqueue_recorded(Launch& launch, timeline::Label label) override { device_->enqueue_recorded(launch, label); }
 
  private:
   DevicePtr device_;

@@ -1,0 +1,50 @@
+// A network of the zoo with a batch of random samples on one device: what bench and profile run.
+#pragma once
+
+#include <optional>
+
+#include "options.hpp"
+
+namespace concord::cli {
+
+/// Which network on what.
+struct BenchOptions {
+  TrainingOptions training;
+  std::string input;
+  DeviceOption device;
+  PrecisionOption precision;
+  void add(CLI::App& command);
+};
+
+class BenchNetwork {
+ public:
+  /// Opens the device. Throws ArgumentError.
+  explicit BenchNetwork(const BenchOptions& options);
+
+  [[nodiscard]] const models::Model& model() const { return model_; }
+  [[nodiscard]] const Shape& sample() const { return sample_; }
+  [[nodiscard]] const DevicePtr& device() const { return device_; }
+
+  /// One training step, compiled and fed. Throws OutOfMemory with the largest batch that fits.
+  [[nodiscard]] Program training_step();
+  /// The forward pass in evaluation mode, compiled and fed.
+  [[nodiscard]] Program inference();
+
+ private:
+  [[nodiscard]] Value traced_step(Graph& graph, std::int64_t batch);
+  [[nodiscard]] Program compiled_step();
+  /// Made once a program is known to fit.
+  [[nodiscard]] const Dataset& data();
+
+  const BenchOptions& options_;
+  const models::Model& model_;
+  Shape sample_;
+  std::shared_ptr<nn::Module> network_;
+  DevicePtr device_;
+  VariablesPtr variables_;
+  TensorSpec batch_;
+  std::vector<optim::Group> groups_;
+  std::optional<Dataset> data_;
+};
+
+}  // namespace concord::cli

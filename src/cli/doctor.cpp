@@ -1,0 +1,207 @@
+// concord doctor: what keeps this user from training on this machine, and whether a device computes what it should.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "concord/compile/device_speed.hpp"
+#include "concord/device/registry.hpp"
+#include "finding.hpp"
+#include "operator_check.hpp"
+#include "options.hpp"
+
+namespace concord::cli {
+namespace {
+
+using Weight = Finding::Weight;
+
+struct Options {
+  DeviceOption device;
+  bool json = false;
+};
+
+/// Everything found, told as it is found.
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {
+    if (!json_) std::cout << std::unitbuf;
+  }
+  void begin(const std::string& section) {
+    section_ = section;
+    if (!json_) std::cout << section << "\n";
+  }
+  void add(const Finding& finding) {
+    if (finding.weight == Weight::warning) ++warnings_;
+    if (finding.weight == Weight::obstacle && obstacle_.empty()) obstacle_ = finding.text;
+    if (!json_) std::cout << fmt::format("  {:<9} {}\n", name_of(finding.weight), finding.text);
+    document_["findings"].push_back(
+        {{"section", section_}, {"weight", name_of(finding.weight)}, {"text", finding.text}});
+  }
+  void add(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) add(finding);
+  }
+  nlohmann::json& document() { return document_; }
+  [[nodiscard]] int warnings() const { return warnings_; }
+  /// The first; empty when there is none.
+  [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
+
+ private:
+  bool json_;
+  std::string section_, obstacle_;
+  int warnings_ = 0;
+  nlohmann::json document_ = {{"version", kVersion}, {"findings", nlohmann::json::array()}};
+};
+
+/// While it lives, warnings of the library are kept; printed, as all the rest, only with --verbose.
+class KeptWarnings {
+ public:
+  KeptWarnings() {
+    const bool verbose = log_enabled(LogLevel::debug);
+    const auto keep = [this, verbose](LogLevel level, std::string_view text) {
+      if (level >= LogLevel::warning) texts_.emplace_back(text);
+      if (verbose) std::cerr << name_of(level) << ": " << text << "\n";
+    };
+    set_log(keep, verbose ? LogLevel::debug : LogLevel::warning);
+  }
+  ~KeptWarnings() { set_log({}); }
+  KeptWarnings(const KeptWarnings&) = delete;
+  KeptWarnings& operator=(const KeptWarnings&) = delete;
+  void take_to(Report& report) {
+    for (std::string& text : texts_) report.add({Weight::warning, std::move(text)});
+    texts_.clear();
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+/// Null when it does not open, which the report then says.
+DevicePtr opened(const Options& options, Report& report) {
+  try {
+    DevicePtr device = options.device.open();
+    report.add({Weight::fine, "taken: " + describe(device->info())});
+    if (const std::uint64_t memory = device->info().memory; memory > 0 && memory < kLittleMemory) {
+      report.add({Weight::warning, fmt::format("its {} are little: take a small --batch", human_bytes(memory))});
+    }
+    return device;
+  } catch (const Error& error) {
+    report.add({Weight::obstacle, error.what()});
+    return nullptr;
+  }
+}
+
+/// The device to compare with: the CPU, or for the CPU an OpenCL device. Null when there is none.
+DevicePtr reference_for(const Device& device, std::span<const DeviceInfo> listed) {
+  const bool is_cpu = device.info().id == "cpu";
+  for (const DeviceInfo& info : listed) {
+    if ((info.id == "cpu") == is_cpu) continue;
+    try {
+      return Device::open(info.id);
+    } catch (const Error&) {
+      continue;  // told when it is the device in question
+    }
+  }
+  return nullptr;
+}
+
+Finding check_finding(const OperatorCheck& check, std::span<const DevicePtr> devices) {
+  const std::string what = fmt::format("{}: {}", check.model->name, fmt::join(check.operators, ", "));
+  try {
+    const Comparison comparison = check_operators(*check.model, devices);
+    for (const DeviceRun& run : comparison.runs) {
+      if (!run.first_deviation) continue;
+      const Deviation& d = *run.first_deviation;
+      return {Weight::obstacle,
+              fmt::format("{}: {} by the kernel {} of {} is wrong: error {:.3g}, allowed {:.3g} ({}). Please report it",
+                          check.model->name, d.op, d.kernel, run.device.id, d.error, d.tolerance, d.shapes)};
+    }
+    if (!comparison.agrees()) return {Weight::obstacle, fmt::format("{}: the loss is not finite", check.model->name)};
+    return {Weight::fine, what};
+  } catch (const Error& error) {
+    return {Weight::obstacle, fmt::format("{}: {}", check.model->name, error.what())};
+  }
+}
+
+void check_kernels(const DevicePtr& device, std::span<const DeviceInfo> listed, Report& report) {
+  std::vector<DevicePtr> devices{device};
+  if (const DevicePtr reference = reference_for(*device, listed)) devices.insert(devices.begin(), reference);
+  report.begin(devices.size() > 1
+                   ? fmt::format("kernels of {} against {}", device->info().id, devices[0]->info().id)
+                   : fmt::format("kernels of {}, fused ones against those of single operators", device->info().id));
+  for (const OperatorCheck& check : operator_checks()) report.add(check_finding(check, devices));
+}
+
+void measure_device(const DevicePtr& device, Report& report) {
+  report.begin("speed of " + device->info().id);
+  try {
+    const DeviceSpeed speed = measure_speed(device);
+    report.document()["speed"] = {{"bytes_per_second", speed.bytes_per_second},
+                                  {"flops_per_second", speed.flops_per_second},
+                                  {"launch_seconds", speed.launch_seconds},
+                                  {"upload_bytes_per_second", speed.upload_bytes_per_second},
+                                  {"download_bytes_per_second", speed.download_bytes_per_second},
+                                  {"upload_seconds", speed.upload_seconds},
+                                  {"download_seconds", speed.download_seconds}};
+    report.add({Weight::fine,
+                fmt::format("{:.1f} GB/s of memory, {:.1f} GFLOP/s in a product of {}x{}", speed.bytes_per_second / 1e9,
+                            speed.flops_per_second / 1e9, speed.product_size, speed.product_size)});
+    report.add({Weight::fine, fmt::format("a launch costs {:.1f} us", speed.launch_seconds * 1e6)});
+    report.add(
+        {Weight::fine, fmt::format("copies: up {:.1f} GB/s and at least {:.1f} us, down {:.1f} GB/s and {:.1f} us",
+                                   speed.upload_bytes_per_second / 1e9, speed.upload_seconds * 1e6,
+                                   speed.download_bytes_per_second / 1e9, speed.download_seconds * 1e6)});
+  } catch (const Error& error) {
+    report.add({Weight::obstacle, error.what()});
+  }
+}
+
+std::string verdict(const DevicePtr& device, const Report& report) {
+  if (!report.obstacle().empty()) {
+    return fmt::format("you cannot train{}: {}", device ? " on " + device->info().id : "", report.obstacle());
+  }
+  return fmt::format("You can train on {} ({}){}.", device->info().id, device->info().name,
+                     report.warnings() == 0 ? "; nothing is wrong" : "; the warnings above say what could be better");
+}
+
+void run(const Options& options) {
+  Report report(options.json);
+  KeptWarnings warnings;
+  report.begin("OpenCL drivers");
+  report.add(driver_findings());
+  const std::vector<DeviceInfo> listed = Device::list();
+  report.begin("devices");
+  warnings.take_to(report);
+  for (const DeviceInfo& info : listed) report.add({Weight::fine, describe(info)});
+  report.add(device_file_findings(listed));
+  const DevicePtr device = opened(options, report);
+  warnings.take_to(report);
+  report.begin("this machine");
+  report.add(machine_findings());
+  if (device) {
+    check_kernels(device, listed, report);
+    measure_device(device, report);
+    warnings.take_to(report);
+  }
+  const std::string sentence = verdict(device, report);
+  if (options.json) {
+    report.document()["device"] = device ? device->info().id : "";
+    report.document()["can_train"] = report.obstacle().empty();
+    report.document()["verdict"] = sentence;
+    std::cout << report.document().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+  if (!report.obstacle().empty()) throw DeviceError(sentence);
+  if (!options.json) std::cout << "\n" << sentence << "\n";
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("doctor", "Find what keeps you from training, and check a device's kernels");
+  const auto options = std::make_shared<Options>();
+  options->device.add(*command);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace concord::cli

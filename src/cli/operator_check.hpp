@@ -1,0 +1,25 @@
+// Whether the kernels of a device compute what another device does: a few small networks of the zoo that together have
+// all operators the zoo trains with. Used by `concord doctor`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "concord/compare/compare.hpp"
+#include "concord/models/zoo.hpp"
+
+namespace concord::cli {
+
+struct OperatorCheck {
+  const models::Model* model = nullptr;
+  std::vector<std::string> operators;  // that no earlier check of the list has
+};
+
+/// The networks to check with, each at its least size, those first that have most operators for their length.
+[[nodiscard]] std::vector<OperatorCheck> operator_checks();
+
+/// One training step of `model` on these devices, the first being the reference.
+[[nodiscard]] Comparison check_operators(const models::Model& model, std::span<const DevicePtr> devices);
+
+}  // namespace concord::cli

@@ -1,0 +1,93 @@
+// concord profile: where the time of one step goes, by operator and kernel, beside what the device can do.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "bench_network.hpp"
+#include "concord/compile/measure.hpp"
+#include "operator_times.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct Options {
+  BenchOptions network;
+  bool inference = false;
+  bool detail = false;
+  bool json = false;
+};
+
+constexpr int kRuns = 5;
+
+nlohmann::json as_json(const OperatorTime& time, double step_kernels, Rows rows) {
+  nlohmann::json json{{"operator", time.op},
+                      {"kernel", time.kernel},
+                      {"count", time.count},
+                      {"microseconds", time.seconds * 1e6},
+                      {"share", time.seconds / step_kernels},
+                      {"flops", time.cost.flops},
+                      {"bytes", time.cost.bytes},
+                      {"flops_per_second", time.cost.flops / time.seconds},
+                      {"bytes_per_second", time.cost.bytes / time.seconds},
+                      {"roofline", time.share()}};
+  if (rows == Rows::launch) {
+    json["shapes"] = time.shapes;
+    json["node"] = time.node;
+  }
+  return json;
+}
+
+void run(const Options& options) {
+  const std::int64_t batch = options.network.training.batch;
+  if (batch < 1) throw ArgumentError("--batch must be at least 1");
+  BenchNetwork network(options.network);
+  Program program = options.inference ? network.inference() : network.training_step();
+  const RunTimes times = measure(program, {.seconds = 0.5, .least = 5});
+  const std::vector<TraceEntry> trace = median_trace(program, kRuns);
+  const DeviceSpeed speed = measure_speed(network.device(), options.network.precision.get());
+  const Rows rows = options.detail ? Rows::launch : Rows::kind;
+  const std::vector<OperatorTime> operators = operator_times(trace, rows, &speed);
+  const OperatorTime total = total_of(operators);
+  const char* const what = options.inference ? "inference" : "training step";
+  const DeviceInfo& info = network.device()->info();
+  if (options.json) {
+    nlohmann::json json{
+        {"version", kVersion},
+        {"net", network.model().name},
+        {"batch", batch},
+        {"precision", options.network.precision.name},
+        {"device", info.id},
+        {"device_name", info.name},
+        {"driver", info.driver},
+        {"what", what},
+        {"median_ms", times.median_ms},
+        {"ceilings", {{"bytes_per_second", speed.bytes_per_second}, {"flops_per_second", speed.flops_per_second}}},
+        {"operators", nlohmann::json::array()}};
+    for (const OperatorTime& time : operators) json["operators"].push_back(as_json(time, total.seconds, rows));
+    json["total"] = as_json(total, total.seconds, Rows::kind);
+    std::cout << json.dump(2) << "\n";
+    return;
+  }
+  std::cout << fmt::format("{} of {}, batch {}, {} on {}: {:.3f} ms, {:.3f} ms in kernels one by one\n", what,
+                           network.model().name, batch, options.network.precision.name, info.name, times.median_ms,
+                           total.seconds * 1e3)
+            << fmt::format("the device's roofline: {:.1f} GFLOP/s (a product of {}x{}), {:.1f} GB/s\n\n",
+                           speed.flops_per_second / 1e9, speed.product_size, speed.product_size,
+                           speed.bytes_per_second / 1e9)
+            << operator_table(operators, rows, &speed);
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("profile", "Where the time of a network's step goes, by operator");
+  const auto options = std::make_shared<Options>();
+  options->network.add(*command);
+  command->add_flag("--inference", options->inference, "Of inference instead of a training step");
+  command->add_flag("--detail", options->detail, "A row for each launch, with shapes and node");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace concord::cli

@@ -1,0 +1,77 @@
+// EventLog: profiling events become spans.
+#include "concord/opencl/event_log.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace concord::opencl {
+namespace {
+
+bool has_ended(cl_event event) {
+  cl_int status = CL_COMPLETE;
+  clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return status <= CL_COMPLETE;  // below it: failed, which a wait for the queue tells
+}
+
+}  // namespace
+
+std::optional<cl_ulong> device_time(cl_event event, cl_profiling_info what) {
+  cl_ulong time = 0;
+  if (clGetEventProfilingInfo(event, what, sizeof time, &time, nullptr) != CL_SUCCESS) return std::nullopt;
+  return time;
+}
+
+void EventLog::add(timeline::Label label, std::vector<EventHandle> events, std::uint64_t bytes) {
+  std::erase_if(events, [](const EventHandle& event) { return event.get() == nullptr; });
+  if (events.empty()) return;
+  waiting_.push_back({label, std::move(events), bytes});
+  collect();
+}
+
+void EventLog::add(timeline::Label label, cl_event event, std::uint64_t bytes) {
+  clRetainEvent(event);
+  std::vector<EventHandle> events;
+  events.emplace_back(event);
+  add(label, std::move(events), bytes);
+}
+
+void EventLog::collect() {
+  while (!waiting_.empty() && has_ended(waiting_.front().events.back().get())) {
+    take(waiting_.front());
+    waiting_.pop_front();
+  }
+}
+
+void EventLog::take(const Command& command) {
+  const auto begin = device_time(command.events.front().get(), CL_PROFILING_COMMAND_START);
+  const auto end = device_time(command.events.back().get(), CL_PROFILING_COMMAND_END);
+  const std::optional<timeline::Time> shift = offset();
+  if (!begin || !end || !shift) return;
+  // In an in-order queue nothing overlaps but by the steps of the device's clock.
+  const timeline::Time first = std::max(static_cast<timeline::Time>(*begin) + *shift, last_end_);
+  last_end_ = std::max(static_cast<timeline::Time>(*end) + *shift, first);
+  timeline::add(track_, command.label, first, last_end_, command.bytes);
+}
+
+// A marker is queued between two looks at the host's clock; of several the pair with least between counts.
+std::optional<timeline::Time> EventLog::offset() {
+  if (offset_) return offset_;
+  constexpr int kMarkers = 16;
+  timeline::Time least = std::numeric_limits<timeline::Time>::max();
+  for (int i = 0; i < kMarkers; ++i) {
+    cl_event marker = nullptr;
+    const timeline::Time before = timeline::now();
+    if (clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &marker) != CL_SUCCESS) break;
+    const timeline::Time between = timeline::now() - before;
+    const EventHandle event(marker);
+    if (clWaitForEvents(1, &marker) != CL_SUCCESS) break;
+    const auto queued = device_time(marker, CL_PROFILING_COMMAND_QUEUED);
+    if (!queued || between >= least) continue;
+    least = between;
+    offset_ = before + between / 2 - static_cast<timeline::Time>(*queued);
+  }
+  return offset_;
+}
+
+}  // namespace concord::opencl
