@@ -78,12 +78,13 @@ bool is_product(const Operator& op) {
 }
 
 /// Whether a product's epilogue would take longer than a launch of its own: the few work-items of a product on matrix
-/// units wait for long chains of instructions (on an H200 the gradient of gelu takes 16 ps an element there, 4 by
-/// itself).
+/// units wait for long chains of instructions (on an H200 the gradient of gelu takes 16 ps an element there; gelu by
+/// itself, reading and writing included, 2.3).
 bool takes_long(const Expression& epilogue, const TensorSpec& output) {
   using F = ScalarFunction;
   constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
-  constexpr std::array kLong{F::tanh, F::erf, F::normal_cdf, F::softplus, F::power, F::log1p, F::expm1};
+  constexpr std::array kLong{F::exp,  F::expm1, F::log,        F::log1p,   F::sin,      F::cos,
+                             F::tanh, F::erf,   F::normal_cdf, F::sigmoid, F::softplus, F::power};
   return output.shape.elements() >= kLeastElements &&
          std::ranges::any_of(epilogue.code(), [&](const Expression::Instruction& instruction) {
            return std::ranges::find(kLong, instruction.function) != kLong.end();
