@@ -19,6 +19,7 @@
 #define IMAGE 1
 #define IMAGE_TURNED 2
 #include "nvidia/gemm_element.h"
+#include "nvidia/tma.h"
 #include "nvidia/units.h"
 #include "nvidia/wgmma.h"
 
@@ -78,28 +79,6 @@
                : OPERANDS_128(sums) : "l"(rows), "l"(columns), "r"(keep))
 #endif
 
-// Begins the copy of a box to local memory; `full` counts its bytes.
-#define COPY_BOX(to, map, full, x, y, z)                                                                                 \
-  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" \
-               ::"r"(to), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z) : "memory")
-#define COPY_PLACES(to, map, full, channel, x, y, image, tap_x, tap_y)                                                   \
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" \
-               ::"r"(to), "l"(map), "r"(full), "r"(channel), "r"(x), "r"(y), "r"(image), "h"((ushort)(tap_x)), "h"((ushort)(tap_y)) : "memory")
-
-// Waits for the phase of a barrier. Bounded, so that an error ends in a wrong result instead of a hung device.
-static inline uint wait_phase(uint barrier_address, uint phase, uint tries) {
-  uint left = tries;
-  while (left > 0) {
-    uint done;
-    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                 : "=r"(done) : "r"(barrier_address), "r"(phase) : "memory");
-    if (done) return tries;
-    --left;
-  }
-  return 0;
-}
-#define MOST_TRIES (1u << 20)
-
 #if RIGHT != MATRIX
 // Which of k and n walks over the places of the image, and which over the taps.
 #if RIGHT == IMAGE
@@ -112,48 +91,12 @@ static inline uint wait_phase(uint barrier_address, uint phase, uint tries) {
 #endif
 
 #if PRECISION == SPLIT
-// The sum of a part of k for C(m, n), one by one: an infinity splits into an infinity and NaN, so a sum with one is NaN.
-// n counts as C's columns do.
-static inline float exact_sum(uint m, uint n, uint tile_begin, uint tile_end, uint k_size, uint channel_tiles,
-                              __global const float *a, index_t a_m, index_t a_k, index_t a_outer, DIVISOR(a_block),
-                              __global const float *b, index_t b_k, index_t b_n, DIVISOR(k_block), uint n_size,
-                              uint tap_count, bool backward TABLE_PARAMETERS) {
-  float sum = 0.0f;
-#if RIGHT == IMAGE
-  for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
-    const uint tap = k_tile / channel_tiles, first = (k_tile - tap * channel_tiles) * TILE_K;
-    for (uint channel = first; channel < min(first + TILE_K, k_size / tap_count); ++channel) {
-      const uint k = channel * tap_count + (backward ? tap_count - 1 - tap : tap);
-      sum = fma(a[A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT(k, n), sum);
-    }
-  }
-#else
-#if RIGHT == IMAGE_TURNED
-  const uint channels = n_size / tap_count;
-  n = n % channels * tap_count + n / channels;
-#endif
-  for (uint k = tile_begin * TILE_K; k < min(tile_end * TILE_K, k_size); ++k) {
-    sum = fma(a[A_ROW(m) + A_STEP(k)], RIGHT_ELEMENT(k, n), sum);
-  }
-#endif
-  return sum;
-}
-#if RIGHT == MATRIX
-#define TAP_ACTUALS 1, false
-#define TABLE_ACTUALS
-#else
-#define TAP_ACTUALS TAPS(_block), TAPS(_row) < 0 || TAPS(_column) < 0
-#define TABLE_ACTUALS , taps, places, place_block, place_block_magic, place_block_shift, place_plane
-#endif
-#define EXACT_SUM(m, n)                                                                                                \
-  exact_sum(m, n, tile_begin, tile_end, k_size, channel_tiles, a + batch * a_batch, a_m, a_k, a_outer, a_block,         \
-            a_block_magic, a_block_shift, b + batch * b_batch, b_k, b_n, k_block, k_block_magic, k_block_shift, n_size, \
-            TAP_ACTUALS TABLE_ACTUALS)
+#include "nvidia/gemm_exact.h"
 #endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
-    GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k, uint part_tiles, uint works,
-    uint channel_tiles, uint images TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+    GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k,
+    uint part_tiles, uint works, uint channel_tiles, uint images TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
   __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(1024)));
   __local float staging[WARPGROUPS * STAGED_Q * STAGED_PITCH];
   __local ulong barriers[2 * STAGES];
@@ -162,10 +105,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_c = tiles_r * tiles_q;
   if (t == 0) {
     for (uint i = 0; i < STAGES; ++i) {
-      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full + 8 * i) : "memory");
-      asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(empty + 8 * i), "r"(WARPGROUPS * 4) : "memory");
+      BARRIER_BEGIN(full + 8 * i, 1);
+      BARRIER_BEGIN(empty + 8 * i, WARPGROUPS * 4);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    BARRIERS_BEGUN();
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -173,7 +116,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 #define EACH_WORK()                                                                                        \
   for (uint work = (uint)get_group_id(0); work < works; work += (uint)get_num_groups(0))
 #define FIND_TILE()                                                                                        \
-  const uint z = work / tiles_c, tile = work - z * tiles_c, part_number = z / batches, batch = z - part_number * batches; \
+  const uint z = work / tiles_c, tile = work - z * tiles_c;                                                \
+  const uint part_number = z / batches, batch = z - part_number * batches;                                 \
   const uint band = tile / (BAND * tiles_q), in_band = tile - band * BAND * tiles_q;                       \
   const uint height = min(tiles_r - band * BAND, (uint)BAND);                                              \
   const uint r_begin = (band * BAND + in_band % height) * TILE_R, q_begin = in_band / height * TILE_Q;     \
@@ -188,16 +132,18 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   if (t >= MULTIPLIERS) {
     if (t == MULTIPLIERS) {
       __global const uchar *const left_map = maps + maps_offset, *const right_map = left_map + MAP_BYTES;
-      asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(left_map) : "memory");
-      asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(right_map) : "memory");
+      READ_MAP(left_map);
+      READ_MAP(right_map);
 #if RIGHT != MATRIX
       const uint taps_x = TAPS(_line), taps_y = TAPS(_block) / taps_x;
       const uint tap_step_x = abs(TAPS(_column)), tap_step_y = abs(TAPS(_row));
       const int low_x = column_shift + min(TAPS(_column), 0) * (int)(taps_x - 1);
       const int low_y = row_shift + min(TAPS(_row), 0) * (int)(taps_y - 1);
-#define FIND_PLACE(i)                                                                                     \
-  const uint image = (i) / PLACES(_block), in_image = (i)-image * PLACES(_block), line = in_image / PLACES(_line); \
-  const int place_x = (int)(in_image - line * PLACES(_line)) * PLACES(_column) + low_x, place_y = (int)line * PLACES(_row) + low_y;
+#define FIND_PLACE(i)                                                                      \
+  const uint image = (i) / PLACES(_block), in_image = (i)-image * PLACES(_block);          \
+  const uint line = in_image / PLACES(_line);                                              \
+  const int place_x = (int)(in_image - line * PLACES(_line)) * PLACES(_column) + low_x;    \
+  const int place_y = (int)line * PLACES(_row) + low_y;
 #endif
       EACH_WORK() {
         FIND_TILE()
@@ -208,8 +154,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 #endif
         for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
           tries = wait_phase(empty + 8 * stage, phase ^ 1, tries);
-          const uint arrived = full + 8 * stage, right_to = local_base + stage * STAGE_BYTES, left_to = right_to + PLANES * R_PLANE;
-          asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived), "r"(STAGE_BYTES) : "memory");
+          const uint arrived = full + 8 * stage;
+          const uint right_to = local_base + stage * STAGE_BYTES, left_to = right_to + PLANES * R_PLANE;
+          BARRIER_EXPECT(arrived, STAGE_BYTES);
 #if RIGHT == IMAGE_TURNED
           FIND_PLACE(k_tile * TILE_K)
 #endif
@@ -254,7 +201,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   b += b_offset;
   c += c_offset;
 #define RELEASE(of_stage) \
-  if (lane == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(empty + 8 * (of_stage)) : "memory")
+  if (lane == 0) BARRIER_ARRIVE(empty + 8 * (of_stage))
   // After a wait the sums hold what the units wrote: keeps the compiler from reading them before.
 #define SETTLE(sums) EACH(i, SUMS) asm volatile("" : "+f"((sums)[i])::"memory")
   EACH_WORK() {

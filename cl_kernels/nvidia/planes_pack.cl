@@ -5,8 +5,9 @@
 #include "nvidia/units.h"
 
 #define MAP_WORDS 32
-#define MAP_PARAMETERS \
-  __global const uint *restrict map, __global uint4 *restrict packed, ulong packed_offset, __global uint *restrict maps, ulong maps_offset
+#define MAP_PARAMETERS                                                                            \
+  __global const uint *restrict map, __global uint4 *restrict packed, ulong packed_offset,        \
+      __global uint *restrict maps, ulong maps_offset
 static inline void write_map(__global const uint *map, __global uint *to, __global const uint4 *packed) {
   if (get_global_id(0) == 0 && get_global_id(1) == 0 && get_global_id(2) == 0) {
     const ulong address = (ulong)(size_t)packed;
@@ -18,8 +19,9 @@ static inline void write_map(__global const uint *map, __global uint *to, __glob
 
 // Rows whose k is adjacent in memory: (batch, row, k) from b_batch and row strides to (plane, batch, row, k in blocks).
 // An item packs a block of a row. VECTOR: blocks are aligned to 16 bytes.
-__kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global const float *restrict source, ulong source_offset,
-                               ulong batch_stride, ulong row_stride, ulong plane_blocks, MAP_PARAMETERS) {
+__kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global const float *restrict source,
+                               ulong source_offset, ulong batch_stride, ulong row_stride, ulong plane_blocks,
+                               MAP_PARAMETERS) {
   const uint block = (uint)get_global_id(0), row = (uint)get_global_id(1), batch = (uint)get_global_id(2);
   packed += packed_offset;
   write_map(map, maps + maps_offset, packed);

@@ -8,7 +8,7 @@
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
-#include "concord/opencl/planes.hpp"
+#include "concord/opencl/planes_pack.hpp"
 
 namespace concord::opencl {
 namespace {

@@ -1,9 +1,13 @@
-// Operands of a product packed into planes of small numbers for the copy engine: what gemm_tma.cl reads. A plane holds
-// an operand with k (or, where k are the places of an image, the channels) inside; fp32 takes three planes of bf16.
+// Products as gemm_tma.cl reads them: which numbers stand for a factor, how the right operand is walked, how much the
+// packed operands take, and which products can be told so. A plane holds an operand with k (or, where k are the places
+// of an image, the channels) inside.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "concord/opencl/gemm.hpp"
 #include "concord/opencl/tensor_map.hpp"
@@ -49,15 +53,58 @@ struct PlaneForm {
 /// The product, or where its planes would take too much memory and it can be cut, products of slices of its rows.
 [[nodiscard]] std::vector<Gemm> plane_slices(const Gemm& gemm);
 
+/// Numbers of a plane of each operand, padding included.
+struct PlaneSizes {
+  std::int64_t right, left;
+};
+[[nodiscard]] PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k);
+
+/// The image of a product's patches, and where taps and places lie on it. The product must outlive it.
+class ImageWalk {
+ public:
+  explicit ImageWalk(const Gemm& gemm)
+      : patch_(gemm.patch),
+        taps_(gemm.b.along_k ? gemm.patch.n : gemm.patch.k),
+        places_(gemm.b.along_k ? gemm.patch.k : gemm.patch.n),
+        tap_index_(gemm.b.along_k ? gemm.n : gemm.k),
+        place_index_(gemm.b.along_k ? gemm.k : gemm.n) {}
+
+  [[nodiscard]] std::int64_t taps() const { return taps_.block; }
+  [[nodiscard]] std::int64_t channels() const { return tap_index_ / taps_.block; }
+  [[nodiscard]] std::int64_t images() const { return place_index_ / places_.block; }
+  [[nodiscard]] std::int64_t rows() const { return patch_.size[1]; }
+  [[nodiscard]] std::int64_t columns() const { return patch_.size[2]; }
+  [[nodiscard]] std::int64_t channel_stride() const { return taps_.plane; }
+  [[nodiscard]] std::int64_t image_stride() const { return places_.plane; }
+  [[nodiscard]] bool moves_backward() const { return taps_.move[1] < 0 || taps_.move[2] < 0; }
+
+  /// What a copy of the engine brings of so many channels and places.
+  [[nodiscard]] MapPlaces map_places(std::int64_t channels, std::int64_t places) const;
+  /// Whether the kernel's walk is that of the patches: an image without depth, whole pixels, taps in one direction.
+  [[nodiscard]] bool is_plain() const;
+
+ private:
+  const Patch& patch_;
+  const PatchPart &taps_, &places_;
+  std::int64_t tap_index_, place_index_;
+};
+
+/// Sizes and strides of an image's planes.
+class ImagePlanes {
+ public:
+  ImagePlanes(const Gemm& gemm, const ImageWalk& walk);
+  [[nodiscard]] MapTensor tensor() const { return {numbers_.number, sizes_, strides_}; }
+
+ private:
+  PlaneNumbers numbers_;
+  std::array<std::int64_t, 4> sizes_{};
+  std::array<std::int64_t, 3> strides_{};
+};
+
+/// Of an operand whose channels lie inside and whose places are k: channels of a copy.
+inline constexpr std::int64_t kChannelBlock = 64;
+
 /// Expected time of packing.
 [[nodiscard]] double pack_seconds(const Gemm& gemm);
-
-/// What of the operands a copy brings: lines of the right and the left operand, and bytes of their inner index.
-struct PlaneBox {
-  std::int64_t rows, columns, row_bytes;
-};
-/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps; the place of
-/// the maps, the left one first.
-[[nodiscard]] BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box);
 
 }  // namespace concord::opencl

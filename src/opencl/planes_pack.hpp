@@ -1,0 +1,17 @@
+// The launches that pack a product's operands into planes (cl_kernels/nvidia/planes_pack.cl) and tell the copy engine
+// of them.
+#pragma once
+
+#include "concord/opencl/planes.hpp"
+
+namespace concord::opencl {
+
+/// What of the operands a copy brings: lines of the right and the left operand, and bytes of their inner index.
+struct PlaneBox {
+  std::int64_t rows, columns, row_bytes;
+};
+/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps; the place of
+/// the maps, the left one first.
+[[nodiscard]] BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box);
+
+}  // namespace concord::opencl
