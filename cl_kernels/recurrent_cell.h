@@ -1,6 +1,7 @@
-// What the kernels of a recurrent layer's time steps share. CELL_LSTM, CELL_GRU, or RNN=concord_rnn_tanh or concord_rnn_relu;
-// with LENGTHS sequences end where they say. Time-major tensors are (steps, batch, …); the state of a sequence that has not
-// begun or is over stays as it is. A length outside [1, steps] gives NaN. is_first: the first launch of the pass.
+// What the kernels of a recurrent layer's time steps share. CELL_LSTM, CELL_GRU, or RNN=concord_rnn_tanh or
+// concord_rnn_relu; with LENGTHS sequences end where they say. Time-major tensors are (steps, batch, …); the state of a
+// sequence that has not begun or is over stays as it is. A length outside [1, steps] gives NaN. is_first: the first
+// launch of the pass.
 #ifndef CONCORD_RECURRENT_CELL_H
 #define CONCORD_RECURRENT_CELL_H
 

@@ -1,9 +1,9 @@
-// A time step of a recurrent layer in one launch, for GPUs: the product of the states with the weights and what the cell makes
-// of it. A group of THREADS items owns UNITS hidden units of SEQUENCES sequences; global size (hidden / UNITS · THREADS,
-// groups of sequences). States and weights pass CHUNK values of k at a time through local memory, the next ones already in
-// registers; of a chunk each of SLICES quarters of the group multiplies a part. An item has GATES sums of four sequences: 8
-// reads of four floats serve 16·GATES products. h_from and h_to are states (batch, hidden), not the same; hidden is a
-// multiple of 4.
+// A time step of a recurrent layer in one launch, for GPUs: the product of the states with the weights and what the
+// cell makes of it. A group of THREADS items owns UNITS hidden units of SEQUENCES sequences; global size (hidden /
+// UNITS · THREADS, groups of sequences). States and weights pass CHUNK values of k at a time through local memory, the
+// next ones already in registers; of a chunk each of SLICES quarters of the group multiplies a part. An item has GATES
+// sums of four sequences: 8 reads of four floats serve 16·GATES products. h_from and h_to are states (batch, hidden),
+// not the same; hidden is a multiple of 4.
 #include "recurrent_cell.h"
 
 #define UNITS 4
@@ -24,7 +24,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_ste
     IN(gates_x), IN(weights), IN(h_from), LENGTHS_PARAMETER OUT(y), OUT(h_to) CELL_PARAMETERS, uint batch, uint hidden,
     uint steps, uint t, uint is_first) {
   __local float4 tiles[2 * (SEQUENCES + UNITS * GATES) * PITCH];
-  const uint item = (uint)get_local_id(0), j_begin = (uint)get_group_id(0) * UNITS, n_begin = (uint)get_group_id(1) * SEQUENCES;
+  const uint item = (uint)get_local_id(0), j_begin = (uint)get_group_id(0) * UNITS;
+  const uint n_begin = (uint)get_group_id(1) * SEQUENCES;
   const uint chunks = (hidden + CHUNK - 1) / CHUNK, row_fours = hidden / 4;
   __global const float4 *const from = (__global const float4 *)(h_from + h_from_offset);
   __global const float4 *const rows = (__global const float4 *)(weights + weights_offset);
@@ -64,8 +65,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_ste
       EACH(gate, GATES) w[gate] = w_tile[gate * PITCH + k];
       EACH(s, 4) {
         const float4 h = h_tile[(lane + s * LANES) * PITCH + k];
-        EACH(gate, GATES)
-          sums[gate][s] = fma(w[gate].w, h.w, fma(w[gate].z, h.z, fma(w[gate].y, h.y, fma(w[gate].x, h.x, sums[gate][s]))));
+        EACH(gate, GATES) {
+          const float two = fma(w[gate].y, h.y, fma(w[gate].x, h.x, sums[gate][s]));
+          sums[gate][s] = fma(w[gate].w, h.w, fma(w[gate].z, h.z, two));
+        }
       }
     }
     if (chunk + 1 < chunks) KEEP(chunk + 1)

@@ -1,9 +1,10 @@
-// A sum of gemm_tma.cl taken again, one product after the other, for what a split into planes loses. Uses that file's names.
+// A sum of gemm_tma.cl taken again, one product after the other, for what a split into planes loses. Uses that file's
+// names.
 #ifndef CONCORD_NVIDIA_GEMM_EXACT_H
 #define CONCORD_NVIDIA_GEMM_EXACT_H
 
-// The sum of a part of k for C(m, n), one by one: an infinity splits into an infinity and NaN, so a sum with one is NaN.
-// n counts as C's columns do.
+// The sum of a part of k for C(m, n), one by one: an infinity splits into an infinity and NaN, so a sum with one is
+// NaN. n counts as C's columns do.
 static inline float exact_sum(uint m, uint n, uint tile_begin, uint tile_end, uint k_size, uint channel_tiles,
                               __global const float *a, index_t a_m, index_t a_k, index_t a_outer, DIVISOR(a_block),
                               __global const float *b, index_t b_k, index_t b_n, DIVISOR(k_block), uint n_size,

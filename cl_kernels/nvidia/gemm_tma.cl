@@ -1,12 +1,12 @@
-// gemm_tma_multiply: products on the matrix units of NVIDIA's Hopper GPUs (compute capability 9.0) from operands that were
-// packed into planes (planes_pack.cl) and that the copy engine (TMA) brings to local memory. As in gemm_wgmma.cl the right
-// operand, a dense matrix or the patches of an image, gives the rows R of what the units see, and the left one the columns Q.
-// A work-group stays and takes every so many tiles of WARPGROUPS·64 rows by TILE_Q columns. One of its items orders the
-// copies, STAGES tiles of depth TILE_K ahead; each warpgroup (128 items) multiplies 64 rows.
+// gemm_tma_multiply: products on the matrix units of NVIDIA's Hopper GPUs (compute capability 9.0) from operands that
+// were packed into planes (planes_pack.cl) and that the copy engine (TMA) brings to local memory. As in gemm_wgmma.cl
+// the right operand, a dense matrix or the patches of an image, gives the rows R of what the units see, and the left
+// one the columns Q. A work-group stays and takes every so many tiles of WARPGROUPS·64 rows by TILE_Q columns. One of
+// its items orders the copies, STAGES tiles of depth TILE_K ahead; each warpgroup (128 items) multiplies 64 rows.
 //
 // Definitions beside those of gemm_operands.h:
 //   PRECISION   SPLIT: fp32 as the sum of six products of bf16 numbers; sums of TILE_K are added up outside the matrix unit,
-//               which rounds toward zero. SPLIT_TF32: three products. TF32, BF16, FP16: one product of rounded factors.
+//               which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
 //   ROW_BYTES   64 or 128: TILE_K numbers
 //   STAGED_Q    columns that a warpgroup finishes at a time
 //   RIGHT       MATRIX: rows n with k inside. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
@@ -171,7 +171,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
             COPY_BOX(left_to + plane * Q_PLANE, left_map, arrived, k_tile * TILE_K, q_begin, left_z);
 #else
             EACH(i, TILE_R / BLOCK_64) {
-              const uint block = r_begin / BLOCK_64 + i, tap = block / channel_tiles, tap_y = tap / taps_x;
+              const uint block = r_begin / BLOCK_64 + i, tap = min(block / channel_tiles, TAPS(_block) - 1);
+              const uint tap_y = tap / taps_x;
               COPY_PLACES(right_to + plane * R_PLANE + i * ROWS_64_BYTES, right_map, arrived,
                           (block - tap * channel_tiles) * BLOCK_64, place_x, place_y, image + left_z * images,
                           (tap - tap_y * taps_x) * tap_step_x, tap_y * tap_step_y);
@@ -238,14 +239,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
       SETTLE(part);
       EACH(i, SUMS) sums[i] += part[i];
 #else
-      EACH(step, STEPS) {
-        const ulong next = step * STEP_UNITS;
-#if PRECISION == SPLIT_TF32
-        WGMMA(sums, rows + next, columns + Q_PLANE / 16 + next, 1);
-        WGMMA(sums, rows + R_PLANE / 16 + next, columns + next, 1);
-#endif
-        WGMMA(sums, rows + next, columns + next, 1);
-      }
+      EACH(step, STEPS) WGMMA(sums, rows + step * STEP_UNITS, columns + step * STEP_UNITS, 1);
       WGMMA_COMMIT();
       WGMMA_WAIT_BUT_ONE();
       if (in_use < STAGES) RELEASE(in_use);
@@ -258,8 +252,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     RELEASE(in_use);
     SETTLE(sums);
 #endif
+    if (tries == 0) EACH(i, SUMS) sums[i] = NAN;  // copies that never came: seen, and in fp32 taken again
 
-    // The sums of STAGED_Q columns at a time go through local memory, after which neighbouring items have neighbouring rows.
+    // The sums of STAGED_Q columns at a time go through local memory, after which neighbouring items have neighbouring
+    // rows.
     const uint warp = t >> 5 & 3;
     __local float *const staged = staging + warpgroup * (STAGED_Q * STAGED_PITCH);
     uint column[2], outer[2], inner[2];
@@ -282,7 +278,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     }
     const ulong c_begin = (ulong)z * c_batch;
     EACH(chunk, TILE_Q / STAGED_Q) {
-      // Sum 4·j + e of an item belongs to row lane / 4 + 8·(e / 2) of its warp's 16 and to column 8·j + 2·(lane % 4) + e % 2.
+      // Sum 4·j + e of an item belongs to row lane / 4 + 8·(e / 2) of its warp's 16 and to column 8·j + 2·(lane % 4) +
+      // e % 2.
       EACH(j, STAGED_Q / 8) EACH(e, 4)
         staged[(j * 8 + (lane & 3) * 2 + e % 2) * STAGED_PITCH + warp * 16 + (lane >> 2) + e / 2 * 8] =
             sums[(chunk * (STAGED_Q / 8) + j) * 4 + e];
@@ -304,8 +301,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
         EACH(i, STAGED_Q / 2) values[i] = staged[STAGED_PLACE(i)];
       }
 #endif
-      // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write.
-      // No read waits for a branch: past the edge they repeat others.
+      // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a
+      // write. No read waits for a branch: past the edge they repeat others.
       EACH(i, STAGED_Q / 2)
         values[i] = EPILOGUE(values[i], batch, min(M_OF(i), m_size - 1), outer[i % 2], inner[i % 2]);
       EACH(i, STAGED_Q / 2) {

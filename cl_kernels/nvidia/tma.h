@@ -26,7 +26,7 @@
                ::"r"(to), "l"(map), "r"(full), "r"(channel), "r"(x), "r"(y), "r"(image),                    \
                  "h"((ushort)(tap_x)), "h"((ushort)(tap_y)) : "memory")
 
-// Waits for the phase of a barrier. Bounded, so that an error ends in a wrong result instead of a hung device.
+// Waits for the phase of a barrier. Bounded, so that an error does not end in a hung device; 0 says so.
 static inline uint wait_phase(uint barrier_address, uint phase, uint tries) {
   uint left = tries;
   while (left > 0) {

@@ -1,7 +1,6 @@
 // What the kernels for NVIDIA's matrix units share: how numbers are made that the units multiply. A kernel's file or its
 // definitions give PRECISION, one of
 //   SPLIT        fp32 as the sum of three bf16 numbers, 24 bits: products of fp32 as six products of bf16
-//   SPLIT_TF32   the sum of two bf16 numbers, 16 bits, where tf32's 11 are asked for: products as three products of bf16
 //   TF32, BF16, FP16   the nearest such number
 #ifndef CONCORD_NVIDIA_UNITS_H
 #define CONCORD_NVIDIA_UNITS_H
@@ -10,7 +9,6 @@
 #define TF32 1
 #define BF16 2
 #define FP16 3
-#define SPLIT_TF32 4
 
 #define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
 
@@ -25,8 +23,6 @@
 // Planes: how many numbers stand for one, and how many of them fill 16 bytes.
 #if PRECISION == SPLIT
 #define PLANES 3
-#elif PRECISION == SPLIT_TF32
-#define PLANES 2
 #else
 #define PLANES 1
 #endif

@@ -125,7 +125,7 @@ struct GemmImplementation {
 [[nodiscard]] bool mma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
 
-// gemm_tma.cpp: as gemm_wgmma.cpp, from packed operands.
+// gemm_tma.cpp: as gemm_wgmma.cpp, from operands packed into planes (planes.hpp), large ones in slices.
 [[nodiscard]] bool tma_suits(Context& context, Precision precision);
 [[nodiscard]] bool tma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] bool tma_pays(const Context& context, const Gemm& gemm);

@@ -24,14 +24,11 @@ struct TmaTile {
 };
 // For so many planes: a stage holds a tile of each.
 constexpr std::array<TmaTile, 2> kThreePlanes{{{128, 64, 4, 32, 1, 750}, {64, 64, 3, 8, 2, 660}}};
-constexpr std::array<TmaTile, 3> kTwoPlanes{
-    {{256, 64, 4, 16, 1, 650}, {128, 64, 6, 32, 1, 600}, {64, 64, 4, 16, 2, 450}}};
 constexpr std::array<TmaTile, 4> kOnePlane{
     {{256, 128, 4, 16, 1, 650}, {128, 128, 6, 32, 1, 500}, {64, 128, 4, 16, 2, 400}, {64, 64, 6, 32, 2, 300}}};
 
 std::span<const TmaTile> tiles_of(const PlaneNumbers& numbers) {
   if (numbers.planes == 3) return kThreePlanes;
-  if (numbers.planes == 2) return kTwoPlanes;
   return kOnePlane;
 }
 
@@ -43,15 +40,14 @@ struct TmaPlan {
 };
 
 double products_a_second(const Context& context, const TmaTile& tile, const PlaneNumbers& numbers) {
-  // Products of planes, or of numbers twice as wide, that make one.
-  const double slower = numbers.planes > 1 ? static_cast<double>(numbers.planes * (numbers.planes + 1) / 2)
-                                           : static_cast<double>(numbers.bytes()) / 2;
+  // Six products of three planes make one; numbers twice as wide take twice as long.
+  const double slower = numbers.planes == 3 ? 6 : static_cast<double>(numbers.bytes()) / 2;
   return tile.teraflops * 1e12 / 2 / slower / context.limits().compute_units;
 }
 
 TmaPlan plan_of(const Context& context, const Gemm& gemm) {
   constexpr std::int64_t kFilling = 192;
-  const PlaneNumbers numbers = plane_numbers(gemm);
+  const PlaneNumbers numbers = plane_numbers(gemm.precision);
   TmaPlan best{};
   for (const TmaTile& tile : tiles_of(numbers)) {
     const std::int64_t depth = tile.depth(numbers);
@@ -72,7 +68,7 @@ TmaPlan plan_of(const Context& context, const Gemm& gemm) {
 
 std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const TmaPlan& plan, std::string_view label) {
   const TmaTile& tile = plan.tile;
-  const PlaneNumbers numbers = plane_numbers(gemm);
+  const PlaneNumbers numbers = plane_numbers(gemm.precision);
   const PlaneForm form = plane_form(gemm, tile.depth(numbers));
   Gemm packed = gemm;
   const BufferArgument maps = pack_planes(context, packed, form, {TmaTile::kRows, tile.q, tile.row_bytes});
@@ -109,7 +105,7 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
 /// By one tile of the list, k in one piece, or in two where it has several tiles.
 std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std::size_t variant) {
   if (!tma_accepts(context, gemm)) return nullptr;
-  const PlaneNumbers numbers = plane_numbers(gemm);
+  const PlaneNumbers numbers = plane_numbers(gemm.precision);
   const std::span<const TmaTile> tiles = tiles_of(numbers);
   const TmaTile& tile = tiles[variant % tiles.size()];
   const std::int64_t tiles_k = plane_form(gemm, tile.depth(numbers)).tiles_k;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/conv.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -72,9 +73,11 @@ KernelTable<Context> make_table() {
   return table;
 }
 
-bool is_product(const Operator& op) {
-  return dynamic_cast<const ops::Matmul*>(&op) != nullptr || dynamic_cast<const ops::Conv*>(&op) != nullptr ||
-         dynamic_cast<const ops::ConvBackwardData*>(&op) != nullptr;
+/// Whether NVIDIA's matrix units would compute it, given its first two inputs.
+bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
+  if (dynamic_cast<const ops::Matmul*>(&op) != nullptr) return true;
+  const auto* conv = dynamic_cast<const ops::ConvFamily*>(&op);
+  return conv != nullptr && !conv_is_depthwise(conv->sizes(inputs.first(2)));
 }
 
 /// Whether a product's epilogue would take longer than a launch of its own: the few work-items of a product on matrix
@@ -100,7 +103,7 @@ const KernelTable<Context>& kernel_table() {
 
 bool supports_epilogue(const Context& context, const Operator& op, std::span<const TensorSpec> inputs,
                        const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
-  if (!context.limits().is_cpu && is_product(op) && takes_long(epilogue, output)) return false;
+  if (context.limits().is_nvidia && is_product(op, inputs) && takes_long(epilogue, output)) return false;
   if (const auto* matmul = dynamic_cast<const ops::Matmul*>(&op)) {
     return matmul_accepts(*matmul, inputs, output, epilogue, extra);
   }

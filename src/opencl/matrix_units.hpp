@@ -1,5 +1,5 @@
 // What the products on NVIDIA's matrix units share: how operands may be copied, the tables of patches as arguments, the
-// choice of a tile. Used by gemm_mma and gemm_wgmma, and for what a device has by attention_mma.
+// choice of a tile. Used by gemm_mma, gemm_wgmma and gemm_tma, and for what a device has by attention_mma.
 #pragma once
 
 #include <initializer_list>

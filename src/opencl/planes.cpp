@@ -16,11 +16,12 @@ PlaneForm::Kind kind_of(const Gemm& gemm) {
 }
 
 constexpr std::int64_t kMostBytes = std::int64_t{5} << 28, kDeepestTile = 64;
+constexpr std::int64_t kMostGroups = 65535;  // of a launch, along its second and third index, on NVIDIA's GPUs
 
 /// Of both operands.
 std::int64_t plane_bytes(const Gemm& gemm) {
   const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
-  return (sizes.right + sizes.left) * plane_numbers(gemm).bytes_of_all();
+  return (sizes.right + sizes.left) * plane_numbers(gemm.precision).bytes_of_all();
 }
 
 }  // namespace
@@ -47,14 +48,14 @@ bool ImageWalk::is_plain() const {
          std::max(std::abs(far[0]), std::abs(far[1])) <= kFarthestTap;
 }
 
-ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(plane_numbers(gemm)) {
+ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(plane_numbers(gemm.precision)) {
   const std::int64_t pixel = round_up(walk.channels(), numbers_.block()) * numbers_.bytes();
   sizes_ = {walk.channels(), walk.columns(), walk.rows(), numbers_.planes * gemm.batch * walk.images()};
   strides_ = {pixel, pixel * walk.columns(), pixel * walk.columns() * walk.rows()};
 }
 
 PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
-  const std::int64_t block = plane_numbers(gemm).block();
+  const std::int64_t block = plane_numbers(gemm.precision).block();
   if (form.kind == PlaneForm::Kind::matrix) {
     const std::int64_t depth = round_up(gemm.k, block);
     return {gemm.batch * gemm.n * depth, gemm.batch * gemm.m * depth};
@@ -65,17 +66,15 @@ PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t til
   return {image, gemm.batch * gemm.m * form.taps * form.channel_tiles * tile_k};
 }
 
-PlaneNumbers plane_numbers(const Gemm& gemm) {
-  const bool is_turned = kind_of(gemm) == PlaneForm::Kind::image_turned;
-  switch (gemm.precision) {
-    case Precision::tf32:
-      if (is_turned) return {MapNumber::bf16, 2, "PRECISION=SPLIT_TF32"};
-      return {MapNumber::f32, 1, matrix_precision(gemm.precision)};
-    case Precision::bf16: return {MapNumber::bf16, 1, matrix_precision(gemm.precision)};
-    case Precision::fp16: return {MapNumber::f16, 1, matrix_precision(gemm.precision)};
+PlaneNumbers plane_numbers(Precision precision) {
+  const std::string_view definition = matrix_precision(precision);
+  switch (precision) {
+    case Precision::tf32: return {MapNumber::f32, 1, definition};
+    case Precision::bf16: return {MapNumber::bf16, 1, definition};
+    case Precision::fp16: return {MapNumber::f16, 1, definition};
     case Precision::fp32: break;
   }
-  return {MapNumber::bf16, 3, matrix_precision(gemm.precision)};
+  return {MapNumber::bf16, 3, definition};
 }
 
 std::string_view PlaneForm::definition() const {
@@ -114,18 +113,26 @@ PlaneForm plane_form(const Gemm& gemm, std::int64_t tile_k) {
 bool planes_serve(const Gemm& gemm) {
   const GemmLeft& a = gemm.a;
   const PlaneForm::Kind kind = kind_of(gemm);
+  const Gemm slice = plane_slices(gemm).front();
+  // Rows that are packed as they lie are the second index of a launch.
+  std::int64_t packed_rows = 1;
   if (kind == PlaneForm::Kind::matrix) {
     if (gemm.b.block != 0 || a.block != 0 || (a.k != 1 && a.row != 1)) return false;
+    packed_rows = std::max(a.k == 1 ? slice.m : 1, gemm.b.along_k ? gemm.n : 1);
   } else {
     const ImageWalk walk(gemm);
     if (!walk.is_plain()) return false;
     if (!map_holds(ImagePlanes(gemm, walk).tensor(), walk.map_places(kChannelBlock, kDeepestTile))) return false;
-    // The units read numbers of 32 bits with k inside alone.
-    if (kind == PlaneForm::Kind::image_turned &&
-        (a.k != 1 || gemm.precision == Precision::tf32 || walk.moves_backward()))
-      return false;
+    packed_rows = gemm.m;
+    if (kind == PlaneForm::Kind::image_turned) {
+      packed_rows = 1;
+      // The units read numbers of 32 bits with k inside alone. Places past the last image of a group are those of the
+      // next: an infinity there would meet zeros, which only fp32 takes again.
+      const bool runs_on = gemm.batch > 1 && gemm.k % kDeepestTile != 0 && gemm.precision != Precision::fp32;
+      if (a.k != 1 || walk.moves_backward() || gemm.precision == Precision::tf32 || runs_on) return false;
+    }
   }
-  return plane_bytes(plane_slices(gemm).front()) <= kMostBytes;
+  return packed_rows <= kMostGroups && gemm.batch <= kMostGroups && plane_bytes(slice) <= kMostBytes;
 }
 
 std::vector<Gemm> plane_slices(const Gemm& gemm) {
@@ -133,7 +140,8 @@ std::vector<Gemm> plane_slices(const Gemm& gemm) {
   const bool can_be_cut = kind_of(gemm) == PlaneForm::Kind::matrix && gemm.batch == 1 && gemm.epilogue.text.empty();
   const std::int64_t bytes = plane_bytes(gemm);
   if (bytes <= kMostBytes || !can_be_cut) return {gemm};
-  const std::int64_t a_row = round_up(gemm.k, plane_numbers(gemm).block()) * plane_numbers(gemm).bytes_of_all();
+  const std::int64_t a_row =
+      round_up(gemm.k, plane_numbers(gemm.precision).block()) * plane_numbers(gemm.precision).bytes_of_all();
   const std::int64_t most_rows = (kMostBytes - (bytes - gemm.m * a_row)) / a_row / kUnit * kUnit;
   if (most_rows < kUnit || gemm.m > kMostSlices * most_rows) return {gemm};
   const std::int64_t rows = round_up(divide_up(gemm.m, divide_up(gemm.m, most_rows)), kUnit);
@@ -155,7 +163,7 @@ double pack_seconds(const Gemm& gemm) {
   const bool slow_left = is_matrix && gemm.a.k == 1 && !in_fours({gemm.a.row, gemm.a.batch});
   const bool slow_right = is_matrix && gemm.b.along_k && !in_fours({gemm.b.n, gemm.b.batch});
   const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
-  const auto bytes = static_cast<double>(4 + plane_numbers(gemm).bytes_of_all());
+  const auto bytes = static_cast<double>(4 + plane_numbers(gemm.precision).bytes_of_all());
   return 2 * kLaunchSeconds + bytes * (static_cast<double>(sizes.left) / (slow_left ? kUnaligned : kAligned) +
                                        static_cast<double>(sizes.right) / (slow_right ? kUnaligned : kAligned));
 }

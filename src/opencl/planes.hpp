@@ -25,9 +25,8 @@ struct PlaneNumbers {
   /// Factors in 16 bytes of a plane.
   [[nodiscard]] std::int64_t block() const { return 16 / bytes(); }
 };
-/// fp32 is written as three bf16 numbers. So is tf32, as two, where the places of an image are k: the units read
-/// numbers of 32 bits with k inside alone.
-[[nodiscard]] PlaneNumbers plane_numbers(const Gemm& gemm);
+/// fp32 is written as three bf16 numbers.
+[[nodiscard]] PlaneNumbers plane_numbers(Precision precision);
 
 /// How a product is walked: its right operand is a dense matrix, the patches of an image whose taps and channels are k,
 /// or those whose places are k.

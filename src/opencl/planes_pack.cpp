@@ -28,7 +28,8 @@ struct PlanePlace {
 /// Makes the stages of one product.
 class Packer {
  public:
-  Packer(Context& context, const Gemm& gemm) : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm)) {}
+  Packer(Context& context, const Gemm& gemm)
+      : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm.precision)) {}
 
   [[nodiscard]] const PlaneNumbers& numbers() const { return numbers_; }
   [[nodiscard]] std::int64_t block() const { return numbers_.block(); }

@@ -37,7 +37,8 @@ std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
   if (no_edges && o.stride == o.kernel && is_dense) definitions.emplace_back("APART");
   constexpr std::int64_t kFewWindows = 4;
   const auto windows = [&](std::size_t axis) { return (o.kernel[axis] - 1) / o.stride[axis] + 1; };
-  if (!o.is_adaptive() && is_dense && o.kernel[0] == 1 && windows(1) * windows(2) <= kFewWindows) {
+  const bool is_image = sizes.src[0] == 1 && sizes.dst[0] == 1 && o.padding[0] == 0;
+  if (is_image && !o.is_adaptive() && is_dense && windows(1) * windows(2) <= kFewWindows) {
     definitions.emplace_back("FEW_WINDOWS");
   }
   return definitions;

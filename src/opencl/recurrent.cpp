@@ -1,6 +1,6 @@
-// Recurrent layers on OpenCL devices: a product and a gate kernel a time step, enqueued one after the other. The
-// running states stand in the outputs hn, cn, diff_h0 and diff_c0; the product of a step stands at the begin of the
-// workspace.
+// Recurrent layers on OpenCL devices. A step is a product and a gate kernel, enqueued one after the other: the running
+// states stand in the outputs hn, cn, diff_h0 and diff_c0, the product of a step at the begin of the workspace. Small
+// forward steps on GPUs are one launch each, with the running hidden state in the workspace.
 #include "concord/ops/recurrent.hpp"
 
 #include <fmt/format.h>
@@ -133,8 +133,8 @@ std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent&
   const std::size_t bytes = (size(s.batch * s.hidden) * sizeof(float) + 255) / 256 * 256;
   std::vector<StagedKernel::AnyStage> stages;
   for (std::int64_t k = 0; k < s.steps; ++k) {
-    const BufferArgument from = k == 0 ? input(2) : workspace(size(k % 2) * bytes);
-    const BufferArgument to = k + 1 == s.steps ? output(1) : workspace(size((k + 1) % 2) * bytes);
+    const BufferArgument from = k == 0 ? input(2) : workspace(size((k - 1) % 2) * bytes);
+    const BufferArgument to = k + 1 == s.steps ? output(1) : workspace(size(k % 2) * bytes);
     std::vector<Argument> arguments = forward_arguments(op, s, inputs, input(1), from, to);
     const std::int64_t t = op.reverse() ? s.steps - 1 - k : k;
     for (const std::int64_t value : {s.batch, s.hidden, s.steps, t, std::int64_t{k == 0}}) {
@@ -148,7 +148,8 @@ std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent&
               {size(kStepThreads), 1, 1}});
   }
   const std::string name = fmt::format("{} {} x{}, a launch each", op.name(), ops::name_of(op.cell()), s.steps);
-  return std::make_unique<StagedKernel>(context, name, std::move(stages), 2 * bytes);
+  return std::make_unique<StagedKernel>(context, name, std::move(stages),
+                                        size(std::min<std::int64_t>(s.steps - 1, 2)) * bytes);
 }
 
 }  // namespace

@@ -52,6 +52,13 @@ TEST_CASE("what the copy engine cannot walk is left to others", "[opencl][gemm]"
   CHECK_FALSE(planes_serve(conv_forward_gemm(volume)));
   const ops::ConvSizes far = ops::conv_sizes({1, 8, 700, 700}, {8, 8, 3, 3}, {.dilation = {1, 300, 300}});
   CHECK_FALSE(planes_serve(conv_forward_gemm(far)));
+  CHECK(planes_serve(dense(65535, 64, 64)));
+  CHECK_FALSE(planes_serve(dense(65536, 64, 64)));  // more rows than a launch has groups
+  opencl::Gemm groups = conv_backward_weights_gemm(
+      ops::conv_sizes({3, 80, 7, 5}, {80, 40, 3, 3}, {.padding = {0, 1, 1}, .padding_after = {0, 1, 1}, .groups = 2}));
+  CHECK(planes_serve(groups));
+  groups.precision = Precision::bf16;
+  CHECK_FALSE(planes_serve(groups));  // its last places are the next group's
 }
 
 TEST_CASE("a product whose planes are too large is cut into slices of its rows", "[opencl][gemm]") {

@@ -30,7 +30,7 @@ TEST_CASE("a product is as exact as its precision says", "[opencl][precision]") 
   for (const DevicePtr& device : devices()) {
     const std::vector<std::string>& known = device->info().precisions;
     for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
-      for (const char* implementation : {"mma", "wgmma"}) {
+      for (const char* implementation : {"mma", "wgmma", "tma"}) {
         INFO(name_of(precision) << " by " << implementation << " on " << device->info().id);
         const Setting forced("CONCORD_GEMM", implementation);
         const double error = error_of_product(a, b, run(device, inputs, build, {.precision = precision})[0]);
@@ -55,7 +55,7 @@ TEST_CASE("attention and convolutions take a precision", "[opencl][precision]") 
   for (const DevicePtr& device : devices()) {
     const std::vector<Tensor> exact = run(device, inputs, build);
     for (const Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16}) {
-      for (const char* implementation : {"mma", "wgmma"}) {
+      for (const char* implementation : {"mma", "wgmma", "tma"}) {
         const Setting forced("CONCORD_GEMM", implementation);
         const std::vector<Tensor> results = run(device, inputs, build, {.precision = precision});
         for (std::size_t i = 0; i < results.size(); ++i) {

@@ -32,6 +32,10 @@ const MaxPool3dOptions kVolume{.kernel = {2, 3, 2}, .stride = {2, 2, 1}, .paddin
 std::vector<std::pair<Shape, PoolOptions>> fixed_windows() {
   std::vector<std::pair<Shape, PoolOptions>> all{{{2, 3, 10}, kSignal}, {{2, 2, 5, 6, 4}, kVolume}};
   all.emplace_back(Shape{2, 3, 4, 4, 6}, MaxPool3dOptions{});
+  // Windows of one slice of a volume.
+  all.emplace_back(Shape{2, 2, 3, 6, 5}, MaxPool3dOptions{.kernel = {1, 2, 2}});
+  all.emplace_back(Shape{1, 2, 3, 7, 5},
+                   MaxPool3dOptions{.kernel = {1, 3, 3}, .stride = {1, 2, 2}, .padding = {0, 1, 1}});
   for (const Geometry& g : kImages) all.emplace_back(g.src, g.options);
   return all;
 }
