@@ -4,7 +4,6 @@
 //   ADAPTIVE  window o of n along `size` pixels is [o·size/n, (o+1)·size/n), rounded outward; without it windows have
 //             KERNEL_D x KERNEL_H x KERNEL_W pixels, DILATION_… apart, and start STRIDE_… apart
 //   NO_EDGES  no window reaches beyond its channel; APART (then also): windows do not overlap and start at the edge
-//   FEW_WINDOWS  of an image; a pixel is in so few windows that all can be looked at together
 //   DIVISOR   what averages divide by; COUNT_PADDING: else by the pixels with padding
 // The gradients gather: each src element adds up the windows that hold it, in order. Bytes: 4 an element of src and 4
 // of dst, 8 of dst with indices; FLOPs: a window's pixels an element of dst.
@@ -157,27 +156,11 @@ __kernel void pool_max_backward(__global const float *restrict diff_dst, ulong d
     const ulong from = (ulong)plane * (dst_depth * dst_height * dst_width);
     const int here = (z * height + y) * width + x;
     float sum = 0.0f;
-#ifdef FEW_WINDOWS
-    // Those that end at the last one to hold the pixel; reads past the edge repeat the nearest window's.
-    const int last_y = (y + padding_h) / STRIDE_H, last_x = (x + padding_w) / STRIDE_W;
-#pragma unroll
-    for (int i = (KERNEL_H - 1) / STRIDE_H; i >= 0; --i) {
-#pragma unroll
-      for (int j = (KERNEL_W - 1) / STRIDE_W; j >= 0; --j) {
-        const int oy = last_y - i, ox = last_x - j;
-        const ulong window = from + (ulong)(clamp(oy, 0, dst_height - 1) * dst_width + clamp(ox, 0, dst_width - 1));
-        const float value = diff_dst[diff_dst_offset + window];
-        const int is_here = indices[indices_offset + window] == here;
-        sum += is_here & (oy >= 0) & (oy < dst_height) & (ox >= 0) & (ox < dst_width) ? value : 0.0f;
-      }
-    }
-#else
     EACH_WINDOW {
       const ulong i = from + (ulong)((oz * dst_height + oy) * dst_width + ox);
       const float value = diff_dst[diff_dst_offset + i];
       sum += indices[indices_offset + i] == here ? value : 0.0f;
     }
-#endif
     diff_src[diff_src_offset + (ulong)row * item_width + x] = sum;
   }
 }

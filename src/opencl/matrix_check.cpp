@@ -69,7 +69,7 @@ std::vector<Product> products() {
                             dense(64, 72, 2000, true, false)};
   add_convolution(list, {3, 12, 9, 8}, {70, 12, 3, 3}, 1);
   add_convolution(list, {2, 9, 11, 10}, {130, 9, 3, 3}, 2);
-  add_convolution(list, {3, 72, 7, 5}, {136, 72, 3, 3}, 1);
+  add_convolution(list, {2, 72, 5, 4}, {66, 72, 3, 3}, 1);
   return list;
 }
 

@@ -33,14 +33,7 @@ std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
   if (o.count_include_pad) definitions.emplace_back("COUNT_PADDING");
   if (o.is_adaptive()) definitions.emplace_back("ADAPTIVE");
   if (no_edges) definitions.emplace_back("NO_EDGES");
-  const bool is_dense = o.dilation == ops::Spatial{1, 1, 1};
-  if (no_edges && o.stride == o.kernel && is_dense) definitions.emplace_back("APART");
-  constexpr std::int64_t kFewWindows = 4;
-  const auto windows = [&](std::size_t axis) { return (o.kernel[axis] - 1) / o.stride[axis] + 1; };
-  const bool is_image = sizes.src[0] == 1 && sizes.dst[0] == 1 && o.padding[0] == 0;
-  if (is_image && !o.is_adaptive() && is_dense && windows(1) * windows(2) <= kFewWindows) {
-    definitions.emplace_back("FEW_WINDOWS");
-  }
+  if (no_edges && o.stride == o.kernel && o.dilation == ops::Spatial{1, 1, 1}) definitions.emplace_back("APART");
   return definitions;
 }
 
