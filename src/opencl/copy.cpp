@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "concord/opencl/blocking.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/source.hpp"
@@ -183,6 +184,7 @@ PreparedKernel prepare_transpose(Context& context, const ops::Transpose& op, con
 }
 
 PreparedKernel prepare_slice(Context& context, const ops::Slice& op, const KernelRequest& request) {
+  if (auto kernel = prepare_slice_channels_last(context, op, request)) return *std::move(kernel);
   const std::vector<std::int64_t> src_strides = request.inputs.at(0).shape.strides();
   const Shape& dst = request.outputs.at(0).shape;
   const Route route{{dims_of(dst), {product(src_strides, op.step()), dst.strides()}, {}}, dot(src_strides, op.start())};
@@ -200,6 +202,7 @@ PreparedKernel prepare_pad(Context& context, const ops::Pad& op, const KernelReq
 }
 
 PreparedKernel prepare_concat(Context& context, const ops::Concat& op, const KernelRequest& request) {
+  if (auto kernel = prepare_concat_channels_last(context, op, request)) return *std::move(kernel);
   const std::vector<std::int64_t> dst_strides = request.outputs.at(0).shape.strides();
   std::vector<StagedKernel::AnyStage> stages;
   std::int64_t position = 0;

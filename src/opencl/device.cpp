@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/status.hpp"
@@ -189,9 +190,9 @@ PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
                     [&] { return kernel_table().prepare(*context_, request); });
 }
 
-std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, const Layout& /*from*/,
-                                                      const Layout& /*to*/) {
-  throw NotSupported(fmt::format("{} ({}) has one layout only, no reorder of {}", info_.id, info_.name, spec.str()));
+std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, const Layout& from, const Layout& to) {
+  return translated(info_.name, "preparing a reorder",
+                    [&] { return prepare_channels_last_reorder(*context_, spec, from, to); });
 }
 
 bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,

@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/gemm.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/source.hpp"
@@ -198,6 +199,7 @@ PreparedKernel forward(Context& context, const ops::BatchNorm& op, const KernelR
 }  // namespace
 
 PreparedKernel prepare_batch_norm(Context& context, const ops::BatchNorm& op, const KernelRequest& request) {
+  if (auto kernel = prepare_batch_norm_channels_last(context, op, request)) return *std::move(kernel);
   return forward(context, op, request, cut_of(context, request.inputs[0].shape), {});
 }
 
@@ -210,12 +212,14 @@ bool batch_norm_accepts(const ops::BatchNorm&, std::span<const TensorSpec>, cons
 
 PreparedKernel prepare_batch_norm(Context& context, const ops::BatchNorm& op, const KernelRequest& request,
                                   const Epilogue& epilogue) {
+  if (auto kernel = prepare_batch_norm_channels_last(context, op, request, epilogue)) return *std::move(kernel);
   const Cut cut = cut_of(context, request.inputs[0].shape);
   return forward(context, op, request, cut, epilogue_text(epilogue, request, cut));
 }
 
 PreparedKernel prepare_batch_norm_backward(Context& context, const ops::BatchNormBackward& op,
                                            const KernelRequest& request) {
+  if (auto kernel = prepare_batch_norm_backward_channels_last(context, op, request)) return *std::move(kernel);
   const Cut cut = cut_of(context, request.inputs[0].shape);
   return two_stages(context, request, cut, op.name(), "batch_norm_backward_sums",
                     {cut.images(input(0)), cut.images(input(1)), input(3), cut.sums()}, "batch_norm_backward",

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "concord/opencl/blocking.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/source.hpp"
@@ -148,6 +149,7 @@ class PointwiseText {
 }  // namespace
 
 PreparedKernel prepare_pointwise(Context& context, const ops::Pointwise& op, const KernelRequest& request) {
+  if (auto kernel = prepare_pointwise_channels_last(context, op, request)) return *std::move(kernel);
   const PointwiseText text(op.expression(), request);
   Stage stage;
   stage.function = "pointwise";

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/strides.hpp"
 
@@ -85,12 +86,14 @@ PreparedKernel prepare(Context& context, std::string_view name, const KernelRequ
 }  // namespace
 
 PreparedKernel prepare_max_pool(Context& context, const ops::MaxPool& op, const KernelRequest& request) {
+  if (auto kernel = prepare_max_pool_channels_last(context, op, request)) return *std::move(kernel);
   return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()), Item::dst,
                  "pool_max_forward", {input(0), output(0), output(1)});
 }
 
 PreparedKernel prepare_max_pool_backward(Context& context, const ops::MaxPoolBackward& op,
                                          const KernelRequest& request) {
+  if (auto kernel = prepare_max_pool_backward_channels_last(context, op, request)) return *std::move(kernel);
   return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), Item::src, "pool_max_backward",
                  {input(0), input(1), output(0)});
 }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/lanes.hpp"
 
@@ -129,6 +130,7 @@ std::string kind_of(ops::ReduceKind kind) {
 }  // namespace
 
 PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const KernelRequest& request) {
+  if (auto kernel = prepare_reduce_channels_last(context, op, request)) return *std::move(kernel);
   if (op.kind() == ops::ReduceKind::argmax) return prepare_argmax(context, op, request);
   const std::vector<Pass> passes = passes_of(context, request.inputs[0].shape, op.axes());
   std::vector<StagedKernel::AnyStage> stages;

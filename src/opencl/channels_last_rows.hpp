@@ -1,0 +1,43 @@
+// RowsGrid: how work-groups share the rows of an image that lies channels-last (cl_kernels/channels_last_rows.h). Used
+// by batch normalisation and sums by channel.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/opencl/channels_last.hpp"
+#include "concord/opencl/context.hpp"
+
+namespace concord::opencl {
+
+/// Groups have `lanes` blocks of channels and one of `parts` parts of the rows; joins have a group for each channel.
+/// The workspace holds two numbers for each channel of each part, and four for each channel behind them.
+class RowsGrid {
+ public:
+  RowsGrid(Context& context, const ChannelsLast& image, std::string_view file);
+
+  [[nodiscard]] Argument sums() const { return workspace(0, 8); }
+  [[nodiscard]] Argument factors() const { return workspace(sums_bytes(), 16); }
+  [[nodiscard]] std::size_t workspace_bytes() const;
+
+  /// A launch of all groups: SIZES and the epilogue's arguments follow those given.
+  [[nodiscard]] Stage over_blocks(std::string function, std::vector<Argument> arguments,
+                                  const EpilogueText& epilogue = {}) const;
+  /// A launch of the joins: rows, channels, rows of a part and parts follow the arguments, then `last`.
+  [[nodiscard]] Stage over_channels(std::string function, std::vector<Argument> arguments,
+                                    const std::vector<Argument>& last = {}) const;
+
+ private:
+  static constexpr std::int64_t kJoiners = 64;
+  [[nodiscard]] std::int64_t blocks() const { return channels_ / ChannelsLast::kBlock; }
+  [[nodiscard]] std::size_t sums_bytes() const;
+  [[nodiscard]] PendingProgram program(const EpilogueText& epilogue) const;
+
+  Context& context_;
+  std::string file_;
+  DType number_;
+  std::int64_t rows_, places_, channels_, threads_, lanes_, part_, parts_;
+};
+
+}  // namespace concord::opencl

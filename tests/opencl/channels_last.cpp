@@ -1,0 +1,160 @@
+// Kernels on images that lie channels-last, against those on row-major ones. Only products begin the layout, where there
+// are the units for it; here a device offers it to every kernel.
+#include "concord/opencl/channels_last.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "forwarding_device.hpp"
+#include "opencl/opencl_test.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+/// Tells every kernel that its images lie channels-last (compile reorders what does not) and notes which took it.
+class OfferingDevice final : public ForwardingDevice {
+ public:
+  OfferingDevice(DevicePtr device, std::set<std::string>& taken) : ForwardingDevice(std::move(device)), taken_(taken) {}
+  [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
+    KernelRequest offered = request;
+    for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+      const TensorSpec& spec = request.inputs[i];
+      const bool is_image = spec.shape.rank() == 4 && spec.shape[2] > 1 && !request.input_layouts[i];
+      if (is_image && spec.dtype == DType::f32) {
+        offered.input_layouts[i] = opencl::channels_last(spec, opencl::storage_number(request.precision));
+      }
+    }
+    PreparedKernel kernel = ForwardingDevice::prepare(offered);
+    if (std::ranges::any_of(kernel.input_layouts, [](const Layout& layout) { return layout != nullptr; })) {
+      taken_.insert(kernel.kernel->name());
+    }
+    return kernel;
+  }
+
+ private:
+  std::set<std::string>& taken_;
+};
+
+void check_same(const std::vector<Input>& inputs, const Build& build, double tolerance,
+                const std::set<std::string>& kernels) {
+  for (const DevicePtr& device : opencl_devices()) {
+    for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+      INFO(name_of(precision) << " on " << device->info().id);
+      std::set<std::string> taken;
+      const std::vector<Tensor> results =
+          run(std::make_shared<OfferingDevice>(device, taken), inputs, build, {.precision = precision});
+      const std::vector<Tensor> expected = run(device, inputs, build);
+      CHECK(taken == kernels);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        const Array got = to_array(results[i]), right = to_array(expected[i]);
+        double error = 0, largest = 0;
+        for (std::size_t k = 0; k < got.values.size(); ++k) {
+          error = std::max(error, std::abs(got.values[k] - right.values[k]));
+          largest = std::max(largest, std::abs(right.values[k]));
+        }
+        INFO("result " << i << ", largest " << largest);
+        CHECK(error <= tolerance * largest);
+      }
+    }
+  }
+}
+
+std::vector<Value> with_gradients(const Value& result, const Value& seed, const std::vector<Value>& inputs) {
+  std::vector<Value> results{result};
+  const std::vector<Value> gradients = gradient(sum(result * seed), inputs);
+  results.insert(results.end(), gradients.begin(), gradients.end());
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("channels-last: batch normalisation, its epilogue and its gradient", "[opencl][channels_last]") {
+  // 24 channels are no power of two of blocks; the second has several parts and more than one group of channels.
+  for (const Shape& shape : {Shape{2, 24, 5, 7}, Shape{3, 136, 40, 33}}) {
+    const Shape channels{shape[1]};
+    check_same({{normal(shape, 1, 2)}, {uniform(channels, 2, 0.5, 2)}, {normal(channels, 3)}, {normal(shape, 4)}},
+               [](const std::vector<Value>& x) {
+                 const Value y = tanh(batch_norm(x[0], x[1], x[2]).dst + x[3]);
+                 return with_gradients(y, x[3], {x[0], x[1], x[2]});
+               },
+               0.02,
+               {"batch_norm channels-last", "batch_norm_backward channels-last", "pointwise channels-last"});
+  }
+}
+
+TEST_CASE("channels-last: pointwise with numbers by channel, by image and single ones", "[opencl][channels_last]") {
+  check_same({{normal({2, 16, 3, 5}, 1)},
+              {normal({16, 1, 1}, 2)},
+              {normal({2, 16, 1, 1}, 3)},
+              {normal({2, 1, 1, 1}, 4)},
+              {normal({1}, 5)}},
+             [](const std::vector<Value>& x) {
+               return std::vector{tanh(x[0] * x[1] + x[2]) * x[3] + x[4]};
+             },
+             0.01, {"pointwise channels-last"});
+}
+
+TEST_CASE("channels-last: max pooling and its gradient", "[opencl][channels_last]") {
+  struct Window {
+    std::int64_t kernel, stride, padding, dilation;
+  };
+  for (const Window w : {Window{2, 2, 0, 1}, Window{3, 2, 1, 1}, Window{3, 1, 1, 1}, Window{2, 1, 0, 2}}) {
+    // Whole numbers have ties, of which the first place wins.
+    check_same({{integers({2, 16, 9, 8}, 1)}},
+               [w](const std::vector<Value>& x) {
+                 const Value y = max_pool2d(
+                     x[0], {.kernel = {w.kernel, w.kernel},
+                           .stride = {w.stride, w.stride},
+                           .padding = {w.padding, w.padding},
+                           .dilation = {w.dilation, w.dilation}});
+                 const std::vector<Value> gradients = gradient(sum(y), std::vector{x[0]});
+                 return std::vector{y, gradients[0]};
+               },
+               0, {"max_pool channels-last", "max_pool_backward channels-last"});
+  }
+}
+
+TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][channels_last]") {
+  check_same({{integers({2, 8, 3, 5}, 1)}, {integers({2, 24, 3, 5}, 2)}, {integers({2, 16, 3, 5}, 3)}},
+             [](const std::vector<Value>& x) {
+               const Value all = concat({x[0], x[1], x[2]}, 1);
+               return std::vector{all, slice(all, 1, 8, 32)};
+             },
+             0, {"concat channels-last", "slice channels-last"});
+}
+
+TEST_CASE("channels-last: sums by channel", "[opencl][channels_last]") {
+  check_same({{integers({3, 40, 9, 11}, 1)}},
+             [](const std::vector<Value>& x) { return std::vector{sum(x[0], {0, 2, 3})}; }, 0,
+             {"reduce_sum channels-last"});
+}
+
+TEST_CASE("channels-last: reorders keep infinities and NaN, and round to the nearest", "[opencl][channels_last]") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> odd{infinity, -infinity, 0.0F, -0.0F, 1 + 0x1p-8F, 1 + 3 * 0x1p-8F, 1e-3F, -3.0F};
+  // To the nearest of 8 bits, ties to even.
+  const std::vector<float> nearest{infinity, -infinity, 0.0F, -0.0F, 1.0F, 1 + 0x1p-6F, 0x1.06p-10F, -3.0F};
+  Tensor values(DType::f32, {1, 8, 1, 2});
+  for (std::size_t c = 0; c < 8; ++c) {
+    values.values<float>()[2 * c] = odd[c];
+    values.values<float>()[2 * c + 1] = std::bit_cast<float>(0x7fffffffU);
+  }
+  for (const DevicePtr& device : opencl_devices()) {
+    INFO(device->info().id);
+    const Layout last = opencl::channels_last(values.spec(), DType::bf16);
+    const BufferPtr rows = device->allocate(64), packed = device->allocate(32);
+    device->write(*rows, 0, values.bytes());
+    const Operand row_operand{rows.get(), 0}, packed_operand{packed.get(), 0};
+    device->prepare_reorder(values.spec(), nullptr, last)->bind({&row_operand, 1}, {&packed_operand, 1}, {})->enqueue();
+    device->fill(*rows, 0, 64, 0);
+    device->prepare_reorder(values.spec(), last, nullptr)->bind({&packed_operand, 1}, {&row_operand, 1}, {})->enqueue();
+    device->read(*rows, 0, values.bytes());
+    for (std::size_t c = 0; c < 8; ++c) {
+      CHECK(std::bit_cast<std::uint32_t>(values.values<float>()[2 * c]) == std::bit_cast<std::uint32_t>(nearest[c]));
+      CHECK(std::isnan(values.values<float>()[2 * c + 1]));
+    }
+  }
+}
+
+}  // namespace concord::test
