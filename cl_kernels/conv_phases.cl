@@ -16,6 +16,29 @@ __kernel void conv_phases_pack(__global const float *restrict weights, ulong wei
   }
 }
 
+#ifdef C_CHANNELS_LAST
+#include "channels_last.h"
+
+#ifndef EPILOGUE_BLOCK
+#define EPILOGUE_BLOCK(values, at, image, channel)
+#endif
+
+// The epilogue of 0 where a row or column is not reached, of which each has a byte in `reached` behind one for the slice.
+// A work-item owns a block of 8 channels at a place; `blocks` a place, `plane` places an image. 2 bytes an element.
+__kernel void conv_phases_fill_blocks(uint count, uint blocks, uint plane, uint rows, uint columns,
+                                      __global const uchar *restrict reached, __global uint4 *c,
+                                      ulong c_offset EPILOGUE_PARAMETERS) {
+  const uint at = (uint)get_global_id(0);
+  if (at >= count) return;
+  const uint place = at / blocks, image = place / plane, row = (place - image * plane) / columns;
+  const uint column = place - image * plane - row * columns;
+  if (reached[1 + row] & reached[1 + rows + column]) return;
+  float values[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) values[e] = 0.0f;
+  EPILOGUE_BLOCK(values, at, image, (at - place * blocks) * BLOCK_CHANNELS);
+  c[c_offset + at] = block_of(values);
+}
+#else
 // The epilogue of 0 where a slice, row or column is not reached, of which each has a byte in `reached`. A work-item owns
 // `count` neighbouring places of a line; global ids are (places / count, channel of the group, image and group). 4 bytes an
 // element.
@@ -34,3 +57,4 @@ __kernel void conv_phases_fill(uint plane, uint count, uint groups, DIVISOR(page
     c[(index_t)m * c_m + C_COLUMN(image, place + i)] = EPILOGUE(0.0f, group, m, image, place + i);
   }
 }
+#endif

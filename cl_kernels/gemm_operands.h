@@ -16,13 +16,17 @@
 //   C_BLOCKED            n runs in blocks of c_block: C(m, n) at m·c_m + (n / c_block)·c_outer + n % c_block
 //   C_STEPPED            with C_BLOCKED: n % c_block walks over pages of c_page, lines of c_line and columns, and these lie
 //                        c_slice_step, c_row_step and c_column_step apart from c_first on
+//   C_CHANNELS_LAST      C is stored in blocks of 8 values of m (channels_last.h): C(m, n) is number m of the m_size ones at
+//                        the place that n has otherwise
 // b_size is the number of elements of B's tensor.
 // Group (·, ·, z) works on batch z % batches and the z / batches-th part of k_part values of k; its C is the z-th.
 #ifndef CONCORD_GEMM_OPERANDS_H
 #define CONCORD_GEMM_OPERANDS_H
 
-#ifndef EPILOGUE
+#ifndef EPILOGUE_PARAMETERS
 #define EPILOGUE_PARAMETERS
+#endif
+#ifndef EPILOGUE
 #define EPILOGUE(value, z, m, n_outer, n_inner) (value)
 #endif
 
@@ -56,8 +60,13 @@ typedef INDEX index_t;
 #define STEP_PARAMETERS
 #endif
 
+#ifdef C_CHANNELS_LAST
+#define C_NUMBERS uint4
+#else
+#define C_NUMBERS float
+#endif
 #define GEMM_C_PARAMETERS \
-  __global float *c, ulong c_offset, ulong c_batch, index_t c_m, index_t c_outer, DIVISOR(c_block) STEP_PARAMETERS
+  __global C_NUMBERS *c, ulong c_offset, ulong c_batch, index_t c_m, index_t c_outer, DIVISOR(c_block) STEP_PARAMETERS
 
 #define GEMM_PARAMETERS                                                                                \
   uint m_size, uint n_size, uint k_size, uint k_part, uint batches, GEMM_A_PARAMETERS, GEMM_B_PARAMETERS, \

@@ -12,6 +12,7 @@
 //   RIGHT       MATRIX: rows n with k inside. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
 //               gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and B_ALONG_K: k are the places, rows
 //               (tap, channel in channel_tiles blocks of 64); the left operand has m inside.
+// With C_CHANNELS_LAST results leave in blocks of 8 values of m, C_IS_PARTIAL: as floats, (z, n, m).
 // Results of IMAGE_TURNED have their columns in the order (tap, channel); c's steps put them where they belong.
 #include "gemm_operands.h"
 
@@ -36,7 +37,18 @@
 #define STAGE_BYTES (PLANES * (R_PLANE + Q_PLANE))
 #define MAP_BYTES 128
 #define SUMS (TILE_Q / 2)  // of an item
-#define STAGED_PITCH 68    // 64 rows of a warpgroup; 2 columns further is 8 banks further
+#ifdef C_CHANNELS_LAST
+#include "channels_last.h"
+#ifndef EPILOGUE_BLOCK
+#define EPILOGUE_BLOCK(values, at, image, channel)
+#endif
+#define STAGED_PITCH (STAGED_Q + 8)  // a row of a warp's 16
+#define STAGED_NUMBERS (WARPGROUPS * 64 * STAGED_PITCH)
+#define WARP_BARRIER() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
+#else
+#define STAGED_PITCH 68  // 64 rows of a warpgroup; 2 columns further is 8 banks further
+#define STAGED_NUMBERS (WARPGROUPS * STAGED_Q * STAGED_PITCH)
+#endif
 #define WARPGROUP_BARRIER() asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory")
 
 #if RIGHT == IMAGE_TURNED
@@ -98,7 +110,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k,
     uint part_tiles, uint works, uint channel_tiles, uint images TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
   __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(1024)));
-  __local float staging[WARPGROUPS * STAGED_Q * STAGED_PITCH];
+  __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));
   __local ulong barriers[2 * STAGES];
   const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
@@ -254,9 +266,60 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 #endif
     if (tries == 0) EACH(i, SUMS) sums[i] = NAN;  // copies that never came: seen, and in fp32 taken again
 
+    const uint warp = t >> 5 & 3;
+#ifdef C_CHANNELS_LAST
+    // The sums of STAGED_Q columns at a time go through local memory, after which an item has 8 neighbouring columns of a
+    // row, and neighbouring items neighbouring blocks of it. Nobody reads another warp's rows.
+    __local float *const staged = staging + (warpgroup * 4 + warp) * (16 * STAGED_PITCH);
+    EACH(chunk, TILE_Q / STAGED_Q) {
+      // Sums 4·j + 2·h and the next belong to row lane / 4 + 8·h and to columns 8·j + 2·(lane % 4) and the next.
+      EACH(j, STAGED_Q / 8) EACH(h, 2) {
+        const uint from = (chunk * (STAGED_Q / 8) + j) * 4 + 2 * h;
+        *(__local float2 *)(staged + ((lane >> 2) + 8 * h) * STAGED_PITCH + j * 8 + (lane & 3) * 2) =
+            (float2)(sums[from], sums[from + 1]);
+      }
+      WARP_BARRIER();
+      float values[STAGED_Q / 16][BLOCK_CHANNELS];
+      ulong places[STAGED_Q / 16];
+      bool is_inside[STAGED_Q / 16];
+      EACH(i, STAGED_Q / 16) {
+        const uint block = i * 32 + lane, row = block / (STAGED_Q / 8), first = block % (STAGED_Q / 8) * BLOCK_CHANNELS;
+        const __local float4 *const from = (const __local float4 *)(staged + row * STAGED_PITCH + first);
+        const float4 low = from[0], high = from[1];
+        values[i][0] = low.x;
+        values[i][1] = low.y;
+        values[i][2] = low.z;
+        values[i][3] = low.w;
+        values[i][4] = high.x;
+        values[i][5] = high.y;
+        values[i][6] = high.z;
+        values[i][7] = high.w;
+        const uint line = r_begin + warpgroup * 64 + warp * 16 + row, column = q_begin + chunk * STAGED_Q + first;
+        is_inside[i] = line < n_size && column < m_size;
+        // No read waits for a branch: past the edge they repeat others.
+        const uint n = min(line, n_size - 1), m = min(column, m_size - BLOCK_CHANNELS);
+#ifdef C_IS_PARTIAL
+        places[i] = (((ulong)z * n_size + n) * m_size + m) / 4;
+#else
+        const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+        places[i] = ((ulong)outer * c_outer + (ulong)inner * m_size + m) / BLOCK_CHANNELS;
+        EPILOGUE_BLOCK(values[i], places[i], outer, m);
+#endif
+      }
+      EACH(i, STAGED_Q / 16) {
+        if (!is_inside[i]) continue;
+#ifdef C_IS_PARTIAL
+        EACH(h, 2) c[places[i] + h] = (uint4)(as_uint(values[i][4 * h]), as_uint(values[i][4 * h + 1]),
+                                              as_uint(values[i][4 * h + 2]), as_uint(values[i][4 * h + 3]));
+#else
+        c[places[i]] = block_of(values[i]);
+#endif
+      }
+      WARP_BARRIER();
+    }
+#else
     // The sums of STAGED_Q columns at a time go through local memory, after which neighbouring items have neighbouring
     // rows.
-    const uint warp = t >> 5 & 3;
     __local float *const staged = staging + warpgroup * (STAGED_Q * STAGED_PITCH);
     uint column[2], outer[2], inner[2];
     bool is_column[2];
@@ -312,5 +375,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
       }
       WARPGROUP_BARRIER();
     }
+#endif
   }
 }

@@ -5,17 +5,35 @@
 #include "nvidia/units.h"
 
 #define MAP_WORDS 32
-#define MAP_PARAMETERS                                                                            \
-  __global const uint *restrict map, __global uint4 *restrict packed, ulong packed_offset,        \
-      __global uint *restrict maps, ulong maps_offset
-static inline void write_map(__global const uint *map, __global uint *to, __global const uint4 *packed) {
-  if (get_global_id(0) == 0 && get_global_id(1) == 0 && get_global_id(2) == 0) {
-    const ulong address = (ulong)(size_t)packed;
-    to[0] = (uint)address;
-    to[1] = (uint)(address >> 32);
-    for (uint i = 2; i < MAP_WORDS; ++i) to[i] = map[i];
-  }
+static inline void write_map(__global const uint *map, __global uint *to, __global const uint4 *tensor) {
+  const ulong address = (ulong)(size_t)tensor;
+  to[0] = (uint)address;
+  to[1] = (uint)(address >> 32);
+  for (uint i = 2; i < MAP_WORDS; ++i) to[i] = map[i];
 }
+
+// DESCRIBE: the product's other operand lies in memory as the copy engine takes it; it is described along.
+#ifdef DESCRIBE
+#define DESCRIBE_PARAMETERS                                                                                   \
+  , __global const uint *restrict direct_map, __global const uint4 *restrict direct, ulong direct_offset,      \
+      __global uint *restrict direct_maps, ulong direct_maps_offset
+#define WRITE_DIRECT_MAP() write_map(direct_map, direct_maps + direct_maps_offset, direct + direct_offset)
+#else
+#define DESCRIBE_PARAMETERS
+#define WRITE_DIRECT_MAP()
+#endif
+#define MAP_PARAMETERS                                                                     \
+  __global const uint *restrict map, __global uint4 *restrict packed, ulong packed_offset, \
+      __global uint *restrict maps, ulong maps_offset DESCRIBE_PARAMETERS
+#define BEGIN_PACKED()                                                              \
+  packed += packed_offset;                                                          \
+  if (get_global_id(0) == 0 && get_global_id(1) == 0 && get_global_id(2) == 0) {    \
+    write_map(map, maps + maps_offset, packed);                                     \
+    WRITE_DIRECT_MAP();                                                             \
+  }
+
+// Of operands that lie as the copy engine takes them: nothing is packed.
+__kernel void planes_describe(MAP_PARAMETERS) { BEGIN_PACKED() }
 
 // Rows whose k is adjacent in memory: (batch, row, k) from b_batch and row strides to (plane, batch, row, k in blocks).
 // An item packs a block of a row. VECTOR: blocks are aligned to 16 bytes.
@@ -23,8 +41,7 @@ __kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global con
                                ulong source_offset, ulong batch_stride, ulong row_stride, ulong plane_blocks,
                                MAP_PARAMETERS) {
   const uint block = (uint)get_global_id(0), row = (uint)get_global_id(1), batch = (uint)get_global_id(2);
-  packed += packed_offset;
-  write_map(map, maps + maps_offset, packed);
+  BEGIN_PACKED()
   if (block >= blocks) return;
   source += source_offset + batch * batch_stride + row * row_stride + block * BLOCK;
   float values[BLOCK];
@@ -56,8 +73,7 @@ __kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_p
   __local float square[SIDE * PITCH];
   const uint t = (uint)get_local_id(0), batch = (uint)get_global_id(2);
   const uint i_begin = (uint)get_group_id(0) * SIDE, j_begin = (uint)get_group_id(1) * SIDE;
-  packed += packed_offset;
-  write_map(map, maps + maps_offset, packed);
+  BEGIN_PACKED()
 
   const uint i = i_begin + t % SIDE, outer = DIVIDE(i, run);
   source += source_offset + batch * batch_stride + outer * run_stride + (i - outer * run);
@@ -84,8 +100,7 @@ __kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_p
 __kernel void planes_pack_filters(uint m_size, uint channels, uint taps, uint backward, uint blocks, GEMM_A_PARAMETERS,
                                   ulong plane_blocks, MAP_PARAMETERS) {
   const uint i = (uint)get_global_id(0), m = (uint)get_global_id(1), batch = (uint)get_global_id(2);
-  packed += packed_offset;
-  write_map(map, maps + maps_offset, packed);
+  BEGIN_PACKED()
   if (i >= taps * blocks) return;
   const uint to_tap = i / blocks, block = i - to_tap * blocks, tap = backward ? taps - 1 - to_tap : to_tap;
   a += a_offset + batch * a_batch;

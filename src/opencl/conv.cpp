@@ -47,6 +47,7 @@ std::array<std::size_t, 3> groups_of(const TensorSpec& dst) { return {1, 2, dst.
 
 PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
+  if (auto kernel = conv_forward_channels_last(context, sizes, request, op.name(), nullptr)) return *std::move(kernel);
   switch (way_of(sizes)) {
     case Way::im2col: return prepared(request, conv_forward_im2col(context, sizes));
     case Way::depthwise: return prepared(request, conv_depthwise_forward(context, sizes, op.name(), {}));
@@ -57,6 +58,9 @@ PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelR
 PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackwardData& op,
                                           const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
+  if (auto kernel = conv_backward_data_channels_last(context, sizes, request, op.name(), nullptr)) {
+    return *std::move(kernel);
+  }
   switch (way_of_data_gradient(context, sizes)) {
     case Way::im2col: return prepared(request, conv_backward_data_im2col(context, sizes));
     case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
@@ -69,6 +73,7 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
 PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBackwardWeights& op,
                                              const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
+  if (auto kernel = conv_backward_weights_channels_last(context, sizes, request, op.name())) return *std::move(kernel);
   const Way way = way_of(sizes);
   if (way == Way::im2col) return prepared(request, conv_backward_weights_im2col(context, sizes));
   if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
@@ -108,6 +113,9 @@ bool conv_accepts(const ops::Conv&, std::span<const TensorSpec>, const TensorSpe
 PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request,
                             const Epilogue& epilogue) {
   const ops::ConvSizes sizes = op.sizes(std::span(request.inputs).first(2));
+  if (auto kernel = conv_forward_channels_last(context, sizes, request, op.name(), &epilogue)) {
+    return *std::move(kernel);
+  }
   const EpilogueText text = epilogue_text(request, epilogue, sizes.group_o());
   if (way_of(sizes) == Way::depthwise) {
     return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
@@ -126,6 +134,9 @@ bool conv_backward_data_accepts(const ops::ConvBackwardData& op, std::span<const
 PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackwardData& op,
                                           const KernelRequest& request, const Epilogue& epilogue) {
   const ops::ConvSizes sizes = op.sizes(std::span(request.inputs).first(2));
+  if (auto kernel = conv_backward_data_channels_last(context, sizes, request, op.name(), &epilogue)) {
+    return *std::move(kernel);
+  }
   const EpilogueText text = epilogue_text(request, epilogue, sizes.group_c());
   if (way_of_data_gradient(context, sizes) == Way::phases) {
     return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), text));

@@ -32,9 +32,30 @@ struct ConvPhases {
 [[nodiscard]] bool conv_phases_serve(const ops::ConvSizes& sizes);
 /// Whether they should be faster than one product with zeros in it.
 [[nodiscard]] bool conv_phases_pay(const Context& context, const ops::ConvSizes& sizes);
+/// Which images of a pass lie channels-last.
+struct ConvStorage {
+  bool source = false, result = false;
+};
 [[nodiscard]] std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops::ConvSizes& sizes,
                                                                    Precision precision, std::string_view label,
-                                                                   const EpilogueText& epilogue);
+                                                                   const EpilogueText& epilogue,
+                                                                   const ConvStorage& storage = {});
+
+// conv_channels_last.cpp: the passes on images that lie channels-last; nothing where these do not serve. `epilogue` may
+// be null.
+[[nodiscard]] std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const ops::ConvSizes& sizes,
+                                                                       const KernelRequest& request,
+                                                                       std::string_view label,
+                                                                       const Epilogue* epilogue);
+[[nodiscard]] std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context,
+                                                                             const ops::ConvSizes& sizes,
+                                                                             const KernelRequest& request,
+                                                                             std::string_view label,
+                                                                             const Epilogue* epilogue);
+[[nodiscard]] std::optional<PreparedKernel> conv_backward_weights_channels_last(Context& context,
+                                                                                const ops::ConvSizes& sizes,
+                                                                                const KernelRequest& request,
+                                                                                std::string_view label);
 
 // conv_depthwise.cpp: each channel by itself.
 /// Whether these kernels serve.

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "concord/opencl/blocking.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/conv.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
@@ -135,16 +137,39 @@ Stage pack_stage(Context& context, const ops::ConvSizes& s, const std::vector<Ph
           {0, 0, 0}};
 }
 
-Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& phases, const EpilogueText& epilogue) {
-  Gemm result;
-  result.c = {output(0), s.group_c() * s.src_plane(), s.src_plane(), 0, s.c * s.src_plane()};
-  result.largest = s.n * s.c * s.src_plane();
+std::vector<std::uint8_t> reached_places(const ops::ConvSizes& s, const PhaseList& phases) {
   std::vector<std::uint8_t> reached;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     for (std::int64_t place = 0; place < src_of(s)[axis]; ++place) {
       reached.push_back(phases.axes[axis][size(place % s.options.stride[axis])].taps > 0 ? 1 : 0);
     }
   }
+  return reached;
+}
+
+/// Of an image that lies channels-last.
+Stage fill_blocks_stage(Context& context, const ops::ConvSizes& s, Precision precision, const PhaseList& phases,
+                        const EpilogueText& epilogue) {
+  const std::int64_t blocks = s.c / ChannelsLast::kBlock, count = s.n * s.src_plane() * blocks;
+  std::vector<Argument> arguments;
+  for (const std::int64_t value : {count, blocks, s.src_plane(), s.h, s.w}) {
+    arguments.emplace_back(static_cast<std::uint32_t>(value));
+  }
+  arguments.emplace_back(table_of(context, reached_places(s, phases)));
+  arguments.emplace_back(blocks_of(output(0)));
+  arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
+  std::vector<std::string> definitions = number_definitions(context, storage_number(precision));
+  definitions.insert(definitions.end(), {"C_CHANNELS_LAST", "INDEX=int"});
+  Stage stage{context.program_from(epilogue.text + kernel_source("conv_phases.cl"), definitions),
+              "conv_phases_fill_blocks", std::move(arguments)};
+  blocking_of(context.limits(), count, 1).apply(stage);
+  return stage;
+}
+
+Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& phases, const EpilogueText& epilogue) {
+  Gemm result;
+  result.c = {output(0), s.group_c() * s.src_plane(), s.src_plane(), 0, s.c * s.src_plane()};
+  result.largest = s.n * s.c * s.src_plane();
   // Neighbouring items of a GPU write neighbouring places; an item of a CPU goes along a line.
   const bool is_cpu = context.limits().is_cpu;
   const std::int64_t count = is_cpu ? s.w : 1;
@@ -156,7 +181,7 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
   add_divisor(arguments, s.w);
   arguments.emplace_back(static_cast<std::uint32_t>(s.d));
   arguments.emplace_back(static_cast<std::uint32_t>(s.h));
-  arguments.emplace_back(table_of(context, std::move(reached)));
+  arguments.emplace_back(table_of(context, reached_places(s, phases)));
   const std::vector<Argument> place = gemm_result_arguments(result);
   arguments.insert(arguments.end(), place.begin(), place.end());
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
@@ -215,18 +240,24 @@ bool conv_phases_pay(const Context& context, const ops::ConvSizes& s) {
 }
 
 std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops::ConvSizes& s, Precision precision,
-                                                     std::string_view label, const EpilogueText& epilogue) {
+                                                     std::string_view label, const EpilogueText& epilogue,
+                                                     const ConvStorage& storage) {
   const ConvPhases phases = conv_backward_data_phases(s);
   const PhaseList list = phases_of(s);
   std::vector<StagedKernel::AnyStage> stages;
   if (phases.packed_bytes > 0) stages.emplace_back(pack_stage(context, s, phases.taps));
-  if (list.leaves_places()) stages.emplace_back(fill_stage(context, s, list, epilogue));
+  if (list.leaves_places()) {
+    stages.emplace_back(storage.result ? fill_blocks_stage(context, s, precision, list, epilogue)
+                                       : fill_stage(context, s, list, epilogue));
+  }
   std::size_t bytes = phases.packed_bytes;
   std::string name(label);
   std::int64_t most = 0;
   for (Gemm gemm : phases.products) {
     gemm.epilogue = epilogue;
     gemm.precision = precision;
+    gemm.b.is_channels_last = storage.source;
+    gemm.c.is_channels_last = storage.result;
     const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);
     const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
     stages.insert(stages.end(), more.begin(), more.end());

@@ -154,6 +154,7 @@ std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::str
 std::span<const GemmImplementation> gemm_implementations() { return kImplementations; }
 
 std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label) {
+  if (gemm.has_channels_last()) return prepare_tma(context, gemm, label);
   const std::optional<std::string> forced = environment("CONCORD_GEMM");
   if (forced) {
     const auto named = std::find_if(kImplementations.begin(), kImplementations.end(),

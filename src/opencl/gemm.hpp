@@ -24,6 +24,8 @@ struct GemmLeft {
   std::int64_t block = 0, outer = 0;
   /// Read through Gemm::patch, which is then `inside`, with rows as its n.
   bool is_patch = false;
+  /// Stored as numbers of Gemm::precision with rows inside: (k, row). Strides and blocks say nothing then.
+  bool is_channels_last = false;
 };
 
 /// One number each along depth, rows and columns of an image.
@@ -54,6 +56,8 @@ struct GemmRight {
   std::int64_t block = 0;
   bool is_patch = false;      // read through Gemm::patch
   std::int64_t elements = 0;  // of the whole operand; for patches
+  /// The image is stored as numbers of Gemm::precision with the channels inside.
+  bool is_channels_last = false;
 };
 
 struct GemmResult {
@@ -65,6 +69,9 @@ struct GemmResult {
   /// first + (n / page)·step[0] + (n % page / line)·step[1] + (n % line)·step[2]. Needs a block.
   std::int64_t page = 0, line = 0, first = 0;
   PatchSizes step{0, 0, 0};
+  /// Stored as numbers of Gemm::precision with the rows inside, all of them: m lies at m, n at as many times what is
+  /// said above.
+  bool is_channels_last = false;
   [[nodiscard]] bool is_stepped() const { return line != 0; }
 };
 
@@ -84,6 +91,10 @@ struct Gemm {
 
   /// Whether an operand is the patches of a volume.
   [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
+  /// Whether an operand or the result lies channels-last: only "tma" knows such products.
+  [[nodiscard]] bool has_channels_last() const {
+    return a.is_channels_last || b.is_channels_last || c.is_channels_last;
+  }
 };
 
 /// The kernel for a product: the first implementation of `gemm_implementations` that suits the device, accepts the
@@ -110,8 +121,8 @@ struct GemmImplementation {
   bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast" (dense
-/// matrices), "reference" (anything).
+/// In order of preference: "panel" (CPUs), "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast"
+/// (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
 
 /// The kernel that runs gemm.before, then `multiply`, which cuts k into `parts`, then adds the parts up.

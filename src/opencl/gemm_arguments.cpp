@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/gemm.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
@@ -95,7 +96,7 @@ void add_right(Arguments& list, const Gemm& gemm) {
 }
 
 void add_result(Arguments& list, const GemmResult& c) {
-  list.buffer(c.buffer);
+  list.buffer(c.is_channels_last ? blocks_of(c.buffer) : c.buffer);
   list.batch(c.batch);
   list.stride(c.row);
   list.stride(c.outer);
@@ -108,8 +109,16 @@ void add_result(Arguments& list, const GemmResult& c) {
 }
 
 void define_result(std::vector<std::string>& definitions, const GemmResult& c) {
+  if (c.is_channels_last) definitions.emplace_back("C_CHANNELS_LAST");
   if (c.block != 0) definitions.emplace_back("C_BLOCKED");
   if (c.is_stepped()) definitions.emplace_back("C_STEPPED");
+}
+
+/// What channels_last.h is told where the result lies so.
+void add_numbers(Context& context, const Gemm& gemm, std::vector<std::string>& definitions) {
+  if (!gemm.c.is_channels_last) return;
+  const std::vector<std::string> numbers = number_definitions(context, storage_number(gemm.precision));
+  definitions.insert(definitions.end(), numbers.begin(), numbers.end());
 }
 
 }  // namespace
@@ -147,7 +156,9 @@ std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::
   list.count(gemm.batch);
   add_left(list, gemm.a);
   add_right(list, gemm);
-  add_result(list, parts > 1 ? GemmResult{workspace(gemm.before_bytes), gemm.m * gemm.n, gemm.n} : gemm.c);
+  GemmResult partial{workspace(gemm.before_bytes), gemm.m * gemm.n, gemm.n};
+  partial.is_channels_last = gemm.c.is_channels_last;
+  add_result(list, parts > 1 ? partial : gemm.c);
   list.add(extra);
   if (parts == 1) list.add(gemm.epilogue.arguments);
   return list.take();
@@ -169,7 +180,12 @@ PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view
                             std::vector<std::string> definitions) {
   const std::vector<std::string> operands = gemm_definitions(gemm);
   definitions.insert(definitions.end(), operands.begin(), operands.end());
-  if (with_epilogue) define_result(definitions, gemm.c);
+  if (with_epilogue) {
+    define_result(definitions, gemm.c);
+  } else if (gemm.c.is_channels_last) {
+    definitions.insert(definitions.end(), {"C_CHANNELS_LAST", "C_IS_PARTIAL"});
+  }
+  add_numbers(context, gemm, definitions);
   const std::string epilogue = with_epilogue ? gemm.epilogue.text : std::string{};
   return context.program_from(epilogue + kernel_source(file), definitions);
 }
@@ -180,19 +196,30 @@ Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts)
   list.count(gemm.n);
   list.count(gemm.batch);
   list.count(parts);
-  list.buffer(workspace(gemm.before_bytes));
+  list.buffer(gemm.c.is_channels_last ? workspace(gemm.before_bytes, 16) : workspace(gemm.before_bytes));
   add_result(list, gemm.c);
   list.add(gemm.epilogue.arguments);
   std::vector<std::string> definitions{gemm_index_definition(gemm)};
   define_result(definitions, gemm.c);
+  add_numbers(context, gemm, definitions);
+  const PendingProgram program =
+      context.program_from(gemm.epilogue.text + kernel_source("gemm_combine.cl"), definitions);
   const std::size_t width = std::min<std::size_t>(64, context.limits().max_work_group);
-  const auto columns = static_cast<std::size_t>(gemm.n);
-  return {
-      context.program_from(gemm.epilogue.text + kernel_source("gemm_combine.cl"), definitions),
-      "gemm_combine_parts",
-      list.take(),
-      {(columns + width - 1) / width * width, static_cast<std::size_t>(gemm.m), static_cast<std::size_t>(gemm.batch)},
-      {width, 1, 1}};
+  const auto in_groups = [&](std::int64_t items) {
+    return (static_cast<std::size_t>(items) + width - 1) / width * width;
+  };
+  if (gemm.c.is_channels_last) {
+    return {program,
+            "gemm_combine_blocks",
+            list.take(),
+            {in_groups(gemm.m * gemm.n / ChannelsLast::kBlock), 1, 1},
+            {width, 1, 1}};
+  }
+  return {program,
+          "gemm_combine_parts",
+          list.take(),
+          {in_groups(gemm.n), static_cast<std::size_t>(gemm.m), static_cast<std::size_t>(gemm.batch)},
+          {width, 1, 1}};
 }
 
 std::size_t gemm_workspace(const Gemm& gemm, std::int64_t parts) {

@@ -54,7 +54,9 @@ ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(pla
   strides_ = {pixel, pixel * walk.columns(), pixel * walk.columns() * walk.rows()};
 }
 
-PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
+namespace {
+
+PlaneSizes sizes_of_both(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
   const std::int64_t block = plane_numbers(gemm.precision).block();
   if (form.kind == PlaneForm::Kind::matrix) {
     const std::int64_t depth = round_up(gemm.k, block);
@@ -64,6 +66,13 @@ PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t til
   const std::int64_t image = gemm.batch * form.images * walk.rows() * walk.columns() * round_up(form.channels, block);
   if (form.kind == PlaneForm::Kind::image_turned) return {image, gemm.batch * gemm.k * round_up(gemm.m, block)};
   return {image, gemm.batch * gemm.m * form.taps * form.channel_tiles * tile_k};
+}
+
+}  // namespace
+
+PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
+  const PlaneSizes both = sizes_of_both(gemm, form, tile_k);
+  return {gemm.b.is_channels_last ? 0 : both.right, gemm.a.is_channels_last ? 0 : both.left};
 }
 
 PlaneNumbers plane_numbers(Precision precision) {

@@ -52,7 +52,7 @@ struct PlaneForm {
 /// The product, or where its planes would take too much memory and it can be cut, products of slices of its rows.
 [[nodiscard]] std::vector<Gemm> plane_slices(const Gemm& gemm);
 
-/// Numbers of a plane of each operand, padding included.
+/// Numbers of a plane of each operand, padding included; 0 of one that lies channels-last, which is not packed.
 struct PlaneSizes {
   std::int64_t right, left;
 };

@@ -1,6 +1,9 @@
 // The stages that pack operands into planes in the workspace.
 #include "concord/opencl/planes_pack.hpp"
 
+#include <optional>
+
+#include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/matrix_units.hpp"
 #include "concord/opencl/strides.hpp"
 
@@ -25,11 +28,20 @@ struct PlanePlace {
   BufferArgument planes, map;
 };
 
+/// An operand that lies in memory as the copy engine takes it, and where its map goes.
+struct Described {
+  TensorMap map;
+  BufferArgument operand, to;
+};
+
 /// Makes the stages of one product.
 class Packer {
  public:
   Packer(Context& context, const Gemm& gemm)
       : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm.precision)) {}
+
+  /// Is told to the copy engine by the next stage.
+  void describe(const Described& operand) { described_ = operand; }
 
   [[nodiscard]] const PlaneNumbers& numbers() const { return numbers_; }
   [[nodiscard]] std::int64_t block() const { return numbers_.block(); }
@@ -70,6 +82,13 @@ class Packer {
             {size(kThreads), 1, 1}};
   }
 
+  /// Packs nothing.
+  [[nodiscard]] Stage described(const Described& operand) const {
+    std::vector<Argument> arguments;
+    add_target(arguments, operand.map, {0, blocks_of(operand.operand), operand.to});
+    return {program({}), "planes_describe", std::move(arguments), {1, 1, 1}, {1, 1, 1}};
+  }
+
   [[nodiscard]] Stage filters(const PlaneForm& form, std::int64_t tap_blocks, bool backward, const TensorMap& map,
                               const PlanePlace& to) const {
     std::vector<std::string> definitions;
@@ -93,17 +112,23 @@ class Packer {
   [[nodiscard]] PendingProgram program(std::vector<std::string> definitions) const {
     definitions.emplace_back(numbers_.definition);
     definitions.emplace_back("INDEX=int");
+    if (described_) definitions.emplace_back("DESCRIBE");
     return context_.program("nvidia/planes_pack.cl", definitions);
   }
   void add_target(std::vector<Argument>& arguments, const TensorMap& map, const PlanePlace& to) const {
     arguments.emplace_back(table_of(context_, map));
     arguments.emplace_back(to.planes);
     arguments.emplace_back(to.map);
+    if (!described_) return;
+    arguments.emplace_back(table_of(context_, described_->map));
+    arguments.emplace_back(blocks_of(described_->operand));
+    arguments.emplace_back(described_->to);
   }
 
   Context& context_;
   const Gemm& gemm_;
   PlaneNumbers numbers_;
+  std::optional<Described> described_;
 };
 
 /// The map of (groups, lines, inner) with `inner` padded to whole blocks in memory.
@@ -115,40 +140,58 @@ TensorMap matrix_map(const Packer& packer, std::int64_t inner, std::int64_t line
   return box_map({packer.numbers().number, sizes, strides}, box);
 }
 
+TensorMap right_map(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+  const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
+  if (form.kind == PlaneForm::Kind::matrix) return matrix_map(packer, gemm.k, gemm.n, tile_k, box.rows);
+  const ImageWalk walk(gemm);
+  const bool turned = form.kind == PlaneForm::Kind::image_turned;
+  return places_map(ImagePlanes(gemm, walk).tensor(),
+                    turned ? walk.map_places(kChannelBlock, tile_k) : walk.map_places(tile_k, box.rows));
+}
+
 Stage pack_right(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box,
                  const PlanePlace& to) {
-  const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
+  const TensorMap map = right_map(packer, gemm, form, box);
   if (form.kind == PlaneForm::Kind::matrix) {
-    const TensorMap map = matrix_map(packer, gemm.k, gemm.n, tile_k, box.rows);
     if (gemm.b.along_k) return packer.rows(gemm.b.buffer, gemm.b.batch, gemm.n, gemm.b.n, map, to);
     return packer.turned({gemm.b.buffer, gemm.b.batch, gemm.n, gemm.k, gemm.b.k, gemm.n, 0}, map, to);
   }
   const ImageWalk walk(gemm);
-  const bool turned = form.kind == PlaneForm::Kind::image_turned;
-  const TensorMap map = places_map(ImagePlanes(gemm, walk).tensor(),
-                                   turned ? walk.map_places(kChannelBlock, tile_k) : walk.map_places(tile_k, box.rows));
   const std::int64_t pixels = walk.rows() * walk.columns();
   return packer.turned({gemm.b.buffer, gemm.b.batch, walk.images() * pixels, walk.channels(), walk.channel_stride(),
                         pixels, walk.image_stride()},
                        map, to);
 }
 
+/// Blocks of 16 bytes that a tap of a filter takes.
+std::int64_t tap_blocks(const Packer& packer, const PlaneForm& form, std::int64_t tile_k) {
+  return form.channel_tiles * tile_k / packer.block();
+}
+
+TensorMap left_map(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+  const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
+  switch (form.kind) {
+    case PlaneForm::Kind::image_turned: return matrix_map(packer, gemm.m, gemm.k, kChannelBlock, tile_k);
+    case PlaneForm::Kind::image:
+      return matrix_map(packer, form.taps * tap_blocks(packer, form, tile_k) * packer.block(), gemm.m, tile_k,
+                        box.columns);
+    default: return matrix_map(packer, gemm.k, gemm.m, tile_k, box.columns);
+  }
+}
+
 Stage pack_left(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box,
                 const PlanePlace& to) {
   const GemmLeft& a = gemm.a;
-  const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
+  const TensorMap map = left_map(packer, gemm, form, box);
   if (form.kind == PlaneForm::Kind::image_turned) {
     const bool blocked = a.block != 0;
     return packer.turned({a.buffer, a.batch, gemm.k, gemm.m, a.row, blocked ? a.block : gemm.k, blocked ? a.outer : 0},
-                         matrix_map(packer, gemm.m, gemm.k, kChannelBlock, tile_k), to);
+                         map, to);
   }
   if (form.kind == PlaneForm::Kind::image) {
-    const std::int64_t tap_blocks = form.channel_tiles * tile_k / packer.block();
-    const std::int64_t depth = form.taps * tap_blocks * packer.block();
-    return packer.filters(form, tap_blocks, ImageWalk(gemm).moves_backward(),
-                          matrix_map(packer, depth, gemm.m, tile_k, box.columns), to);
+    const std::int64_t blocks = tap_blocks(packer, form, box.row_bytes / packer.numbers().bytes());
+    return packer.filters(form, blocks, ImageWalk(gemm).moves_backward(), map, to);
   }
-  const TensorMap map = matrix_map(packer, gemm.k, gemm.m, tile_k, box.columns);
   if (a.k == 1) return packer.rows(a.buffer, a.batch, gemm.m, a.row, map, to);
   return packer.turned({a.buffer, a.batch, gemm.m, gemm.k, a.k, gemm.m, 0}, map, to);
 }
@@ -157,7 +200,7 @@ Stage pack_left(const Packer& packer, const Gemm& gemm, const PlaneForm& form, c
 
 BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   constexpr std::int64_t kAlignment = 256;
-  const Packer packer(context, gemm);
+  Packer packer(context, gemm);
   const PlaneNumbers& numbers = packer.numbers();
   const PlaneSizes sizes = plane_sizes(gemm, form, box.row_bytes / numbers.bytes());
   const std::int64_t maps = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
@@ -168,11 +211,21 @@ BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, 
   const auto place = [&](std::int64_t at, std::int64_t plane, std::int64_t map) {
     return PlanePlace{plane / packer.block(), workspace(size(at), 16), workspace(size(map))};
   };
-  Stage left_stage = pack_left(packer, gemm, form, box, place(left, sizes.left, maps));
-  Stage right_stage = pack_right(packer, gemm, form, box,
-                                 place(right, sizes.right, maps + static_cast<std::int64_t>(sizeof(TensorMap))));
-  gemm.before.push_back(std::move(left_stage));
-  gemm.before.push_back(std::move(right_stage));
+  const PlanePlace left_place = place(left, sizes.left, maps);
+  const PlanePlace right_place = place(right, sizes.right, maps + static_cast<std::int64_t>(sizeof(TensorMap)));
+  // What lies as it should is told along with the other operand.
+  if (gemm.b.is_channels_last) packer.describe({right_map(packer, gemm, form, box), gemm.b.buffer, right_place.map});
+  if (gemm.a.is_channels_last) {
+    const Described operand{left_map(packer, gemm, form, box), gemm.a.buffer, left_place.map};
+    if (gemm.b.is_channels_last) {
+      gemm.before.push_back(packer.described(operand));
+    } else {
+      packer.describe(operand);
+    }
+  } else {
+    gemm.before.push_back(pack_left(packer, gemm, form, box, left_place));
+  }
+  if (!gemm.b.is_channels_last) gemm.before.push_back(pack_right(packer, gemm, form, box, right_place));
   gemm.before_bytes = size(end);
   return workspace(size(maps), 1);
 }

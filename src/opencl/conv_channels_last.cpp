@@ -1,0 +1,108 @@
+// The passes of a convolution on images that lie channels-last, which the copy engine takes as they are.
+#include <algorithm>
+
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/opencl/channels_last.hpp"
+#include "concord/opencl/conv.hpp"
+#include "concord/opencl/kernels.hpp"
+
+namespace concord::opencl {
+namespace {
+
+bool is_whole_blocks(std::int64_t channels) { return channels % ChannelsLast::kBlock == 0; }
+
+/// Whether a convolution's images are stored so in this precision: all three passes answer alike. CONCORD_STORAGE=fp32
+/// keeps them in fp32; so does a named way to compute products or convolutions.
+bool stores(Context& context, const ops::ConvSizes& s, Precision precision) {
+  if (precision != Precision::bf16 && precision != Precision::fp16) return false;
+  const std::optional<std::string> named = environment("CONCORD_STORAGE");
+  CONCORD_CHECK(!named || *named == "fp32", ArgumentError, "CONCORD_STORAGE is \"{}\"; there is fp32", *named);
+  if (named || environment("CONCORD_GEMM") || environment("CONCORD_CONV")) return false;
+  const bool is_image = s.options.groups == 1 && s.d == 1 && s.kd == 1 && s.od == 1;
+  if (!context.limits().is_nvidia || !is_image || !is_whole_blocks(s.o)) return false;
+  Gemm forward = conv_forward_gemm(s);
+  forward.precision = precision;
+  return mma_pays(context, forward) && tma_suits(context, precision);
+}
+
+/// The kernel's layouts: inputs of two images, and what the epilogue reads; the result.
+PreparedKernel answer(const KernelRequest& request, std::unique_ptr<Kernel> kernel, std::vector<std::size_t> images,
+                      bool result) {
+  const DType number = storage_number(request.precision);
+  PreparedKernel answered = prepared(request, std::move(kernel));
+  if (result) {
+    answered.output_layouts[0] = channels_last(request.outputs[0], number);
+    for (std::size_t i = 2; i < request.inputs.size(); ++i) {
+      if (request.inputs[i].shape == request.outputs[0].shape) images.push_back(i);
+    }
+  }
+  for (const std::size_t i : images) answered.input_layouts[i] = channels_last(request.inputs[i], number);
+  return answered;
+}
+
+/// Nothing where the expression reads what the kernel cannot.
+std::optional<EpilogueText> text_of(const KernelRequest& request, const Epilogue* epilogue) {
+  return epilogue == nullptr ? EpilogueText{} : block_epilogue(request, *epilogue);
+}
+
+}  // namespace
+
+std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const ops::ConvSizes& s,
+                                                         const KernelRequest& request, std::string_view label,
+                                                         const Epilogue* epilogue) {
+  if (!stores(context, s, request.precision)) return {};
+  const std::optional<EpilogueText> text = text_of(request, epilogue);
+  if (!text) return {};
+  Gemm gemm = conv_forward_gemm(s);
+  gemm.precision = request.precision;
+  gemm.epilogue = *text;
+  gemm.b.is_channels_last = is_whole_blocks(s.c);
+  gemm.c.is_channels_last = true;
+  if (!tma_accepts(context, gemm)) return {};
+  std::vector<std::size_t> images;
+  if (gemm.b.is_channels_last) images.push_back(0);
+  return answer(request, prepare_gemm(context, gemm, label), images, true);
+}
+
+std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context, const ops::ConvSizes& s,
+                                                               const KernelRequest& request, std::string_view label,
+                                                               const Epilogue* epilogue) {
+  if (!stores(context, s, request.precision) || !is_whole_blocks(s.c)) return {};
+  const std::optional<EpilogueText> text = text_of(request, epilogue);
+  if (!text) return {};
+  const bool in_phases = s.options.stride != ops::Spatial{1, 1, 1};
+  std::vector<Gemm> products;
+  if (in_phases) {
+    if (!conv_phases_serve(s)) return {};
+    products = conv_backward_data_phases(s).products;
+  } else {
+    products = {conv_backward_data_gemm(s)};
+  }
+  for (Gemm& gemm : products) {
+    gemm.precision = request.precision;
+    gemm.epilogue = *text;
+    gemm.b.is_channels_last = gemm.c.is_channels_last = true;
+    if (!tma_accepts(context, gemm)) return {};
+  }
+  return answer(request,
+                in_phases ? conv_backward_data_by_phases(context, s, request.precision, label, *text, {true, true})
+                          : prepare_gemm(context, products.front(), label),
+                {0}, true);
+}
+
+std::optional<PreparedKernel> conv_backward_weights_channels_last(Context& context, const ops::ConvSizes& s,
+                                                                  const KernelRequest& request,
+                                                                  std::string_view label) {
+  if (!stores(context, s, request.precision)) return {};
+  Gemm gemm = conv_backward_weights_gemm(s);
+  gemm.precision = request.precision;
+  gemm.a.is_channels_last = true;
+  gemm.b.is_channels_last = is_whole_blocks(s.c);
+  if (!tma_accepts(context, gemm)) return {};
+  std::vector<std::size_t> images{1};
+  if (gemm.b.is_channels_last) images.push_back(0);
+  return answer(request, prepare_gemm(context, gemm, label), images, false);
+}
+
+}  // namespace concord::opencl
