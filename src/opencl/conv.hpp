@@ -41,6 +41,17 @@ struct ConvStorage {
                                                                    const EpilogueText& epilogue,
                                                                    const ConvStorage& storage = {});
 
+// conv_lines.cpp: images with few channels, unrolled along their lines into images that lie channels-last.
+[[nodiscard]] bool conv_lines_serve(const ops::ConvSizes& sizes);
+[[nodiscard]] Gemm conv_lines_forward_gemm(Context& context, const ops::ConvSizes& sizes, Precision precision);
+/// The product, and the launch after it.
+struct ConvLinesGradient {
+  Gemm gemm;
+  Stage last;
+};
+[[nodiscard]] ConvLinesGradient conv_lines_backward_weights_gemm(Context& context, const ops::ConvSizes& sizes,
+                                                                 Precision precision);
+
 // conv_channels_last.cpp: the passes on images that lie channels-last; nothing where these do not serve. `epilogue` may
 // be null.
 [[nodiscard]] std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const ops::ConvSizes& sizes,

@@ -54,14 +54,14 @@ std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const
   if (!stores(context, s, request.precision)) return {};
   const std::optional<EpilogueText> text = text_of(request, epilogue);
   if (!text) return {};
-  Gemm gemm = conv_forward_gemm(s);
+  Gemm gemm = conv_lines_serve(s) ? conv_lines_forward_gemm(context, s, request.precision) : conv_forward_gemm(s);
   gemm.precision = request.precision;
   gemm.epilogue = *text;
-  gemm.b.is_channels_last = is_whole_blocks(s.c);
+  if (is_whole_blocks(s.c)) gemm.b.is_channels_last = true;
   gemm.c.is_channels_last = true;
   if (!tma_accepts(context, gemm)) return {};
   std::vector<std::size_t> images;
-  if (gemm.b.is_channels_last) images.push_back(0);
+  if (is_whole_blocks(s.c)) images.push_back(0);
   return answer(request, prepare_gemm(context, gemm, label), images, true);
 }
 
@@ -95,14 +95,28 @@ std::optional<PreparedKernel> conv_backward_weights_channels_last(Context& conte
                                                                   const KernelRequest& request,
                                                                   std::string_view label) {
   if (!stores(context, s, request.precision)) return {};
-  Gemm gemm = conv_backward_weights_gemm(s);
+  std::optional<Stage> last;
+  Gemm gemm;
+  if (conv_lines_serve(s)) {
+    ConvLinesGradient lines = conv_lines_backward_weights_gemm(context, s, request.precision);
+    gemm = std::move(lines.gemm);
+    last = std::move(lines.last);
+  } else {
+    gemm = conv_backward_weights_gemm(s);
+    gemm.b.is_channels_last = is_whole_blocks(s.c);
+  }
   gemm.precision = request.precision;
   gemm.a.is_channels_last = true;
-  gemm.b.is_channels_last = is_whole_blocks(s.c);
   if (!tma_accepts(context, gemm)) return {};
   std::vector<std::size_t> images{1};
-  if (gemm.b.is_channels_last) images.push_back(0);
-  return answer(request, prepare_gemm(context, gemm, label), images, false);
+  if (is_whole_blocks(s.c)) images.push_back(0);
+  std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);
+  if (last) {
+    std::vector<StagedKernel::AnyStage> stages = dynamic_cast<const StagedKernel&>(*kernel).stages();
+    stages.emplace_back(*last);
+    kernel = std::make_unique<StagedKernel>(context, kernel->name(), std::move(stages), kernel->workspace());
+  }
+  return answer(request, std::move(kernel), images, false);
 }
 
 }  // namespace concord::opencl

@@ -36,6 +36,20 @@ class OfferingDevice final : public ForwardingDevice {
   std::set<std::string>& taken_;
 };
 
+/// Errors in parts of the largest number.
+void check_near(const std::vector<Tensor>& results, const std::vector<Tensor>& expected, double tolerance) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Array got = to_array(results[i]), right = to_array(expected[i]);
+    double error = 0, largest = 0;
+    for (std::size_t k = 0; k < got.values.size(); ++k) {
+      error = std::max(error, std::abs(got.values[k] - right.values[k]));
+      largest = std::max(largest, std::abs(right.values[k]));
+    }
+    INFO("result " << i << ", largest " << largest);
+    CHECK(error <= tolerance * largest);
+  }
+}
+
 void check_same(const std::vector<Input>& inputs, const Build& build, double tolerance,
                 const std::set<std::string>& kernels) {
   for (const DevicePtr& device : opencl_devices()) {
@@ -46,16 +60,7 @@ void check_same(const std::vector<Input>& inputs, const Build& build, double tol
           run(std::make_shared<OfferingDevice>(device, taken), inputs, build, {.precision = precision});
       const std::vector<Tensor> expected = run(device, inputs, build);
       CHECK(taken == kernels);
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        const Array got = to_array(results[i]), right = to_array(expected[i]);
-        double error = 0, largest = 0;
-        for (std::size_t k = 0; k < got.values.size(); ++k) {
-          error = std::max(error, std::abs(got.values[k] - right.values[k]));
-          largest = std::max(largest, std::abs(right.values[k]));
-        }
-        INFO("result " << i << ", largest " << largest);
-        CHECK(error <= tolerance * largest);
-      }
+      check_near(results, expected, tolerance);
     }
   }
 }
@@ -128,6 +133,46 @@ TEST_CASE("channels-last: sums by channel", "[opencl][channels_last]") {
   check_same({{integers({3, 40, 9, 11}, 1)}},
              [](const std::vector<Value>& x) { return std::vector{sum(x[0], {0, 2, 3})}; }, 0,
              {"reduce_sum channels-last"});
+}
+
+TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[opencl][channels_last]") {
+  struct Geometry {
+    Shape src, weights;
+    Conv2dOptions options;
+  };
+  // Strides with phases and places that no tap reaches; few channels, whose lines are unrolled; k that is cut.
+  const std::vector<Geometry> geometries = {
+      {{4, 64, 28, 28}, {96, 64, 3, 3}, {.padding = {1, 1}}},
+      {{4, 64, 29, 30}, {72, 64, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
+      {{8, 128, 28, 28}, {256, 128, 1, 1}, {.stride = {2, 2}}},
+      {{2, 512, 7, 7}, {512, 512, 3, 3}, {.padding = {1, 1}}},
+      {{4, 40, 20, 20}, {136, 40, 5, 5}, {.padding = {4, 4}, .dilation = {2, 2}}},
+      {{4, 3, 65, 70}, {64, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
+      {{4, 3, 67, 67}, {64, 3, 11, 11}, {.stride = {4, 4}, .padding = {2, 2}}},
+      {{4, 12, 30, 31}, {64, 12, 3, 3}, {.padding = {1, 1}}},
+  };
+  for (const DevicePtr& device : opencl_devices()) {
+    const bool has_units = std::ranges::find(device->info().precisions, "bf16") != device->info().precisions.end();
+    for (const Geometry& g : has_units ? geometries : std::vector{geometries.front()}) {
+      const Build build = [&](const std::vector<Value>& x) {
+        const Value y = conv2d(x[0], x[1], g.options) * x[2] + x[3];
+        return with_gradients(y * y, y, {x[0], x[1], x[2]});
+      };
+      Graph shapes;
+      const Shape dst = conv2d(shapes.input("src", {DType::f32, g.src}), shapes.input("weights", {DType::f32, g.weights}),
+                               g.options)
+                            .shape();
+      const std::vector<Input> inputs{{normal(g.src, 1)},
+                                      {normal(g.weights, 2, 0.1)},
+                                      {normal({g.weights[0], 1, 1}, 3)},
+                                      {normal(dst, 4)}};
+      const std::vector<Tensor> expected = run(device, inputs, build);
+      for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+        INFO(g.src.str() << " by " << g.weights.str() << ", " << name_of(precision) << " on " << device->info().id);
+        check_near(run(device, inputs, build, {.precision = precision}), expected, 0.03);
+      }
+    }
+  }
 }
 
 TEST_CASE("channels-last: reorders keep infinities and NaN, and round to the nearest", "[opencl][channels_last]") {
