@@ -15,6 +15,7 @@
 #define NEUTRAL_MINIMUM INFINITY
 #define NEUTRAL CONCAT(NEUTRAL_, KIND)
 #define WIDTH 16
+#define UNROLL 8  // reads in flight
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
@@ -25,7 +26,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
   const ulong end = min(length, begin + part);
   src += src_offset + outer * length * inner + (output - outer_part * inner);
   float value = NEUTRAL;
-  for (ulong i = begin + LANE; i < end; i += LANES) value = COMBINE(value, src[i * inner]);
+  ulong i = begin + LANE;
+  for (; i + (UNROLL - 1) * LANES < end; i += UNROLL * LANES) {
+    float next[UNROLL];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) next[k] = src[(i + k * LANES) * inner];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) value = COMBINE(value, next[k]);
+  }
+  for (; i < end; i += LANES) value = COMBINE(value, src[i * inner]);
   LANES_REDUCE(value, scratch, COMBINE);
   if (LANE == 0 && row < outputs) dst[dst_offset + row] = value;
 }

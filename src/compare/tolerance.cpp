@@ -116,6 +116,27 @@ double factor_tolerance(const ReplayedNode& node, std::size_t k, Precision preci
   return 4 * unit * product_terms(node) * factor_scale(node, 0) * factor_scale(node, 1);
 }
 
+bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
+
+// What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
+double storage_tolerance(const ReplayedNode& node, std::size_t k, Precision precision) {
+  if (!stores_in_16_bits(precision)) return 0;
+  constexpr std::size_t kImage = 3;  // dimensions at least
+  const auto is_image = [](const Tensor& tensor) { return tensor.shape().rank() >= kImage; };
+  if (!is_image(node.results[0]) && std::ranges::none_of(node.inputs, is_image)) return 0;
+  const Operator* op = unfused(node.op);
+  const Tensor& result = node.results[k];
+  const double unit = unit_of(precision), whole = static_cast<double>(node.inputs[0].elements());
+  const double terms = std::max(1.0, whole / static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
+  if (is<ops::BatchNorm>(op) && k == 0) {
+    // A value is as many deviations from the mean as its error is parts of a deviation.
+    return unit * (2 * largest(result) + 8 * largest(node.inputs[1]) + largest(node.inputs[2]));
+  }
+  if (is<ops::BatchNormBackward>(op) && k > 0) return unit * terms * 8 * rms(node.inputs[1]) + unit * largest(result);
+  if (is<ops::Reduce>(op) || is<ops::AvgPool>(op)) return unit * (terms * rms(node.inputs[0]) + largest(result));
+  return 8 * unit * largest_number(node, k);
+}
+
 double rounding_of(const ReplayedNode& node, std::size_t k) {
   const Tensor& result = node.results[k];
   const Operator* op = node.op;
@@ -158,8 +179,10 @@ double rounding_of(const ReplayedNode& node, std::size_t k) {
 }  // namespace
 
 double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
-  if (node.results[k].dtype() != DType::f32) return 0;
-  const double tolerance = rounding_of(node, k);
+  if (node.results[k].dtype() != DType::f32) {
+    return is<ops::MaxPool>(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
+  }
+  const double tolerance = rounding_of(node, k) + storage_tolerance(node, k, precision);
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them.
   return tolerance == 0
              ? 0

@@ -50,10 +50,10 @@ std::int64_t parts_for(const Context& context, const Pass& pass) {
     const std::int64_t busy = items < 4 * units ? divide_up(8 * units, items) : 1;
     return std::max(divide_up(pass.length, chain), std::min(busy, pass.length / 2048));
   }
-  constexpr std::int64_t kShortest = 1024;
+  constexpr std::int64_t kShortest = 256, kGroupsPerUnit = 8;
   const std::int64_t rows = pass.outer * divide_up(pass.inner, 32);
   if (rows >= 2 * units || pass.length < 2 * kShortest) return 1;
-  return std::min(divide_up(4 * units, rows), divide_up(pass.length, kShortest));
+  return std::min(divide_up(kGroupsPerUnit * units, rows), divide_up(pass.length, kShortest));
 }
 
 std::vector<Pass> passes_of(const Context& context, const Shape& src, const std::vector<std::size_t>& axes) {

@@ -163,7 +163,7 @@ TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[openc
                                g.options)
                             .shape();
       const std::vector<Input> inputs{{normal(g.src, 1)},
-                                      {normal(g.weights, 2, 0.1)},
+                                      {normal(g.weights, 2, 0.02)},
                                       {normal({g.weights[0], 1, 1}, 3)},
                                       {normal(dst, 4)}};
       const std::vector<Tensor> expected = run(device, inputs, build);
