@@ -38,18 +38,20 @@ RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view
 std::size_t RowsGrid::sums_bytes() const { return size(divide_up(parts_ * channels_ * 8, 256) * 256); }
 std::size_t RowsGrid::workspace_bytes() const { return sums_bytes() + size(channels_) * 16; }
 
-PendingProgram RowsGrid::program(const EpilogueText& epilogue) const {
+PendingProgram RowsGrid::program(const EpilogueText& epilogue, std::vector<std::string> more) const {
   std::vector<std::string> definitions = number_definitions(context_, number_);
+  definitions.insert(definitions.end(), more.begin(), more.end());
   definitions.push_back(fmt::format("THREADS={}", threads_));
   definitions.push_back(fmt::format("LANES={}", lanes_));
   definitions.push_back(fmt::format("JOINERS={}", kJoiners));
   return context_.program_from(epilogue.text + kernel_source(file_), definitions);
 }
 
-Stage RowsGrid::over_blocks(std::string function, std::vector<Argument> arguments, const EpilogueText& epilogue) const {
+Stage RowsGrid::over_blocks(std::string function, std::vector<Argument> arguments, const EpilogueText& epilogue,
+                            std::vector<std::string> more) const {
   for (const std::int64_t value : {rows_, blocks(), part_, places_}) arguments.emplace_back(count(value));
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
-  return {program(epilogue),
+  return {program(epilogue, std::move(more)),
           std::move(function),
           std::move(arguments),
           {size(divide_up(blocks(), lanes_) * threads_), size(parts_), 1},

@@ -17,13 +17,17 @@ class RowsGrid {
  public:
   RowsGrid(Context& context, const ChannelsLast& image, std::string_view file);
 
+  [[nodiscard]] std::int64_t parts() const { return parts_; }
   [[nodiscard]] Argument sums() const { return workspace(0, 8); }
   [[nodiscard]] Argument factors() const { return workspace(sums_bytes(), 16); }
   [[nodiscard]] std::size_t workspace_bytes() const;
 
+  /// The file's program, with `more` definitions than the grid's.
+  [[nodiscard]] PendingProgram program(const EpilogueText& epilogue, std::vector<std::string> more = {}) const;
+
   /// A launch of all groups: SIZES and the epilogue's arguments follow those given.
   [[nodiscard]] Stage over_blocks(std::string function, std::vector<Argument> arguments,
-                                  const EpilogueText& epilogue = {}) const;
+                                  const EpilogueText& epilogue = {}, std::vector<std::string> more = {}) const;
   /// A launch of the joins: rows, channels, rows of a part and parts follow the arguments, then `last`.
   [[nodiscard]] Stage over_channels(std::string function, std::vector<Argument> arguments,
                                     const std::vector<Argument>& last = {}) const;
@@ -32,8 +36,6 @@ class RowsGrid {
   static constexpr std::int64_t kJoiners = 64;
   [[nodiscard]] std::int64_t blocks() const { return channels_ / ChannelsLast::kBlock; }
   [[nodiscard]] std::size_t sums_bytes() const;
-  [[nodiscard]] PendingProgram program(const EpilogueText& epilogue) const;
-
   Context& context_;
   std::string file_;
   DType number_;

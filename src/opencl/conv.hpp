@@ -68,6 +68,21 @@ struct ConvLinesGradient {
                                                                                 const KernelRequest& request,
                                                                                 std::string_view label);
 
+// conv_depthwise_channels_last.cpp: likewise where each channel is convolved by itself and an image lies so.
+[[nodiscard]] std::optional<PreparedKernel> conv_depthwise_forward_channels_last(Context& context,
+                                                                                 const ops::ConvSizes& sizes,
+                                                                                 const KernelRequest& request,
+                                                                                 std::string_view label,
+                                                                                 const Epilogue* epilogue);
+[[nodiscard]] std::optional<PreparedKernel> conv_depthwise_backward_data_channels_last(Context& context,
+                                                                                       const ops::ConvSizes& sizes,
+                                                                                       const KernelRequest& request,
+                                                                                       std::string_view label);
+[[nodiscard]] std::optional<PreparedKernel> conv_depthwise_backward_weights_channels_last(Context& context,
+                                                                                          const ops::ConvSizes& sizes,
+                                                                                          const KernelRequest& request,
+                                                                                          std::string_view label);
+
 // conv_depthwise.cpp: each channel by itself.
 /// Whether these kernels serve.
 [[nodiscard]] bool conv_is_depthwise(const ops::ConvSizes& sizes);

@@ -51,6 +51,7 @@ std::optional<EpilogueText> text_of(const KernelRequest& request, const Epilogue
 std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const ops::ConvSizes& s,
                                                          const KernelRequest& request, std::string_view label,
                                                          const Epilogue* epilogue) {
+  if (auto depthwise = conv_depthwise_forward_channels_last(context, s, request, label, epilogue)) return depthwise;
   if (!stores(context, s, request.precision)) return {};
   const std::optional<EpilogueText> text = text_of(request, epilogue);
   if (!text) return {};
@@ -68,6 +69,7 @@ std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const
 std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context, const ops::ConvSizes& s,
                                                                const KernelRequest& request, std::string_view label,
                                                                const Epilogue* epilogue) {
+  if (auto depthwise = conv_depthwise_backward_data_channels_last(context, s, request, label)) return depthwise;
   if (!stores(context, s, request.precision) || !is_whole_blocks(s.c)) return {};
   const std::optional<EpilogueText> text = text_of(request, epilogue);
   if (!text) return {};
@@ -94,6 +96,7 @@ std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context,
 std::optional<PreparedKernel> conv_backward_weights_channels_last(Context& context, const ops::ConvSizes& s,
                                                                   const KernelRequest& request,
                                                                   std::string_view label) {
+  if (auto depthwise = conv_depthwise_backward_weights_channels_last(context, s, request, label)) return depthwise;
   if (!stores(context, s, request.precision)) return {};
   std::optional<Stage> last;
   Gemm gemm;

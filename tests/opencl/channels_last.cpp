@@ -1,5 +1,5 @@
-// Kernels on images that lie channels-last, against those on row-major ones. Only products begin the layout, where there
-// are the units for it; here a device offers it to every kernel.
+// Kernels on images that lie channels-last, against those on row-major ones. Only products begin the layout, where
+// there are the units for it; here a device offers it to every kernel.
 #include "concord/opencl/channels_last.hpp"
 
 #include <algorithm>
@@ -83,8 +83,7 @@ TEST_CASE("channels-last: batch normalisation, its epilogue and its gradient", "
                  const Value y = tanh(batch_norm(x[0], x[1], x[2]).dst + x[3]);
                  return with_gradients(y, x[3], {x[0], x[1], x[2]});
                },
-               0.02,
-               {"batch_norm channels-last", "batch_norm_backward channels-last", "pointwise channels-last"});
+               0.02, {"batch_norm channels-last", "batch_norm_backward channels-last", "pointwise channels-last"});
   }
 }
 
@@ -94,10 +93,8 @@ TEST_CASE("channels-last: pointwise with numbers by channel, by image and single
               {normal({2, 16, 1, 1}, 3)},
               {normal({2, 1, 1, 1}, 4)},
               {normal({1}, 5)}},
-             [](const std::vector<Value>& x) {
-               return std::vector{tanh(x[0] * x[1] + x[2]) * x[3] + x[4]};
-             },
-             0.01, {"pointwise channels-last"});
+             [](const std::vector<Value>& x) { return std::vector{tanh(x[0] * x[1] + x[2]) * x[3] + x[4]}; }, 0.01,
+             {"pointwise channels-last"});
 }
 
 TEST_CASE("channels-last: max pooling and its gradient", "[opencl][channels_last]") {
@@ -108,11 +105,10 @@ TEST_CASE("channels-last: max pooling and its gradient", "[opencl][channels_last
     // Whole numbers have ties, of which the first place wins.
     check_same({{integers({2, 16, 9, 8}, 1)}},
                [w](const std::vector<Value>& x) {
-                 const Value y = max_pool2d(
-                     x[0], {.kernel = {w.kernel, w.kernel},
-                           .stride = {w.stride, w.stride},
-                           .padding = {w.padding, w.padding},
-                           .dilation = {w.dilation, w.dilation}});
+                 const Value y = max_pool2d(x[0], {.kernel = {w.kernel, w.kernel},
+                                                   .stride = {w.stride, w.stride},
+                                                   .padding = {w.padding, w.padding},
+                                                   .dilation = {w.dilation, w.dilation}});
                  const std::vector<Value> gradients = gradient(sum(y), std::vector{x[0]});
                  return std::vector{y, gradients[0]};
                },
@@ -131,8 +127,10 @@ TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][chann
 
 TEST_CASE("channels-last: sums by channel", "[opencl][channels_last]") {
   check_same({{integers({3, 40, 9, 11}, 1)}},
-             [](const std::vector<Value>& x) { return std::vector{sum(x[0], {0, 2, 3})}; }, 0,
-             {"reduce_sum channels-last"});
+             [](const std::vector<Value>& x) {
+               return std::vector{sum(x[0], {0, 2, 3})};
+             },
+             0, {"reduce_sum channels-last"});
 }
 
 TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[opencl][channels_last]") {
@@ -159,19 +157,35 @@ TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[openc
         return with_gradients(y * y, y, {x[0], x[1], x[2]});
       };
       Graph shapes;
-      const Shape dst = conv2d(shapes.input("src", {DType::f32, g.src}), shapes.input("weights", {DType::f32, g.weights}),
-                               g.options)
-                            .shape();
-      const std::vector<Input> inputs{{normal(g.src, 1)},
-                                      {normal(g.weights, 2, 0.02)},
-                                      {normal({g.weights[0], 1, 1}, 3)},
-                                      {normal(dst, 4)}};
+      const Shape dst =
+          conv2d(shapes.input("src", {DType::f32, g.src}), shapes.input("weights", {DType::f32, g.weights}), g.options)
+              .shape();
+      const std::vector<Input> inputs{
+          {normal(g.src, 1)}, {normal(g.weights, 2, 0.02)}, {normal({g.weights[0], 1, 1}, 3)}, {normal(dst, 4)}};
       const std::vector<Tensor> expected = run(device, inputs, build);
       for (const Precision precision : {Precision::bf16, Precision::fp16}) {
         INFO(g.src.str() << " by " << g.weights.str() << ", " << name_of(precision) << " on " << device->info().id);
         check_near(run(device, inputs, build, {.precision = precision}), expected, 0.03);
       }
     }
+  }
+}
+
+TEST_CASE("channels-last: depthwise convolutions and their gradients", "[opencl][channels_last]") {
+  struct Geometry {
+    std::int64_t kernel, stride, padding;
+  };
+  for (const Geometry g :
+       {Geometry{3, 1, 1}, Geometry{3, 2, 1}, Geometry{5, 1, 2}, Geometry{7, 2, 3}, Geometry{2, 1, 0}}) {
+    check_same({{normal({2, 24, 11, 14}, 1)}, {normal({24, 1, g.kernel, g.kernel}, 2)}, {normal({24, 1, 1}, 3)}},
+               [g](const std::vector<Value>& x) {
+                 const Value y = conv2d(
+                     x[0], x[1], {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = 24});
+                 return with_gradients(y + x[2], y, {x[0], x[1]});
+               },
+               0.03,
+               {"conv2d depthwise channels-last", "conv2d_backward_data depthwise channels-last",
+                "conv2d_backward_weights depthwise channels-last", "pointwise channels-last"});
   }
 }
 
