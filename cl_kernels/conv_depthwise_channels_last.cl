@@ -23,7 +23,7 @@ __kernel void depthwise_turn(__global const float *restrict weights, ulong weigh
 }
 
 #define SOURCE_AND_RESULT                                                                                            \
-  __global const uint4 *restrict src, ulong src_offset, __global const float *restrict turned, ulong turned_offset,   \
+  __global const uint4 *restrict src, ulong src_offset, __global const float4 *restrict turned, ulong turned_offset,  \
       __global uint4 *dst, ulong dst_offset, uint count, uint blocks, uint strips, int src_height, int src_width,     \
       int dst_height, int dst_width, int padding_h, int padding_w EPILOGUE_PARAMETERS
 // Row `y` of `image` and the item's block; x counts strips.
@@ -31,10 +31,14 @@ __kernel void depthwise_turn(__global const float *restrict weights, ulong weigh
   const uint item = (uint)get_global_id(0);                                                               \
   if (item >= count) return;                                                                              \
   const uint place = item / blocks, block = item - place * blocks, line = place / strips;                  \
-  const uint image = line / (uint)dst_height, channels = blocks * BLOCK_CHANNELS;                          \
+  const uint image = line / (uint)dst_height, tap_fours = blocks * 2;                                      \
   const int y = (int)(line - image * dst_height), x = (int)(place - line * strips) * STRIP;                \
   src += src_offset + (ulong)image * src_height * src_width * blocks + block;                              \
-  turned += turned_offset + block * BLOCK_CHANNELS;
+  turned += turned_offset + block * 2;
+// The filters' values of a tap for the item's channels.
+#define READ_FILTER(filter, tap)                                                             \
+  const float4 low = turned[(tap) * tap_fours], high = turned[(tap) * tap_fours + 1];         \
+  const float filter[BLOCK_CHANNELS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 
 // dst(y, x) = Σ src(y·STRIDE − padding + ky, x·STRIDE − padding + kx)·filter(ky, kx): forward, and with flipped filters the
 // data gradient of stride 1. An item owns STRIP neighbouring places of a line.
@@ -58,8 +62,7 @@ __kernel void depthwise_gather(SOURCE_AND_RESULT) {
     }
 #pragma unroll
     for (int kx = 0; kx < KERNEL_W; ++kx) {
-      float filter[BLOCK_CHANNELS];
-      EACH_CHANNEL(e) filter[e] = turned[(ky * KERNEL_W + kx) * channels + e];
+      READ_FILTER(filter, ky * KERNEL_W + kx)
 #pragma unroll
       for (int i = 0; i < STRIP; ++i) {
         float values[BLOCK_CHANNELS];
@@ -70,10 +73,9 @@ __kernel void depthwise_gather(SOURCE_AND_RESULT) {
   }
 #pragma unroll
   for (int i = 0; i < STRIP; ++i) {
-    if (x + i >= dst_width) break;
-    const ulong at = ((ulong)line * dst_width + x + i) * blocks + block;
+    const ulong at = ((ulong)line * dst_width + min(x + i, dst_width - 1)) * blocks + block;
     EPILOGUE_BLOCK(sums[i], at, image, block * BLOCK_CHANNELS);
-    dst[dst_offset + at] = block_of(sums[i]);
+    if (x + i < dst_width) dst[dst_offset + at] = block_of(sums[i]);
   }
 }
 
@@ -92,49 +94,54 @@ __kernel void depthwise_scatter(SOURCE_AND_RESULT) {
       if (column < 0 || column % STRIDE != 0 || column / STRIDE >= src_width) continue;
       float values[BLOCK_CHANNELS];
       read_block(values, src[((ulong)(row / STRIDE) * src_width + column / STRIDE) * blocks]);
-      EACH_CHANNEL(e) sums[e] += values[e] * turned[(ky * KERNEL_W + kx) * channels + e];
+      READ_FILTER(filter, ky * KERNEL_W + kx)
+      EACH_CHANNEL(e) sums[e] += values[e] * filter[e];
     }
   }
   dst[dst_offset + item] = block_of(sums);
 }
 
-// The gradient of row group_id(2) of the filters: partial (part, tap, channel). Rows of the grid are places of diff_dst,
-// `places` an image.
+// The gradient of LINES lines of the filters, as many as registers hold, from line group_id(2)·LINES on: partial (part, tap,
+// channel). Rows of the grid are places of diff_dst, `places` an image.
+#define LINES (TAPS <= 9 ? KERNEL_H : 1)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_weights(
     __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,
     __global float *restrict partial, ulong partial_offset, int src_height, int src_width, uint dst_width, int padding_h,
     int padding_w, SIZES) {
   __local float scratch[BLOCK_CHANNELS * THREADS];
   PLACE;
-  const int ky = (int)get_group_id(2);
+  const int first = (int)get_group_id(2) * LINES;
   src += src_offset + block;
   diff_dst += diff_dst_offset + block;
-  float sums[KERNEL_W][BLOCK_CHANNELS];
+  float sums[LINES * KERNEL_W][BLOCK_CHANNELS];
 #pragma unroll
-  for (int kx = 0; kx < KERNEL_W; ++kx) EACH_CHANNEL(e) sums[kx][e] = 0.0f;
+  for (int t = 0; t < LINES * KERNEL_W; ++t) EACH_CHANNEL(e) sums[t][e] = 0.0f;
   for (uint row = begin + row_number; row < end; row += ROWS) {
     const uint image = row / places, in_image = row - image * places, y = in_image / dst_width;
-    const int from_y = (int)y * STRIDE - padding_h + ky, left = (int)(in_image - y * dst_width) * STRIDE - padding_w;
-    const bool is_row = (uint)from_y < (uint)src_height;
-    const ulong line = ((ulong)image * src_height + clamp(from_y, 0, src_height - 1)) * src_width;
+    const int top = (int)y * STRIDE - padding_h + first, left = (int)(in_image - y * dst_width) * STRIDE - padding_w;
     float diff[BLOCK_CHANNELS];
     read_block(diff, diff_dst[(ulong)row * blocks]);
-    uint4 pixels[KERNEL_W];
+    uint4 pixels[LINES * KERNEL_W];
 #pragma unroll
-    for (int kx = 0; kx < KERNEL_W; ++kx) pixels[kx] = src[(line + clamp(left + kx, 0, src_width - 1)) * blocks];
+    for (int t = 0; t < LINES * KERNEL_W; ++t) {
+      const int from_y = top + t / KERNEL_W, from_x = left + t % KERNEL_W;
+      const bool is_inside = (uint)from_y < (uint)src_height && (uint)from_x < (uint)src_width;
+      const ulong line = ((ulong)image * src_height + clamp(from_y, 0, src_height - 1)) * src_width;
+      const uint4 pixel = src[(line + clamp(from_x, 0, src_width - 1)) * blocks];
+      pixels[t] = is_inside ? pixel : (uint4)(0);
+    }
 #pragma unroll
-    for (int kx = 0; kx < KERNEL_W; ++kx) {
+    for (int t = 0; t < LINES * KERNEL_W; ++t) {
       float values[BLOCK_CHANNELS];
-      read_block(values, pixels[kx]);
-      const bool is_inside = is_row && (uint)(left + kx) < (uint)src_width;
-      EACH_CHANNEL(e) sums[kx][e] += is_inside ? values[e] * diff[e] : 0.0f;
+      read_block(values, pixels[t]);
+      EACH_CHANNEL(e) sums[t][e] += values[e] * diff[e];
     }
   }
-  partial += partial_offset + ((ulong)get_group_id(1) * TAPS + ky * KERNEL_W) * channels + channel;
+  partial += partial_offset + ((ulong)get_group_id(1) * TAPS + first * KERNEL_W) * channels + channel;
 #pragma unroll
-  for (int kx = 0; kx < KERNEL_W; ++kx) {
-    sum_rows(sums[kx], scratch);
-    if (item < LANES && is_block) EACH_CHANNEL(e) partial[kx * channels + e] = sums[kx][e];
+  for (int t = 0; t < LINES * KERNEL_W; ++t) {
+    sum_rows(sums[t], scratch);
+    if (item < LANES && is_block) EACH_CHANNEL(e) partial[t * channels + e] = sums[t][e];
   }
 }
 

@@ -7,7 +7,7 @@
 // 2022), sums of 16 added up outside the matrix unit, which rounds toward zero. An infinite operand gives NaN.
 //
 // Definitions beside those of attention_form.h: WIDTH, OWN, OTHER (a multiple of 32), M_TILES; ONE_PRODUCT for factors
-// rounded to tf32 in place of split ones.
+// rounded to tf32 in place of split ones, BF16_PRODUCT for those rounded to bf16.
 #ifndef CONCORD_ATTENTION_MMA_H
 #define CONCORD_ATTENTION_MMA_H
 #include "attention_form.h"
@@ -39,12 +39,16 @@
 // A factor as the sum of two tf32 numbers; of the lower one the unit takes the first bits. That of the left side has a high
 // part that is rounded, so that the product of both lower parts, which is left out, has no sign on average. That of the
 // right side, of which there are more, is cut; a unit in the last place of x makes up for what the unit cuts from `low`.
+#ifdef BF16_PRODUCT
+#define SPLIT_LEFT(x, high, low) high = (x);
+#else
 #define SPLIT_LEFT(x, high, low)                  \
   {                                               \
     high = ((x) + 0x1000u) & 0xffffe000u;         \
     low = as_uint(as_float(x) - as_float(high));  \
   }
-#ifdef ONE_PRODUCT
+#endif
+#if defined(ONE_PRODUCT) || defined(BF16_PRODUCT)
 #define SPLIT_RIGHT SPLIT_LEFT
 #else
 #define SPLIT_RIGHT(x, high, low)                                 \
@@ -75,7 +79,16 @@ TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const float *src, con
 }
 
 // The six products of a step of sixteen, smallest first: `left` holds two steps of four values a lane, `right` two of two.
-#ifdef ONE_PRODUCT
+#ifdef BF16_PRODUCT
+// Two steps are one of the unit's in bf16: any order of k serves that is the same on both sides.
+#define ADD_PRODUCTS(part, left, left_low, right, right_low)                                   \
+  EACH(i, M_TILES) EACH(j, 4) {                                                                \
+    uint rows[4], columns[2];                                                                  \
+    EACH(e, 4) PACK_BF16(rows[e], left[i][e / 2 * 4 + e % 2], left[i][e / 2 * 4 + e % 2 + 2]); \
+    EACH(e, 2) PACK_BF16(columns[e], right[j][2 * e], right[j][2 * e + 1]);                    \
+    MMA_BF16_FIRST(part[i][j], rows, columns);                                                 \
+  }
+#elif defined(ONE_PRODUCT)
 #define ADD_PRODUCTS(part, left, left_low, right, right_low)                              \
   EACH(i, M_TILES) EACH(j, 4) MMA_FIRST(part[i][j], left[i], right[j]);                    \
   EACH(i, M_TILES) EACH(j, 4) MMA(part[i][j], left[i] + 4, right[j] + 2);

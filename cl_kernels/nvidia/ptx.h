@@ -29,6 +29,16 @@
                : "=f"((c)[0]), "=f"((c)[1]), "=f"((c)[2]), "=f"((c)[3])                   \
                : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]), "f"(0.0f))
 
+// c = a·b of 16 x 8 x 16 bf16 numbers, two a register, the one of smaller k in the low bits: a[e] has row + 8·(e % 2) and
+// k = 2·quad + 8·(e / 2) and the next, b[e] the same k and column row. The nearest bf16 numbers of two floats' bits.
+#define MMA_BF16_FIRST(c, a, b)                                                          \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"                     \
+               " {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%10,%10,%10,%10};"                 \
+               : "=f"((c)[0]), "=f"((c)[1]), "=f"((c)[2]), "=f"((c)[3])                  \
+               : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]), "f"(0.0f))
+#define PACK_BF16(pair, low, high) \
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(as_float(high)), "f"(as_float(low)))
+
 // What the lane whose number differs in the bits `mask` holds.
 static inline uint lane_xor(const uint value, const uint mask) {
   uint other;

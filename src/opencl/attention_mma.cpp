@@ -60,7 +60,12 @@ std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionP
   definitions.push_back(fmt::format("OWN={}", tiles.own));
   definitions.push_back(fmt::format("OTHER={}", tiles.other));
   definitions.push_back(fmt::format("M_TILES={}", tiles.m_tiles));
-  if (problem.precision != Precision::fp32) definitions.emplace_back("ONE_PRODUCT");
+  // Gradients in fp16 might pass its largest number: tf32 has as many bits.
+  if (problem.precision == Precision::bf16) {
+    definitions.emplace_back("BF16_PRODUCT");
+  } else if (problem.precision != Precision::fp32) {
+    definitions.emplace_back("ONE_PRODUCT");
+  }
   constexpr std::array<std::string_view, 3> kFunctions{"attention_mma_forward", "attention_mma_backward_query",
                                                        "attention_mma_backward_key_value"};
   Stage stage{context.program(is_forward ? "nvidia/attention_mma.cl" : "nvidia/attention_mma_backward.cl", definitions),

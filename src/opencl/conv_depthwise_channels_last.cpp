@@ -38,7 +38,7 @@ std::unique_ptr<Kernel> over_strips(Context& context, const ops::ConvSizes& s, c
   blocking_of(context.limits(), s.c * s.taps(), 1).apply(turn);
   const std::int64_t strips = (result.width + strip - 1) / strip, blocks = s.c / ChannelsLast::kBlock;
   const std::int64_t items = s.n * result.height * strips * blocks;
-  std::vector<Argument> arguments{blocks_of(input(0)), workspace(), blocks_of(output(0))};
+  std::vector<Argument> arguments{blocks_of(input(0)), workspace(0, 16), blocks_of(output(0))};
   for (const std::int64_t value : {items, blocks, strips}) arguments.emplace_back(static_cast<std::uint32_t>(value));
   for (const Extent& extent : {source, result, padding}) {
     arguments.emplace_back(static_cast<std::int32_t>(extent.height));
@@ -108,7 +108,9 @@ std::optional<PreparedKernel> conv_depthwise_backward_weights_channels_last(Cont
     arguments.emplace_back(static_cast<std::int32_t>(value));
   }
   Stage add = grid.over_blocks("depthwise_weights", std::move(arguments), {}, definitions);
-  add.global[2] = static_cast<std::size_t>(s.kh);
+  // The kernel has all lines of small filters at once.
+  constexpr std::int64_t kTapsAtOnce = 9;
+  add.global[2] = static_cast<std::size_t>(s.taps() <= kTapsAtOnce ? 1 : s.kh);
   Stage join{grid.program({}, definitions),
              "depthwise_weights_join",
              {workspace(), output(0), static_cast<std::uint32_t>(s.c), static_cast<std::uint32_t>(grid.parts())}};

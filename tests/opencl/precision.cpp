@@ -50,8 +50,9 @@ TEST_CASE("attention and convolutions take a precision", "[opencl][precision]") 
                                   {to_array(waves({24, 16, 3, 3}, 1.9))},
                                   {to_array(waves({2, 2, 33, 64}, 1.3))},
                                   {to_array(waves({2, 2, 40, 64}, 2.3))}};
-  // What a result is the sum of: 144 products of numbers up to 1, and a mean of such numbers.
-  constexpr std::array<double, 2> kSizes{144, 1};
+  // What a result is the sum of: 144 products of numbers up to 1; a mean of such numbers, whose weights come of scores of
+  // 64 products.
+  constexpr std::array<double, 2> kSizes{144, 4};
   for (const DevicePtr& device : devices()) {
     const std::vector<Tensor> exact = run(device, inputs, build);
     for (const Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16}) {
