@@ -1,4 +1,5 @@
-// Batch normalisation of images that lie channels-last, and its gradient. Three launches each way: sums of every part by channel, the parts joined (batch_norm_join…), every block rewritten.
+// Batch normalisation of images that lie channels-last, and its gradient. Three launches each way: sums of every part by
+// channel, the parts joined (batch_norm_join…), every block rewritten.
 //   forward   reads src twice, writes dst: 6 bytes an element of 16 bits
 //   backward  reads src and diff_dst twice, writes diff_src: 10 bytes
 // A part sums around the first value of each of its channels, parts are joined around the mean of part 0 as in Chan, Golub

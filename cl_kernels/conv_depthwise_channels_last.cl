@@ -49,7 +49,7 @@ __kernel void depthwise_gather(SOURCE_AND_RESULT) {
 #pragma unroll
   for (int i = 0; i < STRIP; ++i) EACH_CHANNEL(e) sums[i][e] = 0.0f;
   const int top = y * STRIDE - padding_h, left = x * STRIDE - padding_w;
-#pragma unroll
+#pragma unroll 1  // a line's pixels at a time in registers
   for (int ky = 0; ky < KERNEL_H; ++ky) {
     const int row = top + ky;
     const bool is_row = (uint)row < (uint)src_height;
