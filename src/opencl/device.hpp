@@ -29,7 +29,7 @@ class OpenClDevice final : public Device {
   void wait_for(const EventPtr& event) override;
 
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override;
-  /// Throws NotSupported: every tensor of this backend is dense row-major.
+  /// Between row-major and channels-last (channels_last.hpp).
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
