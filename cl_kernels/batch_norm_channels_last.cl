@@ -6,11 +6,7 @@
 // and LeVeque ("Updating Formulae and a Pairwise Algorithm …", 1979). The order of all sums depends on the sizes alone.
 // With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst passes through.
 #include "channels_last_rows.h"
-
-#ifndef EPILOGUE_PARAMETERS
-#define EPILOGUE_PARAMETERS
-#define EPILOGUE_BLOCK(values, at, image, channel)
-#endif
+#include "epilogue_block.h"
 
 // sums (part, channel): mean and sum of centred squares.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(

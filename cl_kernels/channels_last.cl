@@ -1,5 +1,5 @@
 // Between the row-major order (N, C, places) and channels-last (N, places, C), whose numbers are those of NUMBERS: BF16,
-// F16 or I32; copies of channels; sums by channel.
+// F16 or I32; copies of channels.
 #define BF16 0
 #define F16 1
 #define I32 2

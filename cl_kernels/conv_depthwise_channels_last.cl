@@ -1,13 +1,7 @@
 // Depthwise convolutions (a filter of KERNEL_H x KERNEL_W taps for each channel) of images that lie channels-last, and their
 // gradients. Filters are first turned to (tap, channel). An item has a block of 8 channels.
 #include "channels_last_rows.h"
-
-#ifndef EPILOGUE_PARAMETERS
-#define EPILOGUE_PARAMETERS
-#endif
-#ifndef EPILOGUE_BLOCK
-#define EPILOGUE_BLOCK(values, at, image, channel)
-#endif
+#include "epilogue_block.h"
 #define TAPS (KERNEL_H * KERNEL_W)
 
 // weights (channel, tap) to (tap, channel), with FLIP from the last tap to the first.
@@ -40,8 +34,8 @@ __kernel void depthwise_turn(__global const float *restrict weights, ulong weigh
   const float4 low = turned[(tap) * tap_fours], high = turned[(tap) * tap_fours + 1];         \
   const float filter[BLOCK_CHANNELS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 
-// dst(y, x) = Σ src(y·STRIDE − padding + ky, x·STRIDE − padding + kx)·filter(ky, kx): forward, and with flipped filters the
-// data gradient of stride 1. An item owns STRIP neighbouring places of a line.
+// dst(y, x) = Σ src(y·STRIDE − padding + ky, x·STRIDE − padding + kx)·filter(ky, kx): forward, and with flipped filters
+// the data gradient of stride 1. An item owns STRIP neighbouring places of a line.
 #define STRIP_COLUMNS ((STRIP - 1) * STRIDE + KERNEL_W)
 __kernel void depthwise_gather(SOURCE_AND_RESULT) {
   FIND_STRIP
@@ -101,8 +95,8 @@ __kernel void depthwise_scatter(SOURCE_AND_RESULT) {
   dst[dst_offset + item] = block_of(sums);
 }
 
-// The gradient of LINES lines of the filters, as many as registers hold, from line group_id(2)·LINES on: partial (part, tap,
-// channel). Rows of the grid are places of diff_dst, `places` an image.
+// The gradient of LINES lines of the filters, as many as registers hold, from line group_id(2)·LINES on: partial (part,
+// tap, channel). Rows of the grid are places of diff_dst, `places` an image.
 #define LINES (TAPS <= 9 ? KERNEL_H : 1)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_weights(
     __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,

@@ -18,10 +18,7 @@ __kernel void conv_phases_pack(__global const float *restrict weights, ulong wei
 
 #ifdef C_CHANNELS_LAST
 #include "channels_last.h"
-
-#ifndef EPILOGUE_BLOCK
-#define EPILOGUE_BLOCK(values, at, image, channel)
-#endif
+#include "epilogue_block.h"
 
 // The epilogue of 0 where a row or column is not reached, of which each has a byte in `reached` behind one for the slice.
 // A work-item owns a block of 8 channels at a place; `blocks` a place, `plane` places an image. 2 bytes an element.

@@ -5,10 +5,7 @@
 
 #ifdef C_CHANNELS_LAST
 #include "channels_last.h"
-
-#ifndef EPILOGUE_BLOCK
-#define EPILOGUE_BLOCK(values, at, image, channel)
-#endif
+#include "epilogue_block.h"
 
 // A work-item owns a block of 8 values of m. The parts lie as (part, n, m).
 __kernel void gemm_combine_blocks(uint m_size, uint n_size, uint batches, uint parts,

@@ -40,7 +40,7 @@
 // part that is rounded, so that the product of both lower parts, which is left out, has no sign on average. That of the
 // right side, of which there are more, is cut; a unit in the last place of x makes up for what the unit cuts from `low`.
 #ifdef BF16_PRODUCT
-#define SPLIT_LEFT(x, high, low) high = (x);
+#define SPLIT_LEFT(x, high, low) high = (x);  // rounded in pairs by ADD_PRODUCTS, which reads no low parts
 #else
 #define SPLIT_LEFT(x, high, low)                  \
   {                                               \

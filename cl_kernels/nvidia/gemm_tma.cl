@@ -39,9 +39,7 @@
 #define SUMS (TILE_Q / 2)  // of an item
 #ifdef C_CHANNELS_LAST
 #include "channels_last.h"
-#ifndef EPILOGUE_BLOCK
-#define EPILOGUE_BLOCK(values, at, image, channel)
-#endif
+#include "epilogue_block.h"
 #define STAGED_PITCH (STAGED_Q + 8)  // a row of a warp's 16
 #define STAGED_NUMBERS (WARPGROUPS * 64 * STAGED_PITCH)
 #define WARP_BARRIER() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")

@@ -66,7 +66,7 @@ Program BenchNetwork::compiled_step() {
     const auto need = [&](std::int64_t batch, MemoryDetail detail) {
       Graph graph;
       const Value loss = traced_step(graph, batch);
-      return memory_need(graph, {&loss, 1}, *variables_, detail).total();
+      return memory_need(graph, {&loss, 1}, *variables_, detail, {.precision = options_.precision.get()}).total();
     };
     throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(options_.training.batch, *device_, need)));
   }

@@ -180,8 +180,10 @@ Shape sample_shape(const std::string& text, const models::Model& model) {
 }
 
 void PrecisionOption::add(CLI::App& command) {
-  command.add_option("--precision", name, "Factors of products, and in 16 bits images between operators, may be rounded to it where the device "
-                     "has units for it")
+  command
+      .add_option("--precision", name,
+                  "Factors of products, and in 16 bits images between operators, may be rounded to it where the device "
+                  "has units for it")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
 }

@@ -116,6 +116,9 @@ double factor_tolerance(const ReplayedNode& node, std::size_t k, Precision preci
   return 4 * unit * product_terms(node) * factor_scale(node, 0) * factor_scale(node, 1);
 }
 
+// Integer results that tell where the largest of several numbers is.
+bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::Reduce>(op) || is<ops::TopK>(op); }
+
 bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
 
 // What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
@@ -180,7 +183,7 @@ double rounding_of(const ReplayedNode& node, std::size_t k) {
 
 double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
   if (node.results[k].dtype() != DType::f32) {
-    return is<ops::MaxPool>(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
+    return finds_largest(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
   }
   const double tolerance = rounding_of(node, k) + storage_tolerance(node, k, precision);
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them.

@@ -16,7 +16,7 @@ MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const
                        MemoryDetail detail, const CompileOptions& options) {
   Device& device = variables.device();
   Lowered lowered = lower_and_fuse(graph, outputs, device, options);
-  if (detail == MemoryDetail::kernels) choose_layouts(lowered, device);
+  if (detail == MemoryDetail::kernels) choose_layouts(lowered, device, options.precision);
   if (!options.keep_all && !options.keep_fused && detail == MemoryDetail::kernels) find_settled(lowered);
   const MemoryPlan plan = plan_memory(lowered, options.keep_all || options.keep_fused);
   const Arena arena = place(lowered, plan, device.info());

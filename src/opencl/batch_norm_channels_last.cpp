@@ -1,5 +1,4 @@
-// Batch normalisation of images that lie channels-last, and the sums by channel of such an image
-// (cl_kernels/batch_norm_channels_last.cl).
+// Batch normalisation of images that lie channels-last (cl_kernels/batch_norm_channels_last.cl).
 #include <fmt/format.h>
 
 #include "concord/opencl/channels_last_rows.hpp"
@@ -12,8 +11,10 @@ namespace {
 
 PreparedKernel finish(Context& context, const KernelRequest& request, const RowsGrid& grid, std::string_view name,
                       std::vector<StagedKernel::AnyStage> stages) {
-  return prepared_channels_last(request, std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name),
-                                                                        std::move(stages), grid.workspace_bytes()));
+  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name), std::move(stages),
+                                               grid.workspace_bytes());
+  return prepared_channels_last(request, std::move(kernel), like_result(request, request.inputs),
+                                like_result(request, request.outputs));
 }
 
 std::optional<PreparedKernel> forward(Context& context, const ops::BatchNorm& op, const KernelRequest& request,

@@ -19,9 +19,10 @@ std::string ChannelsLast::str() const { return fmt::format("channels-last {}", n
 DType storage_number(Precision precision) { return precision == Precision::fp16 ? DType::f16 : DType::bf16; }
 
 Layout channels_last(const TensorSpec& spec, DType number) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  // NVIDIA's GPUs take 65535 groups along the third index of a launch.
+  constexpr std::int64_t kMost = std::int64_t{1} << 31, kMostImages = 65535;
   const bool fits = spec.shape.rank() >= 3 && spec.shape.elements() > 0 && spec.shape.elements() < kMost &&
-                    spec.shape[1] % ChannelsLast::kBlock == 0;
+                    spec.shape[0] <= kMostImages && spec.shape[1] % ChannelsLast::kBlock == 0;
   const bool is_number = spec.dtype == DType::f32 || spec.dtype == number;
   return fits && is_number ? std::make_shared<ChannelsLast>(spec.shape, number) : nullptr;
 }
@@ -66,16 +67,24 @@ std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const Te
                                         std::vector<StagedKernel::AnyStage>{std::move(stage)});
 }
 
-PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel) {
-  const DType number = storage_number(request.precision);
+std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].shape == request.outputs[0].shape) found.push_back(i);
+  }
+  return found;
+}
+
+PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
+                                      std::span<const std::size_t> inputs, std::span<const std::size_t> outputs) {
+  const auto layout_of = [&](const TensorSpec& spec) {
+    Layout layout = channels_last(spec, spec.dtype == DType::f32 ? storage_number(request.precision) : spec.dtype);
+    CONCORD_CHECK(layout != nullptr, NotSupported, "{} cannot lie channels-last", spec.str());
+    return layout;
+  };
   PreparedKernel result = prepared(request, std::move(kernel));
-  const Shape& whole = request.outputs[0].shape;
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    if (request.inputs[i].shape == whole) result.input_layouts[i] = channels_last(request.inputs[i], number);
-  }
-  for (std::size_t k = 0; k < request.outputs.size(); ++k) {
-    if (request.outputs[k].shape == whole) result.output_layouts[k] = channels_last(request.outputs[k], number);
-  }
+  for (const std::size_t i : inputs) result.input_layouts[i] = layout_of(request.inputs[i]);
+  for (const std::size_t k : outputs) result.output_layouts[k] = layout_of(request.outputs[k]);
   return result;
 }
 

@@ -4,7 +4,9 @@
 // it; what works element by element or channel by channel passes it on; others get row-major fp32 from a reorder.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +47,7 @@ class ChannelsLast final : public LayoutDescription {
 
 /// How floats are stored in this layout: f16 with fp16, otherwise bf16.
 [[nodiscard]] DType storage_number(Precision precision);
-/// What a tensor is in that layout; null where it cannot be.
+/// What a tensor is in that layout; null where it cannot be: C is no multiple of kBlock, or an index has no room.
 [[nodiscard]] Layout channels_last(const TensorSpec& spec, DType number);
 /// The description if it is one of these.
 [[nodiscard]] const ChannelsLast* as_channels_last(const Layout& layout);
@@ -65,6 +67,14 @@ class ChannelsLast final : public LayoutDescription {
 [[nodiscard]] std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const TensorSpec& spec,
                                                                     const Layout& from, const Layout& to);
 
+/// Numbers of the inputs, or outputs, that have the shape of the first output.
+[[nodiscard]] std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs);
+/// The answer of a kernel whose inputs and outputs of these numbers lie channels-last, floats as the request's
+/// precision stores them; each must be able to.
+[[nodiscard]] PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
+                                                    std::span<const std::size_t> inputs,
+                                                    std::span<const std::size_t> outputs);
+
 // channels_last_operands.cpp
 /// Operands of an expression that a kernel computes block by block: those of the result's shape lie as it does, the
 /// others are one number, or one for each channel, or for each image and channel, in row-major order.
@@ -83,9 +93,6 @@ struct BlockOperands {
 /// An epilogue for kernels that finish blocks: EPILOGUE_PARAMETERS and EPILOGUE_BLOCK(values, at, image, channel),
 /// which changes eight floats in place.
 [[nodiscard]] std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue);
-
-/// The layouts of a kernel that takes every input of the result's shape, and gives every such result, channels-last.
-[[nodiscard]] PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel);
 
 // Operators on images that lie so; nothing where no input does, or where the kernels do not serve.
 // pointwise_channels_last.cpp
@@ -110,6 +117,7 @@ struct BlockOperands {
                                                                          const KernelRequest&);
 [[nodiscard]] std::optional<PreparedKernel> prepare_slice_channels_last(Context&, const ops::Slice&,
                                                                         const KernelRequest&);
+// reduce_channels_last.cpp
 [[nodiscard]] std::optional<PreparedKernel> prepare_reduce_channels_last(Context&, const ops::Reduce&,
                                                                          const KernelRequest&);
 

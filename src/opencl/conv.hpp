@@ -2,6 +2,9 @@
 // has kernels of its own; patch by patch through im2col and CLBlast. Used by conv.cpp.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "concord/opencl/gemm.hpp"
 #include "concord/ops/conv.hpp"
 
@@ -32,14 +35,10 @@ struct ConvPhases {
 [[nodiscard]] bool conv_phases_serve(const ops::ConvSizes& sizes);
 /// Whether they should be faster than one product with zeros in it.
 [[nodiscard]] bool conv_phases_pay(const Context& context, const ops::ConvSizes& sizes);
-/// Which images of a pass lie channels-last.
-struct ConvStorage {
-  bool source = false, result = false;
-};
 [[nodiscard]] std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops::ConvSizes& sizes,
                                                                    Precision precision, std::string_view label,
                                                                    const EpilogueText& epilogue,
-                                                                   const ConvStorage& storage = {});
+                                                                   bool channels_last = false);
 
 // conv_lines.cpp: images with few channels, unrolled along their lines into images that lie channels-last.
 [[nodiscard]] bool conv_lines_serve(const ops::ConvSizes& sizes);

@@ -1,5 +1,5 @@
 // The passes of a convolution on images that lie channels-last, which the copy engine takes as they are.
-#include <algorithm>
+#include <array>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
@@ -14,31 +14,29 @@ bool is_whole_blocks(std::int64_t channels) { return channels % ChannelsLast::kB
 
 /// Whether a convolution's images are stored so in this precision: all three passes answer alike. CONCORD_STORAGE=fp32
 /// keeps them in fp32; so does a named way to compute products or convolutions.
-bool stores(Context& context, const ops::ConvSizes& s, Precision precision) {
+bool stores(Context& context, const ops::ConvSizes& s, Precision precision, const TensorSpec& src,
+            const TensorSpec& dst) {
   if (precision != Precision::bf16 && precision != Precision::fp16) return false;
   const std::optional<std::string> named = environment("CONCORD_STORAGE");
   CONCORD_CHECK(!named || *named == "fp32", ArgumentError, "CONCORD_STORAGE is \"{}\"; there is fp32", *named);
   if (named || environment("CONCORD_GEMM") || environment("CONCORD_CONV")) return false;
-  const bool is_image = s.options.groups == 1 && s.d == 1 && s.kd == 1 && s.od == 1;
-  if (!context.limits().is_nvidia || !is_image || !is_whole_blocks(s.o)) return false;
+  const bool is_image = s.options.groups == 1 && s.d == 1 && s.kd == 1 && s.od == 1 && s.options.padding[0] == 0;
+  const auto can = [&](const TensorSpec& image) { return channels_last(image, storage_number(precision)) != nullptr; };
+  if (!context.limits().is_nvidia || !is_image || !can(dst) || (is_whole_blocks(s.c) && !can(src))) return false;
   Gemm forward = conv_forward_gemm(s);
   forward.precision = precision;
   return mma_pays(context, forward) && tma_suits(context, precision);
 }
 
-/// The kernel's layouts: inputs of two images, and what the epilogue reads; the result.
+/// The kernel's layouts: of the inputs `images`, and where the result lies so of it and what the epilogue reads.
 PreparedKernel answer(const KernelRequest& request, std::unique_ptr<Kernel> kernel, std::vector<std::size_t> images,
                       bool result) {
-  const DType number = storage_number(request.precision);
-  PreparedKernel answered = prepared(request, std::move(kernel));
-  if (result) {
-    answered.output_layouts[0] = channels_last(request.outputs[0], number);
-    for (std::size_t i = 2; i < request.inputs.size(); ++i) {
-      if (request.inputs[i].shape == request.outputs[0].shape) images.push_back(i);
-    }
+  constexpr std::array<std::size_t, 1> kFirst{0};
+  if (!result) return prepared_channels_last(request, std::move(kernel), images, {});
+  for (const std::size_t i : like_result(request, request.inputs)) {
+    if (i >= 2) images.push_back(i);  // behind the image and the weights
   }
-  for (const std::size_t i : images) answered.input_layouts[i] = channels_last(request.inputs[i], number);
-  return answered;
+  return prepared_channels_last(request, std::move(kernel), images, kFirst);
 }
 
 /// Nothing where the expression reads what the kernel cannot.
@@ -52,7 +50,7 @@ std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const
                                                          const KernelRequest& request, std::string_view label,
                                                          const Epilogue* epilogue) {
   if (auto depthwise = conv_depthwise_forward_channels_last(context, s, request, label, epilogue)) return depthwise;
-  if (!stores(context, s, request.precision)) return {};
+  if (!stores(context, s, request.precision, request.inputs[0], request.outputs[0])) return {};
   const std::optional<EpilogueText> text = text_of(request, epilogue);
   if (!text) return {};
   Gemm gemm = conv_lines_serve(s) ? conv_lines_forward_gemm(context, s, request.precision) : conv_forward_gemm(s);
@@ -69,8 +67,10 @@ std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const
 std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context, const ops::ConvSizes& s,
                                                                const KernelRequest& request, std::string_view label,
                                                                const Epilogue* epilogue) {
-  if (auto depthwise = conv_depthwise_backward_data_channels_last(context, s, request, label)) return depthwise;
-  if (!stores(context, s, request.precision) || !is_whole_blocks(s.c)) return {};
+  if (epilogue == nullptr) {
+    if (auto depthwise = conv_depthwise_backward_data_channels_last(context, s, request, label)) return depthwise;
+  }
+  if (!stores(context, s, request.precision, request.outputs[0], request.inputs[0]) || !is_whole_blocks(s.c)) return {};
   const std::optional<EpilogueText> text = text_of(request, epilogue);
   if (!text) return {};
   const bool in_phases = s.options.stride != ops::Spatial{1, 1, 1};
@@ -88,7 +88,7 @@ std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context,
     if (!tma_accepts(context, gemm)) return {};
   }
   return answer(request,
-                in_phases ? conv_backward_data_by_phases(context, s, request.precision, label, *text, {true, true})
+                in_phases ? conv_backward_data_by_phases(context, s, request.precision, label, *text, true)
                           : prepare_gemm(context, products.front(), label),
                 {0}, true);
 }
@@ -97,7 +97,7 @@ std::optional<PreparedKernel> conv_backward_weights_channels_last(Context& conte
                                                                   const KernelRequest& request,
                                                                   std::string_view label) {
   if (auto depthwise = conv_depthwise_backward_weights_channels_last(context, s, request, label)) return depthwise;
-  if (!stores(context, s, request.precision)) return {};
+  if (!stores(context, s, request.precision, request.inputs[0], request.inputs[1])) return {};
   std::optional<Stage> last;
   Gemm gemm;
   if (conv_lines_serve(s)) {

@@ -1,6 +1,9 @@
 // The passes of a depthwise convolution on images that lie channels-last (cl_kernels/conv_depthwise_channels_last.cl).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "concord/opencl/blocking.hpp"
 #include "concord/opencl/channels_last_rows.hpp"
 #include "concord/opencl/conv.hpp"
@@ -10,12 +13,17 @@ namespace concord::opencl {
 namespace {
 
 constexpr std::int64_t kStrip = 4;  // places of a line that an item owns
+constexpr std::array<std::size_t, 1> kFirst{0};
 
-bool serves(const ops::ConvSizes& s, const Layout& image) {
-  constexpr std::int64_t kMostTaps = 7;
+/// Where one of the images was offered so, and both can lie so.
+bool serves(const ops::ConvSizes& s, const KernelRequest& request, const TensorSpec& one, const TensorSpec& other) {
+  constexpr std::int64_t kMostTaps = 7, kMostStride = 2;  // that registers hold strips of
+  const DType number = storage_number(request.precision);
+  if (!channels_last(one, number) || !channels_last(other, number)) return false;
   const bool is_image = s.d == 1 && s.kd == 1 && s.od == 1;
   return as_channels_last(image) != nullptr && is_image && s.options.groups == s.c && s.o == s.c && s.kh <= kMostTaps &&
-         s.kw <= kMostTaps && s.options.dilation == ops::Spatial{1, 1, 1} && s.options.stride[1] == s.options.stride[2];
+         s.kw <= kMostTaps && s.options.dilation == ops::Spatial{1, 1, 1} &&
+         s.options.stride[1] == s.options.stride[2] && s.options.stride[2] <= kMostStride;
 }
 
 std::vector<std::string> definitions_of(const ops::ConvSizes& s, std::int64_t stride, std::int64_t strip) {
@@ -61,21 +69,23 @@ RowsGrid grid_of(Context& context, const TensorSpec& image, Precision precision)
 std::optional<PreparedKernel> conv_depthwise_forward_channels_last(Context& context, const ops::ConvSizes& s,
                                                                    const KernelRequest& request, std::string_view label,
                                                                    const Epilogue* epilogue) {
-  if (!serves(s, request.input_layouts[0])) return {};
+  if (!serves(s, request, request.inputs[0], request.outputs[0])) return {};
   const std::optional<EpilogueText> text = epilogue == nullptr ? EpilogueText{} : block_epilogue(request, *epilogue);
   if (!text) return {};
-  PreparedKernel kernel = prepared_channels_last(
-      request, over_strips(context, s, grid_of(context, request.outputs[0], request.precision), label,
-                           "depthwise_gather", definitions_of(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w},
-                           {s.oh, s.ow}, {s.options.padding[1], s.options.padding[2]}, *text));
-  kernel.input_layouts[0] = request.input_layouts[0];
-  return kernel;
+  std::unique_ptr<Kernel> pass =
+      over_strips(context, s, grid_of(context, request.outputs[0], request.precision), label, "depthwise_gather",
+                  definitions_of(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w}, {s.oh, s.ow},
+                  {s.options.padding[1], s.options.padding[2]}, *text);
+  // Behind the weights, what the epilogue reads.
+  std::vector<std::size_t> images = like_result(request, request.inputs);
+  if (std::ranges::find(images, std::size_t{0}) == images.end()) images.push_back(0);
+  return prepared_channels_last(request, std::move(pass), images, kFirst);
 }
 
 std::optional<PreparedKernel> conv_depthwise_backward_data_channels_last(Context& context, const ops::ConvSizes& s,
                                                                          const KernelRequest& request,
                                                                          std::string_view label) {
-  if (!serves(s, request.input_layouts[0])) return {};
+  if (!serves(s, request, request.inputs[0], request.outputs[0])) return {};
   const RowsGrid grid = grid_of(context, request.outputs[0], request.precision);
   const std::int64_t stride = s.options.stride[2];
   std::unique_ptr<Kernel> pass;
@@ -89,16 +99,13 @@ std::optional<PreparedKernel> conv_depthwise_backward_data_channels_last(Context
     pass = over_strips(context, s, grid, label, "depthwise_scatter", definitions_of(s, stride, 1), 1, {s.oh, s.ow},
                        {s.h, s.w}, {s.options.padding[1], s.options.padding[2]}, {});
   }
-  PreparedKernel kernel = prepared_channels_last(request, std::move(pass));
-  kernel.input_layouts[0] = request.input_layouts[0];
-  return kernel;
+  return prepared_channels_last(request, std::move(pass), kFirst, kFirst);
 }
 
 std::optional<PreparedKernel> conv_depthwise_backward_weights_channels_last(Context& context, const ops::ConvSizes& s,
                                                                             const KernelRequest& request,
                                                                             std::string_view label) {
-  if (!serves(s, request.input_layouts[0]) && !serves(s, request.input_layouts[1])) return {};
-  const DType number = storage_number(request.precision);
+  if (!serves(s, request, request.inputs[0], request.inputs[1])) return {};
   const RowsGrid grid = grid_of(context, request.inputs[1], request.precision);
   const std::vector<std::string> definitions = definitions_of(s, s.options.stride[2], 1);
   std::vector<Argument> arguments{blocks_of(input(0)), blocks_of(input(1)), workspace()};
@@ -115,12 +122,10 @@ std::optional<PreparedKernel> conv_depthwise_backward_weights_channels_last(Cont
              "depthwise_weights_join",
              {workspace(), output(0), static_cast<std::uint32_t>(s.c), static_cast<std::uint32_t>(grid.parts())}};
   blocking_of(context.limits(), s.c * s.taps(), 1).apply(join);
-  PreparedKernel kernel = prepared(
-      request, std::make_unique<StagedKernel>(context, fmt::format("{} depthwise channels-last", label),
-                                              std::vector<StagedKernel::AnyStage>{std::move(add), std::move(join)},
-                                              static_cast<std::size_t>(grid.parts() * s.c * s.taps()) * sizeof(float)));
-  for (std::size_t i = 0; i < 2; ++i) kernel.input_layouts[i] = channels_last(request.inputs[i], number);
-  return kernel;
+  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} depthwise channels-last", label),
+                                               std::vector<StagedKernel::AnyStage>{std::move(add), std::move(join)},
+                                               static_cast<std::size_t>(grid.parts() * s.c * s.taps()) * sizeof(float));
+  return prepared_channels_last(request, std::move(kernel), std::array<std::size_t, 2>{0, 1}, {});
 }
 
 }  // namespace concord::opencl

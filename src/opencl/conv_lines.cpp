@@ -2,8 +2,6 @@
 // 32 channels of every tap, of which an image of colours fills three. Unrolled, the taps of a line are channels: a
 // kernel of 7 x 7 taps of 3 channels becomes one of 7 x 1 taps of 21. The unrolled image lies channels-last in the
 // workspace.
-#include <algorithm>
-
 #include "concord/opencl/blocking.hpp"
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/conv.hpp"

@@ -241,14 +241,14 @@ bool conv_phases_pay(const Context& context, const ops::ConvSizes& s) {
 
 std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops::ConvSizes& s, Precision precision,
                                                      std::string_view label, const EpilogueText& epilogue,
-                                                     const ConvStorage& storage) {
+                                                     bool channels_last) {
   const ConvPhases phases = conv_backward_data_phases(s);
   const PhaseList list = phases_of(s);
   std::vector<StagedKernel::AnyStage> stages;
   if (phases.packed_bytes > 0) stages.emplace_back(pack_stage(context, s, phases.taps));
   if (list.leaves_places()) {
-    stages.emplace_back(storage.result ? fill_blocks_stage(context, s, precision, list, epilogue)
-                                       : fill_stage(context, s, list, epilogue));
+    stages.emplace_back(channels_last ? fill_blocks_stage(context, s, precision, list, epilogue)
+                                      : fill_stage(context, s, list, epilogue));
   }
   std::size_t bytes = phases.packed_bytes;
   std::string name(label);
@@ -256,8 +256,7 @@ std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops
   for (Gemm gemm : phases.products) {
     gemm.epilogue = epilogue;
     gemm.precision = precision;
-    gemm.b.is_channels_last = storage.source;
-    gemm.c.is_channels_last = storage.result;
+    gemm.b.is_channels_last = gemm.c.is_channels_last = channels_last;
     const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);
     const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
     stages.insert(stages.end(), more.begin(), more.end());

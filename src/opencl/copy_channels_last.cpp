@@ -1,10 +1,11 @@
-// Channels put side by side, taken out and padded, and sums by channel, of images that lie channels-last.
-#include <fmt/format.h>
-
+// Channels put side by side and taken out, of images that lie channels-last.
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "concord/opencl/blocking.hpp"
-#include "concord/opencl/channels_last_rows.hpp"
+#include "concord/opencl/channels_last.hpp"
+#include "concord/opencl/context.hpp"
 #include "concord/opencl/kernels.hpp"
 
 namespace concord::opencl {
@@ -42,14 +43,10 @@ bool cuts_channels(const Shape& part, const Shape& whole, const std::vector<std:
 
 PreparedKernel finish(Context& context, const KernelRequest& request, std::string name,
                       std::vector<StagedKernel::AnyStage> stages) {
-  const DType number = storage_number(request.precision);
-  PreparedKernel kernel =
-      prepared(request, std::make_unique<StagedKernel>(context, std::move(name), std::move(stages)));
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    kernel.input_layouts[i] = channels_last(request.inputs[i], number);
-  }
-  kernel.output_layouts[0] = channels_last(request.outputs[0], number);
-  return kernel;
+  std::vector<std::size_t> inputs(request.inputs.size());
+  std::iota(inputs.begin(), inputs.end(), std::size_t{0});
+  return prepared_channels_last(request, std::make_unique<StagedKernel>(context, std::move(name), std::move(stages)),
+                                inputs, std::array<std::size_t, 1>{0});
 }
 
 bool all_can(const KernelRequest& request) {
@@ -88,26 +85,6 @@ std::optional<PreparedKernel> prepare_slice_channels_last(Context& context, cons
                 {copy_stage(context, image, blocks,
                             {input(0), blocks_of_row(request.inputs[0]), op.start()[1] / ChannelsLast::kBlock},
                             {output(0), blocks, 0})});
-}
-
-std::optional<PreparedKernel> prepare_reduce_channels_last(Context& context, const ops::Reduce& op,
-                                                           const KernelRequest& request) {
-  const ChannelsLast* image = first_channels_last(request);
-  if (image == nullptr || op.kind() != ops::ReduceKind::sum) return {};
-  const std::size_t rank = request.inputs[0].shape.rank();
-  const std::vector<std::size_t>& axes = op.axes();
-  // Over everything but the channels.
-  const bool by_channel = axes.size() == rank - 1 && std::ranges::find(axes, std::size_t{1}) == axes.end();
-  if (!by_channel) return {};
-  const RowsGrid grid(context, *image, "reduce_channels_last.cl");
-  PreparedKernel kernel = prepared(
-      request, std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", op.name()),
-                                              std::vector<StagedKernel::AnyStage>{
-                                                  grid.over_blocks("channel_sums", {blocks_of(input(0)), grid.sums()}),
-                                                  grid.over_channels("channel_sums_join", {grid.sums(), output(0)})},
-                                              grid.workspace_bytes()));
-  kernel.input_layouts[0] = request.input_layouts[0];
-  return kernel;
 }
 
 }  // namespace concord::opencl

@@ -146,7 +146,8 @@ bool planes_serve(const Gemm& gemm) {
 
 std::vector<Gemm> plane_slices(const Gemm& gemm) {
   constexpr std::int64_t kUnit = 128, kMostSlices = 8;
-  const bool can_be_cut = kind_of(gemm) == PlaneForm::Kind::matrix && gemm.batch == 1 && gemm.epilogue.text.empty();
+  const bool can_be_cut = kind_of(gemm) == PlaneForm::Kind::matrix && gemm.batch == 1 && gemm.epilogue.text.empty() &&
+                          !gemm.has_channels_last();
   const std::int64_t bytes = plane_bytes(gemm);
   if (bytes <= kMostBytes || !can_be_cut) return {gemm};
   const std::int64_t a_row =

@@ -75,9 +75,10 @@ std::optional<PreparedKernel> prepare_pointwise_channels_last(Context& context, 
   stage.arguments.insert(stage.arguments.end(), operands->arguments.begin(), operands->arguments.end());
   for (std::size_t k = 0; k < request.outputs.size(); ++k) stage.arguments.emplace_back(blocks_of(output(k)));
   blocking.apply(stage);
-  return prepared_channels_last(request,
-                                std::make_unique<StagedKernel>(context, "pointwise channels-last",
-                                                               std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+  auto kernel = std::make_unique<StagedKernel>(context, "pointwise channels-last",
+                                               std::vector<StagedKernel::AnyStage>{std::move(stage)});
+  return prepared_channels_last(request, std::move(kernel), like_result(request, request.inputs),
+                                like_result(request, request.outputs));
 }
 
 }  // namespace concord::opencl

@@ -1,6 +1,8 @@
 // Max pooling of images that lie channels-last, and its gradient (cl_kernels/pool_channels_last.cl).
 #include <fmt/format.h>
 
+#include <array>
+
 #include "concord/opencl/blocking.hpp"
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/context.hpp"
@@ -18,7 +20,7 @@ std::optional<PreparedKernel> prepare(Context& context, std::string_view name, c
     return {};
   const DType number = storage_number(request.precision);
   const Layout result = channels_last(request.outputs[0], number);
-  if (!result) return {};
+  if (!result || !channels_last(request.inputs[0], number)) return {};
 
   std::vector<std::string> definitions = number_definitions(context, number);
   constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};
@@ -36,18 +38,12 @@ std::optional<PreparedKernel> prepare(Context& context, std::string_view name, c
   }
   Stage stage{context.program("pool_channels_last.cl", definitions), std::move(function), std::move(arguments)};
   blocking_of(context.limits(), blocks, 1).apply(stage);
-  PreparedKernel kernel =
-      prepared(request, std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name),
-                                                       std::vector<StagedKernel::AnyStage>{std::move(stage)}));
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    const TensorSpec& spec = request.inputs[i];
-    kernel.input_layouts[i] = channels_last(spec, spec.dtype == DType::i32 ? DType::i32 : number);
-  }
-  for (std::size_t k = 0; k < request.outputs.size(); ++k) {
-    const TensorSpec& spec = request.outputs[k];
-    kernel.output_layouts[k] = channels_last(spec, spec.dtype == DType::i32 ? DType::i32 : number);
-  }
-  return kernel;
+  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name),
+                                               std::vector<StagedKernel::AnyStage>{std::move(stage)});
+  // Images and indices, all of them.
+  constexpr std::array<std::size_t, 2> kAll{0, 1};
+  return prepared_channels_last(request, std::move(kernel), std::span(kAll).first(request.inputs.size()),
+                                std::span(kAll).first(request.outputs.size()));
 }
 
 }  // namespace

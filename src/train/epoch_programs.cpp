@@ -31,7 +31,7 @@ std::string TrainerState::advice_on_batch(train::ProgramKey key, std::int64_t sa
     key.plan = {batch, rows};
     const train::Traced traced = train::trace(recipe, key, classes);
     const Value output = traced.loss ? traced.loss : traced.output;
-    return memory_need(*traced.graph, {&output, 1}, *variables, detail);
+    return memory_need(*traced.graph, {&output, 1}, *variables, detail, {.precision = options.precision});
   };
   const bool ordered = key.plan.rows > 0;
   return concord::advice_on_batch(key.plan.size, *device, [&](std::int64_t batch, MemoryDetail detail) {

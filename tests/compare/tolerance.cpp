@@ -36,14 +36,15 @@ Tensor floats(std::vector<float> values) {
 }
 
 // Of output `k`, which `result` is; the outputs before it are as large.
-double tolerance(const Operator* op, std::vector<Tensor> inputs, Tensor result, std::size_t k = 0) {
+double tolerance(const Operator* op, std::vector<Tensor> inputs, Tensor result, std::size_t k = 0,
+                 Precision precision = Precision::fp32) {
   ReplayedNode node{{}, op, std::move(inputs), {"result"}, std::vector<Tensor>(k + 1, result)};
   if (op != nullptr) {
     std::vector<TensorSpec> specs;
     for (const Tensor& input : node.inputs) specs.push_back(input.spec());
     node.entry.cost = op->cost(specs, std::vector{node.results[0].spec()});
   }
-  return tolerance_of(node, k);
+  return tolerance_of(node, k, precision);
 }
 
 // c[i] = Σ_k a[k]·b[k, i] as one of three devices might: the numbers of the second round to 8 bits, the third leaves
@@ -176,6 +177,27 @@ TEST_CASE("the order of a sum is within the tolerance, fewer bits or a lost term
     CHECK(largest_difference(product(a, b, Way::bfloat16), right) > allowed);
     CHECK(largest_difference(product(a, b, Way::one_term_short), right) > allowed);
   }
+}
+
+TEST_CASE("in 16 bits images may be rounded, matrices not", "[compare]") {
+  const Tensor image = constant({2, 8, 3, 3}, -3), matrix = constant({16, 9}, -3);
+  const double bf16 = unit_of(Precision::bf16), fp16 = unit_of(Precision::fp16);
+  const ops::Concat concat(1);
+  CHECK(tolerance(&concat, {image}, image) == 0);
+  CHECK(tolerance(&concat, {image}, image, 0, Precision::tf32) == 0);
+  CHECK(tolerance(&concat, {image}, image, 0, Precision::bf16) == Approx(8 * bf16 * 3));
+  CHECK(tolerance(&concat, {image}, image, 0, Precision::fp16) == Approx(8 * fp16 * 3));
+  CHECK(tolerance(&concat, {matrix}, matrix, 0, Precision::bf16) == 0);
+
+  const ops::Reduce sum(ops::ReduceKind::sum, {0, 2, 3});
+  const Tensor sums = constant({1, 8, 1, 1}, -54);
+  CHECK(tolerance(&sum, {image}, sums, 0, Precision::bf16) ==
+        Approx(tolerance(&sum, {image}, sums) + bf16 * (18 * 3 + 54)).epsilon(1e-4));
+
+  const ops::MaxPool pool(ops::PoolOptions{});
+  const Tensor indices(DType::i32, {2, 8, 3, 3});
+  CHECK(tolerance(&pool, {image}, indices, 1) == 0);
+  CHECK(std::isinf(tolerance(&pool, {image}, indices, 1, Precision::bf16)));
 }
 
 }  // namespace concord::test

@@ -3,8 +3,13 @@
 #include "concord/opencl/channels_last.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <set>
 
+#include "concord/opencl/device.hpp"
+#include "concord/opencl/gemm.hpp"
 #include "forwarding_device.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
@@ -12,16 +17,18 @@
 namespace concord::test {
 namespace {
 
-/// Tells every kernel that its images lie channels-last (compile reorders what does not) and notes which took it.
+/// Notes which kernels take images channels-last, and tells every kernel, if it is to offer that, that its images lie
+/// so (compile reorders what does not).
 class OfferingDevice final : public ForwardingDevice {
  public:
-  OfferingDevice(DevicePtr device, std::set<std::string>& taken) : ForwardingDevice(std::move(device)), taken_(taken) {}
+  OfferingDevice(DevicePtr device, std::set<std::string>& taken, bool offers = true)
+      : ForwardingDevice(std::move(device)), taken_(taken), offers_(offers) {}
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
     KernelRequest offered = request;
     for (std::size_t i = 0; i < request.inputs.size(); ++i) {
       const TensorSpec& spec = request.inputs[i];
       const bool is_image = spec.shape.rank() == 4 && spec.shape[2] > 1 && !request.input_layouts[i];
-      if (is_image && spec.dtype == DType::f32) {
+      if (offers_ && is_image && spec.dtype == DType::f32) {
         offered.input_layouts[i] = opencl::channels_last(spec, opencl::storage_number(request.precision));
       }
     }
@@ -34,6 +41,7 @@ class OfferingDevice final : public ForwardingDevice {
 
  private:
   std::set<std::string>& taken_;
+  bool offers_;
 };
 
 /// Errors in parts of the largest number.
@@ -165,7 +173,11 @@ TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[openc
       const std::vector<Tensor> expected = run(device, inputs, build);
       for (const Precision precision : {Precision::bf16, Precision::fp16}) {
         INFO(g.src.str() << " by " << g.weights.str() << ", " << name_of(precision) << " on " << device->info().id);
-        check_near(run(device, inputs, build, {.precision = precision}), expected, 0.03);
+        std::set<std::string> taken;
+        const DevicePtr noting = std::make_shared<OfferingDevice>(device, taken, false);
+        check_near(run(noting, inputs, build, {.precision = precision}), expected, 0.03);
+        opencl::Context& context = dynamic_cast<opencl::OpenClDevice&>(*device).context();
+        CHECK(taken.empty() == !opencl::tma_suits(context, precision));
       }
     }
   }
@@ -187,6 +199,15 @@ TEST_CASE("channels-last: depthwise convolutions and their gradients", "[opencl]
                {"conv2d depthwise channels-last", "conv2d_backward_data depthwise channels-last",
                 "conv2d_backward_weights depthwise channels-last", "pointwise channels-last"});
   }
+}
+
+TEST_CASE("channels-last: what the kernels do not serve is row-major as before", "[opencl][channels_last]") {
+  // An operand of another kind; a sum over other axes; channels that are no whole blocks.
+  check_same({{integers({2, 8, 3, 5}, 1)}, {integers({1, 8, 3, 5}, 2)}, {integers({2, 9, 3, 5}, 3)}},
+             [](const std::vector<Value>& x) {
+               return std::vector{x[0] + x[1], sum(x[0], {1}), concat({x[0], x[2]}, 1), slice(x[0], 1, 1, 5)};
+             },
+             0, {});
 }
 
 TEST_CASE("channels-last: reorders keep infinities and NaN, and round to the nearest", "[opencl][channels_last]") {
