@@ -20,9 +20,9 @@ bool serves(const ops::ConvSizes& s, const KernelRequest& request, const TensorS
   constexpr std::int64_t kMostTaps = 7, kMostStride = 2;  // that registers hold strips of
   const DType number = storage_number(request.precision);
   if (!channels_last(one, number) || !channels_last(other, number)) return false;
-  const bool is_image = s.d == 1 && s.kd == 1 && s.od == 1;
-  return as_channels_last(image) != nullptr && is_image && s.options.groups == s.c && s.o == s.c && s.kh <= kMostTaps &&
-         s.kw <= kMostTaps && s.options.dilation == ops::Spatial{1, 1, 1} &&
+  const bool is_image = s.d == 1 && s.kd == 1 && s.od == 1 && s.options.padding[0] == 0;
+  return first_channels_last(request) != nullptr && is_image && s.options.groups == s.c && s.o == s.c &&
+         s.kh <= kMostTaps && s.kw <= kMostTaps && s.options.dilation == ops::Spatial{1, 1, 1} &&
          s.options.stride[1] == s.options.stride[2] && s.options.stride[2] <= kMostStride;
 }
 
