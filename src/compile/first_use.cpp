@@ -1,0 +1,62 @@
+// Tuning at first use.
+#include "concord/compile/first_use.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "concord/compile/program.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/device/tuner.hpp"
+
+namespace concord {
+namespace {
+
+void report(const TunableProduct& product, const TunedProduct& result, const std::string& failure) {
+  for (const std::string& refused : result.refused) {
+    log(LogLevel::warning, fmt::format("tuning {}: refused {}", product.key, refused));
+  }
+  if (!failure.empty()) log(LogLevel::warning, fmt::format("tuning {}: {}", product.key, failure));
+  if (failure.empty()) {
+    log(LogLevel::info, fmt::format("tuning {}: {}, {:.3f} ms; {} was planned, {:.3f} ms", product.key, result.best,
+                                    result.best_seconds * 1e3, result.planned, result.planned_seconds * 1e3));
+  }
+}
+
+}  // namespace
+
+double tuning_seconds(const CompileOptions& options) {
+  CONCORD_CHECK(!std::isnan(options.tune_seconds), ArgumentError, "CompileOptions::tune_seconds is no number");
+  if (options.tune_seconds >= 0) return options.tune_seconds;
+  const std::optional<std::string> wanted = environment("CONCORD_TUNE_SECONDS");
+  if (!wanted) return 0;
+  double seconds = 0;
+  const char* const end = wanted->data() + wanted->size();
+  const auto [rest, error] = std::from_chars(wanted->data(), end, seconds);
+  CONCORD_CHECK(error == std::errc() && rest == end && seconds >= 0, ArgumentError,
+                "CONCORD_TUNE_SECONDS is \"{}\", which is no number of seconds from 0", *wanted);
+  return seconds;
+}
+
+void tune_at_first_use(const Lowered& program, Device& device, Precision precision, double seconds) {
+  Tuner* const tuner = device.tuner();
+  if (tuner == nullptr) return;
+  Lowered probe = program;
+  std::vector<TunableProduct> products = tuner->products_of([&] { choose_layouts(probe, device, precision); });
+  std::erase_if(products, [](const TunableProduct& product) { return product.is_known; });
+  if (products.empty()) return;
+  const std::size_t wanted = products.size();
+  const std::vector<TunableProduct> left = tune_within(*tuner, std::move(products), seconds, report);
+  if (!left.empty()) {
+    log(LogLevel::info, fmt::format("tuning: no time was left for {} of {} products; the plan decides on them",
+                                    left.size(), wanted));
+  }
+  try {
+    log(LogLevel::info, fmt::format("tuning: stored in {}", tuner->store().string()));
+  } catch (const IoError& error) {
+    log(LogLevel::warning, fmt::format("tuning results are not kept: {}", error.what()));
+  }
+}
+
+}  // namespace concord

@@ -1,0 +1,224 @@
+// ProductTrial: operands, what is right, runs.
+#include "concord/opencl/product_trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+
+namespace concord::opencl {
+namespace {
+
+/// What no kernel writes: a NaN with a payload.
+constexpr std::uint32_t kUntouched = 0x7fc0c0deU;
+bool is_untouched(float value) { return std::bit_cast<std::uint32_t>(value) == kUntouched; }
+
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+/// The product with a and b as inputs 0 and 1; operands that stages before it make stay theirs.
+Gemm with_own_operands(const Gemm& gemm) {
+  Gemm own = gemm;
+  own.c.buffer = output(0);
+  if (!gemm.before.empty()) return own;
+  own.a.buffer = input(0);
+  own.b.buffer = input(1);
+  own.before_bytes = 0;
+  return own;
+}
+
+/// One past the farthest of so many places, `outer` apart for every block, where blocks are not 0.
+std::int64_t reach(std::int64_t count, std::int64_t stride, std::int64_t block, std::int64_t outer) {
+  if (block == 0 || count <= block) return (count - 1) * stride + 1;
+  return (count - 1) / block * outer + (block - 1) * stride + 1;
+}
+
+std::int64_t left_elements(const Gemm& g) {
+  if (g.a.is_patch) return g.largest;
+  return (g.batch - 1) * g.a.batch + (g.m - 1) * g.a.row + reach(g.k, g.a.k, g.a.block, g.a.outer);
+}
+
+std::int64_t right_elements(const Gemm& g) {
+  if (g.b.is_patch) return g.b.elements;
+  return (g.batch - 1) * g.b.batch + (g.n - 1) * g.b.n +
+         (g.b.block == 0 ? reach(g.k, g.b.k, 0, 0) : reach(g.k, 1, g.b.block, g.b.k));
+}
+
+std::int64_t result_elements(const Gemm& g) {
+  const GemmResult& c = g.c;
+  const std::int64_t rows = (g.batch - 1) * c.batch + (g.m - 1) * c.row;
+  if (!c.is_stepped()) return rows + reach(g.n, 1, c.block, c.outer);
+  const std::int64_t inside = c.first + (c.block - 1) / c.page * c.step[0] +
+                              (std::min(c.page, c.block) - 1) / c.line * c.step[1] +
+                              (std::min(c.line, c.block) - 1) * c.step[2];
+  return rows + (g.n - 1) / c.block * c.outer + inside + 1;
+}
+
+/// An input that a product reads, and what random numbers serve it.
+struct InputNeed {
+  std::int64_t elements = 0;
+  std::size_t element_size = 4;
+  float least = 0, greatest = 0;
+};
+
+/// Factors around 0, such that the sums are around 1, where functions at the end of products are neither flat nor
+/// steep; what an epilogue reads between 0.5 and 1.5, so that it may divide by it.
+std::vector<InputNeed> input_needs(const Gemm& gemm) {
+  std::vector<InputNeed> needs;
+  const auto need = [&](const Argument& argument, std::int64_t elements, float least, float greatest) {
+    const auto* const buffer = std::get_if<BufferArgument>(&argument);
+    if (buffer == nullptr || buffer->source != BufferArgument::Source::input) return;
+    needs.resize(std::max(needs.size(), buffer->index + 1));
+    needs[buffer->index] = {elements, buffer->element_size, least, greatest};
+  };
+  const float factor = 2 / std::sqrt(static_cast<float>(gemm.k));
+  for (const Argument& argument : gemm.epilogue.arguments) need(argument, gemm.largest, 0.5F, 1.5F);
+  for (const Stage& stage : gemm.before) {
+    for (const Argument& argument : stage.arguments) need(argument, gemm.largest, -1, 1);
+  }
+  need(gemm.a.buffer, left_elements(gemm), -1, 1);
+  need(gemm.b.buffer, right_elements(gemm), -factor, factor);
+  return needs;
+}
+
+/// Of operands that are no f32: bytes of 0 and 1, halves of 1.
+void make_small(std::vector<std::byte>& bytes, std::size_t element_size) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = element_size == 1 ? bytes[i] & std::byte{1} : i % 2 == 0 ? std::byte{0} : std::byte{0x3c};
+  }
+}
+
+/// A block of numbers, longer than a million and of no round length, again and again.
+void fill(Device& device, Buffer& buffer, const InputNeed& need, std::uint32_t seed) {
+  constexpr std::size_t kBlock = (std::size_t{1} << 20) + 7;
+  std::minstd_rand random(seed);
+  std::uniform_real_distribution<float> numbers(need.least, need.greatest);
+  std::vector<float> values(std::min(kBlock, buffer.bytes() / sizeof(float) + 1));
+  for (float& value : values) value = numbers(random);
+  const auto* const begin = reinterpret_cast<const std::byte*>(values.data());
+  std::vector<std::byte> bytes(begin, begin + values.size() * sizeof(float));
+  if (need.element_size < sizeof(float)) make_small(bytes, need.element_size);
+  for (std::size_t at = 0; at < buffer.bytes(); at += bytes.size()) {
+    device.write(buffer, at, std::span(bytes).first(std::min(bytes.size(), buffer.bytes() - at)));
+  }
+}
+
+/// Rows apart that the plain kernel computes in a second or so: an odd number, so that every place in a tile has its
+/// turn.
+std::int64_t row_step_of(const Context& context, const Gemm& gemm) {
+  const double most = context.limits().is_cpu ? 3e8 : 2e11;
+  const double products = static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
+                          static_cast<double>(gemm.batch);
+  if (products <= most) return 1;
+  return std::min(static_cast<std::int64_t>(products / most) | 1, gemm.m);
+}
+
+/// How far a result may be from the plain kernel's, in units of the largest: the rounding of sums of k numbers in two
+/// orders, and of the factors in other precisions.
+double tolerance_of(const Gemm& gemm) {
+  const double sums = 0x1p-24 * (16 + 4 * std::sqrt(static_cast<double>(gemm.k)));
+  switch (gemm.precision) {
+    case Precision::fp32: return sums;
+    case Precision::bf16: return sums + 0x1p-6;
+    default: return sums + 0x1p-8;
+  }
+}
+
+bool agree(float a, float b, double distance) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) && is_untouched(a) == is_untouched(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  return std::abs(static_cast<double>(a) - static_cast<double>(b)) <= distance;
+}
+
+}  // namespace
+
+ProductTrial::ProductTrial(Device& device, Context& context, const Gemm& gemm)
+    : device_(device), context_(context), gemm_(with_own_operands(gemm)), row_step_(row_step_of(context, gemm_)) {
+  std::uint32_t seed = 1;
+  for (const InputNeed& need : input_needs(gemm_)) {
+    inputs_.push_back(device_.allocate(std::max<std::size_t>(size(need.elements) * need.element_size, 4)));
+    fill(device_, *inputs_.back(), need, seed++);
+  }
+  output_ = device_.allocate(size(result_elements(gemm_)) * sizeof(float));
+  const std::unique_ptr<Kernel> plain = reference();
+  expected_ = result_of(*bind(*plain));
+  double largest = 0;
+  for (const float value : expected_) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  }
+  tolerance_ = tolerance_of(gemm_) * largest;
+}
+
+std::unique_ptr<Kernel> ProductTrial::reference() const {
+  std::vector<std::string> definitions;
+  if (row_step_ > 1) definitions.push_back(fmt::format("ROW_STEP={}", row_step_));
+  Stage multiply{gemm_program(context_, gemm_, "gemm_reference.cl", true, std::move(definitions)),
+                 "gemm_reference_multiply",
+                 gemm_arguments(gemm_, 1, gemm_.k),
+                 {size(gemm_.n), size((gemm_.m - 1) / row_step_ + 1), size(gemm_.batch)},
+                 {0, 0, 0}};
+  return gemm_staged(context_, gemm_, "reference", std::move(multiply), 1);
+}
+
+Operand ProductTrial::workspace_of(std::size_t bytes) {
+  if (!workspace_ || workspace_->bytes() < bytes) {
+    workspace_.reset();
+    workspace_ = device_.allocate(std::max<std::size_t>(bytes, 4));
+  }
+  return {workspace_.get(), 0};
+}
+
+std::unique_ptr<Launch> ProductTrial::bind(const Kernel& kernel) {
+  std::vector<Operand> inputs;
+  for (const BufferPtr& buffer : inputs_) inputs.push_back({buffer.get(), 0});
+  const Operand result{output_.get(), 0};
+  return kernel.bind(inputs, {&result, 1}, workspace_of(kernel.workspace()));
+}
+
+std::vector<float> ProductTrial::result_of(Launch& launch) {
+  device_.fill(*output_, 0, output_->bytes(), kUntouched);
+  launch.enqueue();
+  std::vector<float> values(output_->bytes() / sizeof(float));
+  device_.read(*output_, 0, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+std::string ProductTrial::fault_in(const std::vector<float>& result) const {
+  std::size_t wrong = 0, first = 0;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (is_untouched(expected_[i]) && !is_whole()) continue;
+    if (agree(result[i], expected_[i], tolerance_)) continue;
+    if (wrong++ == 0) first = i;
+  }
+  if (wrong == 0) return {};
+  return fmt::format("{} of {} numbers are wrong, the first at {}: {} instead of {}", wrong, result.size(), first,
+                     result[first], expected_[first]);
+}
+
+double ProductTrial::measured(Launch& launch, double worth) {
+  constexpr double kEnough = 0.05;
+  constexpr int kLeastRuns = 3, kMostRuns = 20;
+  double best = device_.timed(launch), total = best;
+  for (int run = 1; run < kMostRuns && best <= worth && (run < kLeastRuns || total < kEnough); ++run) {
+    const double seconds = device_.timed(launch);
+    best = std::min(best, seconds);
+    total += seconds;
+  }
+  return best;
+}
+
+ProductTrial::Outcome ProductTrial::run(const Kernel& kernel, double worth) {
+  const std::unique_ptr<Launch> launch = bind(kernel);
+  if (std::string fault = fault_in(result_of(*launch)); !fault.empty()) return {std::move(fault), 0};
+  // The parts of a partial product are added up by whoever reads it.
+  std::vector<StagedKernel::AnyStage> stages = dynamic_cast<const StagedKernel&>(kernel).stages();
+  const auto* const last = std::get_if<Stage>(&stages.back());
+  if (!gemm_.partial || last == nullptr || last->function != "gemm_combine_parts")
+    return {{}, measured(*launch, worth)};
+  stages.pop_back();
+  const StagedKernel multiply(context_, kernel.name(), std::move(stages), kernel.workspace());
+  return {{}, measured(*bind(multiply), worth)};
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,48 @@
+// ProductTrial: one product on random operands — is a kernel's result right, and how long does it take? Used by the
+// tuner.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "concord/opencl/gemm.hpp"
+
+namespace concord::opencl {
+
+class ProductTrial {
+ public:
+  /// Allocates and fills the operands and lets the plain kernel compute what is right: every row, or where that takes
+  /// long, the last and some at equal distances before it. Throws OutOfMemory.
+  ProductTrial(Device& device, Context& context, const Gemm& gemm);
+
+  /// The product with operands of its own: what kernels for `run` must be prepared for.
+  [[nodiscard]] const Gemm& gemm() const { return gemm_; }
+  /// Whether every row is checked.
+  [[nodiscard]] bool is_whole() const { return row_step_ == 1; }
+
+  struct Outcome {
+    std::string fault;   // empty for a right result
+    double seconds = 0;  // of the fastest of several runs; of the first where that takes longer than `worth`
+  };
+  [[nodiscard]] Outcome run(const Kernel& kernel, double worth);
+
+ private:
+  [[nodiscard]] Operand workspace_of(std::size_t bytes);
+  [[nodiscard]] std::unique_ptr<Launch> bind(const Kernel& kernel);
+  [[nodiscard]] std::vector<float> result_of(Launch& launch);
+  [[nodiscard]] std::unique_ptr<Kernel> reference() const;
+  [[nodiscard]] std::string fault_in(const std::vector<float>& result) const;
+  [[nodiscard]] double measured(Launch& launch, double worth);
+
+  Device& device_;
+  Context& context_;
+  Gemm gemm_;
+  std::int64_t row_step_ = 1;
+  std::vector<BufferPtr> inputs_;
+  BufferPtr output_, workspace_;
+  std::vector<float> expected_;
+  double tolerance_ = 0;
+};
+
+}  // namespace concord::opencl
