@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "concord/compile/first_use.hpp"
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
+#include "concord/compile/tuning.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 

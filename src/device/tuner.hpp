@@ -27,6 +27,7 @@ struct TunedProduct {
   double planned_seconds = 0, best_seconds = 0;
   std::size_t tried = 0, candidates = 0;  // kernels measured, of how many there are
   std::vector<std::string> refused;       // a sentence for each kernel that gave a wrong result or failed
+  bool is_taken = false;                  // into use, for `store` to keep
 };
 
 class Tuner {

@@ -196,29 +196,29 @@ std::string ProductTrial::fault_in(const std::vector<float>& result) const {
                      result[first], expected_[first]);
 }
 
-double ProductTrial::measured(Launch& launch, double worth) {
+double ProductTrial::seconds(const Kernel& kernel, double worth) {
+  // The parts of a partial product are added up by whoever reads it.
+  std::vector<StagedKernel::AnyStage> stages = dynamic_cast<const StagedKernel&>(kernel).stages();
+  const auto* const last = std::get_if<Stage>(&stages.back());
+  if (gemm_.partial && last != nullptr && last->function == "gemm_combine_parts") stages.pop_back();
+  const StagedKernel counted(context_, kernel.name(), std::move(stages), kernel.workspace());
+  const std::unique_ptr<Launch> launch = bind(counted);
+
   constexpr double kEnough = 0.05;
   constexpr int kLeastRuns = 3, kMostRuns = 20;
-  double best = device_.timed(launch), total = best;
+  double best = device_.timed(*launch), total = best;
   for (int run = 1; run < kMostRuns && best <= worth && (run < kLeastRuns || total < kEnough); ++run) {
-    const double seconds = device_.timed(launch);
-    best = std::min(best, seconds);
-    total += seconds;
+    const double once = device_.timed(*launch);
+    best = std::min(best, once);
+    total += once;
   }
   return best;
 }
 
 ProductTrial::Outcome ProductTrial::run(const Kernel& kernel, double worth) {
-  const std::unique_ptr<Launch> launch = bind(kernel);
-  if (std::string fault = fault_in(result_of(*launch)); !fault.empty()) return {std::move(fault), 0};
-  // The parts of a partial product are added up by whoever reads it.
-  std::vector<StagedKernel::AnyStage> stages = dynamic_cast<const StagedKernel&>(kernel).stages();
-  const auto* const last = std::get_if<Stage>(&stages.back());
-  if (!gemm_.partial || last == nullptr || last->function != "gemm_combine_parts")
-    return {{}, measured(*launch, worth)};
-  stages.pop_back();
-  const StagedKernel multiply(context_, kernel.name(), std::move(stages), kernel.workspace());
-  return {{}, measured(*bind(multiply), worth)};
+  std::string fault = fault_in(result_of(*bind(kernel)));
+  if (!fault.empty()) return {std::move(fault), 0};
+  return {{}, seconds(kernel, worth)};
 }
 
 }  // namespace concord::opencl

@@ -26,6 +26,8 @@ class ProductTrial {
     double seconds = 0;  // of the fastest of several runs; of the first where that takes longer than `worth`
   };
   [[nodiscard]] Outcome run(const Kernel& kernel, double worth);
+  /// The seconds of `run`, without its check.
+  [[nodiscard]] double seconds(const Kernel& kernel, double worth);
 
  private:
   [[nodiscard]] Operand workspace_of(std::size_t bytes);
@@ -33,7 +35,6 @@ class ProductTrial {
   [[nodiscard]] std::vector<float> result_of(Launch& launch);
   [[nodiscard]] std::unique_ptr<Kernel> reference() const;
   [[nodiscard]] std::string fault_in(const std::vector<float>& result) const;
-  [[nodiscard]] double measured(Launch& launch, double worth);
 
   Device& device_;
   Context& context_;

@@ -9,24 +9,26 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/discovery.hpp"
 #include "concord/opencl/source.hpp"
 
 namespace concord::opencl {
 namespace {
 
-/// Of a kernel file that computes products on this device.
-bool is_product_kernel(const Context& context, std::string_view name) {
+bool is_product_kernel(std::string_view name, bool with_vendors) {
   constexpr std::string_view kVendor = "nvidia/";
   const bool is_vendors = name.starts_with(kVendor);
   if (is_vendors) name.remove_prefix(kVendor.size());
   return name.ends_with(".cl") && (name.starts_with("gemm_") || name.starts_with("planes_")) &&
-         (!is_vendors || context.limits().is_nvidia);
+         (!is_vendors || with_vendors);
 }
 
+/// Of the kernels that this device may compute products with: also of their kind, and whether a vendor's are used.
 std::string digest_of_kernels(const Context& context) {
-  uLong digest = 0;
+  const bool with_vendors = has_matrix_units(capability_of(context.device()));
+  uLong digest = context.limits().is_cpu ? 1 : 0;
   for (const KernelSource& file : kernel_sources()) {
-    if (!is_product_kernel(context, file.name)) continue;
+    if (!is_product_kernel(file.name, with_vendors)) continue;
     const std::string text = kernel_source(file.name);
     digest = crc32_z(digest, reinterpret_cast<const Bytef*>(text.data()), text.size());
   }
