@@ -11,9 +11,7 @@
 namespace concord::opencl {
 namespace {
 
-/// What no kernel writes: a NaN with a payload.
-constexpr std::uint32_t kUntouched = 0x7fc0c0deU;
-bool is_untouched(float value) { return std::bit_cast<std::uint32_t>(value) == kUntouched; }
+constexpr std::uint32_t kUntouched = 0x7fc0c0deU;  // a NaN that no kernel writes; UNTOUCHED of gemm_compare.cl
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -125,12 +123,6 @@ double tolerance_of(const Gemm& gemm) {
   }
 }
 
-bool agree(float a, float b, double distance) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) && is_untouched(a) == is_untouched(b);
-  if (std::isinf(a) || std::isinf(b)) return a == b;
-  return std::abs(static_cast<double>(a) - static_cast<double>(b)) <= distance;
-}
-
 }  // namespace
 
 ProductTrial::ProductTrial(Device& device, Context& context, const Gemm& gemm)
@@ -140,14 +132,15 @@ ProductTrial::ProductTrial(Device& device, Context& context, const Gemm& gemm)
     inputs_.push_back(device_.allocate(std::max<std::size_t>(size(need.elements) * need.element_size, 4)));
     fill(device_, *inputs_.back(), need, seed++);
   }
-  output_ = device_.allocate(size(result_elements(gemm_)) * sizeof(float));
+  const std::size_t bytes = size(result_elements(gemm_)) * sizeof(float);
+  output_ = device_.allocate(bytes);
+  expected_ = device_.allocate(bytes);
   const std::unique_ptr<Kernel> plain = reference();
-  expected_ = result_of(*bind(*plain));
-  double largest = 0;
-  for (const float value : expected_) {
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(static_cast<double>(value)));
-  }
-  tolerance_ = tolerance_of(gemm_) * largest;
+  run_once(*plain);
+  device_.copy(*output_, 0, *expected_, 0, bytes);
+  const std::uint64_t count = bytes / sizeof(float);
+  const auto largest = compared("gemm_compare_largest", {input(1), output(0), count}, {0, 0})[0];
+  tolerance_ = static_cast<float>(tolerance_of(gemm_)) * std::bit_cast<float>(largest);
 }
 
 std::unique_ptr<Kernel> ProductTrial::reference() const {
@@ -176,24 +169,43 @@ std::unique_ptr<Launch> ProductTrial::bind(const Kernel& kernel) {
   return kernel.bind(inputs, {&result, 1}, workspace_of(kernel.workspace()));
 }
 
-std::vector<float> ProductTrial::result_of(Launch& launch) {
+void ProductTrial::run_once(const Kernel& kernel) {
   device_.fill(*output_, 0, output_->bytes(), kUntouched);
-  launch.enqueue();
-  std::vector<float> values(output_->bytes() / sizeof(float));
-  device_.read(*output_, 0, std::as_writable_bytes(std::span(values)));
-  return values;
+  bind(kernel)->enqueue();
 }
 
-std::string ProductTrial::fault_in(const std::vector<float>& result) const {
-  std::size_t wrong = 0, first = 0;
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    if (is_untouched(expected_[i]) && !is_whole()) continue;
-    if (agree(result[i], expected_[i], tolerance_)) continue;
-    if (wrong++ == 0) first = i;
-  }
+std::array<std::uint32_t, 2> ProductTrial::compared(const std::string& function, std::vector<Argument> arguments,
+                                                    std::array<std::uint32_t, 2> found) {
+  const std::size_t elements = output_->bytes() / sizeof(float);
+  const std::size_t local = std::min<std::size_t>(64, context_.limits().max_work_group);
+  const std::size_t groups = std::min(elements / local + 1, std::size_t{context_.limits().compute_units} * 32);
+  const StagedKernel kernel(
+      context_, function,
+      {Stage{
+          context_.program("gemm_compare.cl"), function, std::move(arguments), {groups * local, 1, 1}, {local, 1, 1}}});
+  const BufferPtr numbers = device_.allocate(sizeof found);
+  device_.write(*numbers, 0, std::as_bytes(std::span(found)));
+  const std::array<Operand, 2> inputs{{{output_.get(), 0}, {expected_.get(), 0}}};
+  const Operand result{numbers.get(), 0};
+  kernel.bind(inputs, {&result, 1}, {})->enqueue();
+  device_.read(*numbers, 0, std::as_writable_bytes(std::span(found)));
+  return found;
+}
+
+float ProductTrial::number_of(const Buffer& buffer, std::size_t place) {
+  float number = 0;
+  device_.read(buffer, place * sizeof(float), std::as_writable_bytes(std::span(&number, 1)));
+  return number;
+}
+
+std::string ProductTrial::fault() {
+  const std::uint64_t count = output_->bytes() / sizeof(float);
+  const auto [wrong, first] =
+      compared("gemm_compare_count", {input(0), input(1), output(0), count, tolerance_, std::uint32_t{is_whole()}},
+               {0, UINT32_MAX});
   if (wrong == 0) return {};
-  return fmt::format("{} of {} numbers are wrong, the first at {}: {} instead of {}", wrong, result.size(), first,
-                     result[first], expected_[first]);
+  return fmt::format("{} of {} numbers are wrong, the first at {}: {} instead of {}", wrong, count, first,
+                     number_of(*output_, first), number_of(*expected_, first));
 }
 
 double ProductTrial::seconds(const Kernel& kernel, double worth) {
@@ -216,8 +228,8 @@ double ProductTrial::seconds(const Kernel& kernel, double worth) {
 }
 
 ProductTrial::Outcome ProductTrial::run(const Kernel& kernel, double worth) {
-  std::string fault = fault_in(result_of(*bind(kernel)));
-  if (!fault.empty()) return {std::move(fault), 0};
+  run_once(kernel);
+  if (std::string wrong = fault(); !wrong.empty()) return {std::move(wrong), 0};
   return {{}, seconds(kernel, worth)};
 }
 

@@ -2,7 +2,7 @@
 // tuner.
 #pragma once
 
-#include <optional>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -32,18 +32,22 @@ class ProductTrial {
  private:
   [[nodiscard]] Operand workspace_of(std::size_t bytes);
   [[nodiscard]] std::unique_ptr<Launch> bind(const Kernel& kernel);
-  [[nodiscard]] std::vector<float> result_of(Launch& launch);
   [[nodiscard]] std::unique_ptr<Kernel> reference() const;
-  [[nodiscard]] std::string fault_in(const std::vector<float>& result) const;
+  /// Leaves the result in the output, and a mark where nothing is written.
+  void run_once(const Kernel& kernel);
+  /// Two numbers that `function` of gemm_compare.cl finds, which begin as `found`.
+  [[nodiscard]] std::array<std::uint32_t, 2> compared(const std::string& function, std::vector<Argument> arguments,
+                                                      std::array<std::uint32_t, 2> found);
+  [[nodiscard]] std::string fault();
+  [[nodiscard]] float number_of(const Buffer& buffer, std::size_t place);
 
   Device& device_;
   Context& context_;
   Gemm gemm_;
   std::int64_t row_step_ = 1;
   std::vector<BufferPtr> inputs_;
-  BufferPtr output_, workspace_;
-  std::vector<float> expected_;
-  double tolerance_ = 0;
+  BufferPtr output_, expected_, workspace_;
+  float tolerance_ = 0;
 };
 
 }  // namespace concord::opencl

@@ -101,6 +101,7 @@ void measure(ProductTrial& trial, Candidate& candidate, double best_seconds) {
 // plan is measured again beside it.
 void measure_again(ProductTrial& trial, Candidate& planned, Candidate& best) {
   constexpr int kRounds = 3;
+  planned.seconds = best.seconds = INFINITY;
   for (int round = 0; round < kRounds; ++round) {
     for (Candidate* one : {&planned, &best})
       one->seconds = std::min(one->seconds, trial.seconds(*one->kernel, INFINITY));
