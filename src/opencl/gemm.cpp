@@ -239,9 +239,15 @@ std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::str
 
 std::span<const GemmImplementation> gemm_implementations() { return kImplementations; }
 
+bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm) {
+  if (gemm.has_channels_last() && one.name != "tma") return false;
+  // What a device suits may take a check on it: asked for last.
+  return one.accepts(context, gemm) && one.suits(context, gemm.precision);
+}
+
 const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm) {
   return *std::ranges::find_if(kImplementations, [&](const GemmImplementation& one) {
-    // What a device suits may take a check on it: asked for last.
+    if (gemm.has_channels_last()) return one.name == "tma";
     return one.accepts(context, gemm) && one.pays(context, gemm) && one.suits(context, gemm.precision);
   });
 }

@@ -135,7 +135,9 @@ struct GemmImplementation {
 /// In order of preference: "panel" (CPUs), "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast"
 /// (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
-/// The first of these that suits the device, accepts the product and pays.
+/// Whether it suits the device and accepts the product.
+[[nodiscard]] bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm);
+/// The first of these that serves and pays; of channels-last operands "tma".
 [[nodiscard]] const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm);
 /// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.
 [[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <random>
 
+#include "concord/opencl/channels_last.hpp"
+
 namespace concord::opencl {
 namespace {
 
-constexpr std::uint32_t kUntouched = 0x7fc0c0deU;  // a NaN that no kernel writes; UNTOUCHED of gemm_compare.cl
+constexpr std::uint32_t kUntouched = 0x7fc17fc1U;  // a NaN that no kernel writes; UNTOUCHED of gemm_compare.cl
 
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -34,6 +37,7 @@ std::int64_t reach(std::int64_t count, std::int64_t stride, std::int64_t block, 
 
 std::int64_t left_elements(const Gemm& g) {
   if (g.a.is_patch) return g.largest;
+  if (g.a.is_channels_last) return g.m * g.k;
   return (g.batch - 1) * g.a.batch + (g.m - 1) * g.a.row + reach(g.k, g.a.k, g.a.block, g.a.outer);
 }
 
@@ -45,6 +49,7 @@ std::int64_t right_elements(const Gemm& g) {
 
 std::int64_t result_elements(const Gemm& g) {
   const GemmResult& c = g.c;
+  if (c.is_channels_last) return g.largest;
   const std::int64_t rows = (g.batch - 1) * c.batch + (g.m - 1) * c.row;
   if (!c.is_stepped()) return rows + reach(g.n, 1, c.block, c.outer);
   const std::int64_t inside = c.first + (c.block - 1) / c.page * c.step[0] +
@@ -56,47 +61,77 @@ std::int64_t result_elements(const Gemm& g) {
 /// An input that a product reads, and what random numbers serve it.
 struct InputNeed {
   std::int64_t elements = 0;
-  std::size_t element_size = 4;
+  DType number = DType::f32;
   float least = 0, greatest = 0;
+  [[nodiscard]] std::size_t bytes() const { return std::max<std::size_t>(size(elements) * size_of(number), 4); }
 };
+
+/// What an operand of elements of this size holds; blocks of 16 bytes are numbers of an image that lies channels-last.
+DType number_of_size(std::size_t element_size, Precision precision) {
+  switch (element_size) {
+    case 1: return DType::u8;
+    case 2: return DType::f16;
+    case 16: return storage_number(precision);
+    default: return DType::f32;
+  }
+}
 
 /// Factors around 0, such that the sums are around 1, where functions at the end of products are neither flat nor
 /// steep; what an epilogue reads between 0.5 and 1.5, so that it may divide by it.
 std::vector<InputNeed> input_needs(const Gemm& gemm) {
   std::vector<InputNeed> needs;
-  const auto need = [&](const Argument& argument, std::int64_t elements, float least, float greatest) {
+  const auto need = [&](const Argument& argument, std::int64_t elements, float least, float greatest) -> InputNeed* {
     const auto* const buffer = std::get_if<BufferArgument>(&argument);
-    if (buffer == nullptr || buffer->source != BufferArgument::Source::input) return;
+    if (buffer == nullptr || buffer->source != BufferArgument::Source::input) return nullptr;
     needs.resize(std::max(needs.size(), buffer->index + 1));
-    needs[buffer->index] = {elements, buffer->element_size, least, greatest};
+    needs[buffer->index] = {elements, number_of_size(buffer->element_size, gemm.precision), least, greatest};
+    return &needs[buffer->index];
   };
   const float factor = 2 / std::sqrt(static_cast<float>(gemm.k));
   for (const Argument& argument : gemm.epilogue.arguments) need(argument, gemm.largest, 0.5F, 1.5F);
   for (const Stage& stage : gemm.before) {
     for (const Argument& argument : stage.arguments) need(argument, gemm.largest, -1, 1);
   }
-  need(gemm.a.buffer, left_elements(gemm), -1, 1);
-  need(gemm.b.buffer, right_elements(gemm), -factor, factor);
+  InputNeed* const left = need(gemm.a.buffer, left_elements(gemm), -1, 1);
+  if (left != nullptr && gemm.a.is_channels_last) left->number = storage_number(gemm.precision);
+  InputNeed* const right = need(gemm.b.buffer, right_elements(gemm), -factor, factor);
+  if (right != nullptr && gemm.b.is_channels_last) right->number = storage_number(gemm.precision);
   return needs;
 }
 
-/// Of operands that are no f32: bytes of 0 and 1, halves of 1.
-void make_small(std::vector<std::byte>& bytes, std::size_t element_size) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = element_size == 1 ? bytes[i] & std::byte{1} : i % 2 == 0 ? std::byte{0} : std::byte{0x3c};
+/// Towards zero; what is below the normal numbers of fp16 becomes 0. At most 2.
+std::uint16_t half_of(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000U, exponent = bits >> 23 & 0xffU;
+  constexpr std::uint32_t kBias = 112;
+  if (exponent <= kBias) return static_cast<std::uint16_t>(sign);
+  return static_cast<std::uint16_t>(sign | (exponent - kBias) << 10 | (bits >> 13 & 0x3ffU));
+}
+
+template <class Number>
+void append(std::vector<std::byte>& bytes, Number number) {
+  const auto raw = std::bit_cast<std::array<std::byte, sizeof(Number)>>(number);
+  bytes.insert(bytes.end(), raw.begin(), raw.end());
+}
+
+void append_as(DType number, std::vector<std::byte>& bytes, float value) {
+  switch (number) {
+    case DType::u8: append(bytes, static_cast<std::uint8_t>(value >= 1)); break;
+    case DType::f16: append(bytes, half_of(value)); break;
+    case DType::bf16: append(bytes, static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)); break;
+    default: append(bytes, value);
   }
 }
 
-/// A block of numbers, longer than a million and of no round length, again and again.
+/// A block of numbers, about a million and of no round length, again and again.
 void fill(Device& device, Buffer& buffer, const InputNeed& need, std::uint32_t seed) {
-  constexpr std::size_t kBlock = (std::size_t{1} << 20) + 7;
+  constexpr std::size_t kBlock = (std::size_t{1} << 20) + 14;
+  const std::size_t count = std::min(kBlock, buffer.bytes() / size_of(need.number));
   std::minstd_rand random(seed);
   std::uniform_real_distribution<float> numbers(need.least, need.greatest);
-  std::vector<float> values(std::min(kBlock, buffer.bytes() / sizeof(float) + 1));
-  for (float& value : values) value = numbers(random);
-  const auto* const begin = reinterpret_cast<const std::byte*>(values.data());
-  std::vector<std::byte> bytes(begin, begin + values.size() * sizeof(float));
-  if (need.element_size < sizeof(float)) make_small(bytes, need.element_size);
+  std::vector<std::byte> bytes;
+  bytes.reserve(count * size_of(need.number));
+  for (std::size_t i = 0; i < count; ++i) append_as(need.number, bytes, numbers(random));
   for (std::size_t at = 0; at < buffer.bytes(); at += bytes.size()) {
     device.write(buffer, at, std::span(bytes).first(std::min(bytes.size(), buffer.bytes() - at)));
   }
@@ -108,7 +143,7 @@ std::int64_t row_step_of(const Context& context, const Gemm& gemm) {
   const double most = context.limits().is_cpu ? 3e8 : 2e11;
   const double products = static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
                           static_cast<double>(gemm.batch);
-  if (products <= most) return 1;
+  if (products <= most || gemm.has_channels_last()) return 1;
   return std::min(static_cast<std::int64_t>(products / most) | 1, gemm.m);
 }
 
@@ -129,21 +164,26 @@ ProductTrial::ProductTrial(Device& device, Context& context, const Gemm& gemm)
     : device_(device), context_(context), gemm_(with_own_operands(gemm)), row_step_(row_step_of(context, gemm_)) {
   std::uint32_t seed = 1;
   for (const InputNeed& need : input_needs(gemm_)) {
-    inputs_.push_back(device_.allocate(std::max<std::size_t>(size(need.elements) * need.element_size, 4)));
+    inputs_.push_back(device_.allocate(need.bytes()));
     fill(device_, *inputs_.back(), need, seed++);
   }
-  const std::size_t bytes = size(result_elements(gemm_)) * sizeof(float);
+  const std::size_t bytes = (size(result_elements(gemm_)) * size_of(number()) + 3) / 4 * 4;
   output_ = device_.allocate(bytes);
   expected_ = device_.allocate(bytes);
   const std::unique_ptr<Kernel> plain = reference();
   run_once(*plain);
   device_.copy(*output_, 0, *expected_, 0, bytes);
-  const std::uint64_t count = bytes / sizeof(float);
-  const auto largest = compared("gemm_compare_largest", {input(1), output(0), count}, {0, 0})[0];
+  const auto largest = compared("gemm_compare_largest", {input(1, size_of(number())), output(0), numbers()}, {0, 0})[0];
   tolerance_ = static_cast<float>(tolerance_of(gemm_)) * std::bit_cast<float>(largest);
 }
 
+DType ProductTrial::number() const { return gemm_.c.is_channels_last ? storage_number(gemm_.precision) : DType::f32; }
+
+std::uint64_t ProductTrial::numbers() const { return output_->bytes() / size_of(number()); }
+
+// The plain kernel knows rows only.
 std::unique_ptr<Kernel> ProductTrial::reference() const {
+  if (gemm_.has_channels_last()) return planned_implementation(context_, gemm_).prepare(context_, gemm_, "reference");
   std::vector<std::string> definitions;
   if (row_step_ > 1) definitions.push_back(fmt::format("ROW_STEP={}", row_step_));
   Stage multiply{gemm_program(context_, gemm_, "gemm_reference.cl", true, std::move(definitions)),
@@ -176,36 +216,45 @@ void ProductTrial::run_once(const Kernel& kernel) {
 
 std::array<std::uint32_t, 2> ProductTrial::compared(const std::string& function, std::vector<Argument> arguments,
                                                     std::array<std::uint32_t, 2> found) {
-  const std::size_t elements = output_->bytes() / sizeof(float);
   const std::size_t local = std::min<std::size_t>(64, context_.limits().max_work_group);
-  const std::size_t groups = std::min(elements / local + 1, std::size_t{context_.limits().compute_units} * 32);
-  const StagedKernel kernel(
-      context_, function,
-      {Stage{
-          context_.program("gemm_compare.cl"), function, std::move(arguments), {groups * local, 1, 1}, {local, 1, 1}}});
-  const BufferPtr numbers = device_.allocate(sizeof found);
-  device_.write(*numbers, 0, std::as_bytes(std::span(found)));
+  const std::size_t groups = std::min<std::size_t>(numbers() / local + 1, context_.limits().compute_units * 32);
+  std::vector<std::string> definitions;
+  if (number() == DType::f16) definitions.emplace_back("NUMBERS_F16");
+  if (number() == DType::bf16) definitions.emplace_back("NUMBERS_BF16");
+  const StagedKernel kernel(context_, function,
+                            {Stage{context_.program("gemm_compare.cl", definitions),
+                                   function,
+                                   std::move(arguments),
+                                   {groups * local, 1, 1},
+                                   {local, 1, 1}}});
+  const BufferPtr place = device_.allocate(sizeof found);
+  device_.write(*place, 0, std::as_bytes(std::span(found)));
   const std::array<Operand, 2> inputs{{{output_.get(), 0}, {expected_.get(), 0}}};
-  const Operand result{numbers.get(), 0};
+  const Operand result{place.get(), 0};
   kernel.bind(inputs, {&result, 1}, {})->enqueue();
-  device_.read(*numbers, 0, std::as_writable_bytes(std::span(found)));
+  device_.read(*place, 0, std::as_writable_bytes(std::span(found)));
   return found;
 }
 
-float ProductTrial::number_of(const Buffer& buffer, std::size_t place) {
-  float number = 0;
-  device_.read(buffer, place * sizeof(float), std::as_writable_bytes(std::span(&number, 1)));
-  return number;
+std::string ProductTrial::text_of(const Buffer& buffer, std::size_t place) {
+  if (number() != DType::f32) {
+    std::uint16_t bits = 0;
+    device_.read(buffer, place * sizeof bits, std::as_writable_bytes(std::span(&bits, 1)));
+    return fmt::format("{:#06x} ({})", bits, name_of(number()));
+  }
+  float value = 0;
+  device_.read(buffer, place * sizeof value, std::as_writable_bytes(std::span(&value, 1)));
+  return fmt::format("{}", value);
 }
 
 std::string ProductTrial::fault() {
-  const std::uint64_t count = output_->bytes() / sizeof(float);
-  const auto [wrong, first] =
-      compared("gemm_compare_count", {input(0), input(1), output(0), count, tolerance_, std::uint32_t{is_whole()}},
-               {0, UINT32_MAX});
+  const auto [wrong, first] = compared("gemm_compare_count",
+                                       {input(0, size_of(number())), input(1, size_of(number())), output(0), numbers(),
+                                        tolerance_, std::uint32_t{is_whole()}},
+                                       {0, UINT32_MAX});
   if (wrong == 0) return {};
-  return fmt::format("{} of {} numbers are wrong, the first at {}: {} instead of {}", wrong, count, first,
-                     number_of(*output_, first), number_of(*expected_, first));
+  return fmt::format("{} of {} numbers are wrong, the first at {}: {} instead of {}", wrong, numbers(), first,
+                     text_of(*output_, first), text_of(*expected_, first));
 }
 
 double ProductTrial::seconds(const Kernel& kernel, double worth) {

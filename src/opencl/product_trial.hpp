@@ -13,7 +13,8 @@ namespace concord::opencl {
 class ProductTrial {
  public:
   /// Allocates and fills the operands and lets the plain kernel compute what is right: every row, or where that takes
-  /// long, the last and some at equal distances before it. Throws OutOfMemory.
+  /// long, the last and some at equal distances before it. Of images that lie channels-last the plain kernel knows
+  /// nothing: there it is the planned kernel. Throws OutOfMemory.
   ProductTrial(Device& device, Context& context, const Gemm& gemm);
 
   /// The product with operands of its own: what kernels for `run` must be prepared for.
@@ -39,7 +40,9 @@ class ProductTrial {
   [[nodiscard]] std::array<std::uint32_t, 2> compared(const std::string& function, std::vector<Argument> arguments,
                                                       std::array<std::uint32_t, 2> found);
   [[nodiscard]] std::string fault();
-  [[nodiscard]] float number_of(const Buffer& buffer, std::size_t place);
+  [[nodiscard]] std::string text_of(const Buffer& buffer, std::size_t place);
+  [[nodiscard]] DType number() const;  // of the result
+  [[nodiscard]] std::uint64_t numbers() const;
 
   Device& device_;
   Context& context_;

@@ -34,8 +34,7 @@ std::vector<GemmChoice> choices_for(Context& context, const Gemm& gemm) {
   const GemmImplementation& planned = planned_implementation(context, gemm);
   std::vector<GemmChoice> list{{std::string(planned.name), std::nullopt}};
   for (const GemmImplementation& one : gemm_implementations()) {
-    const bool can_run = one.accepts(context, gemm) && one.suits(context, gemm.precision);
-    if (!can_run || !is_worth_trying(context, one, gemm)) continue;
+    if (!gemm_serves(one, context, gemm) || !is_worth_trying(context, one, gemm)) continue;
     const std::string name(one.name);
     if (one.name != planned.name) list.push_back({name, std::nullopt});
     for (GemmTiling& tiling : one.tilings(context, gemm)) list.push_back({name, std::move(tiling)});

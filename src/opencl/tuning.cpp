@@ -68,7 +68,7 @@ std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const
                                        std::string_view label) {
   const std::span<const GemmImplementation> all = gemm_implementations();
   const auto one = std::ranges::find(all, choice.implementation, &GemmImplementation::name);
-  if (one == all.end() || !one->accepts(context, gemm) || !one->suits(context, gemm.precision)) return nullptr;
+  if (one == all.end() || !gemm_serves(*one, context, gemm)) return nullptr;
   return choice.tiling ? one->prepare_tiling(context, gemm, *choice.tiling, label) : one->prepare(context, gemm, label);
 }
 

@@ -18,6 +18,7 @@ std::string_view sharing(const Gemm& gemm, std::int64_t stride) {
 
 std::string left_key(const Gemm& gemm) {
   const GemmLeft& a = gemm.a;
+  if (a.is_channels_last) return "channels last";
   if (a.is_patch) return fmt::format("patch{}", sharing(gemm, a.batch));
   const std::int64_t walked = a.k == 1 ? a.row : a.k;
   return fmt::format("{}{}{}{}", a.k == 1 ? "k" : "m", a.block != 0 ? fmt::format(" by {}", a.block) : "",
@@ -27,7 +28,9 @@ std::string left_key(const Gemm& gemm) {
 std::string right_key(const Gemm& gemm) {
   const GemmRight& b = gemm.b;
   const std::string_view along = b.along_k ? "k" : "n";
-  if (b.is_patch) return fmt::format("{} patch{}", along, sharing(gemm, b.batch));
+  if (b.is_patch) {
+    return fmt::format("{} patch{}{}", along, b.is_channels_last ? " channels last" : "", sharing(gemm, b.batch));
+  }
   return fmt::format("{}{}{}{}", along, b.block != 0 ? fmt::format(" by {}", b.block) : "",
                      alignment({b.along_k ? b.n : b.k, b.batch, b.block}), sharing(gemm, b.batch));
 }
@@ -43,6 +46,7 @@ std::string patch_key(const Patch& patch) {
 }
 
 std::string result_key(const GemmResult& c) {
+  if (c.is_channels_last) return fmt::format("channels last{}", c.is_stepped() ? " stepped" : "");
   if (c.is_stepped()) return fmt::format("by {} stepped {}", c.block, fmt::join(c.step, ","));
   return fmt::format("{}{}", c.block != 0 ? fmt::format("by {}", c.block) : "rows",
                      alignment({c.row, c.batch, c.block, c.outer}));

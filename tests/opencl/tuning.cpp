@@ -76,6 +76,8 @@ TEST_CASE("products that one choice serves have one key, others have others", "[
       [](Gemm& g) { g.a.row = 129; },
       [](Gemm& g) { g.a.block = 16; },
       [](Gemm& g) { g.a.is_patch = true; },
+      [](Gemm& g) { g.a.is_channels_last = true; },
+      [](Gemm& g) { g.c.is_channels_last = true; },
       [](Gemm& g) { g.b.along_k = true; },
       [](Gemm& g) { g.b.k = 97; },
       [](Gemm& g) { g.b.block = 16; },
@@ -96,6 +98,9 @@ TEST_CASE("products that one choice serves have one key, others have others", "[
   patch.b.is_patch = shifted.b.is_patch = true;
   shifted.patch.shift[1] = -1;
   CHECK(tuning_key(patch) != tuning_key(shifted));
+  Gemm stored = patch;
+  stored.b.is_channels_last = true;
+  CHECK(tuning_key(patch) != tuning_key(stored));
 }
 
 TEST_CASE("a tuning table comes back from its file, for its own device alone", "[opencl][tuning]") {
