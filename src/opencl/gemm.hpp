@@ -127,6 +127,7 @@ struct GemmImplementation {
   bool (*accepts)(const Context&, const Gemm&);
   bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);  // tiled as it plans
+  std::array<std::string_view, 2> files;  // of cl_kernels that multiply; empty for none
   /// What a tuner should measure of a product that it accepts; empty where there is one way only.
   std::vector<GemmTiling> (*tilings)(const Context&, const Gemm&);
   /// Null where the implementation has no such tile, or k no such cut.

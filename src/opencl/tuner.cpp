@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -29,15 +30,22 @@ bool is_worth_trying(const Context& context, const GemmImplementation& one, cons
   return !is_slow || products_in(gemm) <= kSmall;
 }
 
-/// What the plan would take first.
-std::vector<GemmChoice> choices_for(Context& context, const Gemm& gemm) {
+/// Each implementation as it plans, the planned one first.
+std::vector<GemmChoice> plans_for(Context& context, const Gemm& gemm) {
   const GemmImplementation& planned = planned_implementation(context, gemm);
   std::vector<GemmChoice> list{{std::string(planned.name), std::nullopt}};
   for (const GemmImplementation& one : gemm_implementations()) {
-    if (!gemm_serves(one, context, gemm) || !is_worth_trying(context, one, gemm)) continue;
-    const std::string name(one.name);
-    if (one.name != planned.name) list.push_back({name, std::nullopt});
-    for (GemmTiling& tiling : one.tilings(context, gemm)) list.push_back({name, std::move(tiling)});
+    const bool is_tried = gemm_serves(one, context, gemm) && is_worth_trying(context, one, gemm);
+    if (is_tried && one.name != planned.name) list.push_back({std::string(one.name), std::nullopt});
+  }
+  return list;
+}
+
+std::vector<GemmChoice> tilings_of(Context& context, const Gemm& gemm, const std::string& implementation) {
+  const std::span<const GemmImplementation> all = gemm_implementations();
+  std::vector<GemmChoice> list;
+  for (GemmTiling& tiling : std::ranges::find(all, implementation, &GemmImplementation::name)->tilings(context, gemm)) {
+    list.push_back({implementation, std::move(tiling)});
   }
   return list;
 }
@@ -60,7 +68,13 @@ class Candidates {
  public:
   Candidates(Context& context, const Gemm& gemm)
       : context_(context), gemm_(gemm), ahead_(std::max(1U, build_threads(context.device()))) {
-    for (GemmChoice& choice : choices_for(context, gemm)) list_.push_back({std::move(choice), nullptr, {}});
+    add(plans_for(context, gemm));
+  }
+  /// Once the plans are measured: the tilings of implementations whose plan takes at most so many seconds.
+  void add_tilings(double most_seconds) {
+    for (std::size_t i = 0, plans = list_.size(); i < plans; ++i) {
+      if (list_[i].seconds <= most_seconds) add(tilings_of(context_, gemm_, list_[i].choice.implementation));
+    }
   }
   [[nodiscard]] std::size_t size() const { return list_.size(); }
   [[nodiscard]] Candidate& at(std::size_t i) {
@@ -69,6 +83,9 @@ class Candidates {
   }
 
  private:
+  void add(std::vector<GemmChoice> choices) {
+    for (GemmChoice& choice : choices) list_.push_back({std::move(choice), nullptr, {}});
+  }
   void prepare(Candidate& candidate) {
     try {
       candidate.kernel = prepare_choice(context_, gemm_, candidate.choice, "gemm");
@@ -81,7 +98,7 @@ class Candidates {
   Context& context_;
   const Gemm& gemm_;
   std::size_t ahead_, prepared_ = 0;
-  std::vector<Candidate> list_;
+  std::deque<Candidate> list_;  // whose members stay where they are
 };
 
 void measure(ProductTrial& trial, Candidate& candidate, double best_seconds) {
@@ -134,6 +151,8 @@ std::vector<TunableProduct> OpenClTuner::products_of(const std::function<void()>
 TunedProduct OpenClTuner::tune(const std::string& key, double seconds) {
   // Where nothing gains as much as this, the plan stays: measurements differ by that.
   constexpr double kGain = 0.97;
+  // An implementation that is slower by this as it plans is not the fastest with another tile.
+  constexpr double kNear = 2.5;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
@@ -143,16 +162,20 @@ TunedProduct OpenClTuner::tune(const std::string& key, double seconds) {
   Candidates candidates(context_, trial.gemm());
 
   TunedProduct result;
-  result.candidates = candidates.size();
   Candidate* const planned = &candidates.at(0);
   Candidate* best = planned;
-  for (std::size_t i = 0; i < candidates.size() && (i == 0 || Clock::now() < end); ++i) {
-    Candidate& one = candidates.at(i);
-    measure(trial, one, best->seconds);
-    ++result.tried;
-    if (!one.failure.empty()) result.refused.push_back(fmt::format("{}: {}", one.name(), one.failure));
-    if (one.seconds < best->seconds) best = &one;
+  const std::size_t plans = candidates.size();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i == 0 || Clock::now() < end) {
+      Candidate& one = candidates.at(i);
+      measure(trial, one, best->seconds);
+      ++result.tried;
+      if (!one.failure.empty()) result.refused.push_back(fmt::format("{}: {}", one.name(), one.failure));
+      if (one.seconds < best->seconds) best = &one;
+    }
+    if (i + 1 == plans) candidates.add_tilings(kNear * best->seconds);
   }
+  result.candidates = candidates.size();
   if (best != planned && planned->failure.empty()) {
     measure_again(trial, *planned, *best);
     if (best->seconds > kGain * planned->seconds) best = planned;

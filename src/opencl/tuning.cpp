@@ -15,26 +15,6 @@
 namespace concord::opencl {
 namespace {
 
-bool is_product_kernel(std::string_view name, bool with_vendors) {
-  constexpr std::string_view kVendor = "nvidia/";
-  const bool is_vendors = name.starts_with(kVendor);
-  if (is_vendors) name.remove_prefix(kVendor.size());
-  return name.ends_with(".cl") && (name.starts_with("gemm_") || name.starts_with("planes_")) &&
-         (!is_vendors || with_vendors);
-}
-
-/// Of the kernels that this device may compute products with: also of their kind, and whether a vendor's are used.
-std::string digest_of_kernels(const Context& context) {
-  const bool with_vendors = has_matrix_units(capability_of(context.device()));
-  uLong digest = context.limits().is_cpu ? 1 : 0;
-  for (const KernelSource& file : kernel_sources()) {
-    if (!is_product_kernel(file.name, with_vendors)) continue;
-    const std::string text = kernel_source(file.name);
-    digest = crc32_z(digest, reinterpret_cast<const Bytef*>(text.data()), text.size());
-  }
-  return fmt::format("{:08x}", digest);
-}
-
 bool tables_are_off() {
   const std::string wanted = environment("CONCORD_TUNING").value_or("1");
   CONCORD_CHECK(wanted == "0" || wanted == "1", ArgumentError,
@@ -52,14 +32,45 @@ std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder
   return files;
 }
 
-/// "pthread-skylake_2_3.1+debian_89abcdef.json"
+/// "pthread-skylake_2_3.1+debian_cpu.json"
 std::string file_name(const TuningOrigin& origin) {
-  std::string name = fmt::format("{}_{}_{}_{}", origin.device, origin.compute_units, origin.driver, origin.kernels);
+  std::string name = fmt::format("{}_{}_{}_{}", origin.device, origin.compute_units, origin.driver, origin.kind);
   for (char& c : name) {
     const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+';
     if (!is_plain) c = '_';
   }
   return name + ".json";
+}
+
+std::filesystem::path file_in_first_folder(const TuningOrigin& origin) {
+  const bool has_own = environment("CONCORD_TUNING_DIR") || !cache_directory().empty();
+  CONCORD_CHECK(has_own, IoError, "there is no folder for tuning tables: set CONCORD_TUNING_DIR or CONCORD_CACHE_DIR");
+  const std::filesystem::path folder = tuning_folders().front();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  CONCORD_CHECK(!error, IoError, "cannot create {}: {}", folder.string(), error.message());
+  return folder / file_name(origin);
+}
+
+/// What the device's own file holds; one that is damaged is to be replaced.
+TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrigin& origin) {
+  try {
+    return read_tuning(file, origin).value_or(TuningEntries{});
+  } catch (const FormatError& error) {
+    log(LogLevel::warning, fmt::format("tuning: {} is replaced: {}", file.string(), error.what()));
+    return {};
+  }
+}
+
+/// What a file that the user named holds.
+TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOrigin& origin) {
+  try {
+    std::optional<TuningEntries> entries = read_tuning(file, origin);
+    CONCORD_CHECK(entries, FormatError, "it is the table of another device or driver");
+    return *std::move(entries);
+  } catch (const FormatError& error) {
+    throw IoError(fmt::format("{} is not replaced: {}; name another file", file.string(), error.what()));
+  }
 }
 
 }  // namespace
@@ -73,8 +84,25 @@ std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const
 }
 
 TuningOrigin tuning_origin(const Context& context) {
+  const bool has_units = has_matrix_units(capability_of(context.device()));
   return {context.name(), context.device().driver_version(), context.limits().compute_units,
-          digest_of_kernels(context)};
+          context.limits().is_cpu ? "cpu"
+          : has_units             ? "nvidia"
+                                  : "gpu"};
+}
+
+KernelDigests kernel_digests() {
+  KernelDigests digests;
+  for (const GemmImplementation& one : gemm_implementations()) {
+    uLong digest = 0;
+    for (const std::string_view file : one.files) {
+      if (file.empty()) continue;
+      const std::string text = kernel_source(file);
+      digest = crc32_z(digest, reinterpret_cast<const Bytef*>(text.data()), text.size());
+    }
+    digests.emplace(one.name, fmt::format("{:08x}", digest));
+  }
+  return digests;
 }
 
 std::vector<std::filesystem::path> tuning_folders() {
@@ -118,25 +146,13 @@ void Tuning::put(const std::string& key, TuningEntry entry) {
   entries_->insert_or_assign(key, std::move(entry));
 }
 
-std::filesystem::path Tuning::store(std::filesystem::path file) {
+std::filesystem::path Tuning::store(const std::filesystem::path& wanted) {
   if (!origin_) origin_ = tuning_origin(context_);
-  if (file.empty()) {
-    const std::vector<std::filesystem::path> folders = tuning_folders();
-    const bool has_own = environment("CONCORD_TUNING_DIR") || !cache_directory().empty();
-    CONCORD_CHECK(has_own, IoError,
-                  "there is no folder for tuning tables: set CONCORD_TUNING_DIR or CONCORD_CACHE_DIR");
-    std::error_code error;
-    std::filesystem::create_directories(folders.front(), error);
-    CONCORD_CHECK(!error, IoError, "cannot create {}: {}", folders.front().string(), error.message());
-    file = folders.front() / file_name(*origin_);
-  }
+  const bool is_named = !wanted.empty();
+  const std::filesystem::path file = is_named ? wanted : file_in_first_folder(*origin_);
   TuningEntries all = own_;
   if (std::filesystem::exists(file)) {
-    try {
-      if (auto there = read_tuning(file, *origin_)) all.merge(std::move(*there));
-    } catch (const FormatError& error) {
-      log(LogLevel::warning, fmt::format("tuning: {} is replaced: {}", file.string(), error.what()));
-    }
+    all.merge(is_named ? entries_of_named(file, *origin_) : entries_of_own(file, *origin_));
   }
   write_tuning(file, *origin_, all);
   return file;

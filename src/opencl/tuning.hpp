@@ -31,10 +31,14 @@ struct GemmChoice {
 struct TuningOrigin {
   std::string device, driver;
   std::uint32_t compute_units = 0;
-  std::string kernels;  // digest of the sources of the device's product kernels
+  std::string kind;  // of kernels: "cpu", "gpu", or "nvidia" with matrix units
   bool operator==(const TuningOrigin&) const = default;
 };
 [[nodiscard]] TuningOrigin tuning_origin(const Context& context);
+
+/// A digest of the kernels that an implementation multiplies with: a choice holds while they are as they were.
+using KernelDigests = std::map<std::string, std::string, std::less<>>;  // by implementation
+[[nodiscard]] KernelDigests kernel_digests();
 
 /// What was measured of a product.
 struct TuningEntry {
@@ -45,8 +49,8 @@ struct TuningEntry {
 };
 using TuningEntries = std::map<std::string, TuningEntry, std::less<>>;  // by tuning_key
 
-/// The entries of a file. Throws FormatError with the field when it is no table of tunings, IoError when it cannot be
-/// read; nothing when it belongs to another origin.
+/// The entries of a file, without those whose kernels have changed. Throws FormatError with the field when it is no
+/// table of tunings, IoError when it cannot be read; nothing when it belongs to another origin.
 [[nodiscard]] std::optional<TuningEntries> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin);
 /// Replaces the file at once. Throws IoError.
 void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries);
@@ -68,8 +72,9 @@ class Tuning {
   /// From here on it holds, and at the next `store` its file.
   void put(const std::string& key, TuningEntry entry);
   /// Writes what was put since the start to `file`, or to the device's file in the first folder, over what stands there
-  /// of the same products. Gives the file. Throws IoError, also when there is no folder.
-  std::filesystem::path store(std::filesystem::path file = {});
+  /// of the same products. Gives the file. Throws IoError, also when there is no folder, and when `file` is something
+  /// else than a table of this device; a damaged one in the folder is replaced.
+  std::filesystem::path store(const std::filesystem::path& file = {});
 
   /// While set, gets every product that is asked for.
   std::function<void(const Gemm&)> listener;

@@ -90,12 +90,19 @@ std::optional<TuningEntries> read_tuning(const std::filesystem::path& file, cons
   CONCORD_CHECK(fields.count("version") == kVersion, FormatError, "its version is {}, this library reads {}",
                 fields.count("version"), kVersion);
   const TuningOrigin found{fields.text("device"), fields.text("driver"),
-                           static_cast<std::uint32_t>(fields.count("compute_units")), fields.text("kernels")};
+                           static_cast<std::uint32_t>(fields.count("compute_units")), fields.text("kind")};
   if (found != origin) return std::nullopt;
   const Json& products = fields.at("products");
   CONCORD_CHECK(products.is_object(), FormatError, "\"products\" is no object");
+  const Fields kernels(fields.at("kernels"), "\"kernels\"");
+  const KernelDigests digests = kernel_digests();
   TuningEntries entries;
-  for (const auto& [key, value] : products.items()) entries.emplace(key, entry_of(value, key));
+  for (const auto& [key, value] : products.items()) {
+    TuningEntry entry = entry_of(value, key);
+    const auto now = digests.find(entry.choice.implementation);
+    const bool holds = now != digests.end() && kernels.text(now->first.c_str()) == now->second;
+    if (holds) entries.emplace(key, std::move(entry));
+  }
   return entries;
 }
 
@@ -107,7 +114,8 @@ void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin,
                   {"device", origin.device},
                   {"driver", origin.driver},
                   {"compute_units", origin.compute_units},
-                  {"kernels", origin.kernels},
+                  {"kind", origin.kind},
+                  {"kernels", kernel_digests()},
                   {"products", products}};
   const std::string text = json.dump(1) + "\n";
   write_file_atomically(file, std::as_bytes(std::span(text)));

@@ -80,6 +80,13 @@ TEST_CASE("tune writes where it is told and says what it had no time for", "[cli
   const Ended nowhere = run_command(
       {"tune", "mlp", "--batch", "8", "--device", device, "--again", "--out", (folder / "no/table").string()});
   CHECK(nowhere.code == 1);
+  const std::filesystem::path letter = folder / "letter.txt";
+  write_file(letter, "Dear");
+  const Ended other =
+      run_command({"tune", "mlp", "--batch", "8", "--device", device, "--again", "--out", letter.string()});
+  CHECK(other.code == 1);
+  CHECK_THAT(other.err, test::contains("letter.txt is not replaced"));
+  CHECK(content_of(letter) == "Dear");
   CHECK_THAT(nowhere.err, test::contains("no/table"));
 }
 

@@ -28,7 +28,7 @@ Gemm dense(std::int64_t m, std::int64_t n, std::int64_t k) {
   return gemm;
 }
 
-const TuningOrigin kOrigin{"a card", "1.2", 8, "89abcdef"};
+const TuningOrigin kOrigin{"a card", "1.2", 8, "gpu"};
 const TuningEntries kEntries{{"one", {{"tiled", GemmTiling{"64x64", 3}}, 1e-3, 2e-3, "clblast"}},
                              {"two", {{"clblast", std::nullopt}, 0.5, 0.5, "clblast"}}};
 
@@ -109,10 +109,19 @@ TEST_CASE("a tuning table comes back from its file, for its own device alone", "
   write_tuning(file, kOrigin, kEntries);
   CHECK(opencl::read_tuning(file, kOrigin) == kEntries);
   for (const TuningOrigin& other :
-       {TuningOrigin{"another card", "1.2", 8, "89abcdef"}, TuningOrigin{"a card", "1.3", 8, "89abcdef"},
-        TuningOrigin{"a card", "1.2", 9, "89abcdef"}, TuningOrigin{"a card", "1.2", 8, "01234567"}}) {
+       {TuningOrigin{"another card", "1.2", 8, "gpu"}, TuningOrigin{"a card", "1.3", 8, "gpu"},
+        TuningOrigin{"a card", "1.2", 9, "gpu"}, TuningOrigin{"a card", "1.2", 8, "cpu"}}) {
     CHECK_FALSE(opencl::read_tuning(file, other).has_value());
   }
+  // A choice holds while its own kernels do.
+  std::string text = content_of(file);
+  const std::string digest = opencl::kernel_digests().at("tiled");
+  text.replace(text.find(digest), digest.size(), "01234567");
+  write_file(file, text);
+  const auto left = opencl::read_tuning(file, kOrigin);
+  REQUIRE(left.has_value());
+  CHECK(left->size() == 1);
+  CHECK(left->contains("two"));
 }
 
 TEST_CASE("a damaged tuning table says what is wrong with it", "[opencl][tuning]") {
