@@ -16,6 +16,7 @@ opencl::Context& context_of(const DevicePtr& device) { return dynamic_cast<openc
 
 /// Products of every form: of matrices with epilogues, of the three passes of a convolution.
 std::vector<opencl::Gemm> products_on(const DevicePtr& device) {
+  const Setting way("CONCORD_CONV", "phases");  // of the data gradient
   std::vector<opencl::Gemm> list;
   opencl::Tuning& tuning = context_of(device).tuning();
   tuning.listener = [&](const opencl::Gemm& gemm) { list.push_back(gemm); };
