@@ -18,6 +18,8 @@ class LayoutDescription {
 };
 using Layout = std::shared_ptr<const LayoutDescription>;
 
-[[nodiscard]] inline bool same_layout(const Layout& a, const Layout& b) { return a == b || (a && b && a->equals(*b)); }
+[[nodiscard]] inline bool same_layout(const Layout& a, const Layout& b) {
+  return a == b || (a && b && a->equals(*b));
+}
 
 }  // namespace concord
