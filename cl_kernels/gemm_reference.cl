@@ -1,9 +1,15 @@
 // gemm_reference_multiply: a work-item owns one element of C and walks along k. What every other GEMM is compared with,
 // and what serves where nothing else fits: no local memory, any work-group size. 2·K FLOPs and 8·K bytes an item.
+// With ROW_STEP it computes the last row and every so many before it.
 #include "gemm_operands.h"
 
 __kernel void gemm_reference_multiply(GEMM_PARAMETERS EPILOGUE_PARAMETERS) {
-  const uint n = (uint)get_global_id(0), m = (uint)get_global_id(1), z = (uint)get_global_id(2);
+  const uint n = (uint)get_global_id(0), z = (uint)get_global_id(2);
+#ifdef ROW_STEP
+  const uint m = m_size - 1 - (uint)get_global_id(1) * ROW_STEP;
+#else
+  const uint m = (uint)get_global_id(1);
+#endif
   const uint part_number = z / batches, batch = z - part_number * batches;
   const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
   a += a_offset + batch * a_batch;

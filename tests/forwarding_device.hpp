@@ -46,6 +46,7 @@ class ForwardingDevice : public Device {
                                        std::span<const TensorSpec> extra) const override {
     return device_->supports_epilogue(op, op_inputs, output, epilogue, extra);
   }
+  [[nodiscard]] Tuner* tuner() override { return device_->tuner(); }
   void finish() override { device_->finish(); }
   void flush() override { device_->flush(); }
   [[nodiscard]] double timed(Launch& launch) override { return device_->timed(launch); }

@@ -16,12 +16,12 @@ void BenchOptions::add(CLI::App& command) {
   precision.add(command);
 }
 
-BenchNetwork::BenchNetwork(const BenchOptions& options)
+BenchNetwork::BenchNetwork(const BenchOptions& options, DevicePtr device)
     : options_(options),
       model_(models::find(options.training.model)),
       sample_(sample_shape(options.input, model_)),
       network_(models::make(model_.name, {.input = sample_})),
-      device_(options.device.open()),
+      device_(std::move(device)),
       variables_(std::make_shared<Variables>(device_, options.training.seed)),
       batch_(models::batch_of(model_, sample_, options.training.batch)),
       groups_(options.training.make_groups(*network_, models::batch_of(model_, sample_, 2))) {}
@@ -40,12 +40,27 @@ Program BenchNetwork::training_step() {
 
 Program BenchNetwork::inference() {
   Graph graph;
-  graph.set_training(false);
-  const Value features = graph.input("features", batch_);
-  Program program =
-      compile(graph, std::vector{(*network_)(features)}, variables_, {.precision = options_.precision.get()});
+  const Value output = traced_inference(graph);
+  Program program = compile(graph, {&output, 1}, variables_, {.precision = options_.precision.get()});
   program.write("features", data().features);
   return program;
+}
+
+std::vector<TunableProduct> BenchNetwork::step_products() {
+  Graph graph;
+  const Value loss = traced_step(graph, options_.training.batch);
+  return tunable_products(graph, {&loss, 1}, *device_, {.precision = options_.precision.get()});
+}
+
+std::vector<TunableProduct> BenchNetwork::inference_products() {
+  Graph graph;
+  const Value output = traced_inference(graph);
+  return tunable_products(graph, {&output, 1}, *device_, {.precision = options_.precision.get()});
+}
+
+Value BenchNetwork::traced_inference(Graph& graph) {
+  graph.set_training(false);
+  return (*network_)(graph.input("features", batch_));
 }
 
 Value BenchNetwork::traced_step(Graph& graph, std::int64_t batch) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "concord/compile/tuning.hpp"
 #include "options.hpp"
 
 namespace concord::cli {
@@ -18,8 +19,10 @@ struct BenchOptions {
 
 class BenchNetwork {
  public:
-  /// Opens the device. Throws ArgumentError.
-  explicit BenchNetwork(const BenchOptions& options);
+  /// Opens the device. Throws ArgumentError. `options` must live as long.
+  explicit BenchNetwork(const BenchOptions& options) : BenchNetwork(options, options.device.open()) {}
+  /// On a device that is open.
+  BenchNetwork(const BenchOptions& options, DevicePtr device);
 
   [[nodiscard]] const models::Model& model() const { return model_; }
   [[nodiscard]] const Shape& sample() const { return sample_; }
@@ -30,7 +33,12 @@ class BenchNetwork {
   /// The forward pass in evaluation mode, compiled and fed.
   [[nodiscard]] Program inference();
 
+  /// The products of both. Throw NotSupported where the device has no choice of kernels.
+  [[nodiscard]] std::vector<TunableProduct> step_products();
+  [[nodiscard]] std::vector<TunableProduct> inference_products();
+
  private:
+  [[nodiscard]] Value traced_inference(Graph& graph);
   [[nodiscard]] Value traced_step(Graph& graph, std::int64_t batch);
   [[nodiscard]] Program compiled_step();
   /// Made once a program is known to fit.

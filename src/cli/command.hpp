@@ -18,6 +18,7 @@ void add_bench(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_models(CLI::App& app);
 void add_summary(CLI::App& app);
+void add_tune(CLI::App& app);
 
 /// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);

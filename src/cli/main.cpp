@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   cli::add_profile(app);
   cli::add_models(app);
   cli::add_summary(app);
+  cli::add_tune(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

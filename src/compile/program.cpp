@@ -5,6 +5,7 @@
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
+#include "concord/compile/tuning.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 
@@ -175,6 +176,10 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
   if (std::ranges::find(known, name_of(options.precision)) == known.end()) {
     log(LogLevel::info, fmt::format("{} names no units for {}: products may be computed in fp32",
                                     variables->device().info().name, name_of(options.precision)));
+  }
+  if (const double seconds = tuning_seconds(options); seconds > 0) {
+    const timeline::Span tuning("tune");
+    tune_at_first_use(program->lowered, variables->device(), options.precision, seconds);
   }
   {
     const timeline::Span kernels("prepare kernels");

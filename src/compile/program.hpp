@@ -20,6 +20,9 @@ struct CompileOptions {
   /// Every value that fusion leaves stays readable, and no memory is reused: to look at the kernels that really run.
   bool keep_fused = false;
   Precision precision = Precision::fp32;
+  /// Where the device has several kernels for a product and no table says which is fastest, so many seconds are spent on
+  /// measuring them, once: what is found is stored. Below 0: $CONCORD_TUNE_SECONDS, else none.
+  double tune_seconds = -1;
 };
 
 /// One launch of a traced run.

@@ -1,6 +1,7 @@
 // The Linux implementation. Another system gets a file of its own beside it.
 #include "concord/core/platform.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -127,6 +128,20 @@ std::filesystem::path cache_directory() {
   if (const auto own = environment("CONCORD_CACHE_DIR")) return *own;
   if (const auto xdg = environment("XDG_CACHE_HOME")) return std::filesystem::path(*xdg) / "concord";
   if (const auto home = environment("HOME")) return std::filesystem::path(*home) / ".cache" / "concord";
+  return {};
+}
+
+std::filesystem::path shared_data_directory() {
+  Dl_info found{};
+  if (dladdr(reinterpret_cast<const void*>(&shared_data_directory), &found) == 0) return {};
+  std::error_code error;
+  const std::filesystem::path library = std::filesystem::canonical(found.dli_fname, error);
+  if (error) return {};
+  // lib/libconcord.so, or lib/x86_64-linux-gnu/libconcord.so.
+  const std::filesystem::path lib = library.parent_path();
+  for (const std::filesystem::path& prefix : {lib.parent_path(), lib.parent_path().parent_path()}) {
+    if (std::filesystem::is_directory(prefix / "share/concord", error)) return prefix / "share/concord";
+  }
   return {};
 }
 

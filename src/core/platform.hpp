@@ -46,6 +46,9 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 /// ~/.cache/concord; empty when there is none of these. Not created.
 [[nodiscard]] std::filesystem::path cache_directory();
 
+/// The folder share/concord that was installed with this library; empty when there is none.
+[[nodiscard]] std::filesystem::path shared_data_directory();
+
 /// The value of an environment variable, or nothing when it is unset or empty.
 [[nodiscard]] std::optional<std::string> environment(const char* name);
 

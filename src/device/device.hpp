@@ -16,6 +16,7 @@
 namespace concord {
 
 class Expression;
+class Tuner;
 
 enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
 
@@ -117,6 +118,9 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                                const TensorSpec& output, const Expression& epilogue,
                                                std::span<const TensorSpec> extra) const = 0;
+  /// Finds the fastest kernels by measuring (tuner.hpp); null on a device that has no choice. Lives as long as the
+  /// device.
+  [[nodiscard]] virtual Tuner* tuner() { return nullptr; }
   /// Waits until everything enqueued is done. Throws DeviceError when it failed.
   virtual void finish() = 0;
   /// Hands enqueued work to the device without waiting.

@@ -10,6 +10,7 @@
 #include "concord/opencl/program_build.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/status.hpp"
+#include "concord/opencl/tuning.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -69,9 +70,12 @@ Context::Context(boost::compute::device device)
       name_(device_.name()),
       options_(options_of(device_)),
       limits_(limits_of(device_)),
-      programs_(context_, device_, program_folder(device_), build_threads(device_)) {
+      programs_(context_, device_, program_folder(device_), build_threads(device_)),
+      tuning_(std::make_unique<Tuning>(*this)) {
   static_cast<void>(process_ending());
 }
+
+Context::~Context() = default;
 
 PendingProgram Context::program(std::string_view file, const std::vector<std::string>& definitions) {
   return program_from(kernel_source(file), definitions);

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "concord/opencl/program_cache.hpp"
 
 namespace concord::opencl {
+
+class Tuning;
 
 /// What tile sizes and kernel variants are chosen by.
 struct Limits {
@@ -34,6 +37,7 @@ struct Limits {
 class Context {
  public:
   explicit Context(boost::compute::device device);
+  ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -45,6 +49,8 @@ class Context {
   /// For messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
+  /// Which kernels were measured to be the fastest.
+  [[nodiscard]] Tuning& tuning() { return *tuning_; }
 
   /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64", no spaces): from
   /// memory, else from the disk cache, else built. Returns before that is done, so that the kernels of a network are
@@ -74,6 +80,7 @@ class Context {
   Limits limits_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
+  std::unique_ptr<Tuning> tuning_;
   bool timing_ = false;
   std::deque<cl_event> timing_events_;
 };

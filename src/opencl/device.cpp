@@ -79,6 +79,7 @@ struct OpenClDevice::Logs {
 
 OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info) : info_(std::move(info)) {
   context_ = translated(info_.name, "opening an OpenCL context", [&] { return std::make_unique<Context>(device); });
+  tuner_ = std::make_unique<OpenClTuner>(*this, *context_);
   logs_ = std::make_unique<Logs>(info_.id, *context_);
   ring_ = std::make_unique<TransferRing>(*context_, logs_->copies);
 }
@@ -87,6 +88,7 @@ OpenClDevice::~OpenClDevice() {
   if (process_ending()) {
     static_cast<void>(ring_.release());
     static_cast<void>(logs_.release());
+    static_cast<void>(tuner_.release());
     static_cast<void>(context_.release());
     return;
   }

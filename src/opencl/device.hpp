@@ -5,6 +5,7 @@
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/event_log.hpp"
 #include "concord/opencl/staging.hpp"
+#include "concord/opencl/tuner.hpp"
 
 namespace concord::opencl {
 
@@ -35,6 +36,7 @@ class OpenClDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override;
+  [[nodiscard]] Tuner* tuner() override { return tuner_.get(); }
   void finish() override;
   void flush() override;
   [[nodiscard]] double timed(Launch& launch) override;
@@ -47,6 +49,7 @@ class OpenClDevice final : public Device {
   DeviceInfo info_;
   std::shared_ptr<Accounting> accounting_ = std::make_shared<Accounting>();
   std::unique_ptr<Context> context_;
+  std::unique_ptr<OpenClTuner> tuner_;
   struct Logs;
   /// A copy on the compute queue; no event: the timeline was off.
   void record_copy(const char* name, EventHandle event, std::size_t bytes);

@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/tuning.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -26,21 +27,38 @@ Split split_of(std::int64_t k, std::int64_t parts, std::int64_t unit) {
 struct PanelShape {
   std::int64_t rows, width, vectors;
   [[nodiscard]] std::int64_t columns() const { return width * vectors; }
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", rows, columns()); }
 };
 
-std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::string_view label) {
-  constexpr std::int64_t kDepth = 256;
+/// The usual one first.
+std::vector<PanelShape> panel_shapes(const Context& context) {
   const auto native = context.device().get_info<cl_uint>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
-  PanelShape shape{native >= 16 ? 8 : 4, native >= 16 ? 16 : 8, 2};
-  if (gemm.n <= shape.width) shape.vectors = 1;
+  const std::int64_t rows = native >= 16 ? 8 : 4, width = native >= 16 ? 16 : 8;
+  return {{rows, width, 2}, {rows, width, 1}, {rows / 2, width, 2}, {rows / 2, width, 1}};
+}
 
-  // Enough work-items for the cores to stay busy to the end; cutting rows repeats the packing, cutting k adds a pass.
-  const std::int64_t wanted = 4 * std::int64_t{context.limits().compute_units};
+PanelShape panel_shape(const Context& context, const Gemm& gemm) {
+  const std::vector<PanelShape> shapes = panel_shapes(context);
+  return gemm.n <= shapes[0].width ? shapes[1] : shapes[0];
+}
+
+/// Enough work-items for the cores to stay busy to the end.
+std::int64_t panel_items(const Context& context) { return 4 * std::int64_t{context.limits().compute_units}; }
+
+// Cutting rows repeats the packing, cutting k adds a pass.
+std::int64_t panel_parts(const Context& context, const Gemm& gemm, const PanelShape& shape) {
+  const std::int64_t wanted = panel_items(context);
   const std::int64_t panels = divide_up(gemm.n, shape.columns()) * gemm.batch;
   const bool small_result = gemm.m * gemm.n * gemm.batch < gemm.k * 16;
-  Split split{1, gemm.k};
-  if (panels < wanted && small_result) split = split_of(gemm.k, divide_up(wanted, panels), 64);
-  const std::int64_t items = panels * split.parts;
+  return panels < wanted && small_result ? divide_up(wanted, panels) : 1;
+}
+
+std::unique_ptr<Kernel> prepare_panel_shape(Context& context, const Gemm& gemm, const PanelShape& shape,
+                                            std::int64_t parts, std::string_view label) {
+  constexpr std::int64_t kDepth = 256, kUnit = 64;
+  const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, kUnit);
+  const std::int64_t wanted = panel_items(context);
+  const std::int64_t items = divide_up(gemm.n, shape.columns()) * gemm.batch * split.parts;
   std::int64_t row_parts = items < wanted ? divide_up(wanted, items) : 1;
   const std::int64_t m_part = divide_up(divide_up(gemm.m, row_parts), shape.rows) * shape.rows;
   row_parts = divide_up(gemm.m, m_part);
@@ -52,8 +70,30 @@ std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::s
                  gemm_arguments(gemm, split.parts, split.length, {static_cast<std::uint32_t>(m_part)}),
                  {size(divide_up(gemm.n, shape.columns())), size(row_parts), size(gemm.batch * split.parts)},
                  {1, 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} panel {}x{}", label, shape.rows, shape.columns()),
-                     std::move(multiply), split.parts);
+  return gemm_staged(context, gemm, fmt::format("{} panel {}", label, shape.name()), std::move(multiply), split.parts);
+}
+
+std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::string_view label) {
+  const PanelShape shape = panel_shape(context, gemm);
+  return prepare_panel_shape(context, gemm, shape, panel_parts(context, gemm, shape), label);
+}
+
+std::vector<GemmTiling> panel_tilings(const Context& context, const Gemm& gemm) {
+  std::vector<GemmTiling> list;
+  for (const PanelShape& shape : panel_shapes(context)) {
+    for (const std::int64_t parts : parts_around(panel_parts(context, gemm, shape))) {
+      list.push_back({shape.name(), parts});
+    }
+  }
+  return list;
+}
+
+std::unique_ptr<Kernel> prepare_panel_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                             std::string_view label) {
+  const std::vector<PanelShape> shapes = panel_shapes(context);
+  const auto shape = std::ranges::find(shapes, tiling.tile, &PanelShape::name);
+  if (shape == shapes.end() || tiling.parts > gemm.k) return nullptr;
+  return prepare_panel_shape(context, gemm, *shape, tiling.parts, label);
 }
 
 // --- tiled: GPUs.
@@ -61,6 +101,7 @@ struct TileShape {
   std::int64_t m, n, k, thread_m, thread_n;
   [[nodiscard]] std::int64_t threads() const { return m * n / (thread_m * thread_n); }
   [[nodiscard]] std::int64_t local_bytes() const { return 8 * k * (m + n + 8); }
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", m, n); }
 };
 constexpr std::array<TileShape, 4> kTiles{
     {{128, 128, 8, 8, 8}, {128, 64, 16, 8, 8}, {64, 64, 16, 4, 4}, {32, 32, 32, 4, 4}}};
@@ -91,16 +132,18 @@ TileShape tile_of(const Context& context, const Gemm& gemm) {
   return best;
 }
 
-std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
-  const TileShape tile = tile_of(context, gemm);
-  const std::int64_t units = context.limits().compute_units, tiles = tiles_of(gemm, tile);
-  Split split{1, gemm.k};
-  // Few tiles leave most of a GPU's work-items idle, however long k is: cut it until each unit has some groups.
+// Few tiles leave most of a GPU's work-items idle, however long k is: cut it until each unit has some groups.
+std::int64_t tiled_parts(const Context& context, const Gemm& gemm, const TileShape& tile) {
   constexpr std::int64_t kShortestPart = 64, kItemsAUnit = 1024;
+  const std::int64_t units = context.limits().compute_units, tiles = tiles_of(gemm, tile);
   const std::int64_t wanted = units * kItemsAUnit / tile.threads();
-  if (2 * tiles < wanted && gemm.k >= 2 * kShortestPart) {
-    split = split_of(gemm.k, std::min(divide_up(wanted, tiles), gemm.k / kShortestPart), tile.k);
-  }
+  if (2 * tiles >= wanted || gemm.k < 2 * kShortestPart) return 1;
+  return std::min(divide_up(wanted, tiles), gemm.k / kShortestPart);
+}
+
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const TileShape& tile, std::int64_t parts,
+                                     std::string_view label) {
+  const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, tile.k);
   Stage multiply{gemm_program(context, gemm, "gemm_tiled.cl", split.parts == 1,
                               {fmt::format("TILE_M={}", tile.m), fmt::format("TILE_N={}", tile.n),
                                fmt::format("TILE_K={}", tile.k), fmt::format("THREAD_M={}", tile.thread_m),
@@ -110,8 +153,29 @@ std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::s
                  {size(divide_up(gemm.n, tile.n) * tile.threads()), size(divide_up(gemm.m, tile.m)),
                   size(gemm.batch * split.parts)},
                  {size(tile.threads()), 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} tiled {}x{}", label, tile.m, tile.n), std::move(multiply),
-                     split.parts);
+  return gemm_staged(context, gemm, fmt::format("{} tiled {}", label, tile.name()), std::move(multiply), split.parts);
+}
+
+std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
+  const TileShape tile = tile_of(context, gemm);
+  return prepare_tile(context, gemm, tile, tiled_parts(context, gemm, tile), label);
+}
+
+std::vector<GemmTiling> tiled_tilings(const Context& context, const Gemm& gemm) {
+  std::vector<GemmTiling> list;
+  for (const TileShape& tile : kTiles) {
+    if (!fits(context, tile)) continue;
+    for (const std::int64_t parts : parts_around(tiled_parts(context, gemm, tile)))
+      list.push_back({tile.name(), parts});
+  }
+  return list;
+}
+
+std::unique_ptr<Kernel> prepare_tiled_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                             std::string_view label) {
+  const auto* const tile = std::ranges::find(kTiles, tiling.tile, &TileShape::name);
+  if (tile == kTiles.end() || !fits(context, *tile) || tiling.parts > gemm.k) return nullptr;
+  return prepare_tile(context, gemm, *tile, tiling.parts, label);
 }
 
 // --- reference: everything.
@@ -126,19 +190,75 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
 
 bool any_device(Context&, Precision) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
+std::vector<GemmTiling> no_tilings(const Context&, const Gemm&) { return {}; }
+std::unique_ptr<Kernel> no_tiling(Context&, const Gemm&, const GemmTiling&, std::string_view) { return nullptr; }
 
 constexpr std::array<GemmImplementation, 7> kImplementations{{
-    {"panel", [](Context& context, Precision) { return context.limits().is_cpu; }, any_product, any_product,
-     prepare_panel},
-    {"tma", tma_suits, tma_accepts, tma_pays, prepare_tma},
-    {"wgmma", wgmma_suits, wgmma_accepts, wgmma_pays, prepare_wgmma},
-    {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma},
-    {"tiled", any_device, tiled_accepts, any_product, prepare_tiled},
-    {"clblast", any_device, clblast_accepts, any_product, prepare_clblast},
-    {"reference", any_device, any_product, any_product, prepare_reference},
+    {"panel",
+     [](Context& context, Precision) { return context.limits().is_cpu; },
+     any_product,
+     any_product,
+     prepare_panel,
+     {"gemm_panel.cl"},
+     panel_tilings,
+     prepare_panel_tiling},
+    {"tma",
+     tma_suits,
+     tma_accepts,
+     tma_pays,
+     prepare_tma,
+     {"nvidia/gemm_tma.cl", "nvidia/planes_pack.cl"},
+     tma_tilings,
+     prepare_tma_tiling},
+    {"wgmma",
+     wgmma_suits,
+     wgmma_accepts,
+     wgmma_pays,
+     prepare_wgmma,
+     {"nvidia/gemm_wgmma.cl", "nvidia/gemm_pack.cl"},
+     wgmma_tilings,
+     prepare_wgmma_tiling},
+    {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma, {"nvidia/gemm_mma.cl"}, mma_tilings, prepare_mma_tiling},
+    {"tiled",
+     any_device,
+     tiled_accepts,
+     any_product,
+     prepare_tiled,
+     {"gemm_tiled.cl"},
+     tiled_tilings,
+     prepare_tiled_tiling},
+    {"clblast", any_device, clblast_accepts, any_product, prepare_clblast, {}, no_tilings, no_tiling},
+    {"reference",
+     any_device,
+     any_product,
+     any_product,
+     prepare_reference,
+     {"gemm_reference.cl"},
+     no_tilings,
+     no_tiling},
 }};
 
+/// That CONCORD_GEMM names, where it can compute the product.
+std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::string_view label) {
+  const std::optional<std::string> forced = environment("CONCORD_GEMM");
+  if (!forced) return nullptr;
+  const auto* const named = std::ranges::find(kImplementations, *forced, &GemmImplementation::name);
+  CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
+                "CONCORD_GEMM is \"{}\"; there are panel, tma, wgmma, mma, tiled, clblast and reference", *forced);
+  // Panels run on any device, which their tests use; matrix units have to be there.
+  const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
+  return can_run && named->accepts(context, gemm) ? named->prepare(context, gemm, label) : nullptr;
+}
+
 }  // namespace
+
+std::vector<std::int64_t> parts_around(std::int64_t planned) {
+  std::vector<std::int64_t> list{1};
+  for (const std::int64_t parts : {planned / 2, planned, 2 * planned}) {
+    if (parts > list.back()) list.push_back(parts);
+  }
+  return list;
+}
 
 std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
                                     std::int64_t parts) {
@@ -153,24 +273,26 @@ std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::str
 
 std::span<const GemmImplementation> gemm_implementations() { return kImplementations; }
 
+bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm) {
+  if (gemm.has_channels_last() && one.name != "tma") return false;
+  // What a device suits may take a check on it: asked for last.
+  return one.accepts(context, gemm) && one.suits(context, gemm.precision);
+}
+
+const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm) {
+  return *std::ranges::find_if(kImplementations, [&](const GemmImplementation& one) {
+    if (gemm.has_channels_last()) return one.name == "tma";
+    return one.accepts(context, gemm) && one.pays(context, gemm) && one.suits(context, gemm.precision);
+  });
+}
+
 std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label) {
-  if (gemm.has_channels_last()) return prepare_tma(context, gemm, label);
-  const std::optional<std::string> forced = environment("CONCORD_GEMM");
-  if (forced) {
-    const auto named = std::find_if(kImplementations.begin(), kImplementations.end(),
-                                    [&](const GemmImplementation& one) { return one.name == *forced; });
-    CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
-                  "CONCORD_GEMM is \"{}\"; there are panel, tma, wgmma, mma, tiled, clblast and reference", *forced);
-    // Panels run on any device, which their tests use; matrix units have to be there.
-    const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
-    if (can_run && named->accepts(context, gemm)) return named->prepare(context, gemm, label);
+  const std::optional<GemmChoice> tuned = context.tuning().choice_of(gemm);
+  if (std::unique_ptr<Kernel> forced = prepare_forced(context, gemm, label)) return forced;
+  if (tuned) {
+    if (std::unique_ptr<Kernel> chosen = prepare_choice(context, gemm, *tuned, label)) return chosen;
   }
-  const auto chosen =
-      std::find_if(kImplementations.begin(), kImplementations.end(), [&](const GemmImplementation& one) {
-        // What a device suits may take a check on it: asked for last.
-        return one.accepts(context, gemm) && one.pays(context, gemm) && one.suits(context, gemm.precision);
-      });
-  return chosen->prepare(context, gemm, label);
+  return planned_implementation(context, gemm).prepare(context, gemm, label);
 }
 
 PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label) {

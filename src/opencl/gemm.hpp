@@ -97,9 +97,9 @@ struct Gemm {
   }
 };
 
-/// The kernel for a product: the first implementation of `gemm_implementations` that suits the device, accepts the
-/// product and pays, or the one that the environment variable CONCORD_GEMM names where that accepts it. `label` starts
-/// the kernel's name ("matmul").
+/// The kernel for a product: the implementation that the environment variable CONCORD_GEMM names where that accepts it;
+/// the choice that a tuning table holds (tuning.hpp) where it serves; else the planned one. `label` starts the kernel's
+/// name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
 
 /// A product as launches of a larger kernel. Where k is cut, what a part gives stays apart: the launch that reads the
@@ -113,17 +113,35 @@ struct PartialProduct {
 /// gemm.c and the begin of the workspace are this function's to choose; no epilogue.
 [[nodiscard]] PartialProduct prepare_partial_gemm(Context& context, Gemm gemm, std::string_view label);
 
+/// A tile of an implementation, by a name of its own ("128x64"), and into how many parts k is cut.
+struct GemmTiling {
+  std::string tile;
+  std::int64_t parts = 1;
+  bool operator==(const GemmTiling&) const = default;
+};
+
 /// One way to compute a product.
 struct GemmImplementation {
   std::string_view name;
   bool (*suits)(Context&, Precision);
   bool (*accepts)(const Context&, const Gemm&);
   bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
-  std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);
+  std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);  // tiled as it plans
+  std::array<std::string_view, 2> files;  // of cl_kernels that multiply; empty for none
+  /// What a tuner should measure of a product that it accepts; empty where there is one way only.
+  std::vector<GemmTiling> (*tilings)(const Context&, const Gemm&);
+  /// Null where the implementation has no such tile, or k no such cut.
+  std::unique_ptr<Kernel> (*prepare_tiling)(Context&, const Gemm&, const GemmTiling&, std::string_view label);
 };
 /// In order of preference: "panel" (CPUs), "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast"
 /// (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
+/// Whether it suits the device and accepts the product.
+[[nodiscard]] bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm);
+/// The first of these that serves and pays; of channels-last operands "tma".
+[[nodiscard]] const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm);
+/// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.
+[[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);
 
 /// The kernel that runs gemm.before, then `multiply`, which cuts k into `parts`, then adds the parts up.
 [[nodiscard]] std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
@@ -135,12 +153,18 @@ struct GemmImplementation {
 [[nodiscard]] bool mma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] bool mma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
+[[nodiscard]] std::vector<GemmTiling> mma_tilings(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                                         std::string_view label);
 
 // gemm_tma.cpp: as gemm_wgmma.cpp, from operands packed into planes (planes.hpp), large ones in slices.
 [[nodiscard]] bool tma_suits(Context& context, Precision precision);
 [[nodiscard]] bool tma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] bool tma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label);
+[[nodiscard]] std::vector<GemmTiling> tma_tilings(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_tma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                                         std::string_view label);
 
 // gemm_wgmma.cpp: fp32 by six products of bf16 numbers; other precisions by one product.
 [[nodiscard]] double wgmma_seconds(const Context& context, const Gemm& gemm);  // expected
@@ -148,6 +172,9 @@ struct GemmImplementation {
 [[nodiscard]] bool wgmma_accepts(const Context& context, const Gemm& gemm);
 [[nodiscard]] bool wgmma_pays(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label);
+[[nodiscard]] std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                                           std::string_view label);
 
 // gemm_arguments.cpp: what the kernel files of gemm_operands.h get.
 [[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);

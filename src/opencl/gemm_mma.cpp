@@ -2,6 +2,7 @@
 // told.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "concord/opencl/discovery.hpp"
@@ -18,6 +19,7 @@ struct MmaTile {
   MatrixTile tile;
   std::int64_t warp_m, warp_n, stages;
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 // Rates as measured on an H200.
 constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 128, 2.0e11, 1.0}, 64, 32, 4},
@@ -97,6 +99,25 @@ bool mma_pays(const Context&, const Gemm& gemm) {
 
 std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label) {
   return prepare_tile(context, gemm, plan_of(context, gemm), label);
+}
+
+std::vector<GemmTiling> mma_tilings(const Context& context, const Gemm& gemm) {
+  std::vector<GemmTiling> list;
+  for (const MmaTile& one : kTiles) {
+    for (const std::int64_t parts : parts_around(matrix_plan(context, gemm, {one.tile}).parts)) {
+      if (cut_plan(gemm, one.tile, 0, parts)) list.push_back({one.name(), parts});
+    }
+  }
+  return list;
+}
+
+std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                           std::string_view label) {
+  const auto* const one = std::ranges::find(kTiles, tiling.tile, &MmaTile::name);
+  if (one == kTiles.end()) return nullptr;
+  const auto index = static_cast<std::size_t>(one - kTiles.begin());
+  const std::optional<MatrixPlan> plan = cut_plan(gemm, one->tile, index, tiling.parts);
+  return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 
 }  // namespace concord::opencl

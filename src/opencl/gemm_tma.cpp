@@ -21,6 +21,7 @@ struct TmaTile {
   double teraflops;  // of one product; seen on an H200
   static constexpr std::int64_t kWarpgroups = 2, kRows = 64 * kWarpgroups;
   [[nodiscard]] std::int64_t depth(const PlaneNumbers& numbers) const { return row_bytes / numbers.bytes(); }
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}, {} bytes", q, kRows, row_bytes); }
 };
 // For so many planes: a stage holds a tile of each.
 constexpr std::array<TmaTile, 2> kThreePlanes{{{128, 64, 4, 32, 1, 750}, {64, 64, 3, 8, 2, 660}}};
@@ -45,25 +46,37 @@ double products_a_second(const Context& context, const TmaTile& tile, const Plan
   return tile.teraflops * 1e12 / 2 / slower / context.limits().compute_units;
 }
 
-TmaPlan plan_of(const Context& context, const Gemm& gemm) {
+/// The cut of k that should take least time with a tile, packing left out.
+TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile) {
   constexpr std::int64_t kFilling = 192;
   const PlaneNumbers numbers = plane_numbers(gemm.precision);
+  const std::int64_t depth = tile.depth(numbers);
+  const PlaneForm form = plane_form(gemm, depth);
+  Gemm padded = gemm;
+  padded.n = form.rows;
+  padded.k = form.tiles_k * depth;
+  const MatrixPlan plan = matrix_plan(context, padded,
+                                      {{tile.q, TmaTile::kRows, depth, tile.resident, kFilling,
+                                        products_a_second(context, tile, numbers), tile.resident == 1 ? 1.0 : 0.6}});
+  return {tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
+}
+
+TmaPlan plan_of(const Context& context, const Gemm& gemm) {
   TmaPlan best{};
-  for (const TmaTile& tile : tiles_of(numbers)) {
-    const std::int64_t depth = tile.depth(numbers);
-    const PlaneForm form = plane_form(gemm, depth);
-    Gemm padded = gemm;
-    padded.n = form.rows;
-    padded.k = form.tiles_k * depth;
-    const MatrixPlan plan = matrix_plan(context, padded,
-                                        {{tile.q, TmaTile::kRows, depth, tile.resident, kFilling,
-                                          products_a_second(context, tile, numbers), tile.resident == 1 ? 1.0 : 0.6}});
-    if (best.seconds == 0 || plan.seconds < best.seconds) {
-      best = {tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
-    }
+  for (const TmaTile& tile : tiles_of(plane_numbers(gemm.precision))) {
+    const TmaPlan plan = plan_with(context, gemm, tile);
+    if (best.seconds == 0 || plan.seconds < best.seconds) best = plan;
   }
   best.seconds += pack_seconds(gemm);
   return best;
+}
+
+/// With k in so many parts or a few less; nothing where k is too short.
+std::optional<TmaPlan> cut_plan(const Gemm& gemm, const TmaTile& tile, std::int64_t parts) {
+  const std::int64_t tiles_k = plane_form(gemm, tile.depth(plane_numbers(gemm.precision))).tiles_k;
+  if (parts < 1 || parts > tiles_k) return std::nullopt;
+  const std::int64_t part_tiles = divide_up(tiles_k, parts);
+  return TmaPlan{tile, divide_up(tiles_k, part_tiles), part_tiles, 0};
 }
 
 std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const TmaPlan& plan, std::string_view label) {
@@ -102,16 +115,33 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
                      plan.parts);
 }
 
+/// The product, or its slices one after the other, each as `plan` says.
+template <class Plan>
+std::unique_ptr<Kernel> prepare_slices(Context& context, const Gemm& gemm, std::string_view label, const Plan& plan) {
+  const std::vector<Gemm> slices = plane_slices(gemm);
+  if (slices.size() == 1) return prepare_plan(context, gemm, plan(gemm), label);
+  std::vector<StagedKernel::AnyStage> stages;
+  std::size_t bytes = 0;
+  std::string name;
+  for (const Gemm& slice : slices) {
+    const std::unique_ptr<Kernel> kernel = prepare_plan(context, slice, plan(slice), label);
+    const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
+    stages.insert(stages.end(), more.begin(), more.end());
+    bytes = std::max(bytes, kernel->workspace());
+    name = kernel->name();
+  }
+  name += fmt::format(", {} slices", slices.size());
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
+}
+
 /// By one tile of the list, k in one piece, or in two where it has several tiles.
 std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std::size_t variant) {
   if (!tma_accepts(context, gemm)) return nullptr;
   const PlaneNumbers numbers = plane_numbers(gemm.precision);
   const std::span<const TmaTile> tiles = tiles_of(numbers);
   const TmaTile& tile = tiles[variant % tiles.size()];
-  const std::int64_t tiles_k = plane_form(gemm, tile.depth(numbers)).tiles_k;
-  const std::int64_t parts = tiles_k > 2 ? 2 : 1;
-  const std::int64_t part_tiles = divide_up(tiles_k, parts);
-  return prepare_plan(context, gemm, {tile, divide_up(tiles_k, part_tiles), part_tiles, 0}, "check");
+  const bool is_long = plane_form(gemm, tile.depth(numbers)).tiles_k > 2;
+  return prepare_plan(context, gemm, cut_plan(gemm, tile, is_long ? 2 : 1).value(), "check");
 }
 
 }  // namespace
@@ -135,20 +165,27 @@ bool tma_pays(const Context& context, const Gemm& gemm) {
 }
 
 std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label) {
-  const std::vector<Gemm> slices = plane_slices(gemm);
-  if (slices.size() == 1) return prepare_plan(context, gemm, plan_of(context, gemm), label);
-  std::vector<StagedKernel::AnyStage> stages;
-  std::size_t bytes = 0;
-  std::string name;
-  for (const Gemm& slice : slices) {
-    const std::unique_ptr<Kernel> kernel = prepare_plan(context, slice, plan_of(context, slice), label);
-    const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
-    stages.insert(stages.end(), more.begin(), more.end());
-    bytes = std::max(bytes, kernel->workspace());
-    name = kernel->name();
+  return prepare_slices(context, gemm, label, [&](const Gemm& slice) { return plan_of(context, slice); });
+}
+
+std::vector<GemmTiling> tma_tilings(const Context& context, const Gemm& gemm) {
+  const Gemm slice = plane_slices(gemm).front();
+  std::vector<GemmTiling> list;
+  for (const TmaTile& tile : tiles_of(plane_numbers(gemm.precision))) {
+    for (const std::int64_t parts : parts_around(plan_with(context, slice, tile).parts)) {
+      if (cut_plan(slice, tile, parts)) list.push_back({tile.name(), parts});
+    }
   }
-  name += fmt::format(", {} slices", slices.size());
-  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
+  return list;
+}
+
+std::unique_ptr<Kernel> prepare_tma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                           std::string_view label) {
+  const std::span<const TmaTile> tiles = tiles_of(plane_numbers(gemm.precision));
+  const auto tile = std::ranges::find(tiles, tiling.tile, &TmaTile::name);
+  if (tile == tiles.end() || !cut_plan(gemm, *tile, tiling.parts)) return nullptr;
+  return prepare_slices(context, gemm, label,
+                        [&](const Gemm& slice) { return cut_plan(slice, *tile, tiling.parts).value(); });
 }
 
 }  // namespace concord::opencl

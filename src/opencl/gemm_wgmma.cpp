@@ -2,6 +2,7 @@
 // operand is packed first, then multiplied.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "concord/opencl/discovery.hpp"
@@ -21,6 +22,7 @@ struct WgmmaTile {
   MatrixTile tile;  // m columns, n rows of what the units see
   std::int64_t stages;
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 192, 3.4e11, 1.0}, 4},
                                            {{64, 128, kTileK, 1, 192, 2.6e11, 1.0}, 4},
@@ -104,6 +106,25 @@ bool wgmma_pays(const Context& context, const Gemm& gemm) {
 
 std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label) {
   return prepare_tile(context, gemm, plan_of(context, gemm), label);
+}
+
+std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm) {
+  std::vector<GemmTiling> list;
+  for (const WgmmaTile& one : kTiles) {
+    for (const std::int64_t parts : parts_around(matrix_plan(context, gemm, {one.tile}).parts)) {
+      if (cut_plan(gemm, one.tile, 0, parts)) list.push_back({one.name(), parts});
+    }
+  }
+  return list;
+}
+
+std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                             std::string_view label) {
+  const auto* const one = std::ranges::find(kTiles, tiling.tile, &WgmmaTile::name);
+  if (one == kTiles.end()) return nullptr;
+  const auto index = static_cast<std::size_t>(one - kTiles.begin());
+  const std::optional<MatrixPlan> plan = cut_plan(gemm, one->tile, index, tiling.parts);
+  return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 
 }  // namespace concord::opencl

@@ -72,6 +72,13 @@ MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vect
   return best;
 }
 
+std::optional<MatrixPlan> cut_plan(const Gemm& gemm, const MatrixTile& tile, std::size_t index, std::int64_t parts) {
+  if (parts == 1) return MatrixPlan{index, 1, gemm.k, 0};
+  if (parts < 1 || parts * tile.k > gemm.k) return std::nullopt;
+  const std::int64_t part = divide_up(divide_up(gemm.k, parts), tile.k) * tile.k;
+  return MatrixPlan{index, divide_up(gemm.k, part), part, 0};
+}
+
 MatrixPlan whole_plan(const Gemm& gemm, std::size_t tile) {
   constexpr std::int64_t kLong = 1024;  // a multiple of every tile's depth
   return gemm.k > kLong ? MatrixPlan{tile, 2, kLong, 0} : MatrixPlan{tile, 1, gemm.k, 0};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct MatrixTile {
 };
 /// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
 [[nodiscard]] MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles);
+
+/// With the tile at `index`, k in so many parts or a few less; nothing where k is too short.
+[[nodiscard]] std::optional<MatrixPlan> cut_plan(const Gemm& gemm, const MatrixTile& tile, std::size_t index,
+                                                 std::int64_t parts);
 
 /// By one tile of the list, k in one piece, or in two where it is long.
 [[nodiscard]] MatrixPlan whole_plan(const Gemm& gemm, std::size_t tile);

@@ -1,0 +1,243 @@
+// concord tune: measures which kernel computes each matrix product of a network fastest on a device, and keeps the
+// table.
+#include <fmt/format.h>
+
+#include <array>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bench_network.hpp"
+#include "concord/core/log.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct Options {
+  std::string model, input;
+  std::int64_t batch = 0;  // 0: as in the benchmark
+  DeviceOption device;
+  PrecisionOption precision;
+  double seconds = 60;
+  std::string out;
+  bool again = false;
+  bool json = false;
+};
+
+/// The networks of bench/gpu_vs_pytorch.
+struct Benchmark {
+  std::string_view model;
+  std::int64_t batch;
+};
+constexpr std::array<Benchmark, 11> kBenchmarks{{{"mlp", 64},
+                                                 {"lenet", 64},
+                                                 {"alexnet", 128},
+                                                 {"overfeat", 128},
+                                                 {"vgg11", 64},
+                                                 {"googlenet", 128},
+                                                 {"resnet18", 64},
+                                                 {"resnet50", 64},
+                                                 {"mobilenet_v2", 64},
+                                                 {"lstm", 64},
+                                                 {"gpt2_small", 8}}};
+
+std::int64_t usual_batch(std::string_view model) {
+  const auto* const found = std::ranges::find(kBenchmarks, model, &Benchmark::model);
+  return found == kBenchmarks.end() ? 64 : found->batch;
+}
+
+/// A program, and how often it has each product.
+struct Part {
+  std::string name;
+  std::map<std::string, std::int64_t> uses;
+};
+
+/// What was measured of a product.
+struct Row {
+  TunableProduct product;  // with the uses in all programs
+  TunedProduct result;
+};
+
+/// What a part takes in the products that were measured.
+struct Sum {
+  double planned = 0, best = 0;
+  std::size_t measured = 0;
+};
+
+class Tune {
+ public:
+  explicit Tune(const Options& options) : options_(options), device_(options.device.open()) {}
+
+  void run() {
+    collect();
+    std::vector<TunableProduct> products;
+    for (const auto& [key, product] : products_) {
+      if (options_.again || !product.is_known) products.push_back(product);
+    }
+    known_ = products_.size() - products.size();
+    left_ = tune_within(*device_->tuner(), std::move(products), options_.seconds,
+                        [&](const TunableProduct& product, const TunedProduct& result, const std::string& failure) {
+                          take(product, result, failure);
+                        });
+    if (options_.json) {
+      print_json();
+    } else {
+      print();
+    }
+  }
+
+ private:
+  void collect() {
+    if (!options_.model.empty()) {
+      collect(options_.model, options_.batch == 0 ? usual_batch(options_.model) : options_.batch);
+      return;
+    }
+    for (const Benchmark& one : kBenchmarks) {
+      collect(std::string(one.model), options_.batch == 0 ? one.batch : options_.batch);
+    }
+  }
+
+  void collect(const std::string& model, std::int64_t batch) {
+    BenchOptions network;
+    network.training.model = model;
+    network.training.batch = batch;
+    network.input = options_.input;
+    network.precision = options_.precision;
+    BenchNetwork bench(network, device_);
+    add(fmt::format("{} batch {}, training step", model, batch), bench.step_products());
+    add(fmt::format("{} batch {}, inference", model, batch), bench.inference_products());
+  }
+
+  void add(std::string name, const std::vector<TunableProduct>& products) {
+    Part part{std::move(name), {}};
+    for (const TunableProduct& product : products) {
+      part.uses[product.key] = product.uses;
+      const auto [found, is_new] = products_.try_emplace(product.key, product);
+      if (!is_new) found->second.uses += product.uses;
+    }
+    parts_.push_back(std::move(part));
+  }
+
+  void take(const TunableProduct& product, const TunedProduct& result, const std::string& failure) {
+    for (const std::string& refused : result.refused) {
+      log(LogLevel::warning, fmt::format("product {}: refused {}", product.key, refused));
+    }
+    if (!failure.empty()) {
+      log(LogLevel::warning, fmt::format("product {}: {}", product.key, failure));
+      failed_.push_back({{"product", product.key}, {"why", failure}});
+      return;
+    }
+    rows_.push_back({product, result});
+    // At once, so that an interrupted run keeps what it found.
+    if (result.is_taken) stored_ = device_->tuner()->store(options_.out);
+  }
+
+  [[nodiscard]] Sum sum_of(const Part& part) const {
+    Sum sum;
+    for (const Row& row : rows_) {
+      const auto found = part.uses.find(row.product.key);
+      if (found == part.uses.end()) continue;
+      ++sum.measured;
+      sum.planned += static_cast<double>(found->second) * row.result.planned_seconds;
+      sum.best += static_cast<double>(found->second) * row.result.best_seconds;
+    }
+    return sum;
+  }
+
+  void print() const {
+    std::vector<std::vector<std::string>> rows{{"product", "uses", "planned", "ms", "best", "ms", "gain", "tried"}};
+    for (const auto& [product, result] : rows_) {
+      const double gain = result.planned_seconds == 0 ? 0 : 1 - result.best_seconds / result.planned_seconds;
+      rows.push_back({product.key, fmt::format("{}", product.uses), result.planned,
+                      fmt::format("{:.4f}", result.planned_seconds * 1e3), result.best,
+                      fmt::format("{:.4f}", result.best_seconds * 1e3), fmt::format("{:.0f} %", 100 * gain),
+                      fmt::format("{}/{}", result.tried, result.candidates)});
+    }
+    std::cout << fmt::format("{}, {} on {}\n", options_.model.empty() ? "the benchmark's networks" : options_.model,
+                             options_.precision.name, device_->info().name)
+              << table(rows);
+    for (const Part& part : parts_) {
+      const Sum sum = sum_of(part);
+      std::cout << fmt::format("{}: {:.3f} ms in products as planned, {:.3f} ms as measured best ({} of {} products)\n",
+                               part.name, sum.planned * 1e3, sum.best * 1e3, sum.measured, part.uses.size());
+    }
+    if (known_ > 0) {
+      std::cout << fmt::format("{} products stand in a table already; --again measures them anew\n", known_);
+    }
+    if (!left_.empty()) {
+      std::cout << fmt::format("no time was left for {} products (--seconds), the largest {}\n", left_.size(),
+                               left_.front().key);
+    }
+    if (!stored_.empty()) std::cout << fmt::format("stored in {}\n", stored_.string());
+  }
+
+  void print_json() const {
+    const DeviceInfo& info = device_->info();
+    nlohmann::json json{{"version", kVersion},
+                        {"device", info.id},
+                        {"device_name", info.name},
+                        {"driver", info.driver},
+                        {"precision", options_.precision.name},
+                        {"products", nlohmann::json::array()},
+                        {"programs", nlohmann::json::array()},
+                        {"known", known_},
+                        {"failed", failed_},
+                        {"left_out", nlohmann::json::array()},
+                        {"stored", stored_.string()}};
+    for (const auto& [product, result] : rows_) {
+      json["products"].push_back({{"product", product.key},
+                                  {"uses", product.uses},
+                                  {"planned", result.planned},
+                                  {"planned_ms", result.planned_seconds * 1e3},
+                                  {"best", result.best},
+                                  {"best_ms", result.best_seconds * 1e3},
+                                  {"tried", result.tried},
+                                  {"candidates", result.candidates},
+                                  {"refused", result.refused}});
+    }
+    for (const Part& part : parts_) {
+      const Sum sum = sum_of(part);
+      json["programs"].push_back({{"program", part.name},
+                                  {"products", part.uses.size()},
+                                  {"measured", sum.measured},
+                                  {"planned_ms", sum.planned * 1e3},
+                                  {"best_ms", sum.best * 1e3}});
+    }
+    for (const TunableProduct& product : left_) json["left_out"].push_back(product.key);
+    std::cout << json.dump(2) << "\n";
+  }
+
+  const Options& options_;
+  DevicePtr device_;
+  std::map<std::string, TunableProduct> products_;
+  std::vector<Part> parts_;
+  std::vector<Row> rows_;
+  std::vector<TunableProduct> left_;
+  nlohmann::json failed_ = nlohmann::json::array();
+  std::filesystem::path stored_;
+  std::size_t known_ = 0;
+};
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("tune", "Measure which kernels are fastest for a network on a device");
+  command->footer(
+      "Every kernel that can compute a matrix product or convolution of the network is run on random operands, held\n"
+      "against a plain kernel's result and timed; the fastest is kept in a table that every program on this device\n"
+      "reads from then on. The products that take most of a step come first. docs/tuning.md tells more.");
+  const auto options = std::make_shared<Options>();
+  command->add_option("model", options->model, "The network, as for bench [those of the benchmark, one by one]");
+  command->add_option("--batch", options->batch, "Samples a step [as in the benchmark; else 64]")->check(positive());
+  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")->needs("model");
+  options->device.add(*command);
+  options->precision.add(*command);
+  command->add_option("--seconds", options->seconds, "Time to measure for")->capture_default_str()->check(positive());
+  command->add_option("--out", options->out,
+                      "The table [in $CONCORD_TUNING_DIR, else in the folder tuning of the cache]");
+  command->add_flag("--again", options->again, "Also measure products that stand in a table");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { Tune(*options).run(); });
+}
+
+}  // namespace concord::cli

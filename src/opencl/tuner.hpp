@@ -1,0 +1,23 @@
+// OpenClTuner: measures the kernels for a product on one OpenCL device. Owned by OpenClDevice.
+#pragma once
+
+#include "concord/device/tuner.hpp"
+#include "concord/opencl/tuning.hpp"
+
+namespace concord::opencl {
+
+class OpenClTuner final : public Tuner {
+ public:
+  OpenClTuner(Device& device, Context& context) : device_(device), context_(context) {}
+
+  [[nodiscard]] std::vector<TunableProduct> products_of(const std::function<void()>& prepare) override;
+  [[nodiscard]] TunedProduct tune(const std::string& key, double seconds) override;
+  std::filesystem::path store(const std::filesystem::path& file) override { return context_.tuning().store(file); }
+
+ private:
+  Device& device_;
+  Context& context_;
+  std::map<std::string, Gemm, std::less<>> noted_;
+};
+
+}  // namespace concord::opencl

@@ -1,0 +1,161 @@
+// Tuning: where the choices of a device come from, and what becomes of one.
+#include "concord/opencl/tuning.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/source.hpp"
+
+namespace concord::opencl {
+namespace {
+
+bool tables_are_off() {
+  const std::string wanted = environment("CONCORD_TUNING").value_or("1");
+  CONCORD_CHECK(wanted == "0" || wanted == "1", ArgumentError,
+                "CONCORD_TUNING is \"{}\"; 0 leaves tuning tables unread, 1 reads them", wanted);
+  return wanted == "0";
+}
+
+std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".json") files.push_back(at->path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+/// "pthread-skylake_2_3.1+debian_cpu.json"
+std::string file_name(const TuningOrigin& origin) {
+  std::string name = fmt::format("{}_{}_{}_{}", origin.device, origin.compute_units, origin.driver, origin.kind);
+  for (char& c : name) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+';
+    if (!is_plain) c = '_';
+  }
+  return name + ".json";
+}
+
+std::filesystem::path file_in_first_folder(const TuningOrigin& origin) {
+  const bool has_own = environment("CONCORD_TUNING_DIR") || !cache_directory().empty();
+  CONCORD_CHECK(has_own, IoError, "there is no folder for tuning tables: set CONCORD_TUNING_DIR or CONCORD_CACHE_DIR");
+  const std::filesystem::path folder = tuning_folders().front();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  CONCORD_CHECK(!error, IoError, "cannot create {}: {}", folder.string(), error.message());
+  return folder / file_name(origin);
+}
+
+/// What the device's own file holds; one that is damaged is to be replaced.
+TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrigin& origin) {
+  try {
+    return read_tuning(file, origin).value_or(TuningEntries{});
+  } catch (const FormatError& error) {
+    log(LogLevel::warning, fmt::format("tuning: {} is replaced: {}", file.string(), error.what()));
+    return {};
+  }
+}
+
+/// What a file that the user named holds.
+TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOrigin& origin) {
+  try {
+    std::optional<TuningEntries> entries = read_tuning(file, origin);
+    CONCORD_CHECK(entries, FormatError, "it is the table of another device or driver");
+    return *std::move(entries);
+  } catch (const FormatError& error) {
+    throw IoError(fmt::format("{} is not replaced: {}; name another file", file.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const GemmChoice& choice,
+                                       std::string_view label) {
+  const std::span<const GemmImplementation> all = gemm_implementations();
+  const auto one = std::ranges::find(all, choice.implementation, &GemmImplementation::name);
+  if (one == all.end() || !gemm_serves(*one, context, gemm)) return nullptr;
+  return choice.tiling ? one->prepare_tiling(context, gemm, *choice.tiling, label) : one->prepare(context, gemm, label);
+}
+
+TuningOrigin tuning_origin(const Context& context) {
+  const bool has_units = has_matrix_units(capability_of(context.device()));
+  return {context.name(), context.device().driver_version(), context.limits().compute_units,
+          context.limits().is_cpu ? "cpu"
+          : has_units             ? "nvidia"
+                                  : "gpu"};
+}
+
+KernelDigests kernel_digests() {
+  KernelDigests digests;
+  for (const GemmImplementation& one : gemm_implementations()) {
+    uLong digest = 0;
+    for (const std::string_view file : one.files) {
+      if (file.empty()) continue;
+      const std::string text = kernel_source(file);
+      digest = crc32_z(digest, reinterpret_cast<const Bytef*>(text.data()), text.size());
+    }
+    digests.emplace(one.name, fmt::format("{:08x}", digest));
+  }
+  return digests;
+}
+
+std::vector<std::filesystem::path> tuning_folders() {
+  std::vector<std::filesystem::path> folders;
+  if (const auto own = environment("CONCORD_TUNING_DIR")) folders.emplace_back(*own);
+  if (const std::filesystem::path cache = cache_directory(); !cache.empty()) folders.push_back(cache / "tuning");
+  if (const std::filesystem::path shared = shared_data_directory(); !shared.empty())
+    folders.push_back(shared / "tuning");
+  return folders;
+}
+
+const TuningEntries& Tuning::entries() {
+  if (entries_) return *entries_;
+  entries_.emplace();
+  if (tables_are_off()) return *entries_;
+  for (const std::filesystem::path& folder : tuning_folders()) {
+    for (const std::filesystem::path& file : tables_in(folder)) {
+      if (!origin_) origin_ = tuning_origin(context_);
+      try {
+        // What an earlier folder holds of a product stays.
+        if (auto read = read_tuning(file, *origin_)) entries_->merge(std::move(*read));
+      } catch (const Error& error) {
+        log(LogLevel::warning, fmt::format("tuning: {} is left out: {}", file.string(), error.what()));
+      }
+    }
+  }
+  return *entries_;
+}
+
+std::optional<GemmChoice> Tuning::choice_of(const Gemm& gemm) {
+  if (listener) listener(gemm);
+  if (entries().empty()) return std::nullopt;
+  const auto found = entries().find(tuning_key(gemm));
+  if (found == entries().end()) return std::nullopt;
+  return found->second.choice;
+}
+
+void Tuning::put(const std::string& key, TuningEntry entry) {
+  static_cast<void>(entries());
+  own_.insert_or_assign(key, entry);
+  entries_->insert_or_assign(key, std::move(entry));
+}
+
+std::filesystem::path Tuning::store(const std::filesystem::path& wanted) {
+  if (!origin_) origin_ = tuning_origin(context_);
+  const bool is_named = !wanted.empty();
+  const std::filesystem::path file = is_named ? wanted : file_in_first_folder(*origin_);
+  TuningEntries all = own_;
+  if (std::filesystem::exists(file)) {
+    all.merge(is_named ? entries_of_named(file, *origin_) : entries_of_own(file, *origin_));
+  }
+  write_tuning(file, *origin_, all);
+  return file;
+}
+
+}  // namespace concord::opencl
