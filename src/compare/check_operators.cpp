@@ -4,10 +4,27 @@
 #include <algorithm>
 
 #include "concord/compare/extent.hpp"
+#include "concord/compare/float64/evaluate.hpp"
 #include "concord/compare/tolerance.hpp"
 
 namespace concord {
 namespace {
+
+/// What the host gives for a node in double precision; false for a node without a reference, which has
+/// the first device's results in its place.
+bool add_exact(const ReplayedNode& node, ReferenceValues& reference, DeviceRun& run) {
+  float64::Results exact = float64::evaluate(node);
+  if (!exact) {
+    if (std::ranges::find(run.unreferenced, node.entry.op) == run.unreferenced.end()) {
+      run.unreferenced.push_back(node.entry.op);
+    }
+    return false;
+  }
+  for (std::size_t k = 0; k < node.results.size(); ++k) {
+    if (node.results[k].dtype() == DType::f32) reference.at(node.outputs[k]).exact = std::move((*exact)[k]);
+  }
+  return true;
+}
 
 double error_of(const Tensor& result, const ReferenceValue& expected) {
   return expected.exact ? largest_difference(result, *expected.exact) : largest_difference(result, expected.value);
@@ -90,14 +107,20 @@ Program OperatorChecks::program_for(const VariablesPtr& variables, bool fused, c
   return program;
 }
 
-void OperatorChecks::take_reference(Program& program, std::int64_t, Checked& checked, ReferenceValues& reference,
-                                    DeviceRun&) const {
+void OperatorChecks::take_reference(Program& program, std::int64_t steps_done, Checked& checked,
+                                    ReferenceValues& reference, DeviceRun& run) const {
+  SourceNames names;
   program.replay([](const std::string&) { return nullptr; },
-                 [&](const ReplayedNode& node) {
-                   checked.emplace(node.op, node.entry.node, node.entry.kernel);
-                   for (std::size_t k = 0; k < node.results.size(); ++k) {
-                     reference.emplace(node.outputs[k], ReferenceValue{node.results[k], {}});
+                 [&](const ReplayedNode& replayed) {
+                   checked.emplace(replayed.op, replayed.entry.node, replayed.entry.kernel);
+                   for (std::size_t k = 0; k < replayed.results.size(); ++k) {
+                     reference.emplace(replayed.outputs[k], ReferenceValue{replayed.results[k], {}});
                    }
+                   if (replayed.op == nullptr) return names.note(replayed);
+                   if (options_.reference == Reference::device || !add_exact(replayed, reference, run)) return;
+                   ReplayedNode node = replayed;
+                   names.rename(node);
+                   check_node(node, reference, false, steps_done, run);
                  });
 }
 
