@@ -34,7 +34,8 @@ TEST_CASE("a nudge moves every weight to a neighbour, up and down", "[compare]")
   nudge(*again, kNames, 1);
   nudge(*other, kNames, 2);
   int up = 0;
-  for (const float value : first->read("w").values<float>()) {
+  const Tensor nudged = first->read("w");
+  for (const float value : nudged.values<float>()) {
     if (value > 0.75F) ++up;
     CHECK(value == std::nextafter(0.75F, value > 0.75F ? 1.0F : 0.0F));
   }

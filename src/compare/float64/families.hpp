@@ -24,5 +24,6 @@ namespace concord::float64 {
 [[nodiscard]] Results gather(const ReplayedNode& node);
 [[nodiscard]] Results attention(const ReplayedNode& node);
 [[nodiscard]] Results recurrent(const ReplayedNode& node);
+[[nodiscard]] Results random(const ReplayedNode& node);
 
 }  // namespace concord::float64
