@@ -16,7 +16,10 @@ namespace {
 
 using html::escaped;
 
-std::string mebibytes(std::uint64_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20)); }
+std::string binary_bytes(std::uint64_t bytes) {
+  const auto mebibytes = static_cast<double>(bytes) / (1 << 20);
+  return mebibytes < 1024 ? fmt::format("{:.1f} MiB", mebibytes) : fmt::format("{:.1f} GiB", mebibytes / 1024);
+}
 
 std::string section(const char* title, const std::string& explanation, const std::string& content) {
   return content.empty() ? "" : fmt::format("<h2>{}</h2>\n<p class=\"soft\">{}</p>\n{}", title, explanation, content);
@@ -55,12 +58,12 @@ std::string card(const Comparison& comparison, std::size_t place) {
   const DeviceRun& run = comparison.runs[place];
   const DeviceInfo& device = run.device;
   std::string facts = fact("platform", device.platform) + fact("driver", device.driver);
-  if (device.memory > 0) facts += fact("its memory", mebibytes(device.memory));
+  if (device.memory > 0) facts += fact("its memory", binary_bytes(device.memory));
   facts += fact("compute units", fmt::format("{}", device.compute_units)) +
            fact("step", fmt::format("{:.3f} ms ({:.3f} to {:.3f})", run.median_ms, run.min_ms, run.max_ms)) +
            fact("samples", fmt::format("{:.0f} a second", run.samples_per_second)) +
            fact("first step", fmt::format("{:.2f} s", run.first_step_ms / 1e3)) +
-           fact("memory taken", mebibytes(run.memory_bytes)) +
+           fact("memory taken", binary_bytes(run.memory_bytes)) +
            fact("last loss", run.losses.empty() ? "–" : fmt::format("{:.6f}", run.losses.back()));
   if (place > 0) {
     facts += fact("losses part by",

@@ -28,7 +28,7 @@ code { font: 0.92em ui-monospace, "Cascadia Mono", Menlo, monospace; overflow-wr
 .verdict { display: block; margin: 16px 0; padding: 12px 16px; border-radius: 8px; background: var(--card);
   border: 1px solid var(--edge); border-left: 6px solid var(--good); }
 .verdict.bad { border-left-color: var(--bad); }
-.verdict b { color: var(--good); } .verdict.bad b { color: var(--bad); }
+.verdict > b { color: var(--good); } .verdict.bad > b { color: var(--bad); }
 .verdict p { margin: 4px 0 0; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 290px), 1fr)); gap: 12px; }
 .card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px 16px; min-width: 0; }

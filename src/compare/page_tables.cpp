@@ -33,7 +33,7 @@ std::string breakable(const std::string& name) {
   std::string text;
   for (const char c : html::escaped(name)) {
     text += c;
-    if (c == '_' || c == '/') text += "<wbr>";
+    if (c == '_' || c == '/' || c == '+') text += "<wbr>";
   }
   return text;
 }

@@ -47,8 +47,13 @@ std::vector<double> log_ticks(double low, double high, int count) {
   return ticks;
 }
 
-std::string tick_text(double value) {
+/// With as many decimals as tell the ticks of a linear axis from each other.
+std::string tick_text(const Axis& axis, double value, const std::vector<double>& ticks) {
   const double size = std::abs(value);
+  if (axis.scale == Scale::linear && ticks.size() > 1 && size < 1e4) {
+    const int decimals = static_cast<int>(std::ceil(-std::log10(ticks[1] - ticks[0]) - 1e-9));
+    if (decimals <= 6) return fmt::format("{:.{}f}", size < 1e-12 ? 0.0 : value, std::max(decimals, 0));
+  }
   return size == 0 || (size >= 1e-3 && size < 1e15) ? html::with_prefix(value) : fmt::format("{:.0e}", value);
 }
 
@@ -121,17 +126,18 @@ void Plot::marks(std::span<const PlotPoint> points, std::string_view style) {
 std::string Plot::axes() const {
   std::string text;
   const int bottom = height_ - kBottom, right = width_ - kRight;
-  for (const double tick : y_.ticks(5)) {
+  const std::vector<double> y_ticks = y_.ticks(5), x_ticks = x_.ticks(width_ < 500 ? 4 : 7);
+  for (const double tick : y_ticks) {
     text += fmt::format(
         "<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
         "<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>",
-        kLeft, right, top(tick), top(tick), kLeft - 6, top(tick) + 4, tick_text(tick));
+        kLeft, right, top(tick), top(tick), kLeft - 6, top(tick) + 4, tick_text(y_, tick, y_ticks));
   }
-  for (const double tick : x_.ticks(width_ < 500 ? 4 : 7)) {
+  for (const double tick : x_ticks) {
     text += fmt::format(
         "<line class=\"tickmark\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\"/>"
         "<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>",
-        left(tick), left(tick), bottom, bottom + 4, left(tick), bottom + 18, tick_text(tick));
+        left(tick), left(tick), bottom, bottom + 4, left(tick), bottom + 18, tick_text(x_, tick, x_ticks));
   }
   text += fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kLeft, right, bottom, bottom);
   text += fmt::format("<text class=\"name\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>", (kLeft + right) / 2,

@@ -23,18 +23,16 @@ double last_distance(const auto& run) {
 }
 
 std::string drift_sentences(const Comparison& comparison) {
-  std::string text, noise;
-  for (const NudgedRun& run : comparison.nudged) {
-    noise +=
-        fmt::format("{}{:.2e} and {:.2e}", noise.empty() ? "" : "; ", last_distance(run), run.largest_loss_deviation);
-  }
-  for (std::size_t d = 1; d < comparison.runs.size(); ++d) {
-    const DeviceRun& run = comparison.runs[d];
-    text += fmt::format("drift of {}: weights part by {:.2e}, losses by {:.2e}\n", run.device.id, last_distance(run),
+  std::string text;
+  const auto add = [&](const std::string& who, const auto& run) {
+    text += fmt::format("drift of {}: weights part by {:.2e}, losses by {:.2e}\n", who, last_distance(run),
                         run.largest_loss_deviation);
+  };
+  for (std::size_t d = 1; d < comparison.runs.size(); ++d) add(comparison.runs[d].device.id, comparison.runs[d]);
+  for (const NudgedRun& run : comparison.nudged) {
+    add(comparison.runs.front().device.id + " from weights one ULP away", run);
   }
-  return text +
-         fmt::format("what one ULP in the first weights of {} does: {}\n", comparison.runs.front().device.id, noise);
+  return text;
 }
 
 }  // namespace

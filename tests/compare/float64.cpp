@@ -291,6 +291,9 @@ TEST_CASE("with float64 a wrong operator of the first device is found, and right
   CHECK(result.runs[0].first_deviation->node == "1/relu");
   CHECK_FALSE(result.runs[1].first_deviation);
   CHECK(result.runs[0].unreferenced.empty());
+  REQUIRE(result.runs[0].kept_case);
+  const OperatorCase& kept = *result.runs[0].kept_case;
+  CHECK(largest_difference(kept.expected[0], kept.results[0]) == Approx(result.runs[0].first_deviation->error));
   CHECK_THAT(result.table(), contains("reference float64"));
 }
 

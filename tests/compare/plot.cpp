@@ -66,6 +66,16 @@ TEST_CASE("a line is broken where a value cannot be drawn", "[compare]") {
   CHECK_THAT(svg, contains("points=\"62.0,302.0 255.0,157.0 \"") && contains("448.0,12.0 \""));
 }
 
+TEST_CASE("ticks are written so that they differ", "[compare]") {
+  const auto svg = [](const Axis& y) { return Plot({"step", Scale::linear, 0, 30}, y, 900).svg("plot"); };
+  CHECK_THAT(svg({"loss", Scale::linear, 4.551, 4.577}),
+             contains(">4.555<") && contains(">4.560<") && contains(">4.565<"));
+  CHECK_THAT(svg({"loss", Scale::linear, -1, 1}), contains(">-0.5<") && contains(">0.0<"));
+  CHECK_THAT(svg({"loss", Scale::linear, 0, 3e6}), contains(">1 M<"));
+  CHECK_THAT(svg({"loss", Scale::linear, 0, 3e-9}), contains(">1e-09<"));
+  CHECK_THAT(svg({"drift", Scale::log, 1e-9, 1e-5}), contains(">1e-07<"));
+}
+
 TEST_CASE("marks have titles, and text of others stays text", "[compare]") {
   Plot plot({"a < b", Scale::log, 1, 100}, {"<script>", Scale::log, 1, 100}, 900);
   plot.marks(std::vector<PlotPoint>{{10, 10, "relu & \"more\"", 4}, {-1, 10, "left out", 4}}, "s1");
