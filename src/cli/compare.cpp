@@ -50,6 +50,13 @@ void save_case(Comparison& comparison, std::map<std::string, std::string> networ
   write_case(file, *found->kept_case);
 }
 
+/// Throws IoError before the training when a file cannot be written.
+void check_places(const Options& options) {
+  for (const std::string& file : {options.html_file, options.json_file, options.case_file}) {
+    if (!file.empty()) const AtomicFile begun(file);
+  }
+}
+
 void write_text(const std::string& file, const std::string& text) {
   write_file_atomically(file, std::as_bytes(std::span(text)));
 }
@@ -129,6 +136,7 @@ void run(const Options& options) {
   std::vector<DevicePtr> devices;
   for (const std::string& selector : options.devices) devices.push_back(Device::open(selector));
   if (all) return run_all(options, devices);
+  check_places(options);
   const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
   std::cout << (options.prints_json() ? comparison.json() + "\n" : comparison.table());
   if (!options.html_file.empty()) write_text(options.html_file, comparison.html());

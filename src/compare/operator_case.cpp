@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -80,7 +81,9 @@ OperatorCase read_case(const std::filesystem::path& path) {
     description.at("device").get_to(c.device);
     description.at("kernel").get_to(c.kernel);
     description.at("outputs").get_to(c.outputs);
-    description.at("tolerances").get_to(c.tolerances);
+    for (const auto& tolerance : description.at("tolerances")) {
+      c.tolerances.push_back(tolerance.is_null() ? INFINITY : tolerance.get<double>());  // JSON has no infinity
+    }
     description.at("network").get_to(c.network);
   } catch (const nlohmann::json::exception& error) {
     throw FormatError(fmt::format("{}: the description of the case is damaged: {}", path.string(), error.what()));

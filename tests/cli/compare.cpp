@@ -112,6 +112,12 @@ TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
   };
   refused(compare_mlp({"--save-case", file, "--case", "no/such"}), 2, "there are 1/");
   refused(compare_mlp({"--case", "1/matmul"}), 2, "--save-case");
+  for (const char* const option : {"--html", "--json", "--save-case"}) {
+    const Ended ended = run_command(compare_mlp({option, (folder / "missing" / "file").string()}));
+    CHECK(ended.code == 1);
+    CHECK_THAT(ended.err, test::contains("missing"));
+    CHECK(ended.out.empty());  // before the training
+  }
   refused({"compare", "all", "--devices", cheap_device(), "--html", file}, 2, "for one network");
   const Ended nothing = run_command(compare_mlp({"--save-case", file}));
   CHECK(nothing.code == 0);

@@ -82,6 +82,7 @@ TEST_CASE("a file gives back the case", "[compare]") {
   const auto path = folder / "case.safetensors";
   OperatorCase written = *comparison(wrong("relu")).runs[1].kept_case;
   written.network = {{"model", "small"}, {"batch", "10"}};
+  written.tolerances[0] = INFINITY;
   write_case(path, written);
   const OperatorCase read = read_case(path);
   CHECK(read.node == written.node);
