@@ -23,6 +23,7 @@
 #include "concord/ops/row_norm.hpp"
 #include "concord/ops/scan.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/top_k.hpp"
 
 namespace concord {
 namespace {
