@@ -25,7 +25,8 @@ endif()
 define_property(GLOBAL PROPERTY CONCORD_ROOMS BRIEF_DOCS "Rooms" FULL_DOCS "All object libraries of the shared library")
 
 function(_concord_objects target directory)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${directory}/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/${directory}/*.cpp" "${PROJECT_SOURCE_DIR}/${directory}/*/*.cpp")
   if(NOT sources)
     file(WRITE "${PROJECT_BINARY_DIR}/generated/${target}.cpp" "")
     set(sources "${PROJECT_BINARY_DIR}/generated/${target}.cpp")

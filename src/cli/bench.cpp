@@ -7,7 +7,7 @@
 #include "bench_network.hpp"
 #include "concord/compile/measure.hpp"
 #include "concord/core/platform.hpp"
-#include "operator_times.hpp"
+#include "operator_table.hpp"
 
 namespace concord::cli {
 namespace {

@@ -14,6 +14,7 @@ void add_train(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_replay(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_models(CLI::App& app);

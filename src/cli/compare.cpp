@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "case_network.hpp"
 #include "concord/core/platform.hpp"
 #include "dataset.hpp"
 #include "options.hpp"
@@ -23,11 +24,42 @@ struct Options {
   std::string data = "random", input;
   std::int64_t steps = 100;
   double seconds = 1;
-  bool json = false;
+  CLI::Option* json = nullptr;  // with a file or alone
+  std::string json_file, html_file, case_file, case_node, reference = "device";
+  bool drift = false;
+
+  /// What is written to files has times, ceilings and every operator.
+  [[nodiscard]] bool reports() const { return !json_file.empty() || !html_file.empty(); }
+  [[nodiscard]] bool prints_json() const { return json->count() > 0 && json_file.empty(); }
 };
 
 constexpr std::int64_t kMostBatches = 16;  // of random data; they come again in another order
 constexpr std::string_view kAll = "all";
+
+/// Of the first device that has one. Where nothing diverged and none was asked for, says so.
+void save_case(Comparison& comparison, std::map<std::string, std::string> network, const std::string& file) {
+  const auto has_case = [](const DeviceRun& run) { return run.kept_case.has_value(); };
+  auto found = std::ranges::find_if(comparison.runs.begin() + 1, comparison.runs.end(), has_case);
+  if (found == comparison.runs.end()) found = std::ranges::find_if(comparison.runs, has_case);
+  if (found == comparison.runs.end()) {
+    log(LogLevel::warning,
+        fmt::format("no operator diverged, so {} was not written; --case NODE takes one that did not", file));
+    return;
+  }
+  found->kept_case->network = std::move(network);
+  write_case(file, *found->kept_case);
+}
+
+/// Throws IoError before the training when a file cannot be written.
+void check_places(const Options& options) {
+  for (const std::string& file : {options.html_file, options.json_file, options.case_file}) {
+    if (!file.empty()) const AtomicFile begun(file);
+  }
+}
+
+void write_text(const std::string& file, const std::string& text) {
+  write_file_atomically(file, std::as_bytes(std::span(text)));
+}
 
 Comparison compare_one(const Options& options, const models::Model& model, const Shape& sample,
                        const std::vector<DevicePtr>& devices) {
@@ -38,9 +70,22 @@ Comparison compare_one(const Options& options, const models::Model& model, const
           : open_dataset(options.data, "train", model, training.seed);
   const std::shared_ptr<nn::Module> network = network_for(model, dataset);
   const auto groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
-  return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
-                 devices,
-                 {options.steps, training.batch, training.seed, groups, options.seconds, options.precision.get()});
+  Comparison comparison = compare(*network, std::string(model.name), models::loss_of(model.task),
+                                  training.make_optimizer(), dataset, devices,
+                                  {.steps = options.steps,
+                                   .batch = training.batch,
+                                   .seed = training.seed,
+                                   .groups = groups,
+                                   .seconds = options.seconds,
+                                   .precision = options.precision.get(),
+                                   .reference = options.reference == "float64" ? Reference::float64 : Reference::device,
+                                   .drift = options.drift || !options.html_file.empty(),
+                                   .speed = options.reports(),
+                                   .case_node = options.case_node});
+  if (!options.case_file.empty()) {
+    save_case(comparison, case_network(training, model, dataset, options.precision.name), options.case_file);
+  }
+  return comparison;
 }
 
 void print_row(const Comparison& comparison) {
@@ -61,21 +106,24 @@ void print_row(const Comparison& comparison) {
 // Every network of the zoo at a small size. One that fails does not keep the others from being compared.
 void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
   if (options.data != "random" || !options.input.empty()) throw ArgumentError("'all' takes neither --data nor --input");
+  if (options.reports() || !options.case_file.empty()) {
+    throw ArgumentError("'all' prints its results: --html, --save-case and a file for --json are for one network");
+  }
   std::string failed, json;
-  if (!options.json)
+  if (!options.prints_json())
     std::cout << fmt::format("{:<22} {:>8} {:>13}  {}\n", "network", "checked", "max loss dev", "diverging operator");
   for (const models::Model& model : models::all()) {
     try {
       const Comparison comparison = compare_one(options, model, model.least, devices);
       if (!comparison.agrees()) failed += fmt::format(" {}", model.name);
-      if (options.json) json += (json.empty() ? "[\n" : ",\n") + comparison.json();
-      if (!options.json) print_row(comparison);
+      if (options.prints_json()) json += (json.empty() ? "[\n" : ",\n") + comparison.json();
+      if (!options.prints_json()) print_row(comparison);
     } catch (const Error& error) {
       failed += fmt::format(" {}", model.name);
       std::cerr << model.name << ": " << error.what() << '\n';
     }
   }
-  if (options.json) std::cout << json << "]\n";
+  if (options.prints_json()) std::cout << json << "]\n";
   if (!failed.empty()) throw Error("the devices do not agree, or could not be compared, on:" + failed);
 }
 
@@ -88,8 +136,11 @@ void run(const Options& options) {
   std::vector<DevicePtr> devices;
   for (const std::string& selector : options.devices) devices.push_back(Device::open(selector));
   if (all) return run_all(options, devices);
+  check_places(options);
   const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
-  std::cout << (options.json ? comparison.json() + "\n" : comparison.table());
+  std::cout << (options.prints_json() ? comparison.json() + "\n" : comparison.table());
+  if (!options.html_file.empty()) write_text(options.html_file, comparison.html());
+  if (!options.json_file.empty()) write_text(options.json_file, comparison.json(JsonDetail::operators) + "\n");
   if (!comparison.agrees()) throw Error("the devices do not agree: see the diverging operator");
 }
 
@@ -111,7 +162,18 @@ void add_compare(CLI::App& app) {
   options->precision.add(*command);
   options->training.add_training(*command);
   options->trace.add(*command);
-  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--drift", options->drift, "How far weights part, beside what one ULP does; --html has it always");
+  command
+      ->add_option("--reference", options->reference,
+                   "Operators are held against the first device, or the host's float64")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"device", "float64"}));
+  command->add_option("--html", options->html_file, "Write a page with all results and charts here");
+  options->json = command->add_option("--json", options->json_file, "Print JSON; with a file, write all results there")
+                      ->expected(0, 1);
+  CLI::Option* const file = command->add_option("--save-case", options->case_file,
+                                                "Write the first diverging operator here, for `concord replay`");
+  command->add_option("--case", options->case_node, "Take this node for --save-case, diverging or not")->needs(file);
   command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 

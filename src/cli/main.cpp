@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   cli::add_evaluate(app);
   cli::add_predict(app);
   cli::add_compare(app);
+  cli::add_replay(app);
   cli::add_bench(app);
   cli::add_profile(app);
   cli::add_models(app);

@@ -1,7 +1,7 @@
 // Shared options.
 #include "options.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -178,6 +178,8 @@ Shape sample_shape(const std::string& text, const models::Model& model) {
     at = rest + 1;
   }
 }
+
+std::string sample_text(const Shape& sample) { return fmt::format("{}", fmt::join(sample.dims(), "x")); }
 
 void PrecisionOption::add(CLI::App& command) {
   command

@@ -49,6 +49,8 @@ struct SavedModelOptions {
 
 /// The shape of one sample as --input gives it, "3x64x64"; empty text: as published. Throws ArgumentError.
 [[nodiscard]] Shape sample_shape(const std::string& text, const models::Model& model);
+/// The shape as --input takes it.
+[[nodiscard]] std::string sample_text(const Shape& sample);
 
 /// --device, for commands on one device.
 struct DeviceOption {

@@ -1,5 +1,5 @@
 // compare: the same training on several devices, side by side. Says how far their losses part, how fast each is, and
-// which operator, if any, computes something else than the reference device does on the same inputs.
+// which operator, if any, computes something else than the reference does on the same inputs.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "concord/compare/operator_case.hpp"
+#include "concord/compare/operator_times.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
 #include "concord/nn/loss.hpp"
@@ -17,6 +19,12 @@
 
 namespace concord {
 
+/// What the results of operators are held against. Inputs are those of the first device in either case.
+enum class Reference : std::uint8_t {
+  device,   // the first device, each operator by itself
+  float64,  // the host in double precision (float64/evaluate.hpp), for the first device as for the others
+};
+
 struct CompareOptions {
   std::int64_t steps = 100;
   std::int64_t batch = 64;
@@ -24,15 +32,34 @@ struct CompareOptions {
   std::vector<optim::Group> groups = {};  // of optim::MinimizeOptions
   double seconds = 1;                     // a device's step is timed at least this long
   Precision precision = Precision::fp32;  // of products, on every device
+  Reference reference = Reference::device;
+  bool drift = false;          // how far weights part, beside two runs of the first device that begin one ULP away
+  bool speed = false;          // each operator's time, and what each device can do (measure_speed)
+  std::string case_node = {};  // the node to keep a case of; empty: the first that diverges
 };
 
-/// One result of one operator that is outside its tolerance.
+/// How far one result of one operator is from the reference on the same inputs. Of a device's results of one node that
+/// one which is farthest for its tolerance.
 struct Deviation {
   std::string node, op, kernel, value, shapes;
   bool gradient = false;  // a value of the backward pass
-  double error = 0;       // largest absolute difference from the reference device on the same inputs
+  double error = 0;       // largest absolute difference
   double tolerance = 0;   // what rounding explains
   std::int64_t step = 0;  // steps done before
+  double largest = 0;     // absolute value that the reference has
+  bool fused = false;     // as fusion makes it, not the operator by itself
+  [[nodiscard]] bool diverges() const { return !(error <= tolerance); }
+  /// Of the tolerance; 0 where nothing differs, infinite where nothing may and something does.
+  [[nodiscard]] double share() const;
+  /// The error over the largest value, and in units in the last place of it. Infinite where that is 0.
+  [[nodiscard]] double relative() const;
+  [[nodiscard]] double ulps() const;
+};
+
+/// How far the trained weights of a run are from those of the first device: the norm of the difference over theirs.
+struct WeightDistance {
+  std::int64_t step = 0;  // steps done
+  double distance = 0;
 };
 
 /// What one device did.
@@ -47,24 +74,45 @@ struct DeviceRun {
   std::int64_t largest_at_step = 0;
   std::int64_t checked_values = 0;
   std::optional<Deviation> first_deviation;
+  std::vector<Deviation> operators;                   // each node checked, in execution order: by itself, then as fused
+  std::vector<std::string> unreferenced = {};         // operators that were not checked: there is no float64 reference
+  std::vector<WeightDistance> weight_distances = {};  // with CompareOptions::drift
+  std::vector<OperatorTime> times = {};               // with CompareOptions::speed: a row for each operator and kernel
+  std::optional<DeviceSpeed> speed;
+  std::optional<OperatorCase> kept_case;  // of first_deviation, or of CompareOptions::case_node
 };
+
+/// A run of the first device whose first weights were each moved to a neighbouring number: what rounding alone does.
+struct NudgedRun {
+  std::vector<float> losses;
+  double largest_loss_deviation = 0;
+  std::vector<WeightDistance> weight_distances;
+};
+
+/// What the JSON has of each device: losses, times of a step and the first deviation, or every operator as well.
+enum class JsonDetail : std::uint8_t { devices, operators };
 
 struct Comparison {
   std::string network;
   CompareOptions options;
   std::vector<DeviceRun> runs;  // the first is the reference
+  std::vector<NudgedRun> nudged = {};
   /// No operator left its tolerance on any device, every other device was checked, and every loss is finite.
   [[nodiscard]] bool agrees() const;
   /// The table that `concord compare` prints.
   [[nodiscard]] std::string table() const;
-  [[nodiscard]] std::string json() const;
+  [[nodiscard]] std::string json(JsonDetail detail = JsonDetail::devices) const;
+  /// One page for a browser, with nothing to load from elsewhere: devices, losses, every operator's error, times,
+  /// rooflines.
+  [[nodiscard]] std::string html() const;
 };
 
 /// Trains `network` on every device from the same weights on the same batches, `options.steps` steps each. Before the
 /// first and after the last step every operator of the training step is run once more on each device with the inputs
 /// that it had on devices[0], by itself and as fusion makes it, and its results are held against the tolerance of its
-/// kind (see tolerance.hpp). The losses of correct devices part too, as rounding is amplified from step to step.
-/// Throws ArgumentError for no device, no step, batch 0 or an empty data set.
+/// kind (see tolerance.hpp). The losses of correct devices part too, as rounding is amplified from step to step;
+/// `options.drift` shows how much of it rounding explains.
+/// Throws ArgumentError for no device, no step, batch 0, an empty data set or a case_node that is no operator's.
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,
                                  const optim::Optimizer& optimizer, const Dataset& dataset,
                                  std::span<const DevicePtr> devices, const CompareOptions& options = {});

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -42,15 +43,32 @@ Sum sum_of(std::span<const float> values) {
   return sum;
 }
 
+double as_f32_range(double value) {
+  return std::abs(value) > std::numeric_limits<float>::max() ? std::copysign(INFINITY, value) : value;
+}
+
+double as_f32_range(float value) { return value; }
+
 // NaN beside NaN and equal infinities do not differ.
-double difference_of(std::span<const float> a, std::span<const float> b) {
+template <class Number>
+double difference_of(std::span<const float> a, std::span<const Number> b) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    const double x = a[i], y = as_f32_range(b[i]);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double difference = std::abs(x - y);
     most = std::isnan(difference) ? INFINITY : std::max(most, difference);
   }
   return most;
+}
+
+template <class Number>
+double blockwise_difference(std::span<const float> x, std::span<const Number> y) {
+  std::vector<double> parts(blocks_of(x.size()));
+  for_blocks(x.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
+    parts[i] = difference_of(x.subspan(first, count), y.subspan(first, count));
+  });
+  return parts.empty() ? 0 : *std::ranges::max_element(parts);
 }
 
 }  // namespace
@@ -94,12 +112,11 @@ double largest_rms_along(const Tensor& tensor, std::size_t axis) {
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   if (a.dtype() != DType::f32) return std::ranges::equal(a.bytes(), b.bytes()) ? 0 : INFINITY;
-  const auto x = a.values<float>(), y = b.values<float>();
-  std::vector<double> parts(blocks_of(x.size()));
-  for_blocks(x.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
-    parts[i] = difference_of(x.subspan(first, count), y.subspan(first, count));
-  });
-  return parts.empty() ? 0 : *std::ranges::max_element(parts);
+  return blockwise_difference(a.values<float>(), b.values<float>());
+}
+
+double largest_difference(const Tensor& a, std::span<const double> b) {
+  return blockwise_difference(a.values<float>(), b);
 }
 
 }  // namespace concord

@@ -1,9 +1,8 @@
-// The results of a comparison as a table and as JSON.
-#include <fmt/format.h>
+// The results of a comparison as a table, and what they amount to.
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "concord/compare/compare.hpp"
 
@@ -19,7 +18,40 @@ std::string sentence(const DeviceRun& run) {
       d.tolerance, d.op, d.kernel, d.shapes);
 }
 
+double last_distance(const auto& run) {
+  return run.weight_distances.empty() ? 0 : run.weight_distances.back().distance;
+}
+
+std::string drift_sentences(const Comparison& comparison) {
+  std::string text;
+  const auto add = [&](const std::string& who, const auto& run) {
+    text += fmt::format("drift of {}: weights part by {:.2e}, losses by {:.2e}\n", who, last_distance(run),
+                        run.largest_loss_deviation);
+  };
+  for (std::size_t d = 1; d < comparison.runs.size(); ++d) add(comparison.runs[d].device.id, comparison.runs[d]);
+  for (const NudgedRun& run : comparison.nudged) {
+    add(comparison.runs.front().device.id + " from weights one ULP away", run);
+  }
+  return text;
+}
+
 }  // namespace
+
+double Deviation::share() const {
+  if (error == 0) return 0;
+  return std::isfinite(error) && tolerance > 0 ? error / tolerance : INFINITY;
+}
+
+double Deviation::relative() const {
+  if (error == 0) return 0;
+  return largest > 0 ? error / largest : INFINITY;
+}
+
+double Deviation::ulps() const {
+  if (error == 0) return 0;
+  const auto of_reference = static_cast<float>(largest);
+  return largest > 0 ? error / static_cast<double>(of_reference - std::nextafter(of_reference, 0.0F)) : INFINITY;
+}
 
 bool Comparison::agrees() const {
   return std::all_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
@@ -31,7 +63,8 @@ bool Comparison::agrees() const {
 
 std::string Comparison::table() const {
   std::string text = fmt::format("{}: {} steps, batch {}, seed {}, {}; reference {}\n\n", network, options.steps,
-                                 options.batch, options.seed, name_of(options.precision), runs.front().device.name);
+                                 options.batch, options.seed, name_of(options.precision),
+                                 options.reference == Reference::float64 ? "float64" : runs.front().device.name);
   text += fmt::format("{:<12} {:<34} {:>10} {:>11} {:>10} {:>11} {:>10} {:>13}  {}\n", "device", "name", "ms/step",
                       "samples/s", "memory", "first step", "last loss", "max loss dev", "diverging operator");
   for (const DeviceRun& run : runs) {
@@ -43,43 +76,15 @@ std::string Comparison::table() const {
                         run.first_deviation ? run.first_deviation->node : "none");
   }
   text += "\n";
+  if (options.drift) text += drift_sentences(*this);
   for (const DeviceRun& run : runs) {
     if (run.first_deviation) text += sentence(run);
   }
-  return text;
-}
-
-std::string Comparison::json() const {
-  nlohmann::json list = nlohmann::json::array();
-  for (const DeviceRun& run : runs) {
-    nlohmann::json entry{{"device", run.device.id},
-                         {"name", run.device.name},
-                         {"platform", run.device.platform},
-                         {"driver", run.device.driver},
-                         {"losses", run.losses},
-                         {"first_step_ms", run.first_step_ms},
-                         {"step_ms", {{"median", run.median_ms}, {"min", run.min_ms}, {"max", run.max_ms}}},
-                         {"samples_per_second", run.samples_per_second},
-                         {"memory_bytes", run.memory_bytes},
-                         {"largest_loss_deviation", run.largest_loss_deviation},
-                         {"largest_loss_deviation_at_step", run.largest_at_step},
-                         {"checked_values", run.checked_values},
-                         {"first_deviation", nullptr}};
-    if (const auto& d = run.first_deviation) {
-      entry["first_deviation"] = {{"node", d->node},   {"operator", d->op},         {"kernel", d->kernel},
-                                  {"value", d->value}, {"shapes", d->shapes},       {"gradient", d->gradient},
-                                  {"error", d->error}, {"tolerance", d->tolerance}, {"after_steps", d->step}};
-    }
-    list.push_back(std::move(entry));
+  if (!runs.front().unreferenced.empty()) {
+    text += fmt::format("no float64 reference, held against the first device: {}\n",
+                        fmt::join(runs.front().unreferenced, ", "));
   }
-  const nlohmann::json document{{"network", network},
-                                {"steps", options.steps},
-                                {"batch", options.batch},
-                                {"seed", options.seed},
-                                {"precision", name_of(options.precision)},
-                                {"agrees", agrees()},
-                                {"devices", std::move(list)}};
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text;
 }
 
 }  // namespace concord

@@ -56,6 +56,7 @@ struct NonFiniteReport {
 struct ReplayedNode {
   TraceEntry entry;  // seconds is 0
   const Operator* op;
+  std::vector<std::string> input_names;  // of values and variables; of what an alias stands for
   std::vector<Tensor> inputs;
   std::vector<std::string> outputs;  // value names
   std::vector<Tensor> results;       // what this device made of the inputs

@@ -93,7 +93,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "replay needs a program compiled with keep_all");
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
     const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
-    ReplayedNode replayed{impl_->describe(i), node.op.get(), {}, {}, {}};
+    ReplayedNode replayed{impl_->describe(i), node.op.get(), {}, {}, {}, {}};
     if (wanted && node.op && !wanted(replayed.entry, node.op.get())) continue;
     for (const ValueId id : node.inputs) {
       // An alias has no launch of its own: what it stands for is looked up and overwritten.
@@ -102,6 +102,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
       if (const Tensor* given = value.kind == LoweredValue::Kind::variable ? nullptr : values(value.name)) {
         impl_->overwrite(stored, *given);
       }
+      replayed.input_names.push_back(value.name);
       replayed.inputs.push_back(impl_->read(id));
     }
     impl_->launches[i]->enqueue();

@@ -11,7 +11,7 @@ using namespace concord::test;
 namespace {
 
 const std::vector<std::string> kSubcommands{"devices", "train",   "evaluate", "predict", "compare", "bench",
-                                            "models",  "summary", "doctor",   "profile", "tune"};
+                                            "models",  "summary", "doctor",   "profile", "tune",    "replay"};
 
 /// Fails with this exit code and these words, and prints nothing that looks like a result.
 void check_refusal(const Arguments& arguments, int code, const std::vector<std::string>& words) {

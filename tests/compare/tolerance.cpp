@@ -38,7 +38,7 @@ Tensor floats(std::vector<float> values) {
 // Of output `k`, which `result` is; the outputs before it are as large.
 double tolerance(const Operator* op, std::vector<Tensor> inputs, Tensor result, std::size_t k = 0,
                  Precision precision = Precision::fp32) {
-  ReplayedNode node{{}, op, std::move(inputs), {"result"}, std::vector<Tensor>(k + 1, result)};
+  ReplayedNode node{{}, op, {}, std::move(inputs), {"result"}, std::vector<Tensor>(k + 1, result)};
   if (op != nullptr) {
     std::vector<TensorSpec> specs;
     for (const Tensor& input : node.inputs) specs.push_back(input.spec());

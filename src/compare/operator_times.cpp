@@ -1,15 +1,11 @@
-// Rows of operators with their times, and their table.
-#include "operator_times.hpp"
-
-#include <fmt/format.h>
+// Rows of operators with their times.
+#include "concord/compare/operator_times.hpp"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "command.hpp"
-
-namespace concord::cli {
+namespace concord {
 namespace {
 
 double floor_of(const Cost& cost, const DeviceSpeed* speed) {
@@ -23,19 +19,6 @@ void add(OperatorTime& sum, const OperatorTime& part) {
   sum.cost.flops += part.cost.flops;
   sum.cost.bytes += part.cost.bytes;
   sum.floor_seconds += part.floor_seconds;
-}
-
-std::vector<std::string> cells_of(const OperatorTime& time, double total, Rows rows, bool with_share) {
-  std::vector<std::string> cells{time.op,
-                                 time.kernel,
-                                 fmt::format("{}", time.count),
-                                 fmt::format("{:.1f}", time.seconds * 1e6),
-                                 fmt::format("{:.1f}%", 100 * time.seconds / total),
-                                 fmt::format("{:.1f}", time.cost.flops / time.seconds / 1e9),
-                                 fmt::format("{:.1f}", time.cost.bytes / time.seconds / 1e9)};
-  if (with_share) cells.push_back(fmt::format("{:.0f}%", 100 * time.share()));
-  if (rows == Rows::launch) cells.insert(cells.end(), {time.shapes, time.node});
-  return cells;
 }
 
 }  // namespace
@@ -78,14 +61,4 @@ OperatorTime total_of(std::span<const OperatorTime> times) {
   return total;
 }
 
-std::string operator_table(std::span<const OperatorTime> times, Rows rows, const DeviceSpeed* speed) {
-  const OperatorTime total = total_of(times);
-  std::vector<std::vector<std::string>> cells{{"operator", "kernel", "count", "us", "share", "GFLOP/s", "GB/s"}};
-  if (speed != nullptr) cells[0].emplace_back("roofline");
-  if (rows == Rows::launch) cells[0].insert(cells[0].end(), {"shapes", "node"});
-  for (const OperatorTime& time : times) cells.push_back(cells_of(time, total.seconds, rows, speed != nullptr));
-  cells.push_back(cells_of(total, total.seconds, rows, speed != nullptr));
-  return table(cells);
-}
-
-}  // namespace concord::cli
+}  // namespace concord

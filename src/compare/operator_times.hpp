@@ -1,4 +1,4 @@
-// The time of a step by operator and kernel, from traced runs: for profile and bench.
+// The time of a step by operator and kernel, from traced runs: for compare, profile and bench.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "concord/compile/device_speed.hpp"
 #include "concord/compile/program.hpp"
 
-namespace concord::cli {
+namespace concord {
 
 /// What one row stands for: all launches of one operator by one kernel, or one launch.
 enum class Rows : std::uint8_t { kind, launch };
@@ -34,7 +34,4 @@ struct OperatorTime {
 /// Their sum.
 [[nodiscard]] OperatorTime total_of(std::span<const OperatorTime> times);
 
-/// With a line for the sum; without a speed there is no roofline.
-[[nodiscard]] std::string operator_table(std::span<const OperatorTime> times, Rows rows, const DeviceSpeed* speed);
-
-}  // namespace concord::cli
+}  // namespace concord

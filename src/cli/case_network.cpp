@@ -1,0 +1,88 @@
+// The network of a case as text and back.
+#include "case_network.hpp"
+
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <sstream>
+
+#include "dataset.hpp"
+
+namespace concord::cli {
+namespace {
+
+const std::string& text_of(const std::map<std::string, std::string>& network, const std::string& key) {
+  const auto found = network.find(key);
+  if (found == network.end()) throw FormatError(fmt::format("the case does not say the {} of its network", key));
+  return found->second;
+}
+
+template <class Number>
+Number number_of(const std::map<std::string, std::string>& network, const std::string& key) {
+  const std::string& text = text_of(network, key);
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end) throw FormatError(fmt::format("the case has the {} \"{}\"", key, text));
+  return number;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TrainingOptions training_of(const std::map<std::string, std::string>& network) {
+  TrainingOptions training;
+  training.model = text_of(network, "model");
+  training.optimizer = text_of(network, "optimizer");
+  training.lr = number_of<double>(network, "lr");
+  training.momentum = number_of<double>(network, "momentum");
+  training.weight_decay = number_of<double>(network, "weight_decay");
+  training.decay_matrices_only = text_of(network, "decay_matrices_only") == "true";
+  training.freeze = lines_of(text_of(network, "freeze"));
+  training.batch = number_of<std::int64_t>(network, "batch");
+  if (training.batch < 1) throw FormatError(fmt::format("the case has the batch {}", training.batch));
+  return training;
+}
+
+/// Of a batch for this network.
+TensorSpec labels_of(nn::Module& network, const models::Model& model, const TensorSpec& features) {
+  Graph graph;
+  return models::target_of(model.task, network(graph.input("features", features)).shape());
+}
+
+}  // namespace
+
+std::map<std::string, std::string> case_network(const TrainingOptions& training, const models::Model& model,
+                                                const Dataset& data, const std::string& precision) {
+  return {{"model", training.model},
+          {"sample", sample_text(data.feature_spec().shape)},
+          {"classes", fmt::format("{}", variant_for(model, data).classes)},
+          {"batch", fmt::format("{}", training.batch)},
+          {"seed", fmt::format("{}", training.seed)},
+          {"precision", precision},
+          {"optimizer", training.optimizer},
+          {"lr", fmt::format("{}", training.lr)},
+          {"momentum", fmt::format("{}", training.momentum)},
+          {"weight_decay", fmt::format("{}", training.weight_decay)},
+          {"decay_matrices_only", training.decay_matrices_only ? "true" : "false"},
+          {"freeze", fmt::format("{}", fmt::join(training.freeze, "\n"))}};
+}
+
+std::unique_ptr<TrainingStep> case_step(const std::map<std::string, std::string>& network) {
+  const TrainingOptions training = training_of(network);
+  const models::Model& model = models::find(training.model);
+  const Shape sample = sample_shape(text_of(network, "sample"), model);
+  const std::shared_ptr<nn::Module> module =
+      models::make(model.name, {.classes = number_of<int>(network, "classes"), .input = sample});
+  const TensorSpec features = models::batch_of(model, sample, training.batch);
+  return std::make_unique<TrainingStep>(*module, models::loss_of(model.task), training.make_optimizer(),
+                                        training.make_groups(*module, models::batch_of(model, sample, 2)),
+                                        precision_of(text_of(network, "precision")), features,
+                                        labels_of(*module, model, features));
+}
+
+}  // namespace concord::cli

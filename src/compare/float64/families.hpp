@@ -1,0 +1,29 @@
+// The operator families that have a reference in double precision, a file each. Each takes the operators it knows and
+// gives nothing for others.
+#pragma once
+
+#include <cstddef>
+
+#include "concord/compare/float64/evaluate.hpp"
+
+namespace concord::float64 {
+
+/// The numbers of a tensor of f32, i32 or u8.
+[[nodiscard]] Values doubles(const Tensor& tensor);
+/// The elements of an output, zeros.
+[[nodiscard]] Values zeros(const Tensor& result);
+
+[[nodiscard]] Results pointwise(const ReplayedNode& node);
+[[nodiscard]] Results copy(const ReplayedNode& node);
+[[nodiscard]] Results matmul(const ReplayedNode& node);
+[[nodiscard]] Results conv(const ReplayedNode& node);
+[[nodiscard]] Results pool(const ReplayedNode& node);
+[[nodiscard]] Results normalise(const ReplayedNode& node);
+[[nodiscard]] Results softmax(const ReplayedNode& node);
+[[nodiscard]] Results reduce(const ReplayedNode& node);
+[[nodiscard]] Results gather(const ReplayedNode& node);
+[[nodiscard]] Results attention(const ReplayedNode& node);
+[[nodiscard]] Results recurrent(const ReplayedNode& node);
+[[nodiscard]] Results random(const ReplayedNode& node);
+
+}  // namespace concord::float64

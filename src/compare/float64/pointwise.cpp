@@ -1,0 +1,122 @@
+// Pointwise expressions: the instructions of Expression in double precision, over broadcast operands.
+#include "concord/ops/pointwise.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/compare/float64/families.hpp"
+#include "concord/core/parallel.hpp"
+
+namespace concord::float64 {
+namespace {
+
+using F = ScalarFunction;
+
+/// As cl_kernels/formulas.h defines the functions, whose names these are.
+double apply(F function, double a, double b, double c) {
+  switch (function) {
+    case F::add: return a + b;
+    case F::subtract: return a - b;
+    case F::multiply: return a * b;
+    case F::divide: return a / b;
+    case F::minimum: return a <= b || std::isnan(a) ? a : b;
+    case F::maximum: return a >= b || std::isnan(a) ? a : b;
+    case F::negate: return -a;
+    case F::abs: return std::abs(a);
+    case F::less: return a < b ? 1 : 0;
+    case F::less_equal: return a <= b ? 1 : 0;
+    case F::equal: return a == b ? 1 : 0;
+    case F::select: return a != 0 ? b : c;
+    case F::exp: return std::exp(a);
+    case F::expm1: return std::expm1(a);
+    case F::log: return std::log(a);
+    case F::log1p: return std::log1p(a);
+    case F::sqrt: return std::sqrt(a);
+    case F::rsqrt: return 1 / std::sqrt(a);
+    case F::sin: return std::sin(a);
+    case F::cos: return std::cos(a);
+    case F::tanh: return std::tanh(a);
+    case F::erf: return std::erf(a);
+    case F::normal_cdf: return 0.5 * std::erfc(-a / std::sqrt(2.0));
+    case F::sigmoid: return a >= 0 ? 1 / (1 + std::exp(-a)) : std::exp(a) / (1 + std::exp(a));
+    case F::softplus: return std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a)));
+    case F::power: return std::pow(a, b);
+    case F::floor: return std::floor(a);
+    case F::is_finite: return std::isfinite(a) ? 1 : 0;
+    case F::input:
+    case F::constant:
+    case F::coordinate: break;  // leaves, which have no arguments
+  }
+  return NAN;
+}
+
+/// Where an operand's element lies for an element of the output.
+class Broadcast {
+ public:
+  Broadcast(const Shape& operand, const Shape& output) : dims_(output.dims().begin(), output.dims().end()) {
+    const auto own = operand.strides();
+    const std::size_t missing = dims_.size() - own.size();
+    strides_.assign(dims_.size(), 0);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (operand.dims()[i] != 1) strides_[missing + i] = own[i];
+    }
+  }
+  [[nodiscard]] std::size_t place(std::size_t element) const {
+    std::int64_t rest = static_cast<std::int64_t>(element), place = 0;
+    for (std::size_t i = dims_.size(); i-- > 0;) {
+      place += rest % dims_[i] * strides_[i];
+      rest /= dims_[i];
+    }
+    return static_cast<std::size_t>(place);
+  }
+
+ private:
+  std::vector<std::int64_t> dims_, strides_;
+};
+
+double coordinate(std::size_t element, const Shape& output, std::int32_t axis_from_last) {
+  auto rest = static_cast<std::int64_t>(element);
+  const auto dims = output.dims();
+  for (std::int32_t i = 0; i < axis_from_last; ++i) rest /= dims[dims.size() - 1 - static_cast<std::size_t>(i)];
+  const auto axis = dims.size() - 1 - static_cast<std::size_t>(axis_from_last);
+  return static_cast<double>(rest % dims[axis]);
+}
+
+}  // namespace
+
+Results pointwise(const ReplayedNode& node) {
+  const auto* op = dynamic_cast<const ops::Pointwise*>(node.op);
+  if (op == nullptr) return {};
+  const Shape& output = node.results[0].shape();
+  std::vector<Values> inputs, results(node.results.size(), zeros(node.results[0]));
+  std::vector<Broadcast> places;
+  for (const Tensor& input : node.inputs) {
+    inputs.push_back(doubles(input));
+    places.emplace_back(input.shape(), output);
+  }
+  const auto code = op->expression().code();
+  const auto value_of = [&](const Expression::Instruction& one, std::size_t element, const Values& values) -> double {
+    const auto argument = [&](int i) {
+      return one.arguments[i] < 0 ? 0 : values[static_cast<std::size_t>(one.arguments[i])];
+    };
+    const auto index = static_cast<std::size_t>(one.index);
+    switch (one.function) {
+      case F::input: return inputs[index][places[index].place(element)];
+      case F::constant: return one.value;
+      case F::coordinate: return coordinate(element, output, one.index);
+      default: return apply(one.function, argument(0), argument(1), argument(2));
+    }
+  };
+  for_blocks(results[0].size(), [&](std::size_t, std::size_t first, std::size_t count) {
+    Values values(code.size());
+    for (std::size_t element = first; element < first + count; ++element) {
+      for (std::size_t i = 0; i < code.size(); ++i) values[i] = value_of(code[i], element, values);
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        results[k][element] = values[static_cast<std::size_t>(op->expression().results()[k])];
+      }
+    }
+  });
+  return results;
+}
+
+}  // namespace concord::float64

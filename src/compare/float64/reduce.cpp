@@ -1,0 +1,46 @@
+// Sums and extremes over axes (ops/reduce.hpp). The place of the largest value is no number to compare with a
+// tolerance.
+#include "concord/ops/reduce.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/compare/float64/families.hpp"
+
+namespace concord::float64 {
+namespace {
+
+double combined(ops::ReduceKind kind, double a, double b) {
+  if (kind == ops::ReduceKind::sum) return a + b;
+  if (std::isnan(a) || std::isnan(b)) return NAN;
+  return kind == ops::ReduceKind::maximum ? std::max(a, b) : std::min(a, b);
+}
+
+double neutral(ops::ReduceKind kind) {
+  if (kind == ops::ReduceKind::sum) return 0;
+  return kind == ops::ReduceKind::maximum ? -INFINITY : INFINITY;
+}
+
+}  // namespace
+
+Results reduce(const ReplayedNode& node) {
+  const auto* op = dynamic_cast<const ops::Reduce*>(node.op);
+  if (op == nullptr || op->kind() == ops::ReduceKind::argmax) return {};
+  const auto dims = node.inputs[0].shape().dims();
+  std::vector<std::int64_t> strides = node.results[0].shape().strides();
+  for (const std::size_t axis : op->axes()) strides[axis] = 0;
+  const Values src = doubles(node.inputs[0]);
+  Values result(static_cast<std::size_t>(node.results[0].elements()), neutral(op->kind()));
+  for (std::size_t i = 0; i < src.size(); ++i) {
+    std::int64_t rest = static_cast<std::int64_t>(i), place = 0;
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      place += rest % dims[d] * strides[d];
+      rest /= dims[d];
+    }
+    double& to = result[static_cast<std::size_t>(place)];
+    to = combined(op->kind(), to, src[i]);
+  }
+  return {{std::move(result)}};
+}
+
+}  // namespace concord::float64

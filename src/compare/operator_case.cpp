@@ -1,0 +1,138 @@
+// Files of cases, and a case run alone.
+#include "concord/compare/operator_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "concord/compare/extent.hpp"
+#include "concord/core/check.hpp"
+
+namespace concord {
+namespace {
+
+constexpr const char* kKey = "concord.case";
+constexpr int kVersion = 1;
+
+std::string prefixed(const char* kind, const std::string& name) { return fmt::format("{}/{}", kind, name); }
+
+Tensor taken(io::TensorMap& tensors, const std::string& name, const std::filesystem::path& path) {
+  const auto found = tensors.find(name);
+  CONCORD_CHECK(found != tensors.end(), FormatError, "{}: the case has no tensor '{}'; write it again", path.string(),
+                name);
+  return std::move(found->second);
+}
+
+/// What kernels the operator had in that run, for the message.
+struct Seen {
+  std::string text;
+  void add(const TraceEntry& entry) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", entry.op, entry.shapes);
+  }
+};
+
+CaseReplay result_of(const OperatorCase& operator_case, const ReplayedNode& node) {
+  CaseReplay replay{node.entry.op, node.entry.kernel, node.entry.shapes, {}};
+  for (std::size_t k = 0; k < node.results.size(); ++k) {
+    const Tensor& result = node.results[k];
+    replay.results.push_back({operator_case.outputs[k], largest_difference(result, operator_case.expected[k]),
+                              operator_case.tolerances[k],
+                              largest_difference(operator_case.results[k], operator_case.expected[k]),
+                              largest_difference(result, operator_case.results[k])});
+  }
+  return replay;
+}
+
+}  // namespace
+
+void write_case(const std::filesystem::path& path, const OperatorCase& operator_case) {
+  const OperatorCase& c = operator_case;
+  const nlohmann::json description{{"version", kVersion},        {"node", c.node},       {"operator", c.op},
+                                   {"attributes", c.attributes}, {"fused", c.fused},     {"device", c.device},
+                                   {"kernel", c.kernel},         {"outputs", c.outputs}, {"tolerances", c.tolerances},
+                                   {"network", c.network}};
+  io::TensorMap tensors;
+  for (const auto& [name, tensor] : c.inputs) tensors.emplace(prefixed("input", name), tensor);
+  for (std::size_t k = 0; k < c.outputs.size(); ++k) {
+    tensors.emplace(prefixed("expected", c.outputs[k]), c.expected[k]);
+    tensors.emplace(prefixed("result", c.outputs[k]), c.results[k]);
+  }
+  io::write_safetensors(path, tensors, {{kKey, description.dump()}});
+}
+
+OperatorCase read_case(const std::filesystem::path& path) {
+  io::Safetensors file = io::read_safetensors(path);
+  const auto found = file.metadata.find(kKey);
+  CONCORD_CHECK(found != file.metadata.end(), FormatError,
+                "{} is no case of an operator; `concord compare --save-case` writes one", path.string());
+  OperatorCase c;
+  try {
+    const auto description = nlohmann::json::parse(found->second);
+    const int version = description.at("version");
+    CONCORD_CHECK(version == kVersion, FormatError, "{}: the case is of version {}, this library reads version {}",
+                  path.string(), version, kVersion);
+    description.at("node").get_to(c.node);
+    description.at("operator").get_to(c.op);
+    description.at("attributes").get_to(c.attributes);
+    description.at("fused").get_to(c.fused);
+    description.at("device").get_to(c.device);
+    description.at("kernel").get_to(c.kernel);
+    description.at("outputs").get_to(c.outputs);
+    for (const auto& tolerance : description.at("tolerances")) {
+      c.tolerances.push_back(tolerance.is_null() ? INFINITY : tolerance.get<double>());  // JSON has no infinity
+    }
+    description.at("network").get_to(c.network);
+  } catch (const nlohmann::json::exception& error) {
+    throw FormatError(fmt::format("{}: the description of the case is damaged: {}", path.string(), error.what()));
+  }
+  CONCORD_CHECK(c.tolerances.size() == c.outputs.size(), FormatError, "{}: {} results with {} tolerances",
+                path.string(), c.outputs.size(), c.tolerances.size());
+  for (const std::string& name : c.outputs) {
+    c.expected.push_back(taken(file.tensors, prefixed("expected", name), path));
+    c.results.push_back(taken(file.tensors, prefixed("result", name), path));
+  }
+  for (auto& [name, tensor] : file.tensors) {
+    constexpr std::string_view kInput = "input/";
+    if (name.starts_with(kInput)) c.inputs.emplace(name.substr(kInput.size()), std::move(tensor));
+  }
+  return c;
+}
+
+bool CaseReplay::diverges() const {
+  return std::ranges::any_of(results, [](const Result& result) { return !(result.error <= result.tolerance); });
+}
+
+CaseReplay replay(const OperatorCase& operator_case, const Graph& graph, Value loss, const DevicePtr& device,
+                  Precision precision) {
+  const auto variables = std::make_shared<Variables>(device, 1);
+  Program program =
+      compile(graph, {&loss, 1}, variables,
+              {.keep_all = !operator_case.fused, .keep_fused = operator_case.fused, .precision = precision});
+  for (const auto& [name, tensor] : operator_case.inputs) {
+    if (variables->contains(name)) variables->write(name, tensor);
+  }
+  std::optional<CaseReplay> result;
+  Seen seen;
+  const auto given = [&](const std::string& name) -> const Tensor* {
+    const auto found = operator_case.inputs.find(name);
+    return found == operator_case.inputs.end() ? nullptr : &found->second;
+  };
+  const auto take = [&](const ReplayedNode& node) {
+    if (node.op != nullptr) result = result_of(operator_case, node);
+  };
+  const auto is_it = [&](const TraceEntry& entry, const Operator* op) {
+    if (entry.node != operator_case.node) return false;
+    seen.add(entry);
+    return entry.op == operator_case.op && op->attributes() == operator_case.attributes;
+  };
+  program.replay(given, take, is_it);
+  CONCORD_CHECK(result.has_value(), ArgumentError,
+                "on {} the network has no operator '{}' ({}) with the attributes of the case{}", device->info().id,
+                operator_case.node, operator_case.op, seen.text.empty() ? "" : "; it has " + seen.text);
+  return *std::move(result);
+}
+
+}  // namespace concord

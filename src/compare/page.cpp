@@ -1,0 +1,148 @@
+// The page of a comparison: what was run, what came out, and the charts and tables.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/compare/compare.hpp"
+#include "concord/compare/html.hpp"
+#include "concord/compare/page_charts.hpp"
+#include "concord/compare/page_style.hpp"
+#include "concord/compare/page_tables.hpp"
+#include "concord/core/version.hpp"
+
+namespace concord {
+namespace {
+
+using html::escaped;
+
+std::string binary_bytes(std::uint64_t bytes) {
+  const auto mebibytes = static_cast<double>(bytes) / (1 << 20);
+  return mebibytes < 1024 ? fmt::format("{:.1f} MiB", mebibytes) : fmt::format("{:.1f} GiB", mebibytes / 1024);
+}
+
+std::string section(const char* title, const std::string& explanation, const std::string& content) {
+  return content.empty() ? "" : fmt::format("<h2>{}</h2>\n<p class=\"soft\">{}</p>\n{}", title, explanation, content);
+}
+
+std::string diverging(const DeviceRun& run) {
+  const Deviation& d = *run.first_deviation;
+  return fmt::format(
+      "<p>On <b>{}</b> the first operator that leaves its tolerance is <b><code>{}</code></b>{}: error {}, allowed {}, "
+      "after {} steps.<br><span class=\"soft\">operator</span> <code>{}</code>, <span class=\"soft\">kernel</span> "
+      "<code>{}</code>, <span class=\"soft\">value</span> <code>{}</code><br><code>{}</code></p>",
+      escaped(run.device.id), escaped(d.node), d.fused ? " as fused" : "", html::brief(d.error),
+      html::brief(d.tolerance), d.step, escaped(d.op), escaped(d.kernel), escaped(d.value), escaped(d.shapes));
+}
+
+std::string verdict(const Comparison& comparison) {
+  std::string text = fmt::format("<div class=\"verdict{}\"><b>{}</b>", comparison.agrees() ? "" : " bad",
+                                 comparison.agrees() ? "✓ The devices agree." : "✗ The devices do not agree.");
+  std::int64_t checked = 0;
+  for (const DeviceRun& run : comparison.runs) checked += run.checked_values;
+  text += fmt::format(" {} values of operators were checked, each on the same inputs.", checked);
+  for (const DeviceRun& run : comparison.runs) {
+    if (run.first_deviation) text += diverging(run);
+    if (!std::ranges::all_of(run.losses, [](float loss) { return std::isfinite(loss); })) {
+      text += fmt::format("<p>On <b>{}</b> a loss is not finite.</p>", escaped(run.device.id));
+    }
+  }
+  return text + "</div>\n";
+}
+
+std::string fact(const char* name, const std::string& value) {
+  return fmt::format("<dt>{}</dt><dd>{}</dd>", name, escaped(value));
+}
+
+std::string card(const Comparison& comparison, std::size_t place) {
+  const DeviceRun& run = comparison.runs[place];
+  const DeviceInfo& device = run.device;
+  std::string facts = fact("platform", device.platform) + fact("driver", device.driver);
+  if (device.memory > 0) facts += fact("its memory", binary_bytes(device.memory));
+  facts += fact("compute units", fmt::format("{}", device.compute_units)) +
+           fact("step", fmt::format("{:.3f} ms ({:.3f} to {:.3f})", run.median_ms, run.min_ms, run.max_ms)) +
+           fact("samples", fmt::format("{:.0f} a second", run.samples_per_second)) +
+           fact("first step", fmt::format("{:.2f} s", run.first_step_ms / 1e3)) +
+           fact("memory taken", binary_bytes(run.memory_bytes)) +
+           fact("last loss", run.losses.empty() ? "–" : fmt::format("{:.6f}", run.losses.back()));
+  if (place > 0) {
+    facts += fact("losses part by",
+                  fmt::format("{} at step {}", html::brief(run.largest_loss_deviation), run.largest_at_step));
+  }
+  if (run.speed) {
+    facts += fact("products", html::with_prefix(run.speed->flops_per_second) + "FLOP/s") +
+             fact("bandwidth", html::with_prefix(run.speed->bytes_per_second) + "B/s") +
+             fact("a launch", html::with_prefix(run.speed->launch_seconds) + "s");
+  }
+  facts += fact("values checked", fmt::format("{}", run.checked_values)) +
+           fact("diverging", run.first_deviation ? run.first_deviation->node : "none");
+  return fmt::format(
+      "<div class=\"card\"><h3><span class=\"key {}\" style=\"display:inline-block;vertical-align:middle\"></span> {}{}"
+      "</h3><div>{}</div><dl>{}</dl></div>\n",
+      device_style(place), escaped(device.id), place == 0 ? " <span class=\"soft\">reference</span>" : "",
+      escaped(device.name), facts);
+}
+
+std::string cards(const Comparison& comparison) {
+  std::string text = "<div class=\"cards\">\n";
+  for (std::size_t d = 0; d < comparison.runs.size(); ++d) text += card(comparison, d);
+  return text + "</div>\n";
+}
+
+std::string drift(const Comparison& comparison) {
+  if (!comparison.options.drift) return {};
+  return legend(comparison, true) + "<h3>Loss</h3>\n" + loss_drift_chart(comparison) + "<h3>Weights</h3>\n" +
+         weight_drift_chart(comparison);
+}
+
+std::string errors_explanation(const Comparison& comparison) {
+  const bool exact = comparison.options.reference == Reference::float64;
+  std::string text = fmt::format(
+      "The largest error of an operator, as a share of what rounding explains; below it, relative to the largest "
+      "value. "
+      "Each had the inputs of {} and is held against {}.",
+      escaped(comparison.runs.front().device.id),
+      exact ? "the host in double precision" : escaped(comparison.runs.front().device.id) + "'s result");
+  if (const auto& names = comparison.runs.front().unreferenced; !names.empty()) {
+    text += " No float64 reference, so held against the first device:";
+    for (const std::string& name : names) text += " <code>" + escaped(name) + "</code>";
+    text += ".";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Comparison::html() const {
+  const std::string title =
+      fmt::format("{} on {} device{}", escaped(network), runs.size(), runs.size() == 1 ? "" : "s");
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\"><title>{} – concord compare</title><style>{}</style></head>\n"
+      "<body><main>\n<h1>{}</h1>\n<p class=\"soft\">{} steps of batch {}, seed {}, {}; the reference is {}. Concord "
+      "{}.</p>\n",
+      title, kPageStyle, title, options.steps, options.batch, options.seed, name_of(options.precision),
+      options.reference == Reference::float64 ? "float64 on the host" : escaped(runs.front().device.id), kVersion);
+  page += verdict(*this) + section("Devices", "Facts and speed of each.", cards(*this));
+  page += section("Loss", "The same weights, batches and random numbers on each device.",
+                  legend(*this, false) + loss_chart(*this));
+  page += section("Drift",
+                  "Rounding is amplified from step to step, on correct devices too. The dashed lines are runs of the "
+                  "reference device itself whose first weights were each moved to the next number: a device near or "
+                  "below them differs by rounding alone. Steps before any difference are left out.",
+                  drift(*this));
+  page += section("Errors by operator", errors_explanation(*this), heat_tables(*this));
+  page += section("Time by operator",
+                  "In one step, each launch timed alone; the bar is relative to the longest. Below it the share of the "
+                  "roofline (the least time for its FLOPs or bytes over the time it took; above 100% values lay in a "
+                  "cache) and the number of launches.",
+                  time_table(*this));
+  page +=
+      section("Roofline",
+              "Lines: the bandwidth and FLOP/s measured on each device. Circles: operators and kernels, as large as "
+              "their share of the time. What does no arithmetic, such as copies, is left out.",
+              options.speed ? legend(*this, false) + roofline_chart(*this) : "");
+  return page + "</main></body></html>\n";
+}
+
+}  // namespace concord

@@ -1,0 +1,100 @@
+// The results of a comparison as JSON.
+#include <nlohmann/json.hpp>
+
+#include "concord/compare/compare.hpp"
+
+namespace concord {
+namespace {
+
+using Json = nlohmann::json;
+
+Json as_json(const Deviation& d) {
+  return {{"node", d.node},           {"operator", d.op},       {"kernel", d.kernel},
+          {"value", d.value},         {"shapes", d.shapes},     {"error", d.error},
+          {"tolerance", d.tolerance}, {"gradient", d.gradient}, {"after_steps", d.step}};
+}
+
+Json with_relative(const Deviation& d) {
+  Json json = as_json(d);
+  json["fused"] = d.fused;
+  json["share_of_tolerance"] = d.share();
+  json["relative_error"] = d.relative();
+  json["ulps_of_largest"] = d.ulps();
+  return json;
+}
+
+Json as_json(const std::vector<WeightDistance>& distances) {
+  Json list = Json::array();
+  for (const WeightDistance& d : distances) list.push_back({{"step", d.step}, {"distance", d.distance}});
+  return list;
+}
+
+Json as_json(const OperatorTime& time) {
+  return {{"operator", time.op},      {"kernel", time.kernel},
+          {"count", time.count},      {"microseconds", time.seconds * 1e6},
+          {"flops", time.cost.flops}, {"bytes", time.cost.bytes},
+          {"roofline", time.share()}};
+}
+
+Json as_json(const DeviceRun& run) {
+  Json json{{"device", run.device.id},
+            {"name", run.device.name},
+            {"platform", run.device.platform},
+            {"driver", run.device.driver},
+            {"losses", run.losses},
+            {"first_step_ms", run.first_step_ms},
+            {"step_ms", {{"median", run.median_ms}, {"min", run.min_ms}, {"max", run.max_ms}}},
+            {"samples_per_second", run.samples_per_second},
+            {"memory_bytes", run.memory_bytes},
+            {"largest_loss_deviation", run.largest_loss_deviation},
+            {"largest_loss_deviation_at_step", run.largest_at_step},
+            {"checked_values", run.checked_values},
+            {"first_deviation", nullptr}};
+  if (run.first_deviation) json["first_deviation"] = as_json(*run.first_deviation);
+  return json;
+}
+
+void add_operators(const DeviceRun& run, Json& json) {
+  json["operators"] = Json::array();
+  for (const Deviation& d : run.operators) json["operators"].push_back(with_relative(d));
+  json["no_float64_reference"] = run.unreferenced;
+  json["times"] = Json::array();
+  for (const OperatorTime& time : run.times) json["times"].push_back(as_json(time));
+  json["ceilings"] = nullptr;
+  if (run.speed) {
+    json["ceilings"] = {{"bytes_per_second", run.speed->bytes_per_second},
+                        {"flops_per_second", run.speed->flops_per_second},
+                        {"launch_seconds", run.speed->launch_seconds}};
+  }
+}
+
+}  // namespace
+
+std::string Comparison::json(JsonDetail detail) const {
+  Json list = Json::array();
+  for (const DeviceRun& run : runs) {
+    Json entry = as_json(run);
+    if (options.drift) entry["weight_distances"] = as_json(run.weight_distances);
+    if (detail == JsonDetail::operators) add_operators(run, entry);
+    list.push_back(std::move(entry));
+  }
+  Json document{{"network", network},
+                {"steps", options.steps},
+                {"batch", options.batch},
+                {"seed", options.seed},
+                {"precision", name_of(options.precision)},
+                {"reference", options.reference == Reference::float64 ? "float64" : "device"},
+                {"agrees", agrees()},
+                {"devices", std::move(list)}};
+  if (options.drift) {
+    document["nudged"] = Json::array();
+    for (const NudgedRun& run : nudged) {
+      document["nudged"].push_back({{"losses", run.losses},
+                                    {"largest_loss_deviation", run.largest_loss_deviation},
+                                    {"weight_distances", as_json(run.weight_distances)}});
+    }
+  }
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace concord

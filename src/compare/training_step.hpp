@@ -1,0 +1,61 @@
+// TrainingStep: the graph that compare compiles for each device, and one device's side of the comparison.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "concord/compile/program.hpp"
+#include "concord/nn/loss.hpp"
+#include "concord/nn/module.hpp"
+#include "concord/optim/groups.hpp"
+#include "concord/optim/optimizer.hpp"
+
+namespace concord {
+
+/// Features and labels.
+using Batch = std::pair<Tensor, Tensor>;
+
+/// Forward, loss, backward and update of a network as one graph with the inputs "features" and "labels".
+struct TrainingStep {
+  TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
+               const std::vector<optim::Group>& groups, Precision products, const TensorSpec& features,
+               const TensorSpec& labels);
+  /// Compiled for a device, with the step's precision.
+  [[nodiscard]] Program compiled(const VariablesPtr& variables, CompileOptions options = {}) const;
+
+  Precision precision;
+  Graph graph;
+  Value loss;
+};
+
+/// One device with its weights and its program.
+struct Side {
+  Side(const TrainingStep& step, const DevicePtr& on, std::uint64_t seed);
+  /// Enqueues a step.
+  void run(const Batch& batch);
+  /// Of the last step; waits for it.
+  [[nodiscard]] float loss() const;
+
+  DevicePtr device;
+  VariablesPtr variables;
+  Program program;
+
+ private:
+  std::string loss_name_;
+};
+
+/// The largest difference of losses, relative to `expected`, and after how many steps. Infinite where one is no number.
+struct LossDeviation {
+  double largest = 0;
+  std::int64_t at_step = 0;
+};
+[[nodiscard]] LossDeviation loss_deviation(const std::vector<float>& losses, const std::vector<float>& expected);
+/// |a - expected| / |expected|
+[[nodiscard]] double relative_deviation(float a, float expected);
+
+void feed(Program& program, const Batch& batch);
+
+}  // namespace concord

@@ -1,0 +1,157 @@
+// The command's comparison as files, and the replay of an operator from one.
+#include <nlohmann/json.hpp>
+
+#include "cli/process.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+Arguments compare_mlp(const Arguments& more) {
+  Arguments arguments{"compare",   "mlp", "--devices", cheap_device() + "," + devices().back()->info().id,
+                      "--batch",   "2",   "--steps",   "3",
+                      "--seconds", "0.01"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// The path of a browser, or nothing and a word that the test is skipped.
+std::string browser() {
+  for (const char* const path : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
+    if (std::filesystem::exists(path)) return path;
+  }
+  WARN("skipped: there is no browser; apt-get install chromium");
+  return {};
+}
+
+/// A page that shows another one in a frame of a phone's width and then says what became of it.
+constexpr const char* kFrame =
+    R"html(<body><iframe src="report.html" style="width:380px;height:2000px;border:0"></iframe>
+<script>
+document.querySelector("iframe").onload = event => {
+  const view = event.target.contentWindow, page = view.document;
+  const shown = [...page.querySelectorAll("svg")].filter(svg => svg.getBoundingClientRect().width > 0);
+  const text = shown[0].querySelector("text");
+  document.body.dataset.found = JSON.stringify({
+    width: page.documentElement.scrollWidth, charts: shown.length,
+    chart: Math.max(...shown.map(svg => svg.getBoundingClientRect().right)),
+    scale: shown[0].getBoundingClientRect().width / shown[0].viewBox.baseVal.width,
+    font: parseFloat(view.getComputedStyle(text).fontSize),
+    loaded: view.performance.getEntriesByType("resource").length});
+};
+</script></body>)html";
+
+}  // namespace
+
+TEST_CASE("compare writes a page and a file of JSON, and prints the table beside them", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string html = (folder / "report.html").string(), json = (folder / "report.json").string();
+  const Ended ended = run_command(compare_mlp({"--html", html, "--json", json}));
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK_THAT(ended.out, test::contains("diverging operator") && test::contains("drift of") &&
+                            test::contains("from weights one ULP away"));
+  CHECK_THAT(content_of(html), test::contains("mlp on 2 devices") && test::contains("<h2>Roofline</h2>"));
+  const auto report = nlohmann::json::parse(content_of(json));
+  CHECK(report.at("agrees") == true);
+  REQUIRE(report.at("devices").size() == 2);
+  CHECK(report.at("nudged").size() == 2);
+  for (const auto& device : report.at("devices")) {
+    CHECK(device.at("ceilings").at("flops_per_second") > 0);
+    CHECK_FALSE(device.at("times").empty());
+    CHECK_FALSE(device.at("operators").empty());
+  }
+  CHECK(report.at("devices")[1].at("weight_distances").size() == 3);
+}
+
+TEST_CASE("compare --json alone prints, without what only a report needs", "[cli]") {
+  if (!command_is_there()) return;
+  const Ended ended = run_command(compare_mlp({"--json"}));
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK_FALSE(report.at("devices")[0].contains("ceilings"));
+  CHECK_FALSE(report.contains("nudged"));
+}
+
+TEST_CASE("a case that compare saved is replayed on each device", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string file = (folder / "case.safetensors").string();
+  const Ended saved =
+      run_command(compare_mlp({"--save-case", file, "--case", "grad/3/matmul/matmul", "--optimizer", "adam"}));
+  INFO(saved.err);
+  REQUIRE(saved.code == 0);
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const Ended replayed = run_command({"replay", file, "--device", device->info().id, "--json"});
+    INFO(replayed.err);
+    REQUIRE(replayed.code == 0);
+    const auto report = nlohmann::json::parse(replayed.out);
+    CHECK(report.at("node") == "grad/3/matmul/matmul");
+    CHECK(report.at("network").at("model") == "mlp");
+    CHECK(report.at("diverges") == false);
+    REQUIRE(report.at("values").size() == 1);
+    CHECK(report.at("values")[0].at("error") <= report.at("values")[0].at("tolerance"));
+  }
+  const Ended text = run_command({"replay", file, "--device", cheap_device()});
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, test::contains("grad/3/matmul/matmul of mlp, batch 2, fp32") && test::contains("allowed"));
+}
+
+TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string file = (folder / "file").string();
+  const auto refused = [](const Arguments& arguments, int code, const std::string& words) {
+    const Ended ended = run_command(arguments);
+    CHECK(ended.code == code);
+    CHECK_THAT(ended.err, test::contains(words));
+  };
+  refused(compare_mlp({"--save-case", file, "--case", "no/such"}), 2, "there are 1/");
+  refused(compare_mlp({"--case", "1/matmul"}), 2, "--save-case");
+  for (const char* const option : {"--html", "--json", "--save-case"}) {
+    const Ended ended = run_command(compare_mlp({option, (folder / "missing" / "file").string()}));
+    CHECK(ended.code == 1);
+    CHECK_THAT(ended.err, test::contains("missing"));
+    CHECK(ended.out.empty());  // before the training
+  }
+  refused({"compare", "all", "--devices", cheap_device(), "--html", file}, 2, "for one network");
+  const Ended nothing = run_command(compare_mlp({"--save-case", file}));
+  CHECK(nothing.code == 0);
+  CHECK_THAT(nothing.err, test::contains("no operator diverged"));
+  CHECK_FALSE(std::filesystem::exists(file));
+  write_file(file, "no case");
+  refused({"replay", file, "--device", cheap_device()}, 1, file);
+}
+
+TEST_CASE("the page fits a phone in a browser and loads nothing", "[cli]") {
+  if (!command_is_there()) return;
+  const std::string program = browser();
+  if (program.empty()) return;
+  const TemporaryFolder folder;
+  const std::string frame = (folder / "frame.html").string();
+  const Ended ended = run_command(compare_mlp({"--html", (folder / "report.html").string()}));
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  write_file(frame, kFrame);
+  const Ended shown = Process(program, {"--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+                                        "--user-data-dir=" + (folder / "profile").string(),
+                                        "--virtual-time-budget=5000", "--dump-dom", "file://" + frame})
+                          .finish();
+  INFO(shown.err);
+  const std::string mark = "data-found=\"";
+  const std::size_t begin = shown.out.find(mark);
+  REQUIRE(begin != std::string::npos);
+  std::string text =
+      shown.out.substr(begin + mark.size(), shown.out.find('"', begin + mark.size()) - begin - mark.size());
+  for (std::size_t at = 0; (at = text.find("&quot;")) != std::string::npos;) text.replace(at, 6, "\"");
+  const auto found = nlohmann::json::parse(text);
+  CHECK(found.at("width") <= 380);
+  CHECK(found.at("charts") == 4);  // loss, two of drift, roofline: each in one size
+  CHECK(found.at("chart") <= 380);
+  CHECK(found.at("scale").get<double>() * found.at("font").get<double>() >= 11);  // pixels of the text of a chart
+  CHECK(found.at("loaded") == 0);
+}

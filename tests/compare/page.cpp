@@ -1,0 +1,138 @@
+// The page of a comparison and the JSON of its operators, on results made by hand: all is on the page, nothing is
+// loaded from elsewhere, names cannot break it.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "concord/compare/compare.hpp"
+#include "concord_test.hpp"
+
+namespace concord::test {
+namespace {
+
+Deviation deviation(const std::string& node, double error, bool fused = false) {
+  return {.node = node,
+          .op = "conv2d",
+          .kernel = "gemm 64x64",
+          .value = node,
+          .shapes = "f32 [1, 2] -> f32 [3]",
+          .error = error,
+          .tolerance = 1e-3,
+          .step = 2,
+          .largest = 4,
+          .fused = fused};
+}
+
+DeviceRun run_of(const std::string& id, const std::string& name, std::vector<float> losses) {
+  DeviceRun run;
+  run.device.id = id;
+  run.device.name = name;
+  run.losses = std::move(losses);
+  run.checked_values = 17;
+  run.times = {{"conv2d+relu", "gemm 64x64", "", "", 2, 2e-3, {4e6, 1e6}, 1e-3},
+               {"copy", "copy", "", "", 1, 1e-3, {0, 1e6}, 1e-4}};
+  run.speed =
+      DeviceSpeed{.bytes_per_second = 1e10, .flops_per_second = 4e10, .product_size = 512, .launch_seconds = 5e-6};
+  return run;
+}
+
+Comparison comparison() {
+  Comparison result{"lenet", {.steps = 2, .batch = 64, .seed = 7, .drift = true, .speed = true}, {}};
+  result.runs = {run_of("cpu", "A processor", {2.5F, 2.25F}), run_of("opencl:0", "A <graphics> card", {2.5F, 2.125F})};
+  result.runs[0].operators = {deviation("conv1/conv2d", 0, true)};
+  result.runs[1].operators = {deviation("conv1/conv2d", 5e-4), deviation("conv2/conv2d", 0)};
+  result.runs[1].weight_distances = {{1, 1e-7}, {2, 3e-7}};
+  result.nudged = {{{2.5F, 2.25F}, 1e-7, {{1, 1e-7}, {2, 2e-7}}}, {{2.5F, 2.25F}, 2e-7, {{1, 1e-7}, {2, 2.5e-7}}}};
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("errors are told as a share of the tolerance, relative and in ULPs", "[compare]") {
+  const Deviation d = deviation("x", 5e-4);
+  CHECK(d.share() == Approx(0.5));
+  CHECK_FALSE(d.diverges());
+  CHECK(d.relative() == Approx(5e-4 / 4));
+  CHECK(d.ulps() == Approx(5e-4 / 0x1p-22));  // below 4 numbers are 2^-22 apart
+  CHECK(deviation("x", 0).share() == 0);
+  CHECK(deviation("x", NAN).diverges());
+  Deviation exact = deviation("x", 1);
+  exact.tolerance = 0;
+  CHECK(exact.share() == INFINITY);
+  CHECK(exact.diverges());
+  exact.largest = 0;
+  CHECK(exact.relative() == INFINITY);
+  CHECK(exact.ulps() == INFINITY);
+}
+
+TEST_CASE("the page has every part and loads nothing", "[compare]") {
+  const std::string page = comparison().html();
+  CHECK_THAT(page, contains("<!DOCTYPE html>") && contains("lenet on 2 devices") && contains("The devices agree"));
+  for (const char* const part : {"Devices", "Loss", "Drift", "Errors by operator", "Time by operator", "Roofline"}) {
+    INFO(part);
+    CHECK_THAT(page, contains("<h2>" + std::string(part) + "</h2>"));
+  }
+  CHECK_THAT(page, contains("prefers-color-scheme: dark") && contains("width=device-width"));
+  CHECK_THAT(page, !contains("http") && !contains("<script") && !contains("src=") && !contains("@import") &&
+                       !contains("url("));
+  CHECK_THAT(page, contains("A &lt;graphics&gt; card") && !contains("<graphics>"));
+}
+
+TEST_CASE("the heat table shows how far errors are into their tolerance", "[compare]") {
+  Comparison result = comparison();
+  CHECK_THAT(result.html(), contains("<td class=\"h2\"") && contains(">0.5<small>0.00013</small></td>") &&
+                                contains("class=\"soft\">reference</td>") && contains(">equal</td>") &&
+                                contains("conv1/<wbr>conv2d") && !contains("<td class=\"h4\""));
+  result.runs[1].operators.push_back(deviation("conv3/conv2d", 0.5));
+  result.runs[1].first_deviation = result.runs[1].operators.back();
+  CHECK_THAT(result.html(), contains("<td class=\"h4\"") && contains("✗ 5e+02") &&
+                                contains("The devices do not agree") && contains("<code>conv3/conv2d</code>"));
+}
+
+TEST_CASE("the page tells times, rooflines and what a ULP does", "[compare]") {
+  const std::string page = comparison().html();
+  CHECK_THAT(page, contains("2 ms<small>50% · 2×</small>"));  // of conv2d+relu, whose row is conv2d
+  CHECK_THAT(page, contains("40 GFLOP/s") && contains("10 GB/s"));
+  CHECK_THAT(page, contains("conv2d+relu (gemm 64x64) on cpu: 4 FLOP/byte, 2 GFLOP/s, 66.7% of the time"));
+  CHECK_THAT(page, !contains("<title>copy"));  // no arithmetic
+  CHECK_THAT(page, contains("line noise dashed") && contains("cpu from weights one ULP away"));
+  Comparison plain = comparison();
+  plain.options.drift = plain.options.speed = false;
+  CHECK_THAT(plain.html(), !contains("<h2>Drift") && !contains("<h2>Roofline") && !contains("<h2>Time"));
+}
+
+TEST_CASE("losses that are not finite leave the page whole", "[compare]") {
+  Comparison result = comparison();
+  for (DeviceRun& run : result.runs) run.losses = {NAN, INFINITY};
+  CHECK_THAT(result.html(), contains("a loss is not finite") && contains("</html>"));
+}
+
+TEST_CASE("the JSON of operators has errors, times, ceilings and drift", "[compare]") {
+  const auto json = nlohmann::json::parse(comparison().json(JsonDetail::operators));
+  const auto& device = json["devices"][1];
+  REQUIRE(device["operators"].size() == 2);
+  const auto& first = device["operators"][0];
+  CHECK(first["node"] == "conv1/conv2d");
+  CHECK(first["share_of_tolerance"] == Approx(0.5));
+  CHECK(first["relative_error"] == Approx(5e-4 / 4));
+  CHECK(first["fused"] == false);
+  CHECK(device["times"][0]["microseconds"] == Approx(2000));
+  CHECK(device["times"][0]["roofline"] == Approx(0.5));
+  CHECK(device["ceilings"]["flops_per_second"] == 4e10);
+  CHECK(device["weight_distances"] ==
+        nlohmann::json::parse(R"([{"step": 1, "distance": 1e-7}, {"step": 2, "distance": 3e-7}])"));
+  CHECK(json["nudged"].size() == 2);
+  CHECK(json["nudged"][1]["largest_loss_deviation"] == 2e-7);
+  const auto brief = nlohmann::json::parse(comparison().json());
+  CHECK_FALSE(brief["devices"][1].contains("operators"));
+}
+
+TEST_CASE("the table tells the drift beside what a ULP does", "[compare]") {
+  Comparison result = comparison();
+  result.runs[1].largest_loss_deviation = 0.0556;
+  CHECK_THAT(result.table(), contains("drift of opencl:0: weights part by 3.00e-07, losses by 5.56e-02\n") &&
+                                 contains("drift of cpu from weights one ULP away: weights part by 2.00e-07, losses by "
+                                          "1.00e-07\n") &&
+                                 contains("weights part by 2.50e-07, losses by 2.00e-07\n"));
+}
+
+}  // namespace concord::test

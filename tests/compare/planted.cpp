@@ -1,0 +1,138 @@
+// Bugs planted into a copy of the kernels: `concord compare` of PoCL with the CPU names the operator that has each, and
+// none with the copy as it is.
+#include <nlohmann/json.hpp>
+
+#include "cli/process.hpp"
+
+namespace concord::test {
+namespace {
+
+struct Edit {
+  std::string from, to;
+};
+
+struct Planted {
+  const char* what;
+  const char* file;  // of cl_kernels
+  std::vector<Edit> edits;
+  Arguments network;        // that is compared
+  Environment environment;  // which kernels PoCL gets
+  const char* node;
+  const char* op;
+};
+
+/// On PoCL the items of a group run one after the other between barriers, so that a missing one shows each time.
+const std::vector<Planted>& planted() {
+  static const std::vector<Planted> all{
+      {"an off-by-one in a padding border",
+       "gemm_panel.cl",
+       {{"as_int16(as_uint16(lanes + column) < (uint16)((uint)columns))",
+         "as_int16(as_uint16(lanes + column) < (uint16)((uint)columns + 1))"}},
+       {"resnet20:depth=1,width=4"},
+       {{"CONCORD_KERNELS", "cpu"}},
+       "0/0/conv2d",
+       "conv2d"},
+      {"a missing barrier",
+       "lanes.h",
+       {{"step_ * LANE_DISTANCE]); \\\n"
+         "      barrier(CLK_LOCAL_MEM_FENCE);                                                                      "
+         "\\\n",
+         "step_ * LANE_DISTANCE]); \\\n"}},
+       {"mlp"},
+       {{"CONCORD_KERNELS", "gpu"}},
+       "cross_entropy",
+       "cross_entropy"},
+      {"a wrong constant in a derivative",
+       "recurrent.h",
+       {{"d.g = inner * i * (1.0f - g * g);", "d.g = inner * i * (0.9f - g * g);"}},
+       {"char_lstm", "--input", "4"},
+       {{"CONCORD_KERNELS", "cpu"}},
+       "grad/rnn/recurrent_1/recurrent_backward",
+       "recurrent_backward"},
+      {"an uninitialised edge of a tile",
+       "gemm_tiled.cl",
+       {{"a_next[i] = k < k_end ? a[A_ROW(m) + A_STEP(k)] : 0.0f;",
+         "if (k < k_end) a_next[i] = a[A_ROW(m) + A_STEP(k)];"},
+        {"b_next[i] = k < k_end ? b[B_STEP_OF(k) + B_COLUMN_OF(n)] : 0.0f;",
+         "if (k < k_end) b_next[i] = b[B_STEP_OF(k) + B_COLUMN_OF(n)];"}},
+       {"mlp"},
+       {{"CONCORD_KERNELS", "gpu"}, {"CONCORD_GEMM", "tiled"}},
+       "1/matmul",
+       "matmul"},
+  };
+  return all;
+}
+
+/// The ids of the CPU and of PoCL, or nothing and a word that the test is skipped.
+std::string cpu_and_pocl() {
+  const auto id_of = [](auto&& is_it) -> std::string {
+    for (const DevicePtr& device : devices()) {
+      if (is_it(device->info())) return device->info().id;
+    }
+    return {};
+  };
+  const std::string cpu = id_of([](const DeviceInfo& info) { return info.id == "cpu"; });
+  const std::string pocl = id_of([](const DeviceInfo& info) { return info.platform.starts_with("PoCL"); });
+  if (!cpu.empty() && !pocl.empty()) return cpu + "," + pocl;
+  WARN("skipped: it takes the CPU and PoCL");
+  return {};
+}
+
+class KernelCopy {
+ public:
+  KernelCopy() {
+    std::filesystem::copy(std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels", folder_ / "kernels",
+                          std::filesystem::copy_options::recursive);
+  }
+  [[nodiscard]] std::string path() const { return (folder_ / "kernels").string(); }
+  void edit(const std::string& file, const std::vector<Edit>& edits) {
+    const auto path = folder_ / ("kernels/" + file);
+    std::string text = content_of(path);
+    for (const Edit& edit : edits) {
+      INFO(edit.from);
+      const std::size_t at = text.find(edit.from);
+      REQUIRE(at != std::string::npos);
+      text.replace(at, edit.from.size(), edit.to);
+    }
+    write_file(path, text);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+nlohmann::json compared(const Planted& bug, const std::string& list, const KernelCopy& kernels, int expected_code) {
+  Arguments arguments{"compare"};
+  arguments.insert(arguments.end(), bug.network.begin(), bug.network.end());
+  arguments.insert(arguments.end(),
+                   {"--devices", list, "--batch", "2", "--steps", "1", "--seconds", "0.001", "--json"});
+  Environment environment = bug.environment;
+  environment["CONCORD_KERNEL_DIR"] = kernels.path();
+  const Ended ended = run_command(arguments, environment);
+  INFO(ended.err);
+  CHECK(ended.code == expected_code);
+  REQUIRE_FALSE(ended.out.empty());
+  return nlohmann::json::parse(ended.out);
+}
+
+}  // namespace
+
+TEST_CASE("bugs planted into kernels are found and named", "[compare]") {
+  if (!command_is_there()) return;
+  const std::string list = cpu_and_pocl();
+  if (list.empty()) return;
+  for (const Planted& bug : planted()) {
+    INFO(bug.what);
+    KernelCopy kernels;
+    CHECK(compared(bug, list, kernels, 0).at("agrees") == true);
+    kernels.edit(bug.file, bug.edits);
+    const auto report = compared(bug, list, kernels, 1);
+    const auto& deviation = report.at("devices")[1].at("first_deviation");
+    REQUIRE_FALSE(deviation.is_null());
+    CHECK(deviation.at("node") == bug.node);
+    CHECK(deviation.at("operator") == bug.op);
+    CHECK(report.at("devices")[0].at("first_deviation").is_null());
+  }
+}
+
+}  // namespace concord::test
