@@ -146,16 +146,17 @@ TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[openc
     Shape src, weights;
     Conv2dOptions options;
   };
-  // Strides with phases and places that no tap reaches; few channels, whose lines are unrolled; k that is cut.
+  // Large enough to be worth the units. Strides with phases and places that no tap reaches; few channels, whose lines
+  // are unrolled; k that is cut.
   const std::vector<Geometry> geometries = {
       {{4, 64, 28, 28}, {96, 64, 3, 3}, {.padding = {1, 1}}},
-      {{4, 64, 29, 30}, {72, 64, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
-      {{8, 128, 28, 28}, {256, 128, 1, 1}, {.stride = {2, 2}}},
+      {{16, 64, 29, 30}, {72, 64, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
+      {{24, 128, 28, 28}, {256, 128, 1, 1}, {.stride = {2, 2}}},
       {{2, 512, 7, 7}, {512, 512, 3, 3}, {.padding = {1, 1}}},
       {{4, 40, 20, 20}, {136, 40, 5, 5}, {.padding = {4, 4}, .dilation = {2, 2}}},
-      {{4, 3, 65, 70}, {64, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
-      {{4, 3, 67, 67}, {64, 3, 11, 11}, {.stride = {4, 4}, .padding = {2, 2}}},
-      {{4, 12, 30, 31}, {64, 12, 3, 3}, {.padding = {1, 1}}},
+      {{16, 3, 65, 70}, {64, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
+      {{32, 3, 67, 67}, {64, 3, 11, 11}, {.stride = {4, 4}, .padding = {2, 2}}},
+      {{24, 12, 30, 31}, {64, 12, 3, 3}, {.padding = {1, 1}}},
   };
   for (const DevicePtr& device : opencl_devices()) {
     const bool has_units = std::ranges::find(device->info().precisions, "bf16") != device->info().precisions.end();
