@@ -47,14 +47,17 @@ std::vector<double> log_ticks(double low, double high, int count) {
   return ticks;
 }
 
-/// With as many decimals as tell the ticks of a linear axis from each other.
+/// With as many decimals as tell the ticks of a linear axis from each other; powers of ten all over a log axis that
+/// goes below a thousandth.
 std::string tick_text(const Axis& axis, double value, const std::vector<double>& ticks) {
   const double size = std::abs(value);
   if (axis.scale == Scale::linear && ticks.size() > 1 && size < 1e4) {
     const int decimals = static_cast<int>(std::ceil(-std::log10(ticks[1] - ticks[0]) - 1e-9));
     if (decimals <= 6) return fmt::format("{:.{}f}", size < 1e-12 ? 0.0 : value, std::max(decimals, 0));
   }
-  return size == 0 || (size >= 1e-3 && size < 1e15) ? html::with_prefix(value) : fmt::format("{:.0e}", value);
+  const double least = axis.scale == Scale::log ? std::min(size, axis.low) : size;
+  const bool takes_prefix = size == 0 || (least >= 1e-3 && size < 1e15);
+  return takes_prefix ? html::with_prefix(value) : fmt::format("{:.0e}", value);
 }
 
 }  // namespace
