@@ -58,8 +58,16 @@ TraceEntry ProgramImpl::describe(std::size_t i) const {
   entry.shapes = shapes(node);
   const std::vector<TensorSpec> inputs = lowered.specs(node.inputs);
   const std::vector<TensorSpec> outputs = lowered.specs(node.outputs);
-  entry.cost =
-      node.op ? node.op->cost(inputs, outputs) : Cost{0, static_cast<double>(inputs[0].bytes() + outputs[0].bytes())};
+  // Operators count the bytes of row-major values; a layout may have others.
+  double row_major = 0, stored = 0;
+  for (const std::vector<ValueId>* ids : {&node.inputs, &node.outputs}) {
+    for (const ValueId id : *ids) {
+      row_major += static_cast<double>(lowered.value(id).spec.bytes());
+      stored += static_cast<double>(lowered.bytes(id));
+    }
+  }
+  entry.cost = node.op ? node.op->cost(inputs, outputs) : Cost{0, row_major};
+  if (row_major > 0) entry.cost.bytes *= stored / row_major;
   return entry;
 }
 

@@ -1,5 +1,5 @@
 // RowsGrid: how work-groups share the rows of an image that lies channels-last (cl_kernels/channels_last_rows.h). Used
-// by batch normalisation and sums by channel.
+// by batch normalisation, sums by channel and depthwise convolutions.
 #pragma once
 
 #include <string>

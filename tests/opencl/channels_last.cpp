@@ -211,6 +211,26 @@ TEST_CASE("channels-last: what the kernels do not serve is row-major as before",
              0, {});
 }
 
+TEST_CASE("channels-last: a trace counts the bytes as they lie", "[opencl][channels_last]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    std::set<std::string> taken;
+    Graph graph;
+    const Tensor image(DType::f32, {2, 16, 3, 5});
+    const Value y = tanh(graph.input("x", image.spec()));
+    Program program =
+        compile(graph, std::vector{y}, std::make_shared<Variables>(std::make_shared<OfferingDevice>(device, taken), 1),
+                {.precision = Precision::bf16});
+    program.write("x", image);
+    const std::vector<TraceEntry> entries = program.run_traced();
+    REQUIRE(entries.size() == 2);
+    const auto elements = static_cast<double>(image.shape().elements());
+    CHECK(entries[0].op == "reorder");
+    CHECK(entries[0].cost.bytes == elements * (4 + 2));
+    CHECK(entries[1].kernel == "pointwise channels-last");
+    CHECK(entries[1].cost.bytes == elements * (2 + 2));
+  }
+}
+
 TEST_CASE("channels-last: reorders keep infinities and NaN, and round to the nearest", "[opencl][channels_last]") {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> odd{infinity, -infinity, 0.0F, -0.0F, 1 + 0x1p-8F, 1 + 3 * 0x1p-8F, 1e-3F, -3.0F};
