@@ -5,8 +5,9 @@
 // its items orders the copies, STAGES tiles of depth TILE_K ahead; each warpgroup (128 items) multiplies 64 rows.
 //
 // Definitions beside those of gemm_operands.h:
-//   PRECISION   SPLIT: fp32 as the sum of six products of bf16 numbers; sums of TILE_K are added up outside the matrix unit,
-//               which rounds toward zero. TF32, BF16, FP16: one product of rounded factors.
+//   PRECISION   SPLIT: fp32 as the sum of six products of bf16 numbers. SCALED: of scaled factors, three products of
+//               FP16_PLANES = 2 fp16 numbers for fp32, or one of 1 for tf32; as SPLIT where the operands are flagged as too
+//               mixed (scales.h). TF32, BF16, FP16: one product of rounded factors.
 //   ROW_BYTES   64 or 128: TILE_K numbers
 //   STAGED_Q    columns that a warpgroup finishes at a time
 //   RIGHT       MATRIX: rows n with k inside. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
@@ -20,6 +21,7 @@
 #define IMAGE 1
 #define IMAGE_TURNED 2
 #include "nvidia/gemm_element.h"
+#include "nvidia/scales.h"
 #include "nvidia/tma.h"
 #include "nvidia/units.h"
 #include "nvidia/wgmma.h"
@@ -34,7 +36,14 @@
 #define BAND 8                // rows of tiles that are taken together
 #define R_PLANE (TILE_R * ROW_BYTES)
 #define Q_PLANE (TILE_Q * ROW_BYTES)
-#define STAGE_BYTES (PLANES * (R_PLANE + Q_PLANE))
+#define LOCAL_BYTES (STAGES * STAGE_PLANES * (R_PLANE + Q_PLANE))
+#if PRECISION == SCALED
+#define STAGE_PLANES FP16_PLANES
+#define SCALE_PARAMETERS , __global const uint4 *restrict flags, ulong flags_offset, SCALE_OPERAND(left), SCALE_OPERAND(right)
+#else
+#define STAGE_PLANES PLANES
+#define SCALE_PARAMETERS
+#endif
 #define MAP_BYTES 128
 #define SUMS (TILE_Q / 2)  // of an item
 #ifdef C_CHANNELS_LAST
@@ -50,18 +59,26 @@
 #define WARPGROUP_BARRIER() asm volatile("bar.sync %0, 128;" ::"r"(1 + warpgroup) : "memory")
 
 #include "nvidia/gemm_tma_forms.h"
-#if PRECISION == SPLIT
+#include "nvidia/gemm_tma_products.h"
+#if PRECISION == SPLIT || PRECISION == SCALED
 #include "nvidia/gemm_exact.h"
 #endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
     GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k,
-    uint part_tiles, uint works, uint channel_tiles, uint images TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
-  __local uint4 tiles[STAGES * STAGE_BYTES / 16] __attribute__((aligned(1024)));
+    uint part_tiles, uint works, uint channel_tiles, uint images SCALE_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+  __local uint4 tiles[LOCAL_BYTES / 16] __attribute__((aligned(1024)));
   __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));
   __local ulong barriers[2 * STAGES];
   const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
+#if PRECISION == SCALED
+  const bool is_mixed = is_mixed_product(flags + flags_offset);
+  const uint planes = is_mixed ? PLANES : FP16_PLANES, stages = is_mixed ? STAGES * FP16_PLANES / PLANES : STAGES;
+#else
+  const uint planes = PLANES, stages = STAGES;
+#endif
+  const uint stage_bytes = planes * (R_PLANE + Q_PLANE);
   const uint tiles_q = (m_size + TILE_Q - 1) / TILE_Q, tiles_c = tiles_r * tiles_q;
   if (t == 0) {
     for (uint i = 0; i < STAGES; ++i) {
@@ -85,7 +102,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 
   uint stage = 0, phase = 0, tries = MOST_TRIES;
 #define NEXT_STAGE()           \
-  if (++stage == STAGES) {     \
+  if (++stage == stages) {     \
     stage = 0;                 \
     phase ^= 1;                \
   }
@@ -115,12 +132,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
         for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
           tries = wait_phase(empty + 8 * stage, phase ^ 1, tries);
           const uint arrived = full + 8 * stage;
-          const uint right_to = local_base + stage * STAGE_BYTES, left_to = right_to + PLANES * R_PLANE;
-          BARRIER_EXPECT(arrived, STAGE_BYTES);
+          const uint right_to = local_base + stage * stage_bytes, left_to = right_to + planes * R_PLANE;
+          BARRIER_EXPECT(arrived, stage_bytes);
 #if RIGHT == IMAGE_TURNED
           FIND_PLACE(k_tile * TILE_K)
 #endif
-          EACH(plane, PLANES) {
+          EACH(plane, planes) {
             const uint left_z = plane * batches + batch;
 #if RIGHT == MATRIX
             COPY_BOX(right_to + plane * R_PLANE, right_map, arrived, k_tile * TILE_K, r_begin, left_z);
@@ -161,57 +178,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   a += a_offset;
   b += b_offset;
   c += c_offset;
-#define RELEASE(of_stage) \
-  if (lane == 0) BARRIER_ARRIVE(empty + 8 * (of_stage))
-  // After a wait the sums hold what the units wrote: keeps the compiler from reading them before.
-#define SETTLE(sums) EACH(i, SUMS) asm volatile("" : "+f"((sums)[i])::"memory")
   EACH_WORK() {
     FIND_TILE()
     float sums[SUMS];
     EACH(i, SUMS) sums[i] = 0.0f;
-#if PRECISION == SPLIT
+#if HAS_PARTS
     float part[SUMS];
     EACH(i, SUMS) part[i] = 0.0f;
-#else
-    uint in_use = STAGES;  // the stage of the products in progress
 #endif
-    for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile) {
-      tries = wait_phase(full + 8 * stage, phase, tries);
-      const uint at = local_base + stage * STAGE_BYTES;
-      const ulong rows = DESCRIPTOR(at + warpgroup * ROWS_64_BYTES), columns = DESCRIPTOR(at + PLANES * R_PLANE);
-      WGMMA_FENCE();
-#if PRECISION == SPLIT
-      // The products of small parts first.
-      const ulong middle_r = rows + R_PLANE / 16, low_r = middle_r + R_PLANE / 16;
-      const ulong middle_q = columns + Q_PLANE / 16, low_q = middle_q + Q_PLANE / 16;
-      EACH(step, STEPS) {
-        const ulong next = step * STEP_UNITS;
-        WGMMA(part, rows + next, low_q + next, step != 0);
-        WGMMA(part, low_r + next, columns + next, 1);
-        WGMMA(part, middle_r + next, middle_q + next, 1);
-        WGMMA(part, rows + next, middle_q + next, 1);
-        WGMMA(part, middle_r + next, columns + next, 1);
-        WGMMA(part, rows + next, columns + next, 1);
-      }
-      WGMMA_COMMIT();
-      WGMMA_WAIT();
-      RELEASE(stage);
-      SETTLE(part);
-      EACH(i, SUMS) sums[i] += part[i];
-#else
-      EACH(step, STEPS) WGMMA(sums, rows + step * STEP_UNITS, columns + step * STEP_UNITS, 1);
-      WGMMA_COMMIT();
-      WGMMA_WAIT_BUT_ONE();
-      if (in_use < STAGES) RELEASE(in_use);
-      in_use = stage;
-#endif
-      NEXT_STAGE()
-    }
-#if PRECISION != SPLIT
-    WGMMA_WAIT();
-    RELEASE(in_use);
-    SETTLE(sums);
-#endif
+    MULTIPLY_TILES()
     if (tries == 0) EACH(i, SUMS) sums[i] = NAN;  // copies that never came: seen, and in fp32 taken again
 
     const uint warp = t >> 5 & 3;
@@ -271,6 +246,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     __local float *const staged = staging + warpgroup * (STAGED_Q * STAGED_PITCH);
     uint column[2], outer[2], inner[2];
     bool is_column[2];
+#if PRECISION == SCALED
+    float right_scale[2];
+#define LEFT_INVERSE(line) left_inverse[left_inverse_offset + SCALE_INDEX(left, batch, line)]
+#define RIGHT_INVERSE(line) right_inverse[right_inverse_offset + SCALE_INDEX(right, batch, line)]
+#endif
     EACH(half_number, 2) {
       const uint line = r_begin + warpgroup * 64 + half_number * 32 + lane;
 #if RIGHT == IMAGE_TURNED
@@ -286,6 +266,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
       const uint n = is_column[half_number] ? column[half_number] : 0;
       outer[half_number] = C_OUTER(n);
       inner[half_number] = C_INNER(n, outer[half_number]);
+#if PRECISION == SCALED
+#if RIGHT == IMAGE
+      right_scale[half_number] = RIGHT_INVERSE(n / PLACES(_block));
+#else
+      right_scale[half_number] = RIGHT_INVERSE(n);
+#endif
+#endif
     }
     const ulong c_begin = (ulong)z * c_batch;
     EACH(chunk, TILE_Q / STAGED_Q) {
@@ -300,9 +287,16 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 #define M_OF(i) (q_begin + chunk * STAGED_Q + STAGED_COLUMN(i))
       float values[STAGED_Q / 2];
       EACH(i, STAGED_Q / 2) values[i] = staged[STAGED_PLACE(i)];
-#if PRECISION == SPLIT
+#if PRECISION == SCALED
+      if (!is_mixed) EACH(i, STAGED_Q / 2) values[i] = values[i] * LEFT_INVERSE(min(M_OF(i), m_size - 1)) * right_scale[i % 2];
+#endif
+#if PRECISION == SPLIT || PRECISION == SCALED
+      // A product of scaled operands is of finite factors: what is not finite there is too large.
       bool finite = true;
       EACH(i, STAGED_Q / 2) finite = finite & isfinite(values[i]);
+#if PRECISION == SCALED
+      finite |= !is_mixed;
+#endif
       if (!finite) {
         for (uint i = 0; i < STAGED_Q / 2; ++i) {
           const bool wanted = i % 2 == 0 ? is_column[0] : is_column[1];

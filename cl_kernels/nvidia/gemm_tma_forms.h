@@ -25,23 +25,24 @@
 #define WGMMA_FLAGS TURNED_TEXT
 #endif
 
-// sums = rows·columns of two descriptors, plus sums where `keep` is not 0.
+// sums = rows·columns of two descriptors, of numbers of these types, plus sums where `keep` is not 0.
 #if TILE_Q == 64
-#define WGMMA(sums, rows, columns, keep)                                                                        \
-  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_TYPES      \
+#define WGMMA_OF(types, sums, rows, columns, keep)                                                              \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %34, 0; wgmma.mma_async.sync.aligned.m64n64" types      \
                " {" REGISTERS_32 "}, %32, %33, p, 1, 1" WGMMA_FLAGS "; }"                                       \
                : OPERANDS_32(sums) : "l"(rows), "l"(columns), "r"(keep))
 #elif TILE_Q == 128
-#define WGMMA(sums, rows, columns, keep)                                                                        \
-  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_TYPES     \
+#define WGMMA_OF(types, sums, rows, columns, keep)                                                              \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128" types     \
                " {" REGISTERS_64 "}, %64, %65, p, 1, 1" WGMMA_FLAGS "; }"                                       \
                : OPERANDS_64(sums) : "l"(rows), "l"(columns), "r"(keep))
 #elif TILE_Q == 256
-#define WGMMA(sums, rows, columns, keep)                                                                        \
-  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" WGMMA_TYPES    \
+#define WGMMA_OF(types, sums, rows, columns, keep)                                                              \
+  asm volatile("//@{ .reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256" types    \
                " {" REGISTERS_128 "}, %128, %129, p, 1, 1" WGMMA_FLAGS "; }"                                    \
                : OPERANDS_128(sums) : "l"(rows), "l"(columns), "r"(keep))
 #endif
+#define WGMMA(sums, rows, columns, keep) WGMMA_OF(WGMMA_TYPES, sums, rows, columns, keep)
 
 #if RIGHT != MATRIX
 // Which of k and n walks over the places of the image, and which over the taps.

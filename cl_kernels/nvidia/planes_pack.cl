@@ -2,6 +2,7 @@
 // are narrow in as the inner one. Item 0 of each kernel also writes the tensor's description for the copy engine, whose
 // address only the device knows (src/opencl/tensor_map.cpp).
 #include "gemm_operands.h"
+#include "nvidia/scales.h"
 #include "nvidia/units.h"
 
 #define MAP_WORDS 32
@@ -22,11 +23,31 @@ static inline void write_map(__global const uint *map, __global uint *to, __glob
 #define DESCRIBE_PARAMETERS
 #define WRITE_DIRECT_MAP()
 #endif
+
+// With SCALED a line's values are packed with the scale of its batch and image or row.
+#if PRECISION == SCALED
+#define SCALE_PARAMETERS , __global const uint4 *restrict flags, ulong flags_offset, SCALE_OPERAND(packed)
+#define BEGIN_SCALED()                                             \
+  const bool is_mixed = is_mixed_product(flags + flags_offset); \
+  packed_inverse += packed_inverse_offset;
+#define STORE(to, values, batch, line)                                                                                     \
+  if (is_mixed) {                                                                                                          \
+    store_planes(to, plane_blocks, values);                                                                                \
+  } else {                                                                                                                 \
+    store_scaled(to, plane_blocks, values, reciprocal(packed_inverse[SCALE_INDEX(packed, batch, line)]));                   \
+  }
+#else
+#define SCALE_PARAMETERS
+#define BEGIN_SCALED()
+#define STORE(to, values, batch, line) store_planes(to, plane_blocks, values);
+#endif
+
 #define MAP_PARAMETERS                                                                     \
   __global const uint *restrict map, __global uint4 *restrict packed, ulong packed_offset, \
-      __global uint *restrict maps, ulong maps_offset DESCRIBE_PARAMETERS
+      __global uint *restrict maps, ulong maps_offset SCALE_PARAMETERS DESCRIBE_PARAMETERS
 #define BEGIN_PACKED()                                                              \
   packed += packed_offset;                                                          \
+  BEGIN_SCALED()                                                                    \
   if (get_global_id(0) == 0 && get_global_id(1) == 0 && get_global_id(2) == 0) {    \
     write_map(map, maps + maps_offset, packed);                                     \
     WRITE_DIRECT_MAP();                                                             \
@@ -59,7 +80,7 @@ __kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global con
   {
     EACH(i, BLOCK) values[i] = block * BLOCK + i < k_size ? source[i] : 0.0f;
   }
-  store_planes(packed + ((ulong)batch * rows + row) * blocks + block, plane_blocks, values);
+  STORE(packed + ((ulong)batch * rows + row) * blocks + block, values, batch, row)
 }
 
 // Columns adjacent in memory become rows: element (j, i) at j·j_stride + (i / run)·run_stride + i % run, to
@@ -91,7 +112,7 @@ __kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_p
     if (i_begin + row >= i_size) break;
     float values[BLOCK];
     EACH(e, BLOCK) values[e] = square[(block * BLOCK + e) * PITCH + row];
-    store_planes(packed + ((ulong)batch * i_size + i_begin + row) * blocks + to_block, plane_blocks, values);
+    STORE(packed + ((ulong)batch * i_size + i_begin + row) * blocks + to_block, values, batch, DIVIDE(i_begin + row, run))
   }
 }
 
@@ -109,5 +130,5 @@ __kernel void planes_pack_filters(uint m_size, uint channels, uint taps, uint ba
     const uint channel = block * BLOCK + e, k = channel * taps + tap;
     values[e] = channel < channels ? a[A_ROW(m) + A_STEP(k)] : 0.0f;
   }
-  store_planes(packed + ((ulong)batch * m_size + m) * taps * blocks + i, plane_blocks, values);
+  STORE(packed + ((ulong)batch * m_size + m) * taps * blocks + i, values, batch, m)
 }

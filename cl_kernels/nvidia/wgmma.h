@@ -19,11 +19,12 @@
   OPERANDS_64(d), SIXTEEN(d, 64), SIXTEEN(d, 80), SIXTEEN(d, 96), SIXTEEN(d, 112)
 
 // Types and depth, and what follows the text of an instruction whose left operand lies in registers.
+#define WGMMA_TYPES_FP16 "k16.f32.f16.f16"
 #if PRECISION == TF32
 #define WGMMA_TYPES "k8.f32.tf32.tf32"
 #define WGMMA_FROM_REGISTERS ""
 #elif PRECISION == FP16
-#define WGMMA_TYPES "k16.f32.f16.f16"
+#define WGMMA_TYPES WGMMA_TYPES_FP16
 #define WGMMA_FROM_REGISTERS ", 0"
 #else
 #define WGMMA_TYPES "k16.f32.bf16.bf16"

@@ -193,7 +193,7 @@ bool any_product(const Context&, const Gemm&) { return true; }
 std::vector<GemmTiling> no_tilings(const Context&, const Gemm&) { return {}; }
 std::unique_ptr<Kernel> no_tiling(Context&, const Gemm&, const GemmTiling&, std::string_view) { return nullptr; }
 
-constexpr std::array<GemmImplementation, 7> kImplementations{{
+constexpr std::array<GemmImplementation, 8> kImplementations{{
     {"panel",
      [](Context& context, Precision) { return context.limits().is_cpu; },
      any_product,
@@ -202,6 +202,14 @@ constexpr std::array<GemmImplementation, 7> kImplementations{{
      {"gemm_panel.cl"},
      panel_tilings,
      prepare_panel_tiling},
+    {"scaled",
+     scaled_suits,
+     scaled_accepts,
+     scaled_pays,
+     prepare_scaled,
+     {"nvidia/gemm_tma.cl", "nvidia/planes_pack.cl", "nvidia/planes_measure.cl"},
+     scaled_tilings,
+     prepare_scaled_tiling},
     {"tma",
      tma_suits,
      tma_accepts,
@@ -244,7 +252,8 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
   if (!forced) return nullptr;
   const auto* const named = std::ranges::find(kImplementations, *forced, &GemmImplementation::name);
   CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
-                "CONCORD_GEMM is \"{}\"; there are panel, tma, wgmma, mma, tiled, clblast and reference", *forced);
+                "CONCORD_GEMM is \"{}\"; there are panel, scaled, tma, wgmma, mma, tiled, clblast and reference",
+                *forced);
   // Panels run on any device, which their tests use; matrix units have to be there.
   const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
   return can_run && named->accepts(context, gemm) ? named->prepare(context, gemm, label) : nullptr;

@@ -84,6 +84,7 @@ struct Gemm {
   Patch patch;            // of the operand that says is_patch
   EpilogueText epilogue;  // empty for none
   Precision precision = Precision::fp32;
+  bool is_scaled = false;     // by "scaled": factors are scaled fp16 numbers (planes.hpp)
   std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
   std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
   std::size_t before_bytes = 0;
@@ -127,14 +128,14 @@ struct GemmImplementation {
   bool (*accepts)(const Context&, const Gemm&);
   bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);  // tiled as it plans
-  std::array<std::string_view, 2> files;  // of cl_kernels that multiply; empty for none
+  std::array<std::string_view, 3> files;  // of cl_kernels that multiply; empty for none
   /// What a tuner should measure of a product that it accepts; empty where there is one way only.
   std::vector<GemmTiling> (*tilings)(const Context&, const Gemm&);
   /// Null where the implementation has no such tile, or k no such cut.
   std::unique_ptr<Kernel> (*prepare_tiling)(Context&, const Gemm&, const GemmTiling&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs), "clblast"
-/// (dense matrices), "reference" (anything).
+/// In order of preference: "panel" (CPUs), "scaled", "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs),
+/// "clblast" (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
 /// Whether it suits the device and accepts the product.
 [[nodiscard]] bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm);
@@ -165,6 +166,15 @@ struct GemmImplementation {
 [[nodiscard]] std::vector<GemmTiling> tma_tilings(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_tma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                                          std::string_view label);
+
+// gemm_tma.cpp too: fp32 and tf32 by three and one products of scaled fp16 numbers.
+[[nodiscard]] bool scaled_suits(Context& context, Precision precision);
+[[nodiscard]] bool scaled_accepts(const Context& context, const Gemm& gemm);
+[[nodiscard]] bool scaled_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_scaled(Context& context, const Gemm& gemm, std::string_view label);
+[[nodiscard]] std::vector<GemmTiling> scaled_tilings(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_scaled_tiling(Context& context, const Gemm& gemm,
+                                                            const GemmTiling& tiling, std::string_view label);
 
 // gemm_wgmma.cpp: fp32 by six products of bf16 numbers; other precisions by one product.
 [[nodiscard]] double wgmma_seconds(const Context& context, const Gemm& gemm);  // expected

@@ -23,14 +23,18 @@ struct TmaTile {
   [[nodiscard]] std::int64_t depth(const PlaneNumbers& numbers) const { return row_bytes / numbers.bytes(); }
   [[nodiscard]] std::string name() const { return fmt::format("{}x{}, {} bytes", q, kRows, row_bytes); }
 };
-// For so many planes: a stage holds a tile of each.
-constexpr std::array<TmaTile, 2> kThreePlanes{{{128, 64, 4, 32, 1, 750}, {64, 64, 3, 8, 2, 660}}};
-constexpr std::array<TmaTile, 4> kOnePlane{
+// A stage holds a tile of each plane that a product reads.
+constexpr std::array<TmaTile, 2> kSixProducts{{{128, 64, 4, 32, 1, 750}, {64, 64, 3, 8, 2, 660}}};
+constexpr std::array<TmaTile, 2> kThreeProducts{{{128, 64, 6, 32, 1, 650}, {64, 64, 4, 8, 2, 560}}};
+constexpr std::array<TmaTile, 4> kOneProduct{
     {{256, 128, 4, 16, 1, 650}, {128, 128, 6, 32, 1, 500}, {64, 128, 4, 16, 2, 400}, {64, 64, 6, 32, 2, 300}}};
 
-std::span<const TmaTile> tiles_of(const PlaneNumbers& numbers) {
-  if (numbers.planes == 3) return kThreePlanes;
-  return kOnePlane;
+std::span<const TmaTile> tiles_of(const Gemm& gemm) {
+  switch (plane_numbers(gemm).products) {
+    case 6: return kSixProducts;
+    case 3: return kThreeProducts;
+    default: return kOneProduct;
+  }
 }
 
 /// A tile and the cut of k, counted in tiles.
@@ -41,15 +45,15 @@ struct TmaPlan {
 };
 
 double products_a_second(const Context& context, const TmaTile& tile, const PlaneNumbers& numbers) {
-  // Six products of three planes make one; numbers twice as wide take twice as long.
-  const double slower = numbers.planes == 3 ? 6 : static_cast<double>(numbers.bytes()) / 2;
+  // Numbers twice as wide take twice as long.
+  const double slower = static_cast<double>(numbers.products * numbers.bytes()) / 2;
   return tile.teraflops * 1e12 / 2 / slower / context.limits().compute_units;
 }
 
-/// The cut of k that should take least time with a tile, packing left out.
+/// The cut of k that should take least time with a tile.
 TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile) {
   constexpr std::int64_t kFilling = 192;
-  const PlaneNumbers numbers = plane_numbers(gemm.precision);
+  const PlaneNumbers numbers = plane_numbers(gemm);
   const std::int64_t depth = tile.depth(numbers);
   const PlaneForm form = plane_form(gemm, depth);
   Gemm padded = gemm;
@@ -58,22 +62,21 @@ TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile)
   const MatrixPlan plan = matrix_plan(context, padded,
                                       {{tile.q, TmaTile::kRows, depth, tile.resident, kFilling,
                                         products_a_second(context, tile, numbers), tile.resident == 1 ? 1.0 : 0.6}});
-  return {tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
+  return {tile, plan.parts, divide_up(plan.part, depth), plan.seconds + pack_seconds(gemm)};
 }
 
 TmaPlan plan_of(const Context& context, const Gemm& gemm) {
   TmaPlan best{};
-  for (const TmaTile& tile : tiles_of(plane_numbers(gemm.precision))) {
+  for (const TmaTile& tile : tiles_of(gemm)) {
     const TmaPlan plan = plan_with(context, gemm, tile);
     if (best.seconds == 0 || plan.seconds < best.seconds) best = plan;
   }
-  best.seconds += pack_seconds(gemm);
   return best;
 }
 
 /// With k in so many parts or a few less; nothing where k is too short.
 std::optional<TmaPlan> cut_plan(const Gemm& gemm, const TmaTile& tile, std::int64_t parts) {
-  const std::int64_t tiles_k = plane_form(gemm, tile.depth(plane_numbers(gemm.precision))).tiles_k;
+  const std::int64_t tiles_k = plane_form(gemm, tile.depth(plane_numbers(gemm))).tiles_k;
   if (parts < 1 || parts > tiles_k) return std::nullopt;
   const std::int64_t part_tiles = divide_up(tiles_k, parts);
   return TmaPlan{tile, divide_up(tiles_k, part_tiles), part_tiles, 0};
@@ -81,38 +84,38 @@ std::optional<TmaPlan> cut_plan(const Gemm& gemm, const TmaTile& tile, std::int6
 
 std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const TmaPlan& plan, std::string_view label) {
   const TmaTile& tile = plan.tile;
-  const PlaneNumbers numbers = plane_numbers(gemm.precision);
+  const PlaneNumbers numbers = plane_numbers(gemm);
   const PlaneForm form = plane_form(gemm, tile.depth(numbers));
   Gemm packed = gemm;
-  const BufferArgument maps = pack_planes(context, packed, form, {TmaTile::kRows, tile.q, tile.row_bytes});
+  const PackedPlanes planes = pack_planes(context, packed, form, {TmaTile::kRows, tile.q, tile.row_bytes});
   if (form.kind == PlaneForm::Kind::image_turned) packed.c = form.channels_first(gemm.c);
 
   const std::int64_t tiles_r = divide_up(form.rows, TmaTile::kRows), tiles_q = divide_up(gemm.m, tile.q);
   const std::int64_t works = tiles_r * tiles_q * gemm.batch * plan.parts;
   const auto count = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-  std::vector<Argument> extra{maps,
-                              count(tiles_r),
-                              count(form.tiles_k),
-                              count(plan.part_tiles),
-                              count(works),
-                              count(form.channel_tiles),
+  std::vector<Argument> extra{planes.maps,         count(tiles_r),
+                              count(form.tiles_k), count(plan.part_tiles),
+                              count(works),        count(form.channel_tiles),
                               count(form.images)};
+  extra.insert(extra.end(), planes.scales.begin(), planes.scales.end());
   const RightOperand right = right_operand(context, gemm);
   extra.insert(extra.end(), right.arguments.begin(), right.arguments.end());
 
   constexpr std::int64_t kThreads = TmaTile::kWarpgroups * 128 + 32;
   const std::int64_t groups = std::min(works, tile.resident * std::int64_t{context.limits().compute_units});
-  Stage multiply{gemm_program(context, packed, "nvidia/gemm_tma.cl", plan.parts == 1,
-                              {std::string(numbers.definition), std::string(form.definition()),
-                               fmt::format("WARPGROUPS={}", TmaTile::kWarpgroups), fmt::format("TILE_Q={}", tile.q),
-                               fmt::format("ROW_BYTES={}", tile.row_bytes), fmt::format("STAGES={}", tile.stages),
-                               fmt::format("STAGED_Q={}", tile.staged_q)}),
+  std::vector<std::string> definitions{
+      std::string(form.definition()),        fmt::format("WARPGROUPS={}", TmaTile::kWarpgroups),
+      fmt::format("TILE_Q={}", tile.q),      fmt::format("ROW_BYTES={}", tile.row_bytes),
+      fmt::format("STAGES={}", tile.stages), fmt::format("STAGED_Q={}", tile.staged_q)};
+  definitions.insert(definitions.end(), numbers.definitions.begin(), numbers.definitions.end());
+  Stage multiply{gemm_program(context, packed, "nvidia/gemm_tma.cl", plan.parts == 1, std::move(definitions)),
                  "gemm_tma_multiply",
                  gemm_arguments(packed, plan.parts, gemm.k, extra),
                  {size(groups * kThreads), 1, 1},
                  {size(kThreads), 1, 1}};
-  return gemm_staged(context, packed, fmt::format("{} tma {}x{}", label, tile.q, TmaTile::kRows), std::move(multiply),
-                     plan.parts);
+  return gemm_staged(context, packed,
+                     fmt::format("{} tma {}x{}{}", label, tile.q, TmaTile::kRows, gemm.is_scaled ? " scaled" : ""),
+                     std::move(multiply), plan.parts);
 }
 
 /// The product, or its slices one after the other, each as `plan` says.
@@ -136,42 +139,32 @@ std::unique_ptr<Kernel> prepare_slices(Context& context, const Gemm& gemm, std::
 
 /// By one tile of the list, k in one piece, or in two where it has several tiles.
 std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std::size_t variant) {
-  if (!tma_accepts(context, gemm)) return nullptr;
-  const PlaneNumbers numbers = plane_numbers(gemm.precision);
-  const std::span<const TmaTile> tiles = tiles_of(numbers);
+  if (!matrix_units_accept(gemm) || !planes_serve(gemm)) return nullptr;
+  const std::span<const TmaTile> tiles = tiles_of(gemm);
   const TmaTile& tile = tiles[variant % tiles.size()];
-  const bool is_long = plane_form(gemm, tile.depth(numbers)).tiles_k > 2;
+  const bool is_long = plane_form(gemm, tile.depth(plane_numbers(gemm))).tiles_k > 2;
   return prepare_plan(context, gemm, cut_plan(gemm, tile, is_long ? 2 : 1).value(), "check");
 }
 
-}  // namespace
-
-bool tma_suits(Context& context, Precision precision) {
-  return context.remembered(fmt::format("NVIDIA TMA {}", name_of(precision)), [&] {
+bool suits(Context& context, std::string_view units, Precision precision, const CheckedPreparation& prepare) {
+  return context.remembered(fmt::format("{} in {}", units, name_of(precision)), [&] {
     return capability_of(context.device()).major == 9 &&  // later ones have other instructions
-           multiplies_right(context, "the matrix units fed by the copy engine", precision, prepare_variant);
+           multiplies_right(context, units, precision, prepare);
   });
 }
 
-bool tma_accepts(const Context&, const Gemm& gemm) {
-  return !gemm.partial && matrix_units_accept(gemm) && planes_serve(gemm);
-}
+bool accepts(const Gemm& gemm) { return !gemm.partial && matrix_units_accept(gemm) && planes_serve(gemm); }
 
-bool tma_pays(const Context& context, const Gemm& gemm) {
-  if (!mma_pays(context, gemm)) return false;
+double seconds_of(const Context& context, const Gemm& gemm) {
   double seconds = 0;
   for (const Gemm& slice : plane_slices(gemm)) seconds += plan_of(context, slice).seconds;
-  return seconds < wgmma_seconds(context, gemm) && seconds < mma_seconds(context, gemm);
+  return seconds;
 }
 
-std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label) {
-  return prepare_slices(context, gemm, label, [&](const Gemm& slice) { return plan_of(context, slice); });
-}
-
-std::vector<GemmTiling> tma_tilings(const Context& context, const Gemm& gemm) {
+std::vector<GemmTiling> tilings_of(const Context& context, const Gemm& gemm) {
   const Gemm slice = plane_slices(gemm).front();
   std::vector<GemmTiling> list;
-  for (const TmaTile& tile : tiles_of(plane_numbers(gemm.precision))) {
+  for (const TmaTile& tile : tiles_of(gemm)) {
     for (const std::int64_t parts : parts_around(plan_with(context, slice, tile).parts)) {
       if (cut_plan(slice, tile, parts)) list.push_back({tile.name(), parts});
     }
@@ -179,13 +172,75 @@ std::vector<GemmTiling> tma_tilings(const Context& context, const Gemm& gemm) {
   return list;
 }
 
-std::unique_ptr<Kernel> prepare_tma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
-                                           std::string_view label) {
-  const std::span<const TmaTile> tiles = tiles_of(plane_numbers(gemm.precision));
+std::unique_ptr<Kernel> prepare_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                       std::string_view label) {
+  const std::span<const TmaTile> tiles = tiles_of(gemm);
   const auto tile = std::ranges::find(tiles, tiling.tile, &TmaTile::name);
   if (tile == tiles.end() || !cut_plan(gemm, *tile, tiling.parts)) return nullptr;
   return prepare_slices(context, gemm, label,
                         [&](const Gemm& slice) { return cut_plan(slice, *tile, tiling.parts).value(); });
+}
+
+std::unique_ptr<Kernel> prepare_planned(Context& context, const Gemm& gemm, std::string_view label) {
+  return prepare_slices(context, gemm, label, [&](const Gemm& slice) { return plan_of(context, slice); });
+}
+
+Gemm scaled(Gemm gemm) {
+  gemm.is_scaled = true;
+  return gemm;
+}
+
+}  // namespace
+
+bool tma_suits(Context& context, Precision precision) {
+  return suits(context, "the matrix units fed by the copy engine", precision, prepare_variant);
+}
+
+bool tma_accepts(const Context&, const Gemm& gemm) { return accepts(gemm); }
+
+bool tma_pays(const Context& context, const Gemm& gemm) {
+  if (!mma_pays(context, gemm)) return false;
+  const double seconds = seconds_of(context, gemm);
+  return seconds < wgmma_seconds(context, gemm) && seconds < mma_seconds(context, gemm);
+}
+
+std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label) {
+  return prepare_planned(context, gemm, label);
+}
+
+std::vector<GemmTiling> tma_tilings(const Context& context, const Gemm& gemm) { return tilings_of(context, gemm); }
+
+std::unique_ptr<Kernel> prepare_tma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                           std::string_view label) {
+  return prepare_tiling(context, gemm, tiling, label);
+}
+
+bool scaled_suits(Context& context, Precision precision) {
+  return suits(
+      context, "the matrix units fed with scaled fp16 numbers", precision,
+      [](Context& in, const Gemm& gemm, std::size_t variant) { return prepare_variant(in, scaled(gemm), variant); });
+}
+
+bool scaled_accepts(const Context&, const Gemm& gemm) { return can_be_scaled(gemm) && accepts(scaled(gemm)); }
+
+bool scaled_pays(const Context& context, const Gemm& gemm) {
+  if (!mma_pays(context, gemm)) return false;
+  const double seconds = seconds_of(context, scaled(gemm));
+  return seconds < wgmma_seconds(context, gemm) && seconds < mma_seconds(context, gemm) &&
+         (!accepts(gemm) || seconds < seconds_of(context, gemm));
+}
+
+std::unique_ptr<Kernel> prepare_scaled(Context& context, const Gemm& gemm, std::string_view label) {
+  return prepare_planned(context, scaled(gemm), label);
+}
+
+std::vector<GemmTiling> scaled_tilings(const Context& context, const Gemm& gemm) {
+  return tilings_of(context, scaled(gemm));
+}
+
+std::unique_ptr<Kernel> prepare_scaled_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                              std::string_view label) {
+  return prepare_tiling(context, scaled(gemm), tiling, label);
 }
 
 }  // namespace concord::opencl

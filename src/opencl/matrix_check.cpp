@@ -120,15 +120,24 @@ std::vector<float> right_result(const Product& product, const std::vector<float>
   return c;
 }
 
-/// Whole numbers from -3 to 3: sums of thousands of products stay exact.
-std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor) {
+/// Whole numbers from -3 to 3, times `unit`: sums of thousands of products stay exact.
+std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor, float unit) {
   std::vector<float> values(size(count));
-  for (std::int64_t i = 0; i < count; ++i) values[size(i)] = static_cast<float>(i * factor % 7 - 3);
+  for (std::int64_t i = 0; i < count; ++i) values[size(i)] = static_cast<float>(i * factor % 7 - 3) * unit;
   return values;
 }
 
-bool runs_right(Context& context, const Product& product, const Kernel& kernel) {
-  std::vector<float> a = whole_numbers(product.a_elements, 5), b = whole_numbers(product.b_elements, 11);
+struct Factors {
+  std::vector<float> a, b;
+};
+/// Left factors in units of `unit`, right ones in its inverse: the product stays the same.
+Factors factors_of(const Product& product, float unit) {
+  return {whole_numbers(product.a_elements, 5, unit), whole_numbers(product.b_elements, 11, 1 / unit)};
+}
+
+/// What the kernel makes of C.
+std::vector<float> result_of(Context& context, const Product& product, const Kernel& kernel, Factors factors) {
+  auto& [a, b] = factors;
   std::vector<float> c(size(product.c_elements), kUntouched);
   const auto accounting = std::make_shared<Accounting>();
   const auto buffer_of = [&](std::size_t bytes, void* values) {
@@ -147,7 +156,17 @@ bool runs_right(Context& context, const Product& product, const Kernel& kernel) 
   check(clEnqueueReadBuffer(context.queue().get(), result->memory(), CL_TRUE, 0, c.size() * 4, c.data(), 0, nullptr,
                             nullptr),
         "clEnqueueReadBuffer", context.name());
-  return c == right_result(product, a, b);
+  return c;
+}
+
+bool runs_right(Context& context, const Product& product, const Kernel& kernel) {
+  constexpr float kBeyondScales =
+      0x1p100F;  // what is made of numbers this far from 1 is not scaled (planes_scales.hpp)
+  const Factors factors = factors_of(product, 1);
+  const std::vector<float> right = right_result(product, factors.a, factors.b);
+  if (result_of(context, product, kernel, factors) != right) return false;
+  const bool has_range = product.gemm.precision == Precision::fp32 || product.gemm.precision == Precision::tf32;
+  return !has_range || result_of(context, product, kernel, factors_of(product, kBeyondScales)) == right;
 }
 
 }  // namespace

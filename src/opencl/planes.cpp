@@ -1,6 +1,8 @@
 // Numbers, forms, sizes and slices of products for the copy engine.
 #include "concord/opencl/planes.hpp"
 
+#include <fmt/format.h>
+
 #include "concord/opencl/matrix_units.hpp"
 
 namespace concord::opencl {
@@ -18,10 +20,16 @@ PlaneForm::Kind kind_of(const Gemm& gemm) {
 constexpr std::int64_t kMostBytes = std::int64_t{5} << 28, kDeepestTile = 64;
 constexpr std::int64_t kMostGroups = 65535;  // of a launch, along its second and third index, on NVIDIA's GPUs
 
+/// In the numbers that take most memory.
+Gemm at_widest(Gemm gemm) {
+  gemm.is_scaled = can_be_scaled(gemm);
+  return gemm;
+}
+
 /// Of both operands.
 std::int64_t plane_bytes(const Gemm& gemm) {
   const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
-  return (sizes.right + sizes.left) * plane_numbers(gemm.precision).bytes_of_all();
+  return (sizes.right + sizes.left) * plane_numbers(gemm).bytes_of_all();
 }
 
 }  // namespace
@@ -48,7 +56,7 @@ bool ImageWalk::is_plain() const {
          std::max(std::abs(far[0]), std::abs(far[1])) <= kFarthestTap;
 }
 
-ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(plane_numbers(gemm.precision)) {
+ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(plane_numbers(gemm)) {
   const std::int64_t pixel = round_up(walk.channels(), numbers_.block()) * numbers_.bytes();
   sizes_ = {walk.channels(), walk.columns(), walk.rows(), numbers_.planes * gemm.batch * walk.images()};
   strides_ = {pixel, pixel * walk.columns(), pixel * walk.columns() * walk.rows()};
@@ -57,7 +65,7 @@ ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(pla
 namespace {
 
 PlaneSizes sizes_of_both(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
-  const std::int64_t block = plane_numbers(gemm.precision).block();
+  const std::int64_t block = plane_numbers(gemm).block();
   if (form.kind == PlaneForm::Kind::matrix) {
     const std::int64_t depth = round_up(gemm.k, block);
     return {gemm.batch * gemm.n * depth, gemm.batch * gemm.m * depth};
@@ -75,15 +83,23 @@ PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t til
   return {gemm.b.is_channels_last ? 0 : both.right, gemm.a.is_channels_last ? 0 : both.left};
 }
 
-PlaneNumbers plane_numbers(Precision precision) {
-  const std::string_view definition = matrix_precision(precision);
-  switch (precision) {
-    case Precision::tf32: return {MapNumber::f32, 1, definition};
-    case Precision::bf16: return {MapNumber::bf16, 1, definition};
-    case Precision::fp16: return {MapNumber::f16, 1, definition};
+PlaneNumbers plane_numbers(const Gemm& gemm) {
+  if (gemm.is_scaled) {
+    const bool is_fp32 = gemm.precision == Precision::fp32;
+    return {MapNumber::f16,
+            3,
+            {"PRECISION=SCALED", fmt::format("FP16_PLANES={}", is_fp32 ? 2 : 1)},
+            is_fp32 ? 2 : 1,
+            is_fp32 ? 3 : 1};
+  }
+  const std::vector<std::string> definitions{std::string(matrix_precision(gemm.precision))};
+  switch (gemm.precision) {
+    case Precision::tf32: return {MapNumber::f32, 1, definitions, 1, 1};
+    case Precision::bf16: return {MapNumber::bf16, 1, definitions, 1, 1};
+    case Precision::fp16: return {MapNumber::f16, 1, definitions, 1, 1};
     case Precision::fp32: break;
   }
-  return {MapNumber::bf16, 3, definition};
+  return {MapNumber::bf16, 3, definitions, 3, 6};
 }
 
 std::string_view PlaneForm::definition() const {
@@ -136,22 +152,24 @@ bool planes_serve(const Gemm& gemm) {
     if (kind == PlaneForm::Kind::image_turned) {
       packed_rows = 1;
       // The units read numbers of 32 bits with k inside alone. Places past the last image of a group are those of the
-      // next: an infinity there would meet zeros, which only fp32 takes again.
-      const bool runs_on = gemm.batch > 1 && gemm.k % kDeepestTile != 0 && gemm.precision != Precision::fp32;
-      if (a.k != 1 || walk.moves_backward() || gemm.precision == Precision::tf32 || runs_on) return false;
+      // next: an infinity there would meet zeros, which only splits take again.
+      const PlaneNumbers numbers = plane_numbers(gemm);
+      const bool runs_on = gemm.batch > 1 && gemm.k % kDeepestTile != 0 && numbers.planes == 1;
+      if (a.k != 1 || walk.moves_backward() || numbers.number == MapNumber::f32 || runs_on) return false;
     }
   }
-  return packed_rows <= kMostGroups && gemm.batch <= kMostGroups && plane_bytes(slice) <= kMostBytes;
+  return packed_rows <= kMostGroups && gemm.batch <= kMostGroups && plane_bytes(at_widest(slice)) <= kMostBytes;
 }
 
 std::vector<Gemm> plane_slices(const Gemm& gemm) {
   constexpr std::int64_t kUnit = 128, kMostSlices = 8;
   const bool can_be_cut = kind_of(gemm) == PlaneForm::Kind::matrix && gemm.batch == 1 && gemm.epilogue.text.empty() &&
                           !gemm.has_channels_last();
-  const std::int64_t bytes = plane_bytes(gemm);
+  const Gemm widest = at_widest(gemm);
+  const PlaneNumbers numbers = plane_numbers(widest);
+  const std::int64_t bytes = plane_bytes(widest);
   if (bytes <= kMostBytes || !can_be_cut) return {gemm};
-  const std::int64_t a_row =
-      round_up(gemm.k, plane_numbers(gemm.precision).block()) * plane_numbers(gemm.precision).bytes_of_all();
+  const std::int64_t a_row = round_up(gemm.k, numbers.block()) * numbers.bytes_of_all();
   const std::int64_t most_rows = (kMostBytes - (bytes - gemm.m * a_row)) / a_row / kUnit * kUnit;
   if (most_rows < kUnit || gemm.m > kMostSlices * most_rows) return {gemm};
   const std::int64_t rows = round_up(divide_up(gemm.m, divide_up(gemm.m, most_rows)), kUnit);
@@ -167,15 +185,19 @@ std::vector<Gemm> plane_slices(const Gemm& gemm) {
 }
 
 double pack_seconds(const Gemm& gemm) {
+  const PlaneNumbers numbers = plane_numbers(gemm);
   constexpr double kAligned = 3e12,
                    kUnaligned = 1.5e12;  // bytes a second; rows of k that begin anywhere are read slower
   const bool is_matrix = kind_of(gemm) == PlaneForm::Kind::matrix;
   const bool slow_left = is_matrix && gemm.a.k == 1 && !in_fours({gemm.a.row, gemm.a.batch});
   const bool slow_right = is_matrix && gemm.b.along_k && !in_fours({gemm.b.n, gemm.b.batch});
   const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
-  const auto bytes = static_cast<double>(4 + plane_numbers(gemm.precision).bytes_of_all());
-  return 2 * kLaunchSeconds + bytes * (static_cast<double>(sizes.left) / (slow_left ? kUnaligned : kAligned) +
-                                       static_cast<double>(sizes.right) / (slow_right ? kUnaligned : kAligned));
+  // To find its scales an operand is read once more.
+  const std::int64_t reads = gemm.is_scaled ? 2 : 1, launches = gemm.is_scaled ? 5 : 2;
+  const auto bytes = static_cast<double>(4 * reads + numbers.multiplied_planes * numbers.bytes());
+  return static_cast<double>(launches) * kLaunchSeconds +
+         bytes * (static_cast<double>(sizes.left) / (slow_left ? kUnaligned : kAligned) +
+                  static_cast<double>(sizes.right) / (slow_right ? kUnaligned : kAligned));
 }
 
 }  // namespace concord::opencl

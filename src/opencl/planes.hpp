@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,16 +18,22 @@ namespace concord::opencl {
 /// How the factors of a product are written.
 struct PlaneNumbers {
   MapNumber number;
-  std::int64_t planes;          // that stand for one factor together
-  std::string_view definition;  // PRECISION of the kernels
+  std::int64_t planes;                   // that stand for one factor together
+  std::vector<std::string> definitions;  // of the kernels
+  std::int64_t multiplied_planes;        // planes of a factor that a product reads, products that then stand for one
+  std::int64_t products;
   /// Bytes of a factor in one plane, and in all.
   [[nodiscard]] std::int64_t bytes() const { return bytes_of(number); }
   [[nodiscard]] std::int64_t bytes_of_all() const { return planes * bytes(); }
   /// Factors in 16 bytes of a plane.
   [[nodiscard]] std::int64_t block() const { return 16 / bytes(); }
 };
-/// fp32 is written as three bf16 numbers.
-[[nodiscard]] PlaneNumbers plane_numbers(Precision precision);
+/// fp32 is written as three bf16 numbers; where the product says that it is scaled, fp32 as two and tf32 as one fp16
+/// number, with room for three bf16 numbers: what the kernels fall back to where magnitudes are too mixed.
+[[nodiscard]] PlaneNumbers plane_numbers(const Gemm& gemm);
+[[nodiscard]] inline bool can_be_scaled(const Gemm& gemm) {
+  return gemm.precision == Precision::fp32 || gemm.precision == Precision::tf32;
+}
 
 /// How a product is walked: its right operand is a dense matrix, the patches of an image whose taps and channels are k,
 /// or those whose places are k.

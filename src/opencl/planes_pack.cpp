@@ -5,6 +5,7 @@
 
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/planes_scales.hpp"
 #include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
@@ -26,6 +27,7 @@ std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value
 struct PlanePlace {
   std::int64_t plane_blocks;  // 16-byte blocks from plane to plane
   BufferArgument planes, map;
+  std::vector<Argument> scales;  // of a scaled product
 };
 
 /// An operand that lies in memory as the copy engine takes it, and where its map goes.
@@ -37,8 +39,7 @@ struct Described {
 /// Makes the stages of one product.
 class Packer {
  public:
-  Packer(Context& context, const Gemm& gemm)
-      : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm.precision)) {}
+  Packer(Context& context, const Gemm& gemm) : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm)) {}
 
   /// Is told to the copy engine by the next stage.
   void describe(const Described& operand) { described_ = operand; }
@@ -85,7 +86,7 @@ class Packer {
   /// Packs nothing.
   [[nodiscard]] Stage described(const Described& operand) const {
     std::vector<Argument> arguments;
-    add_target(arguments, operand.map, {0, blocks_of(operand.operand), operand.to});
+    add_target(arguments, operand.map, {0, blocks_of(operand.operand), operand.to, {}});
     return {program({}), "planes_describe", std::move(arguments), {1, 1, 1}, {1, 1, 1}};
   }
 
@@ -110,7 +111,7 @@ class Packer {
 
  private:
   [[nodiscard]] PendingProgram program(std::vector<std::string> definitions) const {
-    definitions.emplace_back(numbers_.definition);
+    definitions.insert(definitions.end(), numbers_.definitions.begin(), numbers_.definitions.end());
     definitions.emplace_back("INDEX=int");
     if (described_) definitions.emplace_back("DESCRIBE");
     return context_.program("nvidia/planes_pack.cl", definitions);
@@ -119,6 +120,7 @@ class Packer {
     arguments.emplace_back(table_of(context_, map));
     arguments.emplace_back(to.planes);
     arguments.emplace_back(to.map);
+    arguments.insert(arguments.end(), to.scales.begin(), to.scales.end());
     if (!described_) return;
     arguments.emplace_back(table_of(context_, described_->map));
     arguments.emplace_back(blocks_of(described_->operand));
@@ -196,23 +198,38 @@ Stage pack_left(const Packer& packer, const Gemm& gemm, const PlaneForm& form, c
   return packer.turned({a.buffer, a.batch, gemm.m, gemm.k, a.k, gemm.m, 0}, map, to);
 }
 
+std::vector<Argument> joined(std::vector<Argument> first, const std::vector<Argument>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 }  // namespace
 
-BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   constexpr std::int64_t kAlignment = 256;
   Packer packer(context, gemm);
   const PlaneNumbers& numbers = packer.numbers();
   const PlaneSizes sizes = plane_sizes(gemm, form, box.row_bytes / numbers.bytes());
-  const std::int64_t maps = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
+  std::int64_t maps = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
+  std::vector<Argument> scale_arguments, left_scales, right_scales;
+  if (gemm.is_scaled) {
+    const PlaneScales scales = measure_operands(context, gemm, form, size(maps));
+    gemm.before.insert(gemm.before.end(), scales.stages.begin(), scales.stages.end());
+    left_scales = joined({scales.flags}, scales.left.arguments());
+    right_scales = joined({scales.flags}, scales.right.arguments());
+    scale_arguments = joined(left_scales, scales.right.arguments());
+    maps = static_cast<std::int64_t>(scales.end);
+  }
   const std::int64_t left = maps + 2 * static_cast<std::int64_t>(sizeof(TensorMap));
   const std::int64_t right = left + round_up(sizes.left * numbers.bytes_of_all(), kAlignment);
   const std::int64_t end = right + round_up(sizes.right * numbers.bytes_of_all(), kAlignment);
 
-  const auto place = [&](std::int64_t at, std::int64_t plane, std::int64_t map) {
-    return PlanePlace{plane / packer.block(), workspace(size(at), 16), workspace(size(map))};
+  const auto place = [&](std::int64_t at, std::int64_t plane, std::int64_t map, const std::vector<Argument>& scales) {
+    return PlanePlace{plane / packer.block(), workspace(size(at), 16), workspace(size(map)), scales};
   };
-  const PlanePlace left_place = place(left, sizes.left, maps);
-  const PlanePlace right_place = place(right, sizes.right, maps + static_cast<std::int64_t>(sizeof(TensorMap)));
+  const PlanePlace left_place = place(left, sizes.left, maps, left_scales);
+  const PlanePlace right_place =
+      place(right, sizes.right, maps + static_cast<std::int64_t>(sizeof(TensorMap)), right_scales);
   // What lies as it should is told along with the other operand.
   if (gemm.b.is_channels_last) packer.describe({right_map(packer, gemm, form, box), gemm.b.buffer, right_place.map});
   if (gemm.a.is_channels_last) {
@@ -227,7 +244,7 @@ BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, 
   }
   if (!gemm.b.is_channels_last) gemm.before.push_back(pack_right(packer, gemm, form, box, right_place));
   gemm.before_bytes = size(end);
-  return workspace(size(maps), 1);
+  return {workspace(size(maps), 1), scale_arguments};
 }
 
 }  // namespace concord::opencl

@@ -10,8 +10,13 @@ namespace concord::opencl {
 struct PlaneBox {
   std::int64_t rows, columns, row_bytes;
 };
-/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps; the place of
-/// the maps, the left one first.
-[[nodiscard]] BufferArgument pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box);
+/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps. What the
+/// multiplying kernel is told: the place of the maps, the left one first, and where the product is scaled the flags and
+/// the operands' scales.
+struct PackedPlanes {
+  BufferArgument maps;
+  std::vector<Argument> scales;
+};
+[[nodiscard]] PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box);
 
 }  // namespace concord::opencl

@@ -143,24 +143,37 @@ TEST_CASE("im2col, the implicit product and the direct kernels agree", "[opencl]
 
 TEST_CASE("every implementation of a product is as exact as single precision at any magnitude", "[opencl][gemm]") {
   constexpr std::int64_t kRows = 130, kColumns = 136, kDepth = 300;
+  // Of row m and column k of A; of row k and column n of B.
   struct Magnitude {
     const char* name;
-    float (*of)(std::int64_t i);
+    int (*of_a)(std::int64_t m, std::int64_t k);
+    int (*of_b)(std::int64_t k, std::int64_t n);
   };
   const std::vector<Magnitude> magnitudes{
-      {"ordinary", [](std::int64_t) { return 1.0F; }},
-      {"small", [](std::int64_t) { return 0x1p-60F; }},
-      {"large", [](std::int64_t) { return 0x1p55F; }},
-      {"mixed", [](std::int64_t i) { return std::ldexp(1.0F, static_cast<int>(i * 7 % 61) - 30); }}};
+      {"ordinary", [](std::int64_t, std::int64_t) { return 0; }, [](std::int64_t, std::int64_t) { return 0; }},
+      {"small", [](std::int64_t, std::int64_t) { return -60; }, [](std::int64_t, std::int64_t) { return -60; }},
+      {"large", [](std::int64_t, std::int64_t) { return 55; }, [](std::int64_t, std::int64_t) { return 55; }},
+      {"small by large", [](std::int64_t, std::int64_t) { return -100; },
+       [](std::int64_t, std::int64_t) { return 95; }},
+      {"mixed", [](std::int64_t m, std::int64_t k) { return static_cast<int>((m * kDepth + k) * 7 % 61) - 30; },
+       [](std::int64_t k, std::int64_t n) { return static_cast<int>((k * kColumns + n) * 7 % 61) - 30; }},
+      {"rows apart", [](std::int64_t m, std::int64_t) { return static_cast<int>(m % 3) * -25; },
+       [](std::int64_t, std::int64_t) { return 0; }},
+      {"columns apart", [](std::int64_t, std::int64_t) { return 0; },
+       [](std::int64_t, std::int64_t n) { return static_cast<int>(n % 3) * 20; }},
+      {"small where the other is large", [](std::int64_t, std::int64_t k) { return k % 50 == 0 ? 20 : -20; },
+       [](std::int64_t k, std::int64_t) { return k % 50 == 0 ? -20 : 20; }}};
   for (const Magnitude& magnitude : magnitudes) {
     Tensor a(DType::f32, {kRows, kDepth}), b(DType::f32, {kDepth, kColumns});
-    std::int64_t i = 0;
-    for (Tensor* tensor : {&a, &b}) {
-      for (float& x : tensor->values<float>()) {
-        x = std::sin(static_cast<float>(i) * 1.37F) * magnitude.of(i);
-        ++i;
+    const auto fill = [](Tensor& tensor, int (*exponent)(std::int64_t, std::int64_t), std::int64_t first) {
+      const std::int64_t columns = tensor.shape()[1];
+      for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        tensor.values<float>()[static_cast<std::size_t>(i)] =
+            std::ldexp(std::sin(static_cast<float>(first + i) * 1.37F), exponent(i / columns, i % columns));
       }
-    }
+    };
+    fill(a, magnitude.of_a, 0);
+    fill(b, magnitude.of_b, a.elements());
     for (const DevicePtr& device : opencl_devices()) {
       for (const opencl::GemmImplementation& one : opencl::gemm_implementations()) {
         INFO(magnitude.name << " by " << one.name << " on " << device->info().id);

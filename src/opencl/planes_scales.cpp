@@ -1,0 +1,131 @@
+// How operands are walked to find their scales, and the launches that do it.
+#include "concord/opencl/planes_scales.hpp"
+
+#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/strides.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+/// Of nvidia/planes_measure.cl and nvidia/scales.h.
+constexpr std::int64_t kThreads = 256, kFlags = 32, kFoundBytes = 16, kAlignment = 256;
+
+struct Extent {
+  std::int64_t size, stride;
+};
+
+/// The elements of an operand: batches of slabs of rows of adjacent columns.
+struct Region {
+  BufferArgument source;
+  Extent batches, slabs, rows;
+  std::int64_t columns;
+  bool each_slab;  // has a scale of its own
+  std::int64_t chunk = 0;
+
+  [[nodiscard]] std::int64_t slab_elements() const { return rows.size * columns; }
+  [[nodiscard]] std::int64_t slab_chunks() const { return divide_up(slab_elements(), chunk); }
+  [[nodiscard]] std::int64_t chunks() const { return batches.size * slabs.size * slab_chunks(); }
+  [[nodiscard]] std::int64_t batch_scales() const { return each_slab ? slabs.size : 1; }
+  [[nodiscard]] std::int64_t scales() const { return batches.size * batch_scales(); }
+  [[nodiscard]] bool in_vectors() const { return in_fours({batches.stride, slabs.stride, rows.stride, columns}); }
+};
+
+/// In chunks that fill the device.
+Region cut(const Context& context, Region region) {
+  constexpr std::int64_t kLeast = 2048, kMost = 65536, kGroupsAUnit = 8;
+  const std::int64_t elements = region.batches.size * region.slabs.size * region.slab_elements();
+  const std::int64_t wanted = divide_up(elements, kGroupsAUnit * std::int64_t{context.limits().compute_units});
+  region.chunk = std::clamp(round_up(wanted, kLeast), kLeast, kMost);
+  return region;
+}
+
+/// A batch that is the same for all is looked at once.
+Extent batches_of(const Gemm& gemm, std::int64_t stride) { return {stride == 0 ? 1 : gemm.batch, stride}; }
+
+Region left_region(const Gemm& gemm, const PlaneForm& form) {
+  const GemmLeft& a = gemm.a;
+  const Extent batches = batches_of(gemm, a.batch);
+  const bool k_inside = a.k == 1;
+  if (form.kind == PlaneForm::Kind::matrix && k_inside) {
+    return {a.buffer, batches, {gemm.m, a.row}, {1, 0}, gemm.k, true};
+  }
+  const std::int64_t block = a.block != 0 ? a.block : gemm.k;
+  const Extent slabs{gemm.k / block, a.outer};
+  if (k_inside) return {a.buffer, batches, slabs, {gemm.m, a.row}, block, false};
+  return {a.buffer, batches, slabs, {block, a.k}, gemm.m, false};
+}
+
+Region right_region(const Gemm& gemm, const PlaneForm& form) {
+  const GemmRight& b = gemm.b;
+  const Extent batches = batches_of(gemm, b.batch);
+  if (form.kind == PlaneForm::Kind::matrix) {
+    if (b.along_k) return {b.buffer, batches, {gemm.n, b.n}, {1, 0}, gemm.k, true};
+    return {b.buffer, batches, {1, 0}, {gemm.k, b.k}, gemm.n, false};
+  }
+  const ImageWalk walk(gemm);
+  return {b.buffer,
+          batches,
+          {walk.images(), walk.image_stride()},
+          {walk.channels(), walk.channel_stride()},
+          walk.rows() * walk.columns(),
+          form.kind == PlaneForm::Kind::image};
+}
+
+Stage measure(Context& context, const Region& region, const BufferArgument& found) {
+  const FastDivisor columns = fast_divisor(region.columns);
+  return {context.program("nvidia/planes_measure.cl",
+                          region.in_vectors() ? std::vector<std::string>{"VECTOR"} : std::vector<std::string>{}),
+          "planes_measure",
+          {count(region.slab_elements()), count(region.chunk), columns.divisor, columns.multiplier, columns.shift,
+           region.source, wide(region.batches.stride), wide(region.slabs.stride), wide(region.rows.stride), found},
+          {size(region.slab_chunks() * kThreads), size(region.slabs.size), size(region.batches.size)},
+          {size(kThreads), 1, 1}};
+}
+
+/// How far, as powers of two, the mean of an operand may lie below its largest value, and single values may on average:
+/// values keep errors of 2^-40 of the largest, and should of about 2^-24 or 2^-12 of themselves.
+struct MixtureLimits {
+  float most_below, most_mixed;
+};
+MixtureLimits limits_of(Precision precision) {
+  return precision == Precision::tf32 ? MixtureLimits{0x1p28F, 0x1p21F} : MixtureLimits{0x1p16F, 0x1p13F};
+}
+
+}  // namespace
+
+std::vector<Argument> OperandScales::arguments() const { return {inverses, count(batch_scales), count(step)}; }
+
+PlaneScales measure_operands(Context& context, const Gemm& gemm, const PlaneForm& form, std::size_t begin) {
+  const Region left = cut(context, left_region(gemm, form)), right = cut(context, right_region(gemm, form));
+  const MixtureLimits limits = limits_of(gemm.precision);
+  const std::size_t inverses = begin + size(kFlags) * sizeof(std::uint32_t);
+  const std::size_t found = begin + size(round_up((kFlags + left.scales() + right.scales()) * 4, kAlignment));
+  const auto scales_of = [](const Region& region, std::size_t at) {
+    const bool is_shared = region.batches.stride == 0;
+    return OperandScales{workspace(at), is_shared ? 0 : region.batch_scales(), region.each_slab ? 1 : 0};
+  };
+  PlaneScales result{workspace(begin, 16),
+                     scales_of(left, inverses),
+                     scales_of(right, inverses + size(left.scales()) * sizeof(float)),
+                     {},
+                     found + size(round_up((left.chunks() + right.chunks()) * kFoundBytes, kAlignment))};
+  result.stages.push_back(measure(context, left, workspace(found, size(kFoundBytes))));
+  result.stages.push_back(
+      measure(context, right, workspace(found + size(left.chunks() * kFoundBytes), size(kFoundBytes))));
+  result.stages.push_back({context.program("nvidia/planes_measure.cl", {}),
+                           "planes_settle",
+                           {count(left.scales()), count(left.chunks() / left.scales()), count(right.scales()),
+                            count(right.chunks() / right.scales()), limits.most_below, limits.most_mixed,
+                            workspace(found, size(kFoundBytes)), workspace(begin), workspace(inverses)},
+                           {size(kFlags * kThreads), 1, 1},
+                           {size(kThreads), 1, 1}});
+  return result;
+}
+
+}  // namespace concord::opencl

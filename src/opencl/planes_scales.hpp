@@ -1,0 +1,28 @@
+// The scales with which the operands of a product become fp16 numbers (cl_kernels/nvidia/planes_measure.cl): a scale
+// for each row or image of an operand whose lines these are, one for all of another.
+#pragma once
+
+#include "concord/opencl/planes.hpp"
+
+namespace concord::opencl {
+
+/// Where an operand's inverse scales lie: of a batch `batch_scales` after those of the one before, of its lines or
+/// images `step` after each other.
+struct OperandScales {
+  BufferArgument inverses;
+  std::int64_t batch_scales, step;
+  /// SCALE_OPERAND of nvidia/scales.h.
+  [[nodiscard]] std::vector<Argument> arguments() const;
+};
+
+struct PlaneScales {
+  BufferArgument flags;  // whether the factors are too mixed for fp16
+  OperandScales left, right;
+  std::vector<Stage> stages;  // that fill these
+  std::size_t end;            // of what they take of the workspace
+};
+/// In the workspace from `begin` on, a multiple of 256.
+[[nodiscard]] PlaneScales measure_operands(Context& context, const Gemm& gemm, const PlaneForm& form,
+                                           std::size_t begin);
+
+}  // namespace concord::opencl
