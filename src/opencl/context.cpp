@@ -95,11 +95,11 @@ bool Context::remembered(std::string_view name, const std::function<bool()>& fin
   return known != answers_.end() ? known->second : answers_.emplace(name, find()).first->second;
 }
 
-std::vector<EventHandle> Context::events_of(const std::function<void()>& enqueue) {
+std::vector<NamedEvent> Context::events_of(const std::function<void()>& enqueue) {
   const auto taken = [&] {
     timing_ = false;
-    std::vector<EventHandle> events;
-    for (const cl_event raw : std::exchange(timing_events_, {})) events.emplace_back(raw);
+    std::vector<NamedEvent> events;
+    for (auto& [name, raw] : std::exchange(timing_events_, {})) events.push_back({EventHandle(raw), name});
     return events;
   };
   timing_ = true;
@@ -115,12 +115,12 @@ std::vector<EventHandle> Context::events_of(const std::function<void()>& enqueue
 double Context::timed(const std::function<void()>& enqueue) {
   queue_.finish();
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<EventHandle> events = events_of(enqueue);
+  const std::vector<NamedEvent> events = events_of(enqueue);
   check(clFinish(queue_.get()), "clFinish", name_);
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - begin;
   double seconds = 0;
   bool complete = !events.empty();
-  for (const EventHandle& event : events) {
+  for (const auto& [event, name] : events) {
     const double one = event.get() == nullptr ? 0 : seconds_of(event.get());
     complete = complete && one > 0;
     seconds += one;

@@ -62,10 +62,14 @@ class Context {
   /// The answer of `find` when it was first asked for by this name: for probes that take time.
   [[nodiscard]] bool remembered(std::string_view name, const std::function<bool()>& find);
 
-  /// What a launch hands to an enqueue call as its event: null, but inside `events_of` a place in its result.
-  [[nodiscard]] cl_event* next_event() { return timing_ ? &timing_events_.emplace_back() : nullptr; }
+  /// What a launch hands to an enqueue call as its event: null, but inside `events_of` a place in its result, with the
+  /// kernel's name.
+  [[nodiscard]] cl_event* next_event(std::string_view name) {
+    if (!timing_) return nullptr;
+    return &timing_events_.emplace_back(std::string(name), nullptr).second;
+  }
   /// The events of what `enqueue` puts on the compute queue; those of a library's own commands may be null.
-  [[nodiscard]] std::vector<EventHandle> events_of(const std::function<void()>& enqueue);
+  [[nodiscard]] std::vector<NamedEvent> events_of(const std::function<void()>& enqueue);
   /// Runs `enqueue` alone and returns the seconds its commands took by the device's clock; the host's where the device
   /// has none.
   [[nodiscard]] double timed(const std::function<void()>& enqueue);
@@ -82,7 +86,7 @@ class Context {
   std::map<std::string, bool, std::less<>> answers_;
   std::unique_ptr<Tuning> tuning_;
   bool timing_ = false;
-  std::deque<cl_event> timing_events_;
+  std::deque<std::pair<std::string, cl_event>> timing_events_;
 };
 
 }  // namespace concord::opencl

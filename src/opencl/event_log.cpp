@@ -22,8 +22,8 @@ std::optional<cl_ulong> device_time(cl_event event, cl_profiling_info what) {
   return time;
 }
 
-void EventLog::add(timeline::Label label, std::vector<EventHandle> events, std::uint64_t bytes) {
-  std::erase_if(events, [](const EventHandle& event) { return event.get() == nullptr; });
+void EventLog::add(timeline::Label label, std::vector<NamedEvent> events, std::uint64_t bytes) {
+  std::erase_if(events, [](const NamedEvent& one) { return one.event.get() == nullptr; });
   if (events.empty()) return;
   waiting_.push_back({label, std::move(events), bytes});
   collect();
@@ -31,27 +31,41 @@ void EventLog::add(timeline::Label label, std::vector<EventHandle> events, std::
 
 void EventLog::add(timeline::Label label, cl_event event, std::uint64_t bytes) {
   clRetainEvent(event);
-  std::vector<EventHandle> events;
-  events.emplace_back(event);
+  std::vector<NamedEvent> events;
+  events.push_back({EventHandle(event), {}});
   add(label, std::move(events), bytes);
 }
 
 void EventLog::collect() {
-  while (!waiting_.empty() && has_ended(waiting_.front().events.back().get())) {
+  while (!waiting_.empty() && has_ended(waiting_.front().events.back().event.get())) {
     take(waiting_.front());
     waiting_.pop_front();
   }
 }
 
-void EventLog::take(const Command& command) {
-  const auto begin = device_time(command.events.front().get(), CL_PROFILING_COMMAND_START);
-  const auto end = device_time(command.events.back().get(), CL_PROFILING_COMMAND_END);
+// In an in-order queue nothing overlaps but by the steps of the device's clock.
+std::optional<EventLog::Times> EventLog::times(cl_event first, cl_event last) {
+  const auto begin = device_time(first, CL_PROFILING_COMMAND_START);
+  const auto end = device_time(last, CL_PROFILING_COMMAND_END);
   const std::optional<timeline::Time> shift = offset();
-  if (!begin || !end || !shift) return;
-  // In an in-order queue nothing overlaps but by the steps of the device's clock.
-  const timeline::Time first = std::max(static_cast<timeline::Time>(*begin) + *shift, last_end_);
-  last_end_ = std::max(static_cast<timeline::Time>(*end) + *shift, first);
-  timeline::add(track_, command.label, first, last_end_, command.bytes);
+  if (!begin || !end || !shift) return std::nullopt;
+  const timeline::Time from = std::max(static_cast<timeline::Time>(*begin) + *shift, last_end_);
+  return Times{from, std::max(static_cast<timeline::Time>(*end) + *shift, from)};
+}
+
+void EventLog::take(const Command& command) {
+  const std::optional<Times> all = times(command.events.front().event.get(), command.events.back().event.get());
+  if (!all) return;
+  timeline::add(track_, command.label, all->first, all->second, command.bytes);
+  if (command.events.size() > 1) {
+    for (const auto& [event, name] : command.events) {
+      const std::optional<Times> one = times(event.get(), event.get());
+      if (!one) continue;
+      timeline::add(track_, timeline::label(name), one->first, std::min(one->second, all->second));
+      last_end_ = one->second;
+    }
+  }
+  last_end_ = all->second;
 }
 
 // A marker is queued between two looks at the host's clock; of several the pair with least between counts.

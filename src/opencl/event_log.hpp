@@ -20,9 +20,9 @@ class EventLog {
   /// `queue` in order, with profiling.
   EventLog(std::string_view track, cl_command_queue queue) : track_(track), queue_(queue) {}
 
-  /// The commands of `events` (null ones do not count), one after the other, as one span. Call after they were
-  /// enqueued.
-  void add(timeline::Label label, std::vector<EventHandle> events, std::uint64_t bytes = 0);
+  /// The commands of `events` (null ones do not count), one after the other, as one span; of several, each in a span of
+  /// its own inside. Call after they were enqueued.
+  void add(timeline::Label label, std::vector<NamedEvent> events, std::uint64_t bytes = 0);
   /// One command, whose event stays the caller's.
   void add(timeline::Label label, cl_event event, std::uint64_t bytes);
   /// Puts on the timeline what has ended.
@@ -31,10 +31,13 @@ class EventLog {
  private:
   struct Command {
     timeline::Label label;
-    std::vector<EventHandle> events;  // one or more
+    std::vector<NamedEvent> events;  // one or more
     std::uint64_t bytes;
   };
   void take(const Command& command);
+  /// A span of the device's clock on the timeline; nothing where the device does not say.
+  using Times = std::pair<timeline::Time, timeline::Time>;
+  [[nodiscard]] std::optional<Times> times(cl_event first, cl_event last);
   /// What to add to the device's clock for the host's; measured once.
   [[nodiscard]] std::optional<timeline::Time> offset();
 

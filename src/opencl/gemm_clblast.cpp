@@ -97,7 +97,7 @@ LibraryStage clblast_stage(Context& context, const ClblastProduct& product) {
     }
     cl_command_queue queue = context.queue().get();
     // CLBlast's event is that of its last kernel. With temporary memory there are several, timed by the host.
-    cl_event* event = context.next_event();
+    cl_event* event = context.next_event("clblast");
     if (temporary != nullptr) event = nullptr;
     const std::scoped_lock lock(clblast_mutex());
     check_clblast(

@@ -4,6 +4,8 @@
 
 #include <CL/cl.h>
 
+#include <string>
+
 #include <utility>
 
 namespace concord::opencl {
@@ -32,6 +34,12 @@ class Handle {
 
 using KernelHandle = Handle<cl_kernel, clReleaseKernel>;
 using EventHandle = Handle<cl_event, clReleaseEvent>;
+
+/// The event of a command and the name of the kernel that it runs.
+struct NamedEvent {
+  EventHandle event;
+  std::string name;
+};
 using MemoryHandle = Handle<cl_mem, clReleaseMemObject>;
 using ProgramHandle = Handle<cl_program, clReleaseProgram>;
 

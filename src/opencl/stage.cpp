@@ -118,9 +118,9 @@ class StagedLaunch final : public Launch {
         stage.library.call(operands_.inputs, operands_.outputs, operands_.workspace);
         continue;
       }
-      const cl_int status =
-          clEnqueueNDRangeKernel(context_.queue().get(), stage.kernel.get(), 3, nullptr, stage.global.data(),
-                                 stage.local[0] == 0 ? nullptr : stage.local.data(), 0, nullptr, context_.next_event());
+      const cl_int status = clEnqueueNDRangeKernel(
+          context_.queue().get(), stage.kernel.get(), 3, nullptr, stage.global.data(),
+          stage.local[0] == 0 ? nullptr : stage.local.data(), 0, nullptr, context_.next_event(stage.function));
       if (status != CL_SUCCESS) check(status, "enqueueing kernel " + stage.function, context_.name());
     }
   }
