@@ -46,22 +46,38 @@ static inline float4 packed(Found found) {
   return (float4)(as_float(found.largest), found.powers, found.count, found.magnitudes);
 }
 
-// Element i of a slab lies at (i / columns)·row_stride + i % columns. VECTOR: four at a time, aligned.
+// The sum over groups of `lanes` neighbouring lanes of a warp, in each of them.
+static inline Found of_lanes(Found found, uint lanes) {
+  for (uint mask = lanes / 2; mask > 0; mask /= 2) {
+    const uint largest = lane_xor(found.largest, mask);
+    add_found(&found, (float4)(as_float(largest), as_float(lane_xor(as_uint(found.powers), mask)),
+                               as_float(lane_xor(as_uint(found.count), mask)),
+                               as_float(lane_xor(as_uint(found.magnitudes), mask))));
+  }
+  return found;
+}
+
+// Element i of a slab lies at (i / columns)·row_stride + i % columns. A warp looks at a chunk. VECTOR: four elements at a
+// time, aligned.
 #ifdef VECTOR
 #define WIDTH 4
 #else
 #define WIDTH 1
 #endif
+#define WARP 32
 __kernel __attribute__((reqd_work_group_size(MEASURE_THREADS, 1, 1))) void planes_measure(
-    uint elements, uint chunk, DIVISOR(columns), __global const float *restrict source, ulong source_offset,
-    ulong batch_stride, ulong slab_stride, ulong row_stride, __global float4 *restrict found, ulong found_offset) {
-  __local float4 partial[MEASURE_THREADS];
-  const uint t = (uint)get_local_id(0), part = (uint)get_group_id(0), slab = (uint)get_group_id(1);
-  const uint batch = (uint)get_group_id(2), end = min(elements, (part + 1) * chunk);
+    uint elements, uint chunk, uint chunks, uint slabs, DIVISOR(columns), __global const float *restrict source,
+    ulong source_offset, ulong batch_stride, ulong slab_stride, ulong row_stride, __global float4 *restrict found,
+    ulong found_offset) {
+  const uint lane = (uint)get_local_id(0) % WARP, warp = (uint)get_global_id(0) / WARP;
+  if (warp >= chunks) return;
+  const uint slab_chunks = (elements + chunk - 1) / chunk, slab_number = warp / slab_chunks;
+  const uint part = warp - slab_number * slab_chunks, batch = slab_number / slabs, slab = slab_number - batch * slabs;
+  const uint end = min(elements, (part + 1) * chunk);
   source += source_offset + batch * batch_stride + slab * slab_stride;
   Found mine = {0, 0.0f, 0.0f, 0.0f};
-#pragma unroll 4
-  for (uint i = part * chunk + t * WIDTH; i < end; i += MEASURE_THREADS * WIDTH) {
+#pragma unroll 8
+  for (uint i = part * chunk + lane * WIDTH; i < end; i += WARP * WIDTH) {
     const uint row = DIVIDE(i, columns);
     __global const float *const from = source + row * row_stride + (i - row * columns);
 #ifdef VECTOR
@@ -79,14 +95,8 @@ __kernel __attribute__((reqd_work_group_size(MEASURE_THREADS, 1, 1))) void plane
     look_at(&mine, *from);
 #endif
   }
-  partial[t] = packed(mine);
-  for (uint half_width = MEASURE_THREADS / 2; half_width > 0; half_width /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (t >= half_width) continue;
-    add_found(&mine, partial[t + half_width]);
-    partial[t] = packed(mine);
-  }
-  if (t == 0) found[found_offset + (batch * get_num_groups(1) + slab) * get_num_groups(0) + part] = partial[0];
+  mine = of_lanes(mine, WARP);
+  if (lane == 0) found[found_offset + warp] = packed(mine);
 }
 
 // The inverse scale of what was found, and whether its values are too mixed: their mean is less than M / most_below, or
@@ -101,16 +111,18 @@ static inline float inverse_scale(Found found, float most_below, float most_mixe
   return serves ? as_float((uint)(exponent - LARGEST_EXPONENT + 127) << 23) : 1.0f;
 }
 
-// Each `left_span` or `right_span` chunks share a scale. SCALE_FLAGS groups. Few chunks are one item's, many are a warp's.
+// Each `left_span` or `right_span` chunks share a scale. SCALE_FLAGS groups. Few chunks are one item's, more a warp's, many
+// a group's.
 #define SETTLE_THREADS 256
-#define WARP 32
 #define FEW 4
+#define MANY 128
 __kernel __attribute__((reqd_work_group_size(SETTLE_THREADS, 1, 1))) void planes_settle(
     uint left_scales, uint left_span, uint right_scales, uint right_span, float most_below, float most_mixed,
     __global const float4 *restrict found, ulong found_offset, __global uint *restrict flags, ulong flags_offset,
     __global float *restrict inverses, ulong inverses_offset) {
   __local uint any_mixed;
-  const uint t = (uint)get_local_id(0), item = (uint)get_global_id(0), items = SCALE_FLAGS * SETTLE_THREADS;
+  __local float4 of_warps[SETTLE_THREADS / WARP];
+  const uint t = (uint)get_local_id(0), items = SCALE_FLAGS * SETTLE_THREADS;
   found += found_offset;
   inverses += inverses_offset;
   if (t == 0) any_mixed = 0;
@@ -118,19 +130,24 @@ __kernel __attribute__((reqd_work_group_size(SETTLE_THREADS, 1, 1))) void planes
   bool mixed = false;
   for (uint side = 0; side < 2; ++side) {
     const uint scales = side == 0 ? left_scales : right_scales, span = side == 0 ? left_span : right_span;
-    const uint lanes = span <= FEW ? 1 : WARP, lane = item % lanes;
+    const uint lanes = span <= FEW ? 1 : span <= MANY ? WARP : SETTLE_THREADS;
+    // Other groups begin with the right operand.
+    const uint item = ((uint)get_global_id(0) + side * (items / 2)) % items, lane = item % lanes;
     for (uint scale = item / lanes; scale < scales; scale += items / lanes) {
       Found all = {0, 0.0f, 0.0f, 0.0f};
-#pragma unroll 4
+#pragma unroll 8
       for (uint i = lane; i < span; i += lanes) add_found(&all, found[scale * span + i]);
-      for (uint mask = lanes / 2; mask > 0; mask /= 2) {
-        const uint largest = lane_xor(all.largest, mask);
-        add_found(&all, (float4)(as_float(largest), as_float(lane_xor(as_uint(all.powers), mask)),
-                                 as_float(lane_xor(as_uint(all.count), mask)),
-                                 as_float(lane_xor(as_uint(all.magnitudes), mask))));
+      all = of_lanes(all, min(lanes, (uint)WARP));
+      if (lanes > WARP) {  // the whole group is at this scale
+        if (t % WARP == 0) of_warps[t / WARP] = packed(all);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (t == 0) {
+          for (uint i = 1; i < SETTLE_THREADS / WARP; ++i) add_found(&all, of_warps[i]);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
       }
-      const float inverse = inverse_scale(all, most_below, most_mixed, &mixed);
-      if (lane == 0) inverses[scale] = inverse;
+      if (lane != 0) continue;
+      inverses[scale] = inverse_scale(all, most_below, most_mixed, &mixed);
     }
     found += left_scales * left_span;
     inverses += left_scales;

@@ -5,7 +5,6 @@
 #include <CL/cl.h>
 
 #include <string>
-
 #include <utility>
 
 namespace concord::opencl {

@@ -14,7 +14,7 @@ std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(valu
 std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
 /// Of nvidia/planes_measure.cl and nvidia/scales.h.
-constexpr std::int64_t kThreads = 256, kFlags = 32, kFoundBytes = 16, kAlignment = 256;
+constexpr std::int64_t kThreads = 256, kWarp = 32, kFlags = 32, kFoundBytes = 16, kAlignment = 256;
 
 struct Extent {
   std::int64_t size, stride;
@@ -38,9 +38,9 @@ struct Region {
 
 /// In chunks that fill the device.
 Region cut(const Context& context, Region region) {
-  constexpr std::int64_t kLeast = 2048, kMost = 65536, kGroupsAUnit = 8;
+  constexpr std::int64_t kLeast = 1024, kMost = 65536, kWarpsAUnit = 32;
   const std::int64_t elements = region.batches.size * region.slabs.size * region.slab_elements();
-  const std::int64_t wanted = divide_up(elements, kGroupsAUnit * std::int64_t{context.limits().compute_units});
+  const std::int64_t wanted = divide_up(elements, kWarpsAUnit * std::int64_t{context.limits().compute_units});
   region.chunk = std::clamp(round_up(wanted, kLeast), kLeast, kMost);
   return region;
 }
@@ -82,9 +82,10 @@ Stage measure(Context& context, const Region& region, const BufferArgument& foun
   return {context.program("nvidia/planes_measure.cl",
                           region.in_vectors() ? std::vector<std::string>{"VECTOR"} : std::vector<std::string>{}),
           "planes_measure",
-          {count(region.slab_elements()), count(region.chunk), columns.divisor, columns.multiplier, columns.shift,
-           region.source, wide(region.batches.stride), wide(region.slabs.stride), wide(region.rows.stride), found},
-          {size(region.slab_chunks() * kThreads), size(region.slabs.size), size(region.batches.size)},
+          {count(region.slab_elements()), count(region.chunk), count(region.chunks()), count(region.slabs.size),
+           columns.divisor, columns.multiplier, columns.shift, region.source, wide(region.batches.stride),
+           wide(region.slabs.stride), wide(region.rows.stride), found},
+          {size(divide_up(region.chunks(), kThreads / kWarp) * kThreads), 1, 1},
           {size(kThreads), 1, 1}};
 }
 
