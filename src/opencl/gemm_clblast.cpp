@@ -1,14 +1,15 @@
 // Products through CLBlast. Its temporary memory is our workspace, so that it allocates nothing, and one mutex guards
 // its calls: its tables are initialised at first use and not safe against several threads.
 #include <clblast.h>
+#include <fmt/format.h>
 
 #include <map>
 #include <memory>
 #include <mutex>
 
-#include "concord/core/check.hpp"
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/gemm.hpp"
+#include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -19,8 +20,7 @@ std::mutex& clblast_mutex() {
 }
 
 void check_clblast(clblast::StatusCode status, const Context& context) {
-  CONCORD_CHECK(status == clblast::StatusCode::kSuccess, DeviceError, "CLBlast failed with status {} on {}",
-                static_cast<int>(status), context.name());
+  check(static_cast<cl_int>(status), "a product by CLBlast", context.name());
 }
 
 clblast::Transpose transpose_of(bool transposed) {
@@ -40,10 +40,11 @@ class SubBuffers {
     if (is_new) {
       const cl_buffer_region region{origin, bytes};
       cl_int status = CL_SUCCESS;
-      found->second =
-          MemoryHandle(clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
-      CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "clCreateSubBuffer failed with status {} on {}", status,
-                    context.name());
+      MemoryHandle part(
+          clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+      if (status != CL_SUCCESS) known_.erase(found);
+      check(status, "clCreateSubBuffer", context.name());
+      found->second = std::move(part);
     }
     return found->second.get();
   }
