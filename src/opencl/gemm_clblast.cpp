@@ -19,6 +19,28 @@ std::mutex& clblast_mutex() {
   return mutex;
 }
 
+/// CLBlast keeps its programs, and with them contexts, for ever: they go with the last device that used it.
+class ClblastPrograms {
+ public:
+  ClblastPrograms() = default;
+  ClblastPrograms(const ClblastPrograms&) = delete;
+  ClblastPrograms& operator=(const ClblastPrograms&) = delete;
+  ~ClblastPrograms() {
+    if (process_ending()) return;
+    const std::scoped_lock lock(clblast_mutex());
+    clblast::ClearCache();
+  }
+
+  static std::shared_ptr<const ClblastPrograms> instance() {
+    static std::mutex mutex;
+    static std::weak_ptr<const ClblastPrograms> last;
+    const std::scoped_lock lock(mutex);
+    auto programs = last.lock();
+    if (!programs) last = programs = std::make_shared<const ClblastPrograms>();
+    return programs;
+  }
+};
+
 void check_clblast(clblast::StatusCode status, const Context& context) {
   check(static_cast<cl_int>(status), "a product by CLBlast", context.name());
 }
@@ -40,8 +62,7 @@ class SubBuffers {
     if (is_new) {
       const cl_buffer_region region{origin, bytes};
       cl_int status = CL_SUCCESS;
-      MemoryHandle part(
-          clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+      MemoryHandle part(clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
       if (status != CL_SUCCESS) known_.erase(found);
       check(status, "clCreateSubBuffer", context.name());
       found->second = std::move(part);
@@ -86,6 +107,7 @@ std::size_t clblast_workspace(Context& context, const ClblastProduct& product) {
 }
 
 LibraryStage clblast_stage(Context& context, const ClblastProduct& product) {
+  context.keep(ClblastPrograms::instance());
   const std::size_t bytes = temporary_bytes(context, product), alignment = base_alignment(context);
   return {[&context, p = product, bytes, alignment, parts = std::make_shared<SubBuffers>()](
               std::span<const Operand> inputs, std::span<const Operand> outputs, Operand scratch) {

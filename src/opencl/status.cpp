@@ -93,7 +93,8 @@ std::string_view advice(cl_int status) {
     case CL_INVALID_COMMAND_QUEUE:
     case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
     case kIllegalAccess:
-      return "The device may be lost, or out of memory: open it anew or take a smaller batch; `concord doctor` tests it";
+      return "The device may be lost, or out of memory: open it anew or take a smaller batch; `concord doctor` tests "
+             "it";
     default: return "`concord doctor` tests the device and its driver";
   }
 }

@@ -15,7 +15,8 @@ void check_all(std::optional<faults::Kind> kind, const std::vector<Answer>& answ
   for (const DevicePtr& device : devices()) {
     if (device->info().backend != "opencl") continue;
     const Series series{device->info().id, device->info().name, kind, answers};
-    for (const Session session : {train, trace}) CHECK(check_series(session, series, most) > 0);
+    for (const Session session : {train, trace, multiply}) CHECK(check_series(session, series, most) > 0);
+    check_series(tune, series, most);  // which goes on with the other kernels
   }
 }
 
@@ -44,3 +45,12 @@ TEST_CASE("a copy is not enqueued", "[faults]") { check_all(faults::Kind::copy, 
 TEST_CASE("waiting fails", "[faults]") { check_all(faults::Kind::wait, {kOutOfResources, kWaitListError}); }
 
 TEST_CASE("a device is lost", "[faults]") { check_all(std::nullopt, {kNotAvailable}, 16); }
+
+TEST_CASE("many calls of a training fail, one after another", "[faults][.slow]") {
+  using faults::Kind;
+  constexpr std::size_t kMany = 64;
+  for (const Kind kind : {Kind::open, Kind::allocation, Kind::build, Kind::argument, Kind::enqueue, Kind::copy}) {
+    check_all(kind, {kOutOfResources}, kMany);
+  }
+  check_all(std::nullopt, {kNotAvailable}, kMany);
+}

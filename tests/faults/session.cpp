@@ -1,7 +1,9 @@
 // The sessions' networks and what comes out of them.
 #include "faults/session.hpp"
 
+#include "concord/device/tuner.hpp"
 #include "files.hpp"
+#include "opencl/opencl_test.hpp"
 #include "train/small_training.hpp"
 
 namespace concord::test {
@@ -33,6 +35,11 @@ nn::Sequential strided() {
                         nn::GlobalAvgPool2d{},
                         nn::Flatten{},
                         nn::Linear{4, 3}};
+}
+
+/// (60, 70) by (70, 80)
+Value product(Graph& graph) {
+  return matmul(graph.input("a", {DType::f32, {60, 70}}), graph.input("b", {DType::f32, {70, 80}}));
 }
 
 }  // namespace
@@ -71,6 +78,30 @@ Outcome trace(const std::string& device) {
   Outcome outcome = weights_of(*variables);
   outcome["loss"] = bytes_of(program.read(loss));
   return outcome;
+}
+
+Outcome multiply(const std::string& device) {
+  const Setting way("CONCORD_GEMM", "clblast");
+  Graph graph;
+  const Value c = product(graph);
+  Program program = compile(graph, {&c, 1}, std::make_shared<Variables>(Device::open(device), 3));
+  program.write("a", Tensor::of(Shape{60, 70}, std::vector<float>(60 * 70, 0.5F)));
+  program.write("b", Tensor::of(Shape{70, 80}, std::vector<float>(70 * 80, 3)));
+  program.run();
+  return {{"c", bytes_of(program.read(c))}};
+}
+
+Outcome tune(const std::string& device_id) {
+  const DevicePtr device = Device::open(device_id);
+  Tuner* const tuner = device->tuner();
+  if (tuner == nullptr) return {};
+  Graph graph;
+  const Value c = product(graph);
+  const std::vector<TunableProduct> products = tuner->products_of([&] {
+    static_cast<void>(compile(graph, {&c, 1}, std::make_shared<Variables>(device, 3)));
+  });
+  for (const TunableProduct& one : products) static_cast<void>(tuner->tune(one.key, 0.01));
+  return {};
 }
 
 }  // namespace concord::test
