@@ -33,9 +33,10 @@ struct CompareOptions {
   double seconds = 1;                     // a device's step is timed at least this long
   Precision precision = Precision::fp32;  // of products, on every device
   Reference reference = Reference::device;
-  bool drift = false;          // how far weights part, beside two runs of the first device that begin one ULP away
-  bool speed = false;          // each operator's time, and what each device can do (measure_speed)
-  std::string case_node = {};  // the node to keep a case of; empty: the first that diverges
+  std::int64_t check_every = 0;  // operators are checked before each such step and after the last; 0: see compare
+  bool drift = false;            // how far weights part, beside two runs of the first device that begin one ULP away
+  bool speed = false;            // each operator's time, and what each device can do (measure_speed)
+  std::string case_node = {};    // the node to keep a case of; empty: the first that diverges
 };
 
 /// How far one result of one operator is from the reference on the same inputs. Of a device's results of one node that
@@ -82,6 +83,13 @@ struct DeviceRun {
   std::optional<OperatorCase> kept_case;  // of first_deviation, or of CompareOptions::case_node
 };
 
+/// What the checks of all operators cost, on all devices together.
+struct CheckCost {
+  std::vector<double> seconds = {};  // of each check
+  double compile_seconds = 0;        // of the programs that are checked
+  [[nodiscard]] double median_seconds() const;
+};
+
 /// A run of the first device whose first weights were each moved to a neighbouring number: what rounding alone does.
 struct NudgedRun {
   std::vector<float> losses;
@@ -97,6 +105,9 @@ struct Comparison {
   CompareOptions options;
   std::vector<DeviceRun> runs;  // the first is the reference
   std::vector<NudgedRun> nudged = {};
+  CheckCost check_cost = {};
+  /// How long a step of all devices with a check of all operators takes, in steps of the slowest device.
+  [[nodiscard]] double lockstep_share() const;
   /// No operator left its tolerance on any device, every other device was checked, and every loss is finite.
   [[nodiscard]] bool agrees() const;
   /// The table that `concord compare` prints.
@@ -108,11 +119,11 @@ struct Comparison {
 };
 
 /// Trains `network` on every device from the same weights on the same batches, `options.steps` steps each. Before the
-/// first and after the last step every operator of the training step is run once more on each device with the inputs
-/// that it had on devices[0], by itself and as fusion makes it, and its results are held against the tolerance of its
-/// kind (see tolerance.hpp). The losses of correct devices part too, as rounding is amplified from step to step;
-/// `options.drift` shows how much of it rounding explains.
-/// Throws ArgumentError for no device, no step, batch 0, an empty data set or a case_node that is no operator's.
+/// first and after the last step (with `options.check_every` also between them) every operator of the training step is
+/// run once more on each device with the inputs that it had on devices[0], by itself and as fusion makes it, and its
+/// results are held against the tolerance of its kind (see tolerance.hpp). The losses of correct devices part too, as
+/// rounding is amplified from step to step; `options.drift` shows how much of it rounding explains. Throws
+/// ArgumentError for no device, no step, batch 0, an empty data set or a case_node that is no operator's.
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,
                                  const optim::Optimizer& optimizer, const Dataset& dataset,
                                  std::span<const DevicePtr> devices, const CompareOptions& options = {});
