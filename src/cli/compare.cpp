@@ -187,10 +187,8 @@ void add_compare(CLI::App& app) {
   options->json = command->add_option("--json", options->json_file, "Print JSON; with a file, write all results there")
                       ->expected(0, 1);
   command
-      ->add_option(
-          "--check", options->check,
-          "When all operators are checked: ends (before the first step and after the last), every (before each "
-          "step too), or before each N-th")
+      ->add_option("--check", options->check,
+                   "Between the first step and the last, check what a step runs: ends (no), every, or before each N-th")
       ->capture_default_str();
   CLI::Option* const file = command->add_option("--save-case", options->case_file,
                                                 "Write the first diverging operator here, for `concord replay`");

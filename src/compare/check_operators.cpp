@@ -196,9 +196,21 @@ void OperatorChecks::check_program(Program& program, const ReferenceValues& refe
   });
 }
 
-void OperatorChecks::run(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
+void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
   compile();
   const Clock::time_point start = Clock::now();
+  run(batch, true, steps_done, runs);
+  cost_.all_seconds.push_back(seconds_since(start));
+}
+
+void OperatorChecks::run_fused(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
+  compile();
+  const Clock::time_point start = Clock::now();
+  run(batch, false, steps_done, runs);
+  cost_.fused_seconds.push_back(seconds_since(start));
+}
+
+void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs) {
   ReferenceValues reference = weights_for_all();
   for (std::size_t i = 0; i < sides_.size(); ++i) {
     SidePrograms& side = programs_[i];
@@ -207,12 +219,11 @@ void OperatorChecks::run(const Batch& batch, std::int64_t steps_done, std::span<
     Checked checked;
     if (i == 0) {
       take_reference(steps_done, checked, reference, runs[0]);
-    } else {
+    } else if (alone) {
       check_program(side.single, reference, false, steps_done, checked, runs[i]);
     }
     check_program(side.fused, reference, true, steps_done, checked, runs[i]);
   }
-  cost_.seconds.push_back(seconds_since(start));
 }
 
 }  // namespace concord

@@ -27,9 +27,11 @@ class OperatorChecks {
   OperatorChecks(const TrainingStep& step, std::span<const Side> sides, const CompareOptions& options)
       : step_(step), sides_(sides), options_(options) {}
 
-  /// Once each operator by itself, and what fusion makes of them, from the weights of the first side. The first side's
-  /// own fused kernels are checked like the others.
-  void run(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
+  /// Each operator by itself, and what fusion makes of them, from the weights of the first side. The first side's own
+  /// fused kernels are checked like the others.
+  void run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
+  /// Only the kernels that a step really runs, as fusion makes them.
+  void run_fused(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
   /// Gives back the memory of the programs; the next run compiles them again.
   void release() { programs_.clear(); }
   [[nodiscard]] const CheckCost& cost() const { return cost_; }
@@ -44,6 +46,7 @@ class OperatorChecks {
   using Checked = std::set<std::tuple<const Operator*, std::string, std::string>>;  // and the node and the kernel
 
   void compile();
+  void run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs);
   [[nodiscard]] ReferenceValues weights_for_all() const;
   void take_reference(std::int64_t steps_done, Checked& checked, ReferenceValues& reference, DeviceRun& run);
   void check_program(Program& program, const ReferenceValues& reference, bool fused, std::int64_t steps_done,

@@ -83,7 +83,7 @@ void train(Batches& batches, Batch& batch, std::span<Side> sides, std::span<Side
   const CompareOptions& options = comparison.options;
   for (std::int64_t i = 0; i < options.steps; ++i) {
     if (i > 0) batch = batches.next();
-    if (i > 0 && options.check_every > 0 && i % options.check_every == 0) checks.run(batch, i, comparison.runs);
+    if (i > 0 && options.check_every > 0 && i % options.check_every == 0) checks.run_fused(batch, i, comparison.runs);
     const bool measured = options.drift && is_drift_step(i + 1, options.steps);
     for (std::size_t d = 0; d < sides.size(); ++d) {
       const Clock::time_point start = Clock::now();
@@ -138,7 +138,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   for (std::size_t d = 0; d < sides.size(); ++d) comparison.runs[d].memory_bytes = sides[d].device->allocated();
   OperatorChecks checks(step, sides, options);
   Batch batch = batches.next();
-  checks.run(batch, 0, comparison.runs);
+  checks.run_all(batch, 0, comparison.runs);
   check_case(comparison);
   if (options.check_every == 0) checks.release();
 
@@ -149,7 +149,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
     train(batches, batch, sides, nudged, weights, checks, comparison);
   }
   note_loss_deviations(comparison);
-  checks.run(batch, options.steps, comparison.runs);
+  checks.run_all(batch, options.steps, comparison.runs);
   checks.release();
   comparison.check_cost = checks.cost();
   measure_sides(sides, comparison);

@@ -35,29 +35,29 @@ std::string drift_sentences(const Comparison& comparison) {
   return text;
 }
 
-std::string cost_sentence(const Comparison& comparison) {
-  const CheckCost& cost = comparison.check_cost;
-  std::int64_t values = 0;
-  for (const DeviceRun& run : comparison.runs) values += run.checked_values;
-  return fmt::format(
-      "\nchecks: {} of {} values each, {:.0f} ms (median), {:.1f} s of compiling; a step of all devices with a check "
-      "takes "
-      "{:.1f} steps of the slowest device\n",
-      cost.seconds.size(), values / static_cast<std::int64_t>(std::max<std::size_t>(cost.seconds.size(), 1)),
-      1e3 * cost.median_seconds(), cost.compile_seconds, comparison.lockstep_share());
-}
-
-}  // namespace
-
-double CheckCost::median_seconds() const {
-  if (seconds.empty()) return 0;
-  std::vector<double> sorted = seconds;
+double median(std::span<const double> values) {
+  if (values.empty()) return 0;
+  std::vector<double> sorted(values.begin(), values.end());
   std::ranges::sort(sorted);
   return sorted[sorted.size() / 2];
 }
 
-double Comparison::lockstep_share() const {
-  double sum = 1e3 * check_cost.median_seconds(), slowest = 0;
+std::string cost_sentences(const Comparison& comparison) {
+  const CheckCost& cost = comparison.check_cost;
+  const auto sentence_of = [&](std::string_view what, std::span<const double> seconds) {
+    if (seconds.empty()) return std::string();
+    return fmt::format(
+        "{} checks of {}, {:.0f} ms each; a step in lockstep with one takes {:.1f} of the slowest device\n",
+        seconds.size(), what, 1e3 * median(seconds), comparison.lockstep_share(seconds));
+  };
+  return fmt::format("\n{}{}", sentence_of("each operator alone and fused", cost.all_seconds),
+                     sentence_of("what a step runs", cost.fused_seconds));
+}
+
+}  // namespace
+
+double Comparison::lockstep_share(std::span<const double> check_seconds) const {
+  double sum = 1e3 * median(check_seconds), slowest = 0;
   for (const DeviceRun& run : runs) {
     sum += run.median_ms;
     slowest = std::max(slowest, run.median_ms);
@@ -103,7 +103,7 @@ std::string Comparison::table() const {
                         is_reference ? "-" : fmt::format("{:.2e}", run.largest_loss_deviation),
                         run.first_deviation ? run.first_deviation->node : "none");
   }
-  text += cost_sentence(*this);
+  text += cost_sentences(*this);
   if (options.drift) text += drift_sentences(*this);
   for (const DeviceRun& run : runs) {
     if (run.first_deviation) text += sentence(run);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
@@ -31,6 +32,11 @@ std::string text_of(const ValueRange& range) {
                      range.not_finite > 0 ? fmt::format(" and {} not finite", range.not_finite) : "");
 }
 
+bool has_bits_of(const Tensor& a, const Tensor& b) {
+  const auto x = a.bytes(), y = b.bytes();
+  return x.size() == y.size() && (x.data() == y.data() || std::memcmp(x.data(), y.data(), x.size()) == 0);
+}
+
 /// What lies in the memory of a replayed program, so that each value is moved once, however many operators read it.
 class KnownValues {
  public:
@@ -48,8 +54,7 @@ class KnownValues {
     const ValueId stored = lowered.root(id);
     const Tensor* const given = given_(lowered.value(stored).name);
     const auto found = known_.find(stored);
-    const bool is_there =
-        found != known_.end() && (given == nullptr || found->second.bytes().data() == given->bytes().data());
+    const bool is_there = found != known_.end() && (given == nullptr || has_bits_of(found->second, *given));
     if (!is_there) {
       if (given != nullptr && lowered.value(stored).kind != LoweredValue::Kind::variable) {
         program_.overwrite(stored, *given);
