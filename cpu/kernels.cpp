@@ -42,6 +42,15 @@ class PrimitiveKernel final : public Kernel {
   [[nodiscard]] std::string name() const override { return name_; }
   [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
                                              Operand workspace) const override {
+    return guarded(name_, [&] {
+      return std::make_unique<PrimitiveLaunch>(primitive_, name_, memories_of(inputs, outputs, workspace));
+    });
+  }
+
+ private:
+  [[nodiscard]] std::unordered_map<int, dnnl::memory> memories_of(std::span<const Operand> inputs,
+                                                                  std::span<const Operand> outputs,
+                                                                  const Operand& workspace) const {
     std::unordered_map<int, dnnl::memory> memories;
     for (const PrimitiveArgument& argument : arguments_) {
       const bool is_input = argument.kind == PrimitiveArgument::Kind::input;
@@ -51,10 +60,9 @@ class PrimitiveKernel final : public Kernel {
     if (scratchpad_.get_size() > 0) {
       memories.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad_, engine(), address(workspace)));
     }
-    return std::make_unique<PrimitiveLaunch>(primitive_, name_, std::move(memories));
+    return memories;
   }
 
- private:
   dnnl::primitive primitive_;
   Desc scratchpad_;
   std::string name_;

@@ -3,6 +3,7 @@
 // takes its scratchpad from the caller. Errors of oneDNN become Concord's through `guarded`.
 #pragma once
 
+#include <oneapi/dnnl/dnnl_debug.h>
 #include <oneapi/dnnl/dnnl_version.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -30,10 +31,12 @@ inline constexpr bool kOneDnn3 = DNNL_VERSION_MAJOR >= 3;
 }
 
 [[noreturn]] inline void throw_as_ours(const dnnl::error& error, std::string_view what) {
-  const std::string text = std::string(what) + ": oneDNN: " + error.what();
-  if (error.status == dnnl_out_of_memory) throw OutOfMemory(text);
-  if (error.status == dnnl_unimplemented) throw NotSupported(text);
-  throw DeviceError(text);
+  const std::string text =
+      std::string(what) + " on the CPU: oneDNN says " + dnnl_status2str(error.status) + " (" + error.what() + "). ";
+  if (error.status == dnnl_out_of_memory) throw OutOfMemory(text + "Take a smaller batch, or end other programs");
+  const std::string advice = "`concord doctor --device cpu` tests oneDNN";
+  if (error.status == dnnl_unimplemented) throw NotSupported(text + advice);
+  throw DeviceError(text + advice);
 }
 
 /// function(), with dnnl::error turned into OutOfMemory, NotSupported or DeviceError naming `what`.

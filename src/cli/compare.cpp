@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <string_view>
 
@@ -26,6 +27,7 @@ struct Options {
   double seconds = 1;
   CLI::Option* json = nullptr;  // with a file or alone
   std::string json_file, html_file, case_file, case_node, reference = "device";
+  std::string check = "ends";
   bool drift = false;
 
   /// What is written to files has times, ceilings and every operator.
@@ -48,6 +50,18 @@ void save_case(Comparison& comparison, std::map<std::string, std::string> networ
   }
   found->kept_case->network = std::move(network);
   write_case(file, *found->kept_case);
+}
+
+/// CompareOptions::check_every. Throws ArgumentError.
+std::int64_t steps_between(const std::string& check) {
+  if (check == "ends") return 0;
+  if (check == "every") return 1;
+  std::int64_t steps = 0;
+  const auto [end, error] = std::from_chars(check.data(), check.data() + check.size(), steps);
+  if (error != std::errc() || end != check.data() + check.size() || steps < 1) {
+    throw ArgumentError(fmt::format("--check is \"{}\"; there are every, ends and a number of steps", check));
+  }
+  return steps;
 }
 
 /// Throws IoError before the training when a file cannot be written.
@@ -79,6 +93,7 @@ Comparison compare_one(const Options& options, const models::Model& model, const
                                    .seconds = options.seconds,
                                    .precision = options.precision.get(),
                                    .reference = options.reference == "float64" ? Reference::float64 : Reference::device,
+                                   .check_every = steps_between(options.check),
                                    .drift = options.drift || !options.html_file.empty(),
                                    .speed = options.reports(),
                                    .case_node = options.case_node});
@@ -171,6 +186,10 @@ void add_compare(CLI::App& app) {
   command->add_option("--html", options->html_file, "Write a page with all results and charts here");
   options->json = command->add_option("--json", options->json_file, "Print JSON; with a file, write all results there")
                       ->expected(0, 1);
+  command
+      ->add_option("--check", options->check,
+                   "Between the first step and the last, check what a step runs: ends (no), every, or before each N-th")
+      ->capture_default_str();
   CLI::Option* const file = command->add_option("--save-case", options->case_file,
                                                 "Write the first diverging operator here, for `concord replay`");
   command->add_option("--case", options->case_node, "Take this node for --save-case, diverging or not")->needs(file);

@@ -2,6 +2,7 @@
 #include "concord/compare/check_operators.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "concord/compare/extent.hpp"
@@ -107,32 +108,58 @@ class SourceNames {
   std::map<std::string, std::string> sources_;
 };
 
-}  // namespace
-
-Program OperatorChecks::program_for(const VariablesPtr& variables, bool fused, const Batch& batch) const {
-  Program program = step_.compiled(variables, {.keep_all = !fused, .keep_fused = fused});
-  for (const auto& [name, value] : sides_[0].variables->read_all()) {
-    if (variables->contains(name)) variables->write(name, value);
-  }
-  feed(program, batch);
-  return program;
+const Tensor* value_in(const ReferenceValues& reference, const std::string& name) {
+  const auto found = reference.find(name);
+  return found == reference.end() ? nullptr : &found->second.value;
 }
 
-void OperatorChecks::take_reference(Program& program, std::int64_t steps_done, Checked& checked,
-                                    ReferenceValues& reference, DeviceRun& run) const {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+// The first side's own weights serve: a replay leaves them as they are.
+void OperatorChecks::compile() {
+  if (!programs_.empty()) return;
+  const Clock::time_point start = Clock::now();
+  for (const Side& side : sides_) {
+    const VariablesPtr variables =
+        programs_.empty() ? side.variables : std::make_shared<Variables>(side.device, options_.seed);
+    programs_.push_back(
+        {variables, step_.compiled(variables, {.keep_all = true}), step_.compiled(variables, {.keep_fused = true})});
+  }
+  cost_.compile_seconds += seconds_since(start);
+}
+
+/// Those of the first side, which the others get.
+ReferenceValues OperatorChecks::weights_for_all() const {
+  ReferenceValues weights;
+  for (auto& [name, value] : sides_[0].variables->read_all()) weights.emplace(name, ReferenceValue{value, {}});
+  for (const SidePrograms& side : std::span(programs_).subspan(1)) {
+    for (const auto& [name, weight] : weights) {
+      if (side.variables->contains(name)) side.variables->write(name, weight.value);
+    }
+  }
+  return weights;
+}
+
+void OperatorChecks::take_reference(std::int64_t steps_done, Checked& checked, ReferenceValues& reference,
+                                    DeviceRun& run) {
   SourceNames names;
-  program.replay([](const std::string&) { return nullptr; },
-                 [&](const ReplayedNode& replayed) {
-                   checked.emplace(replayed.op, replayed.entry.node, replayed.entry.kernel);
-                   for (std::size_t k = 0; k < replayed.results.size(); ++k) {
-                     reference.emplace(replayed.outputs[k], ReferenceValue{replayed.results[k], {}});
-                   }
-                   if (replayed.op == nullptr) return names.note(replayed);
-                   if (options_.reference == Reference::device || !add_exact(replayed, reference, run)) return;
-                   ReplayedNode node = replayed;
-                   names.rename(node);
-                   check_node(node, reference, false, steps_done, run);
-                 });
+  programs_[0].single.replay([&](const std::string& name) { return value_in(reference, name); },
+                             [&](const ReplayedNode& replayed) {
+                               checked.emplace(replayed.op, replayed.entry.node, replayed.entry.kernel);
+                               for (std::size_t k = 0; k < replayed.results.size(); ++k) {
+                                 reference.emplace(replayed.outputs[k], ReferenceValue{replayed.results[k], {}});
+                               }
+                               if (replayed.op == nullptr) return names.note(replayed);
+                               if (options_.reference == Reference::device || !add_exact(replayed, reference, run))
+                                 return;
+                               ReplayedNode node = replayed;
+                               names.rename(node);
+                               check_node(node, reference, false, steps_done, run);
+                             });
 }
 
 void OperatorChecks::check_node(const ReplayedNode& node, const ReferenceValues& reference, bool fused,
@@ -157,10 +184,7 @@ void OperatorChecks::check_node(const ReplayedNode& node, const ReferenceValues&
 void OperatorChecks::check_program(Program& program, const ReferenceValues& reference, bool fused,
                                    std::int64_t steps_done, Checked& checked, DeviceRun& run) const {
   SourceNames names;
-  const auto given = [&](const std::string& name) -> const Tensor* {
-    const auto found = reference.find(name);
-    return found == reference.end() ? nullptr : &found->second.value;
-  };
+  const auto given = [&](const std::string& name) { return value_in(reference, name); };
   const auto check = [&](const ReplayedNode& replayed) {
     if (replayed.op == nullptr) return names.note(replayed);
     ReplayedNode node = replayed;
@@ -172,19 +196,33 @@ void OperatorChecks::check_program(Program& program, const ReferenceValues& refe
   });
 }
 
-void OperatorChecks::run(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) const {
-  ReferenceValues reference;
+void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
+  compile();
+  const Clock::time_point start = Clock::now();
+  run(batch, true, steps_done, runs);
+  cost_.all_seconds.push_back(seconds_since(start));
+}
+
+void OperatorChecks::run_fused(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
+  compile();
+  const Clock::time_point start = Clock::now();
+  run(batch, false, steps_done, runs);
+  cost_.fused_seconds.push_back(seconds_since(start));
+}
+
+void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs) {
+  ReferenceValues reference = weights_for_all();
   for (std::size_t i = 0; i < sides_.size(); ++i) {
-    const auto variables = std::make_shared<Variables>(sides_[i].device, options_.seed);
+    SidePrograms& side = programs_[i];
+    feed(side.single, batch);
+    feed(side.fused, batch);
     Checked checked;
-    for (const bool fused : {false, true}) {
-      Program program = program_for(variables, fused, batch);
-      if (i == 0 && !fused) {
-        take_reference(program, steps_done, checked, reference, runs[0]);
-      } else {
-        check_program(program, reference, fused, steps_done, checked, runs[i]);
-      }
+    if (i == 0) {
+      take_reference(steps_done, checked, reference, runs[0]);
+    } else if (alone) {
+      check_program(side.single, reference, false, steps_done, checked, runs[i]);
     }
+    check_program(side.fused, reference, true, steps_done, checked, runs[i]);
   }
 }
 

@@ -25,6 +25,7 @@ double ms_since(Clock::time_point start) {
 void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices, const CompareOptions& options) {
   CONCORD_CHECK(!devices.empty(), ArgumentError, "compare: no device was given");
   CONCORD_CHECK(options.steps > 0, ArgumentError, "compare: steps must be at least 1, got {}", options.steps);
+  CONCORD_CHECK(options.check_every >= 0, ArgumentError, "compare: a check every {} steps", options.check_every);
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
   CONCORD_CHECK(dataset.features.elements() > 0, ArgumentError, "compare: the data set is empty");
 }
@@ -78,10 +79,11 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
 
 /// All sides take the same steps, those of the nudged runs after the devices'.
 void train(Batches& batches, Batch& batch, std::span<Side> sides, std::span<Side> nudged,
-           std::span<const std::string> weights, Comparison& comparison) {
+           std::span<const std::string> weights, OperatorChecks& checks, Comparison& comparison) {
   const CompareOptions& options = comparison.options;
   for (std::int64_t i = 0; i < options.steps; ++i) {
     if (i > 0) batch = batches.next();
+    if (i > 0 && options.check_every > 0 && i % options.check_every == 0) checks.run_fused(batch, i, comparison.runs);
     const bool measured = options.drift && is_drift_step(i + 1, options.steps);
     for (std::size_t d = 0; d < sides.size(); ++d) {
       const Clock::time_point start = Clock::now();
@@ -133,20 +135,23 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
                           batches.labels());
   Comparison comparison{name, options, {}};
   std::vector<Side> sides = make_sides(step, devices, comparison);
-  const OperatorChecks checks(step, sides, options);
-  Batch batch = batches.next();
-  checks.run(batch, 0, comparison.runs);
-  check_case(comparison);
   for (std::size_t d = 0; d < sides.size(); ++d) comparison.runs[d].memory_bytes = sides[d].device->allocated();
+  OperatorChecks checks(step, sides, options);
+  Batch batch = batches.next();
+  checks.run_all(batch, 0, comparison.runs);
+  check_case(comparison);
+  if (options.check_every == 0) checks.release();
 
   const std::vector<std::string> weights = trained_weights(step.graph);
   {
     std::vector<Side> nudged;
     if (options.drift) nudged = make_nudged(step, devices[0], comparison, weights);
-    train(batches, batch, sides, nudged, weights, comparison);
+    train(batches, batch, sides, nudged, weights, checks, comparison);
   }
   note_loss_deviations(comparison);
-  checks.run(batch, options.steps, comparison.runs);
+  checks.run_all(batch, options.steps, comparison.runs);
+  checks.release();
+  comparison.check_cost = checks.cost();
   measure_sides(sides, comparison);
   return comparison;
 }

@@ -33,9 +33,10 @@ struct CompareOptions {
   double seconds = 1;                     // a device's step is timed at least this long
   Precision precision = Precision::fp32;  // of products, on every device
   Reference reference = Reference::device;
-  bool drift = false;          // how far weights part, beside two runs of the first device that begin one ULP away
-  bool speed = false;          // each operator's time, and what each device can do (measure_speed)
-  std::string case_node = {};  // the node to keep a case of; empty: the first that diverges
+  std::int64_t check_every = 0;  // steps between checks of what a step runs; 0: none between the first and the last
+  bool drift = false;            // how far weights part, beside two runs of the first device that begin one ULP away
+  bool speed = false;            // each operator's time, and what each device can do (measure_speed)
+  std::string case_node = {};    // the node to keep a case of; empty: the first that diverges
 };
 
 /// How far one result of one operator is from the reference on the same inputs. Of a device's results of one node that
@@ -82,6 +83,13 @@ struct DeviceRun {
   std::optional<OperatorCase> kept_case;  // of first_deviation, or of CompareOptions::case_node
 };
 
+/// What the checks cost, on all devices together: seconds of each.
+struct CheckCost {
+  std::vector<double> all_seconds = {};    // of each operator by itself and as fused
+  std::vector<double> fused_seconds = {};  // between the steps: of what a step runs
+  double compile_seconds = 0;              // of the programs that are checked
+};
+
 /// A run of the first device whose first weights were each moved to a neighbouring number: what rounding alone does.
 struct NudgedRun {
   std::vector<float> losses;
@@ -97,6 +105,9 @@ struct Comparison {
   CompareOptions options;
   std::vector<DeviceRun> runs;  // the first is the reference
   std::vector<NudgedRun> nudged = {};
+  CheckCost check_cost = {};
+  /// How long a step of all devices with a check of that median takes, in steps of the slowest device.
+  [[nodiscard]] double lockstep_share(std::span<const double> check_seconds) const;
   /// No operator left its tolerance on any device, every other device was checked, and every loss is finite.
   [[nodiscard]] bool agrees() const;
   /// The table that `concord compare` prints.
@@ -110,9 +121,10 @@ struct Comparison {
 /// Trains `network` on every device from the same weights on the same batches, `options.steps` steps each. Before the
 /// first and after the last step every operator of the training step is run once more on each device with the inputs
 /// that it had on devices[0], by itself and as fusion makes it, and its results are held against the tolerance of its
-/// kind (see tolerance.hpp). The losses of correct devices part too, as rounding is amplified from step to step;
-/// `options.drift` shows how much of it rounding explains.
-/// Throws ArgumentError for no device, no step, batch 0, an empty data set or a case_node that is no operator's.
+/// kind (see tolerance.hpp); with `options.check_every`, before every so many steps what the step runs, too. The losses
+/// of correct devices part too, as rounding is amplified from step to step; `options.drift` shows how much of it
+/// rounding explains. Throws ArgumentError for no device, no step, batch 0, an empty data set or a case_node that is no
+/// operator's.
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,
                                  const optim::Optimizer& optimizer, const Dataset& dataset,
                                  std::span<const DevicePtr> devices, const CompareOptions& options = {});

@@ -35,7 +35,35 @@ std::string drift_sentences(const Comparison& comparison) {
   return text;
 }
 
+double median(std::span<const double> values) {
+  if (values.empty()) return 0;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  return sorted[sorted.size() / 2];
+}
+
+std::string cost_sentences(const Comparison& comparison) {
+  const CheckCost& cost = comparison.check_cost;
+  const auto sentence_of = [&](std::string_view what, std::span<const double> seconds) {
+    if (seconds.empty()) return std::string();
+    return fmt::format(
+        "{} checks of {}, {:.0f} ms each; a step in lockstep with one takes {:.1f} of the slowest device\n",
+        seconds.size(), what, 1e3 * median(seconds), comparison.lockstep_share(seconds));
+  };
+  return fmt::format("\n{}{}", sentence_of("each operator alone and fused", cost.all_seconds),
+                     sentence_of("what a step runs", cost.fused_seconds));
+}
+
 }  // namespace
+
+double Comparison::lockstep_share(std::span<const double> check_seconds) const {
+  double sum = 1e3 * median(check_seconds), slowest = 0;
+  for (const DeviceRun& run : runs) {
+    sum += run.median_ms;
+    slowest = std::max(slowest, run.median_ms);
+  }
+  return slowest > 0 ? sum / slowest : 0;
+}
 
 double Deviation::share() const {
   if (error == 0) return 0;
@@ -75,7 +103,7 @@ std::string Comparison::table() const {
                         is_reference ? "-" : fmt::format("{:.2e}", run.largest_loss_deviation),
                         run.first_deviation ? run.first_deviation->node : "none");
   }
-  text += "\n";
+  text += cost_sentences(*this);
   if (options.drift) text += drift_sentences(*this);
   for (const DeviceRun& run : runs) {
     if (run.first_deviation) text += sentence(run);

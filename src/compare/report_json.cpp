@@ -68,6 +68,10 @@ void add_operators(const DeviceRun& run, Json& json) {
   }
 }
 
+Json checks_as_json(const Comparison& comparison, const std::vector<double>& seconds) {
+  return {{"seconds", seconds}, {"lockstep_in_steps_of_the_slowest", comparison.lockstep_share(seconds)}};
+}
+
 }  // namespace
 
 std::string Comparison::json(JsonDetail detail) const {
@@ -85,6 +89,10 @@ std::string Comparison::json(JsonDetail detail) const {
                 {"precision", name_of(options.precision)},
                 {"reference", options.reference == Reference::float64 ? "float64" : "device"},
                 {"agrees", agrees()},
+                {"checks",
+                 {{"all_operators", checks_as_json(*this, check_cost.all_seconds)},
+                  {"what_a_step_runs", checks_as_json(*this, check_cost.fused_seconds)},
+                  {"compile_seconds", check_cost.compile_seconds}}},
                 {"devices", std::move(list)}};
   if (options.drift) {
     document["nudged"] = Json::array();

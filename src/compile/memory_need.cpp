@@ -51,7 +51,7 @@ std::string advice_on_batch(std::int64_t failed, const Device& device,
   const std::size_t memory = device.info().memory;
   const std::size_t available = memory - std::min<std::size_t>(device.allocated(), memory);
   if (bytes_of(failed, MemoryDetail::kernels) <= available) {
-    return "Other programs hold a part of the device's memory";
+    return "Other programs hold a part of the device's memory; end them, or take a smaller batch";
   }
   // Layouts and workspaces are only known once kernels are prepared, so what they add is first taken to grow as it did
   // for the batch looked at last.

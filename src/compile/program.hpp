@@ -20,8 +20,8 @@ struct CompileOptions {
   /// Every value that fusion leaves stays readable, and no memory is reused: to look at the kernels that really run.
   bool keep_fused = false;
   Precision precision = Precision::fp32;
-  /// Where the device has several kernels for a product and no table says which is fastest, so many seconds are spent on
-  /// measuring them, once: what is found is stored. Below 0: $CONCORD_TUNE_SECONDS, else none.
+  /// Where the device has several kernels for a product and no table says which is fastest, so many seconds are spent
+  /// on measuring them, once: what is found is stored. Below 0: $CONCORD_TUNE_SECONDS, else none.
   double tune_seconds = -1;
 };
 
@@ -81,7 +81,8 @@ class Program {
   [[nodiscard]] NonFiniteReport find_non_finite();
 
   /// Runs operator by operator, each on the inputs that `values` gives for their names (a null pointer: on what this
-  /// device computed) and hands every result to `seen`. So a difference between devices shows where it arises and is
+  /// device computed; of a variable: what it holds) and hands every result to `seen`. Given tensors stay as they are
+  /// until it returns. So a difference between devices shows where it arises and is
   /// not carried on. An operator that `wanted` (where given) declines is left out: `values` has to know its results.
   /// Variables are untouched. Needs keep_all.
   void replay(const std::function<const Tensor*(const std::string& value)>& values,

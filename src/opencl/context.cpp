@@ -113,7 +113,7 @@ std::vector<NamedEvent> Context::events_of(const std::function<void()>& enqueue)
 }
 
 double Context::timed(const std::function<void()>& enqueue) {
-  queue_.finish();
+  check(clFinish(queue_.get()), "clFinish", name_);
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<NamedEvent> events = events_of(enqueue);
   check(clFinish(queue_.get()), "clFinish", name_);

@@ -59,6 +59,9 @@ class Context {
   [[nodiscard]] PendingProgram program_from(const std::string& source,
                                             const std::vector<std::string>& definitions = {});
 
+  /// Holds what a library keeps for its users until the device is closed.
+  void keep(std::shared_ptr<const void> library) { library_ = std::move(library); }
+
   /// The answer of `find` when it was first asked for by this name: for probes that take time.
   [[nodiscard]] bool remembered(std::string_view name, const std::function<bool()>& find);
 
@@ -84,6 +87,7 @@ class Context {
   Limits limits_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
+  std::shared_ptr<const void> library_;
   std::unique_ptr<Tuning> tuning_;
   bool timing_ = false;
   std::deque<std::pair<std::string, cl_event>> timing_events_;

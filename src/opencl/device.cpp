@@ -52,8 +52,8 @@ auto translated(const std::string& device, std::string_view what, Function&& fun
   try {
     return function();
   } catch (const boost::compute::opencl_error& error) {
-    throw DeviceError(
-        fmt::format("{} failed on {}: {} ({})", what, device, status_name(error.error_code()), error.error_code()));
+    check(error.error_code(), what, device);
+    throw;
   }
 }
 
@@ -101,7 +101,7 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
   const auto out_of_memory = [&](std::string_view why) {
     return OutOfMemory(
         fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at "
-                    "most {} bytes",
+                    "most {} bytes. Take a smaller batch, or end other programs that hold memory",
                     info_.id, info_.name, bytes, why, accounting_->now.load(), info_.memory, info_.max_allocation));
   };
   if (bytes > info_.max_allocation) throw out_of_memory("it exceeds the largest allocation");
@@ -109,7 +109,8 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
   cl_int status = CL_SUCCESS;
   MemoryHandle memory(
       clCreateBuffer(context_->context().get(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr, &status));
-  if (status != CL_SUCCESS) throw out_of_memory(status_name(status));
+  if (is_memory_failure(status) || status == CL_OUT_OF_RESOURCES) throw out_of_memory(status_name(status));
+  check(status, "clCreateBuffer", info_.name);
   return std::make_shared<OpenClBuffer>(std::move(memory), bytes, accounting_);
 }
 

@@ -1,14 +1,15 @@
 // Products through CLBlast. Its temporary memory is our workspace, so that it allocates nothing, and one mutex guards
 // its calls: its tables are initialised at first use and not safe against several threads.
 #include <clblast.h>
+#include <fmt/format.h>
 
 #include <map>
 #include <memory>
 #include <mutex>
 
-#include "concord/core/check.hpp"
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/gemm.hpp"
+#include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -18,9 +19,30 @@ std::mutex& clblast_mutex() {
   return mutex;
 }
 
+/// CLBlast keeps its programs, and with them contexts, for ever: they go with the last device that used it.
+class ClblastPrograms {
+ public:
+  ClblastPrograms() = default;
+  ClblastPrograms(const ClblastPrograms&) = delete;
+  ClblastPrograms& operator=(const ClblastPrograms&) = delete;
+  ~ClblastPrograms() {
+    if (process_ending()) return;
+    const std::scoped_lock lock(clblast_mutex());
+    clblast::ClearCache();
+  }
+
+  static std::shared_ptr<const ClblastPrograms> instance() {
+    static std::mutex mutex;
+    static std::weak_ptr<const ClblastPrograms> last;
+    const std::scoped_lock lock(mutex);
+    auto programs = last.lock();
+    if (!programs) last = programs = std::make_shared<const ClblastPrograms>();
+    return programs;
+  }
+};
+
 void check_clblast(clblast::StatusCode status, const Context& context) {
-  CONCORD_CHECK(status == clblast::StatusCode::kSuccess, DeviceError, "CLBlast failed with status {} on {}",
-                static_cast<int>(status), context.name());
+  check(static_cast<cl_int>(status), "a product by CLBlast", context.name());
 }
 
 clblast::Transpose transpose_of(bool transposed) {
@@ -40,10 +62,10 @@ class SubBuffers {
     if (is_new) {
       const cl_buffer_region region{origin, bytes};
       cl_int status = CL_SUCCESS;
-      found->second =
-          MemoryHandle(clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
-      CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "clCreateSubBuffer failed with status {} on {}", status,
-                    context.name());
+      MemoryHandle part(clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+      if (status != CL_SUCCESS) known_.erase(found);
+      check(status, "clCreateSubBuffer", context.name());
+      found->second = std::move(part);
     }
     return found->second.get();
   }
@@ -85,6 +107,7 @@ std::size_t clblast_workspace(Context& context, const ClblastProduct& product) {
 }
 
 LibraryStage clblast_stage(Context& context, const ClblastProduct& product) {
+  context.keep(ClblastPrograms::instance());
   const std::size_t bytes = temporary_bytes(context, product), alignment = base_alignment(context);
   return {[&context, p = product, bytes, alignment, parts = std::make_shared<SubBuffers>()](
               std::span<const Operand> inputs, std::span<const Operand> outputs, Operand scratch) {

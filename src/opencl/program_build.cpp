@@ -30,8 +30,8 @@ std::string build_log(cl_program program, cl_device_id device) {
 void build(cl_program program, const boost::compute::device& device, const std::string& options) {
   const cl_device_id id = device.id();
   const cl_int status = clBuildProgram(program, 1, &id, options.c_str(), nullptr, nullptr);
-  CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "building a kernel for {} failed: {} ({})\noptions: {}\n{}",
-                device.name(), status_name(status), status, options, build_log(program, id));
+  CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "building a kernel for {} failed: {} ({}). {}\noptions: {}\n{}",
+                device.name(), status_name(status), status, advice(status), options, build_log(program, id));
 }
 
 /// Whether the first line that is neither empty nor a comment gives the version of PTX, as the language wants it.

@@ -24,12 +24,10 @@ StagingMemory::StagingMemory(Context& context, std::size_t bytes) : context_(con
   cl_int status = CL_SUCCESS;
   memory_ = MemoryHandle(
       clCreateBuffer(context.context().get(), CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, size, nullptr, &status));
-  CONCORD_CHECK(status == CL_SUCCESS, OutOfMemory, "{} gives no {} bytes of pinned host memory: {} ({})",
-                context.name(), bytes, status_name(status), status);
+  check(status, fmt::format("allocating {} bytes of pinned host memory", bytes), context.name());
   void* mapped = clEnqueueMapBuffer(context.transfer_queue().get(), memory_.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
                                     0, size, 0, nullptr, nullptr, &status);
-  CONCORD_CHECK(status == CL_SUCCESS, OutOfMemory, "{} does not map {} bytes of pinned host memory: {} ({})",
-                context.name(), bytes, status_name(status), status);
+  check(status, fmt::format("mapping {} bytes of pinned host memory", bytes), context.name());
   bytes_ = {static_cast<std::byte*>(mapped), bytes};
 }
 

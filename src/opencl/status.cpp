@@ -82,10 +82,32 @@ std::string_view status_name(cl_int status) {
   return "unknown OpenCL error";
 }
 
+std::string_view advice(cl_int status) {
+  constexpr cl_int kIllegalAccess = -9999;
+  switch (status) {
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_HOST_MEMORY: return "Take a smaller batch, or end other programs that hold memory";
+    case CL_DEVICE_NOT_AVAILABLE:
+    case CL_OUT_OF_RESOURCES:
+    case CL_INVALID_CONTEXT:
+    case CL_INVALID_COMMAND_QUEUE:
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
+    case kIllegalAccess:
+      return "The device may be lost, or out of memory: open it anew or take a smaller batch; `concord doctor` tests "
+             "it";
+    default: return "`concord doctor` tests the device and its driver";
+  }
+}
+
+bool is_memory_failure(cl_int status) {
+  return status == CL_MEM_OBJECT_ALLOCATION_FAILURE || status == CL_OUT_OF_HOST_MEMORY;
+}
+
 void check(cl_int status, std::string_view call, std::string_view device) {
   if (status == CL_SUCCESS) return;
-  const std::string message = fmt::format("{} failed on {}: {} ({})", call, device, status_name(status), status);
-  if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE) throw OutOfMemory(message + ": the device has no memory left");
+  const std::string message =
+      fmt::format("{} failed on {}: {} ({}). {}", call, device, status_name(status), status, advice(status));
+  if (is_memory_failure(status)) throw OutOfMemory(message);
   throw DeviceError(message);
 }
 

@@ -10,8 +10,14 @@ namespace concord::opencl {
 /// "CL_OUT_OF_RESOURCES"; "unknown OpenCL error" for a code without a name.
 [[nodiscard]] std::string_view status_name(cl_int status);
 
-/// Throws for anything but CL_SUCCESS: OutOfMemory when the device ran out of memory, else DeviceError. The message
-/// names the call, the device and the code.
+/// What a user can do about it, a sentence without its full stop.
+[[nodiscard]] std::string_view advice(cl_int status);
+
+/// Whether device or host have no memory left.
+[[nodiscard]] bool is_memory_failure(cl_int status);
+
+/// Throws for anything but CL_SUCCESS: OutOfMemory when device or host ran out of memory, else DeviceError. The message
+/// names the call, the device and the code, and says what to do.
 void check(cl_int status, std::string_view call, std::string_view device);
 
 }  // namespace concord::opencl

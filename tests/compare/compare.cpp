@@ -106,6 +106,30 @@ TEST_CASE("a kernel that is wrong only where operators are fused is found, and i
   CHECK(run.largest_at_step <= 4);
 }
 
+TEST_CASE("what a step runs is checked between the steps as often as was asked for", "[compare]") {
+  const DevicePtr& right = devices().front();
+  const std::vector<DevicePtr> list{right, wrong_device(right, "wrong fusion", [](const Operator& op) {
+                                      return dynamic_cast<const ops::Fused*>(&op) != nullptr;
+                                    })};
+  const auto compared = [&](std::int64_t every) {
+    nn::Sequential network = small_net();
+    CompareOptions options = kOptions;
+    options.seconds = 0.01;
+    options.check_every = every;
+    return compare(network, "small", loss::cross_entropy, optim::Adam{.lr = 0.01}, small_data(25), list, options);
+  };
+  const Comparison ends = compared(0), each = compared(1), second = compared(2);
+  CHECK(ends.check_cost.all_seconds.size() == 2);
+  CHECK(ends.check_cost.fused_seconds.empty());
+  CHECK(each.check_cost.fused_seconds.size() == 3);
+  CHECK(second.check_cost.fused_seconds.size() == 1);
+  CHECK(each.runs[1].checked_values > second.runs[1].checked_values);
+  CHECK(second.runs[1].checked_values > ends.runs[1].checked_values);
+  CHECK(each.runs[1].losses == ends.runs[1].losses);  // a check changes nothing
+  for (const Comparison* one : {&ends, &each}) CHECK_THAT(one->runs[1].first_deviation->op, contains("matmul+"));
+  CHECK_FALSE(each.runs[0].first_deviation);
+}
+
 TEST_CASE("compare refuses what it cannot compare", "[compare]") {
   nn::Sequential network = small_net();
   const std::vector<DevicePtr> one{devices().front()};

@@ -54,6 +54,19 @@ TEST_CASE("devices agree when all were checked, none diverges and every loss is 
   CHECK(agrees_after([](auto& runs) { runs[1].largest_loss_deviation = 0.9; }));  // rounding is amplified: no fault
 }
 
+TEST_CASE("what checks cost is told in steps of the slowest device", "[compare]") {
+  Comparison result = comparison();
+  result.runs[1].median_ms = 5;
+  result.check_cost = {{0.008, 0.1, 0.01}, {}, 1.5};
+  CHECK(result.lockstep_share(result.check_cost.all_seconds) == Approx((1.25 + 5 + 10) / 5));
+  CHECK_THAT(result.table(), contains("3 checks of each operator alone and fused, 10 ms each"));
+  CHECK_THAT(result.table(), contains("takes 3.2 of the slowest device"));
+  CHECK_THAT(result.table(), !contains("what a step runs"));
+  const auto json = nlohmann::json::parse(result.json());
+  CHECK(json["checks"]["all_operators"]["seconds"].size() == 3);
+  CHECK(json["checks"]["compile_seconds"] == 1.5);
+}
+
 TEST_CASE("the table has a row a device and a sentence a diverging operator", "[compare]") {
   Comparison result = comparison();
   const std::string agreeing = result.table();

@@ -1,0 +1,56 @@
+// Calls of OpenCL that a training makes fail: once, or all from some call on, as when a device is lost.
+#include "concord_test.hpp"
+#include "faults/series.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+const Answer kAllocationFailure{-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"}, kOutOfResources{-5, "CL_OUT_OF_RESOURCES"},
+    kOutOfHostMemory{-6, "CL_OUT_OF_HOST_MEMORY"}, kNotAvailable{-2, "CL_DEVICE_NOT_AVAILABLE"},
+    kBuildFailure{-11, "CL_BUILD_PROGRAM_FAILURE"}, kWaitListError{-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"};
+
+void check_all(std::optional<faults::Kind> kind, const std::vector<Answer>& answers, std::size_t most = 8) {
+  for (const DevicePtr& device : devices()) {
+    if (device->info().backend != "opencl") continue;
+    const Series series{device->info().id, device->info().name, kind, answers};
+    for (const Session session : {train, trace, multiply}) CHECK(check_series(session, series, most) > 0);
+    check_series(tune, series, most);  // which goes on with the other kernels
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a context or queue that is not to be had", "[faults]") {
+  check_all(faults::Kind::open, {kOutOfHostMemory, kNotAvailable});
+}
+
+TEST_CASE("an allocation fails", "[faults]") {
+  check_all(faults::Kind::allocation, {kAllocationFailure, kOutOfResources, kOutOfHostMemory});
+}
+
+TEST_CASE("a program or kernel is not built", "[faults]") {
+  check_all(faults::Kind::build, {kBuildFailure, kOutOfHostMemory});
+}
+
+TEST_CASE("an argument is refused", "[faults]") { check_all(faults::Kind::argument, {kOutOfResources}); }
+
+TEST_CASE("a command is not enqueued", "[faults]") {
+  check_all(faults::Kind::enqueue, {kOutOfResources, kAllocationFailure});
+}
+
+TEST_CASE("a copy is not enqueued", "[faults]") { check_all(faults::Kind::copy, {kOutOfResources, kOutOfHostMemory}); }
+
+TEST_CASE("waiting fails", "[faults]") { check_all(faults::Kind::wait, {kOutOfResources, kWaitListError}); }
+
+TEST_CASE("a device is lost", "[faults]") { check_all(std::nullopt, {kNotAvailable}, 16); }
+
+TEST_CASE("many calls of a training fail, one after another", "[faults][.slow]") {
+  using faults::Kind;
+  constexpr std::size_t kMany = 64;
+  for (const Kind kind : {Kind::open, Kind::allocation, Kind::build, Kind::argument, Kind::enqueue, Kind::copy}) {
+    check_all(kind, {kOutOfResources}, kMany);
+  }
+  check_all(std::nullopt, {kNotAvailable}, kMany);
+}

@@ -1,0 +1,107 @@
+// The sessions' networks and what comes out of them.
+#include "faults/session.hpp"
+
+#include "concord/device/tuner.hpp"
+#include "files.hpp"
+#include "opencl/opencl_test.hpp"
+#include "train/small_training.hpp"
+
+namespace concord::test {
+namespace {
+
+std::vector<std::byte> bytes_of(const Tensor& tensor) { return {tensor.bytes().begin(), tensor.bytes().end()}; }
+
+Outcome weights_of(const Variables& variables) {
+  Outcome all;
+  for (const auto& [name, tensor] : variables.read_all()) all[name] = bytes_of(tensor);
+  return all;
+}
+
+nn::Sequential classifier() {
+  return nn::Sequential{nn::Conv2d{1, 4, 3, {.padding = 1}},
+                        nn::BatchNorm2d{4},
+                        nn::ReLU{},
+                        nn::MaxPool2d{2},
+                        nn::Dropout{0.2F},
+                        nn::Flatten{},
+                        nn::Linear{64, 3}};
+}
+
+/// A strided convolution under another one, whose data gradient is one product a phase, and a resampling.
+nn::Sequential strided() {
+  return nn::Sequential{nn::Conv2d{2, 4, 3, {.padding = 1}},
+                        nn::Conv2d{4, 4, 3, {.stride = 2, .padding = 1}},
+                        nn::Upsample{{.scale_factor = {2}, .mode = Interpolation::linear}},
+                        nn::GlobalAvgPool2d{},
+                        nn::Flatten{},
+                        nn::Linear{4, 3}};
+}
+
+/// (60, 70) by (70, 80)
+Value product(Graph& graph) {
+  return matmul(graph.input("a", {DType::f32, {60, 70}}), graph.input("b", {DType::f32, {70, 80}}));
+}
+
+}  // namespace
+
+Outcome train(const std::string& device) {
+  const Dataset data = data::synthetic(Shape{1, 8, 8}, 3, 12, 0);
+  Trainer trainer{classifier(),
+                  loss::cross_entropy,
+                  optim::Adam{.lr = 0.01},
+                  Device::open(device),
+                  {.seed = 4, .resident_fraction = 0}};
+  const History history = trainer.fit(data, {.epochs = 1, .batch = 4, .validate = data});
+  Outcome outcome = weights_of(*trainer.variables());
+  const EpochReport& epoch = history.epochs.back();
+  const std::vector losses{static_cast<float>(epoch.loss), static_cast<float>(epoch.validation->loss)};
+  outcome["loss"] = bytes_of(Tensor::of(Shape{2}, losses));
+  return outcome;
+}
+
+Outcome trace(const std::string& device) {
+  const TemporaryFolder folder;
+  timeline::Recording recording(folder / "trace.json");
+  Graph graph;
+  nn::Sequential net = strided();
+  const Value x = graph.input("x", {DType::f32, Shape{2, 2, 8, 8}});
+  const Value labels = graph.input("labels", {DType::i32, Shape{2}});
+  const Value loss = loss::cross_entropy(net(x), labels);
+  optim::minimize(loss, optim::Sgd{.lr = 0.1});
+  const auto variables = std::make_shared<Variables>(Device::open(device), 3);
+  Program program = compile(graph, {&loss, 1}, variables);
+  program.write("x", Tensor::of(Shape{2, 2, 8, 8}, std::vector<float>(256, 0.5F)));
+  program.write("labels", Tensor::of(Shape{2}, std::vector<std::int32_t>{0, 2}));
+  program.run();
+  static_cast<void>(program.run_traced());
+  recording.finish();
+  Outcome outcome = weights_of(*variables);
+  outcome["loss"] = bytes_of(program.read(loss));
+  return outcome;
+}
+
+Outcome multiply(const std::string& device) {
+  const Setting way("CONCORD_GEMM", "clblast");
+  Graph graph;
+  const Value c = product(graph);
+  Program program = compile(graph, {&c, 1}, std::make_shared<Variables>(Device::open(device), 3));
+  program.write("a", Tensor::of(Shape{60, 70}, std::vector<float>(60 * 70, 0.5F)));
+  program.write("b", Tensor::of(Shape{70, 80}, std::vector<float>(70 * 80, 3)));
+  program.run();
+  return {{"c", bytes_of(program.read(c))}};
+}
+
+Outcome tune(const std::string& device_id) {
+  const DevicePtr device = Device::open(device_id);
+  Tuner* const tuner = device->tuner();
+  if (tuner == nullptr) return {};
+  Graph graph;
+  const Value c = product(graph);
+  const std::vector<TunableProduct> products = tuner->products_of([&] {
+    static_cast<void>(compile(graph, {&c, 1}, std::make_shared<Variables>(device, 3)));
+  });
+  for (const TunableProduct& one : products) static_cast<void>(tuner->tune(one.key, 0.01));
+  return {};
+}
+
+}  // namespace concord::test

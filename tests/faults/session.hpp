@@ -1,0 +1,25 @@
+// What the tests of faults run: small trainings, from opening the device to closing it, which use every kind of call.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace concord::test {
+
+/// The bits of the losses and weights that come out.
+using Outcome = std::map<std::string, std::vector<std::byte>>;
+
+/// A device's whole life: opened by its id, used, closed.
+using Session = Outcome (*)(const std::string& device);
+
+/// Trained and evaluated with data that is streamed through pinned memory.
+[[nodiscard]] Outcome train(const std::string& device);
+/// A step whose kernels have tables of their own, run recorded and traced.
+[[nodiscard]] Outcome trace(const std::string& device);
+/// A product of matrices by CLBlast, with temporary memory.
+[[nodiscard]] Outcome multiply(const std::string& device);
+/// The kernels for a product measured; nothing comes out, since measurements choose.
+[[nodiscard]] Outcome tune(const std::string& device);
+
+}  // namespace concord::test
