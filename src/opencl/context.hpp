@@ -32,6 +32,7 @@ struct Limits {
   std::uint32_t compute_units = 1;
   bool is_cpu = false;  // PoCL and other CPU implementations: big tiles a work-item, small groups
   bool is_nvidia = false;
+  bool are_lowered = false;  // the device itself has more (device_limits.hpp)
 };
 
 class Context {
@@ -81,6 +82,7 @@ class Context {
   boost::compute::command_queue transfer_queue_;
   std::string name_;
   std::string options_;
+  std::string prologue_;  // of every source
   Limits limits_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;

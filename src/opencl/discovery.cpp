@@ -3,13 +3,14 @@
 
 #include <CL/cl_ext.h>
 
+#include <algorithm>
 #include <boost/compute/platform.hpp>
 #include <boost/compute/system.hpp>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
-#include "concord/core/platform.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/opencl/device_limits.hpp"
 #include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
@@ -112,7 +113,8 @@ std::vector<boost::compute::device> enumerate_devices() {
 Capability capability_of(const boost::compute::device& device) {
   Capability found;
   const bool is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
-  if (!is_nvidia || environment("CONCORD_PORTABLE").value_or("0") != "0") return found;
+  const DeviceLimits held_to = device_limits();
+  if (!is_nvidia || !held_to.extensions || held_to.are_lowered()) return found;
   const auto ask = [&](cl_device_info what, unsigned& value) {
     if (clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) != CL_SUCCESS) value = 0;
   };
@@ -122,6 +124,7 @@ Capability capability_of(const boost::compute::device& device) {
 }
 
 DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
+  const DeviceLimits held_to = device_limits();
   DeviceInfo info;
   info.id = fmt::format("opencl:{}", index);
   info.backend = "opencl";
@@ -130,12 +133,16 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   info.platform = platform_name(device.platform());
   info.driver = device.driver_version();
   info.kind = kind_of(device);
-  info.memory = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE);
-  info.max_allocation = device.get_info<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  info.local_memory = device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
-  info.compute_units = device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS);
+  info.memory = std::min<std::uint64_t>(device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE), held_to.memory);
+  info.max_allocation =
+      std::min<std::uint64_t>(device.get_info<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE), held_to.allocation);
+  info.local_memory =
+      std::min<std::uint64_t>(device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE), held_to.local_memory);
+  info.compute_units = static_cast<std::uint32_t>(
+      std::min<std::size_t>(device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS), held_to.compute_units));
   info.clock_mhz = device.get_info<cl_uint>(CL_DEVICE_MAX_CLOCK_FREQUENCY);
-  info.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  info.max_work_group =
+      std::min<std::uint64_t>(device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), held_to.work_group);
   info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   info.precisions = {"fp32"};
   if (has_matrix_units(capability_of(device))) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
@@ -143,6 +150,7 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
 }
 
 std::vector<DeviceInfo> list_devices() {
+  static_cast<void>(device_limits());  // what is wrong there is no device's fault
   std::vector<DeviceInfo> infos;
   const std::vector<boost::compute::device> devices = enumerate_devices();
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -15,8 +15,8 @@ namespace concord::opencl {
 /// What the device says of itself; its id is "opencl:<index>".
 [[nodiscard]] DeviceInfo info_of(const boost::compute::device& device, std::size_t index);
 
-/// The compute capability of an NVIDIA device; 0.0 of others, of drivers that do not tell, and where the user wants
-/// plain OpenCL C (CONCORD_PORTABLE).
+/// The compute capability of an NVIDIA device; 0.0 of others, of drivers that do not tell, and where the device is held
+/// to plain OpenCL C or to smaller work-groups than it has (device_limits.hpp).
 struct Capability {
   unsigned major = 0, minor = 0;
 };
