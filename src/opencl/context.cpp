@@ -8,26 +8,16 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/opencl/device_limits.hpp"
+#include "concord/opencl/discovery.hpp"
 #include "concord/opencl/event_log.hpp"
 #include "concord/opencl/program_build.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/status.hpp"
 #include "concord/opencl/tuning.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
-
-/// Simulators claim to be everything; they are served as GPUs. $CONCORD_KERNELS asks for the other kind's kernels,
-/// which every device can run, so that tests reach both kinds on one device.
-bool takes_cpu_kernels(const boost::compute::device& device) {
-  if (const auto kind = environment("CONCORD_KERNELS")) {
-    CONCORD_CHECK(*kind == "cpu" || *kind == "gpu", ArgumentError, "CONCORD_KERNELS is \"{}\"; there are cpu and gpu",
-                  *kind);
-    return *kind == "cpu";
-  }
-  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
-  return (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
-}
 
 Limits limits_of(const boost::compute::device& device, const DeviceLimits& held_to) {
   Limits limits;
@@ -37,7 +27,6 @@ Limits limits_of(const boost::compute::device& device, const DeviceLimits& held_
   limits.compute_units = static_cast<std::uint32_t>(
       std::min<std::size_t>(device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS), held_to.compute_units));
   limits.are_lowered = held_to.are_lowered();
-  limits.is_cpu = takes_cpu_kernels(device);
   limits.is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
   return limits;
 }
@@ -77,8 +66,21 @@ Context::Context(boost::compute::device device)
       prologue_(prologue_of(device_limits())),
       limits_(limits_of(device_, device_limits())),
       programs_(context_, device_, program_folder(device_), build_threads(device_)),
+      variants_(std::make_unique<KernelVariants>(*this, [this] { limits_.is_cpu = takes_cpu_kernels(); })),
       tuning_(std::make_unique<Tuning>(*this)) {
+  limits_.is_cpu = takes_cpu_kernels();
   static_cast<void>(process_ending());
+}
+
+// $CONCORD_KERNELS asks for one kind's kernels, which every device can run, so that tests reach both kinds on one
+// device.
+bool Context::takes_cpu_kernels() const {
+  if (const auto kind = environment("CONCORD_KERNELS")) {
+    CONCORD_CHECK(*kind == "cpu" || *kind == "gpu", ArgumentError, "CONCORD_KERNELS is \"{}\"; there are cpu and gpu",
+                  *kind);
+    return *kind == "cpu";
+  }
+  return variants_->takes_first(variant::kForCpus, variant::kForGpus, is_cpu(device_));
 }
 
 Context::~Context() = default;

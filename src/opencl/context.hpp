@@ -23,6 +23,7 @@
 
 namespace concord::opencl {
 
+class KernelVariants;
 class Tuning;
 
 /// What tile sizes and kernel variants are chosen by.
@@ -52,6 +53,8 @@ class Context {
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
   /// Which kernels were measured to be the fastest.
   [[nodiscard]] Tuning& tuning() { return *tuning_; }
+  /// Which of several ways kernels take (variants.hpp).
+  [[nodiscard]] KernelVariants& variants() const { return *variants_; }
 
   /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64", no spaces): from
   /// memory, else from the disk cache, else built. Returns before that is done, so that the kernels of a network are
@@ -86,7 +89,11 @@ class Context {
   Limits limits_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
+  std::unique_ptr<KernelVariants> variants_;
   std::unique_ptr<Tuning> tuning_;
+  /// Kernels for CPUs, or for GPUs.
+  [[nodiscard]] bool takes_cpu_kernels() const;
+
   bool timing_ = false;
   std::deque<std::pair<std::string, cl_event>> timing_events_;
 };

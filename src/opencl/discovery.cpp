@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/compute/platform.hpp>
 #include <boost/compute/system.hpp>
+#include <cstdio>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -54,7 +55,11 @@ std::vector<cl_device_id> devices_of(cl_platform_id platform) {
 }
 
 /// Why the backend cannot work with the device; empty when it can.
-std::string_view obstacle(const boost::compute::device& device) {
+std::string obstacle(const boost::compute::device& device) {
+  if (const std::string version = device.get_info<std::string>(CL_DEVICE_VERSION); is_too_old(version)) {
+    return fmt::format("its driver {} has \"{}\", and OpenCL 1.2 is needed: install a newer driver",
+                       device.driver_version(), version);
+  }
   if (!device.get_info<cl_bool>(CL_DEVICE_AVAILABLE)) return "it is not available";
   if (!device.get_info<cl_bool>(CL_DEVICE_COMPILER_AVAILABLE)) return "its driver has no compiler";
   if (!device.get_info<cl_bool>(CL_DEVICE_ENDIAN_LITTLE)) return "it is big-endian";
@@ -96,7 +101,7 @@ std::vector<boost::compute::device> enumerate_devices() {
     try {
       for (const cl_device_id id : devices_of(platform)) {
         const boost::compute::device device(id);
-        if (const std::string_view why = obstacle(device); !why.empty()) {
+        if (const std::string why = obstacle(device); !why.empty()) {
           log(LogLevel::warning, fmt::format("OpenCL device \"{}\" is skipped: {}", device.name(), why));
         } else {
           devices.push_back(device);
@@ -108,6 +113,17 @@ std::vector<boost::compute::device> enumerate_devices() {
     }
   }
   return devices;
+}
+
+bool is_too_old(std::string_view version) {
+  unsigned major = 0, minor = 0;
+  const std::string text(version);
+  return std::sscanf(text.c_str(), "OpenCL %u.%u", &major, &minor) == 2 && (major == 0 || (major == 1 && minor < 2));
+}
+
+bool is_cpu(const boost::compute::device& device) {
+  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
+  return (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
 }
 
 Capability capability_of(const boost::compute::device& device) {
