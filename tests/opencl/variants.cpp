@@ -116,7 +116,7 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
   const std::string good = content_of(sources / "gemm_tiled.cl"), from = "k < k_end ? a[A_ROW(m) + A_STEP(k)] : 0.0f";
   std::string bad = good;
   REQUIRE(bad.find(from) != std::string::npos);
-  bad.replace(bad.find(from), from.size(), "k < k_end ? a[A_ROW(m) + A_STEP(k)] : 1.0f");
+  bad.replace(bad.find(from), from.size(), "k < k_end ? 1.01f * a[A_ROW(m) + A_STEP(k)] : 0.0f");
   const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
