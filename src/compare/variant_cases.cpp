@@ -3,8 +3,20 @@
 
 #include <fmt/format.h>
 
-#include "concord/concord.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/ops/attention.hpp"
+#include "concord/ops/conv.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/gradient.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/normalise.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pool.hpp"
+#include "concord/ops/recurrent.hpp"
+#include "concord/ops/reduce.hpp"
+#include "concord/ops/row_norm.hpp"
+#include "concord/ops/scan.hpp"
+#include "concord/ops/softmax.hpp"
 
 namespace concord {
 namespace {

@@ -263,7 +263,8 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
                 *forced);
   // Panels run on any device, which their tests use; matrix units have to be there.
   const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
-  if (!can_run || !may(context, *named) || !named->accepts(context, gemm)) return nullptr;
+  const bool knows_layout = !gemm.has_channels_last() || named->name == "tma";
+  if (!can_run || !knows_layout || !may(context, *named) || !named->accepts(context, gemm)) return nullptr;
   context.variants().count(std::string(variant::kProduct) + *forced);
   return named->prepare(context, gemm, label);
 }

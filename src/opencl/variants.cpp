@@ -46,8 +46,7 @@ bool is_there(const Context& context, std::string_view product) {
   if (product == "reference") return false;  // nothing is plainer
   if (product == "panel") return context.limits().is_cpu;
   if (product == "mma") return on_matrix_units(context);
-  if (product == "wgmma" || product == "tma") return on_hopper(context);
-  return true;
+  return product == "tiled" || product == "clblast" || on_hopper(context);
 }
 
 QuirkOrigin origin_of(const Context& context) { return {context.name(), context.device().driver_version()}; }

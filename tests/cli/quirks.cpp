@@ -16,15 +16,15 @@ std::string pocl() {
   return {};
 }
 
-/// cl_kernels with an error in the tiled product.
+/// cl_kernels with an error in the products for CPUs.
 void plant(const std::filesystem::path& folder) {
   std::filesystem::copy(std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels", folder,
                         std::filesystem::copy_options::recursive);
-  std::string text = content_of(folder / "gemm_tiled.cl");
-  const std::string from = "k < k_end ? a[A_ROW(m) + A_STEP(k)] : 0.0f";
+  std::string text = content_of(folder / "gemm_panel.cl");
+  const std::string from = "const float left = a[row_begin[r] + step];";
   REQUIRE(text.find(from) != std::string::npos);
-  text.replace(text.find(from), from.size(), "k < k_end ? 1.01f * a[A_ROW(m) + A_STEP(k)] : 0.0f");
-  write_file(folder / "gemm_tiled.cl", text);
+  text.replace(text.find(from), from.size(), "const float left = 1.01f * a[row_begin[r] + step];");
+  write_file(folder / "gemm_panel.cl", text);
 }
 
 nlohmann::json variant_in(const nlohmann::json& report, const std::string& name) {
@@ -65,7 +65,7 @@ TEST_CASE("the doctor finds a wrong kernel, and networks are then right without 
   plant(folder / "kernels");
   const Environment environment{{"CONCORD_CACHE_DIR", folder.path().string()},
                                 {"CONCORD_KERNEL_DIR", (folder / "kernels").string()},
-                                {"CONCORD_KERNELS", "gpu"}};
+                                {"CONCORD_KERNELS", "cpu"}};
   const Arguments compare{"compare", "mlp", "--devices", id,      "--reference", "float64",
                           "--batch", "2",   "--seconds", "0.001", "--steps",     "1"};
   CHECK(run_command(compare, environment).code == 1);
@@ -74,11 +74,11 @@ TEST_CASE("the doctor finds a wrong kernel, and networks are then right without 
   CHECK(doctor.code == 0);
   const auto report = nlohmann::json::parse(doctor.out);
   CHECK(report.at("can_train") == true);
-  CHECK_THAT(variant_in(report, "product tiled").at("quirk").get<std::string>(), contains("matmul by the kernel"));
+  CHECK_THAT(variant_in(report, "product panel").at("quirk").get<std::string>(), contains("matmul by the kernel"));
   CHECK(variant_in(report, "convolution phases").at("quirk") == "");
   const Ended after = run_command(compare, environment);
   CHECK(after.code == 0);
-  CHECK_THAT(after.err, contains("\"product tiled\" is not used"));
+  CHECK_THAT(after.err, contains("\"product panel\" is not used"));
 }
 
 }  // namespace concord::test
