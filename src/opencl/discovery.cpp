@@ -77,7 +77,7 @@ DeviceKind kind_of(const boost::compute::device& device) {
 std::string board_name(const boost::compute::device& device) {
   constexpr cl_device_info kBoardName = 0x4038;  // CL_DEVICE_BOARD_NAME_AMD
   std::size_t bytes = 0;
-  if (!device.supports_extension("cl_amd_device_attribute_query") ||
+  if (!device_limits().extensions || !device.supports_extension("cl_amd_device_attribute_query") ||
       clGetDeviceInfo(device.id(), kBoardName, 0, nullptr, &bytes) != CL_SUCCESS || bytes <= 1) {
     return device.name();
   }
