@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/compare/variant_check.hpp"
 #include "concord/compile/device_speed.hpp"
 #include "concord/device/registry.hpp"
 #include "finding.hpp"
@@ -19,6 +20,7 @@ using Weight = Finding::Weight;
 struct Options {
   DeviceOption device;
   bool json = false;
+  bool forget = false;
 };
 
 /// Everything found, told as it is found.
@@ -132,6 +134,55 @@ void check_kernels(const DevicePtr& device, std::span<const DeviceInfo> listed, 
   for (const OperatorCheck& check : operator_checks()) report.add(check_finding(check, devices));
 }
 
+Finding variant_finding(const VariantResult& result) {
+  const Variant& variant = result.variant;
+  if (!variant.quirk.empty()) {
+    return {Weight::warning,
+            fmt::format("{}: {}. It is not used from now on; please report it", variant.name, variant.quirk)};
+  }
+  if (!result.unexplained.empty()) return {Weight::obstacle, fmt::format("{}: {}", variant.name, result.unexplained)};
+  return {Weight::fine, variant.name + (result.was_taken ? ": right" : ": serves none of the checks on this device")};
+}
+
+/// Keeps what is marked where every process looks for it.
+void keep_quirks(const Variants& variants, bool has_quirks, Report& report) {
+  try {
+    variants.store();
+    if (has_quirks) report.add({Weight::fine, "what is not used stands in " + variants.file().string()});
+  } catch (const Error& error) {
+    // Without quirks nothing has to be kept.
+    if (has_quirks)
+      report.add({Weight::obstacle, fmt::format("other programs will use what is wrong: {}", error.what())});
+  }
+}
+
+/// What is wrong is marked, so that the checks that follow are of what the library then does.
+void check_variants(const DevicePtr& device, Report& report) {
+  Variants* const variants = variants_of(*device);
+  if (variants == nullptr) return;
+  report.begin(fmt::format("ways to compute on {}, against the host in double precision", device->info().id));
+  bool has_quirks = false;
+  for (const Variant& variant : variants->list()) {
+    const VariantResult result = check_variant(device, *variants, variant.name);
+    has_quirks = has_quirks || !result.variant.quirk.empty();
+    report.add(variant_finding(result));
+    report.document()["variants"].push_back(
+        {{"name", variant.name}, {"checked", result.was_taken}, {"quirk", result.variant.quirk}});
+  }
+  keep_quirks(*variants, has_quirks, report);
+}
+
+void forget_quirks(const Options& options) {
+  const DevicePtr device = options.device.open();
+  Variants* const variants = variants_of(*device);
+  const std::size_t marks = variants == nullptr ? 0 : variants->forget();
+  if (options.json) {
+    std::cout << nlohmann::json{{"device", device->info().id}, {"forgotten", marks}}.dump(2) << "\n";
+  } else {
+    std::cout << fmt::format("{} quirks of {} are forgotten\n", marks, device->info().id);
+  }
+}
+
 void measure_device(const DevicePtr& device, Report& report) {
   report.begin("speed of " + device->info().id);
   try {
@@ -179,6 +230,7 @@ void run(const Options& options) {
   report.begin("this machine");
   report.add(machine_findings());
   if (device) {
+    check_variants(device, report);
     check_kernels(device, listed, report);
     measure_device(device, report);
     warnings.take_to(report);
@@ -201,7 +253,8 @@ void add_doctor(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  command->add_flag("--forget", options->forget, "Only remove what earlier runs found wrong with the device's kernels");
+  command->callback([options] { options->forget ? forget_quirks(*options) : run(*options); });
 }
 
 }  // namespace concord::cli

@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/kernels.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -68,8 +69,9 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
   CONCORD_CHECK(std::max(problem.sizes.queries, problem.sizes.keys) < std::int64_t{1} << 30, NotSupported,
                 "{}: {} queries and {} keys; the kernel takes less than 2^30", op.name(), problem.sizes.queries,
                 problem.sizes.keys);
-  return prepared(request, attention_mma_accepts(context, problem) ? prepare_attention_mma(context, problem)
-                                                                   : prepare_plain(context, problem));
+  const bool on_units =
+      attention_mma_accepts(context, problem) && context.variants().takes(variant::kAttentionMma, true);
+  return prepared(request, on_units ? prepare_attention_mma(context, problem) : prepare_plain(context, problem));
 }
 
 }  // namespace

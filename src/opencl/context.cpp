@@ -1,38 +1,32 @@
 // Context: queues, limits and build options of one OpenCL device; timing of a launch.
 #include "concord/opencl/context.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/device_limits.hpp"
+#include "concord/opencl/discovery.hpp"
 #include "concord/opencl/event_log.hpp"
 #include "concord/opencl/program_build.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/status.hpp"
 #include "concord/opencl/tuning.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
 
-/// Simulators claim to be everything; they are served as GPUs. $CONCORD_KERNELS asks for the other kind's kernels,
-/// which every device can run, so that tests reach both kinds on one device.
-bool takes_cpu_kernels(const boost::compute::device& device) {
-  if (const auto kind = environment("CONCORD_KERNELS")) {
-    CONCORD_CHECK(*kind == "cpu" || *kind == "gpu", ArgumentError, "CONCORD_KERNELS is \"{}\"; there are cpu and gpu",
-                  *kind);
-    return *kind == "cpu";
-  }
-  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
-  return (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
-}
-
-Limits limits_of(const boost::compute::device& device) {
+Limits limits_of(const boost::compute::device& device, const DeviceLimits& held_to) {
   Limits limits;
-  limits.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
-  limits.local_memory = device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
-  limits.compute_units = device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS);
-  limits.is_cpu = takes_cpu_kernels(device);
+  limits.max_work_group = std::min(device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), held_to.work_group);
+  limits.local_memory =
+      std::min<std::size_t>(device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE), held_to.local_memory);
+  limits.compute_units = static_cast<std::uint32_t>(
+      std::min<std::size_t>(device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS), held_to.compute_units));
+  limits.are_lowered = held_to.are_lowered();
   limits.is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
   return limits;
 }
@@ -69,10 +63,24 @@ Context::Context(boost::compute::device device)
       transfer_queue_(context_, device_, boost::compute::command_queue::enable_profiling),
       name_(device_.name()),
       options_(options_of(device_)),
-      limits_(limits_of(device_)),
+      prologue_(prologue_of(device_limits())),
+      limits_(limits_of(device_, device_limits())),
       programs_(context_, device_, program_folder(device_), build_threads(device_)),
+      variants_(std::make_unique<KernelVariants>(*this, [this] { limits_.is_cpu = takes_cpu_kernels(); })),
       tuning_(std::make_unique<Tuning>(*this)) {
+  limits_.is_cpu = takes_cpu_kernels();
   static_cast<void>(process_ending());
+}
+
+// $CONCORD_KERNELS asks for one kind's kernels, which every device can run, so that tests reach both kinds on one
+// device.
+bool Context::takes_cpu_kernels() const {
+  if (const auto kind = environment("CONCORD_KERNELS")) {
+    CONCORD_CHECK(*kind == "cpu" || *kind == "gpu", ArgumentError, "CONCORD_KERNELS is \"{}\"; there are cpu and gpu",
+                  *kind);
+    return *kind == "cpu";
+  }
+  return variants_->takes_first(variant::kForCpus, variant::kForGpus, is_cpu(device_));
 }
 
 Context::~Context() = default;
@@ -87,7 +95,8 @@ PendingProgram Context::program_from(const std::string& source, const std::vecto
     CONCORD_CHECK(definition.find(' ') == std::string::npos, Error, "kernel definition \"{}\" has a space", definition);
     options += " -D" + definition;
   }
-  return programs_.get(source, options);
+  keep_source(source, options);
+  return programs_.get(prologue_ + source, options);
 }
 
 bool Context::remembered(std::string_view name, const std::function<bool()>& find) {

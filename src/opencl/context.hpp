@@ -23,6 +23,7 @@
 
 namespace concord::opencl {
 
+class KernelVariants;
 class Tuning;
 
 /// What tile sizes and kernel variants are chosen by.
@@ -32,6 +33,7 @@ struct Limits {
   std::uint32_t compute_units = 1;
   bool is_cpu = false;  // PoCL and other CPU implementations: big tiles a work-item, small groups
   bool is_nvidia = false;
+  bool are_lowered = false;  // the device itself has more (device_limits.hpp)
 };
 
 class Context {
@@ -51,6 +53,8 @@ class Context {
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
   /// Which kernels were measured to be the fastest.
   [[nodiscard]] Tuning& tuning() { return *tuning_; }
+  /// Which of several ways kernels take (variants.hpp).
+  [[nodiscard]] KernelVariants& variants() const { return *variants_; }
 
   /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64", no spaces): from
   /// memory, else from the disk cache, else built. Returns before that is done, so that the kernels of a network are
@@ -78,16 +82,21 @@ class Context {
   [[nodiscard]] double timed(const std::function<void()>& enqueue);
 
  private:
+  /// Kernels for CPUs, or for GPUs.
+  [[nodiscard]] bool takes_cpu_kernels() const;
+
   boost::compute::device device_;
   boost::compute::context context_;
   boost::compute::command_queue queue_;
   boost::compute::command_queue transfer_queue_;
   std::string name_;
   std::string options_;
+  std::string prologue_;  // of every source
   Limits limits_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
-  std::shared_ptr<const void> library_;
+  std::shared_ptr<const void> library_;  // kept for as long
+  std::unique_ptr<KernelVariants> variants_;
   std::unique_ptr<Tuning> tuning_;
   bool timing_ = false;
   std::deque<std::pair<std::string, cl_event>> timing_events_;

@@ -10,6 +10,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/opencl/kernels.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -24,15 +25,22 @@ std::optional<Way> forced_way() {
   return *forced == "im2col" ? Way::im2col : *forced == "phases" ? Way::phases : Way::gemm;
 }
 
-Way way_of(const ops::ConvSizes& sizes) {
-  return forced_way().value_or(conv_is_depthwise(sizes) ? Way::depthwise : Way::gemm);
+bool by_itself(const Context& context, const ops::ConvSizes& sizes) {
+  return conv_is_depthwise(sizes) && context.variants().takes(variant::kDepthwise, true);
+}
+
+Way way_of(const Context& context, const ops::ConvSizes& sizes) {
+  if (const std::optional<Way> forced = forced_way()) return *forced;
+  return by_itself(context, sizes) ? Way::depthwise : Way::gemm;
 }
 
 Way way_of_data_gradient(const Context& context, const ops::ConvSizes& sizes) {
   const std::optional<Way> forced = forced_way();
   if (forced) return *forced == Way::phases && !conv_phases_serve(sizes) ? Way::gemm : *forced;
-  if (conv_is_depthwise(sizes)) return Way::depthwise;
-  return conv_phases_pay(context, sizes) ? Way::phases : Way::gemm;
+  if (by_itself(context, sizes)) return Way::depthwise;
+  const bool phases =
+      conv_phases_serve(sizes) && context.variants().takes(variant::kPhases, conv_phases_pay(context, sizes));
+  return phases ? Way::phases : Way::gemm;
 }
 
 PreparedKernel product(Context& context, Gemm gemm, const Operator& op, const KernelRequest& request) {
@@ -48,7 +56,7 @@ std::array<std::size_t, 3> groups_of(const TensorSpec& dst) { return {1, 2, dst.
 PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
   if (auto kernel = conv_forward_channels_last(context, sizes, request, op.name(), nullptr)) return *std::move(kernel);
-  switch (way_of(sizes)) {
+  switch (way_of(context, sizes)) {
     case Way::im2col: return prepared(request, conv_forward_im2col(context, sizes));
     case Way::depthwise: return prepared(request, conv_depthwise_forward(context, sizes, op.name(), {}));
     default: return product(context, conv_forward_gemm(sizes), op, request);
@@ -74,7 +82,7 @@ PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBa
                                              const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
   if (auto kernel = conv_backward_weights_channels_last(context, sizes, request, op.name())) return *std::move(kernel);
-  const Way way = way_of(sizes);
+  const Way way = way_of(context, sizes);
   if (way == Way::im2col) return prepared(request, conv_backward_weights_im2col(context, sizes));
   if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
   return product(context,
@@ -117,7 +125,7 @@ PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelR
     return *std::move(kernel);
   }
   const EpilogueText text = epilogue_text(request, epilogue, sizes.group_o());
-  if (way_of(sizes) == Way::depthwise) {
+  if (way_of(context, sizes) == Way::depthwise) {
     return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
   }
   Gemm gemm = conv_forward_gemm(sizes);

@@ -6,6 +6,7 @@
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/conv.hpp"
 #include "concord/opencl/kernels.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -25,7 +26,9 @@ bool stores(Context& context, const ops::ConvSizes& s, Precision precision, cons
   if (!context.limits().is_nvidia || !is_image || !can(dst) || (is_whole_blocks(s.c) && !can(src))) return false;
   Gemm forward = conv_forward_gemm(s);
   forward.precision = precision;
-  return mma_pays(context, forward) && tma_suits(context, precision);
+  KernelVariants& variants = context.variants();
+  return variants.takes(variant::kChannelsLast, mma_pays(context, forward)) &&
+         variants.may(std::string(variant::kProduct) + "tma") && tma_suits(context, precision);
 }
 
 /// The kernel's layouts: of the inputs `images`, and where the result lies so of it and what the epilogue reads.

@@ -9,6 +9,7 @@
 #include "concord/opencl/conv_depthwise.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -107,7 +108,8 @@ bool conv_depthwise_strips_serve(const Context& context, const ops::ConvSizes& s
   const std::int64_t elements = std::max(s.n * s.o * s.dst_plane(), s.n * s.c * s.src_plane());
   return !context.limits().is_cpu && size(kCombineThreads) <= context.limits().max_work_group && is_image &&
          std::max(s.kh, s.kw) <= kLargestKernel && std::max(stride[1], stride[2]) <= 2 &&
-         std::max(dilation[1], dilation[2]) == 1 && elements < std::int64_t{1} << 31;
+         std::max(dilation[1], dilation[2]) == 1 && elements < std::int64_t{1} << 31 &&
+         context.variants().takes(variant::kStrips, true);
 }
 
 std::unique_ptr<Kernel> conv_depthwise_strips_forward(Context& context, const ops::ConvSizes& s, std::string_view label,

@@ -9,6 +9,7 @@
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/status.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -203,6 +204,8 @@ bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorS
                                      std::span<const TensorSpec> extra) const {
   return opencl::supports_epilogue(*context_, op, op_inputs, output, epilogue, extra);
 }
+
+Variants& OpenClDevice::variants() { return context_->variants(); }
 
 void OpenClDevice::finish() {
   check(clFinish(context_->queue().get()), "clFinish", info_.name);

@@ -1,6 +1,7 @@
 // OpenClDevice: the Device contract on one OpenCL device. Made by opencl::open_device.
 #pragma once
 
+#include "concord/device/variants.hpp"
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/event_log.hpp"
@@ -9,7 +10,7 @@
 
 namespace concord::opencl {
 
-class OpenClDevice final : public Device {
+class OpenClDevice final : public Device, public HasVariants {
  public:
   OpenClDevice(const boost::compute::device& device, DeviceInfo info);
   ~OpenClDevice() override;
@@ -37,6 +38,7 @@ class OpenClDevice final : public Device {
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override;
   [[nodiscard]] Tuner* tuner() override { return tuner_.get(); }
+  [[nodiscard]] Variants& variants() override;
   void finish() override;
   void flush() override;
   [[nodiscard]] double timed(Launch& launch) override;

@@ -3,13 +3,15 @@
 
 #include <CL/cl_ext.h>
 
+#include <algorithm>
 #include <boost/compute/platform.hpp>
 #include <boost/compute/system.hpp>
+#include <cstdio>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
-#include "concord/core/platform.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/opencl/device_limits.hpp"
 #include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
@@ -53,7 +55,11 @@ std::vector<cl_device_id> devices_of(cl_platform_id platform) {
 }
 
 /// Why the backend cannot work with the device; empty when it can.
-std::string_view obstacle(const boost::compute::device& device) {
+std::string obstacle(const boost::compute::device& device) {
+  if (const std::string version = device.get_info<std::string>(CL_DEVICE_VERSION); is_too_old(version)) {
+    return fmt::format("its driver {} has \"{}\", and OpenCL 1.2 is needed: install a newer driver",
+                       device.driver_version(), version);
+  }
   if (!device.get_info<cl_bool>(CL_DEVICE_AVAILABLE)) return "it is not available";
   if (!device.get_info<cl_bool>(CL_DEVICE_COMPILER_AVAILABLE)) return "its driver has no compiler";
   if (!device.get_info<cl_bool>(CL_DEVICE_ENDIAN_LITTLE)) return "it is big-endian";
@@ -71,7 +77,7 @@ DeviceKind kind_of(const boost::compute::device& device) {
 std::string board_name(const boost::compute::device& device) {
   constexpr cl_device_info kBoardName = 0x4038;  // CL_DEVICE_BOARD_NAME_AMD
   std::size_t bytes = 0;
-  if (!device.supports_extension("cl_amd_device_attribute_query") ||
+  if (!device_limits().extensions || !device.supports_extension("cl_amd_device_attribute_query") ||
       clGetDeviceInfo(device.id(), kBoardName, 0, nullptr, &bytes) != CL_SUCCESS || bytes <= 1) {
     return device.name();
   }
@@ -95,7 +101,7 @@ std::vector<boost::compute::device> enumerate_devices() {
     try {
       for (const cl_device_id id : devices_of(platform)) {
         const boost::compute::device device(id);
-        if (const std::string_view why = obstacle(device); !why.empty()) {
+        if (const std::string why = obstacle(device); !why.empty()) {
           log(LogLevel::warning, fmt::format("OpenCL device \"{}\" is skipped: {}", device.name(), why));
         } else {
           devices.push_back(device);
@@ -109,10 +115,22 @@ std::vector<boost::compute::device> enumerate_devices() {
   return devices;
 }
 
+bool is_too_old(std::string_view version) {
+  unsigned major = 0, minor = 0;
+  const std::string text(version);
+  return std::sscanf(text.c_str(), "OpenCL %u.%u", &major, &minor) == 2 && (major == 0 || (major == 1 && minor < 2));
+}
+
+bool is_cpu(const boost::compute::device& device) {
+  const auto type = device.get_info<cl_device_type>(CL_DEVICE_TYPE);
+  return (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
+}
+
 Capability capability_of(const boost::compute::device& device) {
   Capability found;
   const bool is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
-  if (!is_nvidia || environment("CONCORD_PORTABLE").value_or("0") != "0") return found;
+  const DeviceLimits held_to = device_limits();
+  if (!is_nvidia || !held_to.extensions || held_to.are_lowered()) return found;
   const auto ask = [&](cl_device_info what, unsigned& value) {
     if (clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) != CL_SUCCESS) value = 0;
   };
@@ -122,6 +140,7 @@ Capability capability_of(const boost::compute::device& device) {
 }
 
 DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
+  const DeviceLimits held_to = device_limits();
   DeviceInfo info;
   info.id = fmt::format("opencl:{}", index);
   info.backend = "opencl";
@@ -130,12 +149,16 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   info.platform = platform_name(device.platform());
   info.driver = device.driver_version();
   info.kind = kind_of(device);
-  info.memory = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE);
-  info.max_allocation = device.get_info<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  info.local_memory = device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
-  info.compute_units = device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS);
+  info.memory = std::min<std::uint64_t>(device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE), held_to.memory);
+  info.max_allocation =
+      std::min<std::uint64_t>(device.get_info<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE), held_to.allocation);
+  info.local_memory =
+      std::min<std::uint64_t>(device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE), held_to.local_memory);
+  info.compute_units = static_cast<std::uint32_t>(
+      std::min<std::size_t>(device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS), held_to.compute_units));
   info.clock_mhz = device.get_info<cl_uint>(CL_DEVICE_MAX_CLOCK_FREQUENCY);
-  info.max_work_group = device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  info.max_work_group =
+      std::min<std::uint64_t>(device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), held_to.work_group);
   info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   info.precisions = {"fp32"};
   if (has_matrix_units(capability_of(device))) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
@@ -143,6 +166,7 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
 }
 
 std::vector<DeviceInfo> list_devices() {
+  static_cast<void>(device_limits());  // what is wrong there is no device's fault
   std::vector<DeviceInfo> infos;
   const std::vector<boost::compute::device> devices = enumerate_devices();
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/compute/device.hpp>
+#include <string_view>
 #include <vector>
 
 #include "concord/device/device.hpp"
@@ -15,8 +16,15 @@ namespace concord::opencl {
 /// What the device says of itself; its id is "opencl:<index>".
 [[nodiscard]] DeviceInfo info_of(const boost::compute::device& device, std::size_t index);
 
-/// The compute capability of an NVIDIA device; 0.0 of others, of drivers that do not tell, and where the user wants
-/// plain OpenCL C (CONCORD_PORTABLE).
+/// Whether a device with these words about its version ("OpenCL 1.1 …") is older than what kernels are written
+/// for, 1.2.
+[[nodiscard]] bool is_too_old(std::string_view version);
+
+/// Whether kernels for CPUs suit it. Simulators claim to be everything; they are served as GPUs.
+[[nodiscard]] bool is_cpu(const boost::compute::device& device);
+
+/// The compute capability of an NVIDIA device; 0.0 of others, of drivers that do not tell, and where the device is held
+/// to plain OpenCL C or to smaller work-groups than it has (device_limits.hpp).
 struct Capability {
   unsigned major = 0, minor = 0;
 };

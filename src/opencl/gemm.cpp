@@ -7,6 +7,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/opencl/tuning.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -246,9 +247,15 @@ constexpr std::array<GemmImplementation, 8> kImplementations{{
      no_tiling},
 }};
 
-/// That CONCORD_GEMM names, where it can compute the product.
+/// Whether nothing speaks against it on this device.
+bool may(const Context& context, const GemmImplementation& one) {
+  return context.variants().may(std::string(variant::kProduct) + std::string(one.name));
+}
+
+/// That CONCORD_GEMM names or the device's user prefers, where it can compute the product.
 std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::string_view label) {
-  const std::optional<std::string> forced = environment("CONCORD_GEMM");
+  std::optional<std::string> forced = environment("CONCORD_GEMM");
+  if (!forced) forced = context.variants().preferred(variant::kProduct);
   if (!forced) return nullptr;
   const auto* const named = std::ranges::find(kImplementations, *forced, &GemmImplementation::name);
   CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
@@ -256,7 +263,10 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
                 *forced);
   // Panels run on any device, which their tests use; matrix units have to be there.
   const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
-  return can_run && named->accepts(context, gemm) ? named->prepare(context, gemm, label) : nullptr;
+  const bool knows_layout = !gemm.has_channels_last() || named->name == "tma";
+  if (!can_run || !knows_layout || !may(context, *named) || !named->accepts(context, gemm)) return nullptr;
+  context.variants().count(std::string(variant::kProduct) + *forced);
+  return named->prepare(context, gemm, label);
 }
 
 }  // namespace
@@ -285,13 +295,14 @@ std::span<const GemmImplementation> gemm_implementations() { return kImplementat
 bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm) {
   if (gemm.has_channels_last() && one.name != "tma") return false;
   // What a device suits may take a check on it: asked for last.
-  return one.accepts(context, gemm) && one.suits(context, gemm.precision);
+  return may(context, one) && one.accepts(context, gemm) && one.suits(context, gemm.precision);
 }
 
 const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm) {
   return *std::ranges::find_if(kImplementations, [&](const GemmImplementation& one) {
     if (gemm.has_channels_last()) return one.name == "tma";
-    return one.accepts(context, gemm) && one.pays(context, gemm) && one.suits(context, gemm.precision);
+    return may(context, one) && one.accepts(context, gemm) && one.pays(context, gemm) &&
+           one.suits(context, gemm.precision);
   });
 }
 

@@ -134,8 +134,8 @@ LibraryStage clblast_stage(Context& context, const ClblastProduct& product) {
 bool clblast_accepts(const Context& context, const Gemm& gemm) {
   return !gemm.a.is_patch && !gemm.b.is_patch && gemm.before.empty() && gemm.a.block == 0 && gemm.b.block == 0 &&
          gemm.c.block == 0 && gemm.epilogue.text.empty() && gemm.m > 0 && gemm.n > 0 && gemm.k > 0 &&
-         gemm.largest < std::int64_t{1} << 31 && context.limits().max_work_group >= 64 &&
-         context.limits().local_memory >= 16384;
+         gemm.largest < std::int64_t{1} << 31 && !context.limits().are_lowered &&
+         context.limits().max_work_group >= 64 && context.limits().local_memory >= 16384;
 }
 
 std::unique_ptr<Kernel> prepare_clblast(Context& context, const Gemm& gemm, std::string_view label) {

@@ -11,6 +11,7 @@
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
+#include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -24,7 +25,9 @@ bool by_groups(const Context& context) {
   CONCORD_CHECK(!forced || *forced == "groups" || *forced == "runs", ArgumentError,
                 "CONCORD_BATCH_NORM is \"{}\"; there are groups and runs", *forced);
   if (forced) return *forced == "groups";
-  return !context.limits().is_cpu && context.limits().max_work_group >= kLeastThreads;
+  const bool in_groups = context.limits().max_work_group >= kLeastThreads;
+  return in_groups &&
+         context.variants().takes_first(variant::kBatchNormGroups, variant::kBatchNormRuns, !context.limits().is_cpu);
 }
 
 /// The cut of a batch (N, C, plane) into parts of one channel, and the program that serves them.

@@ -1,8 +1,11 @@
 // Kernel sources with their includes resolved.
 #include "concord/opencl/source.hpp"
 
+#include <zlib.h>
+
 #include <filesystem>
 #include <set>
+#include <span>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
@@ -50,6 +53,15 @@ std::string kernel_source(std::string_view name) {
   std::string out;
   append(name, seen, out);
   return out;
+}
+
+void keep_source(const std::string& source, const std::string& options) {
+  const auto folder = environment("CONCORD_SOURCE_DIR");
+  if (!folder) return;
+  const std::string text = "// " + options + "\n" + source;
+  const auto digest = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
+  const auto path = std::filesystem::path(*folder) / fmt::format("{:08x}-{}.cl", digest, text.size());
+  write_file_atomically(path, std::as_bytes(std::span(text)), Durability::cached);
 }
 
 }  // namespace concord::opencl

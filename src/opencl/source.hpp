@@ -18,4 +18,8 @@ struct KernelSource {
 /// Throws Error for a name that was not embedded.
 [[nodiscard]] std::string kernel_source(std::string_view name);
 
+/// Where $CONCORD_SOURCE_DIR names a folder, a program that a device is asked for is written there as a file, whose
+/// first line is "// " and its options: for other compilers to look at. Throws IoError.
+void keep_source(const std::string& source, const std::string& options);
+
 }  // namespace concord::opencl

@@ -41,6 +41,18 @@ std::array<std::size_t, 3> group_of(const Context& context, const Stage& stage) 
   return group;
 }
 
+/// A driver knows nothing of lowered limits; what it knows of the device's own, it holds kernels to by itself.
+void require_lowered_limits(const Context& context, cl_kernel kernel, const std::string& function) {
+  if (!context.limits().are_lowered) return;
+  cl_ulong bytes = 0;
+  check(
+      clGetKernelWorkGroupInfo(kernel, context.device().id(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr),
+      "clGetKernelWorkGroupInfo of " + function, context.name());
+  CONCORD_CHECK(bytes <= context.limits().local_memory, DeviceError,
+                "kernel {} takes {} bytes of local memory; {} is held to {}", function, bytes, context.name(),
+                context.limits().local_memory);
+}
+
 bool is_empty(const StagedKernel::AnyStage& any) {
   const auto* stage = std::get_if<Stage>(&any);
   return stage != nullptr && (stage->global[0] == 0 || stage->global[1] == 0 || stage->global[2] == 0);
@@ -130,6 +142,7 @@ class StagedLaunch final : public Launch {
     cl_int status = CL_SUCCESS;
     KernelHandle kernel(clCreateKernel(stage.program.get(), stage.function.c_str(), &status));
     if (status != CL_SUCCESS) check(status, "creating kernel " + stage.function, context_.name());
+    require_lowered_limits(context_, kernel.get(), stage.function);
     ArgumentSetter setter(kernel.get(), operands_, stage.function, context_.name());
     for (const Argument& argument : stage.arguments) std::visit(setter, argument);
     return kernel;

@@ -1,0 +1,51 @@
+// One replay of a graph, held against float64.
+#include "concord/compare/kernel_check.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "concord/compare/extent.hpp"
+#include "concord/compare/float64/evaluate.hpp"
+#include "concord/compare/tolerance.hpp"
+
+namespace concord {
+namespace {
+
+std::optional<KernelFault> fault_of(const ReplayedNode& node, Precision precision) {
+  if (node.op == nullptr) return {};
+  const float64::Results exact = float64::evaluate(node);
+  if (!exact) return {};
+  for (std::size_t k = 0; k < node.results.size(); ++k) {
+    if (node.results[k].dtype() != DType::f32) continue;
+    const double error = largest_difference(node.results[k], (*exact)[k]);
+    const double tolerance = tolerance_of(node, k, precision);
+    if (!(error <= tolerance))
+      return KernelFault{node.entry.op, node.entry.kernel, node.entry.shapes, error, tolerance};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string KernelFault::str() const {
+  return fmt::format("{} by the kernel {} is wrong: error {:.3g}, allowed {:.3g} ({})", op, kernel, error, tolerance,
+                     shapes);
+}
+
+std::optional<KernelFault> find_fault(const Graph& graph, std::span<const Value> outputs,
+                                      const std::map<std::string, Tensor>& inputs, const DevicePtr& device,
+                                      Precision precision) {
+  constexpr std::uint64_t kSeed = 1;
+  Program program =
+      compile(graph, outputs, std::make_shared<Variables>(device, kSeed), {.keep_all = true, .precision = precision});
+  for (const auto& [name, tensor] : inputs) program.write(name, tensor);
+  std::optional<KernelFault> first;
+  program.replay([](const std::string&) { return nullptr; },
+                 [&](const ReplayedNode& node) {
+                   if (!first) first = fault_of(node, precision);
+                 });
+  return first;
+}
+
+}  // namespace concord

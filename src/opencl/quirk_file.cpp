@@ -1,0 +1,78 @@
+// The JSON of quirk files.
+#include "concord/opencl/quirk_file.hpp"
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <system_error>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/core/version.hpp"
+
+namespace concord::opencl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kFormat = "concord-quirks";
+constexpr int kFileVersion = 1;
+
+/// "pthread-skylake_3.1+debian.json"
+std::string file_name(const QuirkOrigin& origin) {
+  std::string name = origin.device + "_" + origin.driver;
+  for (char& c : name) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+';
+    if (!is_plain) c = '_';
+  }
+  return name + ".json";
+}
+
+Quirks parsed(const std::string& text, const QuirkOrigin& origin) {
+  const Json json = Json::parse(text);
+  CONCORD_CHECK(json.at("format") == kFormat && json.at("version") == kFileVersion, FormatError,
+                "it is no file of quirks of this library");
+  CONCORD_CHECK(json.at("device") == origin.device && json.at("driver") == origin.driver, FormatError,
+                "it is of the device \"{}\" with the driver {}", json.at("device").dump(), json.at("driver").dump());
+  return json.at("quirks").get<Quirks>();
+}
+
+}  // namespace
+
+std::filesystem::path quirk_file(const QuirkOrigin& origin) {
+  const std::filesystem::path cache = cache_directory();
+  return cache.empty() ? cache : cache / "quirks" / file_name(origin);
+}
+
+Quirks read_quirks(const QuirkOrigin& origin) {
+  const std::filesystem::path file = quirk_file(origin);
+  std::error_code ignored;
+  if (file.empty() || !std::filesystem::is_regular_file(file, ignored)) return {};
+  try {
+    return parsed(read_file(file), origin);
+  } catch (const std::exception& error) {
+    log(LogLevel::warning,
+        fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), error.what()));
+    return {};
+  }
+}
+
+void write_quirks(const QuirkOrigin& origin, const Quirks& quirks) {
+  const std::filesystem::path file = quirk_file(origin);
+  CONCORD_CHECK(!file.empty(), IoError, "there is no folder for quirks of devices: set CONCORD_CACHE_DIR");
+  std::error_code error;
+  if (quirks.empty()) {
+    std::filesystem::remove(file, error);
+    CONCORD_CHECK(!error, IoError, "cannot remove {}: {}", file.string(), error.message());
+    return;
+  }
+  std::filesystem::create_directories(file.parent_path(), error);
+  CONCORD_CHECK(!error, IoError, "cannot create {}: {}", file.parent_path().string(), error.message());
+  const Json json{{"format", kFormat},       {"version", kFileVersion}, {"library", kVersion},
+                  {"device", origin.device}, {"driver", origin.driver}, {"quirks", quirks}};
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  write_file_atomically(file, std::as_bytes(std::span(text)));
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,66 @@
+// KernelVariants: which way to compute the kernels of one OpenCL device take, where there are several. Owned by
+// Context; asked wherever a family chooses.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "concord/device/variants.hpp"
+#include "concord/opencl/quirk_file.hpp"
+
+namespace concord::opencl {
+
+class Context;
+
+/// Names of variants: "product " and a GemmImplementation's name, and these.
+namespace variant {
+inline constexpr std::string_view kProduct = "product ";
+inline constexpr std::string_view kDepthwise = "convolution depthwise";
+inline constexpr std::string_view kStrips = "convolution depthwise strips";
+inline constexpr std::string_view kPhases = "convolution phases";
+inline constexpr std::string_view kChannelsLast = "layout channels-last";
+inline constexpr std::string_view kAttentionMma = "attention mma";
+inline constexpr std::string_view kBatchNormGroups = "batch_norm groups";
+inline constexpr std::string_view kBatchNormRuns = "batch_norm runs";
+inline constexpr std::string_view kRecurrentStep = "recurrent step";
+inline constexpr std::string_view kForCpus = "kernels for CPUs";
+inline constexpr std::string_view kForGpus = "kernels for GPUs";
+}  // namespace variant
+
+class KernelVariants final : public Variants {
+ public:
+  /// With the marks of the quirk file, which the log names. `changed` is called when what is taken may have changed.
+  KernelVariants(const Context& context, std::function<void()> changed);
+
+  /// Whether it is not marked.
+  [[nodiscard]] bool may(std::string_view name) const { return !quirks_.contains(name); }
+  /// Whether it is to be taken by a kernel that it can serve; counted.
+  [[nodiscard]] bool takes(std::string_view name, bool planned);
+  /// Whether the first of two ways is to be taken; counted.
+  [[nodiscard]] bool takes_first(std::string_view first, std::string_view second, bool planned);
+  /// The preferred variant of those that begin so, without that begin, where it is not marked.
+  [[nodiscard]] std::optional<std::string> preferred(std::string_view begin) const;
+  void count(std::string_view name) { ++uses_[std::string(name)]; }
+
+  [[nodiscard]] std::vector<Variant> list() const override;
+  void prefer(std::string_view name) override;
+  [[nodiscard]] std::int64_t uses(std::string_view name) const override;
+  void mark(std::string_view name, std::string quirk) override;
+  [[nodiscard]] std::filesystem::path file() const override;
+  void store() const override;
+  std::size_t forget() override;
+
+ private:
+  void require_known(std::string_view name) const;
+
+  const Context& context_;
+  std::function<void()> changed_;
+  Quirks quirks_;
+  std::string preferred_;
+  std::map<std::string, std::int64_t, std::less<>> uses_;
+};
+
+}  // namespace concord::opencl
