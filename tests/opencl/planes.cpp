@@ -61,6 +61,25 @@ TEST_CASE("what the copy engine cannot walk is left to others", "[opencl][gemm]"
   CHECK_FALSE(planes_serve(groups));  // its last places are the next group's
 }
 
+TEST_CASE("scaled products have room for what they fall back to", "[opencl][gemm]") {
+  opencl::Gemm weights = conv_backward_weights_gemm(sizes_of(40, 1));
+  weights.precision = Precision::tf32;
+  CHECK_FALSE(planes_serve(weights));  // the units read 32-bit numbers with k inside alone
+  weights.is_scaled = true;
+  CHECK(planes_serve(weights));
+  const PlaneNumbers tf32 = plane_numbers(weights);
+  CHECK(tf32.planes == 3);
+  CHECK(tf32.multiplied_planes == 1);
+  CHECK(tf32.products == 1);
+  weights.precision = Precision::fp32;
+  const PlaneNumbers fp32 = plane_numbers(weights);
+  CHECK(fp32.planes == 3);
+  CHECK(fp32.multiplied_planes == 2);
+  CHECK(fp32.products == 3);
+  weights.precision = Precision::bf16;
+  CHECK_FALSE(can_be_scaled(weights));
+}
+
 TEST_CASE("a product whose planes are too large is cut into slices of its rows", "[opencl][gemm]") {
   CHECK(plane_slices(dense(4096, 4096, 4096)).size() == 1);
   const opencl::Gemm large = dense(8192, 768, 50257);
