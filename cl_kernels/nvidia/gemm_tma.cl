@@ -6,8 +6,8 @@
 //
 // Definitions beside those of gemm_operands.h:
 //   PRECISION   SPLIT: fp32 as the sum of six products of bf16 numbers. SCALED: of scaled factors, three products of
-//               FP16_PLANES = 2 fp16 numbers for fp32, or one of 1 for tf32; as SPLIT where the operands are flagged as too
-//               mixed (scales.h). TF32, BF16, FP16: one product of rounded factors.
+//               FP16_PLANES = 2 fp16 numbers for fp32, or one of 1 for tf32; as SPLIT where the operands are flagged
+//               as too mixed (scales.h). TF32, BF16, FP16: one product of rounded factors.
 //   ROW_BYTES   64 or 128: TILE_K numbers
 //   STAGED_Q    columns that a warpgroup finishes at a time
 //   RIGHT       MATRIX: rows n with k inside. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
@@ -36,10 +36,14 @@
 #define BAND 8                // rows of tiles that are taken together
 #define R_PLANE (TILE_R * ROW_BYTES)
 #define Q_PLANE (TILE_Q * ROW_BYTES)
+#if PRECISION == SCALED && STAGES * FP16_PLANES < PLANES
+#error "too few stages for operands that are packed as SPLIT"
+#endif
 #define LOCAL_BYTES (STAGES * STAGE_PLANES * (R_PLANE + Q_PLANE))
 #if PRECISION == SCALED
 #define STAGE_PLANES FP16_PLANES
-#define SCALE_PARAMETERS , __global const uint4 *restrict flags, ulong flags_offset, SCALE_OPERAND(left), SCALE_OPERAND(right)
+#define SCALE_PARAMETERS \
+  , __global const uint4 *restrict flags, ulong flags_offset, SCALE_OPERAND(left), SCALE_OPERAND(right)
 #else
 #define STAGE_PLANES PLANES
 #define SCALE_PARAMETERS
@@ -66,7 +70,8 @@
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_multiply(
     GEMM_PARAMETERS, __global const uchar *restrict maps, ulong maps_offset, uint tiles_r, uint tiles_k,
-    uint part_tiles, uint works, uint channel_tiles, uint images SCALE_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
+    uint part_tiles, uint works, uint channel_tiles,
+    uint images SCALE_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
   __local uint4 tiles[LOCAL_BYTES / 16] __attribute__((aligned(1024)));
   __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));
   __local ulong barriers[2 * STAGES];
@@ -187,7 +192,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     EACH(i, SUMS) part[i] = 0.0f;
 #endif
     MULTIPLY_TILES()
-    if (tries == 0) EACH(i, SUMS) sums[i] = NAN;  // copies that never came: seen, and in fp32 taken again
+    if (tries == 0) EACH(i, SUMS) sums[i] = NAN;  // copies that never came: seen; splits are taken again
 
     const uint warp = t >> 5 & 3;
 #ifdef C_CHANNELS_LAST
@@ -288,7 +293,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
       float values[STAGED_Q / 2];
       EACH(i, STAGED_Q / 2) values[i] = staged[STAGED_PLACE(i)];
 #if PRECISION == SCALED
-      if (!is_mixed) EACH(i, STAGED_Q / 2) values[i] = values[i] * LEFT_INVERSE(min(M_OF(i), m_size - 1)) * right_scale[i % 2];
+      if (!is_mixed) {
+        EACH(i, STAGED_Q / 2) values[i] = values[i] * LEFT_INVERSE(min(M_OF(i), m_size - 1)) * right_scale[i % 2];
+      }
 #endif
 #if PRECISION == SPLIT || PRECISION == SCALED
       // A product of scaled operands is of finite factors: what is not finite there is too large.

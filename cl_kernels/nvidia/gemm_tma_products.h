@@ -1,5 +1,5 @@
-// The loops in which gemm_tma.cl multiplies the tiles of a work, by the numbers that stand for a factor. Uses that file's
-// names.
+// The loops in which gemm_tma.cl multiplies the tiles of a work, by the numbers that stand for a factor. Uses that
+// file's names.
 #ifndef CONCORD_NVIDIA_GEMM_TMA_PRODUCTS_H
 #define CONCORD_NVIDIA_GEMM_TMA_PRODUCTS_H
 
@@ -8,7 +8,7 @@
 // After a wait the sums hold what the units wrote: keeps the compiler from reading them before.
 #define SETTLE(sums) EACH(i, SUMS) asm volatile("" : "+f"((sums)[i])::"memory")
 
-// Waits for the next tile and names what the units read of it.
+// The tiles of a work; TAKE_TILE waits for the next one and names what the units read of it.
 #define EACH_TILE() for (uint k_tile = tile_begin; k_tile < tile_end; ++k_tile)
 #define TAKE_TILE()                                                                                               \
   tries = wait_phase(full + 8 * stage, phase, tries);                                                             \

@@ -1,11 +1,11 @@
-// Scales for the operands of a SCALED product (scales.h). planes_measure looks at an operand in chunks; planes_settle makes
-// the scales of both from what was found, and decides whether fp16 numbers serve.
+// Scales for the operands of a SCALED product (scales.h). planes_measure looks at an operand in chunks; planes_settle
+// makes the scales of both from what was found, and decides whether fp16 numbers serve.
 //
-// Scaled to less than 2^15, a value x keeps an error of 2^-40 of the scale's largest value M at most: of little weight in
-// a sum as long as the mean of |x| is not much smaller than M, and as good as fp32 for each value that is not. What many
-// values are much smaller than M, or few are by far, is told by the mean of (M/|x|)^(3/4) over all that is not 0: a row of
-// the other operand may be large just where these are. Unlike the mean of M/|x|, that of random values around 0 stays
-// where it is with their number.
+// Scaled to less than 2^15, a value x keeps an error of 2^-40 of the scale's largest value M at most: of little
+// weight in a sum as long as the mean of |x| is not much smaller than M, and as good as fp32 for each value that is
+// not. What many values are much smaller than M, or few are by far, is told by the mean of (M/|x|)^(3/4) over all
+// that is not 0: a row of the other operand may be large just where these are. Unlike the mean of M/|x|, that of
+// random values around 0 stays where it is with their number.
 #include "nvidia/ptx.h"
 #include "nvidia/scales.h"
 
@@ -25,7 +25,7 @@ typedef struct {
 // Within 7 % of |x|^(-3/4): the bits of a float are nearly its logarithm.
 static inline float power_of(uint bits) { return as_float(0x6f200000u - (bits - (bits >> 2))); }
 
-// What lies 2^-44 below all seen so far counts as if it did not lie further.
+// Values are taken to be at least 2^-44 of the largest that the item has seen.
 #define FARTHEST_BITS (44u << 23)
 static inline void look_at(Found *found, float x) {
   const uint bits = as_uint(x) & 0x7fffffffu;
@@ -57,8 +57,8 @@ static inline Found of_lanes(Found found, uint lanes) {
   return found;
 }
 
-// Element i of a slab lies at (i / columns)·row_stride + i % columns. A warp looks at a chunk. VECTOR: four elements at a
-// time, aligned.
+// Element i of a slab lies at (i / columns)·row_stride + i % columns. A warp looks at a chunk. VECTOR: four elements
+// at a time, aligned.
 #ifdef VECTOR
 #define WIDTH 4
 #else
@@ -111,8 +111,8 @@ static inline float inverse_scale(Found found, float most_below, float most_mixe
   return serves ? as_float((uint)(exponent - LARGEST_EXPONENT + 127) << 23) : 1.0f;
 }
 
-// Each `left_span` or `right_span` chunks share a scale. SCALE_FLAGS groups. Few chunks are one item's, more a warp's, many
-// a group's.
+// Each `left_span` or `right_span` chunks share a scale. SCALE_FLAGS groups. Few chunks are one item's, more a
+// warp's, many a group's.
 #define SETTLE_THREADS 256
 #define FEW 4
 #define MANY 128

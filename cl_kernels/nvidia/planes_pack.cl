@@ -30,11 +30,12 @@ static inline void write_map(__global const uint *map, __global uint *to, __glob
 #define BEGIN_SCALED()                                             \
   const bool is_mixed = is_mixed_product(flags + flags_offset); \
   packed_inverse += packed_inverse_offset;
-#define STORE(to, values, batch, line)                                                                                     \
-  if (is_mixed) {                                                                                                          \
-    store_planes(to, plane_blocks, values);                                                                                \
-  } else {                                                                                                                 \
-    store_scaled(to, plane_blocks, values, reciprocal(packed_inverse[SCALE_INDEX(packed, batch, line)]));                   \
+#define STORE(to, values, batch, line)                                             \
+  if (is_mixed) {                                                                  \
+    store_planes(to, plane_blocks, values);                                        \
+  } else {                                                                         \
+    const float inverse = packed_inverse[SCALE_INDEX(packed, batch, line)];        \
+    store_scaled(to, plane_blocks, values, reciprocal(inverse));                   \
   }
 #else
 #define SCALE_PARAMETERS
@@ -112,7 +113,8 @@ __kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_p
     if (i_begin + row >= i_size) break;
     float values[BLOCK];
     EACH(e, BLOCK) values[e] = square[(block * BLOCK + e) * PITCH + row];
-    STORE(packed + ((ulong)batch * i_size + i_begin + row) * blocks + to_block, values, batch, DIVIDE(i_begin + row, run))
+    STORE(packed + ((ulong)batch * i_size + i_begin + row) * blocks + to_block, values, batch,
+          DIVIDE(i_begin + row, run))
   }
 }
 

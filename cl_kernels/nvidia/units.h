@@ -2,8 +2,8 @@
 // definitions give PRECISION, one of
 //   SPLIT        fp32 as the sum of three bf16 numbers, 24 bits: products of fp32 as six products of bf16
 //   TF32, BF16, FP16   the nearest such number
-//   SCALED       a power of two times the number as the sum of FP16_PLANES fp16 numbers: 22 bits in two, 11 in one, as many
-//                as tf32 has; where magnitudes are too mixed for it (planes_measure.cl) as SPLIT
+//   SCALED       a power of two times the number as the sum of FP16_PLANES fp16 numbers: 22 bits in two, 11 in one, as
+//                many as tf32 has; where magnitudes are too mixed for it (planes_measure.cl) as SPLIT
 #ifndef CONCORD_NVIDIA_UNITS_H
 #define CONCORD_NVIDIA_UNITS_H
 
@@ -23,7 +23,8 @@
 #define PACK(to, low, high) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low))
 #endif
 #define UNPACK_FP16(low, high, from)                                                                     \
-  asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }" : "=f"(low), "=f"(high) : "r"(from))
+  asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }" \
+      : "=f"(low), "=f"(high) : "r"(from))
 #define ROUND(to, x) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to) : "f"(x))
 
 // Planes: how many numbers stand for one, and how many of them fill 16 bytes.

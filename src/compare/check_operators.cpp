@@ -214,7 +214,7 @@ void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done
   ReferenceValues reference = weights_for_all();
   for (std::size_t i = 0; i < sides_.size(); ++i) {
     SidePrograms& side = programs_[i];
-    feed(side.single, batch);
+    if (i == 0 || alone) feed(side.single, batch);
     feed(side.fused, batch);
     Checked checked;
     if (i == 0) {

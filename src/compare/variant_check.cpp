@@ -44,8 +44,13 @@ bool explains(Variants& variants, const std::string& name, const std::string& fa
 }  // namespace
 
 VariantResult check_variant(const DevicePtr& device, Variants& variants, const std::string& name) {
+  struct Preference {
+    Variants& variants;
+    ~Preference() { variants.prefer({}); }
+  };
   variants.mark(name, {});
   variants.prefer(name);
+  const Preference until_the_end{variants};
   const std::vector<Variant> all = variants.list();
   VariantResult result{*std::ranges::find(all, name, &Variant::name), false, {}};
   const std::int64_t uses = variants.uses(name);
@@ -59,7 +64,6 @@ VariantResult check_variant(const DevicePtr& device, Variants& variants, const s
     }
   }
   result.was_taken = variants.uses(name) > uses;
-  variants.prefer({});
   return result;
 }
 

@@ -82,8 +82,8 @@ class Program {
 
   /// Runs operator by operator, each on the inputs that `values` gives for their names (a null pointer: on what this
   /// device computed; of a variable: what it holds) and hands every result to `seen`. Given tensors stay as they are
-  /// until it returns. So a difference between devices shows where it arises and is
-  /// not carried on. An operator that `wanted` (where given) declines is left out: `values` has to know its results.
+  /// until it returns. So a difference between devices shows where it arises and is not carried on. An operator that
+  /// `wanted` (where given) declines is left out: `values` has to know its results.
   /// Variables are untouched. Needs keep_all.
   void replay(const std::function<const Tensor*(const std::string& value)>& values,
               const std::function<void(const ReplayedNode&)>& seen,

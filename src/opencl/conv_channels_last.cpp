@@ -27,8 +27,9 @@ bool stores(Context& context, const ops::ConvSizes& s, Precision precision, cons
   Gemm forward = conv_forward_gemm(s);
   forward.precision = precision;
   KernelVariants& variants = context.variants();
-  return variants.takes(variant::kChannelsLast, mma_pays(context, forward)) &&
-         variants.may(std::string(variant::kProduct) + "tma") && tma_suits(context, precision);
+  if (variants.preferred(variant::kProduct).value_or("tma") != "tma") return false;
+  return variants.may(std::string(variant::kProduct) + "tma") &&
+         variants.takes(variant::kChannelsLast, mma_pays(context, forward)) && tma_suits(context, precision);
 }
 
 /// The kernel's layouts: of the inputs `images`, and where the result lies so of it and what the epilogue reads.

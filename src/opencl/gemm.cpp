@@ -261,10 +261,10 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
   CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
                 "CONCORD_GEMM is \"{}\"; there are panel, scaled, tma, wgmma, mma, tiled, clblast and reference",
                 *forced);
-  // Panels run on any device, which their tests use; matrix units have to be there.
-  const bool can_run = named->name == "panel" || named->suits(context, gemm.precision);
   const bool knows_layout = !gemm.has_channels_last() || named->name == "tma";
-  if (!can_run || !knows_layout || !may(context, *named) || !named->accepts(context, gemm)) return nullptr;
+  if (!knows_layout || !may(context, *named) || !named->accepts(context, gemm)) return nullptr;
+  // Panels run on any device, which their tests use; matrix units have to be there.
+  if (named->name != "panel" && !named->suits(context, gemm.precision)) return nullptr;
   context.variants().count(std::string(variant::kProduct) + *forced);
   return named->prepare(context, gemm, label);
 }

@@ -160,8 +160,8 @@ std::vector<float> result_of(Context& context, const Product& product, const Ker
 }
 
 bool runs_right(Context& context, const Product& product, const Kernel& kernel) {
-  constexpr float kBeyondScales =
-      0x1p100F;  // what is made of numbers this far from 1 is not scaled (planes_scales.hpp)
+  // Numbers this far from 1 are not scaled (nvidia/planes_measure.cl).
+  constexpr float kBeyondScales = 0x1p100F;
   const Factors factors = factors_of(product, 1);
   const std::vector<float> right = right_result(product, factors.a, factors.b);
   if (result_of(context, product, kernel, factors) != right) return false;

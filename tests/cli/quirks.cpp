@@ -3,6 +3,7 @@
 
 #include "cli/process.hpp"
 #include "concord/device/variants.hpp"
+#include "opencl/opencl_test.hpp"
 
 namespace concord::test {
 namespace {
@@ -41,13 +42,15 @@ TEST_CASE("commands tell which kernels they do without, until the doctor forgets
   if (!command_is_there() || id.empty()) return;
   const TemporaryFolder folder;
   const Environment environment{{"CONCORD_CACHE_DIR", folder.path().string()}};
-  setenv("CONCORD_CACHE_DIR", folder.path().c_str(), 1);
-  const DevicePtr device = Device::open(id);
-  Variants& variants = *variants_of(*device);
-  variants.mark("batch_norm runs", "a test says so");
-  variants.store();
-  const std::filesystem::path file = variants.file();
-  unsetenv("CONCORD_CACHE_DIR");
+  std::filesystem::path file;
+  {
+    const Setting cache("CONCORD_CACHE_DIR", folder.path().string());
+    const DevicePtr device = Device::open(id);
+    Variants& variants = *variants_of(*device);
+    variants.mark("batch_norm runs", "a test says so");
+    variants.store();
+    file = variants.file();
+  }
 
   const Arguments bench{"bench", "mlp", "--device", id, "--batch", "2", "--seconds", "0.001"};
   CHECK_THAT(run_command(bench, environment).err, contains("\"batch_norm runs\" is not used: a test says so"));

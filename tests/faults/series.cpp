@@ -55,7 +55,7 @@ std::size_t check_series(Session session, const Series& series, std::size_t most
   const std::uint64_t calls = calls_of(series.kind);
   REQUIRE(calls > 0);
   REQUIRE(faults::held() == before);
-  std::size_t errors = 0, turn = 0;
+  std::size_t errors = 0, turn = 0, happened = 0;
   for (const std::uint64_t nth : spread(calls, most)) {
     const Answer& answer = series.answers[turn++ % series.answers.size()];
     CAPTURE(nth, calls, answer.name);
@@ -63,6 +63,7 @@ std::size_t check_series(Session session, const Series& series, std::size_t most
       const faults::Ordered fault({series.kind, nth, answer.status, !series.kind});
       const End end = run(session, series.device);
       CAPTURE(fault.function());
+      happened += fault.happened() ? 1 : 0;
       if (end.error) {
         check_message(*end.error, answer.name, series.name);
         ++errors;
@@ -73,6 +74,7 @@ std::size_t check_series(Session session, const Series& series, std::size_t most
     }
     CHECK(session("cpu") == clean_on_cpu);
   }
+  CHECK(happened > 0);  // a later session may make fewer calls, since it finds programs built
   CHECK(session(series.device) == clean);
   return errors;
 }

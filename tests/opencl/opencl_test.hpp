@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "concord/core/platform.hpp"
 #include "concord_test.hpp"
 
 namespace concord::test {
@@ -15,13 +17,16 @@ namespace concord::test {
 /// An environment variable for as long as this lives.
 class Setting {
  public:
-  Setting(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  Setting(const char* name, const std::string& value) : name_(name), before_(environment(name)) {
+    setenv(name, value.c_str(), 1);
+  }
   Setting(const Setting&) = delete;
   Setting& operator=(const Setting&) = delete;
-  ~Setting() { unsetenv(name_); }
+  ~Setting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
 
  private:
   const char* name_;
+  std::optional<std::string> before_;
 };
 
 /// Those of the tests' devices that are the OpenCL backend's.

@@ -1,8 +1,9 @@
 // What a recording shows of operators on an OpenCL device.
 #include "concord/core/timeline.hpp"
 
+#include <algorithm>
+
 #include "opencl/opencl_test.hpp"
-#include "ops/op_test.hpp"
 #include "timeline.hpp"
 
 namespace concord::test {
@@ -12,23 +13,26 @@ TEST_CASE("an operator of several kernels shows each of them inside its span", "
     INFO(device->info().id);
     const TemporaryFolder folder;
     timeline::Recording recording(folder / "trace.json");
-    static_cast<void>(run(device, {{integers({64, 20, 24, 24}, 1)}}, [](const std::vector<Value>& x) {
-      return std::vector{sum(x[0], {0, 2, 3})};
-    }));
+    Graph graph;
+    const Value image = graph.input("image", {DType::f32, {64, 20, 24, 24}});
+    const Value channels = sum(image, {0, 2, 3});
+    Program program = compile(graph, std::vector{channels}, std::make_shared<Variables>(device, 1));
+    program.write("image", Tensor(DType::f32, image.shape()));
+    program.run();
     recording.finish();
     const Tracks tracks = read_trace(folder / "trace.json");
-    const std::string track = device->info().id + " kernels";
-    REQUIRE(tracks.contains(track));
-    const std::vector<TracedSpan>& spans = tracks.at(track);
-    const auto whole = std::ranges::find_if(spans, [](const TracedSpan& span) { return !span.detail.empty(); });
+    // Other tests may hold a device of the same name, whose track then has the plain name.
+    const auto track = std::ranges::find_if(
+        tracks, [&](const auto& one) { return one.first.starts_with(device->info().id + " kernels"); });
+    REQUIRE(track != tracks.end());
+    const std::vector<TracedSpan>& spans = track->second;
+    const auto whole =
+        std::ranges::find_if(spans, [](const TracedSpan& span) { return span.detail.starts_with("reduce_sum"); });
     REQUIRE(whole != spans.end());
-    for (const char* kernel : {"reduce_rows", "reduce_columns"}) {
-      INFO(kernel);
-      const auto part = std::ranges::find(spans, kernel, &TracedSpan::name);
-      REQUIRE(part != spans.end());
-      CHECK(part->begin >= whole->begin);
-      CHECK(part->end <= whole->end);
-    }
+    const auto parts = std::ranges::count_if(spans, [&](const TracedSpan& span) {
+      return span.name.starts_with("reduce_") && span.begin >= whole->begin && span.end <= whole->end;
+    });
+    CHECK(parts == 2);
   }
 }
 
