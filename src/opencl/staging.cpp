@@ -20,7 +20,8 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 /// Pinned memory that cannot be had is memory that is short, whatever the driver calls it.
 void check_pinned(cl_int status, const std::string& call, const Context& context) {
   if (status == CL_OUT_OF_RESOURCES) {
-    throw OutOfMemory(fmt::format("{} failed on {}: {}", call, context.name(), status_name(status)));
+    throw OutOfMemory(fmt::format("{} failed on {}: {}. {}", call, context.name(), status_name(status),
+                                  advice(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
   }
   check(status, call, context.name());
 }
