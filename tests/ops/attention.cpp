@@ -134,7 +134,7 @@ TEST_CASE("a NaN in a score stays one", "[ops][attention]") {
 }
 
 TEST_CASE("the composed form has a gradient through its mask", "[ops][attention]") {
-  const Setting plain{.name = "mask as operand", .sizes = {1, 2, 1, 3, 4, 5}, .logsumexp = false};
+  const AttentionSetting plain{.name = "mask as operand", .sizes = {1, 2, 1, 3, 4, 5}, .logsumexp = false};
   check({.name = plain.name,
          .inputs = {{normal({1, 2, 3, 5}, 1)},
                     {normal({1, 1, 4, 5}, 2)},
@@ -146,7 +146,7 @@ TEST_CASE("the composed form has a gradient through its mask", "[ops][attention]
              },
          .reference =
              [plain](const std::vector<Array>& x) {
-               Setting setting = plain;
+               AttentionSetting setting = plain;
                setting.mask = Shape{1, 2, 3, 4};
                std::vector<Array> doubled = x;
                for (double& v : doubled[3].values) v *= 2;  // the loops halve what they read

@@ -13,7 +13,7 @@ namespace {
 using ops::Causal;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Setting {
+struct EdgeSetting {
   std::string name;
   std::int64_t batch, heads, key_heads, queries, keys, width;
   Causal causal = Causal::none;
@@ -23,7 +23,7 @@ struct Setting {
   std::optional<float> scale = {};
 };
 
-std::vector<Input> inputs_of(const Setting& s) {
+std::vector<Input> inputs_of(const EdgeSetting& s) {
   std::vector<Input> inputs{{normal({s.batch, s.heads, s.queries, s.width}, 1)},
                             {normal({s.batch, s.key_heads, s.keys, s.width}, 2)},
                             {normal({s.batch, s.key_heads, s.keys, s.width}, 3)},
@@ -38,7 +38,7 @@ std::vector<Input> inputs_of(const Setting& s) {
 }
 
 /// Result, logsumexp and the gradients of q, k and v for d loss / d result = input 3, whose loss is Σ result·input 3.
-std::vector<Array> by_loops(const Setting& s, const std::vector<Input>& inputs, std::uint32_t purpose) {
+std::vector<Array> by_loops(const EdgeSetting& s, const std::vector<Input>& inputs, std::uint32_t purpose) {
   const Array &q = inputs[0].value, &k = inputs[1].value, &v = inputs[2].value, &diff = inputs[3].value;
   const double scale = s.scale ? *s.scale : 1 / std::sqrt(static_cast<double>(s.width));
   Array dst(q.shape), logsumexp({s.batch, s.heads, s.queries}), diff_q(q.shape), diff_k(k.shape), diff_v(v.shape);
@@ -91,7 +91,7 @@ std::vector<Array> by_loops(const Setting& s, const std::vector<Input>& inputs, 
 }
 
 /// Errors beside the largest number of a result: sums of products in fp32, and their factors' roundings.
-void check(const Setting& s) {
+void check(const EdgeSetting& s) {
   constexpr double kTolerance = 4e-6;
   const std::vector<Input> inputs = inputs_of(s);
   std::uint32_t purpose = 0;

@@ -15,7 +15,7 @@ double mask_of(double number) { return number < -100 ? -kInfinity : 0.5 * number
 struct Weights {
   Array weights, logsumexp;
 };
-Weights weights_of(const Setting& setting, const std::vector<Array>& x) {
+Weights weights_of(const AttentionSetting& setting, const std::vector<Array>& x) {
   const auto& [batch, heads, key_heads, queries, keys, width] = setting.sizes;
   Weights result{Array({batch, heads, queries, keys}), Array({batch, heads, queries})};
   const double scale = 1 / std::sqrt(static_cast<double>(width));
@@ -52,7 +52,8 @@ Weights weights_of(const Setting& setting, const std::vector<Array>& x) {
 }
 
 /// diff_q, diff_k, diff_v from the weights: slope = weight·(diff·v − Σ weight·diff·v + diff_logsumexp).
-std::vector<Array> backward(const Setting& setting, const std::vector<Array>& x, const std::vector<Array>& seeds) {
+std::vector<Array> backward(const AttentionSetting& setting, const std::vector<Array>& x,
+                            const std::vector<Array>& seeds) {
   const auto& [batch, heads, key_heads, queries, keys, width] = setting.sizes;
   const Weights w = weights_of(setting, x);
   const double scale = 1 / std::sqrt(static_cast<double>(width));
@@ -90,7 +91,7 @@ Value mask_of(Value numbers) {
   return pointwise("mask", {numbers}, scalar::select(scalar::less(x, -100.0F), -INFINITY, 0.5F * x));
 }
 
-std::vector<Array> forward(const Setting& setting, const std::vector<Array>& x) {
+std::vector<Array> forward(const AttentionSetting& setting, const std::vector<Array>& x) {
   const auto& [batch, heads, key_heads, queries, keys, width] = setting.sizes;
   const Weights w = weights_of(setting, x);
   Array dst({batch, heads, queries, width});
@@ -110,7 +111,7 @@ std::vector<Array> forward(const Setting& setting, const std::vector<Array>& x) 
   return {dst};
 }
 
-Case case_of(const Setting& setting) {
+Case case_of(const AttentionSetting& setting) {
   const auto& [batch, heads, key_heads, queries, keys, width] = setting.sizes;
   Case test{.name = setting.name};
   test.inputs = {{normal({batch, heads, queries, width}, 1, setting.deviation)},

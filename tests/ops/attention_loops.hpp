@@ -17,7 +17,7 @@ struct Sizes {
 };
 
 /// A case: what hides keys comes as whole numbers, which have no gradient.
-struct Setting {
+struct AttentionSetting {
   std::string name;
   Sizes sizes;
   Causal causal = Causal::none;
@@ -32,7 +32,7 @@ struct Setting {
 /// Whole numbers −4 … 4 become halves, −1000 becomes −∞.
 [[nodiscard]] Value mask_of(Value numbers);
 /// dst and, where the setting wants it, the logsumexp, of q, k, v and the setting's mask and lengths.
-[[nodiscard]] std::vector<Array> forward(const Setting& setting, const std::vector<Array>& x);
-[[nodiscard]] Case case_of(const Setting& setting);
+[[nodiscard]] std::vector<Array> forward(const AttentionSetting& setting, const std::vector<Array>& x);
+[[nodiscard]] Case case_of(const AttentionSetting& setting);
 
 }  // namespace concord::test
