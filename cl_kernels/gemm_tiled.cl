@@ -1,133 +1,112 @@
-// gemm_tiled_multiply: for GPUs. A work-group of THREADS items owns a TILE_M x TILE_N tile of C, an item THREAD_M x THREAD_N
-// of it as float4 columns 4 apart from its neighbours'. Tiles of A and B of depth TILE_K pass through local memory,
-// double-buffered: while one is multiplied, the next is on its way through registers. A group reads
-// (TILE_M + TILE_N)·K·4 bytes and does 2·TILE_M·TILE_N·K FLOPs. Local memory: 8·TILE_K·(TILE_M + TILE_N + 8) bytes.
-// THREADS = TILE_M·TILE_N / (THREAD_M·THREAD_N), a multiple of TILE_M, TILE_N and TILE_K.
+// gemm_tiled_multiply: for GPUs. A work-group of THREADS items owns a TILE_M x TILE_N tile of C; 32 neighbouring items own
+// 4·THREAD_M x 8·THREAD_N of it, 4 rows of 8 items, an item THREAD_M x THREAD_N: so the items that multiply together read
+// few different numbers. Tiles of A and B of depth TILE_K pass through local memory, double-buffered: while one is
+// multiplied, the next is on its way through registers. A group reads (TILE_M + TILE_N)·K·4 bytes and does
+// 2·TILE_M·TILE_N·K FLOPs. Local memory: 8·TILE_K·(TILE_M + TILE_N + 8) bytes.
+//
+// THREADS = TILE_M·TILE_N / (THREAD_M·THREAD_N). A_VECTOR, B_VECTOR, C_VECTOR: floats that are read or written at once, 4
+// where they are adjacent, aligned and in range together, else 1. B_TABLES: patches are told by tables (gemm_element.h).
 #include "gemm_operands.h"
+#ifdef B_TABLES
+#include "gemm_element.h"
+#endif
+#include "gemm_tiled_loads.h"
 
-#define A_LOADS (TILE_M * TILE_K / THREADS)
-#define B_LOADS (TILE_N * TILE_K / THREADS)
+#define BAND 8  // rows of tiles that are taken together
 #define A_ROW_VECTORS ((TILE_M + 4) / 4)
 #define B_ROW_VECTORS ((TILE_N + 4) / 4)
 #define M_VECTORS (THREAD_M / 4)
 #define N_VECTORS (THREAD_N / 4)
-#define M_DISTANCE (TILE_M / M_VECTORS)
-#define N_DISTANCE (TILE_N / N_VECTORS)
+#define M_ITEMS 4
+#define N_ITEMS 8
+#define M_DISTANCE (M_ITEMS * 4)  // of an item's vectors
+#define N_DISTANCE (N_ITEMS * 4)
+#define N_BLOCKS (TILE_N / (N_ITEMS * THREAD_N))  // of 32 items
 
-// Place in a tile of the i-th element that item `t` loads: neighbours in memory go to neighbouring items.
-#ifdef A_ALONG_K
-#define A_TILE_K(i) (t % TILE_K)
-#define A_TILE_M(i) (t / TILE_K + (i) * (THREADS / TILE_K))
-#else
-#define A_TILE_K(i) (t / TILE_M + (i) * (THREADS / TILE_M))
-#define A_TILE_M(i) (t % TILE_M)
-#endif
-#ifdef B_ALONG_K
-#define B_TILE_K(i) (t % TILE_K)
-#define B_TILE_N(i) (t / TILE_K + (i) * (THREADS / TILE_K))
-#define B_COLUMNS B_LOADS
-#define B_COLUMN(i) (i)
-#else
-#define B_TILE_K(i) (t / TILE_N + (i) * (THREADS / TILE_N))
-#define B_TILE_N(i) (t % TILE_N)
-#define B_COLUMNS 1
-#define B_COLUMN(i) 0
+#ifndef B_TABLES
+#define TABLE_PARAMETERS
 #endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_multiply(
-    GEMM_PARAMETERS EPILOGUE_PARAMETERS) {
+    GEMM_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
   __local float4 a_tiles[2][TILE_K * A_ROW_VECTORS];
   __local float4 b_tiles[2][TILE_K * B_ROW_VECTORS];
   const uint t = (uint)get_local_id(0), z = (uint)get_group_id(2);
-  const uint n_begin = (uint)get_group_id(0) * TILE_N, m_begin = (uint)get_group_id(1) * TILE_M;
+  const uint tiles_m = (m_size + TILE_M - 1) / TILE_M, tiles_n = (n_size + TILE_N - 1) / TILE_N;
+  const uint group = (uint)get_group_id(0), band = group / (BAND * tiles_n), in_band = group - band * BAND * tiles_n;
+  const uint band_rows = min(tiles_m - band * BAND, (uint)BAND);
+  const uint m_begin = (band * BAND + in_band % band_rows) * TILE_M, n_begin = in_band / band_rows * TILE_N;
   const uint part_number = z / batches, batch = z - part_number * batches;
   const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
   a += a_offset + batch * a_batch;
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;
 
-  // Rows and columns past the edge repeat the last one; they are never written.
-#ifdef B_PATCH
-  patch_part columns_of_b[B_COLUMNS];
-#pragma unroll
-  for (uint i = 0; i < B_COLUMNS; ++i) columns_of_b[i] = PATCH_N(min(n_begin + B_TILE_N(i), n_size - 1));
-#endif
-
-  float a_next[A_LOADS], b_next[B_LOADS];
+  KEEP_A(m_begin)
+  KEEP_B(n_begin)
+  A_NUMBERS a_next[A_LOADS];
+  B_NUMBERS b_next[B_LOADS];
   float4 sums[THREAD_M][N_VECTORS];
-#pragma unroll
-  for (uint i = 0; i < THREAD_M; ++i) {
-#pragma unroll
-    for (uint j = 0; j < N_VECTORS; ++j) sums[i][j] = (float4)(0.0f);
+  EACH(i, THREAD_M) {
+    EACH(j, N_VECTORS) sums[i][j] = (float4)(0.0f);
   }
-  const uint t_n = t % (TILE_N / THREAD_N), t_m = t / (TILE_N / THREAD_N);
+  const uint lane = t % (M_ITEMS * N_ITEMS), block = t / (M_ITEMS * N_ITEMS);
+  const uint m_item = block / N_BLOCKS * (M_ITEMS * THREAD_M) + lane / N_ITEMS * 4;
+  const uint n_item = block % N_BLOCKS * (N_ITEMS * THREAD_N) + lane % N_ITEMS * 4;
 
   uint current = 0;
-  for (uint tile = k_begin; ; tile += TILE_K) {
+  for (uint tile = k_begin;; tile += TILE_K) {
     // `tile` is the one to load; the one before it is multiplied meanwhile.
     if (tile < k_end) {
-#pragma unroll
-      for (uint i = 0; i < A_LOADS; ++i) {
-        const uint k = tile + A_TILE_K(i), m = min(m_begin + A_TILE_M(i), m_size - 1);
-        a_next[i] = k < k_end ? a[A_ROW(m) + A_STEP(k)] : 0.0f;
-      }
-#pragma unroll
-      for (uint i = 0; i < B_LOADS; ++i) {
-        const uint k = tile + B_TILE_K(i);
-#ifdef B_PATCH
-        b_next[i] = 0.0f;
-        if (k < k_end) b_next[i] = PATCH_LOAD(PATCH_K(k), columns_of_b[B_COLUMN(i)]);
-#else
-        const uint n = min(n_begin + B_TILE_N(i), n_size - 1);
-        b_next[i] = k < k_end ? b[B_STEP_OF(k) + B_COLUMN_OF(n)] : 0.0f;
-#endif
-      }
+      LOAD_A(tile)
+      LOAD_B(tile)
     }
     if (tile > k_begin) {
-      __local const float4 *a_tile = a_tiles[current], *b_tile = b_tiles[current];
+      __local const float4 *a_tile = a_tiles[current] + m_item / 4, *b_tile = b_tiles[current] + n_item / 4;
 #pragma unroll 8
       for (uint k = 0; k < TILE_K; ++k) {
         float left[THREAD_M];
-#pragma unroll
-        for (uint i = 0; i < M_VECTORS; ++i) {
-          const float4 v = a_tile[k * A_ROW_VECTORS + i * (M_DISTANCE / 4) + t_m];
+        EACH(i, M_VECTORS) {
+          const float4 v = a_tile[k * A_ROW_VECTORS + i * (M_DISTANCE / 4)];
           left[4 * i] = v.x;
           left[4 * i + 1] = v.y;
           left[4 * i + 2] = v.z;
           left[4 * i + 3] = v.w;
         }
-#pragma unroll
-        for (uint j = 0; j < N_VECTORS; ++j) {
-          const float4 right = b_tile[k * B_ROW_VECTORS + j * (N_DISTANCE / 4) + t_n];
-#pragma unroll
-          for (uint i = 0; i < THREAD_M; ++i) sums[i][j] += left[i] * right;
+        EACH(j, N_VECTORS) {
+          const float4 right = b_tile[k * B_ROW_VECTORS + j * (N_DISTANCE / 4)];
+          EACH(i, THREAD_M) sums[i][j] += left[i] * right;
         }
       }
       current ^= 1;
     }
     if (tile >= k_end) break;
-    __local float *a_store = (__local float *)a_tiles[current], *b_store = (__local float *)b_tiles[current];
-#pragma unroll
-    for (uint i = 0; i < A_LOADS; ++i) a_store[A_TILE_K(i) * (A_ROW_VECTORS * 4) + A_TILE_M(i)] = a_next[i];
-#pragma unroll
-    for (uint i = 0; i < B_LOADS; ++i) b_store[B_TILE_K(i) * (B_ROW_VECTORS * 4) + B_TILE_N(i)] = b_next[i];
+    STORE_A(a_tiles[current])
+    STORE_B(b_tiles[current])
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 
-#pragma unroll
-  for (uint j = 0; j < N_VECTORS; ++j) {
-#pragma unroll
-    for (uint x = 0; x < 4; ++x) {
-      const uint n = n_begin + j * N_DISTANCE + t_n * 4 + x;
-      if (n < n_size) {
-        const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
-#pragma unroll
-        for (uint i = 0; i < THREAD_M; ++i) {
-          const uint m = m_begin + (i / 4) * M_DISTANCE + t_m * 4 + i % 4;
-          const float4 v = sums[i][j];
+  EACH(j, N_VECTORS) {
+    const uint n_first = n_begin + n_item + j * N_DISTANCE;
+    EACH(x, 4 / C_VECTOR) {
+      const uint n = n_first + x;
+      if (n >= n_size) continue;
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
+      __global float *to = c + (index_t)(m_begin + m_item) * c_m + C_COLUMN(outer, inner);
+      EACH(i, THREAD_M) {
+        const uint m = m_begin + m_item + (i / 4) * M_DISTANCE + i % 4;
+        const float4 v = sums[i][j];
+        if (m < m_size) {
+#if C_VECTOR == 4
+          *(__global float4 *)to =
+              (float4)(EPILOGUE(v.x, batch, m, outer, inner), EPILOGUE(v.y, batch, m, outer, inner + 1),
+                       EPILOGUE(v.z, batch, m, outer, inner + 2), EPILOGUE(v.w, batch, m, outer, inner + 3));
+#else
           const float sum = x == 0 ? v.x : x == 1 ? v.y : x == 2 ? v.z : v.w;
-          if (m < m_size) c[(index_t)m * c_m + C_COLUMN(outer, inner)] = EPILOGUE(sum, batch, m, outer, inner);
+          *to = EPILOGUE(sum, batch, m, outer, inner);
+#endif
         }
+        to += i % 4 == 3 ? (M_DISTANCE - 3) * c_m : c_m;
       }
     }
   }

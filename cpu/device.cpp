@@ -11,6 +11,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
 #include "families.hpp"
 
@@ -78,8 +79,10 @@ class CpuDevice final : public Device {
     const auto usage = usage_;
     std::shared_ptr<std::byte[]> memory = host_memory(bytes);
     usage->add(bytes);
-    return std::make_shared<HostBuffer>(
+    auto buffer = std::make_shared<HostBuffer>(
         bytes, std::shared_ptr<std::byte[]>(memory.get(), [memory, usage, bytes](auto*) { usage->now -= bytes; }));
+    fill_fresh(*this, *buffer);
+    return buffer;
   }
   [[nodiscard]] std::size_t allocated() const override { return usage_->now; }
   [[nodiscard]] std::size_t peak_allocated() const override { return usage_->peak; }

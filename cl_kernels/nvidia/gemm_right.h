@@ -1,7 +1,7 @@
 // How the products on NVIDIA's matrix units copy their right operand (gemm_element.h) to local memory, asynchronously.
 // A kernel's file defines, before it includes this, TILE_K, THREADS, RIGHT_LINES (lines across k of its right tile) and
 // B_VECTOR, the floats a copy moves, 1 or 4: 4 where they are adjacent, aligned, and in range together.
-#include "nvidia/gemm_element.h"
+#include "gemm_element.h"
 #include "nvidia/units.h"
 
 #define COPY_1(dst, src, wanted) \

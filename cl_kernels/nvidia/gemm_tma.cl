@@ -20,7 +20,7 @@
 #define MATRIX 0
 #define IMAGE 1
 #define IMAGE_TURNED 2
-#include "nvidia/gemm_element.h"
+#include "gemm_element.h"
 #include "nvidia/scales.h"
 #include "nvidia/tma.h"
 #include "nvidia/units.h"

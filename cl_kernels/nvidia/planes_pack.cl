@@ -6,6 +6,12 @@
 #include "nvidia/units.h"
 
 #define MAP_WORDS 32
+// SCALED has two maps: of the scaled planes, and of those of mixed factors.
+#if PRECISION == SCALED
+#define CHOSEN_MAP (map + (is_mixed ? MAP_WORDS : 0))
+#else
+#define CHOSEN_MAP map
+#endif
 static inline void write_map(__global const uint *map, __global uint *to, __global const uint4 *tensor) {
   const ulong address = (ulong)(size_t)tensor;
   to[0] = (uint)address;
@@ -50,7 +56,7 @@ static inline void write_map(__global const uint *map, __global uint *to, __glob
   packed += packed_offset;                                                          \
   BEGIN_SCALED()                                                                    \
   if (get_global_id(0) == 0 && get_global_id(1) == 0 && get_global_id(2) == 0) {    \
-    write_map(map, maps + maps_offset, packed);                                     \
+    write_map(CHOSEN_MAP, maps + maps_offset, packed);                              \
     WRITE_DIRECT_MAP();                                                             \
   }
 

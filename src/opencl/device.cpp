@@ -4,6 +4,7 @@
 #include <boost/compute/exception.hpp>
 
 #include "concord/core/check.hpp"
+#include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/discovery.hpp"
@@ -112,7 +113,9 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
       clCreateBuffer(context_->context().get(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr, &status));
   if (is_memory_failure(status) || status == CL_OUT_OF_RESOURCES) throw out_of_memory(status_name(status));
   check(status, "clCreateBuffer", info_.name);
-  return std::make_shared<OpenClBuffer>(std::move(memory), bytes, accounting_);
+  auto buffer = std::make_shared<OpenClBuffer>(std::move(memory), bytes, accounting_);
+  fill_fresh(*this, *buffer);
+  return buffer;
 }
 
 StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {

@@ -6,6 +6,8 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/gemm_split.hpp"
+#include "concord/opencl/gemm_tiled.hpp"
 #include "concord/opencl/tuning.hpp"
 #include "concord/opencl/variants.hpp"
 
@@ -14,15 +16,6 @@ namespace {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-/// A cut of k: `parts` of `length` values each, the last one shorter.
-struct Split {
-  std::int64_t parts = 1, length = 0;
-};
-Split split_of(std::int64_t k, std::int64_t parts, std::int64_t unit) {
-  const std::int64_t length = std::max(unit, divide_up(divide_up(k, std::max<std::int64_t>(parts, 1)), unit) * unit);
-  return {std::max<std::int64_t>(1, divide_up(k, length)), length};
-}
 
 // --- panel: CPUs. A tile of 8 x 32 fills the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.
 struct PanelShape {
@@ -95,88 +88,6 @@ std::unique_ptr<Kernel> prepare_panel_tiling(Context& context, const Gemm& gemm,
   const auto shape = std::ranges::find(shapes, tiling.tile, &PanelShape::name);
   if (shape == shapes.end() || tiling.parts > gemm.k) return nullptr;
   return prepare_panel_shape(context, gemm, *shape, tiling.parts, label);
-}
-
-// --- tiled: GPUs.
-struct TileShape {
-  std::int64_t m, n, k, thread_m, thread_n;
-  [[nodiscard]] std::int64_t threads() const { return m * n / (thread_m * thread_n); }
-  [[nodiscard]] std::int64_t local_bytes() const { return 8 * k * (m + n + 8); }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", m, n); }
-};
-constexpr std::array<TileShape, 4> kTiles{
-    {{128, 128, 8, 8, 8}, {128, 64, 16, 8, 8}, {64, 64, 16, 4, 4}, {32, 32, 32, 4, 4}}};
-
-bool fits(const Context& context, const TileShape& tile) {
-  return size(tile.threads()) <= context.limits().max_work_group &&
-         size(tile.local_bytes()) <= context.limits().local_memory;
-}
-
-std::int64_t tiles_of(const Gemm& gemm, const TileShape& tile) {
-  return divide_up(gemm.m, tile.m) * divide_up(gemm.n, tile.n) * gemm.batch;
-}
-
-bool tiled_accepts(const Context& context, const Gemm&) {
-  return std::any_of(kTiles.begin(), kTiles.end(), [&](const TileShape& tile) { return fits(context, tile); });
-}
-
-// The largest tile that still gives every compute unit a group; where even the smallest does not, k is split, each part
-// long enough to be worth its second pass.
-TileShape tile_of(const Context& context, const Gemm& gemm) {
-  const std::int64_t units = context.limits().compute_units;
-  TileShape best = kTiles.back();
-  for (const TileShape& tile : kTiles) {
-    if (!fits(context, tile)) continue;
-    best = tile;
-    if (tiles_of(gemm, tile) >= units && gemm.m * 2 > tile.m && gemm.n * 2 > tile.n) break;
-  }
-  return best;
-}
-
-// Few tiles leave most of a GPU's work-items idle, however long k is: cut it until each unit has some groups.
-std::int64_t tiled_parts(const Context& context, const Gemm& gemm, const TileShape& tile) {
-  constexpr std::int64_t kShortestPart = 64, kItemsAUnit = 1024;
-  const std::int64_t units = context.limits().compute_units, tiles = tiles_of(gemm, tile);
-  const std::int64_t wanted = units * kItemsAUnit / tile.threads();
-  if (2 * tiles >= wanted || gemm.k < 2 * kShortestPart) return 1;
-  return std::min(divide_up(wanted, tiles), gemm.k / kShortestPart);
-}
-
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const TileShape& tile, std::int64_t parts,
-                                     std::string_view label) {
-  const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, tile.k);
-  Stage multiply{gemm_program(context, gemm, "gemm_tiled.cl", split.parts == 1,
-                              {fmt::format("TILE_M={}", tile.m), fmt::format("TILE_N={}", tile.n),
-                               fmt::format("TILE_K={}", tile.k), fmt::format("THREAD_M={}", tile.thread_m),
-                               fmt::format("THREAD_N={}", tile.thread_n), fmt::format("THREADS={}", tile.threads())}),
-                 "gemm_tiled_multiply",
-                 gemm_arguments(gemm, split.parts, split.length),
-                 {size(divide_up(gemm.n, tile.n) * tile.threads()), size(divide_up(gemm.m, tile.m)),
-                  size(gemm.batch * split.parts)},
-                 {size(tile.threads()), 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} tiled {}", label, tile.name()), std::move(multiply), split.parts);
-}
-
-std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
-  const TileShape tile = tile_of(context, gemm);
-  return prepare_tile(context, gemm, tile, tiled_parts(context, gemm, tile), label);
-}
-
-std::vector<GemmTiling> tiled_tilings(const Context& context, const Gemm& gemm) {
-  std::vector<GemmTiling> list;
-  for (const TileShape& tile : kTiles) {
-    if (!fits(context, tile)) continue;
-    for (const std::int64_t parts : parts_around(tiled_parts(context, gemm, tile)))
-      list.push_back({tile.name(), parts});
-  }
-  return list;
-}
-
-std::unique_ptr<Kernel> prepare_tiled_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
-                                             std::string_view label) {
-  const auto* const tile = std::ranges::find(kTiles, tiling.tile, &TileShape::name);
-  if (tile == kTiles.end() || !fits(context, *tile) || tiling.parts > gemm.k) return nullptr;
-  return prepare_tile(context, gemm, *tile, tiling.parts, label);
 }
 
 // --- reference: everything.

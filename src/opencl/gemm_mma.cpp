@@ -38,12 +38,6 @@ MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
   return matrix_plan(context, gemm, tiles);
 }
 
-bool left_in_fours(const Gemm& gemm) {
-  const GemmLeft& a = gemm.a;
-  if (a.k == 1) return in_fours({a.row, gemm.k, a.block, a.outer, a.batch});
-  return in_fours({a.k, gemm.m, a.batch});
-}
-
 bool result_in_pairs(const Gemm& gemm, std::int64_t parts) {
   const GemmResult& c = gemm.c;
   if (gemm.n % 2 != 0) return false;

@@ -149,7 +149,9 @@ std::vector<float> result_of(Context& context, const Product& product, const Ker
   };
   const auto left = buffer_of(a.size() * 4, a.data()), right = buffer_of(b.size() * 4, b.data());
   const auto result = buffer_of(c.size() * 4, c.data());
-  const auto workspace = buffer_of(std::max<std::size_t>(kernel.workspace(), 4), nullptr);
+  // What a kernel reads without having written it is NaN.
+  std::vector<float> nothing(kernel.workspace() / sizeof(float) + 1, std::numeric_limits<float>::quiet_NaN());
+  const auto workspace = buffer_of(nothing.size() * sizeof(float), nothing.data());
   const std::array<Operand, 2> inputs{{{left.get(), 0}, {right.get(), 0}}};
   const std::array<Operand, 1> outputs{{{result.get(), 0}}};
   kernel.bind(inputs, outputs, {workspace.get(), 0})->enqueue();

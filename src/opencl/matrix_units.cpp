@@ -26,6 +26,9 @@ bool patches_in_fours(const Gemm& gemm, const PatchTables& tables) {
   return std::ranges::all_of(tables.taps, [&](const PatchEntry& tap) { return tap[0] % 4 == 0 && tap[1] == all; });
 }
 
+/// Operands begin at multiples of 16 bytes, parts of them anywhere.
+bool begins_in_fours(const BufferArgument& argument) { return argument.extra_bytes % (4 * sizeof(float)) == 0; }
+
 bool matrix_in_fours(const Gemm& gemm) {
   const GemmRight& b = gemm.b;
   if (b.along_k) return in_fours({b.n, gemm.k, b.block, b.block != 0 ? b.k : 0, b.batch});
@@ -94,14 +97,22 @@ bool in_fours(std::initializer_list<std::int64_t> values) {
   return std::ranges::all_of(values, [](std::int64_t value) { return value % 4 == 0; });
 }
 
+bool left_in_fours(const Gemm& gemm) {
+  const GemmLeft& a = gemm.a;
+  if (!begins_in_fours(a.buffer)) return false;
+  if (a.k == 1) return in_fours({a.row, gemm.k, a.block, a.outer, a.batch});
+  return in_fours({a.k, gemm.m, a.batch});
+}
+
 RightOperand right_operand(Context& context, const Gemm& gemm) {
   RightOperand right;
+  const bool begins = begins_in_fours(gemm.b.buffer);
   if (!gemm.b.is_patch) {
-    right.fours = matrix_in_fours(gemm);
+    right.fours = begins && matrix_in_fours(gemm);
     return right;
   }
   const PatchTables tables = patch_tables(gemm);
-  right.fours = patches_in_fours(gemm, tables);
+  right.fours = begins && patches_in_fours(gemm, tables);
   right.arguments = {table_of(context, tables.taps), table_of(context, tables.places)};
   const FastDivisor block = fast_divisor(tables.block);
   for (const std::uint32_t number : {block.divisor, block.multiplier, block.shift})

@@ -40,10 +40,13 @@ struct MatrixTile {
 /// Whether all are multiples of 4.
 [[nodiscard]] bool in_fours(std::initializer_list<std::int64_t> values);
 
-/// The PRECISION of the kernel files: fp32 is split.
+/// Whether four neighbours of the left operand are adjacent in memory, aligned, and in range together.
+[[nodiscard]] bool left_in_fours(const Gemm& gemm);
+
+/// The PRECISION of NVIDIA's kernel files: fp32 is split.
 [[nodiscard]] std::string_view matrix_precision(Precision precision);
 
-/// The right operand as the kernels with nvidia/gemm_right.h take it.
+/// The right operand as the kernels with gemm_element.h take it.
 struct RightOperand {
   std::vector<Argument> arguments;  // TABLE_PARAMETERS
   bool fours = false;               // four neighbours are adjacent in memory, aligned, and in range together

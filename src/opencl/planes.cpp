@@ -56,9 +56,9 @@ bool ImageWalk::is_plain() const {
          std::max(std::abs(far[0]), std::abs(far[1])) <= kFarthestTap;
 }
 
-ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk) : numbers_(plane_numbers(gemm)) {
+ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk, std::int64_t planes) : numbers_(plane_numbers(gemm)) {
   const std::int64_t pixel = round_up(walk.channels(), numbers_.block()) * numbers_.bytes();
-  sizes_ = {walk.channels(), walk.columns(), walk.rows(), numbers_.planes * gemm.batch * walk.images()};
+  sizes_ = {walk.channels(), walk.columns(), walk.rows(), planes * gemm.batch * walk.images()};
   strides_ = {pixel, pixel * walk.columns(), pixel * walk.columns() * walk.rows()};
 }
 
@@ -147,13 +147,14 @@ bool planes_serve(const Gemm& gemm) {
   } else {
     const ImageWalk walk(gemm);
     if (!walk.is_plain()) return false;
-    if (!map_holds(ImagePlanes(gemm, walk).tensor(), walk.map_places(kChannelBlock, kDeepestTile))) return false;
+    const PlaneNumbers numbers = plane_numbers(gemm);
+    const ImagePlanes image(gemm, walk, numbers.planes);
+    if (!map_holds(image.tensor(), walk.map_places(kChannelBlock, kDeepestTile))) return false;
     packed_rows = gemm.m;
     if (kind == PlaneForm::Kind::image_turned) {
       packed_rows = 1;
       // The units read numbers of 32 bits with k inside alone. Places past the last image of a group are those of the
       // next: an infinity there would meet zeros, which only splits take again.
-      const PlaneNumbers numbers = plane_numbers(gemm);
       const bool runs_on = gemm.batch > 1 && gemm.k % kDeepestTile != 0 && numbers.planes == 1;
       if (a.k != 1 || walk.moves_backward() || numbers.number == MapNumber::f32 || runs_on) return false;
     }

@@ -95,10 +95,10 @@ class ImageWalk {
   std::int64_t tap_index_, place_index_;
 };
 
-/// Sizes and strides of an image's planes.
+/// Sizes and strides of so many planes of an image.
 class ImagePlanes {
  public:
-  ImagePlanes(const Gemm& gemm, const ImageWalk& walk);
+  ImagePlanes(const Gemm& gemm, const ImageWalk& walk, std::int64_t planes);
   [[nodiscard]] MapTensor tensor() const { return {numbers_.number, sizes_, strides_}; }
 
  private:

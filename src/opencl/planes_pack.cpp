@@ -15,9 +15,13 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-boost::compute::buffer table_of(Context& context, const TensorMap& map) {
-  return {context.context(), sizeof(TensorMap), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-          const_cast<std::uint32_t*>(map.data())};
+/// A tensor's map; of a scaled product first that of the scaled planes, then that of those it falls back to. The planes
+/// of the latter were not written otherwise, and copies that run past the last image of the former get zeros.
+using PlaneMaps = std::vector<TensorMap>;
+
+boost::compute::buffer table_of(Context& context, const PlaneMaps& maps) {
+  return {context.context(), maps.size() * sizeof(TensorMap), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+          const_cast<TensorMap*>(maps.data())};
 }
 
 std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
@@ -32,7 +36,7 @@ struct PlanePlace {
 
 /// An operand that lies in memory as the copy engine takes it, and where its map goes.
 struct Described {
-  TensorMap map;
+  PlaneMaps maps;
   BufferArgument operand, to;
 };
 
@@ -46,16 +50,21 @@ class Packer {
 
   [[nodiscard]] const PlaneNumbers& numbers() const { return numbers_; }
   [[nodiscard]] std::int64_t block() const { return numbers_.block(); }
-  [[nodiscard]] std::int64_t groups() const { return numbers_.planes * gemm_.batch; }
+  /// What `make` makes of each number of planes that the product may read.
+  template <class Make>
+  [[nodiscard]] PlaneMaps each_map(const Make& make) const {
+    if (!gemm_.is_scaled) return {make(numbers_.planes)};
+    return {make(numbers_.multiplied_planes), make(numbers_.planes)};
+  }
 
   /// `rows` rows of k, adjacent in memory.
   [[nodiscard]] Stage rows(const BufferArgument& source, std::int64_t batch, std::int64_t rows, std::int64_t row_stride,
-                           const TensorMap& map, const PlanePlace& to) const {
+                           const PlaneMaps& maps, const PlanePlace& to) const {
     constexpr std::size_t kWidth = 64;
     const std::int64_t blocks = divide_up(gemm_.k, block());
     std::vector<Argument> arguments{count(rows), count(gemm_.k),   count(blocks),        source,
                                     wide(batch), wide(row_stride), wide(to.plane_blocks)};
-    add_target(arguments, map, to);
+    add_target(arguments, maps, to);
     return {program(in_fours({row_stride, batch}) ? std::vector<std::string>{"VECTOR"} : std::vector<std::string>{}),
             "planes_pack_rows",
             std::move(arguments),
@@ -68,14 +77,14 @@ class Packer {
     BufferArgument source;
     std::int64_t batch, i, j, j_stride, run, run_stride;
   };
-  [[nodiscard]] Stage turned(const Turned& from, const TensorMap& map, const PlanePlace& to) const {
+  [[nodiscard]] Stage turned(const Turned& from, const PlaneMaps& maps, const PlanePlace& to) const {
     constexpr std::int64_t kSide = 64, kThreads = 256;
     const FastDivisor run = fast_divisor(from.run);
     std::vector<Argument> arguments{count(from.i),         count(from.j),        count(divide_up(from.j, block())),
                                     from.source,           wide(from.batch),     wide(from.j_stride),
                                     run.divisor,           run.multiplier,       run.shift,
                                     wide(from.run_stride), wide(to.plane_blocks)};
-    add_target(arguments, map, to);
+    add_target(arguments, maps, to);
     return {program({}),
             "planes_pack_turned",
             std::move(arguments),
@@ -86,11 +95,11 @@ class Packer {
   /// Packs nothing.
   [[nodiscard]] Stage described(const Described& operand) const {
     std::vector<Argument> arguments;
-    add_target(arguments, operand.map, {0, blocks_of(operand.operand), operand.to, {}});
+    add_target(arguments, operand.maps, {0, blocks_of(operand.operand), operand.to, {}});
     return {program({}), "planes_describe", std::move(arguments), {1, 1, 1}, {1, 1, 1}};
   }
 
-  [[nodiscard]] Stage filters(const PlaneForm& form, std::int64_t tap_blocks, bool backward, const TensorMap& map,
+  [[nodiscard]] Stage filters(const PlaneForm& form, std::int64_t tap_blocks, bool backward, const PlaneMaps& maps,
                               const PlanePlace& to) const {
     std::vector<std::string> definitions;
     if (gemm_.a.k == 1) definitions.emplace_back("A_ALONG_K");
@@ -100,7 +109,7 @@ class Packer {
     const std::vector<Argument> left = gemm_left_arguments(gemm_);
     arguments.insert(arguments.end(), left.begin(), left.end());
     arguments.emplace_back(wide(to.plane_blocks));
-    add_target(arguments, map, to);
+    add_target(arguments, maps, to);
     constexpr std::size_t kWidth = 64;
     return {program(std::move(definitions)),
             "planes_pack_filters",
@@ -116,13 +125,13 @@ class Packer {
     if (described_) definitions.emplace_back("DESCRIBE");
     return context_.program("nvidia/planes_pack.cl", definitions);
   }
-  void add_target(std::vector<Argument>& arguments, const TensorMap& map, const PlanePlace& to) const {
-    arguments.emplace_back(table_of(context_, map));
+  void add_target(std::vector<Argument>& arguments, const PlaneMaps& maps, const PlanePlace& to) const {
+    arguments.emplace_back(table_of(context_, maps));
     arguments.emplace_back(to.planes);
     arguments.emplace_back(to.map);
     arguments.insert(arguments.end(), to.scales.begin(), to.scales.end());
     if (!described_) return;
-    arguments.emplace_back(table_of(context_, described_->map));
+    arguments.emplace_back(table_of(context_, described_->maps));
     arguments.emplace_back(blocks_of(described_->operand));
     arguments.emplace_back(described_->to);
   }
@@ -133,36 +142,39 @@ class Packer {
   std::optional<Described> described_;
 };
 
-/// The map of (groups, lines, inner) with `inner` padded to whole blocks in memory.
-TensorMap matrix_map(const Packer& packer, std::int64_t inner, std::int64_t lines, std::int64_t box_inner,
-                     std::int64_t box_lines) {
+/// The map of (plane and batch, line, inner) with `inner` padded to whole blocks in memory.
+PlaneMaps matrix_maps(const Packer& packer, const Gemm& gemm, std::int64_t inner, std::int64_t lines,
+                      std::int64_t box_inner, std::int64_t box_lines) {
   const std::int64_t line = round_up(inner, packer.block()) * packer.numbers().bytes();
-  const std::array<std::int64_t, 3> sizes{inner, lines, packer.groups()}, box{box_inner, box_lines, 1};
-  const std::array<std::int64_t, 2> strides{line, line * lines};
-  return box_map({packer.numbers().number, sizes, strides}, box);
+  return packer.each_map([&](std::int64_t planes) {
+    const std::array<std::int64_t, 3> sizes{inner, lines, planes * gemm.batch}, box{box_inner, box_lines, 1};
+    const std::array<std::int64_t, 2> strides{line, line * lines};
+    return box_map({packer.numbers().number, sizes, strides}, box);
+  });
 }
 
-TensorMap right_map(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+PlaneMaps right_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
-  if (form.kind == PlaneForm::Kind::matrix) return matrix_map(packer, gemm.k, gemm.n, tile_k, box.rows);
+  if (form.kind == PlaneForm::Kind::matrix) return matrix_maps(packer, gemm, gemm.k, gemm.n, tile_k, box.rows);
   const ImageWalk walk(gemm);
   const bool turned = form.kind == PlaneForm::Kind::image_turned;
-  return places_map(ImagePlanes(gemm, walk).tensor(),
-                    turned ? walk.map_places(kChannelBlock, tile_k) : walk.map_places(tile_k, box.rows));
+  const MapPlaces places = turned ? walk.map_places(kChannelBlock, tile_k) : walk.map_places(tile_k, box.rows);
+  return packer.each_map(
+      [&](std::int64_t planes) { return places_map(ImagePlanes(gemm, walk, planes).tensor(), places); });
 }
 
 Stage pack_right(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box,
                  const PlanePlace& to) {
-  const TensorMap map = right_map(packer, gemm, form, box);
+  const PlaneMaps maps = right_maps(packer, gemm, form, box);
   if (form.kind == PlaneForm::Kind::matrix) {
-    if (gemm.b.along_k) return packer.rows(gemm.b.buffer, gemm.b.batch, gemm.n, gemm.b.n, map, to);
-    return packer.turned({gemm.b.buffer, gemm.b.batch, gemm.n, gemm.k, gemm.b.k, gemm.n, 0}, map, to);
+    if (gemm.b.along_k) return packer.rows(gemm.b.buffer, gemm.b.batch, gemm.n, gemm.b.n, maps, to);
+    return packer.turned({gemm.b.buffer, gemm.b.batch, gemm.n, gemm.k, gemm.b.k, gemm.n, 0}, maps, to);
   }
   const ImageWalk walk(gemm);
   const std::int64_t pixels = walk.rows() * walk.columns();
   return packer.turned({gemm.b.buffer, gemm.b.batch, walk.images() * pixels, walk.channels(), walk.channel_stride(),
                         pixels, walk.image_stride()},
-                       map, to);
+                       maps, to);
 }
 
 /// Blocks of 16 bytes that a tap of a filter takes.
@@ -170,32 +182,32 @@ std::int64_t tap_blocks(const Packer& packer, const PlaneForm& form, std::int64_
   return form.channel_tiles * tile_k / packer.block();
 }
 
-TensorMap left_map(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+PlaneMaps left_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
   switch (form.kind) {
-    case PlaneForm::Kind::image_turned: return matrix_map(packer, gemm.m, gemm.k, kChannelBlock, tile_k);
+    case PlaneForm::Kind::image_turned: return matrix_maps(packer, gemm, gemm.m, gemm.k, kChannelBlock, tile_k);
     case PlaneForm::Kind::image:
-      return matrix_map(packer, form.taps * tap_blocks(packer, form, tile_k) * packer.block(), gemm.m, tile_k,
-                        box.columns);
-    default: return matrix_map(packer, gemm.k, gemm.m, tile_k, box.columns);
+      return matrix_maps(packer, gemm, form.taps * tap_blocks(packer, form, tile_k) * packer.block(), gemm.m, tile_k,
+                         box.columns);
+    default: return matrix_maps(packer, gemm, gemm.k, gemm.m, tile_k, box.columns);
   }
 }
 
 Stage pack_left(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box,
                 const PlanePlace& to) {
   const GemmLeft& a = gemm.a;
-  const TensorMap map = left_map(packer, gemm, form, box);
+  const PlaneMaps maps = left_maps(packer, gemm, form, box);
   if (form.kind == PlaneForm::Kind::image_turned) {
     const bool blocked = a.block != 0;
     return packer.turned({a.buffer, a.batch, gemm.k, gemm.m, a.row, blocked ? a.block : gemm.k, blocked ? a.outer : 0},
-                         map, to);
+                         maps, to);
   }
   if (form.kind == PlaneForm::Kind::image) {
     const std::int64_t blocks = tap_blocks(packer, form, box.row_bytes / packer.numbers().bytes());
-    return packer.filters(form, blocks, ImageWalk(gemm).moves_backward(), map, to);
+    return packer.filters(form, blocks, ImageWalk(gemm).moves_backward(), maps, to);
   }
-  if (a.k == 1) return packer.rows(a.buffer, a.batch, gemm.m, a.row, map, to);
-  return packer.turned({a.buffer, a.batch, gemm.m, gemm.k, a.k, gemm.m, 0}, map, to);
+  if (a.k == 1) return packer.rows(a.buffer, a.batch, gemm.m, a.row, maps, to);
+  return packer.turned({a.buffer, a.batch, gemm.m, gemm.k, a.k, gemm.m, 0}, maps, to);
 }
 
 std::vector<Argument> joined(std::vector<Argument> first, const std::vector<Argument>& second) {
@@ -231,9 +243,9 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
   const PlanePlace right_place =
       place(right, sizes.right, maps + static_cast<std::int64_t>(sizeof(TensorMap)), right_scales);
   // What lies as it should is told along with the other operand.
-  if (gemm.b.is_channels_last) packer.describe({right_map(packer, gemm, form, box), gemm.b.buffer, right_place.map});
+  if (gemm.b.is_channels_last) packer.describe({right_maps(packer, gemm, form, box), gemm.b.buffer, right_place.map});
   if (gemm.a.is_channels_last) {
-    const Described operand{left_map(packer, gemm, form, box), gemm.a.buffer, left_place.map};
+    const Described operand{left_maps(packer, gemm, form, box), gemm.a.buffer, left_place.map};
     if (gemm.b.is_channels_last) {
       gemm.before.push_back(packer.described(operand));
     } else {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "concord_test.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
 namespace {
@@ -73,6 +74,15 @@ TEST_CASE("a device fills and copies parts of buffers", "[device]") {
     CHECK(read(*device, *b, 8, 8) == repeated(7, 8));
     CHECK(read(*device, *b, 16, 4) == repeated(0xdeadbeefU, 4));
     CHECK(read(*device, *b, 20, 4076) == repeated(0, 4076));
+  }
+}
+
+TEST_CASE("new memory is NaN where that is asked for", "[device]") {
+  const Setting filled("CONCORD_FILL_MEMORY", "1");
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const BufferPtr memory = device->allocate(1026);
+    CHECK(read(*device, *memory, 0, 1024) == repeated(0xffffffffU, 1024));
   }
 }
 

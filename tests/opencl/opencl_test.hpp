@@ -1,33 +1,14 @@
-// What tests of the OpenCL backend's implementations share: the devices, an environment variable that names a way, and
-// how far a product is from the right one.
+// What tests of the OpenCL backend's implementations share: the devices, and how far a product is from the right one.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "concord/core/platform.hpp"
 #include "concord_test.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
-
-/// An environment variable for as long as this lives.
-class Setting {
- public:
-  Setting(const char* name, const std::string& value) : name_(name), before_(environment(name)) {
-    setenv(name, value.c_str(), 1);
-  }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-  ~Setting() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 /// Those of the tests' devices that are the OpenCL backend's.
 [[nodiscard]] inline std::vector<DevicePtr> opencl_devices() {

@@ -1,8 +1,8 @@
 // One element of a product's right operand. With B_PATCH, B(k, n) = b[taps[i].x + places[j].x] where the bits taps[i].y
 // are all in places[j].y, else 0; i is n with B_ALONG_K, else k; j, in blocks of place_block that are place_plane
 // apart, is the other. src/opencl/patch_tables.cpp makes the tables.
-#ifndef CONCORD_NVIDIA_GEMM_ELEMENT_H
-#define CONCORD_NVIDIA_GEMM_ELEMENT_H
+#ifndef CONCORD_GEMM_ELEMENT_H
+#define CONCORD_GEMM_ELEMENT_H
 
 #ifdef B_PATCH
 #define TABLE_PARAMETERS                                                                                          \

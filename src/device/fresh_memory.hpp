@@ -1,0 +1,12 @@
+// A debugging aid: what a kernel reads of memory that nobody has written yet is NaN and is seen.
+#pragma once
+
+#include "concord/device/device.hpp"
+
+namespace concord {
+
+/// Where $CONCORD_FILL_MEMORY is 1, fills `memory`, which was just allocated, with bits that are NaN as fp32, fp16 and bf16
+/// and an index out of every range as i32. For the backends.
+void fill_fresh(Device& device, Buffer& memory);
+
+}  // namespace concord
