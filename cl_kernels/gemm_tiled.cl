@@ -46,9 +46,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
   KEEP_B(n_begin)
   A_NUMBERS a_next[A_LOADS];
   B_NUMBERS b_next[B_LOADS];
-  float4 sums[THREAD_M][N_VECTORS];
+  float sums[THREAD_M][THREAD_N];
   EACH(i, THREAD_M) {
-    EACH(j, N_VECTORS) sums[i][j] = (float4)(0.0f);
+    EACH(j, THREAD_N) sums[i][j] = 0.0f;
   }
   const uint lane = t % (M_ITEMS * N_ITEMS), block = t / (M_ITEMS * N_ITEMS);
   const uint m_item = block / N_BLOCKS * (M_ITEMS * THREAD_M) + lane / N_ITEMS * 4;
@@ -63,7 +63,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
     }
     if (tile > k_begin) {
       __local const float4 *a_tile = a_tiles[current] + m_item / 4, *b_tile = b_tiles[current] + n_item / 4;
-#pragma unroll 8
+#pragma unroll 2  // more takes more than 128 registers on NVIDIA's GPUs, which halves the groups
       for (uint k = 0; k < TILE_K; ++k) {
         float left[THREAD_M];
         EACH(i, M_VECTORS) {
@@ -75,7 +75,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
         }
         EACH(j, N_VECTORS) {
           const float4 right = b_tile[k * B_ROW_VECTORS + j * (N_DISTANCE / 4)];
-          EACH(i, THREAD_M) sums[i][j] += left[i] * right;
+          EACH(i, THREAD_M) {
+            sums[i][4 * j] = fma(left[i], right.x, sums[i][4 * j]);
+            sums[i][4 * j + 1] = fma(left[i], right.y, sums[i][4 * j + 1]);
+            sums[i][4 * j + 2] = fma(left[i], right.z, sums[i][4 * j + 2]);
+            sums[i][4 * j + 3] = fma(left[i], right.w, sums[i][4 * j + 3]);
+          }
         }
       }
       current ^= 1;
@@ -95,15 +100,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
       __global float *to = c + (index_t)(m_begin + m_item) * c_m + C_COLUMN(outer, inner);
       EACH(i, THREAD_M) {
         const uint m = m_begin + m_item + (i / 4) * M_DISTANCE + i % 4;
-        const float4 v = sums[i][j];
         if (m < m_size) {
 #if C_VECTOR == 4
           *(__global float4 *)to =
-              (float4)(EPILOGUE(v.x, batch, m, outer, inner), EPILOGUE(v.y, batch, m, outer, inner + 1),
-                       EPILOGUE(v.z, batch, m, outer, inner + 2), EPILOGUE(v.w, batch, m, outer, inner + 3));
+              (float4)(EPILOGUE(sums[i][4 * j], batch, m, outer, inner),
+                       EPILOGUE(sums[i][4 * j + 1], batch, m, outer, inner + 1),
+                       EPILOGUE(sums[i][4 * j + 2], batch, m, outer, inner + 2),
+                       EPILOGUE(sums[i][4 * j + 3], batch, m, outer, inner + 3));
 #else
-          const float sum = x == 0 ? v.x : x == 1 ? v.y : x == 2 ? v.z : v.w;
-          *to = EPILOGUE(sum, batch, m, outer, inner);
+          *to = EPILOGUE(sums[i][4 * j + x], batch, m, outer, inner);
 #endif
         }
         to += i % 4 == 3 ? (M_DISTANCE - 3) * c_m : c_m;

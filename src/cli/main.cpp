@@ -21,6 +21,7 @@ int printed(int code) {
 
 int main(int argc, char** argv) {
   using namespace concord;
+  if (const auto code = serve_as_builder({argv, static_cast<std::size_t>(argc)})) return *code;
   CLI::App app{"Concord trains and runs neural networks on any OpenCL device and on the CPU, with the same result."};
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string(kVersion));

@@ -131,15 +131,20 @@ std::filesystem::path cache_directory() {
   return {};
 }
 
-std::filesystem::path shared_data_directory() {
+std::vector<std::filesystem::path> library_prefixes() {
   Dl_info found{};
-  if (dladdr(reinterpret_cast<const void*>(&shared_data_directory), &found) == 0) return {};
+  if (dladdr(reinterpret_cast<const void*>(&library_prefixes), &found) == 0) return {};
   std::error_code error;
   const std::filesystem::path library = std::filesystem::canonical(found.dli_fname, error);
   if (error) return {};
   // lib/libconcord.so, or lib/x86_64-linux-gnu/libconcord.so.
   const std::filesystem::path lib = library.parent_path();
-  for (const std::filesystem::path& prefix : {lib.parent_path(), lib.parent_path().parent_path()}) {
+  return {lib.parent_path(), lib.parent_path().parent_path()};
+}
+
+std::filesystem::path shared_data_directory() {
+  std::error_code error;
+  for (const std::filesystem::path& prefix : library_prefixes()) {
     if (std::filesystem::is_directory(prefix / "share/concord", error)) return prefix / "share/concord";
   }
   return {};

@@ -1,5 +1,5 @@
 // What differs by operating system: atomic file replacement, the cache folder, memory and terminal queries.
-// Used by every room; the only place for system calls.
+// Used by every room; with child_process the only place for system calls.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace concord {
 
@@ -45,6 +46,9 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 /// Where compiled kernels and tuning results are kept: $CONCORD_CACHE_DIR, else $XDG_CACHE_HOME/concord, else
 /// ~/.cache/concord; empty when there is none of these. Not created.
 [[nodiscard]] std::filesystem::path cache_directory();
+
+/// The folders that this library's own `lib` may lie in, nearest first: what was installed with it lies there too.
+[[nodiscard]] std::vector<std::filesystem::path> library_prefixes();
 
 /// The folder share/concord that was installed with this library; empty when there is none.
 [[nodiscard]] std::filesystem::path shared_data_directory();

@@ -145,6 +145,13 @@ bool has_opencl() {
 #endif
 }
 
+std::optional<int> serve_as_builder(std::span<const char* const> arguments) {
+#ifdef CONCORD_WITH_OPENCL
+  if (arguments.size() == 2 && std::string_view(arguments[1]) == "--build-programs") return opencl::build_programs();
+#endif
+  return std::nullopt;
+}
+
 std::optional<LibraryVersions> onednn_versions() {
 #ifdef CONCORD_WITH_CPU
   return cpu::onednn_versions();

@@ -33,6 +33,10 @@ namespace concord {
 /// Whether the OpenCL backend is part of this build.
 [[nodiscard]] bool has_opencl();
 
+/// Where a process was started with `arguments` to build kernels for another one: does it, and gives the exit code. For
+/// the command.
+[[nodiscard]] std::optional<int> serve_as_builder(std::span<const char* const> arguments);
+
 /// Of a library: "2.6.3".
 struct LibraryVersions {
   std::string built, loaded;  // compiled with, and found by this process
@@ -45,6 +49,9 @@ namespace opencl {
 [[nodiscard]] std::vector<DeviceInfo> list_devices();
 /// Throws DeviceError.
 [[nodiscard]] DevicePtr open_device(std::size_t index);
+/// Builds programs for the process that started this one (opencl/build_processes.hpp) until it asks for no more. The
+/// exit code.
+[[nodiscard]] int build_programs();
 }  // namespace opencl
 
 namespace cpu {

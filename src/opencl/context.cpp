@@ -65,7 +65,7 @@ Context::Context(boost::compute::device device)
       options_(options_of(device_)),
       prologue_(prologue_of(device_limits())),
       limits_(limits_of(device_, device_limits())),
-      programs_(context_, device_, program_folder(device_), build_threads(device_)),
+      programs_(context_, device_, program_folder(device_), build_threads(device_), BuildProcesses::wanted(device_)),
       variants_(std::make_unique<KernelVariants>(*this, [this] { limits_.is_cpu = takes_cpu_kernels(); })),
       tuning_(std::make_unique<Tuning>(*this)) {
   limits_.is_cpu = takes_cpu_kernels();

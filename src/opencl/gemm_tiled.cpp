@@ -17,43 +17,39 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 struct TileShape {
-  std::int64_t m, n, k, thread_m, thread_n;
-  [[nodiscard]] std::int64_t threads() const { return m * n / (thread_m * thread_n); }
-  [[nodiscard]] std::int64_t local_bytes() const { return 8 * k * (m + n + 8); }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", m, n); }
+  MatrixTile tile;
+  std::int64_t thread_m, thread_n;
+  [[nodiscard]] std::int64_t threads() const { return tile.m * tile.n / (thread_m * thread_n); }
+  [[nodiscard]] std::int64_t local_bytes() const { return 8 * tile.k * (tile.m + tile.n + 8); }
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
-constexpr std::array<TileShape, 4> kTiles{
-    {{128, 128, 8, 8, 8}, {128, 64, 16, 8, 8}, {64, 64, 16, 4, 4}, {32, 32, 32, 4, 4}}};
+// Rates as measured on an H200; other GPUs have others, but to choose a tile only their ratio counts.
+constexpr std::array<TileShape, 4> kTiles{{{{128, 128, 8, 2, 32, 1.4e11, 0.55}, 8, 8},
+                                           {{128, 64, 16, 4, 32, 1.3e11, 0.3}, 8, 8},
+                                           {{64, 64, 16, 4, 32, 0.95e11, 0.3}, 4, 4},
+                                           {{32, 32, 32, 16, 32, 0.7e11, 0.1}, 4, 4}}};
 
 bool fits(const Context& context, const TileShape& tile) {
   return size(tile.threads()) <= context.limits().max_work_group &&
          size(tile.local_bytes()) <= context.limits().local_memory;
 }
 
-std::int64_t tiles_of(const Gemm& gemm, const TileShape& tile) {
-  return divide_up(gemm.m, tile.m) * divide_up(gemm.n, tile.n) * gemm.batch;
+std::vector<TileShape> fitting_tiles(const Context& context) {
+  std::vector<TileShape> list;
+  std::ranges::copy_if(kTiles, std::back_inserter(list), [&](const TileShape& tile) { return fits(context, tile); });
+  return list;
 }
 
-// The largest tile that still gives every compute unit a group; where even the smallest does not, k is split, each part
-// long enough to be worth its second pass.
-TileShape tile_of(const Context& context, const Gemm& gemm) {
-  const std::int64_t units = context.limits().compute_units;
-  TileShape best = kTiles.back();
-  for (const TileShape& tile : kTiles) {
-    if (!fits(context, tile)) continue;
-    best = tile;
-    if (tiles_of(gemm, tile) >= units && gemm.m * 2 > tile.m && gemm.n * 2 > tile.n) break;
-  }
-  return best;
-}
-
-// Few tiles leave most of a GPU's work-items idle, however long k is: cut it until each unit has some groups.
-std::int64_t tiled_parts(const Context& context, const Gemm& gemm, const TileShape& tile) {
-  constexpr std::int64_t kShortestPart = 64, kItemsAUnit = 1024;
-  const std::int64_t units = context.limits().compute_units, tiles = tiles_of(gemm, tile);
-  const std::int64_t wanted = units * kItemsAUnit / tile.threads();
-  if (2 * tiles >= wanted || gemm.k < 2 * kShortestPart) return 1;
-  return std::min(divide_up(wanted, tiles), gemm.k / kShortestPart);
+/// A tile and the cut of k that should take least time.
+struct TilePlan {
+  TileShape shape;
+  std::int64_t parts;
+};
+TilePlan plan_of(const Context& context, const Gemm& gemm, const std::vector<TileShape>& shapes) {
+  std::vector<MatrixTile> tiles;
+  std::ranges::transform(shapes, std::back_inserter(tiles), &TileShape::tile);
+  const MatrixPlan plan = matrix_plan(context, gemm, tiles);
+  return {shapes[plan.tile], plan.parts};
 }
 
 /// Whether four neighbours of a row of the result are adjacent, aligned, and in range together.
@@ -64,15 +60,16 @@ bool result_in_fours(const Gemm& gemm, std::int64_t parts) {
          (!c.is_stepped() && c.buffer.extra_bytes % 16 == 0 && in_fours({c.row, c.batch, c.block, c.outer}));
 }
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const TileShape& tile, std::int64_t parts,
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const TileShape& shape, std::int64_t parts,
                                      std::string_view label) {
+  const MatrixTile& tile = shape.tile;
   const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, tile.k);
   std::vector<std::string> definitions{fmt::format("TILE_M={}", tile.m),
                                        fmt::format("TILE_N={}", tile.n),
                                        fmt::format("TILE_K={}", tile.k),
-                                       fmt::format("THREAD_M={}", tile.thread_m),
-                                       fmt::format("THREAD_N={}", tile.thread_n),
-                                       fmt::format("THREADS={}", tile.threads()),
+                                       fmt::format("THREAD_M={}", shape.thread_m),
+                                       fmt::format("THREAD_N={}", shape.thread_n),
+                                       fmt::format("THREADS={}", shape.threads()),
                                        fmt::format("A_VECTOR={}", !gemm.a.is_patch && left_in_fours(gemm) ? 4 : 1),
                                        fmt::format("C_VECTOR={}", result_in_fours(gemm, split.parts) ? 4 : 1)};
   RightOperand right;
@@ -83,37 +80,34 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const T
   Stage multiply{gemm_program(context, gemm, "gemm_tiled.cl", split.parts == 1, std::move(definitions)),
                  "gemm_tiled_multiply",
                  gemm_arguments(gemm, split.parts, split.length, right.arguments),
-                 {size(tiles * tile.threads()), 1, size(gemm.batch * split.parts)},
-                 {size(tile.threads()), 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} tiled {}", label, tile.name()), std::move(multiply), split.parts);
+                 {size(tiles * shape.threads()), 1, size(gemm.batch * split.parts)},
+                 {size(shape.threads()), 1, 1}};
+  return gemm_staged(context, gemm, fmt::format("{} tiled {}", label, shape.name()), std::move(multiply), split.parts);
 }
 
 }  // namespace
 
-bool tiled_accepts(const Context& context, const Gemm&) {
-  return std::any_of(kTiles.begin(), kTiles.end(), [&](const TileShape& tile) { return fits(context, tile); });
-}
+bool tiled_accepts(const Context& context, const Gemm&) { return !fitting_tiles(context).empty(); }
 
 std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
-  const TileShape tile = tile_of(context, gemm);
-  return prepare_tile(context, gemm, tile, tiled_parts(context, gemm, tile), label);
+  const TilePlan plan = plan_of(context, gemm, fitting_tiles(context));
+  return prepare_tile(context, gemm, plan.shape, plan.parts, label);
 }
 
 std::vector<GemmTiling> tiled_tilings(const Context& context, const Gemm& gemm) {
   std::vector<GemmTiling> list;
-  for (const TileShape& tile : kTiles) {
-    if (!fits(context, tile)) continue;
-    for (const std::int64_t parts : parts_around(tiled_parts(context, gemm, tile)))
-      list.push_back({tile.name(), parts});
+  for (const TileShape& shape : fitting_tiles(context)) {
+    for (const std::int64_t parts : parts_around(plan_of(context, gemm, {shape}).parts))
+      list.push_back({shape.name(), parts});
   }
   return list;
 }
 
 std::unique_ptr<Kernel> prepare_tiled_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                              std::string_view label) {
-  const auto* const tile = std::ranges::find(kTiles, tiling.tile, &TileShape::name);
-  if (tile == kTiles.end() || !fits(context, *tile) || tiling.parts > gemm.k) return nullptr;
-  return prepare_tile(context, gemm, *tile, tiling.parts, label);
+  const auto* const shape = std::ranges::find(kTiles, tiling.tile, &TileShape::name);
+  if (shape == kTiles.end() || !fits(context, *shape) || tiling.parts > gemm.k) return nullptr;
+  return prepare_tile(context, gemm, *shape, tiling.parts, label);
 }
 
 }  // namespace concord::opencl

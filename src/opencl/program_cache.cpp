@@ -83,11 +83,13 @@ cl_program PendingProgram::get() const {
 }
 
 ProgramCache::ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder,
-                           unsigned threads)
+                           unsigned threads, unsigned processes)
     : context_(std::move(context)), device_(std::move(device)), folder_(std::move(folder)), pool_(threads) {
-  device_text_ =
-      fmt::format("concord {}\nplatform {} {}\ndevice {} {}\ndriver {}\n", kVersion, device_.platform().name(),
-                  device_.platform().version(), device_.vendor(), device_.name(), device_.driver_version());
+  device_text_ = device_text(device_);
+  const std::filesystem::path program = processes == 0 || folder_.empty() ? "" : BuildProcesses::program();
+  if (!program.empty()) {
+    processes_ = std::make_unique<BuildProcesses>(program, folder_, device_text_, processes);
+  }
 }
 
 std::string ProgramCache::key_of(const std::string& source, const std::string& options) const {
@@ -129,14 +131,24 @@ PendingProgram ProgramCache::get(const std::string& source, const std::string& o
 
 ProgramHandle ProgramCache::make(const std::string& key, const std::string& source, const std::string& options) {
   ProgramHandle program = load(key, options);
-  const bool is_loaded = program.get() != nullptr;
-  if (!is_loaded) {
+  int Counts::*came = &Counts::from_disk;
+  if (program.get() == nullptr && built_elsewhere(source, options)) {
+    program = load(key, options);
+    came = &Counts::built_elsewhere;
+  }
+  if (program.get() == nullptr) {
     program = build_source(context_, device_, source, options);
     store(key, program);
+    came = &Counts::built;
   }
   const std::lock_guard lock(mutex_);
-  ++(is_loaded ? counts_.from_disk : counts_.built);
+  ++(counts_.*came);
   return program;
+}
+
+bool ProgramCache::built_elsewhere(const std::string& source, const std::string& options) {
+  constexpr unsigned kFew = 2;  // are built here sooner than a process has started
+  return processes_ != nullptr && to_build_++ >= kFew && processes_->build(source, options);
 }
 
 void ProgramCache::forget(const std::string& key) {

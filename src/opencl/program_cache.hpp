@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "concord/opencl/build_pool.hpp"
+#include "concord/opencl/build_processes.hpp"
 #include "concord/opencl/handle.hpp"
 
 namespace concord::opencl {
@@ -37,9 +38,10 @@ class PendingProgram {
 class ProgramCache {
  public:
   /// Binaries go to `folder`; an empty one keeps them in memory only. `threads` programs are loaded or built at once;
-  /// with 0, each is when it is asked for.
+  /// with 0, each is when it is asked for. From the third built one on other processes help where `processes` is not 0
+  /// and there is a folder.
   ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder,
-               unsigned threads);
+               unsigned threads, unsigned processes = 0);
   /// Leaves out what is not begun and waits for what is.
   ~ProgramCache() = default;
   ProgramCache(const ProgramCache&) = delete;
@@ -50,7 +52,7 @@ class ProgramCache {
 
   /// How many programs came from where, since construction. Waits for those under way.
   struct Counts {
-    int from_memory = 0, from_disk = 0, built = 0;
+    int from_memory = 0, from_disk = 0, built = 0, built_elsewhere = 0;
   };
   [[nodiscard]] Counts counts() const;
 
@@ -60,6 +62,7 @@ class ProgramCache {
  private:
   [[nodiscard]] std::string key_of(const std::string& source, const std::string& options) const;
   [[nodiscard]] std::filesystem::path path_of(const std::string& key) const;
+  [[nodiscard]] bool built_elsewhere(const std::string& source, const std::string& options);
   [[nodiscard]] ProgramHandle make(const std::string& key, const std::string& source, const std::string& options);
   void forget(const std::string& key);
   /// An empty handle where there is no file, or none that serves.
@@ -70,8 +73,10 @@ class ProgramCache {
   boost::compute::device device_;
   std::filesystem::path folder_;
   std::string device_text_;
-  std::atomic<bool> writable_{true};  // false after the first failure to write
-  mutable std::mutex mutex_;          // of the two below
+  std::unique_ptr<BuildProcesses> processes_;  // null where none help
+  std::atomic<unsigned> to_build_{0};          // programs that came from nowhere
+  std::atomic<bool> writable_{true};           // false after the first failure to write
+  mutable std::mutex mutex_;                   // of the two below
   std::unordered_map<std::string, PendingProgram> programs_;
   Counts counts_;
   mutable BuildPool pool_;  // last: its threads use the others

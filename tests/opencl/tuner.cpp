@@ -46,6 +46,14 @@ void write_kernels(const std::filesystem::path& folder, const std::string& name,
   write_file(folder / name, text);
 }
 
+/// gemm_tiled.cl with the last row of every product wrong.
+void plant_wrong_last_row(const std::filesystem::path& folder) {
+  write_kernels(folder, "gemm_tiled.cl", "  EACH(j, N_VECTORS) {\n    const uint n_first",
+                "  EACH(i, THREAD_M) EACH(j, THREAD_N) "
+                "if (m_begin + m_item + (i / 4) * M_DISTANCE + i % 4 + 1 == m_size) sums[i][j] += 9.0f;\n"
+                "  EACH(j, N_VECTORS) {\n    const uint n_first");
+}
+
 std::vector<TunableProduct> product_of(const DevicePtr& device, std::int64_t m, std::int64_t n, std::int64_t k) {
   Graph graph;
   const Value c = matmul(graph.input("a", {DType::f32, {m, k}}), graph.input("b", {DType::f32, {k, n}}));
@@ -137,7 +145,7 @@ TEST_CASE("a kernel that computes wrong is refused, in the last row too and wher
   for (const DevicePtr& known : opencl_devices()) {
     const TemporaryFolder folder, tables;
     const std::filesystem::path kernels = folder / "kernels";
-    write_kernels(kernels, "gemm_tiled.cl", "EPILOGUE(", "(m + 1 == m_size ? 9.0f : 0.0f) + EPILOGUE(");
+    plant_wrong_last_row(kernels);
     const Setting planted("CONCORD_KERNEL_DIR", kernels.string());
     const Setting setting("CONCORD_TUNING_DIR", tables.path().string());
     const Setting kind("CONCORD_KERNELS", "gpu");
@@ -155,7 +163,7 @@ TEST_CASE("a kernel that computes wrong is refused, in the last row too and wher
 TEST_CASE("a wrong last row is found where a large product is checked by samples", "[opencl][tuning]") {
   for (const DevicePtr& known : opencl_devices()) {
     const TemporaryFolder folder;
-    write_kernels(folder / "kernels", "gemm_tiled.cl", "EPILOGUE(", "(m + 1 == m_size ? 9.0f : 0.0f) + EPILOGUE(");
+    plant_wrong_last_row(folder / "kernels");
     const Setting planted("CONCORD_KERNEL_DIR", (folder / "kernels").string());
     const DevicePtr device = Device::open(known->info().id);
     opencl::Context& context = context_of(device);

@@ -113,10 +113,10 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
   const TemporaryFolder folder;
   const auto sources = std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels";
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
-  const std::string good = content_of(sources / "gemm_tiled.cl"), from = "k < k_end ? a[A_ROW(m) + A_STEP(k)] : 0.0f";
+  const std::string good = content_of(sources / "gemm_tiled.cl"), from = "float left[THREAD_M];";
   std::string bad = good;
   REQUIRE(bad.find(from) != std::string::npos);
-  bad.replace(bad.find(from), from.size(), "k < k_end ? 1.01f * a[A_ROW(m) + A_STEP(k)] : 0.0f");
+  bad.replace(bad.find(from), from.size(), from + " sums[0][0] += 0.01f;");
   const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);

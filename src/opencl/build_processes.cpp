@@ -1,0 +1,150 @@
+// A request is a text and another, each with its length before it; the answer is one letter. The first request of a
+// process names folder and device, the others options and source.
+#include "concord/opencl/build_processes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/compute/platform.hpp>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/core/version.hpp"
+#include "concord/device/registry.hpp"
+#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/program_cache.hpp"
+
+namespace concord::opencl {
+namespace {
+
+constexpr std::chrono::seconds kPatience{120};  // with one program
+constexpr std::chrono::seconds kIdle{3};        // a process waits for the next request
+constexpr char kBuilt = 'y', kFailed = 'n';
+constexpr const char* kFlag = "--build-programs";
+
+std::string text_with_length(std::string_view text) {
+  std::array<char, sizeof(std::uint64_t)> length{};
+  const std::uint64_t bytes = text.size();
+  std::memcpy(length.data(), &bytes, sizeof bytes);
+  return std::string(length.data(), length.size()) + std::string(text);
+}
+
+std::optional<std::string> receive_text(std::chrono::seconds patience) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  std::array<char, sizeof(std::uint64_t)> length{};
+  if (!ParentChannel::receive(length, patience)) return std::nullopt;
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, length.data(), sizeof bytes);
+  if (bytes > kMost) return std::nullopt;
+  std::string text(bytes, '\0');
+  if (!ParentChannel::receive(text, kPatience)) return std::nullopt;
+  return text;
+}
+
+char built(const boost::compute::context& context, const boost::compute::device& device,
+           const std::filesystem::path& folder, const std::string& source, const std::string& options) {
+  try {
+    ProgramCache cache(context, device, folder, 0);
+    static_cast<void>(cache.get(source, options).get());
+    return std::filesystem::exists(cache.file_of(source, options)) ? kBuilt : kFailed;
+  } catch (const std::exception&) {
+    return kFailed;  // who asked builds it again, and has the error
+  }
+}
+
+}  // namespace
+
+std::string device_text(const boost::compute::device& device) {
+  return fmt::format("concord {}\nplatform {} {}\ndevice {} {}\ndriver {}\n", kVersion, device.platform().name(),
+                     device.platform().version(), device.vendor(), device.name(), device.driver_version());
+}
+
+unsigned BuildProcesses::wanted(const boost::compute::device& device) {
+  constexpr std::uint64_t kMost = 64, kUsual = 16, kGiB = std::uint64_t{1} << 30;
+  if (const auto named = environment("CONCORD_BUILD_PROCESSES")) {
+    unsigned count = 0;
+    const char* const end = named->data() + named->size();
+    const auto [rest, error] = std::from_chars(named->data(), end, count);
+    CONCORD_CHECK(error == std::errc() && rest == end && count <= kMost, ArgumentError,
+                  "CONCORD_BUILD_PROCESSES is \"{}\", which is no number from 0 to {}", *named, kMost);
+    return count;
+  }
+  if (device.vendor() != "NVIDIA Corporation") return 0;
+  // A context takes about half a GiB of either memory.
+  const std::uint64_t by_device = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE) / (2 * kGiB);
+  const std::uint64_t by_host = physical_memory_bytes() / (2 * kGiB);
+  return static_cast<unsigned>(
+      std::min({std::uint64_t{std::thread::hardware_concurrency()}, kUsual, by_device, by_host}));
+}
+
+std::filesystem::path BuildProcesses::program() {
+  for (const std::filesystem::path& prefix : library_prefixes()) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(prefix / "bin/concord", error)) return prefix / "bin/concord";
+  }
+  return {};
+}
+
+BuildProcesses::BuildProcesses(std::filesystem::path program, std::filesystem::path folder, std::string device_text,
+                               unsigned most)
+    : program_(std::move(program)), folder_(std::move(folder)), device_text_(std::move(device_text)), free_(most) {}
+
+std::unique_ptr<ChildProcess> BuildProcesses::start() const {
+  std::unique_ptr<ChildProcess> process = ChildProcess::start(program_, {kFlag});
+  if (process == nullptr || !process->send(text_with_length(folder_.string()) + text_with_length(device_text_))) {
+    return nullptr;
+  }
+  return process;
+}
+
+bool BuildProcesses::ask(ChildProcess& process, const std::string& source, const std::string& options) const {
+  std::array<char, 1> answer{};
+  return process.send(text_with_length(options) + text_with_length(source)) && process.receive(answer, kPatience) &&
+         answer[0] == kBuilt;
+}
+
+bool BuildProcesses::build(const std::string& source, const std::string& options) {
+  std::unique_ptr<ChildProcess> process;
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_ == 0) return false;
+    --free_;
+    if (!idle_.empty()) {
+      process = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  bool done = process != nullptr && ask(*process, source, options);
+  if (!done) {  // it may have ended by itself
+    process = start();
+    done = process != nullptr && ask(*process, source, options);
+  }
+  const std::lock_guard lock(mutex_);
+  ++free_;
+  if (done) idle_.push_back(std::move(process));
+  return done;
+}
+
+int build_programs() {
+  const std::optional<std::string> folder = receive_text(kPatience), wanted = receive_text(kPatience);
+  if (!folder || !wanted) return 1;
+  const std::vector<boost::compute::device> devices = enumerate_devices();
+  const auto device = std::ranges::find(devices, *wanted, device_text);
+  if (device == devices.end()) return 1;
+  const boost::compute::context context(*device);
+  while (const std::optional<std::string> options = receive_text(kIdle)) {
+    const std::optional<std::string> source = receive_text(kPatience);
+    if (!source) return 1;
+    const char answer = built(context, *device, *folder, *source, *options);
+    if (!ParentChannel::send({&answer, 1})) return 1;
+  }
+  return 0;
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,48 @@
+// Programs built by other processes: NVIDIA's driver compiles one program at a time in a process, however many threads
+// ask, but several processes at once. Used by ProgramCache.
+#pragma once
+
+#include <boost/compute/device.hpp>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "concord/core/child_process.hpp"
+
+namespace concord::opencl {
+
+/// What a device's programs are keyed by beside source and options: library, platform, device and driver, with
+/// versions.
+[[nodiscard]] std::string device_text(const boost::compute::device& device);
+
+/// Processes of the command `concord` that build programs into a ProgramCache's folder. They start when they are needed
+/// and end by themselves soon after the last request, because each holds a context on the device. May be used by
+/// several threads.
+class BuildProcesses {
+ public:
+  /// How many may help: CONCORD_BUILD_PROCESSES, else with drivers that need it as many as the machine has
+  /// processors, up to 16 and as far as memory allows, else none. Throws ArgumentError when the variable is no number
+  /// from 0 to 64.
+  [[nodiscard]] static unsigned wanted(const boost::compute::device& device);
+  /// The command beside this library; empty where it was not installed with it.
+  [[nodiscard]] static std::filesystem::path program();
+
+  BuildProcesses(std::filesystem::path program, std::filesystem::path folder, std::string device_text, unsigned most);
+
+  /// Whether one of them built the program; its file is then in the folder. False also where none is free.
+  [[nodiscard]] bool build(const std::string& source, const std::string& options);
+
+ private:
+  [[nodiscard]] std::unique_ptr<ChildProcess> start() const;
+  [[nodiscard]] bool ask(ChildProcess& process, const std::string& source, const std::string& options) const;
+
+  std::filesystem::path program_, folder_;
+  std::string device_text_;
+  std::mutex mutex_;  // of the two below
+  std::vector<std::unique_ptr<ChildProcess>> idle_;
+  unsigned free_;
+};
+
+}  // namespace concord::opencl
