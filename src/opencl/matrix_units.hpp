@@ -1,5 +1,5 @@
-// What the products on NVIDIA's matrix units share: how operands may be copied, the tables of patches as arguments, the
-// choice of a tile. Used by gemm_mma, gemm_wgmma and gemm_tma, and for what a device has by attention_mma.
+// What the products on matrix units share: how operands may be copied, the tables of patches as arguments, the choice
+// of a tile. Used by gemm_mma, gemm_wgmma, gemm_tma and gemm_wave, and for what a device has by attention_mma.
 #pragma once
 
 #include <initializer_list>

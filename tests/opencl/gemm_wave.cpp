@@ -1,0 +1,191 @@
+// Products on the matrix units of AMD and Intel, with the units' instructions emulated as their documents describe
+// them.
+#include "concord/opencl/gemm_wave.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+#include "concord/opencl/conv.hpp"
+#include "concord/opencl/device.hpp"
+#include "concord/opencl/matrix_check.hpp"
+#include "concord/opencl/product_trial.hpp"
+#include "opencl/opencl_test.hpp"
+
+namespace concord::test {
+namespace {
+
+using opencl::Gemm;
+using opencl::WaveKernel;
+using opencl::WaveUnits;
+
+opencl::Context& context_of(const DevicePtr& device) { return dynamic_cast<opencl::OpenClDevice&>(*device).context(); }
+
+/// The units on a tile with two waves or four, so that few numbers are emulated.
+WaveKernel small_kernel(WaveUnits units) {
+  const bool is_dpas = units == WaveUnits::dpas_8 || units == WaveUnits::dpas_16;
+  return {units, {{32, 32, is_dpas ? 16 : 32, 1, 0, 1, 1}, is_dpas ? 16 : 32, 16}, true};
+}
+
+constexpr std::array kUnits{WaveUnits::mfma, WaveUnits::wmma, WaveUnits::wmma_12, WaveUnits::dpas_8,
+                            WaveUnits::dpas_16};
+
+Gemm dense(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k, bool b_along_k) {
+  Gemm gemm;
+  gemm.m = m;
+  gemm.n = n;
+  gemm.k = k;
+  gemm.a.row = a_along_k ? k : 1;
+  gemm.a.k = a_along_k ? 1 : m;
+  gemm.b.k = b_along_k ? 1 : n;
+  gemm.b.n = b_along_k ? k : 1;
+  gemm.b.along_k = b_along_k;
+  gemm.c.row = n;
+  gemm.largest = std::max({m * k, k * n, m * n});
+  return gemm;
+}
+
+Gemm in_batches(Gemm gemm, std::int64_t batch) {
+  gemm.batch = batch;
+  gemm.a.batch = gemm.m * gemm.k;
+  gemm.b.batch = gemm.k * gemm.n;
+  gemm.c.batch = gemm.m * gemm.n;
+  gemm.largest *= batch;
+  return gemm;
+}
+
+/// relu(x + bias of the row)
+Gemm with_epilogue(Gemm gemm) {
+  gemm.epilogue.text =
+      "#define EPILOGUE_PARAMETERS , __global const float *bias, ulong bias_offset\n"
+      "#define EPILOGUE(value, z, m, n_outer, n_inner) fmax((value) + bias[bias_offset + (m)] - 1.0f, 0.0f)\n";
+  gemm.epilogue.arguments = {opencl::input(2)};
+  return gemm;
+}
+
+/// The way of the kernel's own choosing to cut k, or in so many parts.
+opencl::MatrixPlan cut(const Gemm& gemm, std::int64_t parts) {
+  constexpr std::int64_t kDepth = 32;
+  const std::int64_t part = (gemm.k + parts * kDepth - 1) / (parts * kDepth) * kDepth;
+  return parts == 1 ? opencl::MatrixPlan{0, 1, gemm.k, 0} : opencl::MatrixPlan{0, (gemm.k + part - 1) / part, part, 0};
+}
+
+void check_product(const DevicePtr& device, const Gemm& gemm, WaveUnits units, std::int64_t parts = 1) {
+  opencl::Context& context = context_of(device);
+  opencl::ProductTrial trial(*device, context, gemm);
+  const auto kernel = prepare_wave_kernel(context, trial.gemm(), small_kernel(units), cut(gemm, parts), "test");
+  INFO(name_of(units) << " in " << name_of(gemm.precision) << ": " << gemm.m << " x " << gemm.n << " x " << gemm.k
+                      << ", " << parts << " parts, on " << device->info().id);
+  CHECK(trial.run(*kernel, 0).fault == "");
+}
+
+}  // namespace
+
+TEST_CASE("matrix units of every kind multiply as their documents say", "[opencl][gemm][wave]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    for (const WaveUnits units : kUnits) {
+      for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
+        if (!multiply_in(units, precision)) continue;
+        Gemm gemm = dense(37, 45, 70, true, false);
+        gemm.precision = precision;
+        check_product(device, gemm, units);
+      }
+    }
+  }
+}
+
+TEST_CASE("products on matrix units take operands of every form", "[opencl][gemm][wave]") {
+  Gemm shared = in_batches(dense(33, 40, 64, false, false), 3);
+  shared.b.batch = 0;
+  Gemm blocked = dense(36, 20, 48, true, true);  // k in blocks of 16, as the images of a convolution
+  blocked.a.block = 16;
+  blocked.a.row = 16;
+  blocked.a.outer = 36 * 16;
+  for (const DevicePtr& device : opencl_devices()) {
+    for (const Precision precision : {Precision::fp32, Precision::fp16}) {
+      for (Gemm gemm : {dense(64, 32, 96, false, true), dense(40, 33, 60, true, true), dense(33, 31, 31, true, true),
+                        with_epilogue(shared), blocked}) {
+        gemm.precision = precision;
+        check_product(device, gemm, WaveUnits::mfma);
+      }
+    }
+  }
+}
+
+TEST_CASE("products on matrix units cut k", "[opencl][gemm][wave]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    Gemm gemm = with_epilogue(in_batches(dense(35, 34, 150, true, false), 2));
+    gemm.precision = Precision::bf16;
+    check_product(device, gemm, WaveUnits::wmma, 3);
+    check_product(device, gemm, WaveUnits::dpas_8, 3);
+  }
+}
+
+TEST_CASE("products on matrix units serve the passes of a convolution", "[opencl][gemm][wave]") {
+  const ops::ConvSizes s = ops::conv_sizes({2, 12, 7, 6}, {20, 12, 3, 3},
+                                           {.stride = {1, 2, 1}, .padding = {0, 1, 1}, .padding_after = {0, 1, 1}});
+  const ops::ConvSizes one = ops::conv_sizes({2, 12, 4, 4}, {20, 12, 1, 1}, {});  // whose places go in fours
+  for (const DevicePtr& device : opencl_devices()) {
+    for (Gemm gemm : {opencl::conv_forward_gemm(s), opencl::conv_backward_data_gemm(s),
+                      opencl::conv_backward_weights_gemm(s), opencl::conv_backward_weights_gemm(one)}) {
+      gemm.precision = Precision::fp16;
+      check_product(device, gemm, WaveUnits::wmma_12);
+    }
+  }
+}
+
+TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[opencl][gemm][wave]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    CHECK(opencl::multiplies_right(context_of(device), "emulated units", Precision::fp16,
+                                   [](opencl::Context& context, const Gemm& gemm, std::size_t) {
+                                     return prepare_wave_kernel(context, gemm, small_kernel(WaveUnits::mfma),
+                                                                opencl::whole_plan(gemm, 0), "check");
+                                   }));
+  }
+}
+
+TEST_CASE("devices tell which matrix units they have", "[opencl][wave]") {
+  const auto amd = [](std::string_view name) { return opencl::amd_wave_units("Advanced Micro Devices, Inc.", name); };
+  CHECK(amd("gfx908:sramecc+:xnack-") == WaveUnits::mfma_first);
+  CHECK(amd("gfx90a:sramecc+:xnack-") == WaveUnits::mfma);
+  CHECK(amd("gfx942") == WaveUnits::mfma);
+  CHECK(amd("gfx1100") == WaveUnits::wmma);
+  CHECK(amd("gfx1151") == WaveUnits::wmma);
+  CHECK(amd("gfx1201") == WaveUnits::wmma_12);
+  for (const char* none : {"gfx906", "gfx90c", "gfx1030", "gfx11", "gfx1300", "", "AMD Radeon RX 7900 XTX"}) {
+    CHECK(amd(none) == WaveUnits::none);
+  }
+  CHECK(opencl::amd_wave_units("Mesa", "gfx1100") == WaveUnits::none);
+  const std::string both = "cl_khr_fp16 cl_intel_required_subgroup_size cl_intel_subgroup_matrix_multiply_accumulate";
+  const std::array<std::size_t, 3> alchemist{8, 16, 32};
+  const std::array<std::size_t, 2> battlemage{16, 32};
+  CHECK(opencl::intel_wave_units(both, alchemist) == WaveUnits::dpas_8);
+  CHECK(opencl::intel_wave_units(both, battlemage) == WaveUnits::dpas_16);
+  CHECK(opencl::intel_wave_units(both, {}) == WaveUnits::none);
+  CHECK(opencl::intel_wave_units("cl_intel_required_subgroup_size", alchemist) == WaveUnits::none);
+  CHECK(opencl::intel_wave_units(both + "_other", alchemist) == WaveUnits::none);
+}
+
+TEST_CASE("the tiles of matrix units are what their kernel can work on", "[opencl][wave]") {
+  for (const WaveUnits units : kUnits) {
+    const bool is_dpas = units == WaveUnits::dpas_8 || units == WaveUnits::dpas_16;
+    for (const opencl::WaveTile& one : opencl::wave_tiles(units)) {
+      INFO(name_of(units) << " " << one.name());
+      const std::int64_t threads = one.threads(units);
+      CHECK(threads <= 256);
+      CHECK(2 * (one.tile.m + one.tile.n) * one.tile.k * 2 <= 32768);  // so that two groups share 64 KiB
+      for (const std::int64_t lines : {one.tile.m, one.tile.n}) {
+        CHECK(threads % lines == 0);
+        for (const std::int64_t depth : {one.tile.k, one.tile.k / 2}) {
+          CHECK(threads % (depth / 4) == 0);
+          CHECK(lines * depth % (4 * threads) == 0);
+        }
+      }
+      CHECK(one.wave_m % (is_dpas ? 8 : 16) == 0);
+      CHECK(one.wave_n % (is_dpas ? opencl::lanes_of(units) : 16) == 0);
+    }
+  }
+}
+
+}  // namespace concord::test
