@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) sums_t emulated_products(__local ui
   for (uint at = lane; at < FRAGMENT_M * FRAGMENT_N; at += LANES) {
     const uint i = at / FRAGMENT_N, j = at % FRAGMENT_N;
     float sum = 0.0f;
-    for (uint k = 0; k < DEPTH; ++k) {
+    EACH(k, DEPTH) {
       sum += VALUE_AT(a_numbers, A_LANE(i, k) * A_NUMBERS + A_NUMBER(i, k)) *
              VALUE_AT(b_numbers, B_LANE(k, j) * B_NUMBERS + B_NUMBER(k, j));
     }

@@ -40,7 +40,7 @@
 #define CHUNK_PLACE(lines, chunk, begin, i) ((chunk) * (lines) + (begin) + ((i) ^ (chunk) % 4 * 2))
 
 #ifdef EMULATED
-#define EACH(i, count) for (uint i = 0; i < (count); ++i)
+#define EACH(i, count) _Pragma("nounroll") for (uint i = 0; i < (count); ++i)
 #else
 #define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
 #endif

@@ -23,12 +23,13 @@ constexpr std::array<WaveTile, 3> kMfma{{{{128, 128, 32, 2, 64, 4.0e11, 0.6}, 64
 constexpr std::array<WaveTile, 3> kWmma{{{{128, 128, 32, 2, 64, 1.6e11, 0.6}, 64, 32},
                                          {{128, 64, 32, 3, 64, 1.2e11, 0.45}, 32, 32},
                                          {{64, 64, 32, 4, 64, 0.8e11, 0.35}, 32, 16}}};
-constexpr std::array<WaveTile, 3> kDpas8{{{{128, 128, 16, 2, 64, 5.0e11, 0.6}, 32, 16},
-                                          {{128, 64, 16, 3, 64, 4.0e11, 0.45}, 32, 16},
-                                          {{64, 64, 16, 4, 64, 2.5e11, 0.35}, 32, 16}}};
-constexpr std::array<WaveTile, 3> kDpas16{{{{128, 128, 16, 2, 64, 8.0e11, 0.6}, 32, 32},
-                                           {{128, 64, 16, 3, 64, 6.0e11, 0.45}, 32, 32},
-                                           {{64, 64, 16, 4, 64, 4.0e11, 0.35}, 32, 16}}};
+// Of Intel's 128 registers no larger part of a tile leaves enough for the rest.
+constexpr std::array<WaveTile, 3> kDpas8{{{{128, 64, 16, 2, 64, 5.0e11, 0.6}, 16, 16},
+                                          {{64, 64, 16, 3, 64, 4.0e11, 0.45}, 16, 16},
+                                          {{64, 32, 16, 4, 64, 2.5e11, 0.35}, 16, 16}}};
+constexpr std::array<WaveTile, 3> kDpas16{{{{128, 64, 16, 2, 64, 8.0e11, 0.6}, 32, 16},
+                                           {{64, 64, 16, 3, 64, 6.0e11, 0.45}, 32, 16},
+                                           {{64, 32, 16, 4, 64, 4.0e11, 0.35}, 16, 16}}};
 constexpr double kSinglePrecision = 0.25;  // of the rate of 16 bits; 1/8 by the peaks, but from a quarter of them on
 constexpr std::int64_t kBand = 16;
 

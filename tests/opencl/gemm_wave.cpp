@@ -64,7 +64,7 @@ Gemm with_epilogue(Gemm gemm) {
   return gemm;
 }
 
-/// The way of the kernel's own choosing to cut k, or in so many parts.
+/// k in so many parts, or a few less.
 opencl::MatrixPlan cut(const Gemm& gemm, std::int64_t parts) {
   constexpr std::int64_t kDepth = 32;
   const std::int64_t part = (gemm.k + parts * kDepth - 1) / (parts * kDepth) * kDepth;
@@ -103,13 +103,12 @@ TEST_CASE("products on matrix units take operands of every form", "[opencl][gemm
   blocked.a.row = 16;
   blocked.a.outer = 36 * 16;
   for (const DevicePtr& device : opencl_devices()) {
-    for (const Precision precision : {Precision::fp32, Precision::fp16}) {
-      for (Gemm gemm : {dense(64, 32, 96, false, true), dense(40, 33, 60, true, true), dense(33, 31, 31, true, true),
-                        with_epilogue(shared), blocked}) {
-        gemm.precision = precision;
-        check_product(device, gemm, WaveUnits::mfma);
-      }
+    for (Gemm gemm : {dense(64, 32, 96, false, true), dense(40, 33, 60, true, true), dense(33, 31, 31, true, true),
+                      with_epilogue(shared), blocked}) {
+      gemm.precision = Precision::fp16;
+      check_product(device, gemm, WaveUnits::mfma);
     }
+    check_product(device, dense(40, 33, 60, true, true), WaveUnits::mfma);
   }
 }
 
@@ -135,7 +134,7 @@ TEST_CASE("products on matrix units serve the passes of a convolution", "[opencl
   }
 }
 
-TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[opencl][gemm][wave]") {
+TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[.][slow][opencl][wave]") {
   for (const DevicePtr& device : opencl_devices()) {
     CHECK(opencl::multiplies_right(context_of(device), "emulated units", Precision::fp16,
                                    [](opencl::Context& context, const Gemm& gemm, std::size_t) {
@@ -184,6 +183,29 @@ TEST_CASE("the tiles of matrix units are what their kernel can work on", "[openc
       }
       CHECK(one.wave_m % (is_dpas ? 8 : 16) == 0);
       CHECK(one.wave_n % (is_dpas ? opencl::lanes_of(units) : 16) == 0);
+    }
+  }
+}
+
+// For scripts/amd-compile: PoCL cannot build these programs, and nothing runs them.
+TEST_CASE("the programs of matrix units are asked for", "[.][wave_programs]") {
+  const ops::ConvSizes conv = ops::conv_sizes({4, 64, 14, 14}, {64, 64, 3, 3}, {.padding = {0, 1, 1}});
+  const std::vector<Gemm> passes{opencl::conv_forward_gemm(conv), opencl::conv_backward_data_gemm(conv),
+                                 opencl::conv_backward_weights_gemm(conv)};
+  for (const DevicePtr& device : opencl_devices()) {
+    const auto ask = [&](Gemm gemm, WaveUnits units, Precision precision, const opencl::WaveTile& tile) {
+      gemm.precision = precision;
+      static_cast<void>(prepare_wave_kernel(context_of(device), gemm, {units, tile}, {0, 1, gemm.k, 0}, "compiled"));
+    };
+    for (const WaveUnits units : kUnits) {
+      for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
+        if (!multiply_in(units, precision)) continue;
+        for (const opencl::WaveTile& tile : opencl::wave_tiles(units)) {
+          ask(with_epilogue(dense(512, 512, 512, true, false)), units, precision, tile);
+        }
+        if (precision != Precision::fp16) continue;
+        for (const Gemm& pass : passes) ask(pass, units, precision, opencl::wave_tiles(units).front());
+      }
     }
   }
 }
