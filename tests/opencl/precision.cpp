@@ -26,7 +26,8 @@ Tensor waves(Shape shape, double step) {
 bool has_way(const DevicePtr& device, const std::string& implementation) {
   const Variants* variants = variants_of(*device);
   if (variants == nullptr) return true;
-  return std::ranges::find(variants->list(), "product " + implementation, &Variant::name) != variants->list().end();
+  const std::vector<Variant> all = variants->list();
+  return std::ranges::find(all, "product " + implementation, &Variant::name) != all.end();
 }
 
 }  // namespace
