@@ -97,11 +97,16 @@ static inline __attribute__((always_inline)) void store_unit(__local uint4 *chun
 #endif
 }
 
+typedef union {
+  sums_t all;
+  float each[SUMS];
+} fragment_sums;
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) WAVE_ATTRIBUTE void gemm_wave_multiply(
     GEMM_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
   __local uint4 tiles[2 * TILE_CHUNKS];
 #ifdef EMULATED
-  __local uint4 exchange[WAVES * EXCHANGE];
+  __local uint4 exchange[WAVES * EXCHANGE] __attribute__((aligned(32)));
 #endif
   const uint t = (uint)get_local_id(0), lane = LANE_OF(t), wave = WAVE_OF(t), z = (uint)get_group_id(2);
   const uint tiles_m = (m_size + TILE_M - 1) / TILE_M, tiles_n = (n_size + TILE_N - 1) / TILE_N;
@@ -117,8 +122,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) WAVE_ATTRIBUTE voi
   kept_t b_kept[B_UNITS];
   EACH(i, B_UNITS) b_kept[i] = B_KEPT(min(n_begin + B_UNIT_LINE(i), n_size - 1));
   const uint wave_m = wave / WAVES_N * WAVE_M, wave_n = wave % WAVES_N * WAVE_N;
-  sums_t sums[M_TILES][N_TILES];
-  EACH(i, M_TILES) EACH(j, N_TILES) sums[i][j] = (sums_t)(0.0f);
+  fragment_sums sums[M_TILES][N_TILES];
+  EACH(i, M_TILES) EACH(j, N_TILES) sums[i][j].all = (sums_t)(0.0f);
 
   float4 a_next[A_UNITS], b_next[B_UNITS];
   uint current = 0;
@@ -143,7 +148,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) WAVE_ATTRIBUTE voi
         }
         EACH(i, M_TILES) {
           const left_t left = LEFT_FRAGMENT(a_tile, TILE_M, step * STEP_CHUNKS, wave_m + i * FRAGMENT_M);
-          EACH(j, N_TILES) MULTIPLY(sums[i][j], left, right[j])
+          EACH(j, N_TILES) MULTIPLY(sums[i][j].all, left, right[j])
         }
       }
       current ^= TILE_CHUNKS;
@@ -159,15 +164,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) WAVE_ATTRIBUTE voi
 #define SUM_N(j) (n_begin + wave_n + (j) * FRAGMENT_N + SUM_COLUMN)
   // All operands of the epilogue are read before the first write: C may be one of them, so a read never passes a write. No
   // read waits for a branch: past the edge they repeat the last row or column.
-  float results[M_TILES][N_TILES][SUMS];
   EACH(j, N_TILES) {
     const uint n = min(SUM_N(j), n_size - 1), outer = C_OUTER(n), inner = C_INNER(n, outer);
-    EACH(i, M_TILES) {
-      STORE_SUMS(sums[i][j], 0, results[i][j]);
-      EACH(e, SUMS) {
-        const uint m = min(SUM_M(i, e), m_size - 1);
-        results[i][j][e] = EPILOGUE(results[i][j][e], batch, m, outer, inner);
-      }
+    EACH(i, M_TILES) EACH(e, SUMS) {
+      const uint m = min(SUM_M(i, e), m_size - 1);
+      sums[i][j].each[e] = EPILOGUE(sums[i][j].each[e], batch, m, outer, inner);
     }
   }
   EACH(j, N_TILES) {
@@ -176,7 +177,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) WAVE_ATTRIBUTE voi
       const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
       EACH(i, M_TILES) EACH(e, SUMS) {
         const uint m = SUM_M(i, e);
-        if (m < m_size) c[(index_t)m * c_m + C_COLUMN(outer, inner)] = results[i][j][e];
+        if (m < m_size) c[(index_t)m * c_m + C_COLUMN(outer, inner)] = sums[i][j].each[e];
       }
     }
   }

@@ -7,10 +7,9 @@
 #define STEP_CHUNKS 2
 #define SUMS 8
 typedef float8 sums_t;
-#define STORE_SUMS vstore8
 typedef int8 right_t, b_registers;
 #define RIGHT_FRAGMENT(tile, lines, chunk, line)                      \
-  as_int8((uint8)((tile)[CHUNK_PLACE(lines, chunk, line, lane)],      \
+  as_int8(joined((tile)[CHUNK_PLACE(lines, chunk, line, lane)],      \
                   (tile)[CHUNK_PLACE(lines, (chunk) + 1, line, lane)]))
 
 // Component r: of a row's 16 numbers in two chunks the part that is the lane's.

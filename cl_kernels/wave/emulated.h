@@ -65,15 +65,15 @@ typedef ushort number_t;
 #define VALUE_AT(numbers, i) vload_half(i, (__local const half *)(numbers))
 #endif
 
-// Of a wave, in units of 16 bytes.
-#define EXCHANGE (LANES * ((A_NUMBERS + B_NUMBERS) * (16 / CHUNK) + SUMS * 4) / 16)
+// What a wave lays out, in units of 16 bytes: the numbers of A, of B, of C.
+#define B_BEGIN (LANES * A_NUMBERS / CHUNK)
+#define C_BEGIN (B_BEGIN + LANES * B_NUMBERS / CHUNK)
+#define EXCHANGE (C_BEGIN + LANES * SUMS / 4)
 
-static inline __attribute__((always_inline)) sums_t emulated_products(__local uint4 *exchange, uint lane, a_registers a,
-                                                                      b_registers b) {
-  __local number_t *a_numbers = (__local number_t *)exchange, *b_numbers = a_numbers + LANES * A_NUMBERS;
-  __local float *c_numbers = (__local float *)(b_numbers + LANES * B_NUMBERS);
-  ((__local a_registers *)a_numbers)[lane] = a;
-  ((__local b_registers *)b_numbers)[lane] = b;
+static inline __attribute__((always_inline)) void emulate_products(__local uint4 *exchange, uint lane) {
+  __local const number_t *a_numbers = (__local const number_t *)exchange;
+  __local const number_t *b_numbers = (__local const number_t *)(exchange + B_BEGIN);
+  __local float *c_numbers = (__local float *)(exchange + C_BEGIN);
   barrier(CLK_LOCAL_MEM_FENCE);
   for (uint at = lane; at < FRAGMENT_M * FRAGMENT_N; at += LANES) {
     const uint i = at / FRAGMENT_N, j = at % FRAGMENT_N;
@@ -85,8 +85,14 @@ static inline __attribute__((always_inline)) sums_t emulated_products(__local ui
     c_numbers[C_LANE(i, j) * SUMS + C_NUMBER(i, j)] = sum;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  return ((__local const sums_t *)c_numbers)[lane];
 }
 
-#define INSTRUCTION(sums, a, b) sums += emulated_products(exchange + wave * EXCHANGE, lane, a, b);
+#define INSTRUCTION(sums, a, b)                                      \
+  {                                                                  \
+    __local uint4 *of_wave = exchange + wave * EXCHANGE;             \
+    ((__local a_registers *)of_wave)[lane] = a;                      \
+    ((__local b_registers *)(of_wave + B_BEGIN))[lane] = b;          \
+    emulate_products(of_wave, lane);                                 \
+    sums += ((__local const sums_t *)(of_wave + C_BEGIN))[lane];     \
+  }
 #endif

@@ -8,7 +8,6 @@
 #define STEP_CHUNKS 4
 #define SUMS 4
 typedef float4 sums_t;
-#define STORE_SUMS vstore4
 typedef uint4 left_t, right_t;
 
 // Lane group l / 16 takes chunk l / 16, which several instructions use up.

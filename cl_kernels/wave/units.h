@@ -45,6 +45,11 @@
 #define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
 #endif
 
+// Oclgrind 21.10 does not survive (uint8)(low, high).
+static inline uint8 joined(uint4 low, uint4 high) {
+  return (uint8)(low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+}
+
 #include "wave/mfma.h"
 #include "wave/wmma.h"
 #include "wave/dpas.h"

@@ -10,12 +10,11 @@
 #define STEP_CHUNKS 2
 #define SUMS 8
 typedef float8 sums_t;
-#define STORE_SUMS vstore8
 
 #if UNITS == WMMA
 typedef uint8 left_t, right_t, a_registers, b_registers;
 #define LEFT_FRAGMENT(tile, lines, chunk, line)                     \
-  ((uint8)((tile)[CHUNK_PLACE(lines, chunk, line, lane % 16)],      \
+  (joined((tile)[CHUNK_PLACE(lines, chunk, line, lane % 16)],      \
            (tile)[CHUNK_PLACE(lines, (chunk) + 1, line, lane % 16)]))
 #define SUM_ROW(e) ((e) * 2 + lane / 16)
 #else
