@@ -173,6 +173,17 @@ TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[
   }
 }
 
+TEST_CASE("matrix units whose instructions a driver does not know are not used", "[opencl][gemm][wave]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    if (opencl::wave_units_of(context_of(device).device()) != WaveUnits::none) continue;  // it may well know them
+    CHECK_FALSE(opencl::multiplies_right(
+        context_of(device), "MFMA", Precision::fp16, [](opencl::Context& context, const Gemm& gemm, std::size_t) {
+          const WaveKernel real{WaveUnits::mfma, opencl::wave_tiles(WaveUnits::mfma).back()};
+          return prepare_wave_kernel(context, gemm, real, opencl::whole_plan(gemm, 0), "check");
+        }));
+  }
+}
+
 TEST_CASE("devices tell which matrix units they have", "[opencl][wave]") {
   const auto amd = [](std::string_view name) { return opencl::amd_wave_units("Advanced Micro Devices, Inc.", name); };
   CHECK(amd("gfx908:sramecc+:xnack-") == WaveUnits::mfma_first);
