@@ -30,7 +30,7 @@ constexpr std::array<WaveTile, 3> kDpas8{{{{128, 64, 16, 2, 64, 5.0e11, 0.6}, 16
 constexpr std::array<WaveTile, 3> kDpas16{{{{128, 64, 16, 2, 64, 8.0e11, 0.6}, 32, 16},
                                            {{64, 64, 16, 3, 64, 6.0e11, 0.45}, 32, 16},
                                            {{64, 32, 16, 4, 64, 4.0e11, 0.35}, 16, 16}}};
-constexpr double kSinglePrecision = 0.25;  // of the rate of 16 bits; 1/8 by the peaks, but from a quarter of them on
+constexpr double kSinglePrecision = 0.25;  // of the rate of 16 bits: 1/4 by the peaks of MI250, 1/8 by those of MI300
 constexpr std::int64_t kBand = 16;
 
 bool is_single(Precision precision) { return precision == Precision::fp32 || precision == Precision::tf32; }
@@ -49,10 +49,18 @@ MatrixTile tile_in(const WaveTile& wave, Precision precision) {
   return tile;
 }
 
+/// What the rates are of: Intel's devices count vector engines, 16 in an Xe core of Xe-HPG and 8 in the later ones.
+std::int64_t units_of(const Context& context, WaveUnits units) {
+  const std::int64_t counted = context.limits().compute_units;
+  const std::int64_t engines = units == WaveUnits::dpas_8 ? 16 : units == WaveUnits::dpas_16 ? 8 : 1;
+  return std::max<std::int64_t>(1, counted / engines);
+}
+
 MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
+  const WaveUnits units = wave_units_of(context.device());
   std::vector<MatrixTile> tiles;
-  for (const WaveTile& one : wave_tiles(wave_units_of(context.device()))) tiles.push_back(tile_in(one, gemm.precision));
-  return matrix_plan(context, gemm, tiles);
+  for (const WaveTile& one : wave_tiles(units)) tiles.push_back(tile_in(one, gemm.precision));
+  return matrix_plan(units_of(context, units), gemm, tiles);
 }
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
@@ -127,10 +135,11 @@ std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::st
 }
 
 std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm) {
+  const WaveUnits units = wave_units_of(context.device());
   std::vector<GemmTiling> list;
-  for (const WaveTile& one : wave_tiles(wave_units_of(context.device()))) {
+  for (const WaveTile& one : wave_tiles(units)) {
     const MatrixTile tile = tile_in(one, gemm.precision);
-    for (const std::int64_t parts : parts_around(matrix_plan(context, gemm, {tile}).parts)) {
+    for (const std::int64_t parts : parts_around(matrix_plan(units_of(context, units), gemm, {tile}).parts)) {
       if (cut_plan(gemm, tile, 0, parts)) list.push_back({one.name(), parts});
     }
   }
