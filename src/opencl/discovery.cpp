@@ -13,6 +13,7 @@
 #include "concord/device/registry.hpp"
 #include "concord/opencl/device_limits.hpp"
 #include "concord/opencl/status.hpp"
+#include "concord/opencl/wave_units.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -162,6 +163,10 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   info.precisions = {"fp32"};
   if (has_matrix_units(capability_of(device))) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
+  const WaveUnits units = wave_units_of(device);
+  for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+    if (multiply_in(units, precision)) info.precisions.emplace_back(name_of(precision));
+  }
   return info;
 }
 

@@ -105,7 +105,7 @@ bool any_product(const Context&, const Gemm&) { return true; }
 std::vector<GemmTiling> no_tilings(const Context&, const Gemm&) { return {}; }
 std::unique_ptr<Kernel> no_tiling(Context&, const Gemm&, const GemmTiling&, std::string_view) { return nullptr; }
 
-constexpr std::array<GemmImplementation, 8> kImplementations{{
+constexpr std::array<GemmImplementation, 9> kImplementations{{
     {"panel",
      [](Context& context, Precision) { return context.limits().is_cpu; },
      any_product,
@@ -139,6 +139,7 @@ constexpr std::array<GemmImplementation, 8> kImplementations{{
      wgmma_tilings,
      prepare_wgmma_tiling},
     {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma, {"nvidia/gemm_mma.cl"}, mma_tilings, prepare_mma_tiling},
+    {"wave", wave_suits, wave_accepts, wave_pays, prepare_wave, {"gemm_wave.cl"}, wave_tilings, prepare_wave_tiling},
     {"tiled",
      any_device,
      tiled_accepts,
@@ -170,7 +171,7 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
   if (!forced) return nullptr;
   const auto* const named = std::ranges::find(kImplementations, *forced, &GemmImplementation::name);
   CONCORD_CHECK(named != kImplementations.end(), ArgumentError,
-                "CONCORD_GEMM is \"{}\"; there are panel, scaled, tma, wgmma, mma, tiled, clblast and reference",
+                "CONCORD_GEMM is \"{}\"; there are panel, scaled, tma, wgmma, mma, wave, tiled, clblast and reference",
                 *forced);
   const bool knows_layout = !gemm.has_channels_last() || named->name == "tma";
   if (!knows_layout || !may(context, *named) || !named->accepts(context, gemm)) return nullptr;

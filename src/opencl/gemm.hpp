@@ -134,8 +134,8 @@ struct GemmImplementation {
   /// Null where the implementation has no such tile, or k no such cut.
   std::unique_ptr<Kernel> (*prepare_tiling)(Context&, const Gemm&, const GemmTiling&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "scaled", "tma", "wgmma" and "mma" (NVIDIA's matrix units), "tiled" (GPUs),
-/// "clblast" (dense matrices), "reference" (anything).
+/// In order of preference: "panel" (CPUs), "scaled", "tma", "wgmma" and "mma" (NVIDIA's matrix units), "wave" (AMD's
+/// and Intel's), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
 /// Whether it suits the device and accepts the product.
 [[nodiscard]] bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm);
@@ -185,6 +185,15 @@ struct GemmImplementation {
 [[nodiscard]] std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                                            std::string_view label);
+
+// gemm_wave.cpp: on the matrix units of AMD and Intel (wave_units.hpp), fp32 where they multiply such numbers.
+[[nodiscard]] bool wave_suits(Context& context, Precision precision);
+[[nodiscard]] bool wave_accepts(const Context& context, const Gemm& gemm);
+[[nodiscard]] bool wave_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::string_view label);
+[[nodiscard]] std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                                          std::string_view label);
 
 // gemm_arguments.cpp: what the kernel files of gemm_operands.h get.
 [[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);

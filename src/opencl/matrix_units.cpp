@@ -54,8 +54,12 @@ double unit_seconds(const MatrixTile& tile, std::int64_t groups, std::int64_t pa
 }  // namespace
 
 MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles) {
+  return matrix_plan(std::int64_t{context.limits().compute_units}, gemm, tiles);
+}
+
+MatrixPlan matrix_plan(std::int64_t units, const Gemm& gemm, const std::vector<MatrixTile>& tiles) {
   constexpr std::int64_t kShortestPart = 64, kMostParts = 512, kMostPartial = std::int64_t{1} << 28;
-  const std::int64_t units = context.limits().compute_units, result = gemm.m * gemm.n * gemm.batch;
+  const std::int64_t result = gemm.m * gemm.n * gemm.batch;
   MatrixPlan best{0, 1, gemm.k, INFINITY};
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const MatrixTile& tile = tiles[i];

@@ -1,5 +1,5 @@
-// What the products on NVIDIA's matrix units share: how operands may be copied, the tables of patches as arguments, the
-// choice of a tile. Used by gemm_mma, gemm_wgmma and gemm_tma, and for what a device has by attention_mma.
+// What the products on matrix units share: how operands may be copied, the tables of patches as arguments, the choice
+// of a tile. Used by gemm_mma, gemm_wgmma, gemm_tma and gemm_wave, and for what a device has by attention_mma.
 #pragma once
 
 #include <initializer_list>
@@ -29,6 +29,8 @@ struct MatrixTile {
 };
 /// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
 [[nodiscard]] MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles);
+/// On so many units that take a group each, which the device may count otherwise.
+[[nodiscard]] MatrixPlan matrix_plan(std::int64_t units, const Gemm& gemm, const std::vector<MatrixTile>& tiles);
 
 /// With the tile at `index`, k in so many parts or a few less; nothing where k is too short.
 [[nodiscard]] std::optional<MatrixPlan> cut_plan(const Gemm& gemm, const MatrixTile& tile, std::size_t index,

@@ -11,6 +11,7 @@
 #include "concord/core/platform.hpp"
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/source.hpp"
+#include "concord/opencl/wave_units.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -85,9 +86,11 @@ std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const
 
 TuningOrigin tuning_origin(const Context& context) {
   const bool has_units = has_matrix_units(capability_of(context.device()));
+  const bool has_waves = wave_units_of(context.device()) != WaveUnits::none;
   return {context.name(), context.device().driver_version(), context.limits().compute_units,
           context.limits().is_cpu ? "cpu"
           : has_units             ? "nvidia"
+          : has_waves             ? "wave"
                                   : "gpu"};
 }
 

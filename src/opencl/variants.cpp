@@ -11,6 +11,7 @@
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/gemm.hpp"
+#include "concord/opencl/wave_units.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -46,6 +47,7 @@ bool is_there(const Context& context, std::string_view product) {
   if (product == "reference") return false;  // nothing is plainer
   if (product == "panel") return context.limits().is_cpu;
   if (product == "mma") return on_matrix_units(context);
+  if (product == "wave") return wave_units_of(context.device()) != WaveUnits::none;
   return product == "tiled" || product == "clblast" || on_hopper(context);
 }
 

@@ -1,0 +1,159 @@
+// Products on the matrix units of AMD and Intel by waves: the tiles and how a product is told.
+#include "concord/opencl/gemm_wave.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "concord/opencl/matrix_check.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// Nothing here was measured. The rates of 16 bits are a quarter of the vendors' peaks for one compute unit (MI300X:
+// 2048 FLOPs a cycle, MI250: 1024; RX 7900: 512; Arc A770: 2048 an Xe core, Max 1550: 4096), at two groups a unit, a
+// half for the smaller tiles, which read an operand twice as often.
+constexpr std::array<WaveTile, 3> kMfma{{{{128, 128, 32, 2, 64, 4.0e11, 0.6}, 64, 64},
+                                         {{128, 64, 32, 3, 64, 3.0e11, 0.45}, 64, 32},
+                                         {{64, 64, 32, 4, 64, 2.0e11, 0.35}, 32, 32}}};
+constexpr std::array<WaveTile, 3> kWmma{{{{128, 128, 32, 2, 64, 1.6e11, 0.6}, 64, 32},
+                                         {{128, 64, 32, 3, 64, 1.2e11, 0.45}, 32, 32},
+                                         {{64, 64, 32, 4, 64, 0.8e11, 0.35}, 32, 16}}};
+// Of Intel's 128 registers no larger part of a tile leaves enough for the rest.
+constexpr std::array<WaveTile, 3> kDpas8{{{{128, 64, 16, 2, 64, 5.0e11, 0.6}, 16, 16},
+                                          {{64, 64, 16, 3, 64, 4.0e11, 0.45}, 16, 16},
+                                          {{64, 32, 16, 4, 64, 2.5e11, 0.35}, 16, 16}}};
+constexpr std::array<WaveTile, 3> kDpas16{{{{128, 64, 16, 2, 64, 8.0e11, 0.6}, 32, 16},
+                                           {{64, 64, 16, 3, 64, 6.0e11, 0.45}, 32, 16},
+                                           {{64, 32, 16, 4, 64, 4.0e11, 0.35}, 16, 16}}};
+constexpr double kSinglePrecision = 0.25;  // of the rate of 16 bits: 1/4 by the peaks of MI250, 1/8 by those of MI300
+constexpr std::int64_t kBand = 16;
+
+bool is_single(Precision precision) { return precision == Precision::fp32 || precision == Precision::tf32; }
+
+std::string_view wave_precision(Precision precision) {
+  if (is_single(precision)) return "PRECISION=FP32";
+  return precision == Precision::bf16 ? "PRECISION=BF16" : "PRECISION=FP16";
+}
+
+/// As long as it is in the product's precision.
+MatrixTile tile_in(const WaveTile& wave, Precision precision) {
+  MatrixTile tile = wave.tile;
+  if (!is_single(precision)) return tile;
+  tile.k /= 2;
+  tile.products_a_second *= kSinglePrecision;
+  return tile;
+}
+
+/// What the rates are of: Intel's devices count vector engines, 16 in an Xe core of Xe-HPG and 8 in the later ones.
+std::int64_t units_of(const Context& context, WaveUnits units) {
+  const std::int64_t counted = context.limits().compute_units;
+  const std::int64_t engines = units == WaveUnits::dpas_8 ? 16 : units == WaveUnits::dpas_16 ? 8 : 1;
+  return std::max<std::int64_t>(1, counted / engines);
+}
+
+MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
+  const WaveUnits units = wave_units_of(context.device());
+  std::vector<MatrixTile> tiles;
+  for (const WaveTile& one : wave_tiles(units)) tiles.push_back(tile_in(one, gemm.precision));
+  return matrix_plan(units_of(context, units), gemm, tiles);
+}
+
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
+                                     std::string_view label) {
+  const WaveUnits units = wave_units_of(context.device());
+  return prepare_wave_kernel(context, gemm, {units, wave_tiles(units)[plan.tile]}, plan, label);
+}
+
+}  // namespace
+
+std::span<const WaveTile> wave_tiles(WaveUnits units) {
+  switch (units) {
+    case WaveUnits::mfma_first:
+    case WaveUnits::mfma: return kMfma;
+    case WaveUnits::wmma:
+    case WaveUnits::wmma_12: return kWmma;
+    case WaveUnits::dpas_8: return kDpas8;
+    case WaveUnits::dpas_16: return kDpas16;
+    case WaveUnits::none: break;
+  }
+  return {};
+}
+
+std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, const WaveKernel& wave,
+                                            const MatrixPlan& plan, std::string_view label) {
+  const MatrixTile tile = tile_in(wave.tile, gemm.precision);
+  const std::int64_t threads = wave.tile.threads(wave.units);
+  const RightOperand right = right_operand(context, gemm);
+  std::vector<std::string> definitions{fmt::format("UNITS={}", name_of(wave.units)),
+                                       fmt::format("TILE_M={}", tile.m),
+                                       fmt::format("TILE_N={}", tile.n),
+                                       fmt::format("TILE_K={}", tile.k),
+                                       fmt::format("WAVE_M={}", wave.tile.wave_m),
+                                       fmt::format("WAVE_N={}", wave.tile.wave_n),
+                                       fmt::format("THREADS={}", threads),
+                                       fmt::format("BAND={}", kBand),
+                                       gemm.a.k == 1 && left_in_fours(gemm) ? "A_VECTOR=4" : "A_VECTOR=1",
+                                       gemm.b.along_k && right.fours ? "B_VECTOR=4" : "B_VECTOR=1",
+                                       std::string(wave_precision(gemm.precision))};
+  if (gemm.precision == Precision::fp16) definitions.emplace_back("NUMBERS_F16");
+  if (wave.is_emulated) definitions.emplace_back("EMULATED");
+  const std::int64_t tiles = divide_up(gemm.m, tile.m) * divide_up(gemm.n, tile.n);
+  Stage multiply{gemm_program(context, gemm, "gemm_wave.cl", plan.parts == 1, std::move(definitions)),
+                 "gemm_wave_multiply",
+                 gemm_arguments(gemm, plan.parts, plan.part, right.arguments),
+                 {size(tiles * threads), 1, size(gemm.batch * plan.parts)},
+                 {size(threads), 1, 1}};
+  return gemm_staged(context, gemm, fmt::format("{} wave {}", label, wave.tile.name()), std::move(multiply),
+                     plan.parts);
+}
+
+bool wave_suits(Context& context, Precision precision) {
+  const WaveUnits units = wave_units_of(context.device());
+  if (!multiply_in(units, precision)) return false;
+  return context.remembered(fmt::format("wave {}", name_of(precision)), [&] {
+    return multiplies_right(
+        context, name_of(units), precision, [&](Context& device, const Gemm& gemm, std::size_t variant) {
+          return prepare_tile(device, gemm, whole_plan(gemm, variant % wave_tiles(units).size()), "check");
+        });
+  });
+}
+
+bool wave_accepts(const Context&, const Gemm& gemm) { return matrix_units_accept(gemm); }
+
+bool wave_pays(const Context&, const Gemm& gemm) {
+  constexpr std::int64_t kLeastProducts = 120'000'000;  // as measured of mma on NVIDIA's; not measured here
+  return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
+}
+
+std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::string_view label) {
+  return prepare_tile(context, gemm, plan_of(context, gemm), label);
+}
+
+std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm) {
+  const WaveUnits units = wave_units_of(context.device());
+  std::vector<GemmTiling> list;
+  for (const WaveTile& one : wave_tiles(units)) {
+    const MatrixTile tile = tile_in(one, gemm.precision);
+    for (const std::int64_t parts : parts_around(matrix_plan(units_of(context, units), gemm, {tile}).parts)) {
+      if (cut_plan(gemm, tile, 0, parts)) list.push_back({one.name(), parts});
+    }
+  }
+  return list;
+}
+
+std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
+                                            std::string_view label) {
+  const std::span<const WaveTile> tiles = wave_tiles(wave_units_of(context.device()));
+  const auto one = std::ranges::find(tiles, tiling.tile, &WaveTile::name);
+  if (one == tiles.end()) return nullptr;
+  const auto index = static_cast<std::size_t>(one - tiles.begin());
+  const std::optional<MatrixPlan> plan = cut_plan(gemm, tile_in(*one, gemm.precision), index, tiling.parts);
+  return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
+}
+
+}  // namespace concord::opencl
