@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) {
+  return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 class Planner {
  public:
@@ -150,7 +152,7 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
   arena.placements.resize(blocks.size());
   std::vector<std::vector<std::size_t>> placed;  // by slab, blocks in it
   for (const std::size_t block : order) {
-    const std::size_t bytes = aligned(std::max<std::size_t>(blocks[block].bytes, 1));
+    const std::size_t bytes = aligned(blocks[block].bytes);
     CONCORD_CHECK(bytes <= slab_limit, OutOfMemory, "one value needs {} bytes, the device allocates at most {} at once",
                   bytes, slab_limit);
     for (std::size_t slab = 0;; ++slab) {
@@ -162,7 +164,7 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
       for (const std::size_t other : placed[slab]) {
         if (blocks[other].first <= blocks[block].last && blocks[block].first <= blocks[other].last) {
           const std::size_t offset = arena.placements[other].offset;
-          taken.emplace_back(offset, offset + aligned(std::max<std::size_t>(blocks[other].bytes, 1)));
+          taken.emplace_back(offset, offset + aligned(blocks[other].bytes));
         }
       }
       std::sort(taken.begin(), taken.end());
@@ -179,6 +181,21 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
     }
   }
   return arena;
+}
+
+std::vector<std::size_t> bytes_in_use(std::span<const MemoryBlock> blocks, std::size_t nodes) {
+  std::vector<std::size_t> begin(nodes + 1, 0), end(nodes + 1, 0);
+  for (const MemoryBlock& block : blocks) {
+    begin[static_cast<std::size_t>(block.first)] += aligned(block.bytes);
+    end[std::min(nodes, static_cast<std::size_t>(block.last) + 1)] += aligned(block.bytes);
+  }
+  std::vector<std::size_t> bytes(nodes, 0);
+  std::size_t now = 0;
+  for (std::size_t n = 0; n < nodes; ++n) {
+    now = now + begin[n] - end[n];
+    bytes[n] = now;
+  }
+  return bytes;
 }
 
 MemoryPlan plan_memory(const Lowered& program, bool keep_all) { return Planner(program, keep_all).run(); }
