@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
@@ -19,7 +20,7 @@ constexpr double kFlopsAByte = 10;
 constexpr std::size_t kSmall = 8;
 /// Values of segments may take these parts of the limit together while one is computed again.
 constexpr std::array kSegmentParts{1.0 / 16, 1.0 / 8, 1.0 / 4, 1.0 / 2, 1.0, 1.0};
-constexpr int kBisections = 8;
+constexpr int kBisections = 6;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
@@ -31,6 +32,13 @@ double cost_of(const Lowered& program, const LoweredNode& node) {
   if (!node.op) return 2.0 * static_cast<double>(program.bytes(node.inputs[0]));
   const Cost cost = node.op->cost(program.specs(node.inputs), program.specs(node.outputs));
   return std::max(cost.bytes, cost.flops / kFlopsAByte);
+}
+
+/// Without what plans do not look at, since many copies are made.
+Lowered without_names(Lowered program) {
+  for (LoweredValue& value : program.values) value.name.clear();
+  for (LoweredNode& node : program.nodes) node.name.clear();
+  return program;
 }
 
 /// A choice of values and the program it makes.
@@ -54,7 +62,7 @@ struct Candidate {
 class Search {
  public:
   explicit Search(const Lowered& program)
-      : program_(program),
+      : program_(without_names(program)),
         producer_(program.values.size(), -1),
         fixed_(program.values.size(), true),
         choice_(evaluated(LastReads(program.values.size(), kNeverAgain))) {
@@ -81,6 +89,7 @@ class Search {
     choice_ = evaluated(LastReads(program_.values.size(), kNeverAgain));
     note_reads();
     limit_ = limit;
+    wanted_segment_.assign(program_.values.size(), 0);
     for (const double part : kSegmentParts) {
       const auto segment = static_cast<std::size_t>(part * static_cast<double>(limit));
       for (const Candidate& candidate : candidates()) {
@@ -90,6 +99,25 @@ class Search {
     }
     if (choice_.peak <= limit_) keep_what_fits();
     return choice_;
+  }
+
+  /// No choice takes less: what a node reads and makes is there together.
+  [[nodiscard]] std::size_t lower_bound() const {
+    std::size_t most = 0;
+    for (const LoweredNode& node : program_.nodes) {
+      if (is_alias(node)) continue;
+      std::set<ValueId> together;
+      for (const ValueId id : node.inputs) together.insert(program_.root(id));
+      for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+        bool may_overwrite = false;
+        for (std::size_t i = 0; node.op && i < node.inputs.size(); ++i) may_overwrite |= node.op->in_place(i, k);
+        if (!may_overwrite) together.insert(node.outputs[k]);
+      }
+      std::size_t bytes = 0;
+      for (const ValueId id : together) bytes += fixed_[index(id)] ? 0 : program_.bytes(id);
+      most = std::max(most, bytes);
+    }
+    return most;
   }
 
   [[nodiscard]] Choice evaluated(LastReads last_reads) const {
@@ -185,14 +213,17 @@ class Search {
 
   /// Takes the value when that helps, and no position where more than `segment` bytes are used then gets worse.
   void try_again(ValueId id, std::size_t segment) {
-    if (!is_candidate(id)) return;
+    if (!is_candidate(id) || wanted_segment_[index(id)] > segment) return;
     LastReads last_reads = choice_.last_reads;
     add_with_needs(last_reads, id, longest_wait(id));
     Choice tried = evaluated(std::move(last_reads));
+    std::size_t wanted = 0;
     for (std::size_t n = 0; n < tried.in_use.size(); ++n) {
-      if (tried.in_use[n] > std::max(choice_.in_use[n], segment)) return;
+      if (tried.in_use[n] > choice_.in_use[n]) wanted = std::max(wanted, tried.in_use[n]);
     }
-    if (excess(tried) >= excess(choice_)) return;
+    const bool helps = excess(tried) < excess(choice_);
+    wanted_segment_[index(id)] = helps ? std::min(wanted, limit_) : limit_;
+    if (!helps || wanted > segment) return;
     choice_ = std::move(tried);
     note_reads();
   }
@@ -213,12 +244,13 @@ class Search {
     }
   }
 
-  const Lowered& program_;
+  const Lowered program_;
   std::vector<std::int32_t> producer_;  // by value; of aliases -1
   std::vector<bool> fixed_;             // by value: there all the time, or not to be computed again
   std::vector<double> costs_;           // by node
   std::size_t limit_ = 0;
   Choice choice_;
+  std::vector<std::size_t> wanted_segment_;       // by value: what it took when it was tried last
   std::vector<std::vector<std::int32_t>> reads_;  // by value: positions
 };
 
@@ -236,34 +268,33 @@ void recompute(Lowered& program, std::size_t budget, const DeviceInfo& device) {
   if (before <= budget) return;
   Search search(program);
   struct Attempt {
-    Lowered program;
+    LastReads last_reads;
     std::size_t bytes;
     bool within;  // the limit
   };
   const auto attempt = [&](std::size_t limit) -> Attempt {
-    Choice choice = search.choice_for(limit);
-    const std::size_t bytes = arena_bytes(choice.made.program, device);
-    return {std::move(choice.made.program), bytes, choice.peak <= limit};
+    const Choice choice = search.choice_for(limit);
+    return {choice.last_reads, arena_bytes(choice.made.program, device), choice.peak <= limit};
   };
-  const auto done = [&](Attempt& made) {
+  const auto done = [&](const Attempt& made) {
     if (made.bytes > budget) return false;
-    program = std::move(made.program);
+    program = with_recomputation(program, made.last_reads).program;
     return true;
   };
 
   // A limit is of bytes in use; the arena is larger where blocks cannot be placed without gaps.
   std::size_t limit = budget;
-  for (int tries = 0; tries < 4; ++tries) {
-    Attempt made = attempt(limit);
+  for (int tries = 0; tries < 4 && limit >= search.lower_bound(); ++tries) {
+    const Attempt made = attempt(limit);
     if (done(made)) return;
     if (!made.within) break;
     limit -= std::min(limit / 2, std::max(made.bytes - budget, limit / 64));
   }
   // What does not depend on the budget, so that the least that is told can be had.
-  std::size_t least = before, low = 0, high = before;
+  std::size_t least = before, low = std::min(search.lower_bound(), before), high = before;
   for (int step = 0; step < kBisections; ++step) {
     const std::size_t middle = low + (high - low) / 2;
-    Attempt made = attempt(middle);
+    const Attempt made = attempt(middle);
     if (done(made)) return;
     least = std::min(least, made.bytes);
     (made.within ? high : low) = middle;
