@@ -115,7 +115,7 @@ void run(const Options& options) {
                                   {"parameters", bench.model().parameters},
                                   {"batch", batch},
                                   {"precision", precision},
-                                  {"memory_budget", options.network.memory_budget.bytes},
+                                  {"memory_budget", options.network.memory_budget.bytes()},
                                   {"device", info.id},
                                   {"device_name", info.name},
                                   {"driver", info.driver},
@@ -132,12 +132,12 @@ void run(const Options& options) {
   std::cout << table({{"", "median ms", "min", "max", "samples/s", "GFLOP/s", "GB/s", "launches", "memory"},
                       row("training step", train, batch),
                       row("inference", infer, batch)});
-  if (options.network.memory_budget.bytes > 0) {
+  if (options.network.memory_budget.bytes() > 0) {
     std::cout << fmt::format(
         "memory budget of the training step {}: {} of its launches and {:.1f} % of its FLOPs compute again what was "
         "not "
         "kept\n",
-        human_bytes(options.network.memory_budget.bytes), train.recomputed.launches,
+        human_bytes(options.network.memory_budget.bytes()), train.recomputed.launches,
         100 * train.recomputed.cost.flops / train.cost.flops);
   }
   if (options.kernels) {

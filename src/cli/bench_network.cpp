@@ -89,7 +89,7 @@ Program BenchNetwork::compiled_step() {
 }
 
 CompileOptions BenchNetwork::step_options() const {
-  return {.precision = options_.precision.get(), .memory_budget = options_.memory_budget.bytes};
+  return {.precision = options_.precision.get(), .memory_budget = options_.memory_budget.bytes()};
 }
 
 }  // namespace concord::cli

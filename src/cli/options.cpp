@@ -198,20 +198,23 @@ std::size_t parse_bytes(const std::string& text) {
 }
 
 void MemoryBudgetOption::add(CLI::App& command) {
+  const auto refusal = [](const std::string& given) {
+    try {
+      static_cast<void>(parse_bytes(given));
+      return std::string();
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+  };
   command
-      .add_option_function<std::string>(
-          "--memory-budget",
-          [this](const std::string& text) {
-            try {
-              bytes = parse_bytes(text);
-            } catch (const ArgumentError& refusal) {
-              throw CLI::ValidationError("--memory-budget", refusal.what());
-            }
-          },
-          "Most that values and workspaces of a training step may take, weights and data beside it: 800MiB, 2GiB. What "
-          "does not fit is computed again instead of kept")
-      ->type_name("BYTES");
+      .add_option(
+          "--memory-budget", text,
+          "Most that values and workspaces of a training step may take, beside weights and data: 800MiB, 1.5GiB. "
+          "What does not fit is computed again instead of kept")
+      ->check(CLI::Validator(refusal, "BYTES"));
 }
+
+std::size_t MemoryBudgetOption::bytes() const { return text.empty() ? 0 : parse_bytes(text); }
 
 void PrecisionOption::add(CLI::App& command) {
   command

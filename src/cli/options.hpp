@@ -73,8 +73,9 @@ struct TraceOption {
 
 /// --memory-budget, of a training step.
 struct MemoryBudgetOption {
-  std::size_t bytes = 0;  // 0: none
+  std::string text;
   void add(CLI::App& command);
+  [[nodiscard]] std::size_t bytes() const;  // 0: none
 };
 
 /// --precision, of products.

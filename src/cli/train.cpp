@@ -85,7 +85,7 @@ void run(Options& options) {
   trainer_options.groups =
       options.training.make_groups(*network, models::batch_of(model, train.feature_spec().shape, 2));
   trainer_options.precision = options.precision.get();
-  trainer_options.memory_budget = options.memory_budget.bytes;
+  trainer_options.memory_budget = options.memory_budget.bytes();
   trainer_options.accumulate = options.accumulate;
   trainer_options.ema_decay = options.ema_decay;
   trainer_options.metadata = alphabet_metadata(alphabet);

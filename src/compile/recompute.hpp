@@ -22,7 +22,8 @@ using LastReads = std::vector<std::int32_t>;
 inline constexpr std::int32_t kNeverAgain = INT32_MAX;
 
 /// The program in which every value v (no alias) whose `last_reads[v]` is not kNeverAgain is computed again once, by a
-/// copy of its node with the same kernel, before the first node that reads it after that position. The copies read what
+/// copy of its node with the same kernel, before the first node that reads it after that position. A node whose results
+/// nothing reads before only moves there. The copies read what
 /// is there, or other values computed again. So results are the same bits, whatever `last_reads` says of values that
 /// nodes compute; of inputs, variables, kept and assigned values it must say kNeverAgain.
 [[nodiscard]] RecomputingProgram with_recomputation(const Lowered& program, const LastReads& last_reads);
