@@ -81,7 +81,7 @@ std::size_t least_budget(const Step& step, const DevicePtr& device) {
 
 TEST_CASE("a training in less memory has the same bits", "[train][recompute]") {
   const auto [name, batch] =
-      GENERATE(table<const char*, std::int64_t>({{"lenet", 4}, {"resnet20", 4}, {"char_lstm", 2}, {"gpt_tiny", 2}}));
+      GENERATE(table<const char*, std::int64_t>({{"lenet", 16}, {"resnet20", 4}, {"char_lstm", 64}, {"gpt_tiny", 8}}));
   for (const DevicePtr& device : devices()) {
     INFO(name << " on " << device->info().id);
     const Step step(name, batch, device);
@@ -93,8 +93,8 @@ TEST_CASE("a training in less memory has the same bits", "[train][recompute]") {
       Program program = step.program(device, budget);
       CHECK(program.memory() <= budget);
       const Recomputed recomputed = program.recomputed();
-      CHECK(recomputed.launches > 0);
-      CHECK(recomputed.cost.bytes > 0);
+      if (budget == least) CHECK(recomputed.launches > 0);
+      CHECK((recomputed.launches > 0) == (recomputed.cost.bytes > 0));
       CHECK(recomputed.cost.flops < program.cost().flops / 2);
       CHECK(outcome(step, std::move(program)) == expected);
     }
