@@ -24,6 +24,7 @@ struct Options {
 struct Phase {
   RunTimes times;
   Cost cost;
+  Recomputed recomputed;
   std::size_t memory = 0, launches = 0;
   std::vector<TraceEntry> trace;
 };
@@ -41,6 +42,8 @@ nlohmann::json as_json(const Phase& phase, std::int64_t batch) {
                       {"flops_per_second", phase.cost.flops / seconds},
                       {"bytes_per_second", phase.cost.bytes / seconds},
                       {"launches", phase.launches},
+                      {"recomputed_launches", phase.recomputed.launches},
+                      {"recomputed_flops", phase.recomputed.cost.flops},
                       {"program_bytes", phase.memory}};
   for (const TraceEntry& entry : phase.trace) {
     json["trace"].push_back({{"node", entry.node},
@@ -68,7 +71,12 @@ std::vector<std::string> row(const char* name, const Phase& phase, std::int64_t 
 }
 
 Phase measured(const Options& options, Program program) {
-  Phase phase{measure(program, {.seconds = options.seconds}), program.cost(), program.memory(), program.launches(), {}};
+  Phase phase{measure(program, {.seconds = options.seconds}),
+              program.cost(),
+              program.recomputed(),
+              program.memory(),
+              program.launches(),
+              {}};
   if (options.kernels) phase.trace = program.run_traced();
   return phase;
 }
@@ -107,6 +115,7 @@ void run(const Options& options) {
                                   {"parameters", bench.model().parameters},
                                   {"batch", batch},
                                   {"precision", precision},
+                                  {"memory_budget", options.network.memory_budget.bytes()},
                                   {"device", info.id},
                                   {"device_name", info.name},
                                   {"driver", info.driver},
@@ -123,6 +132,14 @@ void run(const Options& options) {
   std::cout << table({{"", "median ms", "min", "max", "samples/s", "GFLOP/s", "GB/s", "launches", "memory"},
                       row("training step", train, batch),
                       row("inference", infer, batch)});
+  if (options.network.memory_budget.bytes() > 0) {
+    std::cout << fmt::format(
+        "memory budget of the training step {}: {} of its launches and {:.1f} % of its FLOPs compute again what was "
+        "not "
+        "kept\n",
+        human_bytes(options.network.memory_budget.bytes()), train.recomputed.launches,
+        100 * train.recomputed.cost.flops / train.cost.flops);
+  }
   if (options.kernels) {
     print_trace("training step", train);
     print_trace("inference", infer);

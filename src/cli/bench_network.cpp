@@ -14,6 +14,7 @@ void BenchOptions::add(CLI::App& command) {
   command.add_option("--input", input, "One sample, such as 3x64x64 [as published]");
   training.add_training(command);
   precision.add(command);
+  memory_budget.add(command);
 }
 
 BenchNetwork::BenchNetwork(const BenchOptions& options, DevicePtr device)
@@ -76,15 +77,19 @@ Program BenchNetwork::compiled_step() {
   try {
     Graph graph;
     const Value loss = traced_step(graph, options_.training.batch);
-    return compile(graph, {&loss, 1}, variables_, {.precision = options_.precision.get()});
+    return compile(graph, {&loss, 1}, variables_, step_options());
   } catch (const OutOfMemory& error) {
     const auto need = [&](std::int64_t batch, MemoryDetail detail) {
       Graph graph;
       const Value loss = traced_step(graph, batch);
-      return memory_need(graph, {&loss, 1}, *variables_, detail, {.precision = options_.precision.get()}).total();
+      return memory_need(graph, {&loss, 1}, *variables_, detail, step_options()).total();
     };
     throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(options_.training.batch, *device_, need)));
   }
+}
+
+CompileOptions BenchNetwork::step_options() const {
+  return {.precision = options_.precision.get(), .memory_budget = options_.memory_budget.bytes()};
 }
 
 }  // namespace concord::cli

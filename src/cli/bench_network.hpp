@@ -14,6 +14,7 @@ struct BenchOptions {
   std::string input;
   DeviceOption device;
   PrecisionOption precision;
+  MemoryBudgetOption memory_budget;
   void add(CLI::App& command);
 };
 
@@ -41,6 +42,7 @@ class BenchNetwork {
   [[nodiscard]] Value traced_inference(Graph& graph);
   [[nodiscard]] Value traced_step(Graph& graph, std::int64_t batch);
   [[nodiscard]] Program compiled_step();
+  [[nodiscard]] CompileOptions step_options() const;
   /// Made once a program is known to fit.
   [[nodiscard]] const Dataset& data();
 

@@ -68,6 +68,16 @@ struct TraceOption {
   void around(const std::function<void()>& work) const;
 };
 
+/// A number of bytes as people write it: "1000000", "512KiB", "1.5 GiB". Throws ArgumentError.
+[[nodiscard]] std::size_t parse_bytes(const std::string& text);
+
+/// --memory-budget, of a training step.
+struct MemoryBudgetOption {
+  std::string text;
+  void add(CLI::App& command);
+  [[nodiscard]] std::size_t bytes() const;  // 0: none
+};
+
 /// --precision, of products.
 struct PrecisionOption {
   std::string name = "fp32";

@@ -14,6 +14,7 @@ struct Options {
   TrainingOptions training;
   DeviceOption device;
   PrecisionOption precision;
+  MemoryBudgetOption memory_budget;
   TraceOption trace;
   std::string data;
   FitOptions fit;
@@ -84,6 +85,7 @@ void run(Options& options) {
   trainer_options.groups =
       options.training.make_groups(*network, models::batch_of(model, train.feature_spec().shape, 2));
   trainer_options.precision = options.precision.get();
+  trainer_options.memory_budget = options.memory_budget.bytes();
   trainer_options.accumulate = options.accumulate;
   trainer_options.ema_decay = options.ema_decay;
   trainer_options.metadata = alphabet_metadata(alphabet);
@@ -136,6 +138,7 @@ void add_train(CLI::App& app) {
   command->add_option("--data", options->data, kDataHelp)->required();
   options->device.add(*command);
   options->precision.add(*command);
+  options->memory_budget.add(*command);
   command->add_option("--epochs", options->fit.epochs, "Passes over the data")->capture_default_str();
   options->training.add_training(*command);
   command->add_option("--schedule", options->schedule, "Of the learning rate over the epochs")

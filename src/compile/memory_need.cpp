@@ -8,6 +8,7 @@
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
+#include "concord/compile/recompute.hpp"
 #include "concord/core/error.hpp"
 
 namespace concord {
@@ -18,6 +19,7 @@ MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const
   Lowered lowered = lower_and_fuse(graph, outputs, device, options);
   if (detail == MemoryDetail::kernels) choose_layouts(lowered, device, options.precision);
   if (!options.keep_all && !options.keep_fused && detail == MemoryDetail::kernels) find_settled(lowered);
+  if (options.memory_budget > 0) recompute(lowered, options.memory_budget, device.info());
   const MemoryPlan plan = plan_memory(lowered, options.keep_all || options.keep_fused);
   const Arena arena = place(lowered, plan, device.info());
   return {std::accumulate(arena.slabs.begin(), arena.slabs.end(), std::size_t{0}), missing_bytes(lowered, variables)};

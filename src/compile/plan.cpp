@@ -11,12 +11,17 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) {
+  return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 class Planner {
  public:
   Planner(const Lowered& program, bool keep_all) : program_(program), keep_all_(keep_all) {
     plan_.storage.resize(program.values.size());
+    for (std::size_t v = 0; v < program.values.size(); ++v) {
+      roots_.push_back(static_cast<std::size_t>(program.root(static_cast<ValueId>(v))));
+    }
     last_read_.assign(program.values.size(), -1);
     for (std::size_t n = 0; n < program.nodes.size(); ++n) {
       for (const ValueId id : program.nodes[n].inputs) last_read_[root(id)] = static_cast<std::int32_t>(n);
@@ -56,11 +61,24 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] std::size_t root(ValueId id) const { return static_cast<std::size_t>(program_.root(id)); }
+  [[nodiscard]] std::size_t root(ValueId id) const { return roots_[static_cast<std::size_t>(id)]; }
+
+  // Where a value is made: a node and which of its outputs.
+  struct Made {
+    std::int32_t node = -1;
+    std::size_t output = 0;
+  };
 
   void place_assignments() {
+    std::vector<Made> made(program_.values.size());
+    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
+      const std::vector<ValueId>& outputs = program_.nodes[n].outputs;
+      for (std::size_t k = 0; k < outputs.size(); ++k) {
+        made[static_cast<std::size_t>(outputs[k])] = {static_cast<std::int32_t>(n), k};
+      }
+    }
     for (const LoweredAssignment& assignment : program_.assignments) {
-      if (!keep_all_ && may_overwrite(assignment)) {
+      if (!keep_all_ && may_overwrite(assignment, made[root(assignment.value)])) {
         plan_.storage[root(assignment.value)].variable = assignment.variable;
       } else {
         last_read_[root(assignment.value)] = end_;
@@ -71,21 +89,16 @@ class Planner {
 
   // The node that makes the value may write into the variable: nobody reads the old value later, and if the node
   // itself reads it, it works in place.
-  [[nodiscard]] bool may_overwrite(const LoweredAssignment& assignment) const {
-    const std::size_t value = root(assignment.value);
-    for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
-      const LoweredNode& node = program_.nodes[n];
-      const auto made = std::find(node.outputs.begin(), node.outputs.end(), static_cast<ValueId>(value));
-      if (made == node.outputs.end() || !node.op) continue;
-      if (last_read_[static_cast<std::size_t>(assignment.variable)] > static_cast<std::int32_t>(n)) return false;
-      return in_place_or_unread(node, static_cast<std::size_t>(made - node.outputs.begin()), assignment.variable);
-    }
-    return false;
+  [[nodiscard]] bool may_overwrite(const LoweredAssignment& assignment, const Made& made) const {
+    if (made.node < 0) return false;
+    const LoweredNode& node = program_.nodes[static_cast<std::size_t>(made.node)];
+    if (!node.op || last_read_[static_cast<std::size_t>(assignment.variable)] > made.node) return false;
+    return in_place_or_unread(node, made.output, assignment.variable);
   }
 
   [[nodiscard]] bool in_place_or_unread(const LoweredNode& node, std::size_t k, ValueId overwritten) const {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (program_.root(node.inputs[i]) == program_.root(overwritten) && !same_element_order(node, i, k)) return false;
+      if (root(node.inputs[i]) == root(overwritten) && !same_element_order(node, i, k)) return false;
     }
     return true;
   }
@@ -135,6 +148,7 @@ class Planner {
   const Lowered& program_;
   bool keep_all_;
   std::int32_t end_ = 0;
+  std::vector<std::size_t> roots_;       // by value
   std::vector<std::int32_t> last_read_;  // by root value; `end_` when needed after the run
   MemoryPlan plan_;
 };
@@ -150,7 +164,7 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
   arena.placements.resize(blocks.size());
   std::vector<std::vector<std::size_t>> placed;  // by slab, blocks in it
   for (const std::size_t block : order) {
-    const std::size_t bytes = aligned(std::max<std::size_t>(blocks[block].bytes, 1));
+    const std::size_t bytes = aligned(blocks[block].bytes);
     CONCORD_CHECK(bytes <= slab_limit, OutOfMemory, "one value needs {} bytes, the device allocates at most {} at once",
                   bytes, slab_limit);
     for (std::size_t slab = 0;; ++slab) {
@@ -162,7 +176,7 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
       for (const std::size_t other : placed[slab]) {
         if (blocks[other].first <= blocks[block].last && blocks[block].first <= blocks[other].last) {
           const std::size_t offset = arena.placements[other].offset;
-          taken.emplace_back(offset, offset + aligned(std::max<std::size_t>(blocks[other].bytes, 1)));
+          taken.emplace_back(offset, offset + aligned(blocks[other].bytes));
         }
       }
       std::sort(taken.begin(), taken.end());
@@ -179,6 +193,21 @@ Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit) 
     }
   }
   return arena;
+}
+
+std::vector<std::size_t> bytes_in_use(std::span<const MemoryBlock> blocks, std::size_t nodes) {
+  std::vector<std::size_t> begin(nodes + 1, 0), end(nodes + 1, 0);
+  for (const MemoryBlock& block : blocks) {
+    begin[static_cast<std::size_t>(block.first)] += aligned(block.bytes);
+    end[std::min(nodes, static_cast<std::size_t>(block.last) + 1)] += aligned(block.bytes);
+  }
+  std::vector<std::size_t> bytes(nodes, 0);
+  std::size_t now = 0;
+  for (std::size_t n = 0; n < nodes; ++n) {
+    now = now + begin[n] - end[n];
+    bytes[n] = now;
+  }
+  return bytes;
 }
 
 MemoryPlan plan_memory(const Lowered& program, bool keep_all) { return Planner(program, keep_all).run(); }

@@ -30,6 +30,9 @@ struct Arena {
 /// grows beyond `slab_limit` (one allocation of the device). Throws OutOfMemory when a single block does.
 [[nodiscard]] Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit);
 
+/// Bytes in use at each of `nodes` nodes: what an arena without any gap would take.
+[[nodiscard]] std::vector<std::size_t> bytes_in_use(std::span<const MemoryBlock> blocks, std::size_t nodes);
+
 /// Where each value of a program is stored.
 struct MemoryPlan {
   /// Storage of a value's root: an arena block, or directly the buffer of the variable it is assigned to.

@@ -5,6 +5,7 @@
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
+#include "concord/compile/recompute.hpp"
 #include "concord/compile/tuning.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -168,6 +169,8 @@ void ProgramImpl::overwrite(ValueId id, const Tensor& tensor) {
 Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
                 const CompileOptions& options) {
   const timeline::Span span("compile");
+  CONCORD_CHECK(options.memory_budget == 0 || !(options.keep_all || options.keep_fused), ArgumentError,
+                "a memory budget cannot be held while every value is kept (keep_all, keep_fused)");
   auto program = std::make_unique<ProgramImpl>();
   program->variables = variables;
   program->keep_all = options.keep_all || options.keep_fused;
@@ -186,6 +189,10 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
     choose_layouts(program->lowered, variables->device(), options.precision);
   }
   if (!program->keep_all) find_settled(program->lowered);
+  if (options.memory_budget > 0) {
+    const timeline::Span recomputation("recompute");
+    recompute(program->lowered, options.memory_budget, variables->device().info());
+  }
   const MemoryPlan plan = plan_memory(program->lowered, program->keep_all);
   {
     const timeline::Span memory("allocate and bind");
@@ -251,13 +258,29 @@ std::size_t Program::launches() const { return impl_->launches.size() + impl_->c
 Device& Program::device() const { return impl_->device(); }
 Variables& Program::variables() const { return *impl_->variables; }
 
+namespace {
+
+void add_cost(Cost& total, const Lowered& program, const LoweredNode& node) {
+  if (!node.op || !node.kernel) return;
+  const Cost cost = node.op->cost(program.specs(node.inputs), program.specs(node.outputs));
+  total.flops += cost.flops;
+  total.bytes += cost.bytes;
+}
+
+}  // namespace
+
 Cost Program::cost() const {
   Cost total;
+  for (const LoweredNode& node : impl_->lowered.nodes) add_cost(total, impl_->lowered, node);
+  return total;
+}
+
+Recomputed Program::recomputed() const {
+  Recomputed total;
   for (const LoweredNode& node : impl_->lowered.nodes) {
-    if (!node.op || !node.kernel) continue;
-    const Cost cost = node.op->cost(impl_->lowered.specs(node.inputs), impl_->lowered.specs(node.outputs));
-    total.flops += cost.flops;
-    total.bytes += cost.bytes;
+    if (!node.again || !node.kernel) continue;
+    ++total.launches;
+    add_cost(total.cost, impl_->lowered, node);
   }
   return total;
 }

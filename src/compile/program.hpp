@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "concord/compile/variables.hpp"
+#include "concord/core/error.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/graph/operator.hpp"
 
@@ -23,6 +24,27 @@ struct CompileOptions {
   /// Where the device has several kernels for a product and no table says which is fastest, so many seconds are spent
   /// on measuring them, once: what is found is stored. Below 0: $CONCORD_TUNE_SECONDS, else none.
   double tune_seconds = -1;
+  /// Above 0: Program::memory() is at most so many bytes. Results that a training step's backward pass reads are then
+  /// computed again, as far as it takes, instead of kept since the forward pass; all numbers keep their bits. compile()
+  /// throws MemoryBudgetError where that is not enough, ArgumentError together with keep_all or keep_fused.
+  std::size_t memory_budget = 0;
+};
+
+/// CompileOptions::memory_budget is less than the program can do with.
+class MemoryBudgetError : public OutOfMemory {
+ public:
+  MemoryBudgetError(const std::string& message, std::size_t least) : OutOfMemory(message), least_(least) {}
+  /// The smallest budget found possible, in bytes.
+  [[nodiscard]] std::size_t least() const { return least_; }
+
+ private:
+  std::size_t least_;
+};
+
+/// What a run computes a second time to keep to a memory budget.
+struct Recomputed {
+  std::size_t launches = 0;
+  Cost cost;
 };
 
 /// One launch of a traced run.
@@ -106,6 +128,8 @@ class Program {
   [[nodiscard]] std::size_t launches() const;
   /// Work of one run, summed over the operators.
   [[nodiscard]] Cost cost() const;
+  /// The part of launches() and cost() that CompileOptions::memory_budget added.
+  [[nodiscard]] Recomputed recomputed() const;
   [[nodiscard]] Device& device() const;
   [[nodiscard]] Variables& variables() const;
 
@@ -116,7 +140,8 @@ class Program {
 };
 
 /// Compiles what `outputs` and the graph's assignments need for the device of `variables`. Throws OutOfMemory with
-/// what the program needs and what there is; NotSupported with the node no kernel exists for.
+/// what the program needs and what there is, MemoryBudgetError with the least possible budget; NotSupported with the
+/// node no kernel exists for.
 [[nodiscard]] Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
                               const CompileOptions& options = {});
 

@@ -19,6 +19,11 @@ TrainerState::EpochPrograms TrainerState::epoch_programs(train::ProgramKey key, 
       made.last = program(last, classes);
     }
     return made;
+  } catch (const MemoryBudgetError& error) {
+    made = {};
+    programs.drop(key);
+    throw MemoryBudgetError(fmt::format("{}. {}", error.what(), advice_on_batch(key, plan.samples, classes)),
+                            error.least());
   } catch (const OutOfMemory& error) {
     made = {};
     programs.drop(key);
@@ -31,7 +36,7 @@ std::string TrainerState::advice_on_batch(train::ProgramKey key, std::int64_t sa
     key.plan = {batch, rows};
     const train::Traced traced = train::trace(recipe, key, classes);
     const Value output = traced.loss ? traced.loss : traced.output;
-    return memory_need(*traced.graph, {&output, 1}, *variables, detail, {.precision = options.precision});
+    return memory_need(*traced.graph, {&output, 1}, *variables, detail, options_of(key.purpose));
   };
   const bool ordered = key.plan.rows > 0;
   return concord::advice_on_batch(key.plan.size, *device, [&](std::int64_t batch, MemoryDetail detail) {

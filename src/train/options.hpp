@@ -33,6 +33,9 @@ struct TrainerOptions {
   double ema_decay = 0;
   /// Of products, in training and evaluation; with fp16 the loss is scaled (optim::MinimizeOptions::loss_scale).
   Precision precision = Precision::fp32;
+  /// Of a training step, as CompileOptions::memory_budget; 0: none. Data sets on the device, weights and the optimizer's
+  /// state are beside it.
+  std::size_t memory_budget = 0;
   /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
   bool check_gradients = false;
   /// Data sets are kept on the device as long as they take at most this part of its memory, all together.

@@ -88,6 +88,11 @@ VariablesPtr TrainerState::with_averages(const Graph& graph) {
   return view;
 }
 
+CompileOptions TrainerState::options_of(train::Purpose purpose) const {
+  return {.precision = options.precision,
+          .memory_budget = purpose == train::Purpose::train ? options.memory_budget : 0};
+}
+
 train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int classes) {
   if (train::StepProgramPtr cached = programs.find(key)) return cached;
   train::Traced traced = train::trace(recipe, key, classes);
@@ -109,8 +114,8 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
   io::TensorMap loaded;
   if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
-  Program compiled = compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables,
-                             {.precision = options.precision});
+  Program compiled =
+      compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables, options_of(key.purpose));
   if (pending_checkpoint) take_from_checkpoint(fresh);
   if (!pending_checkpoint) start_averages(fresh);
   if (all) pending_checkpoint.reset();

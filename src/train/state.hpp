@@ -57,6 +57,7 @@ struct TrainerState {
   train::Source source_of(const Dataset& dataset, bool may_reside);
   /// The same storage, with averages under the names of the weights that they are of.
   [[nodiscard]] VariablesPtr with_averages(const Graph& graph);
+  [[nodiscard]] CompileOptions options_of(train::Purpose purpose) const;
   /// From the cache, or traced, compiled and given what was loaded for it.
   train::StepProgramPtr program(const train::ProgramKey& key, int classes);
   struct EpochPrograms {

@@ -1,5 +1,7 @@
 // The command `concord`: help, wrong usage (exit code 2), failures (exit code 1 and a sentence that names the cause),
 // the devices of a machine without a driver, and what it prints for other programs.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -84,6 +86,13 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   check_refusal(with(bench, {"--batch", "0"}), 2, {"--batch must be at least 1"});
   check_refusal(with(bench, {"--seconds", "nan"}), 2, {"--seconds"});
   check_refusal(with(bench, {"--precision", "fp64"}), 2, {"--precision: fp64 not in {fp32,tf32,bf16,fp16}"});
+  for (const char* bytes : {"", "two", "12 parsecs", "0", "-1MiB", "0.1", "nanGiB", "1e30", "2GB"}) {
+    for (const Arguments& command : {train, bench, Arguments{"profile", "mlp"}}) {
+      check_refusal(with(command, {"--memory-budget", bytes}), 2, {"--memory-budget", "800MiB or 1.5GiB"});
+    }
+  }
+  check_refusal({"profile", "mlp", "--inference", "--memory-budget", "1GiB", "--device", cheap_device()}, 2,
+                {"--memory-budget is of a training step"});
 }
 
 TEST_CASE("a failure ends with 1 and a sentence that names its cause", "[cli]") {
@@ -181,6 +190,37 @@ TEST_CASE("bench prints one JSON document", "[cli]") {
     CHECK(json[phase]["samples_per_second"] > 0);
     CHECK(json[phase]["trace"].size() >= 2);
   }
+}
+
+TEST_CASE("a memory budget is kept, in any unit, or refused with the least that does", "[cli][recompute]") {
+  if (!command_is_there()) return;
+  const Arguments bench{"bench", "lenet", "--device", cheap_device(), "--batch", "64", "--seconds", "0.001"};
+  const auto train_phase = [&](const Arguments& more) {
+    const Ended ended = run_command(with(with(bench, {"--json"}), more));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out)["train"];
+  };
+  const auto kept = train_phase({});
+  CHECK(kept["recomputed_launches"] == 0);
+  const double bytes = kept["program_bytes"];
+  for (const std::string& budget :
+       {fmt::format("{:.0f}", bytes * 0.9), fmt::format("{} KiB", static_cast<int>(bytes * 0.9 / 1024)),
+        fmt::format("{}MiB", bytes * 0.9 / (1 << 20))}) {
+    INFO(budget);
+    const auto within = train_phase({"--memory-budget", budget});
+    CHECK(within["program_bytes"] <= bytes * 0.9);
+    CHECK(within["recomputed_launches"] > 0);
+    CHECK(within["launches"] == kept["launches"].get<int>() + within["recomputed_launches"].get<int>());
+  }
+  const Ended text = run_command(with(bench, {"--memory-budget", fmt::format("{:.0f}", bytes * 0.9)}));
+  CHECK_THAT(text.out, test::contains("memory budget of the training step"));
+  check_refusal(with(bench, {"--memory-budget", "1KiB"}), 1,
+                {"the memory budget is 0.00 MiB", " bytes) when all that"});
+  const Arguments train{"train",       "lenet", "--data",  "random", "--device", cheap_device(),
+                        "--max-steps", "1",     "--batch", "64",     "--quiet",  "--memory-budget"};
+  CHECK(run_command(with(train, {"1GiB"})).code == 0);
+  check_refusal(with(train, {"1KiB"}), 1, {"the memory budget is 0.00 MiB"});
 }
 
 TEST_CASE("every optimizer is counted, measured and trained with", "[cli]") {

@@ -32,6 +32,11 @@ TEST_CASE("no slab passes the device's largest allocation", "[compile]") {
   CHECK_THROWS_AS(place_blocks(std::vector<MemoryBlock>{{5000, 0, 1}}, 4096), OutOfMemory);
 }
 
+TEST_CASE("the bytes in use are those of the blocks that are alive", "[compile]") {
+  const std::vector<MemoryBlock> blocks{{1000, 0, 1}, {256, 1, 2}, {1, 3, 3}, {512, 2, 4}};
+  CHECK(bytes_in_use(blocks, 4) == std::vector<std::size_t>{1024, 1280, 768, 768});
+}
+
 TEST_CASE("a chain of layers needs the memory of its widest step", "[compile]") {
   std::vector<MemoryBlock> blocks;
   for (int i = 0; i < 50; ++i) blocks.push_back({1 << 16, i, i + 1});

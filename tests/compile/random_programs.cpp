@@ -91,6 +91,24 @@ std::map<std::string, Tensor> results(const RandomGraph& random, const DevicePtr
   return all;
 }
 
+/// Arena and launches of a program, and the least budget that it can do with.
+struct Size {
+  std::size_t memory = 0, recomputed = 0, least = 0;
+};
+Size size_of(const RandomGraph& random, const DevicePtr& device, const CompileOptions& options) {
+  const auto variables = std::make_shared<Variables>(device, 1);
+  const Program program = compile(random.graph, random.outputs, variables, options);
+  Size size{program.memory(), program.recomputed().launches, program.memory()};
+  try {
+    CompileOptions tight = options;
+    tight.memory_budget = 1;
+    static_cast<void>(compile(random.graph, random.outputs, variables, tight));
+  } catch (const MemoryBudgetError& error) {
+    size.least = error.least();
+  }
+  return size;
+}
+
 }  // namespace
 
 TEST_CASE("what a program computes does not depend on how it was compiled", "[compile]") {
@@ -112,6 +130,44 @@ TEST_CASE("what a program computes does not depend on how it was compiled", "[co
         CHECK(equal);
       }
     }
+  }
+}
+
+TEST_CASE("a memory budget is kept, and changes no bit", "[compile][recompute]") {
+  const DevicePtr& device = devices().front();
+  std::size_t smaller = 0, recomputed = 0;
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    INFO("graph " << seed << " on " << device->info().id);
+    const RandomGraph random(seed);
+    const CompileOptions kept{.fuse = seed % 2 == 0};
+    const Size size = size_of(random, device, kept);
+    CHECK(size.recomputed == 0);
+    if (size.least == size.memory) continue;
+    ++smaller;
+    const auto expected = results(random, device, kept);
+    for (const std::size_t budget : {size.least, (size.least + size.memory) / 2}) {
+      const CompileOptions options{.fuse = kept.fuse, .memory_budget = budget};
+      const Size within = size_of(random, device, options);
+      CHECK(within.memory <= budget);
+      recomputed += within.recomputed;
+      const auto got = results(random, device, options);
+      REQUIRE(got.size() == expected.size());
+      for (const auto& [name, tensor] : expected) {
+        INFO(name);
+        CHECK(std::ranges::equal(got.at(name).bytes(), tensor.bytes()));
+      }
+    }
+  }
+  CHECK(smaller >= 20);
+  CHECK(recomputed >= 20);
+}
+
+TEST_CASE("a budget and kept values exclude each other", "[compile][recompute]") {
+  const RandomGraph random(1);
+  const auto variables = std::make_shared<Variables>(devices().front(), 1);
+  for (const CompileOptions& options : {CompileOptions{.keep_all = true, .memory_budget = 1 << 20},
+                                        CompileOptions{.keep_fused = true, .memory_budget = 1 << 20}}) {
+    CHECK_THROWS_AS(compile(random.graph, random.outputs, variables, options), ArgumentError);
   }
 }
 
