@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "concord/concord.hpp"
+#include "concord/device/registry.hpp"
 
 namespace {
 

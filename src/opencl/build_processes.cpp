@@ -9,7 +9,6 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -45,6 +44,13 @@ std::optional<std::string> receive_text(std::chrono::seconds patience) {
   std::string text(bytes, '\0');
   if (!ParentChannel::receive(text, kPatience)) return std::nullopt;
   return text;
+}
+
+/// Nothing when the process is gone or does not answer.
+std::optional<char> answer_of(ChildProcess& process, const std::string& request) {
+  std::array<char, 1> answer{};
+  if (!process.send(request) || !process.receive(answer, kPatience)) return std::nullopt;
+  return answer[0];
 }
 
 char built(const boost::compute::context& context, const boost::compute::device& device,
@@ -103,32 +109,61 @@ std::unique_ptr<ChildProcess> BuildProcesses::start() const {
   return process;
 }
 
-bool BuildProcesses::ask(ChildProcess& process, const std::string& source, const std::string& options) const {
-  std::array<char, 1> answer{};
-  return process.send(text_with_length(options) + text_with_length(source)) && process.receive(answer, kPatience) &&
-         answer[0] == kBuilt;
+BuildProcesses::~BuildProcesses() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  used_or_stopped_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+std::optional<std::unique_ptr<ChildProcess>> BuildProcesses::take() {
+  const std::lock_guard lock(mutex_);
+  if (free_ == 0) return std::nullopt;
+  --free_;
+  if (idle_.empty()) return nullptr;
+  std::unique_ptr<ChildProcess> process = std::move(idle_.back());
+  idle_.pop_back();
+  return process;
+}
+
+void BuildProcesses::give_back(std::unique_ptr<ChildProcess> process) {
+  const std::lock_guard lock(mutex_);
+  ++free_;
+  ++uses_;
+  if (process == nullptr) return;
+  idle_.push_back(std::move(process));
+  used_or_stopped_.notify_all();
+  if (is_watching_) return;
+  if (watcher_.joinable()) watcher_.join();
+  is_watching_ = true;
+  watcher_ = std::thread([this] { watch(); });
+}
+
+void BuildProcesses::watch() {
+  std::unique_lock lock(mutex_);
+  bool is_used = true;
+  while (is_used && !is_stopped_) {
+    is_used = used_or_stopped_.wait_for(lock, kIdle + std::chrono::seconds(1),
+                                        [this, seen = uses_] { return is_stopped_ || uses_ != seen; });
+  }
+  idle_.clear();
+  is_watching_ = false;
 }
 
 bool BuildProcesses::build(const std::string& source, const std::string& options) {
-  std::unique_ptr<ChildProcess> process;
-  {
-    const std::lock_guard lock(mutex_);
-    if (free_ == 0) return false;
-    --free_;
-    if (!idle_.empty()) {
-      process = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  bool done = process != nullptr && ask(*process, source, options);
-  if (!done) {  // it may have ended by itself
+  std::optional<std::unique_ptr<ChildProcess>> taken = take();
+  if (!taken) return false;
+  std::unique_ptr<ChildProcess> process = std::move(*taken);
+  const std::string request = text_with_length(options) + text_with_length(source);
+  std::optional<char> answer = process ? answer_of(*process, request) : std::nullopt;
+  if (!answer) {  // none yet, or it has ended by itself
     process = start();
-    done = process != nullptr && ask(*process, source, options);
+    answer = process ? answer_of(*process, request) : std::nullopt;
   }
-  const std::lock_guard lock(mutex_);
-  ++free_;
-  if (done) idle_.push_back(std::move(process));
-  return done;
+  give_back(answer ? std::move(process) : nullptr);
+  return answer == kBuilt;
 }
 
 int build_programs() {

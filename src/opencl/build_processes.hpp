@@ -3,10 +3,14 @@
 #pragma once
 
 #include <boost/compute/device.hpp>
+#include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "concord/core/child_process.hpp"
@@ -30,19 +34,30 @@ class BuildProcesses {
   [[nodiscard]] static std::filesystem::path program();
 
   BuildProcesses(std::filesystem::path program, std::filesystem::path folder, std::string device_text, unsigned most);
+  BuildProcesses(const BuildProcesses&) = delete;
+  BuildProcesses& operator=(const BuildProcesses&) = delete;
+  ~BuildProcesses();
 
   /// Whether one of them built the program; its file is then in the folder. False also where none is free.
   [[nodiscard]] bool build(const std::string& source, const std::string& options);
 
  private:
+  /// Null when none is free; else one that waits, or none yet.
+  [[nodiscard]] std::optional<std::unique_ptr<ChildProcess>> take();
+  void give_back(std::unique_ptr<ChildProcess> process);
   [[nodiscard]] std::unique_ptr<ChildProcess> start() const;
-  [[nodiscard]] bool ask(ChildProcess& process, const std::string& source, const std::string& options) const;
+  /// Lets go of processes that have ended by themselves.
+  void watch();
 
   std::filesystem::path program_, folder_;
   std::string device_text_;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // of all below
+  std::condition_variable used_or_stopped_;
   std::vector<std::unique_ptr<ChildProcess>> idle_;
   unsigned free_;
+  std::uint64_t uses_ = 0;
+  bool is_watching_ = false, is_stopped_ = false;
+  std::thread watcher_;
 };
 
 }  // namespace concord::opencl

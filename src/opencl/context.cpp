@@ -7,6 +7,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/build_processes.hpp"
 #include "concord/opencl/device_limits.hpp"
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/event_log.hpp"

@@ -16,6 +16,7 @@
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/version.hpp"
+#include "concord/opencl/build_processes.hpp"
 #include "concord/opencl/program_build.hpp"
 
 namespace concord::opencl {
@@ -91,6 +92,8 @@ ProgramCache::ProgramCache(boost::compute::context context, boost::compute::devi
     processes_ = std::make_unique<BuildProcesses>(program, folder_, device_text_, processes);
   }
 }
+
+ProgramCache::~ProgramCache() = default;
 
 std::string ProgramCache::key_of(const std::string& source, const std::string& options) const {
   return device_text_ + "options " + options + "\n" + source;

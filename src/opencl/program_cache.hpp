@@ -6,16 +6,18 @@
 #include <boost/compute/device.hpp>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "concord/opencl/build_pool.hpp"
-#include "concord/opencl/build_processes.hpp"
 #include "concord/opencl/handle.hpp"
 
 namespace concord::opencl {
+
+class BuildProcesses;
 
 /// A program that may still be under way. Copies are the same program.
 class PendingProgram {
@@ -43,7 +45,7 @@ class ProgramCache {
   ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder,
                unsigned threads, unsigned processes = 0);
   /// Leaves out what is not begun and waits for what is.
-  ~ProgramCache() = default;
+  ~ProgramCache();
   ProgramCache(const ProgramCache&) = delete;
   ProgramCache& operator=(const ProgramCache&) = delete;
 
