@@ -1,5 +1,5 @@
-// What the products on matrix units share: how operands may be copied, the tables of patches as arguments, the choice
-// of a tile. Used by gemm_mma, gemm_wgmma, gemm_tma and gemm_wave, and for what a device has by attention_mma.
+// What products in tiles share: how operands may be copied, the tables of patches as arguments, the choice of a tile.
+// Used by gemm_mma, gemm_wgmma, gemm_tma, gemm_wave and gemm_tiled, and for what a device has by attention_mma.
 #pragma once
 
 #include <initializer_list>

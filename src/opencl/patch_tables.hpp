@@ -1,5 +1,5 @@
 // PatchTables: the patches of an image as two short tables, one for the taps of a kernel and one for the places it stands
-// at, so that a GEMM kernel finds an element by two reads and an addition. Used by gemm_mma.
+// at, so that a GEMM kernel finds an element by two reads and an addition. Used by products in tiles.
 #pragma once
 
 #include <array>
