@@ -2,21 +2,22 @@
 // process names folder and device, the others options and source.
 #include "concord/opencl/build_processes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/compute/platform.hpp>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
 
-#include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/version.hpp"
 #include "concord/device/registry.hpp"
 #include "concord/opencl/discovery.hpp"
+#include "concord/opencl/program_build.hpp"
 #include "concord/opencl/program_cache.hpp"
 
 namespace concord::opencl {
@@ -72,15 +73,9 @@ std::string device_text(const boost::compute::device& device) {
 }
 
 unsigned BuildProcesses::wanted(const boost::compute::device& device) {
-  constexpr std::uint64_t kMost = 64, kUsual = 16, kGiB = std::uint64_t{1} << 30;
-  if (const auto named = environment("CONCORD_BUILD_PROCESSES")) {
-    unsigned count = 0;
-    const char* const end = named->data() + named->size();
-    const auto [rest, error] = std::from_chars(named->data(), end, count);
-    CONCORD_CHECK(error == std::errc() && rest == end && count <= kMost, ArgumentError,
-                  "CONCORD_BUILD_PROCESSES is \"{}\", which is no number from 0 to {}", *named, kMost);
-    return count;
-  }
+  constexpr unsigned kMost = 64;
+  constexpr std::uint64_t kUsual = 16, kGiB = std::uint64_t{1} << 30;
+  if (const auto named = number_in_environment("CONCORD_BUILD_PROCESSES", kMost)) return *named;
   if (device.vendor() != "NVIDIA Corporation") return 0;
   // A context takes about half a GiB of either memory.
   const std::uint64_t by_device = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE) / (2 * kGiB);
