@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "concord/core/check.hpp"
+#include "subnormals.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -15,6 +16,7 @@ class PrimitiveLaunch final : public Launch {
     for (const auto& [argument, memory] : memories_) arguments_.push_back({argument, memory.get()});
   }
   void enqueue() override {
+    const SubnormalsAreZero mode;
     // The C++ function would build the list of arguments anew each time.
     guarded(name_, [&] {
       dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(),
@@ -73,7 +75,10 @@ class LoopLaunch final : public Launch {
  public:
   LoopLaunch(std::shared_ptr<const Loop> loop, Pointers pointers)
       : loop_(std::move(loop)), pointers_(std::move(pointers)) {}
-  void enqueue() override { (*loop_)(pointers_); }
+  void enqueue() override {
+    const SubnormalsAreZero mode;
+    (*loop_)(pointers_);
+  }
 
  private:
   std::shared_ptr<const Loop> loop_;

@@ -11,6 +11,7 @@
 
 #include "families.hpp"
 #include "recurrent_rows.hpp"
+#include "subnormals.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -42,6 +43,7 @@ class RecurrentLaunch final : public Launch {
         step_(std::move(step)),
         pointers_(std::move(pointers)) {}
   void enqueue() override {
+    const SubnormalsAreZero mode;
     if (pack_) pack_->enqueue();
     for (std::size_t k = 0; k < products_.size(); ++k) {
       if (products_[k]) products_[k]->enqueue();

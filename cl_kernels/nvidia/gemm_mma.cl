@@ -87,7 +87,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;
 
-  // Rows and columns past the edge repeat the last ones; they are never written.
+  // Columns past the edge repeat the last one, rows count as zero: if every group read the last row again and again, it
+  // would wait for that. Neither is ever written.
   const uint a_along = t % A_LINE * A_VECTOR, a_line = t / A_LINE;
   const uint b_along = t % B_LINE * B_VECTOR, b_line = t / B_LINE;
 #ifdef A_ALONG_K
@@ -119,13 +120,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma_mult
     const uint k = (tile) + a_along;                                 \
     const bool wanted = k < k_end;                                   \
     __global const float *from = a + (wanted ? A_STEP(k) : 0);       \
-    EACH(i, A_LOADS) COPY_A(a_to + (stage) + A_TO(i), from + a_rows[i], wanted); \
+    EACH(i, A_LOADS) COPY_A(a_to + (stage) + A_TO(i), from + a_rows[i],            \
+                            wanted && m_begin + a_line + i * A_STRIDE < m_size);   \
   }
 #else
 #define LOAD_A(tile, stage)                                                           \
   EACH(i, A_LOADS) {                                                                  \
     const uint k = (tile) + a_line + i * A_STRIDE;                                    \
-    const bool wanted = k < k_end;                                                    \
+    const bool wanted = k < k_end && m_begin + a_along < m_size;                      \
     COPY_A(a_to + (stage) + A_TO(i), a + a_row + (wanted ? A_STEP(k) : 0), wanted);   \
   }
 #endif

@@ -6,6 +6,7 @@
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/conv.hpp"
 #include "concord/opencl/kernels.hpp"
+#include "concord/opencl/matrix_units.hpp"
 #include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
@@ -29,7 +30,7 @@ bool stores(Context& context, const ops::ConvSizes& s, Precision precision, cons
   KernelVariants& variants = context.variants();
   if (variants.preferred(variant::kProduct).value_or("tma") != "tma") return false;
   return variants.may(std::string(variant::kProduct) + "tma") &&
-         variants.takes(variant::kChannelsLast, mma_pays(context, forward)) && tma_suits(context, precision);
+         variants.takes(variant::kChannelsLast, is_for_matrix_units(forward)) && tma_suits(context, precision);
 }
 
 /// The kernel's layouts: of the inputs `images`, and where the result lies so of it and what the epilogue reads.

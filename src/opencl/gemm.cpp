@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
@@ -102,6 +103,8 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
 
 bool any_device(Context&, Precision) { return true; }
 bool any_product(const Context&, const Gemm&) { return true; }
+double always(const Context&, const Gemm&) { return 0; }
+double at_last(const Context&, const Gemm&) { return INFINITY; }
 std::vector<GemmTiling> no_tilings(const Context&, const Gemm&) { return {}; }
 std::unique_ptr<Kernel> no_tiling(Context&, const Gemm&, const GemmTiling&, std::string_view) { return nullptr; }
 
@@ -109,7 +112,7 @@ constexpr std::array<GemmImplementation, 9> kImplementations{{
     {"panel",
      [](Context& context, Precision) { return context.limits().is_cpu; },
      any_product,
-     any_product,
+     always,
      prepare_panel,
      {"gemm_panel.cl"},
      panel_tilings,
@@ -117,7 +120,7 @@ constexpr std::array<GemmImplementation, 9> kImplementations{{
     {"scaled",
      scaled_suits,
      scaled_accepts,
-     scaled_pays,
+     scaled_seconds,
      prepare_scaled,
      {"nvidia/gemm_tma.cl", "nvidia/planes_pack.cl", "nvidia/planes_measure.cl"},
      scaled_tilings,
@@ -125,7 +128,7 @@ constexpr std::array<GemmImplementation, 9> kImplementations{{
     {"tma",
      tma_suits,
      tma_accepts,
-     tma_pays,
+     tma_seconds,
      prepare_tma,
      {"nvidia/gemm_tma.cl", "nvidia/planes_pack.cl"},
      tma_tilings,
@@ -133,30 +136,23 @@ constexpr std::array<GemmImplementation, 9> kImplementations{{
     {"wgmma",
      wgmma_suits,
      wgmma_accepts,
-     wgmma_pays,
+     wgmma_seconds,
      prepare_wgmma,
      {"nvidia/gemm_wgmma.cl", "nvidia/gemm_pack.cl"},
      wgmma_tilings,
      prepare_wgmma_tiling},
-    {"mma", mma_suits, mma_accepts, mma_pays, prepare_mma, {"nvidia/gemm_mma.cl"}, mma_tilings, prepare_mma_tiling},
-    {"wave", wave_suits, wave_accepts, wave_pays, prepare_wave, {"gemm_wave.cl"}, wave_tilings, prepare_wave_tiling},
+    {"mma", mma_suits, mma_accepts, mma_seconds, prepare_mma, {"nvidia/gemm_mma.cl"}, mma_tilings, prepare_mma_tiling},
+    {"wave", wave_suits, wave_accepts, wave_seconds, prepare_wave, {"gemm_wave.cl"}, wave_tilings, prepare_wave_tiling},
     {"tiled",
      any_device,
      tiled_accepts,
-     any_product,
+     tiled_seconds,
      prepare_tiled,
      {"gemm_tiled.cl"},
      tiled_tilings,
      prepare_tiled_tiling},
-    {"clblast", any_device, clblast_accepts, any_product, prepare_clblast, {}, no_tilings, no_tiling},
-    {"reference",
-     any_device,
-     any_product,
-     any_product,
-     prepare_reference,
-     {"gemm_reference.cl"},
-     no_tilings,
-     no_tiling},
+    {"clblast", any_device, clblast_accepts, at_last, prepare_clblast, {}, no_tilings, no_tiling},
+    {"reference", any_device, any_product, at_last, prepare_reference, {"gemm_reference.cl"}, no_tilings, no_tiling},
 }};
 
 /// Whether nothing speaks against it on this device.
@@ -211,11 +207,15 @@ bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& ge
 }
 
 const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm) {
-  return *std::ranges::find_if(kImplementations, [&](const GemmImplementation& one) {
-    if (gemm.has_channels_last()) return one.name == "tma";
-    return may(context, one) && one.accepts(context, gemm) && one.pays(context, gemm) &&
-           one.suits(context, gemm.precision);
-  });
+  if (gemm.has_channels_last()) return *std::ranges::find(kImplementations, "tma", &GemmImplementation::name);
+  std::vector<std::pair<double, const GemmImplementation*>> expected;
+  for (const GemmImplementation& one : kImplementations) {
+    if (may(context, one) && one.accepts(context, gemm)) expected.emplace_back(one.seconds(context, gemm), &one);
+  }
+  std::ranges::stable_sort(expected, {}, &decltype(expected)::value_type::first);
+  return *std::ranges::find_if(expected, [&](const auto& one) {
+            return one.second->suits(context, gemm.precision);
+          })->second;
 }
 
 std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label) {

@@ -126,7 +126,7 @@ struct GemmImplementation {
   std::string_view name;
   bool (*suits)(Context&, Precision);
   bool (*accepts)(const Context&, const Gemm&);
-  bool (*pays)(const Context&, const Gemm&);  // whether it should be faster than those that follow
+  double (*seconds)(const Context&, const Gemm&);  // expected; infinite where it is not worth it, 0 where it always is
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);  // tiled as it plans
   std::array<std::string_view, 3> files;  // of cl_kernels that multiply; empty for none
   /// What a tuner should measure of a product that it accepts; empty where there is one way only.
@@ -134,12 +134,12 @@ struct GemmImplementation {
   /// Null where the implementation has no such tile, or k no such cut.
   std::unique_ptr<Kernel> (*prepare_tiling)(Context&, const Gemm&, const GemmTiling&, std::string_view label);
 };
-/// In order of preference: "panel" (CPUs), "scaled", "tma", "wgmma" and "mma" (NVIDIA's matrix units), "wave" (AMD's
+/// "panel" (CPUs), "scaled", "tma", "wgmma" and "mma" (NVIDIA's matrix units), "wave" (AMD's
 /// and Intel's), "tiled" (GPUs), "clblast" (dense matrices), "reference" (anything).
 [[nodiscard]] std::span<const GemmImplementation> gemm_implementations();
 /// Whether it suits the device and accepts the product.
 [[nodiscard]] bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm);
-/// The first of these that serves and pays; of channels-last operands "tma".
+/// Of those that serve, the one with the least expected time, the first of several; of channels-last operands "tma".
 [[nodiscard]] const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm);
 /// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.
 [[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);
@@ -149,10 +149,9 @@ struct GemmImplementation {
                                                   std::int64_t parts);
 
 // gemm_mma.cpp: fp32 by three products of tf32 numbers; other precisions by one product.
-[[nodiscard]] double mma_seconds(const Context& context, const Gemm& gemm);  // expected
 [[nodiscard]] bool mma_suits(Context& context, Precision precision);
 [[nodiscard]] bool mma_accepts(const Context& context, const Gemm& gemm);
-[[nodiscard]] bool mma_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] double mma_seconds(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label);
 [[nodiscard]] std::vector<GemmTiling> mma_tilings(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
@@ -161,7 +160,7 @@ struct GemmImplementation {
 // gemm_tma.cpp: as gemm_wgmma.cpp, from operands packed into planes (planes.hpp), large ones in slices.
 [[nodiscard]] bool tma_suits(Context& context, Precision precision);
 [[nodiscard]] bool tma_accepts(const Context& context, const Gemm& gemm);
-[[nodiscard]] bool tma_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] double tma_seconds(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label);
 [[nodiscard]] std::vector<GemmTiling> tma_tilings(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_tma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
@@ -170,17 +169,16 @@ struct GemmImplementation {
 // gemm_tma.cpp too: fp32 and tf32 by three and one products of scaled fp16 numbers.
 [[nodiscard]] bool scaled_suits(Context& context, Precision precision);
 [[nodiscard]] bool scaled_accepts(const Context& context, const Gemm& gemm);
-[[nodiscard]] bool scaled_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] double scaled_seconds(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_scaled(Context& context, const Gemm& gemm, std::string_view label);
 [[nodiscard]] std::vector<GemmTiling> scaled_tilings(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_scaled_tiling(Context& context, const Gemm& gemm,
                                                             const GemmTiling& tiling, std::string_view label);
 
 // gemm_wgmma.cpp: fp32 by six products of bf16 numbers; other precisions by one product.
-[[nodiscard]] double wgmma_seconds(const Context& context, const Gemm& gemm);  // expected
 [[nodiscard]] bool wgmma_suits(Context& context, Precision precision);
 [[nodiscard]] bool wgmma_accepts(const Context& context, const Gemm& gemm);
-[[nodiscard]] bool wgmma_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] double wgmma_seconds(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label);
 [[nodiscard]] std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
@@ -189,7 +187,7 @@ struct GemmImplementation {
 // gemm_wave.cpp: on the matrix units of AMD and Intel (wave_units.hpp), fp32 where they multiply such numbers.
 [[nodiscard]] bool wave_suits(Context& context, Precision precision);
 [[nodiscard]] bool wave_accepts(const Context& context, const Gemm& gemm);
-[[nodiscard]] bool wave_pays(const Context& context, const Gemm& gemm);
+[[nodiscard]] double wave_seconds(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::string_view label);
 [[nodiscard]] std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/matrix_check.hpp"
@@ -18,22 +19,22 @@ std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 struct MmaTile {
   MatrixTile tile;
   std::int64_t warp_m, warp_n, stages;
+  double one_product;  // the rate of one product beside that of three
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
   [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 // Rates as measured on an H200.
-constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 128, 2.0e11, 1.0}, 64, 32, 4},
-                                         {{128, 64, 16, 3, 64, 2.0e11, 0.45}, 64, 32, 4},
-                                         {{64, 128, 16, 3, 64, 2.0e11, 0.45}, 64, 32, 4},
-                                         {{64, 64, 16, 4, 64, 1.6e11, 0.4}, 32, 32, 4}}};
-constexpr double kOneProduct = 1.4;  // estimated rate of one product beside that of three; not measured
+constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},
+                                         {{128, 64, 16, 3, 8, 1.85e11, 0.45}, 64, 32, 4, 1.45},
+                                         {{64, 128, 16, 3, 8, 1.75e11, 0.45}, 64, 32, 4, 1.35},
+                                         {{64, 64, 16, 4, 64, 1.5e11, 0.4}, 32, 32, 4, 1.3}}};
 constexpr std::int64_t kBand = 16;
 
 MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
   std::vector<MatrixTile> tiles;
   for (const MmaTile& one : kTiles) {
     tiles.push_back(one.tile);
-    if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= kOneProduct;
+    if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
   }
   return matrix_plan(context, gemm, tiles);
 }
@@ -72,8 +73,6 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
 
 }  // namespace
 
-double mma_seconds(const Context& context, const Gemm& gemm) { return plan_of(context, gemm).seconds; }
-
 bool mma_suits(Context& context, Precision precision) {
   return context.remembered(fmt::format("NVIDIA mma {}", name_of(precision)), [&] {
     return has_matrix_units(capability_of(context.device())) &&
@@ -86,9 +85,9 @@ bool mma_suits(Context& context, Precision precision) {
 
 bool mma_accepts(const Context&, const Gemm& gemm) { return matrix_units_accept(gemm); }
 
-bool mma_pays(const Context&, const Gemm& gemm) {
-  constexpr std::int64_t kLeastProducts = 120'000'000;  // below, packing and cutting cost more than they gain
-  return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
+double mma_seconds(const Context& context, const Gemm& gemm) {
+  if (!is_for_matrix_units(gemm)) return INFINITY;
+  return product_seconds_with_epilogue(gemm, plan_of(context, gemm).seconds, 1);
 }
 
 std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label) {

@@ -24,10 +24,10 @@ struct TileShape {
   [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 // Rates as measured on an H200; other GPUs have others, but to choose a tile only their ratio counts.
-constexpr std::array<TileShape, 4> kTiles{{{{128, 128, 8, 2, 32, 1.4e11, 0.55}, 8, 8},
-                                           {{128, 64, 16, 4, 32, 1.3e11, 0.3}, 8, 8},
-                                           {{64, 64, 16, 4, 32, 0.95e11, 0.3}, 4, 4},
-                                           {{32, 32, 32, 16, 32, 0.7e11, 0.1}, 4, 4}}};
+constexpr std::array<TileShape, 4> kTiles{{{{128, 128, 8, 2, 0, 1.34e11, 0.55}, 8, 8},
+                                           {{128, 64, 16, 4, 24, 1.38e11, 0.3}, 8, 8},
+                                           {{64, 64, 16, 4, 0, 1.1e11, 0.3}, 4, 4},
+                                           {{32, 32, 32, 16, 0, 0.78e11, 0.1}, 4, 4}}};
 
 bool fits(const Context& context, const TileShape& tile) {
   return size(tile.threads()) <= context.limits().max_work_group &&
@@ -44,12 +44,13 @@ std::vector<TileShape> fitting_tiles(const Context& context) {
 struct TilePlan {
   TileShape shape;
   std::int64_t parts;
+  double seconds;
 };
 TilePlan plan_of(const Context& context, const Gemm& gemm, const std::vector<TileShape>& shapes) {
   std::vector<MatrixTile> tiles;
   std::ranges::transform(shapes, std::back_inserter(tiles), &TileShape::tile);
   const MatrixPlan plan = matrix_plan(context, gemm, tiles);
-  return {shapes[plan.tile], plan.parts};
+  return {shapes[plan.tile], plan.parts, plan.seconds};
 }
 
 /// Whether four neighbours of a row of the result are adjacent, aligned, and in range together.
@@ -88,6 +89,10 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const T
 }  // namespace
 
 bool tiled_accepts(const Context& context, const Gemm&) { return !fitting_tiles(context).empty(); }
+
+double tiled_seconds(const Context& context, const Gemm& gemm) {
+  return product_seconds_with_epilogue(gemm, plan_of(context, gemm, fitting_tiles(context)).seconds, 1);
+}
 
 std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
   const TilePlan plan = plan_of(context, gemm, fitting_tiles(context));

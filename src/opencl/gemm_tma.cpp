@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "concord/opencl/discovery.hpp"
 #include "concord/opencl/matrix_check.hpp"
@@ -17,23 +18,30 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 struct TmaTile {
-  std::int64_t q, row_bytes, stages, staged_q, resident;
+  std::int64_t q, row_bytes, stages, staged_q, resident, filling;
   double teraflops;  // of one product; seen on an H200
   static constexpr std::int64_t kWarpgroups = 2, kRows = 64 * kWarpgroups;
   [[nodiscard]] std::int64_t depth(const PlaneNumbers& numbers) const { return row_bytes / numbers.bytes(); }
   [[nodiscard]] std::string name() const { return fmt::format("{}x{}, {} bytes", q, kRows, row_bytes); }
 };
 // A stage holds a tile of each plane that a product reads.
-constexpr std::array<TmaTile, 2> kSixProducts{{{128, 64, 4, 32, 1, 750}, {64, 64, 3, 8, 2, 660}}};
-constexpr std::array<TmaTile, 2> kThreeProducts{{{128, 64, 6, 32, 1, 650}, {64, 64, 4, 8, 2, 560}}};
-constexpr std::array<TmaTile, 4> kOneProduct{
-    {{256, 128, 4, 16, 1, 650}, {128, 128, 6, 32, 1, 500}, {64, 128, 4, 16, 2, 400}, {64, 64, 6, 32, 2, 300}}};
+constexpr std::array<TmaTile, 2> kSixProducts{{{128, 64, 4, 32, 1, 0, 880}, {64, 64, 3, 8, 2, 0, 800}}};
+constexpr std::array<TmaTile, 2> kThreeProducts{{{128, 64, 6, 32, 1, 16, 713}, {64, 64, 4, 8, 2, 64, 620}}};
+constexpr std::array<TmaTile, 4> kOneProduct{{{256, 128, 4, 16, 1, 0, 890},
+                                              {128, 128, 6, 32, 1, 0, 770},
+                                              {64, 128, 4, 16, 2, 0, 560},
+                                              {64, 64, 6, 32, 2, 0, 450}}};
+// The same; seen with images of 16 bits.
+constexpr std::array<TmaTile, 4> kRoundedProduct{{{256, 128, 4, 16, 1, 192, 650},
+                                                  {128, 128, 6, 32, 1, 192, 500},
+                                                  {64, 128, 4, 16, 2, 192, 400},
+                                                  {64, 64, 6, 32, 2, 192, 300}}};
 
 std::span<const TmaTile> tiles_of(const Gemm& gemm) {
   switch (plane_numbers(gemm).products) {
     case 6: return kSixProducts;
     case 3: return kThreeProducts;
-    default: return kOneProduct;
+    default: return gemm.precision == Precision::tf32 ? kOneProduct : kRoundedProduct;
   }
 }
 
@@ -55,17 +63,13 @@ double products_a_second(const Context& context, const TmaTile& tile, const Plan
 std::int64_t ending(const Gemm& gemm, const TmaTile& tile, double products_a_second) {
   if (gemm.c.is_channels_last) return 0;
   constexpr double kChunkSeconds = 0.8e-6;
-  const auto operands = std::ranges::count_if(gemm.epilogue.arguments, [](const Argument& argument) {
-    return std::holds_alternative<BufferArgument>(argument);
-  });
-  const auto chunks = static_cast<double>(tile.q / tile.staged_q * (1 + operands));
+  const auto chunks = static_cast<double>(tile.q / tile.staged_q * (1 + gemm.epilogue.operands()));
   const double of_a_group = products_a_second / static_cast<double>(tile.resident);
   return static_cast<std::int64_t>(kChunkSeconds * chunks * of_a_group / static_cast<double>(tile.q * TmaTile::kRows));
 }
 
 /// The cut of k that should take least time with a tile.
 TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile) {
-  constexpr std::int64_t kFilling = 192;
   const PlaneNumbers numbers = plane_numbers(gemm);
   const std::int64_t depth = tile.depth(numbers);
   const PlaneForm form = plane_form(gemm, depth);
@@ -73,10 +77,11 @@ TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile)
   padded.n = form.rows;
   padded.k = form.tiles_k * depth;
   const double rate = products_a_second(context, tile, numbers);
-  const MatrixPlan plan = matrix_plan(context, padded,
-                                      {{tile.q, TmaTile::kRows, depth, tile.resident,
-                                        kFilling + ending(gemm, tile, rate), rate, tile.resident == 1 ? 1.0 : 0.6}});
-  return {tile, plan.parts, divide_up(plan.part, depth), plan.seconds + pack_seconds(gemm)};
+  const MatrixPlan plan =
+      matrix_plan(context, padded,
+                  {{tile.q, TmaTile::kRows, depth, tile.resident, tile.filling + ending(gemm, tile, rate), rate,
+                    tile.resident == 1 ? 1.0 : 0.6}});
+  return {tile, plan.parts, divide_up(plan.part, depth), product_seconds(gemm, plan.seconds, 1) + pack_seconds(gemm)};
 }
 
 TmaPlan plan_of(const Context& context, const Gemm& gemm) {
@@ -170,6 +175,7 @@ bool suits(Context& context, std::string_view units, Precision precision, const 
 bool accepts(const Gemm& gemm) { return !gemm.partial && matrix_units_accept(gemm) && planes_serve(gemm); }
 
 double seconds_of(const Context& context, const Gemm& gemm) {
+  if (!is_for_matrix_units(gemm)) return INFINITY;
   double seconds = 0;
   for (const Gemm& slice : plane_slices(gemm)) seconds += plan_of(context, slice).seconds;
   return seconds;
@@ -212,11 +218,7 @@ bool tma_suits(Context& context, Precision precision) {
 
 bool tma_accepts(const Context&, const Gemm& gemm) { return accepts(gemm); }
 
-bool tma_pays(const Context& context, const Gemm& gemm) {
-  if (!mma_pays(context, gemm)) return false;
-  const double seconds = seconds_of(context, gemm);
-  return seconds < wgmma_seconds(context, gemm) && seconds < mma_seconds(context, gemm);
-}
+double tma_seconds(const Context& context, const Gemm& gemm) { return seconds_of(context, gemm); }
 
 std::unique_ptr<Kernel> prepare_tma(Context& context, const Gemm& gemm, std::string_view label) {
   return prepare_planned(context, gemm, label);
@@ -237,12 +239,7 @@ bool scaled_suits(Context& context, Precision precision) {
 
 bool scaled_accepts(const Context&, const Gemm& gemm) { return can_be_scaled(gemm) && accepts(scaled(gemm)); }
 
-bool scaled_pays(const Context& context, const Gemm& gemm) {
-  if (!mma_pays(context, gemm)) return false;
-  const double seconds = seconds_of(context, scaled(gemm));
-  return seconds < wgmma_seconds(context, gemm) && seconds < mma_seconds(context, gemm) &&
-         (!accepts(gemm) || seconds < seconds_of(context, gemm));
-}
+double scaled_seconds(const Context& context, const Gemm& gemm) { return seconds_of(context, scaled(gemm)); }
 
 std::unique_ptr<Kernel> prepare_scaled(Context& context, const Gemm& gemm, std::string_view label) {
   return prepare_planned(context, scaled(gemm), label);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "concord/opencl/matrix_check.hpp"
 
@@ -125,10 +126,7 @@ bool wave_suits(Context& context, Precision precision) {
 
 bool wave_accepts(const Context&, const Gemm& gemm) { return matrix_units_accept(gemm); }
 
-bool wave_pays(const Context&, const Gemm& gemm) {
-  constexpr std::int64_t kLeastProducts = 120'000'000;  // as measured of mma on NVIDIA's; not measured here
-  return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
-}
+double wave_seconds(const Context&, const Gemm& gemm) { return is_for_matrix_units(gemm) ? 0 : INFINITY; }
 
 std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::string_view label) {
   return prepare_tile(context, gemm, plan_of(context, gemm), label);

@@ -15,6 +15,14 @@ namespace {
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+double result_bytes(const Gemm& gemm) { return 4.0 * static_cast<double>(gemm.m * gemm.n * gemm.batch); }
+
+/// Of what is multiplied and the result.
+double operand_bytes(const Gemm& gemm) {
+  const std::int64_t right = gemm.b.is_patch ? gemm.b.elements : gemm.n * gemm.k * gemm.batch;
+  return 4.0 * static_cast<double>(gemm.m * gemm.k * gemm.batch + right) + result_bytes(gemm);
+}
+
 bool patches_in_fours(const Gemm& gemm, const PatchTables& tables) {
   if (!in_fours({gemm.b.along_k ? gemm.k : gemm.n, gemm.b.batch, tables.block, tables.plane})) return false;
   const std::int32_t all = tables.taps.front()[1];
@@ -59,6 +67,7 @@ MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vect
 
 MatrixPlan matrix_plan(std::int64_t units, const Gemm& gemm, const std::vector<MatrixTile>& tiles) {
   constexpr std::int64_t kShortestPart = 64, kMostParts = 512, kMostPartial = std::int64_t{1} << 28;
+  constexpr double kCombineSeconds = 3e-6;
   const std::int64_t result = gemm.m * gemm.n * gemm.batch;
   MatrixPlan best{0, 1, gemm.k, INFINITY};
   for (std::size_t i = 0; i < tiles.size(); ++i) {
@@ -72,11 +81,27 @@ MatrixPlan matrix_plan(std::int64_t units, const Gemm& gemm, const std::vector<M
       last = parts;
       if (parts > 1 && (part < kShortestPart || parts * result * 4 > kMostPartial)) break;
       double seconds = unit_seconds(tile, divide_up(groups * parts, units), part);
-      if (parts > 1) seconds += kLaunchSeconds + static_cast<double>((2 * parts + 1) * result * 4) / kBytesASecond;
+      if (parts > 1) seconds += kCombineSeconds + static_cast<double>((2 * parts + 1) * result * 4) / kBytesASecond;
       if (seconds < best.seconds) best = {i, parts, parts > 1 ? part : gemm.k, seconds};
     }
   }
   return best;
+}
+
+double product_seconds(const Gemm& gemm, double multiplying, int launches) {
+  constexpr double kReachedBytesASecond = 3.2e12;
+  return std::max(multiplying, operand_bytes(gemm) / kReachedBytesASecond) + launches * kLaunchSeconds;
+}
+
+double product_seconds_with_epilogue(const Gemm& gemm, double multiplying, int launches) {
+  constexpr double kEpilogueBytesASecond = 2.2e12;
+  const auto operands = static_cast<double>(gemm.epilogue.operands());
+  return product_seconds(gemm, multiplying, launches) + operands * result_bytes(gemm) / kEpilogueBytesASecond;
+}
+
+bool is_for_matrix_units(const Gemm& gemm) {
+  constexpr std::int64_t kLeastProducts = 120'000'000;  // below, packing and cutting cost more than they gain
+  return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
 }
 
 std::optional<MatrixPlan> cut_plan(const Gemm& gemm, const MatrixTile& tile, std::size_t index, std::int64_t parts) {

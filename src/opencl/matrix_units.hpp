@@ -11,8 +11,9 @@
 
 namespace concord::opencl {
 
-/// Seconds that moving so many bytes takes, and that a launch takes beside others: for choosing among plans.
-inline constexpr double kBytesASecond = 4e12, kLaunchSeconds = 3e-6;
+/// For choosing among plans, as seen on an H200: bytes that a kernel moves in a second where nothing else holds it up,
+/// and the seconds that every further launch takes: to start, to wait for its first reads, to end.
+inline constexpr double kBytesASecond = 4e12, kLaunchSeconds = 8e-6;
 
 /// A cut of k and the time that the product should take with it.
 struct MatrixPlan {
@@ -31,6 +32,15 @@ struct MatrixTile {
 [[nodiscard]] MatrixPlan matrix_plan(const Context& context, const Gemm& gemm, const std::vector<MatrixTile>& tiles);
 /// On so many units that take a group each, which the device may count otherwise.
 [[nodiscard]] MatrixPlan matrix_plan(std::int64_t units, const Gemm& gemm, const std::vector<MatrixTile>& tiles);
+
+/// What a product should take in so many launches that multiplies in that time: no less than its operands take to be
+/// moved, and a launch each.
+[[nodiscard]] double product_seconds(const Gemm& gemm, double multiplying, int launches);
+/// The same where the epilogue's operands are read once the sums are there, with nothing else to do meanwhile.
+[[nodiscard]] double product_seconds_with_epilogue(const Gemm& gemm, double multiplying, int launches);
+
+/// Whether a product is so large that matrix units pay for being fed.
+[[nodiscard]] bool is_for_matrix_units(const Gemm& gemm);
 
 /// With the tile at `index`, k in so many parts or a few less; nothing where k is too short.
 [[nodiscard]] std::optional<MatrixPlan> cut_plan(const Gemm& gemm, const MatrixTile& tile, std::size_t index,

@@ -1,6 +1,8 @@
 // Expressions as OpenCL C: used by the pointwise kernels and by every kernel that takes an epilogue.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +40,11 @@ struct Epilogue {
 struct EpilogueText {
   std::string text;
   std::vector<Argument> arguments;
+  /// Buffers that it reads.
+  [[nodiscard]] std::int64_t operands() const {
+    return std::ranges::count_if(arguments,
+                                 [](const Argument& one) { return std::holds_alternative<BufferArgument>(one); });
+  }
 };
 
 }  // namespace concord::opencl

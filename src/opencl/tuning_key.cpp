@@ -54,9 +54,7 @@ std::string result_key(const GemmResult& c) {
 
 std::string epilogue_key(const EpilogueText& epilogue) {
   if (epilogue.text.empty()) return "";
-  const auto operands = std::ranges::count_if(
-      epilogue.arguments, [](const Argument& argument) { return std::holds_alternative<BufferArgument>(argument); });
-  return fmt::format("; epilogue of {}", operands);
+  return fmt::format("; epilogue of {}", epilogue.operands());
 }
 
 }  // namespace

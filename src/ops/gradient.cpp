@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "concord/core/check.hpp"
 #include "concord/graph/operator.hpp"
+#include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 
 namespace concord {
@@ -25,6 +27,73 @@ std::vector<bool> depends_on(const Graph& graph, std::span<const Value> wrt, std
   return depends;
 }
 
+/// A value between zeros along one axis of a larger one: the gradient of a slice.
+struct Part {
+  Value value;
+  std::size_t axis;
+  std::int64_t begin;
+  [[nodiscard]] std::int64_t end() const { return begin + value.shape().dims()[axis]; }
+};
+std::optional<Part> part_of(Value padded) {
+  const Node& node = padded.graph().node(padded.node_id());
+  const auto* const pad = dynamic_cast<const ops::Pad*>(node.op.get());
+  if (pad == nullptr || pad->value() != 0) return std::nullopt;
+  std::optional<Part> part;
+  for (std::size_t axis = 0; axis < padded.shape().rank(); ++axis) {
+    if (pad->step()[axis] != 1) return std::nullopt;
+    if (node.inputs[0].shape().dims()[axis] == padded.shape().dims()[axis]) continue;
+    if (part) return std::nullopt;  // zeros along two axes
+    part = Part{node.inputs[0], axis, pad->before()[axis]};
+  }
+  return part;
+}
+
+/// What reaches a value from its uses. Gradients of slices wait until all are there: those that fill an axis one after
+/// the other need neither zeros nor sums.
+class Summands {
+ public:
+  void add(Value diff) {
+    if (std::optional<Part> part = part_of(diff)) {
+      padded_.push_back(diff);
+      parts_.push_back(*part);
+    } else {
+      add_to_total(diff);
+    }
+  }
+  /// Empty where nothing was added.
+  [[nodiscard]] Value sum() {
+    if (const Value joined = side_by_side()) {
+      add_to_total(joined);
+    } else {
+      for (const Value& diff : padded_) add_to_total(diff);
+    }
+    padded_.clear();
+    parts_.clear();
+    return total_;
+  }
+
+ private:
+  void add_to_total(Value diff) { total_ = total_ ? total_ + diff : diff; }
+  [[nodiscard]] Value side_by_side() {
+    if (parts_.empty()) return {};
+    std::ranges::sort(parts_, {}, &Part::begin);
+    const std::size_t axis = parts_.front().axis;
+    std::int64_t end = 0;
+    std::vector<Value> values;
+    for (const Part& part : parts_) {
+      if (part.axis != axis || part.begin != end) return {};
+      end = part.end();
+      values.push_back(part.value);
+    }
+    const bool fills = end == padded_.front().shape().dims()[axis];
+    return fills ? concat(std::move(values), static_cast<std::int64_t>(axis)) : Value{};
+  }
+
+  Value total_;
+  std::vector<Value> padded_;
+  std::vector<Part> parts_;
+};
+
 }  // namespace
 
 std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
@@ -32,9 +101,9 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
                 "the gradient is taken of one f32 number, got {}", loss ? loss.spec().str() : "an empty value");
   Graph& graph = loss.graph();
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
-  std::map<Value, Value> diff;  // value → gradient of the loss with respect to it
+  std::map<Value, Summands> diff;  // value → gradient of the loss with respect to it
   graph.push_scope("grad");
-  diff.emplace(loss, full(graph, loss.shape(), 1.0F));
+  diff[loss].add(full(graph, loss.shape(), 1.0F));
   graph.pop_scope();
 
   for (std::int32_t id = loss.node_id(); id >= 0; --id) {
@@ -45,7 +114,9 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
     for (std::size_t k = 0; k < diff_dst.size(); ++k) {
       const auto found = diff.find(Value(&graph, id, static_cast<std::int32_t>(k)));
       if (found == diff.end()) continue;
-      diff_dst[k] = found->second;
+      graph.push_scope("grad/" + node.name);
+      diff_dst[k] = found->second.sum();
+      graph.pop_scope();
       reached = true;
     }
     if (!reached) continue;
@@ -58,8 +129,7 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
     const std::vector<Value> diff_src = node.op->gradient(node, diff_dst, wanted);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!wanted[i] || !diff_src[i]) continue;
-      Value& total = diff[node.inputs[i]];
-      total = total ? total + diff_src[i] : diff_src[i];
+      diff[node.inputs[i]].add(diff_src[i]);
     }
     graph.pop_scope();
   }
@@ -68,7 +138,7 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
   graph.push_scope("grad");
   for (const Value& value : wrt) {
     const auto found = diff.find(value);
-    result.push_back(found != diff.end() ? found->second : full(graph, value.shape(), 0.0F));
+    result.push_back(found != diff.end() ? found->second.sum() : full(graph, value.shape(), 0.0F));
   }
   graph.pop_scope();
   return result;

@@ -21,6 +21,56 @@ TEST_CASE("a value used several times gets the sum of its gradients", "[ops][gra
              }});
 }
 
+// x in pieces [begin, end) along `axis`, piece i times i + 2, all added up.
+Case pieces(const std::string& name, std::int64_t axis,
+            const std::vector<std::pair<std::int64_t, std::int64_t>>& pieces) {
+  return {.name = name,
+          .inputs = {{normal({3, 6}, 1)}},
+          .build =
+              [=](const std::vector<Value>& x) {
+                Value total = reduce_sum(exp(x[0]), {0, 1});
+                for (std::size_t i = 0; i < pieces.size(); ++i) {
+                  const Value piece = slice(x[0], axis, pieces[i].first, pieces[i].second);
+                  total = total + reduce_sum(static_cast<float>(i + 2) * piece * piece, {0, 1});
+                }
+                return std::vector{total};
+              },
+          .reference =
+              [=](const std::vector<Array>& x) {
+                Array total(Shape{});
+                for (const double v : x[0].values) total.values[0] += std::exp(v);
+                for (std::size_t i = 0; i < pieces.size(); ++i) {
+                  for (std::int64_t row = 0; row < 3; ++row) {
+                    for (std::int64_t column = 0; column < 6; ++column) {
+                      const std::int64_t place = axis == 0 ? row : column;
+                      const double v = x[0].at({row, column});
+                      if (place >= pieces[i].first && place < pieces[i].second)
+                        total.values[0] += static_cast<double>(i + 2) * v * v;
+                    }
+                  }
+                }
+                return std::vector{total};
+              },
+          .tolerance = 1e-5};
+}
+
+TEST_CASE("gradients of slices add up, whether they fill their axis or not", "[ops][gradient]") {
+  check(pieces("in order", 1, {{0, 2}, {2, 5}, {5, 6}}));
+  check(pieces("in any order", 1, {{4, 6}, {0, 1}, {1, 4}}));
+  check(pieces("of rows", 0, {{0, 1}, {1, 3}}));
+  check(pieces("with a gap", 1, {{0, 2}, {3, 6}}));
+  check(pieces("not to the end", 1, {{0, 2}, {2, 4}}));
+  check(pieces("one over another", 1, {{0, 4}, {3, 6}}));
+}
+
+TEST_CASE("gradients of slices that fill their axis are joined without zeros", "[ops][gradient]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, Shape{3, 6}});
+  const Value loss = reduce_sum(exp(slice(x, 1, 0, 2)), {0, 1}) + reduce_sum(sin(slice(x, 1, 2, 6)), {0, 1});
+  const Value diff = gradient(loss, std::vector{x})[0];
+  CHECK(graph.node(diff.node_id()).op->name() == "concat");
+}
+
 TEST_CASE("a small network's gradients are the differences of its loss", "[ops][gradient]") {
   check({.name = "conv, relu, pool, linear, softmax",
          .inputs = {{normal({2, 1, 5, 5}, 1)}, {normal({2, 1, 2, 2}, 2)}, {normal({3, 8}, 3)}},

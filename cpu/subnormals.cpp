@@ -1,0 +1,45 @@
+// The processor's mode for subnormal numbers: MXCSR of x86-64, FPCR of 64-bit ARM.
+#include "subnormals.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace concord::cpu {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint64_t kAreZero = _MM_FLUSH_ZERO_ON | 0x40U;  // results, and (denormals are zero) operands
+std::uint64_t mode() { return _mm_getcsr(); }
+void set_mode(std::uint64_t mode) { _mm_setcsr(static_cast<unsigned>(mode)); }
+#elif defined(__aarch64__)
+constexpr std::uint64_t kAreZero = std::uint64_t{1} << 24;  // FZ
+std::uint64_t mode() {
+  std::uint64_t mode = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  return mode;
+}
+void set_mode(std::uint64_t mode) { asm volatile("msr fpcr, %0" : : "r"(mode)); }
+#else
+constexpr std::uint64_t kAreZero = 0;
+std::uint64_t mode() { return 0; }
+void set_mode(std::uint64_t) {}
+#endif
+
+}  // namespace
+
+SubnormalsAreZero::SubnormalsAreZero() : before_(mode()) {
+  if ((before_ & kAreZero) != kAreZero) set_mode(before_ | kAreZero);
+  // Threads that OpenMP starts later take the mode from the one that starts them.
+  thread_local bool others_are_set = false;
+  if (others_are_set || kAreZero == 0) return;
+  others_are_set = true;
+#pragma omp parallel
+  set_mode(mode() | kAreZero);
+}
+
+SubnormalsAreZero::~SubnormalsAreZero() {
+  if ((before_ & kAreZero) != kAreZero) set_mode(before_);
+}
+
+}  // namespace concord::cpu
