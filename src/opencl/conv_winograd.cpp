@@ -10,6 +10,8 @@
 #include <algorithm>
 
 #include "concord/opencl/device_limits.hpp"
+#include "concord/opencl/gemm_tiled.hpp"
+#include "concord/opencl/matrix_units.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
 
@@ -190,6 +192,46 @@ std::unique_ptr<Kernel> prepare_pass(Context& context, const Pass& pass, std::st
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
 
+/// What the transforms read and write, without the results, which every way writes.
+double transform_bytes(const Pass& pass, const Plan& plan) {
+  const auto elements = [](std::int64_t value) { return static_cast<double>(value); };
+  double total = elements((kPlanes + 9) * pass.k * pass.m) + elements(pass.n * pass.k * pass.rows * pass.columns);
+  for (const Slice& slice : plan.slices) total += elements(kPlanes * (pass.k + pass.m) * slice.pitch);
+  return total * sizeof(float);
+}
+
+double product_bytes(const Gemm& gemm) {
+  return static_cast<double>(gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)) * sizeof(float);
+}
+
+/// By the rates of PoCL on two cores with AVX-512. What `direct` gathers costs as much as so many multiplications.
+bool pays_on_cpu(const Context& context, const Pass& pass, const Gemm& direct) {
+  constexpr double kProductsASecond = 2e10, kUnitBytesASecond = 3.5e9, kGathered = 40;
+  constexpr double kLaunchesSeconds = 1e-4;  // of all units together: three launches in place of one
+  const Plan plan = plan_of(context, pass);
+  double products = 0, bytes = transform_bytes(pass, plan);
+  for (const Slice& slice : plan.slices) {
+    const Gemm gemm = product_of(pass, plan, slice);
+    products += static_cast<double>(gemm.batch * gemm.m * gemm.n) * static_cast<double>(gemm.k);
+    bytes += product_bytes(gemm);
+  }
+  const double gathered = static_cast<double>(direct.n) * static_cast<double>(direct.k);
+  const double direct_products = gathered * (static_cast<double>(direct.m) + kGathered);
+  return kLaunchesSeconds + products / kProductsASecond + bytes / kUnitBytesASecond <
+         direct_products / kProductsASecond;
+}
+
+bool pays_on_gpu(const Context& context, const Pass& pass, const Gemm& direct) {
+  constexpr double kRate = kBytesASecond / 2;  // of other GPUs memory is slower than their arithmetic
+  const Plan plan = plan_of(context, pass);
+  double seconds = transform_bytes(pass, plan) / kRate + kLaunchSeconds;
+  for (const Slice& slice : plan.slices) {
+    const Gemm gemm = product_of(pass, plan, slice);
+    seconds += std::max(tiled_seconds(context, gemm), product_bytes(gemm) / kRate) + 2 * kLaunchSeconds;
+  }
+  return seconds < tiled_seconds(context, direct);
+}
+
 }  // namespace
 
 bool conv_winograd_serves(const ops::ConvSizes& s, Precision precision) {
@@ -207,10 +249,11 @@ bool conv_winograd_serves(const ops::ConvSizes& s, Precision precision) {
 }
 
 bool conv_winograd_pays(Context& context, const ops::ConvSizes& s, const Gemm& direct) {
-  static_cast<void>(context);
-  static_cast<void>(s);
-  static_cast<void>(direct);
-  return false;
+  const bool is_cpu = context.limits().is_cpu;
+  // Matrix units are faster than a quarter of the products in plain OpenCL C.
+  if (planned_implementation(context, direct).name != (is_cpu ? "panel" : "tiled")) return false;
+  const Pass pass = direct.m == s.o ? forward_pass(s) : backward_data_pass(s);
+  return is_cpu ? pays_on_cpu(context, pass, direct) : pays_on_gpu(context, pass, direct);
 }
 
 std::unique_ptr<Kernel> conv_forward_winograd(Context& context, const ops::ConvSizes& sizes, std::string_view label,

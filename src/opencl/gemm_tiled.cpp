@@ -44,12 +44,13 @@ std::vector<TileShape> fitting_tiles(const Context& context) {
 struct TilePlan {
   TileShape shape;
   std::int64_t parts;
+  double seconds;
 };
 TilePlan plan_of(const Context& context, const Gemm& gemm, const std::vector<TileShape>& shapes) {
   std::vector<MatrixTile> tiles;
   std::ranges::transform(shapes, std::back_inserter(tiles), &TileShape::tile);
   const MatrixPlan plan = matrix_plan(context, gemm, tiles);
-  return {shapes[plan.tile], plan.parts};
+  return {shapes[plan.tile], plan.parts, plan.seconds};
 }
 
 /// Whether four neighbours of a row of the result are adjacent, aligned, and in range together.
@@ -88,6 +89,10 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const T
 }  // namespace
 
 bool tiled_accepts(const Context& context, const Gemm&) { return !fitting_tiles(context).empty(); }
+
+double tiled_seconds(const Context& context, const Gemm& gemm) {
+  return plan_of(context, gemm, fitting_tiles(context)).seconds;
+}
 
 std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
   const TilePlan plan = plan_of(context, gemm, fitting_tiles(context));
