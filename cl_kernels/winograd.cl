@@ -1,5 +1,5 @@
 // Convolutions of 3x3 by Winograd's F(4x4, 3x3): what stands before and behind the batched product (src/opencl/
-// conv_winograd.cpp). A tile is 6x6 pixels that give 4x4 results; those of all images are counted along lines, rows of tiles
+// conv_winograd*.cpp). A tile is 6x6 pixels that give 4x4 results; those of all images are counted along lines, rows of tiles
 // and images. Planes are the 36 points of a tile: U(plane, k, m) of the weights, V(plane, k, tile) of the image, and M(plane,
 // m, tile) = Σ_k U·V. Neighbouring items own neighbouring tiles, so that planes are read and written in runs.
 #include "gemm_operands.h"
@@ -29,16 +29,21 @@ __kernel void winograd_weights(__global const float *restrict weights, ulong wei
   }
 }
 
+#define TILE_PARAMETERS uint first, uint tiles, uint pitch, DIVISOR(image_tiles), DIVISOR(line_tiles)
+// The image, row and column of tile i.
+#define TILE_PLACE(i)                                                                                              \
+  const uint number = DIVIDE(first + (i), image_tiles), in_image = first + (i) - number * image_tiles;             \
+  const uint tile_row = DIVIDE(in_image, line_tiles), tile_column = in_image - tile_row * line_tiles;
+
 // An item owns a tile of a channel, `first` being the first tile here: (36 + 36)·4 bytes, of which neighbours share more than
 // half of those read. Tiles from `tiles` to `pitch` are 0, and so are pixels outside of the image.
 __kernel void winograd_pixels(__global const float *restrict image, ulong image_offset, __global float *restrict planes,
-                              ulong planes_offset, uint channels, uint first, uint tiles, uint pitch, DIVISOR(image_tiles),
-                              DIVISOR(line_tiles), int rows, int columns, int row_shift, int column_shift) {
+                              ulong planes_offset, uint channels, TILE_PARAMETERS, int rows, int columns, int row_shift,
+                              int column_shift) {
   const uint tile = (uint)get_global_id(0), channel = (uint)get_global_id(1);
   if (tile >= pitch) return;
-  const uint number = DIVIDE(first + tile, image_tiles), in_image = first + tile - number * image_tiles;
-  const uint y = DIVIDE(in_image, line_tiles), x = in_image - y * line_tiles;
-  const int row = (int)(y * TILE) + row_shift, column = (int)(x * TILE) + column_shift;
+  TILE_PLACE(tile)
+  const int row = (int)(tile_row * TILE) + row_shift, column = (int)(tile_column * TILE) + column_shift;
   image += image_offset + ((ulong)number * channels + channel) * ((ulong)rows * columns);
   float d[POINTS][POINTS];
   EACH(i, POINTS) {
@@ -56,15 +61,65 @@ __kernel void winograd_pixels(__global const float *restrict image, ulong image_
   }
 }
 
+// The same of 4x4 slopes of results: (16 + 36)·4 bytes.
+__kernel void winograd_slopes(__global const float *restrict image, ulong image_offset, __global float *restrict planes,
+                              ulong planes_offset, uint channels, TILE_PARAMETERS, int rows, int columns, int row_shift,
+                              int column_shift) {
+  const uint tile = (uint)get_global_id(0), channel = (uint)get_global_id(1);
+  if (tile >= pitch) return;
+  TILE_PLACE(tile)
+  const int row = (int)(tile_row * TILE) + row_shift, column = (int)(tile_column * TILE) + column_shift;
+  image += image_offset + ((ulong)number * channels + channel) * ((ulong)rows * columns);
+  float half_way[POINTS][TILE];
+  EACH(j, TILE) {
+    float g[TILE];
+    EACH(i, TILE) {
+      const int is_inside =
+          (uint)(row + (int)i) < (uint)rows & (uint)(column + (int)j) < (uint)columns & tile < tiles;
+      g[i] = is_inside ? image[(row + (int)i) * columns + column + (int)j] : 0.0f;
+    }
+    SLOPES_TO_POINTS(g[0], g[1], g[2], g[3], half_way[0][j], half_way[1][j], half_way[2][j], half_way[3][j],
+                     half_way[4][j], half_way[5][j])
+  }
+  planes += planes_offset + channel * pitch + tile;
+  EACH(i, POINTS) {
+    float u[POINTS];
+    SLOPES_TO_POINTS(half_way[i][0], half_way[i][1], half_way[i][2], half_way[i][3], u[0], u[1], u[2], u[3], u[4], u[5])
+    EACH(j, POINTS) planes[(i * POINTS + j) * (channels * pitch)] = u[j];
+  }
+}
+
+// An item owns a kernel of 3x3 and adds up what the slices gave for it, in their order: (36·slices + 9)·4 bytes.
+__kernel void winograd_kernels(__global const float *restrict planes, ulong planes_offset, __global float *restrict weights,
+                               ulong weights_offset, uint kernels, uint slices) {
+  const uint one = (uint)get_global_id(0);
+  if (one >= kernels) return;
+  planes += planes_offset + one;
+  float m[POINTS][POINTS];
+  EACH(i, POINTS) {
+    EACH(j, POINTS) m[i][j] = planes[(i * POINTS + j) * kernels];
+  }
+  for (uint slice = 1; slice < slices; ++slice) {
+    planes += (ulong)POINTS * POINTS * kernels;
+    EACH(i, POINTS) {
+      EACH(j, POINTS) m[i][j] += planes[(i * POINTS + j) * kernels];
+    }
+  }
+  EACH(j, POINTS) POINTS_TO_WEIGHTS(m[0][j], m[1][j], m[2][j], m[3][j], m[4][j], m[5][j])
+  EACH(i, 3) POINTS_TO_WEIGHTS(m[i][0], m[i][1], m[i][2], m[i][3], m[i][4], m[i][5])
+  weights += weights_offset + (ulong)one * 9;
+  EACH(i, 3) {
+    EACH(j, 3) weights[i * 3 + j] = m[i][j];
+  }
+}
+
 // An item owns a tile of an output m: (36 + 16)·4 bytes and the epilogue's. C_VECTOR: results that are written at once, 4 where
 // lines are of a multiple of 4.
-__kernel void winograd_results(__global const float *restrict planes, ulong planes_offset, uint m_size, uint first, uint tiles,
-                               uint pitch, DIVISOR(image_tiles), DIVISOR(line_tiles), uint rows, uint columns,
-                               GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
+__kernel void winograd_results(__global const float *restrict planes, ulong planes_offset, uint m_size, TILE_PARAMETERS,
+                               uint rows, uint columns, GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
   const uint tile = (uint)get_global_id(0), m = (uint)get_global_id(1);
   if (tile >= tiles) return;
-  const uint number = DIVIDE(first + tile, image_tiles), in_image = first + tile - number * image_tiles;
-  const uint y = DIVIDE(in_image, line_tiles), x = in_image - y * line_tiles;
+  TILE_PLACE(tile)
   planes += planes_offset + m * pitch + tile;
   float r[POINTS][POINTS];
   EACH(i, POINTS) {
@@ -74,7 +129,7 @@ __kernel void winograd_results(__global const float *restrict planes, ulong plan
   EACH(i, TILE) POINTS_TO_RESULTS(r[i][0], r[i][1], r[i][2], r[i][3], r[i][4], r[i][5])
   c += c_offset + (index_t)m * c_m;
   EACH(i, TILE) {
-    const uint row = y * TILE + i, place = row * columns + x * TILE;
+    const uint row = tile_row * TILE + i, place = row * columns + tile_column * TILE;
     if (row >= rows) continue;
     __global float *to = c + C_COLUMN(number, place);
 #if C_VECTOR == 4
@@ -82,7 +137,7 @@ __kernel void winograd_results(__global const float *restrict planes, ulong plan
                                       EPILOGUE(r[i][2], 0u, m, number, place + 2), EPILOGUE(r[i][3], 0u, m, number, place + 3));
 #else
     EACH(j, TILE) {
-      if (x * TILE + j < columns) to[j] = EPILOGUE(r[i][j], 0u, m, number, place + j);
+      if (tile_column * TILE + j < columns) to[j] = EPILOGUE(r[i][j], 0u, m, number, place + j);
     }
 #endif
   }

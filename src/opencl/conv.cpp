@@ -36,29 +36,30 @@ bool by_itself(const Context& context, const ops::ConvSizes& sizes) {
   return conv_is_depthwise(sizes) && context.variants().takes(variant::kDepthwise, true);
 }
 
-bool by_winograd(Context& context, const ops::ConvSizes& sizes, Precision precision, const Gemm& direct) {
+bool by_winograd(Context& context, const ops::ConvSizes& sizes, Precision precision, ConvPass pass) {
   return conv_winograd_serves(sizes, precision) &&
-         context.variants().takes(variant::kWinograd, conv_winograd_pays(context, sizes, direct));
+         context.variants().takes(variant::kWinograd, conv_winograd_pays(context, sizes, pass));
 }
 
 Way way_of(Context& context, const ops::ConvSizes& sizes, Precision precision) {
   if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
   if (by_itself(context, sizes)) return Way::depthwise;
-  return by_winograd(context, sizes, precision, conv_forward_gemm(sizes)) ? Way::winograd : Way::gemm;
+  return by_winograd(context, sizes, precision, ConvPass::forward) ? Way::winograd : Way::gemm;
 }
 
 Way way_of_data_gradient(Context& context, const ops::ConvSizes& sizes, Precision precision) {
   if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
   if (by_itself(context, sizes)) return Way::depthwise;
-  if (by_winograd(context, sizes, precision, conv_backward_data_gemm(sizes))) return Way::winograd;
+  if (by_winograd(context, sizes, precision, ConvPass::backward_data)) return Way::winograd;
   const bool phases =
       conv_phases_serve(sizes) && context.variants().takes(variant::kPhases, conv_phases_pay(context, sizes));
   return phases ? Way::phases : Way::gemm;
 }
 
-Way way_of_weights_gradient(const Context& context, const ops::ConvSizes& sizes, Precision precision) {
+Way way_of_weights_gradient(Context& context, const ops::ConvSizes& sizes, Precision precision) {
   if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
-  return by_itself(context, sizes) ? Way::depthwise : Way::gemm;
+  if (by_itself(context, sizes)) return Way::depthwise;
+  return by_winograd(context, sizes, precision, ConvPass::backward_weights) ? Way::winograd : Way::gemm;
 }
 
 PreparedKernel product(Context& context, Gemm gemm, const Operator& op, const KernelRequest& request) {
@@ -105,6 +106,7 @@ PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBa
   const Way way = way_of_weights_gradient(context, sizes, request.precision);
   if (way == Way::im2col) return prepared(request, conv_backward_weights_im2col(context, sizes));
   if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
+  if (way == Way::winograd) return prepared(request, conv_backward_weights_winograd(context, sizes, op.name()));
   return product(context,
                  context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
                                          : conv_backward_weights_gemm(sizes),
