@@ -42,23 +42,20 @@ struct Plan {
 Plan plan_of(const Context& context, const Pass& pass) {
   Plan plan{winograd_slices(context, pass.results, pass.k() + pass.m), 0, 0, 0};
   const std::int64_t pitch = plan.slices.front().pitch;
-  plan.pixels = winograd_bytes(kWinogradPoints * pass.k() * pass.m);
-  plan.products = plan.pixels + winograd_bytes(kWinogradPoints * pass.k() * pitch);
-  plan.end = plan.products + winograd_bytes(kWinogradPoints * pass.m * pitch);
+  plan.pixels = winograd_bytes(pass.k() * pass.m);
+  plan.products = plan.pixels + winograd_bytes(pass.k() * pitch);
+  plan.end = plan.products + winograd_bytes(pass.m * pitch);
   return plan;
 }
 
 Stage weights_stage(Context& context, const Pass& pass) {
-  constexpr std::int64_t kTaps = 9;
-  std::vector<Argument> arguments{input(1), workspace()};
-  for (const std::int64_t value :
-       {pass.m, pass.k(), pass.is_rotated ? kTaps : kTaps * pass.k(), pass.is_rotated ? kTaps * pass.m : kTaps}) {
-    arguments.emplace_back(static_cast<std::uint32_t>(value));
-  }
+  const std::int64_t kernels = pass.m * pass.k();
   std::vector<std::string> definitions{"INDEX=int"};
   if (pass.is_rotated) definitions.emplace_back("ROTATED");
-  return winograd_stage(context, context.program("winograd.cl", definitions), "winograd_weights", std::move(arguments),
-                        pass.m, pass.k());
+  return winograd_stage(
+      context, context.program("winograd.cl", definitions), "winograd_weights",
+      {input(1), workspace(), static_cast<std::uint32_t>(winograd_plane(kernels)), static_cast<std::uint32_t>(kernels)},
+      kernels, 1);
 }
 
 Gemm product_of(const Pass& pass, const Plan& plan, const WinogradSlice& slice) {
@@ -67,11 +64,12 @@ Gemm product_of(const Pass& pass, const Plan& plan, const WinogradSlice& slice) 
   gemm.n = slice.pitch;
   gemm.k = pass.k();
   gemm.batch = kWinogradPoints;
-  gemm.a = {workspace(), gemm.k * gemm.m, 1, gemm.m};
-  gemm.b = {workspace(plan.pixels), gemm.k * gemm.n, gemm.n};
-  gemm.b.elements = gemm.batch * gemm.k * gemm.n;
-  gemm.c = {workspace(plan.products), gemm.m * gemm.n, gemm.n};
-  gemm.largest = gemm.batch * std::max({gemm.k * gemm.m, gemm.k * gemm.n, gemm.m * gemm.n});
+  gemm.a = {workspace(), winograd_plane(gemm.k * gemm.m), gemm.k, 1};
+  if (pass.is_rotated) gemm.a = {workspace(), winograd_plane(gemm.k * gemm.m), 1, gemm.m};
+  gemm.b = {workspace(plan.pixels), winograd_plane(gemm.k * gemm.n), gemm.n};
+  gemm.b.elements = gemm.batch * gemm.b.batch;
+  gemm.c = {workspace(plan.products), winograd_plane(gemm.m * gemm.n), gemm.n};
+  gemm.largest = gemm.batch * std::max({gemm.a.batch, gemm.b.batch, gemm.c.batch});
   gemm.before_bytes = plan.end;
   return gemm;
 }
@@ -83,7 +81,8 @@ Stage results_stage(Context& context, const Pass& pass, const Plan& plan, const 
   Gemm result;
   result.c = {output(0), 0, plane, plane, pass.m * plane};
   result.largest = tiles.n * pass.m * plane;
-  std::vector<Argument> arguments{workspace(plan.products), static_cast<std::uint32_t>(pass.m)};
+  std::vector<Argument> arguments{workspace(plan.products),
+                                  static_cast<std::uint32_t>(winograd_plane(pass.m * slice.pitch))};
   add_winograd_tiles(arguments, tiles, slice);
   for (const std::int64_t value : {tiles.rows, tiles.columns}) {
     arguments.emplace_back(static_cast<std::uint32_t>(value));

@@ -14,17 +14,16 @@ namespace {
 struct Plan {
   WinogradTiles tiles;
   std::vector<WinogradSlice> slices;
-  std::int64_t a_product;  // floats of a slice
-  std::size_t pixels, products, end;
+  std::size_t pixels, products, a_product, end;  // bytes
 };
 
 Plan plan_of(const Context& context, const ops::ConvSizes& s) {
   const WinogradTiles tiles{s.n, s.oh, s.ow};
-  Plan plan{tiles, winograd_slices(context, tiles, s.c + s.o), kWinogradPoints * s.c * s.o, 0, 0, 0};
+  Plan plan{tiles, winograd_slices(context, tiles, s.c + s.o), 0, 0, winograd_bytes(s.c * s.o), 0};
   const std::int64_t pitch = plan.slices.front().pitch;
-  plan.pixels = winograd_bytes(kWinogradPoints * s.o * pitch);
-  plan.products = plan.pixels + winograd_bytes(kWinogradPoints * s.c * pitch);
-  plan.end = plan.products + winograd_bytes(std::ssize(plan.slices) * plan.a_product);
+  plan.pixels = winograd_bytes(s.o * pitch);
+  plan.products = plan.pixels + winograd_bytes(s.c * pitch);
+  plan.end = plan.products + plan.slices.size() * plan.a_product;
   return plan;
 }
 
@@ -35,12 +34,11 @@ Gemm product_of(const ops::ConvSizes& s, const Plan& plan, std::size_t number) {
   gemm.n = s.c;
   gemm.k = slice.pitch;
   gemm.batch = kWinogradPoints;
-  gemm.a = {workspace(), gemm.m * gemm.k, gemm.k, 1};
-  gemm.b = {workspace(plan.pixels), gemm.n * gemm.k, 1, gemm.k, true};
-  gemm.b.elements = gemm.batch * gemm.n * gemm.k;
-  const std::size_t begin = number * static_cast<std::size_t>(plan.a_product) * sizeof(float);
-  gemm.c = {workspace(plan.products + begin), gemm.m * gemm.n, gemm.n};
-  gemm.largest = gemm.batch * std::max({gemm.m * gemm.k, gemm.n * gemm.k, gemm.m * gemm.n});
+  gemm.a = {workspace(), winograd_plane(gemm.m * gemm.k), gemm.k, 1};
+  gemm.b = {workspace(plan.pixels), winograd_plane(gemm.n * gemm.k), 1, gemm.k, true};
+  gemm.b.elements = gemm.batch * gemm.b.batch;
+  gemm.c = {workspace(plan.products + number * plan.a_product), winograd_plane(gemm.m * gemm.n), gemm.n};
+  gemm.largest = gemm.batch * std::max({gemm.a.batch, gemm.b.batch, gemm.c.batch});
   gemm.before_bytes = plan.end;
   return gemm;
 }
@@ -48,8 +46,8 @@ Gemm product_of(const ops::ConvSizes& s, const Plan& plan, std::size_t number) {
 Stage kernels_stage(Context& context, const ops::ConvSizes& s, const Plan& plan) {
   const std::int64_t kernels = s.c * s.o;
   return winograd_stage(context, context.program("winograd.cl", {"INDEX=int"}), "winograd_kernels",
-                        {workspace(plan.products), output(0), static_cast<std::uint32_t>(kernels),
-                         static_cast<std::uint32_t>(plan.slices.size())},
+                        {workspace(plan.products), output(0), static_cast<std::uint32_t>(winograd_plane(kernels)),
+                         static_cast<std::uint32_t>(kernels), static_cast<std::uint32_t>(plan.slices.size())},
                         kernels, 1);
 }
 
@@ -57,7 +55,7 @@ Stage kernels_stage(Context& context, const ops::ConvSizes& s, const Plan& plan)
 
 WinogradWork conv_backward_weights_winograd_work(const Context& context, const ops::ConvSizes& s) {
   const Plan plan = plan_of(context, s);
-  WinogradWork work{{}, std::ssize(plan.slices) * plan.a_product};
+  WinogradWork work{{}, std::ssize(plan.slices) * kWinogradPoints * s.c * s.o};
   work.transformed += s.n * (s.c * s.src_plane() + s.o * s.dst_plane());
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     work.products.push_back(product_of(s, plan, i));

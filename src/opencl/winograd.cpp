@@ -90,6 +90,7 @@ void add_winograd_tiles(std::vector<Argument>& arguments, const WinogradTiles& t
 Stage winograd_points_stage(Context& context, const std::string& function, const WinogradImage& image,
                             const WinogradTiles& tiles, const WinogradSlice& slice, const BufferArgument& points) {
   std::vector<Argument> arguments{image.buffer, points};
+  add_count(arguments, winograd_plane(image.channels * slice.pitch));
   add_count(arguments, image.channels);
   add_winograd_tiles(arguments, tiles, slice);
   for (const std::int64_t value : {image.rows, image.columns, image.first_row, image.first_column}) {
@@ -112,8 +113,6 @@ Stage winograd_stage(const Context& context, PendingProgram program, std::string
 std::string winograd_name(const Kernel& product, std::size_t slices) {
   return product.name() + (slices == 1 ? ", winograd" : fmt::format(", winograd in {}", slices));
 }
-
-std::size_t winograd_bytes(std::int64_t elements) { return (size(elements) * sizeof(float) + 255) / 256 * 256; }
 
 bool winograd_pays(Context& context, const WinogradWork& work, const Gemm& direct, std::int64_t gathered) {
   const bool is_cpu = context.limits().is_cpu;

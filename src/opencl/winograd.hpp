@@ -33,7 +33,8 @@ struct WinogradImage {
   BufferArgument buffer;
   std::int64_t channels, rows, columns, first_row, first_column;
 };
-/// Points (36, channels, pitch) of an image's tiles, to `points`: `function` is winograd_pixels or winograd_slopes.
+/// Points (36, channels, pitch), in planes, of an image's tiles, to `points`: `function` is winograd_pixels or
+/// winograd_slopes.
 [[nodiscard]] Stage winograd_points_stage(Context& context, const std::string& function, const WinogradImage& image,
                                           const WinogradTiles& tiles, const WinogradSlice& slice,
                                           const BufferArgument& points);
@@ -45,8 +46,13 @@ void add_winograd_tiles(std::vector<Argument>& arguments, const WinogradTiles& t
                                    std::vector<Argument> arguments, std::int64_t items, std::int64_t others);
 /// What a kernel with this product is called.
 [[nodiscard]] std::string winograd_name(const Kernel& product, std::size_t slices);
-/// Of so many floats, to a multiple of 256.
-[[nodiscard]] std::size_t winograd_bytes(std::int64_t elements);
+/// From one point's numbers to the next one's: so many and a few more, so that what an item writes at all points does
+/// not lie at a distance of a power of two, where caches would have few places for it.
+[[nodiscard]] constexpr std::int64_t winograd_plane(std::int64_t numbers) { return (numbers + 15) / 16 * 16 + 80; }
+/// Of the planes of all points: a multiple of 256.
+[[nodiscard]] constexpr std::size_t winograd_bytes(std::int64_t numbers) {
+  return static_cast<std::size_t>(kWinogradPoints * winograd_plane(numbers)) * sizeof(float);
+}
 
 /// A pass, as far as it takes time: its products, and what is read and written before and after them.
 struct WinogradWork {
