@@ -1,7 +1,7 @@
 // Convolution and its two gradients on OpenCL devices: one implicit product each, or a direct kernel where each channel
-// is convolved by itself; the data gradient of a strided one as a product for each phase. CONCORD_CONV names another
-// way: gemm one product for every convolution, phases the products by phase wherever there are some, im2col the
-// reference, where no epilogue is wanted.
+// is convolved by itself; the data gradient of a strided one as a product for each phase; one of 3x3 by Winograd's
+// transforms. CONCORD_CONV names another way: gemm one product for every convolution, phases and winograd those
+// wherever they serve, im2col the reference, where no epilogue is wanted.
 #include "concord/opencl/conv.hpp"
 
 #include <algorithm>
@@ -9,38 +9,57 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/opencl/conv_winograd.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
 
-enum class Way { gemm, phases, depthwise, im2col };
+enum class Way { gemm, phases, winograd, depthwise, im2col };
 
-std::optional<Way> forced_way() {
+/// What CONCORD_CONV names, where that serves.
+std::optional<Way> forced_way(const ops::ConvSizes& sizes, Precision precision) {
+  constexpr std::array<std::pair<std::string_view, Way>, 4> kWays{
+      {{"gemm", Way::gemm}, {"phases", Way::phases}, {"winograd", Way::winograd}, {"im2col", Way::im2col}}};
   const std::optional<std::string> forced = environment("CONCORD_CONV");
   if (!forced) return std::nullopt;
-  CONCORD_CHECK(*forced == "im2col" || *forced == "gemm" || *forced == "phases", ArgumentError,
-                "CONCORD_CONV is \"{}\"; there are gemm, phases and im2col", *forced);
-  return *forced == "im2col" ? Way::im2col : *forced == "phases" ? Way::phases : Way::gemm;
+  const auto* const named = std::ranges::find(kWays, *forced, &std::pair<std::string_view, Way>::first);
+  CONCORD_CHECK(named != kWays.end(), ArgumentError,
+                "CONCORD_CONV is \"{}\"; there are gemm, phases, winograd and im2col", *forced);
+  const Way way = named->second;
+  if (way == Way::winograd && !conv_winograd_serves(sizes, precision)) return Way::gemm;
+  return way == Way::phases && !conv_phases_serve(sizes) ? Way::gemm : way;
 }
 
 bool by_itself(const Context& context, const ops::ConvSizes& sizes) {
   return conv_is_depthwise(sizes) && context.variants().takes(variant::kDepthwise, true);
 }
 
-Way way_of(const Context& context, const ops::ConvSizes& sizes) {
-  if (const std::optional<Way> forced = forced_way()) return *forced;
-  return by_itself(context, sizes) ? Way::depthwise : Way::gemm;
+bool by_winograd(Context& context, const ops::ConvSizes& sizes, Precision precision, ConvPass pass) {
+  return conv_winograd_serves(sizes, precision) &&
+         context.variants().takes(variant::kWinograd, conv_winograd_pays(context, sizes, pass));
 }
 
-Way way_of_data_gradient(const Context& context, const ops::ConvSizes& sizes) {
-  const std::optional<Way> forced = forced_way();
-  if (forced) return *forced == Way::phases && !conv_phases_serve(sizes) ? Way::gemm : *forced;
+Way way_of(Context& context, const ops::ConvSizes& sizes, Precision precision) {
+  if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
   if (by_itself(context, sizes)) return Way::depthwise;
+  return by_winograd(context, sizes, precision, ConvPass::forward) ? Way::winograd : Way::gemm;
+}
+
+Way way_of_data_gradient(Context& context, const ops::ConvSizes& sizes, Precision precision) {
+  if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
+  if (by_itself(context, sizes)) return Way::depthwise;
+  if (by_winograd(context, sizes, precision, ConvPass::backward_data)) return Way::winograd;
   const bool phases =
       conv_phases_serve(sizes) && context.variants().takes(variant::kPhases, conv_phases_pay(context, sizes));
   return phases ? Way::phases : Way::gemm;
+}
+
+Way way_of_weights_gradient(Context& context, const ops::ConvSizes& sizes, Precision precision) {
+  if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
+  if (by_itself(context, sizes)) return Way::depthwise;
+  return by_winograd(context, sizes, precision, ConvPass::backward_weights) ? Way::winograd : Way::gemm;
 }
 
 PreparedKernel product(Context& context, Gemm gemm, const Operator& op, const KernelRequest& request) {
@@ -56,8 +75,9 @@ std::array<std::size_t, 3> groups_of(const TensorSpec& dst) { return {1, 2, dst.
 PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
   if (auto kernel = conv_forward_channels_last(context, sizes, request, op.name(), nullptr)) return *std::move(kernel);
-  switch (way_of(context, sizes)) {
+  switch (way_of(context, sizes, request.precision)) {
     case Way::im2col: return prepared(request, conv_forward_im2col(context, sizes));
+    case Way::winograd: return prepared(request, conv_forward_winograd(context, sizes, op.name(), {}));
     case Way::depthwise: return prepared(request, conv_depthwise_forward(context, sizes, op.name(), {}));
     default: return product(context, conv_forward_gemm(sizes), op, request);
   }
@@ -69,8 +89,9 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
   if (auto kernel = conv_backward_data_channels_last(context, sizes, request, op.name(), nullptr)) {
     return *std::move(kernel);
   }
-  switch (way_of_data_gradient(context, sizes)) {
+  switch (way_of_data_gradient(context, sizes, request.precision)) {
     case Way::im2col: return prepared(request, conv_backward_data_im2col(context, sizes));
+    case Way::winograd: return prepared(request, conv_backward_data_winograd(context, sizes, op.name(), {}));
     case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
     case Way::phases:
       return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), {}));
@@ -82,9 +103,10 @@ PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBa
                                              const KernelRequest& request) {
   const ops::ConvSizes sizes = op.sizes(request.inputs);
   if (auto kernel = conv_backward_weights_channels_last(context, sizes, request, op.name())) return *std::move(kernel);
-  const Way way = way_of(context, sizes);
+  const Way way = way_of_weights_gradient(context, sizes, request.precision);
   if (way == Way::im2col) return prepared(request, conv_backward_weights_im2col(context, sizes));
   if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
+  if (way == Way::winograd) return prepared(request, conv_backward_weights_winograd(context, sizes, op.name()));
   return product(context,
                  context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
                                          : conv_backward_weights_gemm(sizes),
@@ -125,9 +147,9 @@ PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelR
     return *std::move(kernel);
   }
   const EpilogueText text = epilogue_text(request, epilogue, sizes.group_o());
-  if (way_of(context, sizes) == Way::depthwise) {
-    return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
-  }
+  const Way way = way_of(context, sizes, request.precision);
+  if (way == Way::depthwise) return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
+  if (way == Way::winograd) return prepared(request, conv_forward_winograd(context, sizes, op.name(), text));
   Gemm gemm = conv_forward_gemm(sizes);
   gemm.epilogue = text;
   return product(context, gemm, op, request);
@@ -146,7 +168,9 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
     return *std::move(kernel);
   }
   const EpilogueText text = epilogue_text(request, epilogue, sizes.group_c());
-  if (way_of_data_gradient(context, sizes) == Way::phases) {
+  const Way way = way_of_data_gradient(context, sizes, request.precision);
+  if (way == Way::winograd) return prepared(request, conv_backward_data_winograd(context, sizes, op.name(), text));
+  if (way == Way::phases) {
     return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), text));
   }
   Gemm gemm = conv_backward_data_gemm(sizes);

@@ -218,6 +218,10 @@ const GemmImplementation& planned_implementation(Context& context, const Gemm& g
           })->second;
 }
 
+double planned_seconds(Context& context, const Gemm& gemm) {
+  return planned_implementation(context, gemm).seconds(context, gemm);
+}
+
 std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label) {
   const std::optional<GemmChoice> tuned = context.tuning().choice_of(gemm);
   if (std::unique_ptr<Kernel> forced = prepare_forced(context, gemm, label)) return forced;

@@ -141,6 +141,8 @@ struct GemmImplementation {
 [[nodiscard]] bool gemm_serves(const GemmImplementation& one, Context& context, const Gemm& gemm);
 /// Of those that serve, the one with the least expected time, the first of several; of channels-last operands "tma".
 [[nodiscard]] const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm);
+/// The time that it is expected to take.
+[[nodiscard]] double planned_seconds(Context& context, const Gemm& gemm);
 /// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.
 [[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);
 

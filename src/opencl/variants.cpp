@@ -31,9 +31,10 @@ bool made_for_cpu(const Context& context) { return !environment("CONCORD_KERNELS
 bool made_for_gpu(const Context& context) { return !environment("CONCORD_KERNELS") && !is_cpu(context.device()); }
 
 /// The kinds last: what a narrower row explains is not theirs.
-constexpr std::array<Row, 10> kRows{{{variant::kDepthwise, "depthwise", on_any},
+constexpr std::array<Row, 11> kRows{{{variant::kDepthwise, "depthwise", on_any},
                                      {variant::kStrips, "depthwise", on_gpus},
                                      {variant::kPhases, "convolution", on_any},
+                                     {variant::kWinograd, "convolution", on_any},
                                      {variant::kChannelsLast, "convolution", on_hopper},
                                      {variant::kAttentionMma, "attention", on_matrix_units},
                                      {variant::kBatchNormGroups, "batch_norm", in_groups},
