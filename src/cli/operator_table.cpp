@@ -8,6 +8,13 @@
 namespace concord::cli {
 namespace {
 
+/// Without the middle of what is long: one update of all parameters has a shape for each, --json tells them all.
+std::string shortened(const std::string& shapes) {
+  constexpr std::size_t kMost = 100, kEnd = 30;
+  if (shapes.size() <= kMost) return shapes;
+  return shapes.substr(0, kMost - kEnd - 3) + "..." + shapes.substr(shapes.size() - kEnd);
+}
+
 std::vector<std::string> cells_of(const OperatorTime& time, double total, Rows rows, bool with_share) {
   std::vector<std::string> cells{time.op,
                                  time.kernel,
@@ -17,7 +24,7 @@ std::vector<std::string> cells_of(const OperatorTime& time, double total, Rows r
                                  fmt::format("{:.1f}", time.cost.flops / time.seconds / 1e9),
                                  fmt::format("{:.1f}", time.cost.bytes / time.seconds / 1e9)};
   if (with_share) cells.push_back(fmt::format("{:.0f}%", 100 * time.share()));
-  if (rows == Rows::launch) cells.insert(cells.end(), {time.shapes, time.node});
+  if (rows == Rows::launch) cells.insert(cells.end(), {shortened(time.shapes), time.node});
   return cells;
 }
 
