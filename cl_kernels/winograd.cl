@@ -121,9 +121,13 @@ __kernel void winograd_results(__global const float *restrict planes, ulong plan
   if (tile >= tiles) return;
   TILE_PLACE(tile)
   planes += planes_offset + m * pitch + tile;
+  // Step by step: 36 distances at once are more scalar registers than AMD's GPUs have beside an epilogue.
   float r[POINTS][POINTS];
   EACH(i, POINTS) {
-    EACH(j, POINTS) r[i][j] = planes[(i * POINTS + j) * plane];
+    EACH(j, POINTS) {
+      r[i][j] = *planes;
+      planes += plane;
+    }
   }
   EACH(j, POINTS) POINTS_TO_RESULTS(r[0][j], r[1][j], r[2][j], r[3][j], r[4][j], r[5][j])
   EACH(i, TILE) POINTS_TO_RESULTS(r[i][0], r[i][1], r[i][2], r[i][3], r[i][4], r[i][5])
