@@ -8,7 +8,7 @@
 
 #include "attention_tiles.hpp"
 #include "families.hpp"
-#include "philox.h"
+#include "random_rows.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -99,22 +99,20 @@ struct Head {
   [[nodiscard]] const float* draw(std::int64_t t, std::int64_t s, float* factors) const {
     if (a.form.dropout == 0) return nullptr;
     const auto* state = pointers.input<std::uint32_t>(a.s.state);
-    const std::uint64_t seed = state[0] | std::uint64_t{state[1]} << 32;
+    const RandomStream stream{state[0] | std::uint64_t{state[1]} << 32, state[2], a.form.purpose};
     const auto first = static_cast<std::uint64_t>(((of_queries + t) * a.s.drawn_keys() + s) / 4);
-    for (std::int64_t i = 0; i < kKeys / 4; ++i) {
-      const philox_block block = philox4x32(first + static_cast<std::uint64_t>(i), a.form.purpose, state[2], seed);
-      for (std::int64_t x = 0; x < 4; ++x) {
-        const float uniform = static_cast<float>(block.word[x] >> 8) * 0x1p-24F;
-        factors[4 * i + x] = uniform < 1 - a.form.dropout ? a.form.kept() : 0.0F;
-      }
-    }
+    random_uniforms(stream, first, kKeys / 4, factors);
+    for (std::int64_t j = 0; j < kKeys; ++j) factors[j] = factors[j] < 1 - a.form.dropout ? a.form.kept() : 0.0F;
     return factors;
   }
 };
 
-/// c (m, kKeys) = rows (m, width) · columns (width, kKeys)
-void products(const Attention& a, const float* rows, std::int64_t m, const float* columns, float* c) {
-  tile_multiply({rows, a.s.width, 1, columns, kKeys, c, kKeys, m, kKeys, a.s.width, false});
+std::int64_t whole_groups(std::int64_t n) { return (n + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes; }
+
+/// c (m, n) = rows (m, width) · columns (width, n), n in whole groups of lanes; rows of columns and of c are kKeys
+/// apart.
+void products(const Attention& a, const float* rows, std::int64_t m, const float* columns, std::int64_t n, float* c) {
+  tile_multiply({rows, a.s.width, 1, columns, kKeys, c, kKeys, m, whole_groups(n), a.s.width, false});
 }
 
 /// (count, width) as rows of whole groups of lanes; copied to `scratch` where they are not.
@@ -152,16 +150,15 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
   for (std::int64_t tile = 0; tile < end; tile += kKeys) {
     const std::int64_t keys = std::min(kKeys, end - tile);
     tile_transpose(head.key_rows(1, tile), keys, a.s.width, scratch.keys, kKeys);
-    products(a, head.query_rows(0, first), count, scratch.keys, scratch.scores);
+    products(a, head.query_rows(0, first), count, scratch.keys, keys, scratch.scores);
     for (std::int64_t r = 0; r < count; ++r) {
       float* row = scratch.scores + r * kKeys;
       const std::int64_t seen = std::clamp<std::int64_t>(head.seen(first + r) - tile, 0, keys);
       tile_scores(row, head.mask(first + r, tile), a.form.scale, seen);
-      float now = largest[r];
-      for (std::int64_t j = 0; j < seen; ++j) now = std::max(now, row[j]);
+      const float now = std::max(largest[r], tile_largest(row, seen));
       const float correction = now == largest[r] ? 1.0F : std::exp(largest[r] - now);
       largest[r] = now;
-      sum[r] = sum[r] * static_cast<double>(correction) + tile_exponentials(row, now, seen, kKeys);
+      sum[r] = sum[r] * static_cast<double>(correction) + tile_exponentials(row, now, seen, whole_groups(keys));
       if (correction != 1) tile_scale(scratch.results + r * a.padded, correction, a.padded);
       if (const float* factors = head.draw(first + r, tile, scratch.factors)) {
         for (std::int64_t j = 0; j < seen; ++j) row[j] *= factors[j];
@@ -181,16 +178,16 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
 /// scratch.scores, and d loss / d scores in scratch.slopes, from scratch.keys and scratch.values.
 void weights_and_slopes(const Head& head, std::int64_t first, std::int64_t count, std::int64_t tile, std::int64_t keys,
                         const Scratch& scratch) {
-  products(head.a, head.query_rows(0, first), count, scratch.keys, scratch.scores);
-  products(head.a, head.query_rows(3, first), count, scratch.values, scratch.slopes);
+  products(head.a, head.query_rows(0, first), count, scratch.keys, keys, scratch.scores);
+  products(head.a, head.query_rows(3, first), count, scratch.values, keys, scratch.slopes);
   for (std::int64_t r = 0; r < count; ++r) {
     const std::int64_t t = first + r;
     float* row = scratch.scores + r * kKeys;
     const std::int64_t seen = std::clamp<std::int64_t>(head.seen(t) - tile, 0, keys);
     tile_scores(row, head.mask(t, tile), head.a.form.scale, seen);
-    tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, kKeys);
+    tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, whole_groups(keys));
     tile_slopes(row, scratch.slopes + r * kKeys, head.draw(t, tile, scratch.factors),
-                head.pointers.input<float>(5)[head.of_queries + t], kKeys);
+                head.pointers.input<float>(5)[head.of_queries + t], whole_groups(keys));
   }
 }
 
@@ -261,8 +258,7 @@ PreparedKernel over_blocks(const KernelRequest& request, const Attention& a, std
 template <class Op>
 Attention attention_of(const Backend& backend, const Op& op, const KernelRequest& request, std::size_t operands) {
   const AttentionSizes s = ops::attention_sizes(op.form(), request.inputs, operands);
-  const std::int64_t padded = (s.width + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes;
-  return {s, op.form(), backend.threads, padded};
+  return {s, op.form(), backend.threads, whole_groups(s.width)};
 }
 
 }  // namespace
