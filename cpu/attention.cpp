@@ -30,18 +30,15 @@ struct Attention {
 
   [[nodiscard]] std::int64_t sharing() const { return s.heads / s.key_heads; }
   /// Floats of the scratch of one thread: see Scratch.
-  [[nodiscard]] std::int64_t scratch() const {
-    return 2 * s.width * kKeys + 4 * kKeys * padded + 2 * kQueries * kKeys + kKeys;
-  }
+  [[nodiscard]] std::int64_t scratch() const { return 2 * s.width * kKeys + 4 * kKeys * padded + 3 * kQueries * kKeys; }
 };
 
 /// One thread's part of the workspace.
 struct Scratch {
-  float *keys, *values;           // transposed, (width, kKeys)
-  float *rows, *other_rows;       // (kKeys, padded), when a row is not whole groups of lanes
-  float *results, *more_results;  // (kKeys, padded)
-  float *scores, *slopes;         // (kQueries, kKeys)
-  float* factors;                 // (kKeys)
+  float *keys, *values;              // transposed, (width, kKeys)
+  float *rows, *other_rows;          // (kKeys, padded), when a row is not whole groups of lanes
+  float *results, *more_results;     // (kKeys, padded)
+  float *scores, *slopes, *factors;  // (kQueries, kKeys)
 
   Scratch(const Attention& a, float* at) {
     const auto take = [&](std::int64_t count) {
@@ -54,7 +51,7 @@ struct Scratch {
     for (float** place : {&rows, &other_rows, &results, &more_results}) *place = take(kKeys * a.padded);
     scores = take(kQueries * kKeys);
     slopes = take(kQueries * kKeys);
-    factors = take(kKeys);
+    factors = take(kQueries * kKeys);
   }
 };
 
@@ -95,14 +92,16 @@ struct Head {
     const auto& strides = a.s.mask_strides;
     return pointers.input<float>(a.s.mask) + batch * strides[0] + head * strides[1] + t * strides[2] + s;
   }
-  /// The factors of the weights of query t and keys s (a multiple of 4) … s + kKeys; null without dropout.
-  [[nodiscard]] const float* draw(std::int64_t t, std::int64_t s, float* factors) const {
+  /// The factors (count, kKeys) of the weights of queries t … t + count and keys s (a multiple of 4) … s + kKeys; null
+  /// without dropout.
+  [[nodiscard]] const float* draw(std::int64_t t, std::int64_t count, std::int64_t s, float* factors) const {
     if (a.form.dropout == 0) return nullptr;
     const auto* state = pointers.input<std::uint32_t>(a.s.state);
     const RandomStream stream{state[0] | std::uint64_t{state[1]} << 32, state[2], a.form.purpose};
     const auto first = static_cast<std::uint64_t>(((of_queries + t) * a.s.drawn_keys() + s) / 4);
-    random_uniforms(stream, first, kKeys / 4, factors);
-    for (std::int64_t j = 0; j < kKeys; ++j) factors[j] = factors[j] < 1 - a.form.dropout ? a.form.kept() : 0.0F;
+    random_uniforms(stream, {first, count, kKeys / 4, a.s.drawn_keys() / 4}, factors);
+    const float kept = a.form.kept(), below = 1 - a.form.dropout;
+    for (std::int64_t i = 0; i < count * kKeys; ++i) factors[i] = factors[i] < below ? kept : 0.0F;
     return factors;
   }
 };
@@ -151,6 +150,7 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
     const std::int64_t keys = std::min(kKeys, end - tile);
     tile_transpose(head.key_rows(1, tile), keys, a.s.width, scratch.keys, kKeys);
     products(a, head.query_rows(0, first), count, scratch.keys, keys, scratch.scores);
+    const float* factors = head.draw(first, count, tile, scratch.factors);
     for (std::int64_t r = 0; r < count; ++r) {
       float* row = scratch.scores + r * kKeys;
       const std::int64_t seen = std::clamp<std::int64_t>(head.seen(first + r) - tile, 0, keys);
@@ -160,9 +160,7 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
       largest[r] = now;
       sum[r] = sum[r] * static_cast<double>(correction) + tile_exponentials(row, now, seen, whole_groups(keys));
       if (correction != 1) tile_scale(scratch.results + r * a.padded, correction, a.padded);
-      if (const float* factors = head.draw(first + r, tile, scratch.factors)) {
-        for (std::int64_t j = 0; j < seen; ++j) row[j] *= factors[j];
-      }
+      for (std::int64_t j = 0; j < seen && factors != nullptr; ++j) row[j] *= factors[r * kKeys + j];
     }
     const float* values = padded_rows(a, head.key_rows(2, tile), keys, scratch.rows);
     tile_multiply({scratch.scores, kKeys, 1, values, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
@@ -180,13 +178,14 @@ void weights_and_slopes(const Head& head, std::int64_t first, std::int64_t count
                         const Scratch& scratch) {
   products(head.a, head.query_rows(0, first), count, scratch.keys, keys, scratch.scores);
   products(head.a, head.query_rows(3, first), count, scratch.values, keys, scratch.slopes);
+  const float* factors = head.draw(first, count, tile, scratch.factors);
   for (std::int64_t r = 0; r < count; ++r) {
     const std::int64_t t = first + r;
     float* row = scratch.scores + r * kKeys;
     const std::int64_t seen = std::clamp<std::int64_t>(head.seen(t) - tile, 0, keys);
     tile_scores(row, head.mask(t, tile), head.a.form.scale, seen);
     tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, whole_groups(keys));
-    tile_slopes(row, scratch.slopes + r * kKeys, head.draw(t, tile, scratch.factors),
+    tile_slopes(row, scratch.slopes + r * kKeys, factors == nullptr ? nullptr : factors + r * kKeys,
                 head.pointers.input<float>(5)[head.of_queries + t], whole_groups(keys));
   }
 }

@@ -30,11 +30,11 @@ void draw_blocks(const Draw& draw, const RandomStream& stream, std::int64_t bloc
   const std::int64_t first = 4 * block, count = std::min(4 * blocks, draw.elements - first);
   float u[8 * kBlocks];
   if (draw.distribution == ops::Distribution::normal) {
-    random_uniforms(stream, static_cast<std::uint64_t>(2 * block), 2 * blocks, u);
+    random_uniforms(stream, {static_cast<std::uint64_t>(2 * block), 1, 2 * blocks, 0}, u);
     for (std::int64_t k = 0; k < count; ++k) dst[first + k] = draw.a + draw.b * normal(u[2 * k], u[2 * k + 1]);
     return;
   }
-  random_uniforms(stream, static_cast<std::uint64_t>(block), blocks, u);
+  random_uniforms(stream, {static_cast<std::uint64_t>(block), 1, blocks, 0}, u);
   const float width = draw.b - draw.a;
   if (draw.distribution == ops::Distribution::uniform) {
     for (std::int64_t k = 0; k < count; ++k) dst[first + k] = draw.a + width * u[k];

@@ -11,7 +11,13 @@ struct RandomStream {
   std::uint32_t step, purpose;
 };
 
-/// dst[i] = the uniform number of index 4·block + i, for i < 4·blocks.
-void random_uniforms(const RandomStream& stream, std::uint64_t block, std::int64_t blocks, float* dst);
+/// Rows of blocks of four numbers; row r begins with block first + r·step.
+struct RandomRows {
+  std::uint64_t first;
+  std::int64_t rows, blocks, step;
+};
+
+/// dst (rows, 4·blocks): in row r the uniform numbers of indices 4·(first + r·step) and on.
+void random_uniforms(const RandomStream& stream, const RandomRows& rows, float* dst);
 
 }  // namespace concord::cpu
