@@ -16,6 +16,7 @@ namespace concord::cpu {
 namespace {
 
 using Cell = ops::RecurrentCell;
+using Place = RecurrentSource::Place;
 
 /// What a step needs to know; places in elements.
 struct Run {
@@ -41,6 +42,12 @@ struct Run {
   }
   [[nodiscard]] std::int64_t length(const Pointers& p, std::int64_t n) const {
     return s.has_lengths ? p.input<std::int32_t>(lengths)[n] : s.steps;
+  }
+  /// The hidden states after step k lie in hn and behind the product by turns, the last ones in hn: other threads still
+  /// read those before it.
+  [[nodiscard]] bool is_in_hn(std::int64_t k) const { return (s.steps - 1 - k) % 2 == 0; }
+  [[nodiscard]] float* state(const Pointers& p, std::int64_t k) const {
+    return is_in_hn(k) ? p.output<float>(1) : p.workspace<float>() + s.batch * gate_row();
   }
   /// What stands where a sequence does not run: NaN for an impossible length.
   [[nodiscard]] float idle(std::int64_t length) const {
@@ -74,10 +81,10 @@ void forward_row(const Run& run, const Pointers& p, std::int64_t k, std::int64_t
       .product = product_of(run, p, n, units),
       .product_gate = run.s.batch * h,
       .bias = gru ? p.input<float>(3) : nullptr,
-      .h = (k == 0 ? p.input<float>(2) : p.output<float>(1)) + n * h,
+      .h = (k == 0 ? p.input<float>(2) : run.state(p, k - 1)) + n * h,
       .c = lstm ? (k == 0 ? p.input<float>(3) : p.output<float>(2)) + n * h : nullptr,
       .y = p.output<float>(0) + row * h,
-      .hn = p.output<float>(1) + n * h,
+      .hn = run.state(p, k) + n * h,
       .cn = lstm ? p.output<float>(2) + n * h : nullptr,
       .gates = lstm || gru ? p.output<float>(lstm ? 3 : 2) + row * 4 * h : nullptr,
       .cells = lstm ? p.output<float>(4) + row * h : nullptr,
@@ -153,7 +160,7 @@ std::unique_ptr<Kernel> kernel_of(const ops::RecurrentFamily& op, RecurrentProdu
 PreparedKernel prepare_recurrent(Backend& backend, const ops::Recurrent& op, const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
   const Run run{op.cell(), op.reverse(), s, request.inputs.size() - 1, backend.threads};
-  RecurrentProduct product{s.batch, s.hidden, run.gate_row(), 1, {1, s.hidden}, run.parts(), {}};
+  RecurrentProduct product{s.batch, s.hidden, run.gate_row(), s.batch * s.hidden, 1, {1, s.hidden}, run.parts(), {}};
   for (RecurrentPart& part : product.parts) {
     for (std::int64_t g = 0; g < s.gates; ++g) {
       const std::int64_t column = g * s.hidden + part.begin;
@@ -161,7 +168,9 @@ PreparedKernel prepare_recurrent(Backend& backend, const ops::Recurrent& op, con
     }
   }
   for (std::int64_t k = 0; k < s.steps; ++k) {
-    product.sources.push_back(k == 0 ? RecurrentSource{true, 2, 0} : RecurrentSource{false, 1, 0});
+    product.sources.push_back(k == 0                ? RecurrentSource{Place::input, 2, 0}
+                              : run.is_in_hn(k - 1) ? RecurrentSource{Place::output, 1, 0}
+                                                    : RecurrentSource{Place::workspace, 0, s.batch * run.gate_row()});
   }
   return all_plain(
       request, kernel_of(op, std::move(product), [run](const Pointers& p, std::int64_t k, const RecurrentPart& part) {
@@ -174,13 +183,12 @@ PreparedKernel prepare_recurrent_backward(Backend& backend, const ops::Recurrent
                                           const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
   const Run run{op.cell(), op.reverse(), s, request.inputs.size() - 1, backend.threads};
-  RecurrentProduct product{s.batch,       run.gate_row(), s.hidden,      2,
-                                            {s.hidden, 1}, run.parts(),    {std::nullopt}};
+  RecurrentProduct product{s.batch, run.gate_row(), s.hidden, 0, 2, {s.hidden, 1}, run.parts(), {std::nullopt}};
   for (RecurrentPart& part : product.parts) part.pieces.push_back({part.begin, part.begin, part.end - part.begin});
   const std::size_t hidden = op.cell() == Cell::gru ? 3 : 0;
   for (std::int64_t k = 0; k < s.steps; ++k) {
     const std::int64_t t = op.reverse() ? k : s.steps - 1 - k;
-    product.sources.push_back(RecurrentSource{false, hidden, t * s.batch * run.gate_row()});
+    product.sources.push_back(RecurrentSource{Place::output, hidden, t * s.batch * run.gate_row()});
   }
   return all_plain(
       request, kernel_of(op, std::move(product), [run](const Pointers& p, std::int64_t k, const RecurrentPart& part) {

@@ -33,16 +33,13 @@ class RecurrentLaunch final : public Launch {
   void enqueue() override {
     const SubnormalsAreZero mode;
     const auto steps = static_cast<std::int64_t>(launches_[0].products.size());
-    in_step(
-        static_cast<int>(launches_.size()), steps,
-        [&](std::int64_t k, int part) {
-          const PartLaunches& own = launches_[static_cast<std::size_t>(part)];
-          if (k == 0) {
-            for (const auto& pack : own.pack) pack->enqueue();
-          }
-          for (const auto& product : own.products[static_cast<std::size_t>(k)]) product->enqueue();
-        },
-        [&](std::int64_t k, int part) { (*step_)(pointers_, k, (*parts_)[static_cast<std::size_t>(part)]); });
+    in_step(static_cast<int>(launches_.size()), steps, [&](std::int64_t k, int part) {
+      const auto number = static_cast<std::size_t>(part);
+      const PartLaunches& own = launches_[number];
+      for (std::size_t i = 0; k == 0 && i < own.pack.size(); ++i) own.pack[i]->enqueue();
+      for (const auto& product : own.products[static_cast<std::size_t>(k)]) product->enqueue();
+      (*step_)(pointers_, k, (*parts_)[number]);
+    });
   }
 
  private:
@@ -73,7 +70,7 @@ class RecurrentKernel final : public Kernel {
         parts_(std::make_shared<const std::vector<RecurrentPart>>(product_.parts)),
         step_(std::make_shared<const RecurrentStepWork>(std::move(step))) {
     const OneThread one;
-    next_ = aligned(static_cast<std::size_t>(product_.rows * product_.columns) * sizeof(float));
+    next_ = aligned(bytes_of(product_.rows * product_.columns + product_.kept));
     for (const RecurrentPart& part : *parts_) {
       for (const RecurrentPiece& piece : part.pieces) multiplies_.push_back(multiply(piece));
       scratch_.push_back(next_);
@@ -102,8 +99,8 @@ class RecurrentKernel final : public Kernel {
         for (std::size_t k = 0; k < product_.sources.size(); ++k) {
           const std::optional<RecurrentSource>& source = product_.sources[k];
           if (!source) continue;
-          const Operand& whole = source->is_input ? inputs[source->index] : outputs[source->index];
-          const std::array operands{moved(whole, bytes_of(source->element)), weights};
+          const std::array operands{moved(operand_of(*source, inputs, outputs, workspace), bytes_of(source->element)),
+                                    weights};
           own.products[k].push_back(multiply.kernel->bind(operands, {&dst, 1}, scratch));
         }
       }
@@ -117,6 +114,15 @@ class RecurrentKernel final : public Kernel {
     std::size_t packed = 0;  // where in the workspace
   };
 
+  static const Operand& operand_of(const RecurrentSource& source, std::span<const Operand> inputs,
+                                   std::span<const Operand> outputs, const Operand& workspace) {
+    switch (source.place) {
+      case RecurrentSource::Place::input: return inputs[source.index];
+      case RecurrentSource::Place::output: return outputs[source.index];
+      case RecurrentSource::Place::workspace: break;
+    }
+    return workspace;
+  }
   static std::size_t bytes_of(std::int64_t elements) { return static_cast<std::size_t>(elements) * sizeof(float); }
 
   Multiply multiply(const RecurrentPiece& piece) {

@@ -13,9 +13,11 @@
 
 namespace concord::cpu {
 
-/// The left operand of a product: an input or output, `element` floats into it.
+/// The left operand of a product: an input, an output or the workspace, `element` floats into it. No step may write
+/// what is the source of its own product.
 struct RecurrentSource {
-  bool is_input;
+  enum class Place : std::uint8_t { input, output, workspace };
+  Place place;
   std::size_t index;
   std::int64_t element;
 };
@@ -32,12 +34,14 @@ struct RecurrentPart {
   std::vector<RecurrentPiece> pieces;
 };
 
-/// Work on some units of the operands after product number k; the product stands at the begin of the workspace.
+/// Work on some units of the operands after product number k; the product stands at the begin of the workspace, what
+/// the steps keep there behind it.
 using RecurrentStepWork = std::function<void(const Pointers&, std::int64_t k, const RecurrentPart& part)>;
 
 /// Products (rows, inner) × (inner, columns) of several sources with the same weights.
 struct RecurrentProduct {
   std::int64_t rows, inner, columns;
+  std::int64_t kept;    // floats of the workspace for the steps
   std::size_t weights;  // which input
   Dims strides;         // of the weights as (inner, columns)
   std::vector<RecurrentPart> parts;

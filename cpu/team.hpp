@@ -29,32 +29,27 @@ class StepBarrier {
   }
 
  private:
-  static constexpr int kSpins = 20000;  // some 10 microseconds
+  static constexpr int kSpins = 200000;  // some 200 microseconds
   std::atomic<int> arrived_{0};
   std::atomic<std::uint32_t> phase_{0};
 };
 
-/// For step = 0 … steps − 1: first(step, part) for all parts, and when all are done second(step, part) for all. A part
-/// stays with one of `parts` threads, or of fewer where there are no more. The first exception ends the work.
-template <class First, class Second>
-void in_step(int parts, std::int64_t steps, const First& first, const Second& second) {
+/// work(step, part) for step = 0 … steps − 1: for all parts before the next step. A part stays with one of `parts`
+/// threads, or of fewer where there are no more. The first exception ends the work.
+template <class Work>
+void in_step(int parts, std::int64_t steps, const Work& work) {
   std::atomic<bool> failed = false;
   std::exception_ptr error;
-  const auto work = [&](int member, int members, std::int64_t step, const auto& function) {
-    try {
-      for (int part = member; part < parts && !failed; part += members) function(step, part);
-    } catch (...) {
-      if (!failed.exchange(true)) error = std::current_exception();
-    }
-  };
   StepBarrier barrier;
 #pragma omp parallel num_threads(parts) if (parts > 1)
   {
     const int member = omp_get_thread_num(), members = omp_get_num_threads();
     for (std::int64_t step = 0; step < steps; ++step) {
-      work(member, members, step, first);
-      barrier.arrive_and_wait(members);
-      work(member, members, step, second);
+      try {
+        for (int part = member; part < parts && !failed; part += members) work(step, part);
+      } catch (...) {
+        if (!failed.exchange(true)) error = std::current_exception();
+      }
       barrier.arrive_and_wait(members);
     }
   }
