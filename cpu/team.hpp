@@ -29,7 +29,7 @@ class StepBarrier {
   }
 
  private:
-  static constexpr int kSpins = 200000;  // some 200 microseconds
+  static constexpr int kSpins = 2'000'000;  // one or two milliseconds
   std::atomic<int> arrived_{0};
   std::atomic<std::uint32_t> phase_{0};
 };

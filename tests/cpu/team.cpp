@@ -26,7 +26,7 @@ TEST_CASE("a part that waits long sleeps and is woken", "[cpu]") {
   std::atomic<int> sum = 0;
   cpu::in_step(2, 3, [&](std::int64_t, int part) {
     volatile double work = 1;
-    for (int i = 0; part == 1 && i < 3'000'000; ++i) work = work * 1.0000001;
+    for (int i = 0; part == 1 && i < 30'000'000; ++i) work = work * 1.0000001;
     ++sum;
   });
   CHECK(sum == 6);
