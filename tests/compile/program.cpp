@@ -266,7 +266,7 @@ TEST_CASE("weights that a kernel wants in another layout follow their variable",
       const auto variables = std::make_shared<Variables>(device, 1);
       Program program = compile(graph, std::vector{y}, variables);
       CHECK(program.launches() == 1);
-      const Tensor left = ramp({kRows, kIn}, 0.001F, -1);
+      const Tensor left = ramp({kRows, kIn}, 1e-5F, -1);
       for (const float step : {0.01F, -0.02F, 0.005F}) {
         const Tensor weights = ramp(shape, step, 1);
         variables->write("w", weights);
