@@ -17,27 +17,36 @@ typedef struct {
   philox_u32 word[4];
 } philox_block;
 
-// Ten rounds over the 128-bit counter (index_low, index_high, purpose, step) under the 64-bit key `seed`.
-static inline philox_block philox4x32(philox_u64 index, philox_u32 purpose, philox_u32 step, philox_u64 seed) {
-  philox_u32 c0 = (philox_u32)index, c1 = (philox_u32)(index >> 32), c2 = purpose, c3 = step;
-  philox_u32 k0 = (philox_u32)seed, k1 = (philox_u32)(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const philox_u64 p0 = (philox_u64)0xD2511F53u * c0;
-    const philox_u64 p1 = (philox_u64)0xCD9E8D57u * c2;
-    const philox_u32 n0 = (philox_u32)(p1 >> 32) ^ c1 ^ k0;
-    const philox_u32 n2 = (philox_u32)(p0 >> 32) ^ c3 ^ k1;
-    c1 = (philox_u32)p1;
-    c3 = (philox_u32)p0;
-    c0 = n0;
-    c2 = n2;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
+// One round over a counter under the key (k0, k1).
+static inline philox_block philox_round(philox_block c, philox_u32 k0, philox_u32 k1) {
+  const philox_u64 p0 = (philox_u64)0xD2511F53u * c.word[0];
+  const philox_u64 p1 = (philox_u64)0xCD9E8D57u * c.word[2];
   philox_block block;
-  block.word[0] = c0;
-  block.word[1] = c1;
-  block.word[2] = c2;
-  block.word[3] = c3;
+  block.word[0] = (philox_u32)(p1 >> 32) ^ c.word[1] ^ k0;
+  block.word[1] = (philox_u32)p1;
+  block.word[2] = (philox_u32)(p0 >> 32) ^ c.word[3] ^ k1;
+  block.word[3] = (philox_u32)p0;
+  return block;
+}
+
+#define PHILOX_ROUNDS 10
+// What the two halves of the key grow by from round to round.
+#define PHILOX_STEP_0 0x9E3779B9u
+#define PHILOX_STEP_1 0xBB67AE85u
+
+// All rounds over the 128-bit counter (index_low, index_high, purpose, step) under the 64-bit key `seed`.
+static inline philox_block philox4x32(philox_u64 index, philox_u32 purpose, philox_u32 step, philox_u64 seed) {
+  philox_u32 k0 = (philox_u32)seed, k1 = (philox_u32)(seed >> 32);
+  philox_block block;
+  block.word[0] = (philox_u32)index;
+  block.word[1] = (philox_u32)(index >> 32);
+  block.word[2] = purpose;
+  block.word[3] = step;
+  for (int round = 0; round < PHILOX_ROUNDS; ++round) {
+    block = philox_round(block, k0, k1);
+    k0 += PHILOX_STEP_0;
+    k1 += PHILOX_STEP_1;
+  }
   return block;
 }
 

@@ -1,11 +1,16 @@
 # Numeric loops: every machine gets its widest vectors at run time where the compiler can make several versions of a
-# function, and the same bits everywhere, since products and sums are never contracted.
+# function, and the same bits everywhere, since products and sums are not contracted (but in attention's own products:
+# CMakeLists.txt).
+include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 
 set(_concord_clones [==[[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]]]==])
 check_cxx_source_compiles(
   "${_concord_clones} void twice(float* a) { a[0] *= 2; } int main() { float a[1] = {1}; twice(a); return 0; }"
   CONCORD_HAS_CLONES)
+
+# 512 bits where the processor has them: the loops are short and wait on no other unit.
+check_cxx_compiler_flag(-mprefer-vector-width=512 CONCORD_HAS_WIDE_VECTORS)
 
 # Gives `target` the definition CONCORD_SIMD: the attribute of functions to be compiled once for each vector width.
 function(concord_simd target)
@@ -16,5 +21,6 @@ function(concord_simd target)
     target_compile_definitions(${target} PRIVATE "CONCORD_SIMD=")
   endif()
   target_compile_options(${target} PRIVATE
-    $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math>)
+    $<$<CXX_COMPILER_ID:GNU,Clang,AppleClang>:-O3 -ffp-contract=off -fno-math-errno -fno-trapping-math>
+    $<$<BOOL:${CONCORD_HAS_WIDE_VECTORS}>:-mprefer-vector-width=512>)
 endfunction()

@@ -8,7 +8,7 @@
 
 #include "attention_tiles.hpp"
 #include "families.hpp"
-#include "philox.h"
+#include "random_rows.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -30,18 +30,15 @@ struct Attention {
 
   [[nodiscard]] std::int64_t sharing() const { return s.heads / s.key_heads; }
   /// Floats of the scratch of one thread: see Scratch.
-  [[nodiscard]] std::int64_t scratch() const {
-    return 2 * s.width * kKeys + 4 * kKeys * padded + 2 * kQueries * kKeys + kKeys;
-  }
+  [[nodiscard]] std::int64_t scratch() const { return 2 * s.width * kKeys + 4 * kKeys * padded + 3 * kQueries * kKeys; }
 };
 
 /// One thread's part of the workspace.
 struct Scratch {
-  float *keys, *values;           // transposed, (width, kKeys)
-  float *rows, *other_rows;       // (kKeys, padded), when a row is not whole groups of lanes
-  float *results, *more_results;  // (kKeys, padded)
-  float *scores, *slopes;         // (kQueries, kKeys)
-  float* factors;                 // (kKeys)
+  float *keys, *values;              // transposed, (width, kKeys)
+  float *rows, *other_rows;          // (kKeys, padded), when a row is not whole groups of lanes
+  float *results, *more_results;     // (kKeys, padded)
+  float *scores, *slopes, *factors;  // (kQueries, kKeys)
 
   Scratch(const Attention& a, float* at) {
     const auto take = [&](std::int64_t count) {
@@ -54,7 +51,7 @@ struct Scratch {
     for (float** place : {&rows, &other_rows, &results, &more_results}) *place = take(kKeys * a.padded);
     scores = take(kQueries * kKeys);
     slopes = take(kQueries * kKeys);
-    factors = take(kKeys);
+    factors = take(kQueries * kKeys);
   }
 };
 
@@ -95,26 +92,26 @@ struct Head {
     const auto& strides = a.s.mask_strides;
     return pointers.input<float>(a.s.mask) + batch * strides[0] + head * strides[1] + t * strides[2] + s;
   }
-  /// The factors of the weights of query t and keys s (a multiple of 4) … s + kKeys; null without dropout.
-  [[nodiscard]] const float* draw(std::int64_t t, std::int64_t s, float* factors) const {
+  /// The factors (count, kKeys) of the weights of queries t … t + count and keys s (a multiple of 4) … s + kKeys; null
+  /// without dropout.
+  [[nodiscard]] const float* draw(std::int64_t t, std::int64_t count, std::int64_t s, float* factors) const {
     if (a.form.dropout == 0) return nullptr;
     const auto* state = pointers.input<std::uint32_t>(a.s.state);
-    const std::uint64_t seed = state[0] | std::uint64_t{state[1]} << 32;
+    const RandomStream stream{state[0] | std::uint64_t{state[1]} << 32, state[2], a.form.purpose};
     const auto first = static_cast<std::uint64_t>(((of_queries + t) * a.s.drawn_keys() + s) / 4);
-    for (std::int64_t i = 0; i < kKeys / 4; ++i) {
-      const philox_block block = philox4x32(first + static_cast<std::uint64_t>(i), a.form.purpose, state[2], seed);
-      for (std::int64_t x = 0; x < 4; ++x) {
-        const float uniform = static_cast<float>(block.word[x] >> 8) * 0x1p-24F;
-        factors[4 * i + x] = uniform < 1 - a.form.dropout ? a.form.kept() : 0.0F;
-      }
-    }
+    random_uniforms(stream, {first, count, kKeys / 4, a.s.drawn_keys() / 4}, factors);
+    const float kept = a.form.kept(), below = 1 - a.form.dropout;
+    for (std::int64_t i = 0; i < count * kKeys; ++i) factors[i] = factors[i] < below ? kept : 0.0F;
     return factors;
   }
 };
 
-/// c (m, kKeys) = rows (m, width) · columns (width, kKeys)
-void products(const Attention& a, const float* rows, std::int64_t m, const float* columns, float* c) {
-  tile_multiply({rows, a.s.width, 1, columns, kKeys, c, kKeys, m, kKeys, a.s.width, false});
+std::int64_t whole_groups(std::int64_t n) { return (n + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes; }
+
+/// c (m, n) = rows (m, width) · columns (width, n), n in whole groups of lanes; rows of columns and of c are kKeys
+/// apart.
+void products(const Attention& a, const float* rows, std::int64_t m, const float* columns, std::int64_t n, float* c) {
+  tile_multiply({rows, a.s.width, 1, columns, kKeys, c, kKeys, m, whole_groups(n), a.s.width, false});
 }
 
 /// (count, width) as rows of whole groups of lanes; copied to `scratch` where they are not.
@@ -152,20 +149,18 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
   for (std::int64_t tile = 0; tile < end; tile += kKeys) {
     const std::int64_t keys = std::min(kKeys, end - tile);
     tile_transpose(head.key_rows(1, tile), keys, a.s.width, scratch.keys, kKeys);
-    products(a, head.query_rows(0, first), count, scratch.keys, scratch.scores);
+    products(a, head.query_rows(0, first), count, scratch.keys, keys, scratch.scores);
+    const float* factors = head.draw(first, count, tile, scratch.factors);
     for (std::int64_t r = 0; r < count; ++r) {
       float* row = scratch.scores + r * kKeys;
       const std::int64_t seen = std::clamp<std::int64_t>(head.seen(first + r) - tile, 0, keys);
       tile_scores(row, head.mask(first + r, tile), a.form.scale, seen);
-      float now = largest[r];
-      for (std::int64_t j = 0; j < seen; ++j) now = std::max(now, row[j]);
+      const float now = std::max(largest[r], tile_largest(row, seen));
       const float correction = now == largest[r] ? 1.0F : std::exp(largest[r] - now);
       largest[r] = now;
-      sum[r] = sum[r] * static_cast<double>(correction) + tile_exponentials(row, now, seen, kKeys);
+      sum[r] = sum[r] * static_cast<double>(correction) + tile_exponentials(row, now, seen, whole_groups(keys));
       if (correction != 1) tile_scale(scratch.results + r * a.padded, correction, a.padded);
-      if (const float* factors = head.draw(first + r, tile, scratch.factors)) {
-        for (std::int64_t j = 0; j < seen; ++j) row[j] *= factors[j];
-      }
+      for (std::int64_t j = 0; j < seen && factors != nullptr; ++j) row[j] *= factors[r * kKeys + j];
     }
     const float* values = padded_rows(a, head.key_rows(2, tile), keys, scratch.rows);
     tile_multiply({scratch.scores, kKeys, 1, values, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
@@ -181,16 +176,17 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
 /// scratch.scores, and d loss / d scores in scratch.slopes, from scratch.keys and scratch.values.
 void weights_and_slopes(const Head& head, std::int64_t first, std::int64_t count, std::int64_t tile, std::int64_t keys,
                         const Scratch& scratch) {
-  products(head.a, head.query_rows(0, first), count, scratch.keys, scratch.scores);
-  products(head.a, head.query_rows(3, first), count, scratch.values, scratch.slopes);
+  products(head.a, head.query_rows(0, first), count, scratch.keys, keys, scratch.scores);
+  products(head.a, head.query_rows(3, first), count, scratch.values, keys, scratch.slopes);
+  const float* factors = head.draw(first, count, tile, scratch.factors);
   for (std::int64_t r = 0; r < count; ++r) {
     const std::int64_t t = first + r;
     float* row = scratch.scores + r * kKeys;
     const std::int64_t seen = std::clamp<std::int64_t>(head.seen(t) - tile, 0, keys);
     tile_scores(row, head.mask(t, tile), head.a.form.scale, seen);
-    tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, kKeys);
-    tile_slopes(row, scratch.slopes + r * kKeys, head.draw(t, tile, scratch.factors),
-                head.pointers.input<float>(5)[head.of_queries + t], kKeys);
+    tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, whole_groups(keys));
+    tile_slopes(row, scratch.slopes + r * kKeys, factors == nullptr ? nullptr : factors + r * kKeys,
+                head.pointers.input<float>(5)[head.of_queries + t], whole_groups(keys));
   }
 }
 
@@ -261,8 +257,7 @@ PreparedKernel over_blocks(const KernelRequest& request, const Attention& a, std
 template <class Op>
 Attention attention_of(const Backend& backend, const Op& op, const KernelRequest& request, std::size_t operands) {
   const AttentionSizes s = ops::attention_sizes(op.form(), request.inputs, operands);
-  const std::int64_t padded = (s.width + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes;
-  return {s, op.form(), backend.threads, padded};
+  return {s, op.form(), backend.threads, whole_groups(s.width)};
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 // Tile loops of attention. Accumulators of constant size, so that the compiler keeps them in registers.
 #include "attention_tiles.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "formulas.h"
+
 namespace concord::cpu {
 namespace {
+
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 /// kRows rows and kColumns columns of c, which begin at row i and column j.
 template <std::int64_t kRows, std::int64_t kColumns>
@@ -40,6 +45,17 @@ template <std::int64_t kColumns>
   for (; i < s.m; ++i) multiply_block<1, kColumns>(s, i, j);
 }
 
+constexpr std::int64_t kSquare = 4;
+
+/// The transpose of kSquare rows and columns, in four vectors where the compiler has them.
+inline void transpose_square(const float* src, std::int64_t src_row, float* dst, std::int64_t dst_row) {
+  float square[kSquare][kSquare];
+  for (std::int64_t r = 0; r < kSquare; ++r) {
+    for (std::int64_t d = 0; d < kSquare; ++d) square[d][r] = src[r * src_row + d];
+  }
+  for (std::int64_t d = 0; d < kSquare; ++d) std::copy_n(square[d], kSquare, dst + d * dst_row);
+}
+
 }  // namespace
 
 CONCORD_SIMD void tile_multiply(const TileProduct& s) {
@@ -49,10 +65,16 @@ CONCORD_SIMD void tile_multiply(const TileProduct& s) {
 }
 
 void tile_transpose(const float* src, std::int64_t rows, std::int64_t width, float* dst, std::int64_t columns) {
+  const std::int64_t whole_rows = rows / kSquare * kSquare, whole_width = width / kSquare * kSquare;
+  for (std::int64_t d = 0; d < whole_width; d += kSquare) {
+    for (std::int64_t r = 0; r < whole_rows; r += kSquare) {
+      transpose_square(src + r * width + d, width, dst + d * columns + r, columns);
+    }
+  }
   for (std::int64_t d = 0; d < width; ++d) {
     float* to = dst + d * columns;
-    for (std::int64_t r = 0; r < rows; ++r) to[r] = src[r * width + d];
-    for (std::int64_t r = rows; r < columns; ++r) to[r] = 0.0F;
+    for (std::int64_t r = d < whole_width ? whole_rows : 0; r < rows; ++r) to[r] = src[r * width + d];
+    std::fill(to + rows, to + columns, 0.0F);
   }
 }
 
@@ -66,14 +88,31 @@ CONCORD_SIMD void tile_scores(float* row, const float* mask, float scale, std::i
   }
 }
 
-double tile_exponentials(float* row, float subtract, std::int64_t count, std::int64_t columns) {
-  constexpr float kHidden = -std::numeric_limits<float>::infinity();
-  double sum = 0;
-  for (std::int64_t j = 0; j < count; ++j) {
-    row[j] = row[j] == kHidden ? 0.0F : std::exp(row[j] - subtract);
-    sum += static_cast<double>(row[j]);
+CONCORD_SIMD float tile_largest(const float* row, std::int64_t count) {
+  float lanes[kAttentionLanes];
+  std::fill_n(lanes, kAttentionLanes, kHidden);
+  const std::int64_t whole = count / kAttentionLanes * kAttentionLanes;
+  for (std::int64_t j = 0; j < whole; j += kAttentionLanes) {
+#pragma omp simd
+    for (std::int64_t x = 0; x < kAttentionLanes; ++x) lanes[x] = lanes[x] < row[j + x] ? row[j + x] : lanes[x];
   }
-  for (std::int64_t j = count; j < columns; ++j) row[j] = 0.0F;
+  for (std::int64_t j = whole; j < count; ++j) lanes[j - whole] = std::max(lanes[j - whole], row[j]);
+  return *std::max_element(lanes, lanes + kAttentionLanes);
+}
+
+CONCORD_SIMD double tile_exponentials(float* row, float subtract, std::int64_t count, std::int64_t columns) {
+  std::fill(row + count, row + columns, kHidden);
+  float lanes[kAttentionLanes] = {};
+  for (std::int64_t j = 0; j < columns; j += kAttentionLanes) {
+#pragma omp simd
+    for (std::int64_t x = 0; x < kAttentionLanes; ++x) {
+      const float power = concord_exp(row[j + x] - subtract);
+      row[j + x] = row[j + x] == kHidden ? 0.0F : power;
+      lanes[x] += row[j + x];
+    }
+  }
+  double sum = 0;
+  for (const float lane : lanes) sum += static_cast<double>(lane);
   return sum;
 }
 

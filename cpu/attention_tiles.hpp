@@ -29,7 +29,11 @@ void tile_transpose(const float* src, std::int64_t rows, std::int64_t width, flo
 /// row[j] = scale·row[j] + mask[j] for j < count; mask may be null.
 void tile_scores(float* row, const float* mask, float scale, std::int64_t count);
 
-/// row[j] = exp(row[j] − subtract), 0 where row[j] is −∞, for j < count; 0 from there to `columns`. The sum in order.
+/// The largest of row[j], j < count; −∞ of none.
+float tile_largest(const float* row, std::int64_t count);
+
+/// row[j] = exp(row[j] − subtract), 0 where row[j] is −∞, for j < count; 0 from there to `columns`, whole groups of
+/// lanes. The sum, lane by lane.
 double tile_exponentials(float* row, float subtract, std::int64_t count, std::int64_t columns);
 
 /// slopes[j] = weights[j]·(factors[j]·slopes[j] − delta), then weights[j] *= factors[j]; factors may be null.

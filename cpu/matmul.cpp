@@ -7,10 +7,26 @@
 namespace concord::cpu {
 namespace {
 
-// A batch of matrices, stored row-major or, when `transposed`, as the transposes of its rows and columns.
-Desc matrices(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool transposed) {
-  if (!transposed) return plain_desc(DType::f32, {batch, rows, columns});
-  return {{batch, rows, columns}, dnnl::memory::data_type::f32, {rows * columns, 1, rows}};
+// From so many rows on, oneDNN's own format of the weights is worth the copy into it.
+constexpr std::int64_t kPackedRows = 1024;
+
+// (batch, rows, columns), or (rows, columns) of a single matrix.
+Dims dims_of(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool is_single) {
+  return is_single ? Dims{rows, columns} : Dims{batch, rows, columns};
+}
+
+// Matrices stored row-major or, when `transposed`, as the transposes of their rows and columns.
+Desc matrices(const Dims& dims, bool transposed) {
+  if (!transposed) return plain_desc(DType::f32, dims);
+  const std::int64_t rows = dims[dims.size() - 2], columns = dims.back();
+  Dims strides{rows * columns, 1, rows};
+  if (dims.size() == 2) strides.erase(strides.begin());
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+// How the operand itself, (columns, rows) when `transposed`, lies in a format of the matrices.
+Layout operand_layout(const TensorSpec& operand, const Desc& matrices, bool transposed) {
+  return layout_of(operand, transposed ? matrices.permute_axes({1, 0}) : matrices);
 }
 
 }  // namespace
@@ -22,28 +38,33 @@ PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilog
     s.m *= s.batch;
     s.batch = s.batch_a = 1;
   }
-  const Desc src = matrices(s.batch_a, s.m, s.k, op.transpose_a());
-  const Desc weights = matrices(s.batch_b, s.k, s.n, op.transpose_b());
-  const Desc dst = matrices(s.batch, s.m, s.n, false);
+  const bool is_single = s.batch == 1, packs = is_single && s.m >= kPackedRows;
+  const Dims weights_dims = dims_of(s.batch_b, s.k, s.n, is_single);
+  const Desc src = matrices(dims_of(s.batch_a, s.m, s.k, is_single), op.transpose_a());
+  const Desc wanted = packs ? any_desc(DType::f32, weights_dims) : matrices(weights_dims, op.transpose_b());
+  const Desc dst = matrices(dims_of(s.batch, s.m, s.n, is_single), false);
+  const Desc column = plain_desc(DType::f32, dims_of(1, 1, s.n, is_single));
   return guarded(request.op->name(), [&] {
     std::vector<PrimitiveArgument> arguments{input_argument(DNNL_ARG_SRC, 0, src),
-                                             input_argument(DNNL_ARG_WEIGHTS, 1, weights),
                                              output_argument(DNNL_ARG_DST, 0, dst)};
     Desc bias;
     if (epilogue.bias >= 0) {
-      bias = plain_desc(DType::f32, {1, 1, s.n});
+      bias = column;
       arguments.push_back(input_argument(DNNL_ARG_BIAS, static_cast<std::size_t>(epilogue.bias), bias));
     }
     const auto post_ops = post_ops_of(
         epilogue,
         [&](std::size_t operand) {
           // An operand of the output's size, or one value a column.
-          const bool full = request.inputs[operand].shape.elements() == s.batch * s.m * s.n;
-          return full ? dst : plain_desc(DType::f32, {1, 1, s.n});
+          return request.inputs[operand].shape.elements() == s.batch * s.m * s.n ? dst : column;
         },
         arguments);
-    const auto desc = matmul_product(src, weights, bias, dst, attributes(post_ops, request.precision));
-    return all_plain(request, primitive_kernel(dnnl::matmul(desc), desc, std::move(arguments)));
+    const auto desc = matmul_product(src, wanted, bias, dst, attributes(post_ops, request.precision));
+    const Desc weights = desc.weights_desc();
+    arguments.push_back(input_argument(DNNL_ARG_WEIGHTS, 1, weights));
+    PreparedKernel prepared = all_plain(request, primitive_kernel(dnnl::matmul(desc), desc, std::move(arguments)));
+    if (packs) prepared.input_layouts[1] = operand_layout(request.inputs[1], weights, op.transpose_b());
+    return prepared;
   });
 }
 

@@ -1,11 +1,12 @@
 // Random tensors from the counter-based stream of cl_kernels/philox.h.
 #include "concord/ops/random.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "families.hpp"
-#include "philox.h"
+#include "random_rows.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -17,38 +18,28 @@ struct Draw {
   std::int64_t elements;
 };
 
-struct Stream {
-  std::uint64_t seed;
-  std::uint32_t step, purpose;
-  // Uniforms of indices 4·block … 4·block + 3.
-  void uniforms(std::int64_t block, float* four) const {
-    const philox_block words = philox4x32(static_cast<std::uint64_t>(block), purpose, step, seed);
-    for (int k = 0; k < 4; ++k) four[k] = static_cast<float>(words.word[k] >> 8) * 5.9604644775390625e-8F;
-  }
-};
+constexpr std::int64_t kBlocks = 64;  // drawn at a time; a block makes four numbers
 
 // Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958; 1 − u1 is never 0.
 float normal(float u1, float u2) {
   return std::sqrt(-2.0F * std::log(1.0F - u1)) * std::cos(2.0F * std::numbers::pi_v<float> * u2);
 }
 
-// Elements [4·block, 4·block + 4) of the tensor, fewer at its end.
-void draw_block(const Draw& draw, const Stream& stream, std::int64_t block, float* dst) {
-  const std::int64_t first = 4 * block;
-  const std::int64_t count = std::min<std::int64_t>(4, draw.elements - first);
-  float u[8];
+// Elements [4·block, 4·(block + blocks)) of the tensor, fewer at its end; at most kBlocks.
+void draw_blocks(const Draw& draw, const RandomStream& stream, std::int64_t block, std::int64_t blocks, float* dst) {
+  const std::int64_t first = 4 * block, count = std::min(4 * blocks, draw.elements - first);
+  float u[8 * kBlocks];
   if (draw.distribution == ops::Distribution::normal) {
-    stream.uniforms(2 * block, u);
-    stream.uniforms(2 * block + 1, u + 4);
+    random_uniforms(stream, {static_cast<std::uint64_t>(2 * block), 1, 2 * blocks, 0}, u);
     for (std::int64_t k = 0; k < count; ++k) dst[first + k] = draw.a + draw.b * normal(u[2 * k], u[2 * k + 1]);
     return;
   }
-  stream.uniforms(block, u);
+  random_uniforms(stream, {static_cast<std::uint64_t>(block), 1, blocks, 0}, u);
   const float width = draw.b - draw.a;
-  for (std::int64_t k = 0; k < count; ++k) {
-    dst[first + k] = draw.distribution == ops::Distribution::uniform ? draw.a + width * u[k]
-                     : u[k] < draw.a                                 ? draw.b
-                                                                     : 0.0F;
+  if (draw.distribution == ops::Distribution::uniform) {
+    for (std::int64_t k = 0; k < count; ++k) dst[first + k] = draw.a + width * u[k];
+  } else {
+    for (std::int64_t k = 0; k < count; ++k) dst[first + k] = u[k] < draw.a ? draw.b : 0.0F;
   }
 }
 
@@ -58,12 +49,12 @@ PreparedKernel prepare_random(Backend& backend, const ops::Random& op, const Ker
   const Draw draw{op.distribution(), op.a(), op.b(), op.purpose(), request.outputs[0].shape.elements()};
   return all_plain(request, loop_kernel("philox4x32", 0, [draw, threads = backend.threads](const Pointers& pointers) {
                      const auto* state = pointers.input<std::uint32_t>(0);
-                     const Stream stream{
-                         .seed = state[0] | std::uint64_t{state[1]} << 32, .step = state[2], .purpose = draw.purpose};
+                     const RandomStream stream{state[0] | std::uint64_t{state[1]} << 32, state[2], draw.purpose};
                      parallel_parts((draw.elements + 3) / 4, threads, draw.elements >= kParallelElements / 4,
                                     [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-                                      for (std::int64_t block = begin; block < end; ++block) {
-                                        draw_block(draw, stream, block, pointers.output<float>(0));
+                                      for (std::int64_t block = begin; block < end; block += kBlocks) {
+                                        draw_blocks(draw, stream, block, std::min(kBlocks, end - block),
+                                                    pointers.output<float>(0));
                                       }
                                     });
                    }));

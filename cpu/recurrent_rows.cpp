@@ -10,20 +10,21 @@ using Cell = ops::RecurrentCell;
 
 // Inlined by force, so that the loops become part of each version of the function that calls them.
 template <class Function>
-[[gnu::always_inline]] inline void rnn_step(std::int64_t n, const RecurrentStep& s, Function function) {
+[[gnu::always_inline]] inline void rnn_step(const UnitRange& units, const RecurrentStep& s, Function function) {
   const float *x = s.gates_x, *p = s.product;
   float *y = s.y, *hn = s.hn;
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) y[j] = hn[j] = function(x[j] + p[j]);
+  for (std::int64_t j = units.begin; j < units.end; ++j) y[j] = hn[j] = function(x[j] + p[j]);
 }
 
-[[gnu::always_inline]] inline void lstm_step(std::int64_t n, const RecurrentStep& s) {
+[[gnu::always_inline]] inline void lstm_step(const UnitRange& units, const RecurrentStep& s) {
+  const std::int64_t n = units.row, m = s.product_gate;
   const float *x = s.gates_x, *p = s.product, *c = s.c;
   float *y = s.y, *hn = s.hn, *cn = s.cn, *gates = s.gates, *cells = s.cells;
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
-    const concord_lstm r = concord_lstm_forward(x[j] + p[j], x[j + n] + p[j + n], x[j + 2 * n] + p[j + 2 * n],
-                                                x[j + 3 * n] + p[j + 3 * n], c[j]);
+  for (std::int64_t j = units.begin; j < units.end; ++j) {
+    const concord_lstm r = concord_lstm_forward(x[j] + p[j], x[j + n] + p[j + m], x[j + 2 * n] + p[j + 2 * m],
+                                                x[j + 3 * n] + p[j + 3 * m], c[j]);
     gates[j] = r.i;
     gates[j + n] = r.f;
     gates[j + 2 * n] = r.g;
@@ -33,14 +34,15 @@ template <class Function>
   }
 }
 
-[[gnu::always_inline]] inline void gru_step(std::int64_t n, const RecurrentStep& s) {
+[[gnu::always_inline]] inline void gru_step(const UnitRange& units, const RecurrentStep& s) {
+  const std::int64_t n = units.row, m = s.product_gate;
   const float *x = s.gates_x, *p = s.product, *b = s.bias, *h = s.h;
   float *y = s.y, *hn = s.hn, *gates = s.gates;
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
-    const float hidden_n = p[j + 2 * n] + b[j + 2 * n];
+  for (std::int64_t j = units.begin; j < units.end; ++j) {
+    const float hidden_n = p[j + 2 * m] + b[j + 2 * n];
     const concord_gru r =
-        concord_gru_forward(x[j] + (p[j] + b[j]), x[j + n] + (p[j + n] + b[j + n]), x[j + 2 * n], hidden_n, h[j]);
+        concord_gru_forward(x[j] + (p[j] + b[j]), x[j + n] + (p[j + m] + b[j + n]), x[j + 2 * n], hidden_n, h[j]);
     gates[j] = r.r;
     gates[j + n] = r.z;
     gates[j + 2 * n] = r.n;
@@ -50,22 +52,24 @@ template <class Function>
 }
 
 template <class Function>
-[[gnu::always_inline]] inline void rnn_backward(std::int64_t n, const RecurrentStepBackward& s, Function function) {
+[[gnu::always_inline]] inline void rnn_backward(const UnitRange& units, const RecurrentStepBackward& s,
+                                                Function function) {
   const float *diff_y = s.diff_y, *carried = s.carried, *y = s.y;
   float *gates = s.diff_gates, *diff_h = s.diff_h;
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
+  for (std::int64_t j = units.begin; j < units.end; ++j) {
     gates[j] = function(y[j], diff_y[j] + carried[j]);
     diff_h[j] = 0.0F;
   }
 }
 
-[[gnu::always_inline]] inline void lstm_backward(std::int64_t n, const RecurrentStepBackward& s) {
+[[gnu::always_inline]] inline void lstm_backward(const UnitRange& units, const RecurrentStepBackward& s) {
+  const std::int64_t n = units.row;
   const float *diff_y = s.diff_y, *carried = s.carried, *carried_c = s.carried_c, *c = s.c, *cells = s.cells,
               *gates = s.gates;
   float *diff = s.diff_gates, *diff_h = s.diff_h, *diff_c = s.diff_c;
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
+  for (std::int64_t j = units.begin; j < units.end; ++j) {
     const concord_lstm d = concord_lstm_backward(gates[j], gates[j + n], gates[j + 2 * n], gates[j + 3 * n], c[j],
                                                  cells[j], diff_y[j] + carried[j], carried_c[j]);
     diff[j] = d.i;
@@ -77,11 +81,12 @@ template <class Function>
   }
 }
 
-[[gnu::always_inline]] inline void gru_backward(std::int64_t n, const RecurrentStepBackward& s) {
+[[gnu::always_inline]] inline void gru_backward(const UnitRange& units, const RecurrentStepBackward& s) {
+  const std::int64_t n = units.row;
   const float *diff_y = s.diff_y, *carried = s.carried, *h = s.h, *gates = s.gates;
   float *diff = s.diff_gates, *hidden = s.diff_hidden, *diff_h = s.diff_h;
 #pragma omp simd
-  for (std::int64_t j = 0; j < n; ++j) {
+  for (std::int64_t j = units.begin; j < units.end; ++j) {
     const float r = gates[j];
     const concord_gru d =
         concord_gru_backward(r, gates[j + n], gates[j + 2 * n], gates[j + 3 * n], h[j], diff_y[j] + carried[j]);
@@ -95,23 +100,23 @@ template <class Function>
 
 }  // namespace
 
-CONCORD_SIMD void recurrent_step(Cell cell, std::int64_t hidden, const RecurrentStep& s) {
+CONCORD_SIMD void recurrent_step(Cell cell, const UnitRange& units, const RecurrentStep& s) {
   switch (cell) {
-    case Cell::rnn_tanh: return rnn_step(hidden, s, [](float sum) { return concord_rnn_tanh_forward(sum); });
-    case Cell::rnn_relu: return rnn_step(hidden, s, [](float sum) { return concord_rnn_relu_forward(sum); });
-    case Cell::lstm: return lstm_step(hidden, s);
-    case Cell::gru: return gru_step(hidden, s);
+    case Cell::rnn_tanh: return rnn_step(units, s, [](float sum) { return concord_rnn_tanh_forward(sum); });
+    case Cell::rnn_relu: return rnn_step(units, s, [](float sum) { return concord_rnn_relu_forward(sum); });
+    case Cell::lstm: return lstm_step(units, s);
+    case Cell::gru: return gru_step(units, s);
   }
 }
 
-CONCORD_SIMD void recurrent_step_backward(Cell cell, std::int64_t hidden, const RecurrentStepBackward& s) {
+CONCORD_SIMD void recurrent_step_backward(Cell cell, const UnitRange& units, const RecurrentStepBackward& s) {
   switch (cell) {
     case Cell::rnn_tanh:
-      return rnn_backward(hidden, s, [](float h, float diff) { return concord_rnn_tanh_backward(h, diff); });
+      return rnn_backward(units, s, [](float h, float diff) { return concord_rnn_tanh_backward(h, diff); });
     case Cell::rnn_relu:
-      return rnn_backward(hidden, s, [](float h, float diff) { return concord_rnn_relu_backward(h, diff); });
-    case Cell::lstm: return lstm_backward(hidden, s);
-    case Cell::gru: return gru_backward(hidden, s);
+      return rnn_backward(units, s, [](float h, float diff) { return concord_rnn_relu_backward(h, diff); });
+    case Cell::lstm: return lstm_backward(units, s);
+    case Cell::gru: return gru_backward(units, s);
   }
 }
 

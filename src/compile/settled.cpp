@@ -1,13 +1,19 @@
 // What a program need not compute in every run: the factors that a normalisation in evaluation makes of its weights and
-// statistics, constants.
+// statistics, constants, weights in the layout of their kernel.
 #include <algorithm>
+#include <cstdint>
 
 #include "concord/compile/lowered.hpp"
 
 namespace concord {
 namespace {
 
-constexpr std::size_t kLargest = std::size_t{64} << 10;  // bytes of one result
+constexpr std::size_t kLargest = std::size_t{64} << 10;  // bytes of one computed result
+
+/// A variable as a kernel wants it, which to make anew in each run can take as long as the kernel itself.
+bool is_reordered_variable(const Lowered& program, const LoweredNode& node) {
+  return !node.op && program.value(program.root(node.inputs[0])).kind == LoweredValue::Kind::variable;
+}
 
 }  // namespace
 
@@ -23,10 +29,11 @@ void find_settled(Lowered& program) {
   }
   for (LoweredNode& node : program.nodes) {
     if (!node.kernel) continue;
+    const std::size_t largest = is_reordered_variable(program, node) ? SIZE_MAX : kLargest;
     node.settled = std::ranges::none_of(
                        node.inputs, [&](ValueId id) { return changes[static_cast<std::size_t>(program.root(id))]; }) &&
                    std::ranges::none_of(node.outputs, [&](ValueId id) {
-                     return assigned[static_cast<std::size_t>(id)] || program.bytes(id) > kLargest;
+                     return assigned[static_cast<std::size_t>(id)] || program.bytes(id) > largest;
                    });
     if (!node.settled) continue;
     for (const ValueId id : node.outputs) changes[static_cast<std::size_t>(id)] = false;

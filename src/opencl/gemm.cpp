@@ -55,6 +55,10 @@ std::unique_ptr<Kernel> prepare_panel_shape(Context& context, const Gemm& gemm, 
   const std::int64_t wanted = panel_items(context);
   const std::int64_t items = divide_up(gemm.n, shape.columns()) * gemm.batch * split.parts;
   std::int64_t row_parts = items < wanted ? divide_up(wanted, items) : 1;
+  // Rows of A that stay in a second-level cache while panel after panel reads them; too few, and packing B costs more.
+  constexpr std::int64_t kBytes = 1 << 20, kFewestRows = 128;
+  const std::int64_t bytes = gemm.m * split.length * static_cast<std::int64_t>(sizeof(float));
+  row_parts = std::max(row_parts, std::min(divide_up(bytes, kBytes), gemm.m / kFewestRows));
   const std::int64_t m_part = divide_up(divide_up(gemm.m, row_parts), shape.rows) * shape.rows;
   row_parts = divide_up(gemm.m, m_part);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "concord/ops/gradient.hpp"
+#include "concord/ops/matmul.hpp"
 #include "concord_test.hpp"
 
 namespace concord {
@@ -250,6 +251,43 @@ TEST_CASE("first values depend on seed and name alone", "[compile]") {
   }
   CHECK(sum / 1000 == Approx(5).margin(0.25));
   CHECK(std::sqrt(squares / 1000) == Approx(2).margin(0.2));
+}
+
+TEST_CASE("weights that a kernel wants in another layout follow their variable", "[compile]") {
+  constexpr std::int64_t kRows = 1100, kIn = 33, kOut = 20;  // rows enough for the CPU to pack the weights
+  for (const DevicePtr& device : test::devices()) {
+    for (const bool transposed : {false, true}) {
+      INFO(device->info().name << (transposed ? " transposed" : ""));
+      const Shape shape = transposed ? Shape{kOut, kIn} : Shape{kIn, kOut};
+      Graph graph;
+      const Value x = graph.input("x", {DType::f32, {kRows, kIn}});
+      const Value w = graph.variable(variable("w", ramp(shape, 0.01F)));
+      const Value y = matmul(x, w, false, transposed);
+      const auto variables = std::make_shared<Variables>(device, 1);
+      Program program = compile(graph, std::vector{y}, variables);
+      CHECK(program.launches() == 1);
+      const Tensor left = ramp({kRows, kIn}, 1e-5F, -1);
+      for (const float step : {0.01F, -0.02F, 0.005F}) {
+        const Tensor weights = ramp(shape, step, 1);
+        variables->write("w", weights);
+        program.write("x", left);
+        program.run();
+        const std::vector<float> got = floats(program.read(y.name())), a = floats(left), b = floats(weights);
+        double most = 0;
+        for (std::int64_t m = 0; m < kRows; ++m) {
+          for (std::int64_t n = 0; n < kOut; ++n) {
+            double sum = 0;
+            for (std::int64_t k = 0; k < kIn; ++k) {
+              const auto place = static_cast<std::size_t>(transposed ? n * kIn + k : k * kOut + n);
+              sum += static_cast<double>(a[static_cast<std::size_t>(m * kIn + k)]) * static_cast<double>(b[place]);
+            }
+            most = std::max(most, std::abs(sum - static_cast<double>(got[static_cast<std::size_t>(m * kOut + n)])));
+          }
+        }
+        CHECK(most < 1e-3);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -134,13 +134,15 @@ void check_forward(const Form& form, std::int64_t steps, std::int64_t batch, std
 }
 
 // What the kernels that take a step in one launch cut: several groups of sequences, chunks of k, a first step that is
-// the last.
+// the last; and units enough for the CPU's threads to have unequal parts of them.
 TEST_CASE("recurrent layers of many sequences or units equal plain loops", "[ops][recurrent]") {
   for (const Cell cell : kCells) {
     check_forward({cell}, 3, 66, 8);
     check_forward({cell, true, true}, 3, 2, 68, {3, 1});
     check_forward({cell}, 2, 1, 132);
     check_forward({cell}, 1, 2, 4);
+    check_forward({cell, true, true}, 4, 3, 212, {4, 2, 3});
+    check_forward({cell}, 5, 3, 212);
   }
 }
 
