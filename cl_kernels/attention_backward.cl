@@ -13,7 +13,9 @@ static inline float weight_of(const float score, const float logsumexp) {
 }
 
 // A work-group owns OWN queries of one head: group (block, head, batch). The tile of keys passes twice, that of values
-// once. Local memory: 4·((2·OWN + OTHER)·STRIDE + OWN·SCORE_STRIDE) bytes.
+// once. Local memory: 4·((2·OWN + OTHER)·STRIDE + OWN·SCORE_STRIDE) bytes. A row's logsumexp and delta are read at each
+// tile: kept from before the loop, with factors drawn, Intel's runtime for CPUs (2026.22.10) gives all items of a group
+// those of the last one.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_backward_query(
     __global const float *q, ulong q_offset, __global const float *k, ulong k_offset, __global const float *v,
     ulong v_offset, __global const float *diff_dst, ulong diff_dst_offset, __global const float *logsumexp,
@@ -30,6 +32,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   const ulong of_keys = ((ulong)batch * key_heads + head / (heads / key_heads)) * keys;
   k += k_offset + of_keys * WIDTH;
   v += v_offset + of_keys * WIDTH;
+  logsumexp += logsumexp_offset;
+  delta += delta_offset;
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + head * mask_head;
 #endif
@@ -37,15 +41,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   const bool valid = length >= 0 && length <= (int)keys;
 
   float results[OWN_ITEM][WIDTH_ITEM], products[OWN_ITEM][OTHER_ITEM], scores[OWN_ITEM][OTHER_ITEM];
-  float row_logsumexp[OWN_ITEM], row_delta[OWN_ITEM], factors[OWN_ITEM];
   clear_results(results);
-#pragma unroll
-  for (uint i = 0; i < OWN_ITEM; ++i) {
-    const ulong t = of_queries + min(first + ITEM_Y + TY * i, queries - 1);
-    row_logsumexp[i] = logsumexp[logsumexp_offset + t];
-    row_delta[i] = delta[delta_offset + t];
-    factors[i] = valid ? scale : NAN;
-  }
   load_tile(query_tile, q + q_offset + of_queries * WIDTH, first, OWN, queries);
   load_tile(diff_tile, diff_dst + diff_dst_offset + of_queries * WIDTH, first, OWN, queries);
   const uint end = valid ? keys_seen(min(first + OWN, queries) - 1, length, queries) : 0;
@@ -64,6 +60,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
 #pragma unroll
     for (uint i = 0; i < OWN_ITEM; ++i) {
       const uint t = min(first + ITEM_Y + TY * i, queries - 1), seen = keys_seen(t, length, queries);
+      const float row_logsumexp = logsumexp[of_queries + t], row_delta = delta[of_queries + t];
 #pragma unroll
       for (uint j = 0; j < OTHER_ITEM; ++j) {
         const uint s = tile + ITEM_X + TX * j;
@@ -71,18 +68,21 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
 #ifdef MASK
         if (s < seen) score += mask[t * mask_row + s];
 #endif
-        const float weight = weight_of(s < seen ? score : -INFINITY, row_logsumexp[i]);
+        const float weight = weight_of(s < seen ? score : -INFINITY, row_logsumexp);
         __local float *place = slopes + (ITEM_Y + TY * i) * SCORE_STRIDE + ITEM_X + TX * j;
 #ifdef DROPOUT
-        *place = weight * (*place * products[i][j] - row_delta[i]);
+        *place = weight * (*place * products[i][j] - row_delta);
 #else
-        *place = weight * (products[i][j] - row_delta[i]);
+        *place = weight * (products[i][j] - row_delta);
 #endif
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     add_weighted(slopes, other_tile, results);
   }
+  float factors[OWN_ITEM];
+#pragma unroll
+  for (uint i = 0; i < OWN_ITEM; ++i) factors[i] = valid ? scale : NAN;
   store_rows(diff_q + diff_q_offset + of_queries * WIDTH, first, queries, results, factors);
 }
 

@@ -7,6 +7,7 @@
 #include "bench_network.hpp"
 #include "concord/compile/measure.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/device/energy.hpp"
 #include "operator_table.hpp"
 
 namespace concord::cli {
@@ -27,6 +28,7 @@ struct Phase {
   Recomputed recomputed;
   std::size_t memory = 0, launches = 0;
   std::vector<TraceEntry> trace;
+  std::optional<double> joules = {};  // a run
 };
 
 nlohmann::json as_json(const Phase& phase, std::int64_t batch) {
@@ -44,7 +46,9 @@ nlohmann::json as_json(const Phase& phase, std::int64_t batch) {
                       {"launches", phase.launches},
                       {"recomputed_launches", phase.recomputed.launches},
                       {"recomputed_flops", phase.recomputed.cost.flops},
-                      {"program_bytes", phase.memory}};
+                      {"program_bytes", phase.memory},
+                      {"joules", nullptr}};
+  if (phase.joules) json["joules"] = *phase.joules;
   for (const TraceEntry& entry : phase.trace) {
     json["trace"].push_back({{"node", entry.node},
                              {"operator", entry.op},
@@ -66,6 +70,7 @@ std::vector<std::string> row(const char* name, const Phase& phase, std::int64_t 
           fmt::format("{:.0f}", static_cast<double>(batch) / seconds),
           fmt::format("{:.1f}", phase.cost.flops / seconds / 1e9),
           fmt::format("{:.1f}", phase.cost.bytes / seconds / 1e9),
+          phase.joules ? fmt::format("{:.3g}", *phase.joules) : "-",
           fmt::format("{}", phase.launches),
           human_bytes(phase.memory)};
 }
@@ -77,6 +82,7 @@ Phase measured(const Options& options, Program program) {
               program.memory(),
               program.launches(),
               {}};
+  if (const auto meter = energy_meter(program.device())) phase.joules = joules_a_run(program, *meter);
   if (options.kernels) phase.trace = program.run_traced();
   return phase;
 }
@@ -129,7 +135,7 @@ void run(const Options& options) {
   }
   std::cout << fmt::format("{} ({} parameters), batch {}, {} on {}; first step {:.2f} s after the start\n",
                            bench.model().name, bench.model().parameters, batch, precision, info.name, first_step);
-  std::cout << table({{"", "median ms", "min", "max", "samples/s", "GFLOP/s", "GB/s", "launches", "memory"},
+  std::cout << table({{"", "median ms", "min", "max", "samples/s", "GFLOP/s", "GB/s", "joules", "launches", "memory"},
                       row("training step", train, batch),
                       row("inference", infer, batch)});
   if (options.network.memory_budget.bytes() > 0) {

@@ -12,6 +12,7 @@
 #include "concord/compare/training_step.hpp"
 #include "concord/compile/measure.hpp"
 #include "concord/core/check.hpp"
+#include "concord/device/energy.hpp"
 
 namespace concord {
 namespace {
@@ -71,6 +72,10 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
     run.min_ms = times.min_ms;
     run.max_ms = times.max_ms;
     run.samples_per_second = 1e3 * static_cast<double>(options.batch) / times.median_ms;
+    if (const auto meter = energy_meter(*sides[d].device)) {
+      run.joules_a_step = joules_a_run(sides[d].program, *meter);
+      run.energy_source = meter->source();
+    }
     if (!options.speed) continue;
     run.speed = measure_speed(sides[d].device, options.precision);
     run.times = operator_times(median_trace(sides[d].program, kTracedRuns), Rows::kind, &*run.speed);

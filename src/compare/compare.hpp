@@ -70,6 +70,8 @@ struct DeviceRun {
   double first_step_ms = 0;                      // compile, kernel builds and the first step
   double median_ms = 0, min_ms = 0, max_ms = 0;  // of a step
   double samples_per_second = 0;
+  std::optional<double> joules_a_step = {};  // where somebody tells (device/energy.hpp): who, and of what
+  std::string energy_source = {};
   std::uint64_t memory_bytes = 0;     // of the device, taken by weights, optimizer state and the step: all at once
   double largest_loss_deviation = 0;  // relative to the reference device, over the run
   std::int64_t largest_at_step = 0;

@@ -62,6 +62,8 @@ std::string card(const Comparison& comparison, std::size_t place) {
   facts += fact("compute units", fmt::format("{}", device.compute_units)) +
            fact("step", fmt::format("{:.3f} ms ({:.3f} to {:.3f})", run.median_ms, run.min_ms, run.max_ms)) +
            fact("samples", fmt::format("{:.0f} a second", run.samples_per_second)) +
+           fact("energy", run.joules_a_step ? fmt::format("{:.3g} J a step ({})", *run.joules_a_step, run.energy_source)
+                                            : "nobody tells") +
            fact("first step", fmt::format("{:.2f} s", run.first_step_ms / 1e3)) +
            fact("memory taken", binary_bytes(run.memory_bytes)) +
            fact("last loss", run.losses.empty() ? "–" : fmt::format("{:.6f}", run.losses.back()));

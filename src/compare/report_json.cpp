@@ -45,12 +45,17 @@ Json as_json(const DeviceRun& run) {
             {"first_step_ms", run.first_step_ms},
             {"step_ms", {{"median", run.median_ms}, {"min", run.min_ms}, {"max", run.max_ms}}},
             {"samples_per_second", run.samples_per_second},
+            {"joules_a_step", nullptr},
             {"memory_bytes", run.memory_bytes},
             {"largest_loss_deviation", run.largest_loss_deviation},
             {"largest_loss_deviation_at_step", run.largest_at_step},
             {"checked_values", run.checked_values},
             {"first_deviation", nullptr}};
   if (run.first_deviation) json["first_deviation"] = as_json(*run.first_deviation);
+  if (run.joules_a_step) {
+    json["joules_a_step"] = *run.joules_a_step;
+    json["energy_source"] = run.energy_source;
+  }
   return json;
 }
 

@@ -15,6 +15,14 @@ std::optional<std::string> library_error(const std::string& name) {
   return reason != nullptr ? reason : "the system gives no reason";
 }
 
+SharedLibrary::SharedLibrary(const std::string& name) : handle_(dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL)) {}
+
+SharedLibrary::~SharedLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+void* SharedLibrary::symbol(const char* name) const { return handle_ != nullptr ? dlsym(handle_, name) : nullptr; }
+
 std::string user_name() {
   const passwd* user = getpwuid(geteuid());
   return user != nullptr ? user->pw_name : std::to_string(geteuid());

@@ -140,6 +140,18 @@ Capability capability_of(const boost::compute::device& device) {
   return found;
 }
 
+std::optional<std::string> pci_address_of(const boost::compute::device& device) {
+  constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
+  cl_uint domain = 0, bus = 0, slot = 0;
+  const auto ask = [&](cl_device_info what, cl_uint& value) {
+    return clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) == CL_SUCCESS;
+  };
+  if (!device.supports_extension("cl_nv_device_attribute_query")) return std::nullopt;
+  if (!ask(kBus, bus) || !ask(kSlot, slot)) return std::nullopt;
+  if (!ask(kDomain, domain)) domain = 0;  // older drivers
+  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", domain, bus, slot >> 3, slot & 7U);
+}
+
 DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   const DeviceLimits held_to = device_limits();
   DeviceInfo info;

@@ -1,0 +1,35 @@
+// Energy: how much a device has used, where its driver or the system tells. For `concord compare` and `concord bench`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "concord/device/device.hpp"
+
+namespace concord {
+
+/// A counter of energy, such as a driver's. One thread at a time.
+class EnergyMeter {
+ public:
+  virtual ~EnergyMeter() = default;
+  /// Joules since some moment before. Throws DeviceError when the counter cannot be read any more.
+  [[nodiscard]] virtual double joules() = 0;
+  /// Whose energy it is and who says so: "GPU, NVML".
+  [[nodiscard]] virtual std::string source() const = 0;
+};
+
+/// Where a device is plugged in, as NVML spells it: "00000000:3B:00.0".
+class HasPciAddress {
+ public:
+  virtual ~HasPciAddress() = default;
+  /// Nothing where the driver does not tell.
+  [[nodiscard]] virtual std::optional<std::string> pci_address() const = 0;
+};
+
+/// Of an NVIDIA GPU through NVML ($CONCORD_NVML, else libnvidia-ml.so.1), of a CPU through the kernel's powercap
+/// counters ($CONCORD_POWERCAP, else /sys/class/powercap), which mostly only root may read: they count whole processors,
+/// whatever runs on them. Null where nobody tells.
+[[nodiscard]] std::unique_ptr<EnergyMeter> energy_meter(const Device& device);
+
+}  // namespace concord
