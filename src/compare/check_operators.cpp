@@ -5,12 +5,15 @@
 #include <chrono>
 #include <cmath>
 
+#include "concord/compare/beside.hpp"
 #include "concord/compare/extent.hpp"
 #include "concord/compare/float64/evaluate.hpp"
 #include "concord/compare/tolerance.hpp"
 
 namespace concord {
 namespace {
+
+constexpr std::size_t kNodesAhead = 4;  // replayed and not checked yet: their values take memory
 
 /// What the host gives for a node in double precision; false for a node without a reference, which has
 /// the first device's results in its place.
@@ -184,16 +187,20 @@ void OperatorChecks::check_node(const ReplayedNode& node, const ReferenceValues&
 void OperatorChecks::check_program(Program& program, const ReferenceValues& reference, bool fused,
                                    std::int64_t steps_done, Checked& checked, DeviceRun& run) const {
   SourceNames names;
+  Beside checks(kNodesAhead);  // the device goes on meanwhile
   const auto given = [&](const std::string& name) { return value_in(reference, name); };
   const auto check = [&](const ReplayedNode& replayed) {
     if (replayed.op == nullptr) return names.note(replayed);
     ReplayedNode node = replayed;
     names.rename(node);
-    check_node(node, reference, fused, steps_done, run);
+    checks.add([this, node = std::move(node), &reference, fused, steps_done, &run] {
+      check_node(node, reference, fused, steps_done, run);
+    });
   };
   program.replay(given, check, [&](const TraceEntry& entry, const Operator* op) {
     return checked.emplace(op, entry.node, entry.kernel).second;
   });
+  checks.finish();
 }
 
 void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {

@@ -93,8 +93,9 @@ std::string Comparison::table() const {
   std::string text = fmt::format("{}: {} steps, batch {}, seed {}, {}; reference {}\n\n", network, options.steps,
                                  options.batch, options.seed, name_of(options.precision),
                                  options.reference == Reference::float64 ? "float64" : runs.front().device.name);
-  text += fmt::format("{:<12} {:<34} {:>10} {:>11} {:>9} {:>10} {:>11} {:>10} {:>13}  {}\n", "device", "name",
-                      "ms/step", "samples/s", "J/step", "memory", "first step", "last loss", "max loss dev", "diverging operator");
+  text +=
+      fmt::format("{:<12} {:<34} {:>10} {:>11} {:>9} {:>10} {:>11} {:>10} {:>13}  {}\n", "device", "name", "ms/step",
+                  "samples/s", "J/step", "memory", "first step", "last loss", "max loss dev", "diverging operator");
   for (const DeviceRun& run : runs) {
     const bool is_reference = &run == &runs.front();
     text += fmt::format("{:<12} {:<34.34} {:>10.3f} {:>11.0f} {:>9} {:>6.1f} MiB {:>8.2f} s {:>11.6f} {:>13}  {}\n",

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <map>
+#include <vector>
 
 #include "concord/compare/extent.hpp"
 #include "concord/graph/operator.hpp"
@@ -31,9 +34,25 @@ namespace {
 constexpr double kUnit = 0x1p-24;
 constexpr double kSmallestNormal = 0x1p-126;
 
-double largest(const Tensor& tensor) { return extent_of(tensor).largest; }
+/// A node and the sizes of its numbers: a tensor is read once, however many terms of a tolerance ask for it.
+class Sized {
+ public:
+  explicit Sized(const ReplayedNode& node)
+      : entry(node.entry), op(node.op), inputs(node.inputs), results(node.results) {}
+  const TraceEntry& entry;
+  const Operator* op;
+  const std::vector<Tensor>&inputs, &results;
+  [[nodiscard]] double largest(const Tensor& tensor) const { return extent(tensor).largest; }
+  [[nodiscard]] double rms(const Tensor& tensor) const { return extent(tensor).rms; }
 
-double rms(const Tensor& tensor) { return extent_of(tensor).rms; }
+ private:
+  [[nodiscard]] const Extent& extent(const Tensor& tensor) const {
+    const auto [found, is_new] = extents_.try_emplace(tensor.bytes().data());
+    if (is_new) found->second = extent_of(tensor);
+    return found->second;
+  }
+  mutable std::map<const std::byte*, Extent> extents_;  // by storage: tensors that share it have the same numbers
+};
 
 template <class Op>
 bool is(const Operator* op) {
@@ -45,16 +64,16 @@ double sum_tolerance(double terms, double scale) {
 }
 
 // Products summed for one element of the result.
-double product_terms(const ReplayedNode& node) {
+double product_terms(const Sized& node) {
   return node.entry.cost.flops / 2 / static_cast<double>(std::max<std::int64_t>(node.results[0].elements(), 1));
 }
 
-double rounding_tolerance(const ReplayedNode& node, const Tensor& result) {
+double rounding_tolerance(const Sized& node, const Tensor& result) {
   double inputs = 0;
   for (const Tensor& input : node.inputs) {
-    if (input.dtype() == DType::f32) inputs = std::max(inputs, largest(input));
+    if (input.dtype() == DType::f32) inputs = std::max(inputs, node.largest(input));
   }
-  return 4e-5 * (largest(result) + 0.01 * inputs);
+  return 4e-5 * (node.largest(result) + 0.01 * inputs);
 }
 
 const Operator* unfused(const Operator* op) {
@@ -64,33 +83,33 @@ const Operator* unfused(const Operator* op) {
 
 // The size of a factor: of a matrix that of its largest row or column, since after a few steps of training those of the
 // labels seen are far larger than the others.
-double factor_scale(const ReplayedNode& node, std::size_t input) {
+double factor_scale(const Sized& node, std::size_t input) {
   const Tensor& factor = node.inputs[input];
   const auto* matmul = dynamic_cast<const ops::Matmul*>(unfused(node.op));
-  if (matmul == nullptr) return rms(factor);
+  if (matmul == nullptr) return node.rms(factor);
   const bool sums_over_last = input == 0 ? !matmul->transpose_a() : matmul->transpose_b();
   return largest_rms_along(factor, factor.shape().rank() - (sums_over_last ? 1 : 2));
 }
 
 // Where few numbers of an operand are large, one product of the largest is the most that is rounded, and whatever is
 // added to it afterwards is rounded to its size.
-double product_tolerance(const ReplayedNode& node) {
-  const double terms = product_terms(node), most = largest(node.inputs[0]) * largest(node.inputs[1]);
+double product_tolerance(const Sized& node) {
+  const double terms = product_terms(node), most = node.largest(node.inputs[0]) * node.largest(node.inputs[1]);
   return sum_tolerance(terms, factor_scale(node, 0) * factor_scale(node, 1)) + (16 + terms) * kUnit * most;
 }
 
 // Results and their statistics: means may be next to nothing, where the numbers they are taken of cancel out.
-double forward_norm_tolerance(const ReplayedNode& node, std::size_t k, double part) {
-  return part * (largest(node.results[k]) + (k == 0 ? 0 : rms(node.inputs[0])));
+double forward_norm_tolerance(const Sized& node, std::size_t k, double part) {
+  return part * (node.largest(node.results[k]) + (k == 0 ? 0 : node.rms(node.inputs[0])));
 }
 
 // Of batch norm's second and third result, the gradients of scale and shift, the terms may cancel out as well.
-double batch_norm_backward_tolerance(const ReplayedNode& node, std::size_t k) {
-  const double relative = 2e-4 * largest(node.results[k]);
+double batch_norm_backward_tolerance(const Sized& node, std::size_t k) {
+  const double relative = 2e-4 * node.largest(node.results[k]);
   if (k == 0) return relative;
   const double terms =
       static_cast<double>(node.inputs[0].elements() / std::max<std::int64_t>(node.results[k].elements(), 1));
-  return relative + sum_tolerance(terms, rms(node.inputs[1]));
+  return relative + sum_tolerance(terms, node.rms(node.inputs[1]));
 }
 
 bool is_product(const Operator* op) { return is<ops::Matmul>(op) || is<ops::ConvFamily>(op); }
@@ -100,16 +119,16 @@ bool holds_products(const Operator* op) {
          is<ops::AttentionBackwardKeyValue>(op);
 }
 
-double largest_number(const ReplayedNode& node, std::size_t k) {
-  double most = largest(node.results[k]);
+double largest_number(const Sized& node, std::size_t k) {
+  double most = node.largest(node.results[k]);
   for (const Tensor& input : node.inputs) {
-    if (input.dtype() == DType::f32) most = std::max(most, largest(input));
+    if (input.dtype() == DType::f32) most = std::max(most, node.largest(input));
   }
   return most;
 }
 
 // What rounded factors add.
-double factor_tolerance(const ReplayedNode& node, std::size_t k, Precision precision) {
+double factor_tolerance(const Sized& node, std::size_t k, Precision precision) {
   if (precision == Precision::fp32) return 0;
   const double unit = unit_of(precision);
   if (holds_products(node.op)) return 64 * unit * largest_number(node, k);
@@ -123,7 +142,7 @@ bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::
 bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
 
 // What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
-double storage_tolerance(const ReplayedNode& node, std::size_t k, Precision precision) {
+double storage_tolerance(const Sized& node, std::size_t k, Precision precision) {
   if (!stores_in_16_bits(precision)) return 0;
   constexpr std::size_t kImage = 3;  // dimensions at least
   const auto is_image = [](const Tensor& tensor) { return tensor.shape().rank() >= kImage; };
@@ -134,14 +153,16 @@ double storage_tolerance(const ReplayedNode& node, std::size_t k, Precision prec
   const double terms = std::max(1.0, whole / static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
   if (is<ops::BatchNorm>(op) && k == 0) {
     // A value is as many deviations from the mean as its error is parts of a deviation.
-    return unit * (2 * largest(result) + 8 * largest(node.inputs[1]) + largest(node.inputs[2]));
+    return unit * (2 * node.largest(result) + 8 * node.largest(node.inputs[1]) + node.largest(node.inputs[2]));
   }
-  if (is<ops::BatchNormBackward>(op) && k > 0) return unit * terms * 8 * rms(node.inputs[1]) + unit * largest(result);
-  if (is<ops::Reduce>(op) || is<ops::AvgPool>(op)) return unit * (terms * rms(node.inputs[0]) + largest(result));
+  if (is<ops::BatchNormBackward>(op) && k > 0)
+    return unit * terms * 8 * node.rms(node.inputs[1]) + unit * node.largest(result);
+  if (is<ops::Reduce>(op) || is<ops::AvgPool>(op))
+    return unit * (terms * node.rms(node.inputs[0]) + node.largest(result));
   return 8 * unit * largest_number(node, k);
 }
 
-double rounding_of(const ReplayedNode& node, std::size_t k) {
+double rounding_of(const Sized& node, std::size_t k) {
   const Tensor& result = node.results[k];
   const Operator* op = node.op;
   if (is_product(op)) return product_tolerance(node);
@@ -149,8 +170,8 @@ double rounding_of(const ReplayedNode& node, std::size_t k) {
     if (!is<ops::BatchNorm>(unfused(op))) return product_tolerance(node) + rounding_tolerance(node, result);
     if (k != 0) return forward_norm_tolerance(node, k, 2e-5);
     // The normalised values, which the epilogue may have cut off, are a few deviations times the scale, and the shift.
-    const double normalised = 8 * largest(node.inputs[1]) + largest(node.inputs[2]);
-    return 2e-5 * (normalised + largest(result));
+    const double normalised = 8 * node.largest(node.inputs[1]) + node.largest(node.inputs[2]);
+    return 2e-5 * (normalised + node.largest(result));
   }
   const bool is_sum = [&] {
     const auto* reduce = dynamic_cast<const ops::Reduce*>(op);
@@ -160,19 +181,19 @@ double rounding_of(const ReplayedNode& node, std::size_t k) {
   if (is_sum) {
     const double terms = std::max(1.0, static_cast<double>(node.inputs[0].elements()) /
                                            static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
-    return sum_tolerance(terms, rms(node.inputs[0]));
+    return sum_tolerance(terms, node.rms(node.inputs[0]));
   }
   if (is<ops::BatchNorm>(op)) return forward_norm_tolerance(node, k, 2e-5);
   if (is<ops::BatchNormBackward>(op)) return batch_norm_backward_tolerance(node, k);
   if (is<ops::RowNorm>(op)) return forward_norm_tolerance(node, k, 2e-4);
-  if (is<ops::RowNormBackward>(op)) return 2e-4 * largest(result);
-  if (is<ops::Resample>(op)) return sum_tolerance(product_terms(node), rms(node.inputs[0]));
+  if (is<ops::RowNormBackward>(op)) return 2e-4 * node.largest(result);
+  if (is<ops::Resample>(op)) return sum_tolerance(product_terms(node), node.rms(node.inputs[0]));
   if (const auto* scan = dynamic_cast<const ops::CumSum*>(op)) {
-    return sum_tolerance(static_cast<double>(result.shape().dims()[scan->axis()]), rms(node.inputs[0]));
+    return sum_tolerance(static_cast<double>(result.shape().dims()[scan->axis()]), node.rms(node.inputs[0]));
   }
-  if (is<ops::RecurrentFamily>(op)) return 1e-4 * largest(result);  // roundings pass from step to step
+  if (is<ops::RecurrentFamily>(op)) return 1e-4 * node.largest(result);  // roundings pass from step to step
   if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
-  if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * largest(result);
+  if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * node.largest(result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
                       is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) ||
@@ -186,11 +207,12 @@ double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision
   if (node.results[k].dtype() != DType::f32) {
     return finds_largest(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
   }
-  const double tolerance = rounding_of(node, k) + storage_tolerance(node, k, precision);
+  const Sized sized(node);
+  const double tolerance = rounding_of(sized, k) + storage_tolerance(sized, k, precision);
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them.
-  return tolerance == 0
-             ? 0
-             : tolerance + factor_tolerance(node, k, precision) + kSmallestNormal * std::max(1.0, product_terms(node));
+  return tolerance == 0 ? 0
+                        : tolerance + factor_tolerance(sized, k, precision) +
+                              kSmallestNormal * std::max(1.0, product_terms(sized));
 }
 
 }  // namespace concord

@@ -28,8 +28,7 @@ RunTimes measure(Program& program, const MeasureOptions& options) {
 
   std::vector<double> samples;
   const Clock::time_point begin = Clock::now();
-  while (static_cast<std::int64_t>(samples.size()) < options.least ||
-         seconds_since(begin) < options.seconds) {
+  while (static_cast<std::int64_t>(samples.size()) < options.least || seconds_since(begin) < options.seconds) {
     samples.push_back(timed(times.runs_a_sample) / static_cast<double>(times.runs_a_sample));
   }
   std::sort(samples.begin(), samples.end());

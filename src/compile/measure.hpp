@@ -22,8 +22,8 @@ struct RunTimes {
 
 [[nodiscard]] RunTimes measure(Program& program, const MeasureOptions& options = {});
 
-/// Joules that `meter` counts in one run, over at least `seconds` of runs one after another: counters move every tenth of a
-/// second or so. What the device takes at rest is in it.
+/// Joules that `meter` counts in one run, over at least `seconds` of runs one after another: counters move every tenth
+/// of a second or so. What the device takes at rest is in it.
 [[nodiscard]] double joules_a_run(Program& program, EnergyMeter& meter, double seconds = 2);
 
 }  // namespace concord

@@ -14,7 +14,8 @@ namespace concord {
 /// Why a shared library does not load, in the words of the system; nothing when it does. It stays loaded.
 [[nodiscard]] std::optional<std::string> library_error(const std::string& name);
 
-/// A shared library that is loaded when it is needed, for as long as this lives; one that does not load has no function.
+/// A shared library that is loaded when it is needed, for as long as this lives; one that does not load has no
+/// function.
 class SharedLibrary {
  public:
   explicit SharedLibrary(const std::string& name);

@@ -28,8 +28,8 @@ class HasPciAddress {
 };
 
 /// Of an NVIDIA GPU through NVML ($CONCORD_NVML, else libnvidia-ml.so.1), of a CPU through the kernel's powercap
-/// counters ($CONCORD_POWERCAP, else /sys/class/powercap), which mostly only root may read: they count whole processors,
-/// whatever runs on them. Null where nobody tells.
+/// counters ($CONCORD_POWERCAP, else /sys/class/powercap), which mostly only root may read: they count whole
+/// processors, whatever runs on them. Null where nobody tells.
 [[nodiscard]] std::unique_ptr<EnergyMeter> energy_meter(const Device& device);
 
 }  // namespace concord

@@ -23,7 +23,8 @@ struct Functions {
 
 std::optional<Functions> functions_of(const SharedLibrary& library) {
   Functions functions;
-  const bool has_all = library.find("nvmlInit_v2", functions.init) && library.find("nvmlShutdown", functions.shutdown) &&
+  const bool has_all = library.find("nvmlInit_v2", functions.init) &&
+                       library.find("nvmlShutdown", functions.shutdown) &&
                        library.find("nvmlDeviceGetHandleByPciBusId_v2", functions.find) &&
                        library.find("nvmlDeviceGetTotalEnergyConsumption", functions.energy);
   return has_all ? std::optional(functions) : std::nullopt;

@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
+#include "files.hpp"
+#include "setting.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -66,6 +68,36 @@ TEST_CASE("compare writes a page and a file of JSON, and prints the table beside
   CHECK(report.at("devices")[1].at("weight_distances").size() == 3);
 }
 
+TEST_CASE("compare and bench tell the energy of a step where a counter does", "[cli]") {
+  if (!command_is_there()) return;
+  const Device& device = *devices().front();
+  if (device.info().kind != DeviceKind::cpu) {
+    WARN("skipped: the counters of this test are a CPU's");
+    return;
+  }
+  const TemporaryFolder folder;
+  const Arguments compared{"compare", "mlp",     "--devices", device.info().id, "--reference", "float64", "--batch",
+                           "2",       "--steps", "1",         "--seconds",      "0.01",        "--json"};
+  const Arguments measured{"bench", "mlp", "--device", device.info().id, "--batch", "2", "--seconds", "0.01", "--json"};
+  const auto result = [](const Arguments& arguments) {
+    const Ended ended = run_command(arguments);
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out);
+  };
+  const Setting counters("CONCORD_POWERCAP", folder.path().string());
+  CHECK(result(compared).at("devices")[0].at("joules_a_step").is_null());
+  CHECK(result(measured).at("train").at("joules").is_null());
+  std::filesystem::create_directories(folder / "intel-rapl:0");
+  write_file(folder / "intel-rapl:0" / "name", "package-0\n");
+  write_file(folder / "intel-rapl:0" / "energy_uj", "5\n");
+  write_file(folder / "intel-rapl:0" / "max_energy_range_uj", "1000\n");
+  const auto told = result(compared).at("devices")[0];
+  CHECK(told.at("joules_a_step") == 0);  // a counter that stands still
+  CHECK(told.at("energy_source") == "all of the processors, RAPL");
+  CHECK(result(measured).at("train").at("joules") == 0);
+}
+
 TEST_CASE("compare --json alone prints, without what only a report needs", "[cli]") {
   if (!command_is_there()) return;
   const Ended ended = run_command(compare_mlp({"--json"}));
@@ -74,6 +106,29 @@ TEST_CASE("compare --json alone prints, without what only a report needs", "[cli
   const auto report = nlohmann::json::parse(ended.out);
   CHECK_FALSE(report.at("devices")[0].contains("ceilings"));
   CHECK_FALSE(report.contains("nudged"));
+}
+
+TEST_CASE("compare checks what a step runs between the ends as often as it is told to", "[cli]") {
+  if (!command_is_there()) return;
+  const auto checks = [](const std::string& often) {
+    const Ended ended = run_command(compare_mlp({"--check", often, "--json"}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const auto report = nlohmann::json::parse(ended.out).at("checks");
+    CHECK(report.at("all_operators").at("seconds").size() == 2);
+    CHECK(report.at("all_operators").at("lockstep_in_steps_of_the_slowest") > 1);
+    return report.at("what_a_step_runs").at("seconds").size();
+  };
+  CHECK(checks("ends") == 0);  // of three steps
+  CHECK(checks("2") == 1);
+  CHECK(checks("every") == 2);
+  const Ended text = run_command(compare_mlp({"--check", "every"}));
+  CHECK_THAT(text.out, test::contains("2 checks of what a step runs") && test::contains("of the slowest device"));
+  for (const char* const wrong : {"0", "-1", "often"}) {
+    const Ended ended = run_command(compare_mlp({"--check", wrong}));
+    CHECK(ended.code == 2);
+    CHECK_THAT(ended.err, test::contains("--check"));
+  }
 }
 
 TEST_CASE("a case that compare saved is replayed on each device", "[cli]") {

@@ -1,5 +1,5 @@
-// In place of NVIDIA's management library, for tests of energy: a GPU whose counter moves on by 2.5 J at each look, and one
-// without a counter.
+// In place of NVIDIA's management library, for tests of energy: a GPU whose counter moves on by 2.5 J at each look, and
+// one without a counter.
 namespace {
 
 constexpr int kSuccess = 0, kUninitialized = 1, kNotSupported = 3, kNotFound = 6;
