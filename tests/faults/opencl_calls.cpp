@@ -28,6 +28,14 @@ cl_int doing(Kind kind, const char* name, const Call& call, const cl_event* even
   return status;
 }
 
+/// A call that waits. One that fails has waited all the same: drivers say that a device is lost when its commands have
+/// ended. Else they would go on in PoCL's threads, with host memory that is freed because nothing runs any more.
+template <class Call>
+cl_int waiting(const char* name, const Call& call) {
+  const cl_int status = call();
+  return refused(Kind::wait, name).value_or(status);
+}
+
 cl_int counted(Object object, int change, cl_int status) {
   if (status == CL_SUCCESS) count(object, change);
   return status;
@@ -166,17 +174,17 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
 
 cl_int clFinish(cl_command_queue queue) {
   static auto* const next = next_function<decltype(clFinish)>("clFinish");
-  return doing(Kind::wait, "clFinish", [&] { return next(queue); });
+  return waiting("clFinish", [&] { return next(queue); });
 }
 
 cl_int clFlush(cl_command_queue queue) {
   static auto* const next = next_function<decltype(clFlush)>("clFlush");
-  return doing(Kind::wait, "clFlush", [&] { return next(queue); });
+  return waiting("clFlush", [&] { return next(queue); });
 }
 
 cl_int clWaitForEvents(cl_uint events, const cl_event* list) {
   static auto* const next = next_function<decltype(clWaitForEvents)>("clWaitForEvents");
-  return doing(Kind::wait, "clWaitForEvents", [&] { return next(events, list); });
+  return waiting("clWaitForEvents", [&] { return next(events, list); });
 }
 
 cl_int clRetainContext(cl_context context) {
