@@ -2,8 +2,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
-#include "files.hpp"
-#include "setting.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -79,13 +77,13 @@ TEST_CASE("compare and bench tell the energy of a step where a counter does", "[
   const Arguments compared{"compare", "mlp",     "--devices", device.info().id, "--reference", "float64", "--batch",
                            "2",       "--steps", "1",         "--seconds",      "0.01",        "--json"};
   const Arguments measured{"bench", "mlp", "--device", device.info().id, "--batch", "2", "--seconds", "0.01", "--json"};
-  const auto result = [](const Arguments& arguments) {
-    const Ended ended = run_command(arguments);
+  const Environment counters{{"CONCORD_POWERCAP", folder.path().string()}};
+  const auto result = [&](const Arguments& arguments) {
+    const Ended ended = run_command(arguments, counters);
     INFO(ended.err);
     REQUIRE(ended.code == 0);
     return nlohmann::json::parse(ended.out);
   };
-  const Setting counters("CONCORD_POWERCAP", folder.path().string());
   CHECK(result(compared).at("devices")[0].at("joules_a_step").is_null());
   CHECK(result(measured).at("train").at("joules").is_null());
   std::filesystem::create_directories(folder / "intel-rapl:0");
