@@ -3,7 +3,8 @@
 // keys and of values pass through one place in local memory. Largest score, sum of exponentials and result of every
 // row stay in registers and are corrected when a tile has a larger score; the sums are joined at the end. A group reads
 // 8·WIDTH bytes a key and does 4·OWN·WIDTH FLOPs. Local memory: 4·((OWN + OTHER)·STRIDE + OWN·SCORE_STRIDE) bytes.
-// q, dst (batch, heads, queries, WIDTH); k, v (batch, key_heads, keys, WIDTH); logsumexp (batch, heads, queries).
+// q, dst (batch, heads, queries, WIDTH); k, v (batch, key_heads, keys, WIDTH), or tokens before heads; logsumexp (batch,
+// heads, queries).
 #include "attention.h"
 
 // Every item of a row ends with the sum, or else the largest, of the `values` of the row's TX items.
@@ -34,11 +35,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
   const uint first = ((uint)get_num_groups(0) - 1 - (uint)get_group_id(0)) * OWN;  // with a causal mask the longest first
   const uint head = (uint)get_group_id(1), batch = (uint)get_group_id(2);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
-  const ulong of_keys = ((ulong)batch * key_heads + head / (heads / key_heads)) * keys;
-  q += q_offset + of_queries * WIDTH;
-  k += k_offset + of_keys * WIDTH;
-  v += v_offset + of_keys * WIDTH;
-  dst += dst_offset + of_queries * WIDTH;
+  const ulong of_keys = OF_HEAD(batch, head / (heads / key_heads), key_heads, keys);
+  q += q_offset + OF_HEAD(batch, head, heads, queries);
+  k += k_offset + of_keys;
+  v += v_offset + of_keys;
+  dst += dst_offset + OF_HEAD(batch, head, heads, queries);
   logsumexp += logsumexp_offset + of_queries;
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + head * mask_head;
@@ -54,11 +55,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
     largest[i] = -INFINITY;
     sum[i] = 0.0f;
   }
-  load_tile(query_tile, q, first, OWN, queries);
+  load_tile(query_tile, q, QUERY_PITCH, first, OWN, queries);
   const uint end = valid ? keys_seen(min(first + OWN, queries) - 1, length, queries) : 0;
   for (uint tile = 0; tile < end; tile += OTHER) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    load_tile(other_tile, k, tile, OTHER, (uint)length);
+    load_tile(other_tile, k, KEY_PITCH, tile, OTHER, (uint)length);
 #ifdef DROPOUT
     draw_tile(weights4, of_queries + first, tile, keys DRAW_ARGUMENTS);
 #endif
@@ -102,7 +103,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
 #endif
       }
     }
-    load_tile(other_tile, v, tile, OTHER, (uint)length);  // all have left the keys: combine_rows waited
+    load_tile(other_tile, v, KEY_PITCH, tile, OTHER, (uint)length);  // all have left the keys: combine_rows waited
     barrier(CLK_LOCAL_MEM_FENCE);
     add_weighted(weights, other_tile, results);
   }
@@ -115,5 +116,5 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
     if (!valid) factors[i] = NAN;
     if (ITEM_X == 0 && t < queries) logsumexp[t] = valid ? largest[i] + log(sum[i]) : NAN;
   }
-  store_rows(dst, first, queries, results, factors);
+  store_rows(dst, QUERY_PITCH, first, queries, results, factors);
 }

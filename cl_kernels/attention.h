@@ -23,14 +23,14 @@
 #define ITEM_X (ITEM % TX)
 #define ITEM_Y (ITEM / TX)
 
-// Rows first … first + count of src (rows, WIDTH) into a tile; zeros beyond the last row: what is hidden may be anything.
-TILE_FUNCTION void load_tile(__local float4 *tile4, __global const float *src, const uint first, const uint count,
-                             const uint rows) {
+// Rows first … first + count of src (rows, WIDTH), `pitch` values apart, into a tile; zeros beyond the last row: what is hidden may be anything.
+TILE_FUNCTION void load_tile(__local float4 *tile4, __global const float *src, const uint pitch, const uint first,
+                             const uint count, const uint rows) {
   __local float *tile = (__local float *)tile4;
   for (uint e = ITEM; e < count * 4 * WIDTH4; e += THREADS) {
     const uint r = e / (4 * WIDTH4), d = e % (4 * WIDTH4);
     const bool inside = first + r < rows && d < WIDTH;
-    tile[r * STRIDE + d] = inside ? src[(ulong)(first + r) * WIDTH + d] : 0.0f;
+    tile[r * STRIDE + d] = inside ? src[(ulong)(first + r) * pitch + d] : 0.0f;
   }
 }
 
@@ -94,8 +94,8 @@ TILE_FUNCTION void add_weighted(__local const float *scores, __local const float
   }
 }
 
-// What an item holds, times its row's factor, to rows first … of dst (rows, WIDTH).
-TILE_FUNCTION void store_rows(__global float *dst, const uint first, const uint rows,
+// What an item holds, times its row's factor, to rows first … of dst (rows, WIDTH), `pitch` values apart.
+TILE_FUNCTION void store_rows(__global float *dst, const uint pitch, const uint first, const uint rows,
                               float results[OWN_ITEM][WIDTH_ITEM], const float factors[OWN_ITEM]) {
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) {
@@ -103,7 +103,7 @@ TILE_FUNCTION void store_rows(__global float *dst, const uint first, const uint 
 #pragma unroll
     for (uint j = 0; j < WIDTH_ITEM; ++j) {
       const uint d = ITEM_X + TX * j;
-      if (row < rows && d < WIDTH) dst[(ulong)row * WIDTH + d] = results[i][j] * factors[i];
+      if (row < rows && d < WIDTH) dst[(ulong)row * pitch + d] = results[i][j] * factors[i];
     }
   }
 }

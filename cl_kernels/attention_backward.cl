@@ -4,7 +4,7 @@
 //   diff_q = scale·Σ_s slope·k,  diff_k = scale·Σ_t slope·q,  diff_v = Σ_t factor·weight·diff_dst
 // where `factor` is that of dropout. Two kernels, so that every sum has one owner and a fixed order.
 // q, diff_dst, diff_q (batch, heads, queries, WIDTH); k, v, diff_k, diff_v (batch, key_heads, keys, WIDTH);
-// logsumexp, delta (batch, heads, queries).
+// logsumexp, delta (batch, heads, queries). With TOKENS_FIRST tokens come before heads in all but logsumexp.
 #include "attention.h"
 
 // exp(score − logsumexp), 0 for what is hidden; a row that sees nothing has a logsumexp of −∞.
@@ -29,11 +29,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   const uint first = ((uint)get_num_groups(0) - 1 - (uint)get_group_id(0)) * OWN;
   const uint head = (uint)get_group_id(1), batch = (uint)get_group_id(2);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
-  const ulong of_keys = ((ulong)batch * key_heads + head / (heads / key_heads)) * keys;
-  k += k_offset + of_keys * WIDTH;
-  v += v_offset + of_keys * WIDTH;
+  const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
+  const ulong of_keys = OF_HEAD(batch, head / (heads / key_heads), key_heads, keys);
+  k += k_offset + of_keys;
+  v += v_offset + of_keys;
   logsumexp += logsumexp_offset;
-  delta += delta_offset;
+  delta += delta_offset + OF_DELTAS(batch, head);
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + head * mask_head;
 #endif
@@ -42,25 +43,25 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
 
   float results[OWN_ITEM][WIDTH_ITEM], products[OWN_ITEM][OTHER_ITEM], scores[OWN_ITEM][OTHER_ITEM];
   clear_results(results);
-  load_tile(query_tile, q + q_offset + of_queries * WIDTH, first, OWN, queries);
-  load_tile(diff_tile, diff_dst + diff_dst_offset + of_queries * WIDTH, first, OWN, queries);
+  load_tile(query_tile, q + q_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
+  load_tile(diff_tile, diff_dst + diff_dst_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
   const uint end = valid ? keys_seen(min(first + OWN, queries) - 1, length, queries) : 0;
   for (uint tile = 0; tile < end; tile += OTHER) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    load_tile(other_tile, v, tile, OTHER, (uint)length);
+    load_tile(other_tile, v, KEY_PITCH, tile, OTHER, (uint)length);
 #ifdef DROPOUT
     draw_tile(slopes4, of_queries + first, tile, keys DRAW_ARGUMENTS);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_tiles(diff_tile, other_tile, products);
     barrier(CLK_LOCAL_MEM_FENCE);
-    load_tile(other_tile, k, tile, OTHER, (uint)length);
+    load_tile(other_tile, k, KEY_PITCH, tile, OTHER, (uint)length);
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_tiles(query_tile, other_tile, scores);
 #pragma unroll
     for (uint i = 0; i < OWN_ITEM; ++i) {
       const uint t = min(first + ITEM_Y + TY * i, queries - 1), seen = keys_seen(t, length, queries);
-      const float row_logsumexp = logsumexp[of_queries + t], row_delta = delta[of_queries + t];
+      const float row_logsumexp = logsumexp[of_queries + t], row_delta = delta[t * DELTA_PITCH];
 #pragma unroll
       for (uint j = 0; j < OTHER_ITEM; ++j) {
         const uint s = tile + ITEM_X + TX * j;
@@ -83,7 +84,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   float factors[OWN_ITEM];
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) factors[i] = valid ? scale : NAN;
-  store_rows(diff_q + diff_q_offset + of_queries * WIDTH, first, queries, results, factors);
+  store_rows(diff_q + diff_q_offset + of_vectors, QUERY_PITCH, first, queries, results, factors);
 }
 
 // A work-group owns OWN keys and values of one head: group (block, key head, batch), and walks over the queries of all
@@ -99,7 +100,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   __local float4 weights4[OWN * SCORE_STRIDE / 4];
   __local float *weights = (__local float *)weights4;
   const uint first = (uint)get_group_id(0) * OWN, batch = (uint)get_group_id(2), sharing = heads / key_heads;
-  const ulong of_keys = ((ulong)batch * key_heads + (uint)get_group_id(1)) * keys;
+  const ulong of_keys = OF_HEAD(batch, (uint)get_group_id(1), key_heads, keys);
   q += q_offset;
   diff_dst += diff_dst_offset;
   logsumexp += logsumexp_offset;
@@ -111,15 +112,16 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   float scores[OWN_ITEM][OTHER_ITEM], products[OWN_ITEM][OTHER_ITEM];
   clear_results(key_results);
   clear_results(value_results);
-  load_tile(key_tile, k + k_offset + of_keys * WIDTH, first, OWN, min((uint)length, keys));
-  load_tile(value_tile, v + v_offset + of_keys * WIDTH, first, OWN, min((uint)length, keys));
+  load_tile(key_tile, k + k_offset + of_keys, KEY_PITCH, first, OWN, min((uint)length, keys));
+  load_tile(value_tile, v + v_offset + of_keys, KEY_PITCH, first, OWN, min((uint)length, keys));
   const uint begin = valid && first < (uint)length ? first_query(first, length, queries) / OTHER * OTHER : queries;
   for (uint h = 0; h < sharing; ++h) {
     const uint head = (uint)get_group_id(1) * sharing + h;
-    const ulong of_queries = ((ulong)batch * heads + head) * queries;
+    const ulong of_queries = ((ulong)batch * heads + head) * queries, of_deltas = OF_DELTAS(batch, head);
+    const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
     for (uint tile = begin; tile < queries; tile += OTHER) {
       barrier(CLK_LOCAL_MEM_FENCE);
-      load_tile(other_tile, q + of_queries * WIDTH, tile, OTHER, queries);
+      load_tile(other_tile, q + of_vectors, QUERY_PITCH, tile, OTHER, queries);
 #ifdef DROPOUT
       for (uint e = ITEM; e < OWN / 4 * OTHER; e += THREADS) {
         const uint t = e / (OWN / 4), s = e % (OWN / 4) * 4;
@@ -133,14 +135,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
       barrier(CLK_LOCAL_MEM_FENCE);
       multiply_tiles(key_tile, other_tile, scores);
       barrier(CLK_LOCAL_MEM_FENCE);
-      load_tile(other_tile, diff_dst + of_queries * WIDTH, tile, OTHER, queries);
+      load_tile(other_tile, diff_dst + of_vectors, QUERY_PITCH, tile, OTHER, queries);
       barrier(CLK_LOCAL_MEM_FENCE);
       multiply_tiles(value_tile, other_tile, products);
 #pragma unroll
       for (uint j = 0; j < OTHER_ITEM; ++j) {
         const uint t = min(tile + ITEM_X + TX * j, queries - 1);
         const uint seen = tile + ITEM_X + TX * j < queries ? keys_seen(t, length, queries) : 0;
-        const float row_logsumexp = logsumexp[of_queries + t], row_delta = delta[of_queries + t];
+        const float row_logsumexp = logsumexp[of_queries + t], row_delta = delta[of_deltas + t * DELTA_PITCH];
 #pragma unroll
         for (uint i = 0; i < OWN_ITEM; ++i) {
           const uint s = first + ITEM_Y + TY * i;
@@ -164,7 +166,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
       barrier(CLK_LOCAL_MEM_FENCE);
       add_weighted(weights, other_tile, value_results);
       barrier(CLK_LOCAL_MEM_FENCE);
-      load_tile(other_tile, q + of_queries * WIDTH, tile, OTHER, queries);
+      load_tile(other_tile, q + of_vectors, QUERY_PITCH, tile, OTHER, queries);
 #pragma unroll
       for (uint i = 0; i < OWN_ITEM; ++i) {
 #pragma unroll
@@ -179,8 +181,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   float factors[OWN_ITEM];
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) factors[i] = valid ? scale : NAN;
-  store_rows(diff_k + diff_k_offset + of_keys * WIDTH, first, keys, key_results, factors);
+  store_rows(diff_k + diff_k_offset + of_keys, KEY_PITCH, first, keys, key_results, factors);
 #pragma unroll
   for (uint i = 0; i < OWN_ITEM; ++i) factors[i] = valid ? 1.0f : NAN;
-  store_rows(diff_v + diff_v_offset + of_keys * WIDTH, first, keys, value_results, factors);
+  store_rows(diff_v + diff_v_offset + of_keys, KEY_PITCH, first, keys, value_results, factors);
 }

@@ -1,10 +1,27 @@
 // The form of attention (src/ops/attention.hpp) as its kernels see it: what hides keys from a query, the mask, and the
 // random numbers of dropout.
 //
-// Definitions: CAUSAL_FIRST or CAUSAL_LAST; MASK; LENGTHS; DROPOUT.
+// Definitions: CAUSAL_FIRST or CAUSAL_LAST; MASK; LENGTHS; DROPOUT; WIDTH, the values of a vector; TOKENS_FIRST, and then
+// QUERY_PITCH and KEY_PITCH, the values of all heads of a token.
 #ifndef CONCORD_ATTENTION_FORM_H
 #define CONCORD_ATTENTION_FORM_H
 #include "philox.h"
+
+// Vectors lie as (batch, heads, rows, WIDTH) or, with TOKENS_FIRST, as (batch, rows, heads, WIDTH): where those of a head
+// begin, and how far apart they are; HEAD_APART vectors on those of the next head begin. Deltas lie as the vectors do.
+#ifdef TOKENS_FIRST
+#define OF_HEAD(batch, head, heads, rows) (((ulong)(batch) * (rows) * (heads) + (head)) * WIDTH)
+#define OF_DELTAS(batch, head) ((ulong)(batch) * queries * heads + (head))
+#define DELTA_PITCH heads
+#define HEAD_APART 1
+#else
+#define QUERY_PITCH WIDTH
+#define KEY_PITCH WIDTH
+#define OF_HEAD(batch, head, heads, rows) (((ulong)(batch) * (heads) + (head)) * (rows) * WIDTH)
+#define OF_DELTAS(batch, head) (((ulong)(batch) * heads + (head)) * queries)
+#define DELTA_PITCH 1
+#define HEAD_APART queries
+#endif
 
 // Always inlined: PoCL 3.1 gives the local memory that a function of its own is called with to all threads at once.
 #define TILE_FUNCTION static inline __attribute__((always_inline))

@@ -61,13 +61,15 @@ struct Head {
   const Pointers& pointers;
   std::int64_t batch, head;
   std::int64_t length;
-  std::int64_t of_queries, of_keys;  // its first row among all queries, among all keys
+  std::int64_t of_queries;                // its first row among those of logsumexp and of dropout
+  std::int64_t query_values, key_values;  // where the values of its first query stand, and of its first key
 
   Head(const Attention& attention, const Pointers& operands, std::int64_t b, std::int64_t h)
       : a(attention), pointers(operands), batch(b), head(h), length(a.s.keys) {
     if (a.form.lengths) length = pointers.input<std::int32_t>(a.s.lengths)[b];
     of_queries = (b * a.s.heads + h) * a.s.queries;
-    of_keys = (b * a.s.key_heads + h / a.sharing()) * a.s.keys;
+    query_values = a.s.queries_of(b, h);
+    key_values = a.s.keys_of(b, h / a.sharing());
   }
   [[nodiscard]] bool valid() const { return length >= 0 && length <= a.s.keys; }
   /// How many keys query t sees: the first ones.
@@ -81,10 +83,10 @@ struct Head {
     return std::max<std::int64_t>(0, a.form.causal == Causal::last ? key + a.s.queries - length : key);
   }
   [[nodiscard]] const float* query_rows(std::size_t operand, std::int64_t t) const {
-    return pointers.input<float>(operand) + (of_queries + t) * a.s.width;
+    return pointers.input<float>(operand) + query_values + t * a.s.query_pitch();
   }
   [[nodiscard]] const float* key_rows(std::size_t operand, std::int64_t s) const {
-    return pointers.input<float>(operand) + (of_keys + s) * a.s.width;
+    return pointers.input<float>(operand) + key_values + s * a.s.key_pitch();
   }
   /// Of query t, from key s on; null without a mask.
   [[nodiscard]] const float* mask(std::int64_t t, std::int64_t s) const {
@@ -108,36 +110,43 @@ struct Head {
 
 std::int64_t whole_groups(std::int64_t n) { return (n + kAttentionLanes - 1) / kAttentionLanes * kAttentionLanes; }
 
-/// c (m, n) = rows (m, width) · columns (width, n), n in whole groups of lanes; rows of columns and of c are kKeys
-/// apart.
+/// c (m, n) = query rows (m, width) · columns (width, n), n in whole groups of lanes; rows of columns and of c are
+/// kKeys apart.
 void products(const Attention& a, const float* rows, std::int64_t m, const float* columns, std::int64_t n, float* c) {
-  tile_multiply({rows, a.s.width, 1, columns, kKeys, c, kKeys, m, whole_groups(n), a.s.width, false});
+  tile_multiply({rows, a.s.query_pitch(), 1, columns, kKeys, c, kKeys, m, whole_groups(n), a.s.width, false});
 }
 
+struct Rows {
+  const float* values;
+  std::int64_t pitch;
+};
 /// (count, width) as rows of whole groups of lanes; copied to `scratch` where they are not.
-const float* padded_rows(const Attention& a, const float* src, std::int64_t count, float* scratch) {
+Rows padded_rows(const Attention& a, Rows src, std::int64_t count, float* scratch) {
   if (a.padded == a.s.width) return src;
   for (std::int64_t r = 0; r < count; ++r) {
-    std::copy_n(src + r * a.s.width, a.s.width, scratch + r * a.padded);
+    std::copy_n(src.values + r * src.pitch, a.s.width, scratch + r * a.padded);
     std::fill(scratch + r * a.padded + a.s.width, scratch + (r + 1) * a.padded, 0.0F);
   }
-  return scratch;
+  return {scratch, a.padded};
 }
 
-/// Rows of results, times `factor`, to dst (count, width).
-void store(const Attention& a, const float* results, std::int64_t count, float factor, float* dst) {
+/// Rows of results, times `factor`, to `count` rows of dst.
+void store(const Attention& a, const float* results, std::int64_t count, float factor, float* dst, std::int64_t pitch) {
   for (std::int64_t r = 0; r < count; ++r) {
-    for (std::int64_t d = 0; d < a.s.width; ++d) dst[r * a.s.width + d] = results[r * a.padded + d] * factor;
+    for (std::int64_t d = 0; d < a.s.width; ++d) dst[r * pitch + d] = results[r * a.padded + d] * factor;
   }
 }
 
 /// dst and logsumexp of queries first … first + count.
 void forward_block(const Head& head, std::int64_t first, std::int64_t count, const Scratch& scratch) {
   const Attention& a = head.a;
-  float* dst = head.pointers.output<float>(0) + (head.of_queries + first) * a.s.width;
+  const std::int64_t pitch = a.s.query_pitch();
+  float* dst = head.pointers.output<float>(0) + head.query_values + first * pitch;
   float* logsumexp = head.pointers.output<float>(1) + head.of_queries + first;
   if (!head.valid()) {
-    std::fill_n(dst, count * a.s.width, std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t r = 0; r < count; ++r) {
+      std::fill_n(dst + r * pitch, a.s.width, std::numeric_limits<float>::quiet_NaN());
+    }
     std::fill_n(logsumexp, count, std::numeric_limits<float>::quiet_NaN());
     return;
   }
@@ -148,7 +157,7 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
   const std::int64_t end = head.seen(first + count - 1);
   for (std::int64_t tile = 0; tile < end; tile += kKeys) {
     const std::int64_t keys = std::min(kKeys, end - tile);
-    tile_transpose(head.key_rows(1, tile), keys, a.s.width, scratch.keys, kKeys);
+    tile_transpose(head.key_rows(1, tile), a.s.key_pitch(), keys, a.s.width, scratch.keys, kKeys);
     products(a, head.query_rows(0, first), count, scratch.keys, keys, scratch.scores);
     const float* factors = head.draw(first, count, tile, scratch.factors);
     for (std::int64_t r = 0; r < count; ++r) {
@@ -162,12 +171,13 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
       if (correction != 1) tile_scale(scratch.results + r * a.padded, correction, a.padded);
       for (std::int64_t j = 0; j < seen && factors != nullptr; ++j) row[j] *= factors[r * kKeys + j];
     }
-    const float* values = padded_rows(a, head.key_rows(2, tile), keys, scratch.rows);
-    tile_multiply({scratch.scores, kKeys, 1, values, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
+    const Rows values = padded_rows(a, {head.key_rows(2, tile), a.s.key_pitch()}, keys, scratch.rows);
+    tile_multiply({scratch.scores, kKeys, 1, values.values, values.pitch, scratch.results, a.padded, count, a.padded,
+                   keys, true});
   }
   for (std::int64_t r = 0; r < count; ++r) {
     const float factor = sum[r] == 0 ? 0.0F : static_cast<float>(1 / sum[r]);
-    store(a, scratch.results + r * a.padded, 1, factor, dst + r * a.s.width);
+    store(a, scratch.results + r * a.padded, 1, factor, dst + r * pitch, pitch);
     logsumexp[r] = largest[r] + static_cast<float>(std::log(sum[r]));
   }
 }
@@ -186,7 +196,7 @@ void weights_and_slopes(const Head& head, std::int64_t first, std::int64_t count
     tile_scores(row, head.mask(t, tile), head.a.form.scale, seen);
     tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, whole_groups(keys));
     tile_slopes(row, scratch.slopes + r * kKeys, factors == nullptr ? nullptr : factors + r * kKeys,
-                head.pointers.input<float>(5)[head.of_queries + t], whole_groups(keys));
+                head.pointers.input<float>(5)[head.a.s.delta_of(head.batch, head.head, t)], whole_groups(keys));
   }
 }
 
@@ -197,14 +207,15 @@ void backward_query_block(const Head& head, std::int64_t first, std::int64_t cou
   const std::int64_t end = head.valid() ? head.seen(first + count - 1) : 0;
   for (std::int64_t tile = 0; tile < end; tile += kKeys) {
     const std::int64_t keys = std::min(kKeys, end - tile);
-    tile_transpose(head.key_rows(1, tile), keys, a.s.width, scratch.keys, kKeys);
-    tile_transpose(head.key_rows(2, tile), keys, a.s.width, scratch.values, kKeys);
+    tile_transpose(head.key_rows(1, tile), a.s.key_pitch(), keys, a.s.width, scratch.keys, kKeys);
+    tile_transpose(head.key_rows(2, tile), a.s.key_pitch(), keys, a.s.width, scratch.values, kKeys);
     weights_and_slopes(head, first, count, tile, keys, scratch);
-    const float* rows = padded_rows(a, head.key_rows(1, tile), keys, scratch.rows);
-    tile_multiply({scratch.slopes, kKeys, 1, rows, a.padded, scratch.results, a.padded, count, a.padded, keys, true});
+    const Rows rows = padded_rows(a, {head.key_rows(1, tile), a.s.key_pitch()}, keys, scratch.rows);
+    tile_multiply(
+        {scratch.slopes, kKeys, 1, rows.values, rows.pitch, scratch.results, a.padded, count, a.padded, keys, true});
   }
   store(a, scratch.results, count, head.valid() ? a.form.scale : std::numeric_limits<float>::quiet_NaN(),
-        head.pointers.output<float>(0) + (head.of_queries + first) * a.s.width);
+        head.pointers.output<float>(0) + head.query_values + first * a.s.query_pitch(), a.s.query_pitch());
 }
 
 /// diff_k and diff_v of keys first … first + count; the heads that share them in order.
@@ -214,24 +225,25 @@ void backward_key_value_block(const Attention& a, const Pointers& pointers, std:
   std::fill_n(scratch.more_results, count * a.padded, 0.0F);
   const Head owner(a, pointers, batch, key_head * a.sharing());
   const std::int64_t keys = owner.valid() ? std::clamp<std::int64_t>(owner.length - first, 0, count) : 0;
-  tile_transpose(owner.key_rows(1, first), keys, a.s.width, scratch.keys, kKeys);
-  tile_transpose(owner.key_rows(2, first), keys, a.s.width, scratch.values, kKeys);
+  tile_transpose(owner.key_rows(1, first), a.s.key_pitch(), keys, a.s.width, scratch.keys, kKeys);
+  tile_transpose(owner.key_rows(2, first), a.s.key_pitch(), keys, a.s.width, scratch.values, kKeys);
   for (std::int64_t h = 0; h < a.sharing() && keys > 0; ++h) {
     const Head head(a, pointers, batch, key_head * a.sharing() + h);
     for (std::int64_t tile = head.first_query(first); tile < a.s.queries; tile += kQueries) {
       const std::int64_t queries = std::min(kQueries, a.s.queries - tile);
       weights_and_slopes(head, tile, queries, first, keys, scratch);
-      const float* diff = padded_rows(a, head.query_rows(3, tile), queries, scratch.rows);
-      const float* q = padded_rows(a, head.query_rows(0, tile), queries, scratch.other_rows);
-      tile_multiply({scratch.slopes, 1, kKeys, q, a.padded, scratch.results, a.padded, keys, a.padded, queries, true});
+      const Rows diff = padded_rows(a, {head.query_rows(3, tile), a.s.query_pitch()}, queries, scratch.rows);
+      const Rows q = padded_rows(a, {head.query_rows(0, tile), a.s.query_pitch()}, queries, scratch.other_rows);
       tile_multiply(
-          {scratch.scores, 1, kKeys, diff, a.padded, scratch.more_results, a.padded, keys, a.padded, queries, true});
+          {scratch.slopes, 1, kKeys, q.values, q.pitch, scratch.results, a.padded, keys, a.padded, queries, true});
+      tile_multiply({scratch.scores, 1, kKeys, diff.values, diff.pitch, scratch.more_results, a.padded, keys, a.padded,
+                     queries, true});
     }
   }
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const std::int64_t place = (owner.of_keys + first) * a.s.width;
-  store(a, scratch.results, count, owner.valid() ? a.form.scale : nan, pointers.output<float>(0) + place);
-  store(a, scratch.more_results, count, owner.valid() ? 1 : nan, pointers.output<float>(1) + place);
+  const std::int64_t pitch = a.s.key_pitch(), place = owner.key_values + first * pitch;
+  store(a, scratch.results, count, owner.valid() ? a.form.scale : nan, pointers.output<float>(0) + place, pitch);
+  store(a, scratch.more_results, count, owner.valid() ? 1 : nan, pointers.output<float>(1) + place, pitch);
 }
 
 /// A kernel that runs block(pointers, batch, head, first, count, scratch) for all blocks of `size` of `rows` rows.

@@ -64,16 +64,17 @@ CONCORD_SIMD void tile_multiply(const TileProduct& s) {
   for (; j < s.n; j += kAttentionLanes) multiply_columns<kAttentionLanes>(s, j);
 }
 
-void tile_transpose(const float* src, std::int64_t rows, std::int64_t width, float* dst, std::int64_t columns) {
+void tile_transpose(const float* src, std::int64_t pitch, std::int64_t rows, std::int64_t width, float* dst,
+                    std::int64_t columns) {
   const std::int64_t whole_rows = rows / kSquare * kSquare, whole_width = width / kSquare * kSquare;
   for (std::int64_t d = 0; d < whole_width; d += kSquare) {
     for (std::int64_t r = 0; r < whole_rows; r += kSquare) {
-      transpose_square(src + r * width + d, width, dst + d * columns + r, columns);
+      transpose_square(src + r * pitch + d, pitch, dst + d * columns + r, columns);
     }
   }
   for (std::int64_t d = 0; d < width; ++d) {
     float* to = dst + d * columns;
-    for (std::int64_t r = d < whole_width ? whole_rows : 0; r < rows; ++r) to[r] = src[r * width + d];
+    for (std::int64_t r = d < whole_width ? whole_rows : 0; r < rows; ++r) to[r] = src[r * pitch + d];
     std::fill(to + rows, to + columns, 0.0F);
   }
 }

@@ -2,7 +2,8 @@
 // block) owns OWN queries of a head, the longest blocks first where queries see no later keys; a lane has largest score
 // and sum of its rows in registers. Scores are to base two. A group reads 8·WIDTH bytes a key and does 4·OWN·WIDTH FLOPs.
 // Local memory: 4·(OWN + 4·OTHER)·PADDED bytes.
-// q, dst (batch, heads, queries, WIDTH); k, v (batch, key_heads, keys, WIDTH); logsumexp (batch, heads, queries).
+// q, dst (batch, heads, queries, WIDTH); k, v (batch, key_heads, keys, WIDTH), or tokens before heads; logsumexp (batch,
+// heads, queries).
 #include "nvidia/attention_mma.h"
 
 // The largest of, or the sum over, the four lanes of a row.
@@ -24,9 +25,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
-  const ulong of_keys = ((ulong)batch * key_heads + head / (heads / key_heads)) * keys;
-  k += k_offset + of_keys * WIDTH;
-  v += v_offset + of_keys * WIDTH;
+  const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
+  const ulong of_keys = OF_HEAD(batch, head / (heads / key_heads), key_heads, keys);
+  k += k_offset + of_keys;
+  v += v_offset + of_keys;
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + head * mask_head;
 #endif
@@ -47,11 +49,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     largest[i][below] = -INFINITY;
     sum[i][below] = 0.0f;
   }
-#define COPY_TILE(tile, to)                                            \
-  copy_rows(tiles + (to), k, (tile), OTHER, (uint)length);             \
-  copy_rows(tiles + (to) + OTHER * FOURS, v, (tile), OTHER, (uint)length);
+#define COPY_TILE(tile, to)                                           \
+  copy_rows(tiles + (to), k, KEY_PITCH, (tile), OTHER, (uint)length); \
+  copy_rows(tiles + (to) + OTHER * FOURS, v, KEY_PITCH, (tile), OTHER, (uint)length);
   if (end > 0) {
-    copy_rows(query_tile, q + q_offset + of_queries * WIDTH, first, OWN, queries);
+    copy_rows(query_tile, q + q_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
     COPY_TILE(0, 0)
   }
   COMMIT();
@@ -118,5 +120,5 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
       logsumexp[logsumexp_offset + of_queries + t] = valid ? largest[i][below] * LN_2 + log(all) : NAN;
     }
   }
-  store_rows(dst + dst_offset + of_queries * WIDTH, own, queries, results, factors);
+  store_rows(dst + dst_offset + of_vectors, QUERY_PITCH, own, queries, results, factors);
 }

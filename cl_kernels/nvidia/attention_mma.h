@@ -58,21 +58,21 @@
   }
 #endif
 
-// Rows first … first + count of src (rows, WIDTH) on their way into a tile, zeros beyond the last one.
-TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const float *src, const uint first, const uint count,
-                             const uint rows) {
+// Rows first … first + count of src (rows, WIDTH), `pitch` values apart, on their way into a tile, zeros beyond the last one.
+TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const float *src, const uint pitch, const uint first,
+                             const uint count, const uint rows) {
 #if WIDTH % 4 == 0
   const uint r = ITEM / FOURS, four = ITEM % FOURS;
   __local uint4 *to = tile + PLACE(r, four);
-  __global const float *from = src + (ulong)(first + r) * WIDTH + 4 * four;  // not read beyond the last row
+  __global const float *from = src + (ulong)(first + r) * pitch + 4 * four;  // not read beyond the last row
   EACH(i, count * FOURS / THREADS) {
-    COPY_4(to + i * THREADS, from + i * COPIED_ROWS * WIDTH, first + r + i * COPIED_ROWS < rows && 4 * four < WIDTH);
+    COPY_4(to + i * THREADS, from + i * COPIED_ROWS * pitch, first + r + i * COPIED_ROWS < rows && 4 * four < WIDTH);
   }
 #else
   for (uint e = ITEM; e < count * PADDED; e += THREADS) {
     const uint r = e / PADDED, d = e % PADDED;
     const bool wanted = first + r < rows && d < WIDTH;
-    COPY_1((__local float *)(tile + PLACE(r, d / 4)) + d % 4, src + (wanted ? (ulong)(first + r) * WIDTH + d : 0),
+    COPY_1((__local float *)(tile + PLACE(r, d / 4)) + d % 4, src + (wanted ? (ulong)(first + r) * pitch + d : 0),
            wanted);
   }
 #endif
@@ -167,13 +167,13 @@ TILE_FUNCTION void add_weighted(float weights[M_TILES][N_TILES][4], __local cons
   }
 }
 
-// What a warp holds, times its rows' factors, to rows first … of dst (rows, WIDTH).
-TILE_FUNCTION void store_rows(__global float *dst, const uint first, const uint rows,
+// What a warp holds, times its rows' factors, to rows first … of dst (rows, WIDTH), `pitch` values apart.
+TILE_FUNCTION void store_rows(__global float *dst, const uint pitch, const uint first, const uint rows,
                               float results[M_TILES][D_TILES][4], float factors[M_TILES][2]) {
   EACH(i, M_TILES) EACH(below, 2) {
     const uint r = first + 16 * i + 8 * below + ROW;
     if (r < rows) {
-      __global float *to = dst + (ulong)r * WIDTH;
+      __global float *to = dst + (ulong)r * pitch;
       EACH(n, D_TILES / 4) EACH(odd, 2) {
         const uint d = RESULT_VALUE(4 * n, odd), e = 2 * below + odd;
 #if WIDTH % 4 == 0

@@ -2,7 +2,7 @@
 // whose formulas hold here, on NVIDIA's matrix units. Groups are (head, batch, block), the longest blocks first where
 // queries see no later keys. Local memory: 4·(2·OWN + 4·OTHER)·PADDED bytes, 16·OTHER more for keys and values.
 // q, diff_dst, diff_q (batch, heads, queries, WIDTH); k, v, diff_k, diff_v (batch, key_heads, keys, WIDTH);
-// logsumexp, delta (batch, heads, queries).
+// logsumexp, delta (batch, heads, queries). With TOKENS_FIRST tokens come before heads in all but logsumexp.
 #include "nvidia/attention_mma.h"
 
 // What is added to a score to base two before the power; −∞ for a row that sees nothing, whose logsumexp is −∞.
@@ -26,9 +26,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
-  const ulong of_keys = ((ulong)batch * key_heads + head / (heads / key_heads)) * keys;
-  k += k_offset + of_keys * WIDTH;
-  v += v_offset + of_keys * WIDTH;
+  const ulong of_vectors = OF_HEAD(batch, head, heads, queries);
+  const ulong of_keys = OF_HEAD(batch, head / (heads / key_heads), key_heads, keys);
+  k += k_offset + of_keys;
+  v += v_offset + of_keys;
+  logsumexp += logsumexp_offset + of_queries;
+  delta += delta_offset + OF_DELTAS(batch, head);
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + head * mask_head;
 #else
@@ -44,17 +47,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   float results[M_TILES][D_TILES][4], shifts[M_TILES][2], row_delta[M_TILES][2], factors[M_TILES][2];
   EACH(i, M_TILES) EACH(j, D_TILES) EACH(e, 4) results[i][j][e] = 0.0f;
   EACH(i, M_TILES) EACH(below, 2) {
-    const ulong t = of_queries + min(own + 16 * i + 8 * below + ROW, queries - 1);
-    shifts[i][below] = shift_of(logsumexp[logsumexp_offset + t]);
-    row_delta[i][below] = delta[delta_offset + t];
+    const uint t = min(own + 16 * i + 8 * below + ROW, queries - 1);
+    shifts[i][below] = shift_of(logsumexp[t]);
+    row_delta[i][below] = delta[(ulong)t * DELTA_PITCH];
     factors[i][below] = 1.0f;
   }
-#define COPY_TILE(tile, to)                                \
-  copy_rows(tiles + (to), k, (tile), OTHER, (uint)length); \
-  copy_rows(tiles + (to) + OTHER * FOURS, v, (tile), OTHER, (uint)length);
+#define COPY_TILE(tile, to)                                           \
+  copy_rows(tiles + (to), k, KEY_PITCH, (tile), OTHER, (uint)length); \
+  copy_rows(tiles + (to) + OTHER * FOURS, v, KEY_PITCH, (tile), OTHER, (uint)length);
   if (end > 0) {
-    copy_rows(own_tiles, q + q_offset + of_queries * WIDTH, first, OWN, queries);
-    copy_rows(own_tiles + OWN * FOURS, diff_dst + diff_dst_offset + of_queries * WIDTH, first, OWN, queries);
+    copy_rows(own_tiles, q + q_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
+    copy_rows(own_tiles + OWN * FOURS, diff_dst + diff_dst_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
     COPY_TILE(0, 0)
   }
   COMMIT();
@@ -101,7 +104,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     add_weighted(slopes, key_tile, factors, results);
   }
   EACH(i, M_TILES) EACH(below, 2) factors[i][below] = valid ? scale : NAN;
-  store_rows(diff_q + diff_q_offset + of_queries * WIDTH, own, queries, results, factors);
+  store_rows(diff_q + diff_q_offset + of_vectors, QUERY_PITCH, own, queries, results, factors);
 }
 #undef COPY_TILE
 
@@ -116,13 +119,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   __local uint4 tiles[2 * 2 * OTHER * FOURS] __attribute__((aligned(128)));
   __local float rows[2 * 2 * OTHER];
   const uint first = (uint)get_group_id(2) * OWN, batch = (uint)get_group_id(1), sharing = heads / key_heads;
-  const ulong of_keys = ((ulong)batch * key_heads + (uint)get_group_id(0)) * keys;
+  const ulong of_keys = OF_HEAD(batch, (uint)get_group_id(0), key_heads, keys);
   const uint first_head = (uint)get_group_id(0) * sharing;
   const ulong of_heads = ((ulong)batch * heads + first_head) * queries;  // the first query of the first head
-  q += q_offset + of_heads * WIDTH;
-  diff_dst += diff_dst_offset + of_heads * WIDTH;
+  q += q_offset + OF_HEAD(batch, first_head, heads, queries);
+  diff_dst += diff_dst_offset + OF_HEAD(batch, first_head, heads, queries);
   logsumexp += logsumexp_offset + of_heads;
-  delta += delta_offset + of_heads;
+  delta += delta_offset + OF_DELTAS(batch, first_head);
 #ifdef MASK
   mask += mask_offset + batch * mask_batch + first_head * mask_head;
 #else
@@ -139,19 +142,20 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   EACH(i, M_TILES) EACH(below, 2) factors[i][below] = 1.0f;
 #define COPY_TILE(head, tile, stage)                                                                             \
   {                                                                                                              \
-    const ulong of_head = (ulong)(head) * queries;                                                               \
-    copy_rows(tiles + (stage) * 2 * OTHER * FOURS, q + of_head * WIDTH, (tile), OTHER, queries);                 \
-    copy_rows(tiles + ((stage) * 2 + 1) * OTHER * FOURS, diff_dst + of_head * WIDTH, (tile), OTHER, queries);     \
+    const ulong apart = (ulong)(head) * HEAD_APART;                                                              \
+    copy_rows(tiles + (stage) * 2 * OTHER * FOURS, q + apart * WIDTH, QUERY_PITCH, (tile), OTHER, queries);      \
+    copy_rows(tiles + ((stage) * 2 + 1) * OTHER * FOURS, diff_dst + apart * WIDTH, QUERY_PITCH, (tile), OTHER,   \
+              queries);                                                                                          \
     for (uint r = ITEM; r < OTHER; r += THREADS) {                                                               \
       const bool wanted = (tile) + r < queries;                                                                  \
-      const ulong t = of_head + (wanted ? (tile) + r : 0);                                                       \
-      COPY_1(rows + (stage) * 2 * OTHER + r, logsumexp + t, wanted);                                             \
-      COPY_1(rows + ((stage) * 2 + 1) * OTHER + r, delta + t, wanted);                                           \
+      const ulong t = wanted ? (tile) + r : 0;                                                                   \
+      COPY_1(rows + (stage) * 2 * OTHER + r, logsumexp + (ulong)(head) * queries + t, wanted);                   \
+      COPY_1(rows + ((stage) * 2 + 1) * OTHER + r, delta + apart + t * DELTA_PITCH, wanted);                     \
     }                                                                                                            \
   }
   if (seen_heads > 0) {
-    copy_rows(own_tiles, k + k_offset + of_keys * WIDTH, first, OWN, (uint)length);
-    copy_rows(own_tiles + OWN * FOURS, v + v_offset + of_keys * WIDTH, first, OWN, (uint)length);
+    copy_rows(own_tiles, k + k_offset + of_keys, KEY_PITCH, first, OWN, (uint)length);
+    copy_rows(own_tiles + OWN * FOURS, v + v_offset + of_keys, KEY_PITCH, first, OWN, (uint)length);
     COPY_TILE(0, begin, 0)
   }
   COMMIT();
@@ -217,7 +221,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     }
   }
   EACH(i, M_TILES) EACH(below, 2) factors[i][below] = valid ? scale : NAN;
-  store_rows(diff_k + diff_k_offset + of_keys * WIDTH, own, keys, key_results, factors);
+  store_rows(diff_k + diff_k_offset + of_keys, KEY_PITCH, own, keys, key_results, factors);
   EACH(i, M_TILES) EACH(below, 2) factors[i][below] = valid ? 1.0f : NAN;
-  store_rows(diff_v + diff_v_offset + of_keys * WIDTH, own, keys, value_results, factors);
+  store_rows(diff_v + diff_v_offset + of_keys, KEY_PITCH, own, keys, value_results, factors);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 
 #include "concord/compile/lowered.hpp"
 #include "concord/ops/pointwise_group.hpp"
@@ -14,6 +15,8 @@ using Reach = ops::PointwiseGroup::Reach;
 
 // Values that wait for the group's other members, while operators that are not updates go on, take memory.
 constexpr std::size_t kMostHeld = std::size_t{1} << 20;
+// A value that is not assigned itself waits for the updates that read it only when it is small.
+constexpr std::size_t kMostWaiting = std::size_t{1} << 16;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
 
 struct Group {
@@ -25,11 +28,7 @@ struct Group {
 class Grouping {
  public:
   explicit Grouping(Lowered& program)
-      : program_(program), is_assigned_(program.values.size(), false), group_of_(program.values.size(), nullptr) {
-    for (const LoweredAssignment& assignment : program.assignments) {
-      is_assigned_[static_cast<std::size_t>(assignment.value)] = true;
-    }
-  }
+      : program_(program), is_update_(updates_of(program)), group_of_(program.values.size(), nullptr) {}
 
   void run() {
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
@@ -49,6 +48,28 @@ class Grouping {
  private:
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
+  // Values that are assigned to variables, and small ones that only their formulas read: nothing waits for them before.
+  static std::vector<bool> updates_of(const Lowered& program) {
+    std::vector<bool> is_update(program.values.size(), false), is_read(program.values.size(), false);
+    std::vector<bool> is_assigned(program.values.size(), false), is_awaited(program.values.size(), false);
+    for (const LoweredAssignment& assignment : program.assignments) is_assigned[index(assignment.value)] = true;
+    for (const LoweredNode& node : std::views::reverse(program.nodes)) {
+      bool is_formula = dynamic_cast<const ops::Pointwise*>(node.op.get()) != nullptr;
+      for (const ValueId id : node.outputs) {
+        const std::size_t v = index(id);
+        const bool may_wait = is_read[v] && !is_awaited[v] && program.bytes(id) <= kMostWaiting;
+        is_formula = is_formula && (is_assigned[v] || may_wait);
+      }
+      for (const ValueId id : node.outputs) is_update[index(id)] = is_formula;
+      for (const ValueId id : node.inputs) {
+        const std::size_t v = index(program.root(id));
+        is_read[v] = true;
+        is_awaited[v] = is_awaited[v] || !is_formula;
+      }
+    }
+    return is_update;
+  }
+
   // Equal for nodes that can be of one group; nothing for what is no update of a tensor.
   [[nodiscard]] std::optional<std::string> key_of(const LoweredNode& node) const {
     const auto* op = dynamic_cast<const ops::Pointwise*>(node.op.get());
@@ -56,7 +77,7 @@ class Grouping {
     const Shape& shape = program_.value(node.outputs[0]).spec.shape;
     if (shape.elements() == 0 || shape.elements() >= kMostElements) return std::nullopt;
     for (const ValueId id : node.outputs) {
-      if (!is_assigned_[index(id)] || program_.value(id).keep) return std::nullopt;
+      if (!is_update_[index(id)] || program_.value(id).keep) return std::nullopt;
     }
     std::string key = fmt::format("{} {}", op->name(), op->expression().str());
     for (const DType type : op->types()) key += fmt::format(" {}", name_of(type));
@@ -133,7 +154,7 @@ class Grouping {
   }
 
   Lowered& program_;
-  std::vector<bool> is_assigned_;
+  std::vector<bool> is_update_;
   std::vector<Group*> group_of_;  // of an update's results
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<Group*> open_;

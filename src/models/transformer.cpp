@@ -6,9 +6,9 @@
 namespace concord::models {
 namespace {
 
-Value split_heads(Value x, std::int64_t heads) {  // (N, T, width) → (N, heads, T, width/heads)
+Value split_heads(Value x, std::int64_t heads) {  // (N, T, width) → (N, T, heads, width/heads)
   const Shape& s = x.shape();
-  return transpose(reshape(x, Shape{s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
+  return reshape(x, Shape{s[0], s[1], heads, s[2] / heads});
 }
 
 }  // namespace
@@ -24,9 +24,10 @@ nn::Linear narrow_linear(std::int64_t in, std::int64_t out) { return normal(nn::
 Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout) {
   AttentionOptions options;
   options.causal = causal;
+  options.layout = ops::HeadLayout::tokens_first;
   options.dropout = dropout;
   const Value dst = attention(split_heads(q, heads), split_heads(k, heads), split_heads(v, heads), options);
-  return reshape(transpose(dst, {0, 2, 1, 3}), q.shape());
+  return reshape(dst, q.shape());
 }
 
 std::array<Value, 3> thirds(Value x) {

@@ -26,16 +26,30 @@ AttentionOptions options_of(const AttentionMask& mask, float dropout) {
   return options;
 }
 
-/// (B, T, heads·D) → (B, heads, T, D)
+/// (B, T, heads·D) → (B, T, heads, D)
 Value split_heads(Value x, std::int64_t heads) {
   const Shape& shape = x.shape();
-  return transpose(reshape(x, Shape{shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
+  return reshape(x, Shape{shape[0], shape[1], heads, shape[2] / heads});
 }
 
-/// (B, heads, T, D) → (B, T, heads·D)
+/// (B, T, heads, D) → (B, heads, T, D), and back.
+Value swap_heads(Value x) { return transpose(x, {0, 2, 1, 3}); }
+
+/// (B, T, heads, D) → (B, T, heads·D)
 Value join_heads(Value x) {
   const Shape shape = x.shape();
-  return reshape(transpose(x, {0, 2, 1, 3}), Shape{shape[0], shape[2], shape[1] * shape[3]});
+  return reshape(x, Shape{shape[0], shape[1], shape[2] * shape[3]});
+}
+
+/// q, k, v (B, T, heads, D) → (B, T, heads·D)
+Value attend_tokens(Value q, Value k, Value v, AttentionOptions options) {
+  options.layout = ops::HeadLayout::tokens_first;
+  return join_heads(attention(q, k, v, options));
+}
+
+/// q, k, v (B, heads, T, D), as caches and rotary embeddings have them → (B, T, heads·D)
+Value attend_heads(Value q, Value k, Value v, const AttentionOptions& options) {
+  return join_heads(swap_heads(attention(q, k, v, options)));
 }
 
 std::int64_t checked_width(const char* layer, std::int64_t width, std::int64_t heads) {
@@ -81,9 +95,7 @@ MultiheadAttention::MultiheadAttention(std::int64_t width, std::int64_t heads, c
   }
 }
 
-Value MultiheadAttention::split(Value x) const { return split_heads(x, heads_); }
-
-/// The query (part 0), key or value of x, by heads.
+/// The query (part 0), key or value of x, (B, T, heads, D).
 Value MultiheadAttention::project(Value x, std::int64_t part) {
   constexpr std::array<const char*, 3> kNames{"q_proj_weight", "k_proj_weight", "v_proj_weight"};
   constexpr std::array<const char*, 3> kRoles{"query", "key", "value"};
@@ -95,12 +107,8 @@ Value MultiheadAttention::project(Value x, std::int64_t part) {
   const Value weight = in_proj_weight_ ? slice(parameter(graph, in_proj_weight_, "in_proj_weight"), 0, begin, end)
                                        : parameter(graph, separate_weights_[index], kNames[index]);
   const Value product = matmul(x, weight, false, true);
-  if (!in_proj_bias_) return split(product);
-  return split(product + slice(parameter(graph, in_proj_bias_, "in_proj_bias"), 0, begin, end));
-}
-
-Value MultiheadAttention::attend(Value q, Value k, Value v, const AttentionMask& mask) {
-  return out_proj_(join_heads(attention(q, k, v, options_of(mask, options_.dropout))));
+  if (!in_proj_bias_) return split_heads(product, heads_);
+  return split_heads(product + slice(parameter(graph, in_proj_bias_, "in_proj_bias"), 0, begin, end), heads_);
 }
 
 Value MultiheadAttention::self_attention(Value x, const AttentionMask& mask, KeyValueCache* cache) {
@@ -111,17 +119,18 @@ Value MultiheadAttention::self_attention(Value x, const AttentionMask& mask, Key
     require_width("MultiheadAttention", "x", x, width_);
     Value product = matmul(x, parameter(graph, in_proj_weight_, "in_proj_weight"), false, true);
     if (in_proj_bias_) product = product + parameter(graph, in_proj_bias_, "in_proj_bias");
-    const Shape by_heads{x.shape()[0], heads_, x.shape()[1], width_ / heads_};
-    const Value all = transpose(reshape(product, {by_heads[0], by_heads[2], 3, heads_, by_heads[3]}), {2, 0, 3, 1, 4});
     for (std::int64_t i = 0; i < 3; ++i) {
-      parts[static_cast<std::size_t>(i)] = reshape(slice(all, 0, i, i + 1), by_heads);
+      parts[static_cast<std::size_t>(i)] = split_heads(slice(product, 2, i * width_, (i + 1) * width_), heads_);
     }
   } else {
     for (std::int64_t i = 0; i < 3; ++i) parts[static_cast<std::size_t>(i)] = project(x, i);
   }
-  if (cache == nullptr) return attend(parts[0], parts[1], parts[2], mask);
-  const KeyValueCache::Extended all = cache->extend(parts[1], parts[2]);
-  return attend(parts[0], all.keys, all.values, {.lengths = all.lengths, .causal = ops::Causal::last});
+  if (cache == nullptr) {
+    return out_proj_(attend_tokens(parts[0], parts[1], parts[2], options_of(mask, options_.dropout)));
+  }
+  const KeyValueCache::Extended all = cache->extend(swap_heads(parts[1]), swap_heads(parts[2]));
+  const AttentionMask seen{.lengths = all.lengths, .causal = ops::Causal::last};
+  return out_proj_(attend_heads(swap_heads(parts[0]), all.keys, all.values, options_of(seen, options_.dropout)));
 }
 
 Value MultiheadAttention::operator()(Value x, const AttentionMask& mask) {
@@ -136,7 +145,8 @@ Value MultiheadAttention::operator()(Value x, KeyValueCache& cache) {
 
 Value MultiheadAttention::operator()(Value query, Value key, Value value, const AttentionMask& mask) {
   const Tracing tracing(query.graph(), *this);
-  return attend(project(query, 0), project(key, 1), project(value, 2), mask);
+  return out_proj_(
+      attend_tokens(project(query, 0), project(key, 1), project(value, 2), options_of(mask, options_.dropout)));
 }
 
 KeyValueCache MultiheadAttention::make_cache(std::int64_t batch, std::int64_t longest) const {
@@ -160,6 +170,12 @@ Value GroupedQueryAttention::attend(Value x, const AttentionMask& mask, KeyValue
   Value q = split_heads(q_proj_(x), heads_);
   Value k = split_heads(k_proj_(x), options_.key_heads);
   Value v = split_heads(v_proj_(x), options_.key_heads);
+  if (!options_.rotary_base && cache == nullptr) {
+    return o_proj_(attend_tokens(q, k, v, options_of(mask, options_.dropout)));
+  }
+  q = swap_heads(q);
+  k = swap_heads(k);
+  v = swap_heads(v);
   AttentionMask seen = mask;
   if (options_.rotary_base) {
     const RotaryOptions turn{.base = *options_.rotary_base,
@@ -173,7 +189,7 @@ Value GroupedQueryAttention::attend(Value x, const AttentionMask& mask, KeyValue
     v = all.values;
     seen = {.lengths = all.lengths, .causal = ops::Causal::last};
   }
-  return o_proj_(join_heads(attention(q, k, v, options_of(seen, options_.dropout))));
+  return o_proj_(attend_heads(q, k, v, options_of(seen, options_.dropout)));
 }
 
 Value GroupedQueryAttention::operator()(Value x, const AttentionMask& mask) {

@@ -44,9 +44,6 @@ class MultiheadAttention : public Module {
 
  private:
   Value self_attention(Value x, const AttentionMask& mask, KeyValueCache* cache);
-  Value attend(Value q, Value k, Value v, const AttentionMask& mask);
-  /// (B, T, n) → (B, heads, T, n / heads)
-  [[nodiscard]] Value split(Value x) const;
   [[nodiscard]] Value project(Value x, std::int64_t part);
 
   std::int64_t width_, heads_;

@@ -81,6 +81,10 @@ std::vector<std::string> attention_definitions(const AttentionProblem& problem) 
   std::vector<std::string> list{fmt::format("WIDTH={}", problem.sizes.width)};
   if (form.causal == ops::Causal::first) list.emplace_back("CAUSAL_FIRST");
   if (form.causal == ops::Causal::last) list.emplace_back("CAUSAL_LAST");
+  if (problem.sizes.by_tokens()) {
+    list.insert(list.end(), {"TOKENS_FIRST", fmt::format("QUERY_PITCH={}", problem.sizes.query_pitch()),
+                             fmt::format("KEY_PITCH={}", problem.sizes.key_pitch())});
+  }
   if (form.mask) list.emplace_back("MASK");
   if (form.lengths) list.emplace_back("LENGTHS");
   if (form.dropout > 0) list.emplace_back("DROPOUT");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "concord/core/check.hpp"
+#include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/reduce.hpp"
@@ -15,11 +16,24 @@ namespace {
 
 constexpr std::int64_t kMaxWidth = 256;
 
-void expect_heads(std::string_view op, std::string_view role, const TensorSpec& spec) {
+void expect_heads(std::string_view op, std::string_view role, const TensorSpec& spec, HeadLayout layout) {
   expect_type(op, role, spec, DType::f32);
-  CONCORD_CHECK(spec.shape.rank() == 4, ShapeError, "{}: {} must be (batch, heads, length, width), got {}", op, role,
-                spec.shape.str());
+  CONCORD_CHECK(spec.shape.rank() == 4, ShapeError, "{}: {} must be (batch, {}, width), got {}", op, role,
+                layout == HeadLayout::tokens_first ? "length, heads" : "heads, length", spec.shape.str());
   expect_not_empty(op, role, spec.shape);
+}
+
+/// Without the operands of the form.
+AttentionSizes sizes_of(HeadLayout layout, const Shape& q, const Shape& k) {
+  const bool by_tokens = layout == HeadLayout::tokens_first;
+  const std::int64_t head_axis = by_tokens ? 2 : 1, token_axis = by_tokens ? 1 : 2;
+  return {.batch = q[0],
+          .heads = q[head_axis],
+          .key_heads = k[head_axis],
+          .queries = q[token_axis],
+          .keys = k[token_axis],
+          .width = q[3],
+          .layout = layout};
 }
 
 void expect_mask(std::string_view op, const TensorSpec& mask, const Shape& scores) {
@@ -41,18 +55,20 @@ void expect_operands(std::string_view op, const AttentionForm& form, std::span<c
   CONCORD_CHECK(form.dropout >= 0 && form.dropout <= 1, ArgumentError,
                 "{}: the dropout probability {} is outside [0, 1]", op, form.dropout);
   CONCORD_CHECK(std::isfinite(form.scale), ArgumentError, "{}: the scale {} is not finite", op, form.scale);
-  expect_heads(op, "q", inputs[0]);
-  expect_heads(op, "k", inputs[1]);
+  expect_heads(op, "q", inputs[0], form.layout);
+  expect_heads(op, "k", inputs[1], form.layout);
   const Shape& q = inputs[0].shape;
   const Shape& k = inputs[1].shape;
-  CONCORD_CHECK(k[0] == q[0] && k[3] == q[3] && q[1] % k[1] == 0, ShapeError,
-                "{}: for q {} k must be ({}, a divisor of {}, keys, {}), got {}", op, q.str(), q[0], q[1], q[3],
-                k.str());
+  const AttentionSizes s = sizes_of(form.layout, q, k);
+  const std::string heads = fmt::format("a divisor of {}", s.heads);
+  CONCORD_CHECK(k[0] == q[0] && k[3] == q[3] && s.heads % s.key_heads == 0, ShapeError,
+                "{}: for q {} k must be ({}, {}, {}, {}), got {}", op, q.str(), q[0], s.by_tokens() ? "keys" : heads,
+                s.by_tokens() ? heads : "keys", q[3], k.str());
   CONCORD_CHECK(q[3] <= kMaxWidth, NotSupported, "{}: q {}: heads of more than {} values are not supported", op,
                 q.str(), kMaxWidth);
   expect_spec(op, "v", inputs[2], DType::f32, k);
   std::size_t next = first;
-  if (form.mask) expect_mask(op, inputs[next++], Shape{q[0], q[1], q[2], k[2]});
+  if (form.mask) expect_mask(op, inputs[next++], Shape{s.batch, s.heads, s.queries, s.keys});
   if (form.lengths) expect_spec(op, "lengths", inputs[next++], DType::i32, Shape{q[0]});
   if (form.dropout > 0) expect_spec(op, "state", inputs[next], DType::i32, Shape{4});
 }
@@ -61,28 +77,32 @@ void expect_backward_operands(std::string_view op, const AttentionForm& form, st
   CONCORD_CHECK(inputs.size() >= 6, ShapeError, "{}: takes at least 6 operands, got {}", op, inputs.size());
   expect_operands(op, form, inputs, 6);
   const Shape& q = inputs[0].shape;
+  const AttentionSizes s = sizes_of(form.layout, q, inputs[1].shape);
   expect_spec(op, "diff_dst", inputs[3], DType::f32, q);
-  expect_spec(op, "logsumexp", inputs[4], DType::f32, Shape{q[0], q[1], q[2]});
+  expect_spec(op, "logsumexp", inputs[4], DType::f32, Shape{s.batch, s.heads, s.queries});
   expect_spec(op, "delta", inputs[5], DType::f32, Shape{q[0], q[1], q[2]});
 }
 
 /// Of `products` matrix products of queries × keys × width; a causal mask leaves about half of them.
 Cost cost_of(const AttentionForm& form, Cost moved, std::span<const TensorSpec> inputs, double products) {
-  const double scores = static_cast<double>(inputs[0].shape.elements()) * static_cast<double>(inputs[1].shape[2]);
+  const AttentionSizes s = sizes_of(form.layout, inputs[0].shape, inputs[1].shape);
+  const double scores = static_cast<double>(inputs[0].shape.elements()) * static_cast<double>(s.keys);
   moved.flops = 2 * products * scores * (form.causal == Causal::none ? 1.0 : 0.5);
   return moved;
 }
 
-/// Σ_d dst·diff_dst − diff_logsumexp, (B, H, T).
-Value delta_of(Value dst, Value diff_dst, Value diff_logsumexp) {
+/// Σ_d dst·diff_dst − diff_logsumexp.
+Value delta_of(HeadLayout layout, Value dst, Value diff_dst, Value diff_logsumexp) {
   const Value sums = sum(dst * diff_dst, {-1});
-  return diff_logsumexp ? sums - diff_logsumexp : sums;
+  if (!diff_logsumexp) return sums;
+  return sums - (layout == HeadLayout::tokens_first ? transpose(diff_logsumexp, {0, 2, 1}) : diff_logsumexp);
 }
 
 }  // namespace
 
 std::string AttentionForm::str() const {
   std::string text = fmt::format("scale {} causal {}", scale, static_cast<int>(causal));
+  if (layout == HeadLayout::tokens_first) text += " tokens_first";
   if (mask) text += " mask";
   if (lengths) text += " lengths";
   if (dropout > 0) text += fmt::format(" dropout {} purpose {}", dropout, purpose);
@@ -92,8 +112,8 @@ std::string AttentionForm::str() const {
 std::vector<TensorSpec> Attention::infer(std::span<const TensorSpec> inputs) const {
   CONCORD_CHECK(inputs.size() >= 3, ShapeError, "{}: takes at least 3 operands, got {}", name(), inputs.size());
   expect_operands(name(), form_, inputs, 3);
-  const Shape& q = inputs[0].shape;
-  return {inputs[0], {DType::f32, Shape{q[0], q[1], q[2]}}};
+  const AttentionSizes s = sizes_of(form_.layout, inputs[0].shape, inputs[1].shape);
+  return {inputs[0], {DType::f32, Shape{s.batch, s.heads, s.queries}}};
 }
 
 std::vector<Value> Attention::gradient(const Node& node, std::span<const Value> diff_dst,
@@ -106,7 +126,7 @@ std::vector<Value> Attention::gradient(const Node& node, std::span<const Value> 
   const Value dst = output_of(node, 0);
   const Value diff = diff_dst[0] ? diff_dst[0] : full(graph, dst.shape(), 0.0F);
   std::vector<Value> operands(node.inputs.begin(), node.inputs.begin() + 3);
-  operands.insert(operands.end(), {diff, output_of(node, 1), delta_of(dst, diff, diff_dst[1])});
+  operands.insert(operands.end(), {diff, output_of(node, 1), delta_of(form_.layout, dst, diff, diff_dst[1])});
   operands.insert(operands.end(), node.inputs.begin() + 3, node.inputs.end());
   if (wanted[0]) diffs[0] = graph.add(std::make_shared<AttentionBackwardQuery>(form_), operands);
   if (wanted[1] || wanted[2]) {
@@ -140,18 +160,10 @@ Cost AttentionBackwardKeyValue::cost(std::span<const TensorSpec> inputs, std::sp
 }
 
 AttentionSizes attention_sizes(const AttentionForm& form, std::span<const TensorSpec> inputs, std::size_t first) {
-  const Shape& q = inputs[0].shape;
-  const Shape& k = inputs[1].shape;
-  const std::size_t lengths = first + std::size_t{form.mask};
-  AttentionSizes sizes{.batch = q[0],
-                       .heads = q[1],
-                       .key_heads = k[1],
-                       .queries = q[2],
-                       .keys = k[2],
-                       .width = q[3],
-                       .mask = first,
-                       .lengths = lengths,
-                       .state = lengths + std::size_t{form.lengths}};
+  AttentionSizes sizes = sizes_of(form.layout, inputs[0].shape, inputs[1].shape);
+  sizes.mask = first;
+  sizes.lengths = first + std::size_t{form.mask};
+  sizes.state = sizes.lengths + std::size_t{form.lengths};
   if (form.mask) {
     const Shape& mask = inputs[first].shape;
     const std::vector<std::int64_t> strides = mask.strides();
@@ -166,7 +178,8 @@ AttentionSizes attention_sizes(const AttentionForm& form, std::span<const Tensor
 
 Value attention(Value q, Value k, Value v, const AttentionOptions& options) {
   Graph& graph = q.graph();
-  ops::AttentionForm form{.causal = options.causal, .mask = bool{options.mask}, .lengths = bool{options.lengths}};
+  ops::AttentionForm form{
+      .causal = options.causal, .layout = options.layout, .mask = bool{options.mask}, .lengths = bool{options.lengths}};
   form.scale = options.scale.value_or(q.shape().rank() == 4 ? 1 / std::sqrt(static_cast<float>(q.shape()[3])) : 1);
   if (graph.training()) form.dropout = options.dropout;
   std::vector<Value> operands{q, k, v};

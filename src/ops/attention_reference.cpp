@@ -33,6 +33,12 @@ Value visible(Value lengths, ops::Causal causal, Graph& graph, const Shape& scor
 }  // namespace
 
 Value attention_reference(Value q, Value k, Value v, const AttentionOptions& options) {
+  if (options.layout == ops::HeadLayout::tokens_first) {
+    AttentionOptions by_heads = options;
+    by_heads.layout = ops::HeadLayout::heads_first;
+    const auto turn = [](Value x) { return transpose(x, {0, 2, 1, 3}); };
+    return turn(attention_reference(turn(q), turn(k), turn(v), by_heads));
+  }
   // The checks are those of the fused operator.
   ops::AttentionForm form{.causal = options.causal, .mask = bool{options.mask}, .lengths = bool{options.lengths}};
   std::vector<TensorSpec> specs{q.spec(), k.spec(), v.spec()};

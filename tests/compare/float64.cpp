@@ -268,6 +268,18 @@ TEST_CASE("float64: attention with masks, lengths, shared keys and dropout", "[c
       all);
 }
 
+TEST_CASE("float64: attention with tokens before heads", "[compare]") {
+  check("tokens first",
+        [&](Operators& o) {
+          return attention(o.input({2, 3, 4, 8}), o.input({2, 5, 2, 8}), o.input({2, 5, 2, 8}),
+                           {.lengths = o.indices({2}, {5, 4}),
+                            .causal = ops::Causal::last,
+                            .layout = ops::HeadLayout::tokens_first,
+                            .dropout = 0.3F});
+        },
+        {"attention", "attention_backward_query", "attention_backward_key_value"});
+}
+
 TEST_CASE("float64: recurrent layers in both directions", "[compare]") {
   using ops::RecurrentCell;
   for (const RecurrentCell cell :

@@ -59,7 +59,7 @@ TEST_CASE("updates by one formula become one operator", "[compile][group]") {
   }
   for (std::size_t i = 0; i < weights.size(); ++i) update(weights[i], gradients[i], rate);
   const Lowered program = grouped(graph);
-  CHECK(operators_of(program) == Names{"loss", "loss", "loss", "loss", "sgd of 4"});
+  CHECK(operators_of(program) == Names{"loss", "loss of 3", "sgd of 4"});
   const LoweredNode& node = program.nodes.back();
   const ops::PointwiseGroup& group = group_of(node);
   CHECK(std::vector<Reach>(group.reach().begin(), group.reach().end()) ==
@@ -136,6 +136,29 @@ TEST_CASE("who reads an update's result comes after it, and later ones stand apa
   step(variables[2]);
   step(variables[3]);
   CHECK(operators_of(grouped(graph, std::vector{norm})) == Names{"sgd of 2", "reduce_sum", "reshape", "sgd of 2"});
+}
+
+TEST_CASE("formulas that only updates read wait with them", "[compile][group]") {
+  // As running statistics are: two results, each the last operand of a formula that is assigned.
+  Graph graph;
+  const Value ok = graph.input("ok", {DType::f32, {}});
+  std::vector<Value> outputs;
+  std::vector<std::array<Value, 2>> updates;
+  for (const char* name : {"a", "b", "c"}) {
+    const Value mean = variable(graph, name), square = variable(graph, std::string(name) + "2");
+    const Value batch = graph.input(std::string("x") + name, mean.spec());
+    const std::vector<Value> moved =
+        pointwise("moved", {mean, square, batch},
+                  {scalar::input(0) + scalar::input(2), scalar::input(1) * scalar::input(2)}, {DType::f32, DType::f32});
+    updates.push_back({mean, moved[0]});
+    updates.push_back({square, moved[1]});
+    if (name[0] == 'c') outputs.push_back(sum(moved[0]));  // somebody waits for this one
+  }
+  for (const auto& [old, now] : updates) {
+    const Scalar newer = scalar::select(scalar::input(0), scalar::input(2), scalar::input(1));
+    graph.assign(old, pointwise("keep", {ok, old, now}, newer));
+  }
+  CHECK(operators_of(grouped(graph, outputs)) == Names{"moved of 2", "moved", "reduce_sum", "reshape", "keep of 6"});
 }
 
 TEST_CASE("large values do not wait while others work", "[compile][group]") {

@@ -69,6 +69,36 @@ TEST_CASE("attention of wide heads", "[ops][attention]") {
   check(case_of({.name = "width 256", .sizes = {1, 1, 1, 19, 35, 256}, .analytic = true}));
 }
 
+TEST_CASE("attention with tokens before heads", "[ops][attention]") {
+  check(case_of({.name = "grouped heads", .sizes = {2, 6, 2, 3, 4, 5}, .tokens_first = true}));
+  check(case_of({.name = "an empty length",
+                 .sizes = {2, 2, 1, 4, 9, 5},
+                 .lengths = {0, 5},
+                 .logsumexp = false,
+                 .tokens_first = true}));
+  check(case_of({.name = "all options",
+                 .sizes = {2, 4, 2, 70, 70, 64},
+                 .causal = Causal::first,
+                 .lengths = {70, 37},
+                 .mask = Shape{2, 1, 70, 70},
+                 .tokens_first = true,
+                 .analytic = true}));
+}
+
+TEST_CASE("attention says which axes it expects", "[ops][attention]") {
+  Graph graph;
+  const auto input = [&](const char* name, const Shape& shape) { return graph.input(name, {DType::f32, shape}); };
+  const Value q = input("q", {2, 3, 4, 8});
+  CHECK_THROWS_WITH(attention(q, input("k", {2, 5, 4, 8}), input("v", {2, 5, 4, 8})),
+                    contains("k must be (2, a divisor of 3, keys, 8), got"));
+  AttentionOptions by_tokens;
+  by_tokens.layout = ops::HeadLayout::tokens_first;
+  CHECK_THROWS_WITH(attention(q, input("keys", {2, 5, 3, 8}), input("values", {2, 5, 3, 8}), by_tokens),
+                    contains("k must be (2, keys, a divisor of 4, 8), got"));
+  CHECK_THROWS_WITH(attention(input("flat", {2, 24}), q, q, by_tokens),
+                    contains("q must be (batch, length, heads, width), got"));
+}
+
 TEST_CASE("a row that sees no key gives zeros and a logsumexp of minus infinity", "[ops][attention]") {
   const std::vector<Input> inputs{
       {normal({1, 1, 2, 5}, 1)}, {normal({1, 1, 3, 5}, 2)}, {normal({1, 1, 3, 5}, 3)}, {Array({1}, {0}), DType::i32}};

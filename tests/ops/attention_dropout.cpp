@@ -62,14 +62,17 @@ Build with_gradients(bool reference, const AttentionOptions& options) {
 }
 
 TEST_CASE("attention equals its composed form, with dropout too", "[ops][attention][random]") {
-  const std::vector<Input> inputs{{normal({2, 4, 13, 64}, 1)},
-                                  {normal({2, 2, 21, 64}, 2)},
-                                  {normal({2, 2, 21, 64}, 3)},
+  const ops::HeadLayout layout = GENERATE(ops::HeadLayout::heads_first, ops::HeadLayout::tokens_first);
+  const bool by_tokens = layout == ops::HeadLayout::tokens_first;
+  const Shape keys = by_tokens ? Shape{2, 21, 2, 64} : Shape{2, 2, 21, 64};
+  const std::vector<Input> inputs{{normal(by_tokens ? Shape{2, 13, 4, 64} : Shape{2, 4, 13, 64}, 1)},
+                                  {normal(keys, 2)},
+                                  {normal(keys, 3)},
                                   {integers({1, 4, 1, 21}, 4), DType::i32},
                                   {Array({2}, {21, 6}), DType::i32}};
-  const AttentionOptions options{.causal = Causal::last, .dropout = 0.3F, .scale = 0.4F};
+  const AttentionOptions options{.causal = Causal::last, .layout = layout, .dropout = 0.3F, .scale = 0.4F};
   for (const DevicePtr& device : devices()) {
-    INFO("device " << device->info().id);
+    INFO("device " << device->info().id << (by_tokens ? ", tokens first" : ", heads first"));
     const auto fused = run(device, inputs, with_gradients(false, options));
     const auto composed = run(device, inputs, with_gradients(true, options));
     for (std::size_t k = 0; k < fused.size(); ++k) {

@@ -130,9 +130,11 @@ Case case_of(const AttentionSetting& setting) {
     std::size_t next = 3;
     if (setting.mask) options.mask = mask_of(x[next++]);
     if (!setting.lengths.empty()) options.lengths = x[next];
-    const Value dst = attention(x[0], x[1], x[2], options);
-    if (!setting.logsumexp) return std::vector{dst};
-    return std::vector{dst, Value(&dst.graph(), dst.node_id(), 1)};
+    if (setting.tokens_first) options.layout = ops::HeadLayout::tokens_first;
+    const auto turned = [&](Value v) { return setting.tokens_first ? transpose(v, {0, 2, 1, 3}) : v; };
+    const Value dst = attention(turned(x[0]), turned(x[1]), turned(x[2]), options);
+    if (!setting.logsumexp) return std::vector{turned(dst)};
+    return std::vector{turned(dst), Value(&dst.graph(), dst.node_id(), 1)};
   };
   test.reference = [setting](const std::vector<Array>& x) { return forward(setting, x); };
   if (setting.analytic) {

@@ -26,7 +26,8 @@ struct AttentionSetting {
   bool hide_row = false;  // the first row of the mask hides every key
   double deviation = 1;   // of q and k
   bool logsumexp = true;  // check it, and the gradient through it; −∞ has no differences
-  bool analytic = false;  // gradients by their formulas, where differences take too long
+  bool tokens_first = false;  // transposed on the device to (B, T, H, D) and back
+  bool analytic = false;      // gradients by their formulas, where differences take too long
 };
 
 /// Whole numbers −4 … 4 become halves, −1000 becomes −∞.

@@ -31,16 +31,22 @@ class Scores {
   [[nodiscard]] std::int64_t rows() const { return s_.batch * s_.heads * s_.queries; }
   [[nodiscard]] std::int64_t keys() const { return s_.keys; }
   [[nodiscard]] std::int64_t width() const { return s_.width; }
-  /// Where the values of a query row stand, and those of a key it may see.
-  [[nodiscard]] std::size_t query(std::int64_t row) const { return static_cast<std::size_t>(row * s_.width); }
+  /// Where the values of a query row stand, those of a key it may see, and its delta.
+  [[nodiscard]] std::size_t query(std::int64_t row) const {
+    const auto [batch, head, t] = split(row);
+    return static_cast<std::size_t>(s_.queries_of(batch, head) + t * s_.query_pitch());
+  }
   [[nodiscard]] std::size_t key(std::int64_t row, std::int64_t s) const {
-    const std::int64_t head = row / s_.queries % s_.heads, batch = row / s_.queries / s_.heads;
-    const std::int64_t key_head = head / (s_.heads / s_.key_heads);
-    return static_cast<std::size_t>(((batch * s_.key_heads + key_head) * s_.keys + s) * s_.width);
+    const auto [batch, head, t] = split(row);
+    return static_cast<std::size_t>(s_.keys_of(batch, head / (s_.heads / s_.key_heads)) + s * s_.key_pitch());
+  }
+  [[nodiscard]] std::size_t delta(std::int64_t row) const {
+    const auto [batch, head, t] = split(row);
+    return static_cast<std::size_t>(s_.delta_of(batch, head, t));
   }
   /// -infinity where the query does not see the key; NaN for a length outside [0, S].
   [[nodiscard]] double score(std::int64_t row, std::int64_t s) const {
-    const std::int64_t t = row % s_.queries, head = row / s_.queries % s_.heads, batch = row / s_.queries / s_.heads;
+    const auto [batch, head, t] = split(row);
     const std::int64_t length =
         form_.lengths ? static_cast<std::int64_t>(lengths_[static_cast<std::size_t>(batch)]) : s_.keys;
     if (length < 0 || length > s_.keys) return NAN;
@@ -78,6 +84,12 @@ class Scores {
   Values q, k, v;
 
  private:
+  struct Place {
+    std::int64_t batch, head, t;
+  };
+  [[nodiscard]] Place split(std::int64_t row) const {
+    return {row / s_.queries / s_.heads, row / s_.queries % s_.heads, row % s_.queries};
+  }
   ops::AttentionForm form_;
   ops::AttentionSizes s_{};
   Values mask_, lengths_;
@@ -119,7 +131,8 @@ Gradients gradients_of(const ops::AttentionForm& form, const ReplayedNode& node)
     for (std::int64_t s = 0; s < scores.keys(); ++s) {
       const double weight = weight_of(scores.score(row, s), logsumexps[i]), factor = scores.factor(row, s);
       const std::size_t key = scores.key(row, s);
-      const double slope = weight * (factor * scores.dot(diff, query, scores.v, key) - deltas[i]) * scores.scale();
+      const double slope =
+          weight * (factor * scores.dot(diff, query, scores.v, key) - deltas[scores.delta(row)]) * scores.scale();
       scores.add(slope, scores.k, key, g.q, query);
       scores.add(slope, scores.q, query, g.k, key);
       scores.add(weight * factor, diff, query, g.v, key);
