@@ -4,7 +4,8 @@
 // multiplied, the next is on its way through registers. A group reads (TILE_M + TILE_N)·K·4 bytes and does
 // 2·TILE_M·TILE_N·K FLOPs. Local memory: 8·TILE_K·(TILE_M + TILE_N + 8) bytes.
 //
-// THREADS = TILE_M·TILE_N / (THREAD_M·THREAD_N). A_VECTOR, B_VECTOR, C_VECTOR: floats that are read or written at once, 4
+// THREADS = TILE_M·TILE_N / (THREAD_M·THREAD_N). WHOLE_TILES: operands are matrices that are read by fours, and every part
+// of k is a multiple of TILE_K. A_VECTOR, B_VECTOR, C_VECTOR: floats that are read or written at once, 4
 // where they are adjacent, aligned and in range together, else 1. B_TABLES: patches are told by tables (gemm_element.h).
 #include "gemm_operands.h"
 #ifdef B_TABLES
@@ -22,6 +23,13 @@
 #define M_DISTANCE (M_ITEMS * 4)  // of an item's vectors
 #define N_DISTANCE (N_ITEMS * 4)
 #define N_BLOCKS (TILE_N / (N_ITEMS * THREAD_N))  // of 32 items
+
+// Other unrolling takes more than 128 registers on NVIDIA's GPUs, which halves the groups.
+#ifdef WHOLE_TILES
+#define EACH_K _Pragma("unroll") for (uint k = 0; k < TILE_K; ++k)
+#else
+#define EACH_K _Pragma("unroll 2") for (uint k = 0; k < TILE_K; ++k)
+#endif
 
 #ifndef B_TABLES
 #define TABLE_PARAMETERS
@@ -55,40 +63,38 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
   const uint n_item = block % N_BLOCKS * (N_ITEMS * THREAD_N) + lane % N_ITEMS * 4;
 
   uint current = 0;
-  for (uint tile = k_begin;; tile += TILE_K) {
-    // `tile` is the one to load; the one before it is multiplied meanwhile.
-    if (tile < k_end) {
-      LOAD_A(tile)
-      LOAD_B(tile)
-    }
-    if (tile > k_begin) {
-      __local const float4 *a_tile = a_tiles[current] + m_item / 4, *b_tile = b_tiles[current] + n_item / 4;
-#pragma unroll 2  // more takes more than 128 registers on NVIDIA's GPUs, which halves the groups
-      for (uint k = 0; k < TILE_K; ++k) {
-        float left[THREAD_M];
-        EACH(i, M_VECTORS) {
-          const float4 v = a_tile[k * A_ROW_VECTORS + i * (M_DISTANCE / 4)];
-          left[4 * i] = v.x;
-          left[4 * i + 1] = v.y;
-          left[4 * i + 2] = v.z;
-          left[4 * i + 3] = v.w;
-        }
-        EACH(j, N_VECTORS) {
-          const float4 right = b_tile[k * B_ROW_VECTORS + j * (N_DISTANCE / 4)];
-          EACH(i, THREAD_M) {
-            sums[i][4 * j] = fma(left[i], right.x, sums[i][4 * j]);
-            sums[i][4 * j + 1] = fma(left[i], right.y, sums[i][4 * j + 1]);
-            sums[i][4 * j + 2] = fma(left[i], right.z, sums[i][4 * j + 2]);
-            sums[i][4 * j + 3] = fma(left[i], right.w, sums[i][4 * j + 3]);
-          }
-        }
-      }
-      current ^= 1;
-    }
-    if (tile >= k_end) break;
+  LOAD_A(k_begin)
+  LOAD_B(k_begin)
+  for (uint next = k_begin + TILE_K;; next += TILE_K) {
     STORE_A(a_tiles[current])
     STORE_B(b_tiles[current])
     barrier(CLK_LOCAL_MEM_FENCE);
+    if (next < k_end) {
+      LOAD_A(next)
+      LOAD_B(next)
+    }
+    __local const float4 *a_tile = a_tiles[current] + m_item / 4, *b_tile = b_tiles[current] + n_item / 4;
+    EACH_K {
+      float left[THREAD_M];
+      EACH(i, M_VECTORS) {
+        const float4 v = a_tile[k * A_ROW_VECTORS + i * (M_DISTANCE / 4)];
+        left[4 * i] = v.x;
+        left[4 * i + 1] = v.y;
+        left[4 * i + 2] = v.z;
+        left[4 * i + 3] = v.w;
+      }
+      EACH(j, N_VECTORS) {
+        const float4 right = b_tile[k * B_ROW_VECTORS + j * (N_DISTANCE / 4)];
+        EACH(i, THREAD_M) {
+          sums[i][4 * j] = fma(left[i], right.x, sums[i][4 * j]);
+          sums[i][4 * j + 1] = fma(left[i], right.y, sums[i][4 * j + 1]);
+          sums[i][4 * j + 2] = fma(left[i], right.z, sums[i][4 * j + 2]);
+          sums[i][4 * j + 3] = fma(left[i], right.w, sums[i][4 * j + 3]);
+        }
+      }
+    }
+    if (next >= k_end) break;
+    current ^= 1;
   }
 
   EACH(j, N_VECTORS) {

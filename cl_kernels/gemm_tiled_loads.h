@@ -1,7 +1,7 @@
 // How gemm_tiled.cl brings a tile of each operand through registers to local memory, where k is the outer index. Of the
 // index that is adjacent in memory an item takes A_VECTOR or B_VECTOR neighbours, of the other one every so many lines.
 // KEEP_…(begin): what an item keeps of its lines, from row or column `begin` on; those past the edge repeat the last
-// ones and are never written. LOAD_…(tile): the numbers from k = `tile` on, 0 from k_end on. Uses that file's names.
+// ones and are never written; with WHOLE_TILES where its next numbers stand. LOAD_…(tile): the numbers from k = `tile` on, 0 from k_end on. Uses that file's names.
 #ifndef CONCORD_GEMM_TILED_LOADS_H
 #define CONCORD_GEMM_TILED_LOADS_H
 
@@ -35,9 +35,27 @@
 #define A_STRIDE (THREADS / A_LINE)
 #define B_STRIDE (THREADS / B_LINE)
 #define ALONG(line, vector) (t % (line) * (vector))
+#define LOAD_AND_STEP(next, at, loads, step) \
+  EACH(i, loads) {                           \
+    next[i] = *at[i];                        \
+    at[i] += step;                           \
+  }
 
 // The left operand.
+#if defined(WHOLE_TILES)
 #ifdef A_ALONG_K
+#define A_AT(begin, i) (A_ROW(min((begin) + a_line + (i) * A_STRIDE, m_size - 1)) + k_begin + a_along)
+#define A_NEXT_TILE (TILE_K / 4)
+#else
+#define A_AT(begin, i) (A_ROW(min((begin) + a_along, m_size - 4)) + A_STEP(k_begin + a_line + (i) * A_STRIDE))
+#define A_NEXT_TILE (a_k * TILE_K / 4)
+#endif
+#define KEEP_A(begin)                                               \
+  const uint a_along = ALONG(A_LINE, A_VECTOR), a_line = t / A_LINE; \
+  __global const float4 *a_at[A_LOADS];                             \
+  EACH(i, A_LOADS) a_at[i] = (__global const float4 *)(a + A_AT(begin, i));
+#define LOAD_A(tile) LOAD_AND_STEP(a_next, a_at, A_LOADS, A_NEXT_TILE)
+#elif defined(A_ALONG_K)
 #define KEEP_A(begin)                                               \
   const uint a_along = ALONG(A_LINE, A_VECTOR), a_line = t / A_LINE; \
   index_t a_rows[A_LOADS];                                          \
@@ -82,7 +100,20 @@
 #define B_AT_K_OF_COLUMN(k) B_STEP_OF(k)
 #define READ_RIGHT(at_k, at_n, along_k) READ_B((at_k) + (at_n))
 #endif
+#if defined(WHOLE_TILES)
 #ifdef B_ALONG_K
+#define B_AT(begin, i) (B_COLUMN_OF(min((begin) + b_line + (i) * B_STRIDE, n_size - 1)) + k_begin + b_along)
+#define B_NEXT_TILE (TILE_K / 4)
+#else
+#define B_AT(begin, i) (B_COLUMN_OF(min((begin) + b_along, n_size - 4)) + B_STEP_OF(k_begin + b_line + (i) * B_STRIDE))
+#define B_NEXT_TILE (b_k * TILE_K / 4)
+#endif
+#define KEEP_B(begin)                                               \
+  const uint b_along = ALONG(B_LINE, B_VECTOR), b_line = t / B_LINE; \
+  __global const float4 *b_at[B_LOADS];                             \
+  EACH(i, B_LOADS) b_at[i] = (__global const float4 *)(b + B_AT(begin, i));
+#define LOAD_B(tile) LOAD_AND_STEP(b_next, b_at, B_LOADS, B_NEXT_TILE)
+#elif defined(B_ALONG_K)
 #define KEEP_B(begin)                                               \
   const uint b_along = ALONG(B_LINE, B_VECTOR), b_line = t / B_LINE; \
   B_LINE_PART b_lines[B_LOADS];                                     \
