@@ -94,6 +94,19 @@ std::string platform_name(const boost::compute::platform& platform) {
   return is_pocl ? "PoCL, " + platform.name() : platform.name();
 }
 
+/// Of a GPU of NVIDIA; empty of other devices.
+std::string pci_address_of(const boost::compute::device& device) {
+  constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
+  cl_uint domain = 0, bus = 0, slot = 0;
+  const auto ask = [&](cl_device_info what, cl_uint& value) {
+    return clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) == CL_SUCCESS;
+  };
+  if (!device.supports_extension("cl_nv_device_attribute_query")) return {};
+  if (!ask(kBus, bus) || !ask(kSlot, slot)) return {};
+  if (!ask(kDomain, domain)) domain = 0;  // older drivers
+  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", domain, bus, slot >> 3, slot & 7U);
+}
+
 }  // namespace
 
 std::vector<boost::compute::device> enumerate_devices() {
@@ -140,18 +153,6 @@ Capability capability_of(const boost::compute::device& device) {
   return found;
 }
 
-std::optional<std::string> pci_address_of(const boost::compute::device& device) {
-  constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
-  cl_uint domain = 0, bus = 0, slot = 0;
-  const auto ask = [&](cl_device_info what, cl_uint& value) {
-    return clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) == CL_SUCCESS;
-  };
-  if (!device.supports_extension("cl_nv_device_attribute_query")) return std::nullopt;
-  if (!ask(kBus, bus) || !ask(kSlot, slot)) return std::nullopt;
-  if (!ask(kDomain, domain)) domain = 0;  // older drivers
-  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", domain, bus, slot >> 3, slot & 7U);
-}
-
 DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   const DeviceLimits held_to = device_limits();
   DeviceInfo info;
@@ -179,6 +180,7 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (multiply_in(units, precision)) info.precisions.emplace_back(name_of(precision));
   }
+  info.pci_address = pci_address_of(device);
   return info;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/compute/device.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +30,6 @@ struct Capability {
   unsigned major = 0, minor = 0;
 };
 [[nodiscard]] Capability capability_of(const boost::compute::device& device);
-
-/// Where a GPU of NVIDIA is plugged in (HasPciAddress); nothing of other devices.
-[[nodiscard]] std::optional<std::string> pci_address_of(const boost::compute::device& device);
 
 /// Whether the device has the matrix units that nvidia/gemm_mma.cl is for.
 [[nodiscard]] inline bool has_matrix_units(Capability capability) { return capability.major >= 8; }
