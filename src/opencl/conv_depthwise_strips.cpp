@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "concord/opencl/conv_depthwise.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
 #include "concord/opencl/variants.hpp"
@@ -15,9 +16,6 @@ namespace concord::opencl {
 namespace {
 
 constexpr std::int64_t kLargestKernel = 7, kCombineThreads = 64, kCombineWeights = 8;  // as in the kernels
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// A power of two.
 std::int64_t threads_of(const Context& context, std::size_t wanted) {

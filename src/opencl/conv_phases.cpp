@@ -10,13 +10,13 @@
 #include "concord/opencl/blocking.hpp"
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/conv.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
 namespace {
 
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 PatchSizes kernel_of(const ops::ConvSizes& s) { return {s.kd, s.kh, s.kw}; }
 PatchSizes src_of(const ops::ConvSizes& s) { return {s.d, s.h, s.w}; }
 PatchSizes dst_of(const ops::ConvSizes& s) { return {s.od, s.oh, s.ow}; }

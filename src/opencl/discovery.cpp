@@ -11,6 +11,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/opencl/capability.hpp"
 #include "concord/opencl/device_limits.hpp"
 #include "concord/opencl/status.hpp"
 #include "concord/opencl/wave_units.hpp"
@@ -140,19 +141,6 @@ bool is_cpu(const boost::compute::device& device) {
   return (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
 }
 
-Capability capability_of(const boost::compute::device& device) {
-  Capability found;
-  const bool is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
-  const DeviceLimits held_to = device_limits();
-  if (!is_nvidia || !held_to.extensions || held_to.are_lowered()) return found;
-  const auto ask = [&](cl_device_info what, unsigned& value) {
-    if (clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) != CL_SUCCESS) value = 0;
-  };
-  ask(CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, found.major);
-  ask(CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, found.minor);
-  return found;
-}
-
 DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   const DeviceLimits held_to = device_limits();
   DeviceInfo info;
@@ -175,7 +163,7 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
       std::min<std::uint64_t>(device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), held_to.work_group);
   info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   info.precisions = {"fp32"};
-  if (has_matrix_units(capability_of(device))) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
+  if (capability_of(device).has_matrix_units()) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
   const WaveUnits units = wave_units_of(device);
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (multiply_in(units, precision)) info.precisions.emplace_back(name_of(precision));

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/wave_units.hpp"
 
 namespace concord::opencl {
@@ -17,7 +17,7 @@ namespace concord::opencl {
 /// A tile of a work-group and the part of it that a wave owns. tile.k counts numbers of 16 bits, twice as many as of
 /// fp32.
 struct WaveTile {
-  MatrixTile tile;
+  GemmTile tile;
   std::int64_t wave_m, wave_n;
   [[nodiscard]] std::int64_t threads(WaveUnits units) const {
     return tile.m / wave_m * (tile.n / wave_n) * lanes_of(units);
@@ -34,6 +34,6 @@ struct WaveKernel {
 };
 /// The units must multiply in gemm.precision; plan.tile says nothing.
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, const WaveKernel& wave,
-                                                          const MatrixPlan& plan, std::string_view label);
+                                                          const GemmPlan& plan, std::string_view label);
 
 }  // namespace concord::opencl

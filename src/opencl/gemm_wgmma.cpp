@@ -6,20 +6,19 @@
 #include <array>
 #include <cmath>
 
-#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/gemm_operands.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
 
 constexpr std::int64_t kTileK = 32;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 struct WgmmaTile {
-  MatrixTile tile;  // m columns, n rows of what the units see
+  GemmTile tile;  // m columns, n rows of what the units see
   std::int64_t stages;
   double one_product;  // the rate of one product beside that of six
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
@@ -37,17 +36,16 @@ std::int64_t packed_bytes(Precision precision) {
   return precision == Precision::tf32 ? 4 : 2;
 }
 
-MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
-  std::vector<MatrixTile> tiles;
+GemmPlan plan_of(const Context& context, const Gemm& gemm) {
+  std::vector<GemmTile> tiles;
   for (const WgmmaTile& one : kTiles) {
     tiles.push_back(one.tile);
     if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
   }
-  return matrix_plan(context, gemm, tiles);
+  return gemm_plan(context, gemm, tiles);
 }
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
-                                     std::string_view label) {
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
   const WgmmaTile& wgmma = kTiles[plan.tile];
   const std::string width = fmt::format("TILE_Q={}", wgmma.tile.m), precision(matrix_precision(gemm.precision));
   const std::int64_t tiles_q = divide_up(gemm.m, wgmma.tile.m), tiles_k = divide_up(gemm.k, kTileK);
@@ -86,7 +84,7 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
 
 bool wgmma_suits(Context& context, Precision precision) {
   return context.remembered(fmt::format("NVIDIA wgmma {}", name_of(precision)), [&] {
-    const bool is_hopper = capability_of(context.device()).major == 9;  // later ones have other instructions
+    const bool is_hopper = context.capability().is_hopper();  // later ones have other instructions
     return is_hopper &&
            multiplies_right(context, "the matrix units' warpgroup instructions", precision,
                             [](Context& device, const Gemm& gemm, std::size_t variant) {
@@ -112,7 +110,7 @@ std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::s
 std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm) {
   std::vector<GemmTiling> list;
   for (const WgmmaTile& one : kTiles) {
-    for (const std::int64_t parts : parts_around(matrix_plan(context, gemm, {one.tile}).parts)) {
+    for (const std::int64_t parts : parts_around(gemm_plan(context, gemm, {one.tile}).parts)) {
       if (cut_plan(gemm, one.tile, 0, parts)) list.push_back({one.name(), parts});
     }
   }
@@ -124,7 +122,7 @@ std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm,
   const auto* const one = std::ranges::find(kTiles, tiling.tile, &WgmmaTile::name);
   if (one == kTiles.end()) return nullptr;
   const auto index = static_cast<std::size_t>(one - kTiles.begin());
-  const std::optional<MatrixPlan> plan = cut_plan(gemm, one->tile, index, tiling.parts);
+  const std::optional<GemmPlan> plan = cut_plan(gemm, one->tile, index, tiling.parts);
   return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 
