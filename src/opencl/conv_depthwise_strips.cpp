@@ -58,10 +58,7 @@ void add(std::vector<Argument>& arguments, std::initializer_list<std::int64_t> v
 }
 
 void add_divisors(std::vector<Argument>& arguments, std::initializer_list<std::int64_t> values) {
-  for (const std::int64_t value : values) {
-    const FastDivisor d = fast_divisor(value);
-    for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) arguments.emplace_back(number);
-  }
+  for (const std::int64_t value : values) add_divisor(arguments, value);
 }
 
 std::unique_ptr<Kernel> kernel_of(Context& context, std::string_view label, std::int64_t strip,

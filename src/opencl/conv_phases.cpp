@@ -123,11 +123,6 @@ boost::compute::buffer table_of(Context& context, std::vector<Entry> entries) {
   return {context.context(), entries.size() * sizeof(Entry), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, entries.data()};
 }
 
-void add_divisor(std::vector<Argument>& arguments, std::int64_t value) {
-  const FastDivisor d = fast_divisor(value);
-  for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) arguments.emplace_back(number);
-}
-
 Stage pack_stage(Context& context, const ops::ConvSizes& s, const std::vector<PhaseTap>& taps) {
   return {context.program("conv_phases.cl", {"INDEX=int"}),
           "conv_phases_pack",

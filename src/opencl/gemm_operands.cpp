@@ -58,9 +58,7 @@ RightOperand right_operand(Context& context, const Gemm& gemm) {
   const PatchTables tables = patch_tables(gemm);
   right.fours = begins && patches_in_fours(gemm, tables);
   right.arguments = {table_of(context, tables.taps), table_of(context, tables.places)};
-  const FastDivisor block = fast_divisor(tables.block);
-  for (const std::uint32_t number : {block.divisor, block.multiplier, block.shift})
-    right.arguments.emplace_back(number);
+  add_divisor(right.arguments, tables.block);
   right.arguments.emplace_back(static_cast<std::int32_t>(tables.plane));
   return right;
 }

@@ -74,6 +74,22 @@ std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::si
   return GemmPlan{index, divide_up(gemm.k, part), part, 0};
 }
 
+std::vector<GemmTiling> tilings_to_try(std::int64_t units, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
+  std::vector<GemmTiling> list;
+  for (const GemmTile& tile : tiles) {
+    for (const std::int64_t parts : parts_around(gemm_plan(units, gemm, {tile}).parts)) {
+      if (cut_plan(gemm, tile, 0, parts)) list.push_back({tile.name(), parts});
+    }
+  }
+  return list;
+}
+
+std::optional<GemmPlan> plan_of_tiling(const Gemm& gemm, const std::vector<GemmTile>& tiles, const GemmTiling& tiling) {
+  const auto named = std::ranges::find(tiles, tiling.tile, &GemmTile::name);
+  if (named == tiles.end()) return std::nullopt;
+  return cut_plan(gemm, *named, static_cast<std::size_t>(named - tiles.begin()), tiling.parts);
+}
+
 GemmPlan whole_plan(const Gemm& gemm, std::size_t tile) {
   constexpr std::int64_t kLong = 1024;  // a multiple of every tile's depth
   return gemm.k > kLong ? GemmPlan{tile, 2, kLong, 0} : GemmPlan{tile, 1, gemm.k, 0};

@@ -2,7 +2,10 @@
 // every implementation that multiplies in tiles, and for what launches and memory cost by winograd and planes.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "concord/opencl/gemm.hpp"
@@ -25,6 +28,8 @@ struct GemmPlan {
 struct GemmTile {
   std::int64_t m, n, k, resident, filling;
   double products_a_second, share;
+  /// "128x64", of which a list has one.
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", m, n); }
 };
 /// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
 [[nodiscard]] GemmPlan gemm_plan(const Context& context, const Gemm& gemm, const std::vector<GemmTile>& tiles);
@@ -40,6 +45,13 @@ struct GemmTile {
 /// With the tile at `index`, k in so many parts or a few less; nothing where k is too short.
 [[nodiscard]] std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::size_t index,
                                                std::int64_t parts);
+
+/// What a tuner should measure: each tile with cuts of k around the one that should take least time.
+[[nodiscard]] std::vector<GemmTiling> tilings_to_try(std::int64_t units, const Gemm& gemm,
+                                                     const std::vector<GemmTile>& tiles);
+/// The tile that a tiling names, cut as it says; nothing where the list has no such tile, or k no such cut.
+[[nodiscard]] std::optional<GemmPlan> plan_of_tiling(const Gemm& gemm, const std::vector<GemmTile>& tiles,
+                                                     const GemmTiling& tiling);
 
 /// By one tile of the list, k in one piece, or in two where it is long.
 [[nodiscard]] GemmPlan whole_plan(const Gemm& gemm, std::size_t tile);

@@ -51,17 +51,21 @@ GemmTile tile_in(const WaveTile& wave, Precision precision) {
 }
 
 /// What the rates are of: Intel's devices count vector engines, 16 in an Xe core of Xe-HPG and 8 in the later ones.
-std::int64_t units_of(const Context& context, WaveUnits units) {
+std::int64_t units_of(const Context& context) {
+  const WaveUnits units = context.wave_units();
   const std::int64_t counted = context.limits().compute_units;
   const std::int64_t engines = units == WaveUnits::dpas_8 ? 16 : units == WaveUnits::dpas_16 ? 8 : 1;
   return std::max<std::int64_t>(1, counted / engines);
 }
 
-GemmPlan plan_of(const Context& context, const Gemm& gemm) {
-  const WaveUnits units = context.wave_units();
+std::vector<GemmTile> tiles_for(const Context& context, const Gemm& gemm) {
   std::vector<GemmTile> tiles;
-  for (const WaveTile& one : wave_tiles(units)) tiles.push_back(tile_in(one, gemm.precision));
-  return gemm_plan(units_of(context, units), gemm, tiles);
+  for (const WaveTile& one : wave_tiles(context.wave_units())) tiles.push_back(tile_in(one, gemm.precision));
+  return tiles;
+}
+
+GemmPlan plan_of(const Context& context, const Gemm& gemm) {
+  return gemm_plan(units_of(context), gemm, tiles_for(context, gemm));
 }
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
@@ -108,8 +112,7 @@ std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, 
                  gemm_arguments(gemm, plan.parts, plan.part, right.arguments),
                  {size(tiles * threads), 1, size(gemm.batch * plan.parts)},
                  {size(threads), 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} wave {}", label, wave.tile.name()), std::move(multiply),
-                     plan.parts);
+  return gemm_staged(context, gemm, fmt::format("{} wave {}", label, tile.name()), std::move(multiply), plan.parts);
 }
 
 bool wave_suits(Context& context, Precision precision) {
@@ -132,24 +135,12 @@ std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::st
 }
 
 std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm) {
-  const WaveUnits units = context.wave_units();
-  std::vector<GemmTiling> list;
-  for (const WaveTile& one : wave_tiles(units)) {
-    const GemmTile tile = tile_in(one, gemm.precision);
-    for (const std::int64_t parts : parts_around(gemm_plan(units_of(context, units), gemm, {tile}).parts)) {
-      if (cut_plan(gemm, tile, 0, parts)) list.push_back({one.name(), parts});
-    }
-  }
-  return list;
+  return tilings_to_try(units_of(context), gemm, tiles_for(context, gemm));
 }
 
 std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                             std::string_view label) {
-  const std::span<const WaveTile> tiles = wave_tiles(context.wave_units());
-  const auto one = std::ranges::find(tiles, tiling.tile, &WaveTile::name);
-  if (one == tiles.end()) return nullptr;
-  const auto index = static_cast<std::size_t>(one - tiles.begin());
-  const std::optional<GemmPlan> plan = cut_plan(gemm, tile_in(*one, gemm.precision), index, tiling.parts);
+  const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(context, gemm), tiling);
   return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 

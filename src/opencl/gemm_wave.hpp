@@ -2,8 +2,6 @@
 // by gemm_wave.cpp and by tests, which have the instructions emulated.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <span>
 #include <string>
@@ -22,7 +20,6 @@ struct WaveTile {
   [[nodiscard]] std::int64_t threads(WaveUnits units) const {
     return tile.m / wave_m * (tile.n / wave_n) * lanes_of(units);
   }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 /// Those that a plan chooses among.
 [[nodiscard]] std::span<const WaveTile> wave_tiles(WaveUnits units);

@@ -22,7 +22,6 @@ struct WgmmaTile {
   std::int64_t stages;
   double one_product;  // the rate of one product beside that of six
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 // Rates as measured on an H200.
 constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 160, 3.24e11, 1.0}, 4, 1.4},
@@ -36,14 +35,16 @@ std::int64_t packed_bytes(Precision precision) {
   return precision == Precision::tf32 ? 4 : 2;
 }
 
-GemmPlan plan_of(const Context& context, const Gemm& gemm) {
+std::vector<GemmTile> tiles_for(const Gemm& gemm) {
   std::vector<GemmTile> tiles;
   for (const WgmmaTile& one : kTiles) {
     tiles.push_back(one.tile);
     if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
   }
-  return gemm_plan(context, gemm, tiles);
+  return tiles;
 }
+
+GemmPlan plan_of(const Context& context, const Gemm& gemm) { return gemm_plan(context, gemm, tiles_for(gemm)); }
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
   const WgmmaTile& wgmma = kTiles[plan.tile];
@@ -76,8 +77,8 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const G
                  gemm_arguments(packed, plan.parts, plan.part, extra),
                  {size(tiles_q * divide_up(gemm.n, wgmma.tile.n) * threads), 1, size(gemm.batch * plan.parts)},
                  {size(threads), 1, 1}};
-  return gemm_staged(context, packed, fmt::format("{} wgmma {}x{}", label, wgmma.tile.m, wgmma.tile.n),
-                     std::move(multiply), plan.parts);
+  return gemm_staged(context, packed, fmt::format("{} wgmma {}", label, wgmma.tile.name()), std::move(multiply),
+                     plan.parts);
 }
 
 }  // namespace
@@ -108,21 +109,12 @@ std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::s
 }
 
 std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm) {
-  std::vector<GemmTiling> list;
-  for (const WgmmaTile& one : kTiles) {
-    for (const std::int64_t parts : parts_around(gemm_plan(context, gemm, {one.tile}).parts)) {
-      if (cut_plan(gemm, one.tile, 0, parts)) list.push_back({one.name(), parts});
-    }
-  }
-  return list;
+  return tilings_to_try(context.limits().compute_units, gemm, tiles_for(gemm));
 }
 
 std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                              std::string_view label) {
-  const auto* const one = std::ranges::find(kTiles, tiling.tile, &WgmmaTile::name);
-  if (one == kTiles.end()) return nullptr;
-  const auto index = static_cast<std::size_t>(one - kTiles.begin());
-  const std::optional<GemmPlan> plan = cut_plan(gemm, one->tile, index, tiling.parts);
+  const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(gemm), tiling);
   return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 

@@ -23,11 +23,6 @@ void add_count(std::vector<Argument>& arguments, std::int64_t value) {
   arguments.emplace_back(static_cast<std::uint32_t>(value));
 }
 
-void add_divisor(std::vector<Argument>& arguments, std::int64_t value) {
-  const FastDivisor d = fast_divisor(value);
-  for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) arguments.emplace_back(number);
-}
-
 double multiplications(const Gemm& gemm) {
   return static_cast<double>(gemm.batch * gemm.m * gemm.n) * static_cast<double>(gemm.k);
 }

@@ -184,7 +184,7 @@ TEST_CASE("the tiles of matrix units are what their kernel can work on", "[openc
   for (const WaveUnits units : kUnits) {
     const bool is_dpas = units == WaveUnits::dpas_8 || units == WaveUnits::dpas_16;
     for (const opencl::WaveTile& one : opencl::wave_tiles(units)) {
-      INFO(name_of(units) << " " << one.name());
+      INFO(name_of(units) << " " << one.tile.name());
       const std::int64_t threads = one.threads(units);
       CHECK(threads <= 256);
       CHECK(2 * (one.tile.m + one.tile.n) * one.tile.k * 2 <= 32768);  // so that two groups share 64 KiB
