@@ -82,7 +82,7 @@ Phase measured(const Options& options, Program program) {
               program.memory(),
               program.launches(),
               {}};
-  if (const auto meter = energy_meter(program.device())) phase.joules = joules_a_run(program, *meter);
+  if (const auto meter = energy_meter(program.device().info())) phase.joules = joules_a_run(program, *meter);
   if (options.kernels) phase.trace = program.run_traced();
   return phase;
 }

@@ -28,7 +28,8 @@ nlohmann::json as_json(const DeviceInfo& info) {
           {"clock_mhz", info.clock_mhz},
           {"max_work_group", info.max_work_group},
           {"unified_memory", info.unified_memory},
-          {"precisions", info.precisions}};
+          {"precisions", info.precisions},
+          {"pci_address", info.pci_address}};
 }
 
 void print(const std::vector<DeviceInfo>& devices) {

@@ -1,9 +1,12 @@
 // The command `concord`: parses, runs a subcommand, turns errors into one line and an exit code.
 // 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <exception>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "command.hpp"
 #include "concord/concord.hpp"
@@ -18,6 +21,19 @@ int printed(int code) {
   return 1;
 }
 
+/// What is wrong in a line, and where to read on: the whole help would push the line off the screen.
+std::string usage_message(const CLI::App* app, const CLI::Error& error) {
+  const std::vector<CLI::App*> named = app->get_subcommands();
+  if (!named.empty()) {
+    return fmt::format("concord: {}\n`concord {} --help` tells what there is.\n", error.what(), named[0]->get_name());
+  }
+  const std::vector<std::string> given = app->remaining();
+  if (given.empty()) return fmt::format("concord: {}\n\n{}", error.what(), app->help());
+  std::vector<std::string> names;
+  for (const CLI::App* one : app->get_subcommands({})) names.push_back(one->get_name());
+  return fmt::format("concord: {}, not '{}': {}\n", error.what(), given[0], fmt::join(names, ", "));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -26,7 +42,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Concord trains and runs neural networks on any OpenCL device and on the CPU, with the same result."};
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string(kVersion));
-  app.failure_message(CLI::FailureMessage::help);
+  app.failure_message(usage_message);
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Say on standard error what is cached, built and chosen")
       ->each([](const std::string&) {

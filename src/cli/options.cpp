@@ -44,9 +44,9 @@ CLI::Validator from_0_to_1() {
 }
 
 void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
-  std::string names;
-  for (const models::Model& known : models::all()) names += (names.empty() ? "" : ", ") + std::string(known.name);
-  command.add_option("model", model, fmt::format("The network: {}{}", names, others))->required();
+  constexpr std::string_view kHelp =
+      "The network: resnet50, or any that `concord models` lists; some with sizes of one's own: mlp:depth=4,width=512";
+  command.add_option("model", model, fmt::format("{}{}", kHelp, others))->required();
 }
 
 namespace {

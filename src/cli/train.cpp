@@ -123,7 +123,7 @@ void run(Options& options) {
   }();
   save("weights");
   if (history.end == History::End::stopped) {
-    std::cerr << fmt::format("stopped after {} steps{}\n", trainer.steps_done(),
+    std::cerr << fmt::format("stopped after {} step{}{}\n", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
                              options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"
                                                         : "; go on with --resume " + options.checkpoint);
   }

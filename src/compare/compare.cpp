@@ -72,7 +72,7 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
     run.min_ms = times.min_ms;
     run.max_ms = times.max_ms;
     run.samples_per_second = 1e3 * static_cast<double>(options.batch) / times.median_ms;
-    if (const auto meter = energy_meter(*sides[d].device)) {
+    if (const auto meter = energy_meter(sides[d].device->info())) {
       run.joules_a_step = joules_a_run(sides[d].program, *meter);
       run.energy_source = meter->source();
     }

@@ -84,8 +84,9 @@ class Search {
     note_reads();
   }
 
-  /// The best choice found for at most `limit` bytes in use; they may be more when none was found.
-  Choice choice_for(std::size_t limit) {
+  /// The best choice found for at most `limit` bytes in use; they may be more when none was found. Valid until the next
+  /// call.
+  const Choice& choice_for(std::size_t limit) {
     choice_ = evaluated(LastReads(program_.values.size(), kNeverAgain));
     note_reads();
     limit_ = limit;
@@ -273,7 +274,7 @@ void recompute(Lowered& program, std::size_t budget, const DeviceInfo& device) {
     bool within;  // the limit
   };
   const auto attempt = [&](std::size_t limit) -> Attempt {
-    const Choice choice = search.choice_for(limit);
+    const Choice& choice = search.choice_for(limit);
     return {choice.last_reads, arena_bytes(choice.made.program, device), choice.peak <= limit};
   };
   const auto done = [&](const Attempt& made) {
@@ -300,7 +301,7 @@ void recompute(Lowered& program, std::size_t budget, const DeviceInfo& device) {
     (made.within ? high : low) = middle;
   }
   throw MemoryBudgetError(
-      fmt::format("the memory budget is {:.2f} MiB; the program takes {:.2f} MiB, and {:.2f} MiB ({} bytes) when all "
+      fmt::format("the memory budget is {:.3g} MiB; the program takes {:.2f} MiB, and {:.2f} MiB ({} bytes) when all "
                   "that can is computed again instead of kept",
                   mebibytes(budget), mebibytes(before), mebibytes(least), least),
       least);

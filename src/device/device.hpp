@@ -37,6 +37,7 @@ struct DeviceInfo {
   std::uint64_t max_work_group = 0;
   bool unified_memory = false;          // host and device share memory
   std::vector<std::string> precisions;  // of products: "fp32", and those for which it has faster units
+  std::string pci_address;              // as NVML spells it: "00000000:3B:00.0"; empty where the driver does not tell
 };
 
 /// A point in the work of a queue.

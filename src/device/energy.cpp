@@ -7,13 +7,12 @@
 
 namespace concord {
 
-std::unique_ptr<EnergyMeter> energy_meter(const Device& device) {
-  if (device.info().kind == DeviceKind::cpu) {
+std::unique_ptr<EnergyMeter> energy_meter(const DeviceInfo& device) {
+  if (device.kind == DeviceKind::cpu) {
     return powercap_meter(environment("CONCORD_POWERCAP").value_or("/sys/class/powercap"));
   }
-  const auto* const plugged = dynamic_cast<const HasPciAddress*>(&device);
-  const std::optional<std::string> address = plugged == nullptr ? std::nullopt : plugged->pci_address();
-  return address ? nvml_meter(environment("CONCORD_NVML").value_or("libnvidia-ml.so.1"), *address) : nullptr;
+  const std::string& address = device.pci_address;
+  return address.empty() ? nullptr : nvml_meter(environment("CONCORD_NVML").value_or("libnvidia-ml.so.1"), address);
 }
 
 }  // namespace concord

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "concord/device/device.hpp"
@@ -19,17 +18,9 @@ class EnergyMeter {
   [[nodiscard]] virtual std::string source() const = 0;
 };
 
-/// Where a device is plugged in, as NVML spells it: "00000000:3B:00.0".
-class HasPciAddress {
- public:
-  virtual ~HasPciAddress() = default;
-  /// Nothing where the driver does not tell.
-  [[nodiscard]] virtual std::optional<std::string> pci_address() const = 0;
-};
-
 /// Of an NVIDIA GPU through NVML ($CONCORD_NVML, else libnvidia-ml.so.1), of a CPU through the kernel's powercap
 /// counters ($CONCORD_POWERCAP, else /sys/class/powercap), which mostly only root may read: they count whole
 /// processors, whatever runs on them. Null where nobody tells.
-[[nodiscard]] std::unique_ptr<EnergyMeter> energy_meter(const Device& device);
+[[nodiscard]] std::unique_ptr<EnergyMeter> energy_meter(const DeviceInfo& device);
 
 }  // namespace concord

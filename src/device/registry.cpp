@@ -14,9 +14,9 @@ namespace concord {
 namespace {
 
 constexpr std::string_view kDriverHint =
-    "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), mesa-opencl-icd "
-    "(AMD "
-    "and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), ROCm's rocm-opencl-runtime (AMD).";
+    "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), "
+    "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), ROCm's rocm-opencl-runtime "
+    "(AMD).";
 
 std::string lower(std::string_view text) {
   std::string out(text);

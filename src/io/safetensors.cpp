@@ -105,8 +105,8 @@ class Reader {
     for (std::size_t i = kPrefix; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(prefix[i]);
     if (length > file_bytes_ - kPrefix || length > kLongestHeader) {
       fail(0, "header length",
-           fmt::format("{} bytes; the file has {} more, at most {} are read", length, file_bytes_ - kPrefix,
-                       kLongestHeader));
+           fmt::format("{} bytes; the file has {} more, at most {} are read: it is damaged, or no safetensors file",
+                       length, file_bytes_ - kPrefix, kLongestHeader));
     }
     header_.resize(length);
     read_bytes(std::as_writable_bytes(std::span(header_)), kPrefix, "header");

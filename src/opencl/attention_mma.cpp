@@ -7,7 +7,7 @@
 
 #include "concord/opencl/attention.hpp"
 #include "concord/opencl/gemm.hpp"
-#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -45,11 +45,12 @@ std::int64_t local_bytes(const AttentionProblem& problem) {
 
 // Narrower heads are mostly padding; a launch has at most 65535 groups in the dimensions of batch and blocks.
 bool attention_mma_accepts(Context& context, const AttentionProblem& problem) {
-  constexpr std::int64_t kNarrowest = 16, kWidest = 128, kMostGroups = 65535;
+  constexpr std::int64_t kNarrowest = 16, kWidest = 128;
   const std::int64_t width = problem.sizes.width;
   return width >= kNarrowest && width <= kWidest && problem.sizes.batch <= kMostGroups &&
          blocks_of(problem) <= kMostGroups &&
-         static_cast<std::size_t>(local_bytes(problem)) <= nvidia_local_memory(context) &&
+         static_cast<std::size_t>(local_bytes(problem)) <=
+             declarable_local_memory(context.capability(), context.limits().local_memory) &&
          mma_suits(context, problem.precision);
 }
 

@@ -3,7 +3,6 @@
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/context.hpp"
-#include "concord/opencl/discovery.hpp"
 
 namespace concord::opencl {
 
@@ -39,7 +38,7 @@ const ChannelsLast* first_channels_last(const KernelRequest& request) {
 std::vector<std::string> number_definitions(Context& context, DType number) {
   std::vector<std::string> definitions;
   if (number == DType::f16) definitions.emplace_back("NUMBERS_F16");
-  if (context.limits().is_nvidia && capability_of(context.device()).major >= 8) definitions.emplace_back("PTX");
+  if (context.capability().has_matrix_units()) definitions.emplace_back("PTX");
   return definitions;
 }
 

@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 
 namespace concord::opencl {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
 }  // namespace

@@ -25,6 +25,8 @@ Limits limits_of(const boost::compute::device& device, const DeviceLimits& held_
   limits.max_work_group = std::min(device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), held_to.work_group);
   limits.local_memory =
       std::min<std::size_t>(device.get_info<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE), held_to.local_memory);
+  limits.allocation =
+      std::min<std::uint64_t>(device.get_info<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE), held_to.allocation);
   limits.compute_units = static_cast<std::uint32_t>(
       std::min<std::size_t>(device.get_info<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS), held_to.compute_units));
   limits.are_lowered = held_to.are_lowered();
@@ -68,6 +70,8 @@ Context::Context(boost::compute::device device)
       options_(options_of(device_)),
       prologue_(prologue_of(device_limits())),
       limits_(limits_of(device_, device_limits())),
+      capability_(capability_of(device_)),
+      wave_units_(wave_units_of(device_)),
       programs_(context_, device_, program_folder(device_), build_threads(device_), BuildProcesses::wanted(device_)),
       variants_(std::make_unique<KernelVariants>(*this, [this] { limits_.is_cpu = takes_cpu_kernels(); })),
       tuning_(std::make_unique<Tuning>(*this)) {

@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "concord/device/device.hpp"
+#include "concord/opencl/capability.hpp"
 #include "concord/opencl/handle.hpp"
 #include "concord/opencl/program_cache.hpp"
+#include "concord/opencl/wave_units.hpp"
 
 namespace concord::opencl {
 
@@ -30,6 +32,7 @@ class Tuning;
 struct Limits {
   std::size_t max_work_group = 1;
   std::size_t local_memory = 0;
+  std::uint64_t allocation = 0;  // bytes of one buffer
   std::uint32_t compute_units = 1;
   bool is_cpu = false;  // PoCL and other CPU implementations: big tiles a work-item, small groups
   bool is_nvidia = false;
@@ -48,6 +51,10 @@ class Context {
   [[nodiscard]] boost::compute::command_queue& queue() { return queue_; }
   [[nodiscard]] boost::compute::command_queue& transfer_queue() { return transfer_queue_; }
   [[nodiscard]] const Limits& limits() const { return limits_; }
+  /// Of NVIDIA's devices; 0.0 of others.
+  [[nodiscard]] Capability capability() const { return capability_; }
+  /// Of AMD's and Intel's devices; none of others.
+  [[nodiscard]] WaveUnits wave_units() const { return wave_units_; }
   /// For messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
@@ -93,6 +100,8 @@ class Context {
   std::string options_;
   std::string prologue_;  // of every source
   Limits limits_;
+  Capability capability_;
+  WaveUnits wave_units_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
   std::shared_ptr<const void> library_;  // kept for as long

@@ -6,12 +6,11 @@
 
 #include <bit>
 
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 std::vector<std::string> definitions_of(const ops::ConvSizes& s) {
   constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};

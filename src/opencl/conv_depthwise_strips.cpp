@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "concord/opencl/conv_depthwise.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
 #include "concord/opencl/variants.hpp"
@@ -15,9 +16,6 @@ namespace concord::opencl {
 namespace {
 
 constexpr std::int64_t kLargestKernel = 7, kCombineThreads = 64, kCombineWeights = 8;  // as in the kernels
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// A power of two.
 std::int64_t threads_of(const Context& context, std::size_t wanted) {
@@ -60,10 +58,7 @@ void add(std::vector<Argument>& arguments, std::initializer_list<std::int64_t> v
 }
 
 void add_divisors(std::vector<Argument>& arguments, std::initializer_list<std::int64_t> values) {
-  for (const std::int64_t value : values) {
-    const FastDivisor d = fast_divisor(value);
-    for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) arguments.emplace_back(number);
-  }
+  for (const std::int64_t value : values) add_divisor(arguments, value);
 }
 
 std::unique_ptr<Kernel> kernel_of(Context& context, std::string_view label, std::int64_t strip,

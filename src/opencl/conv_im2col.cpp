@@ -1,11 +1,10 @@
 // The passes of a convolution by im2col and CLBlast, image by image and group by group: the reference of the implicit
 // GEMM.
 #include "concord/opencl/conv.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// The stages of one convolution, and what they have in common.
 class Im2col {

@@ -10,13 +10,13 @@
 #include "concord/opencl/blocking.hpp"
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/conv.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
 namespace {
 
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 PatchSizes kernel_of(const ops::ConvSizes& s) { return {s.kd, s.kh, s.kw}; }
 PatchSizes src_of(const ops::ConvSizes& s) { return {s.d, s.h, s.w}; }
 PatchSizes dst_of(const ops::ConvSizes& s) { return {s.od, s.oh, s.ow}; }
@@ -121,11 +121,6 @@ Gemm product_of(const ops::ConvSizes& s, const Phase& phase) {
 template <class Entry>
 boost::compute::buffer table_of(Context& context, std::vector<Entry> entries) {
   return {context.context(), entries.size() * sizeof(Entry), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, entries.data()};
-}
-
-void add_divisor(std::vector<Argument>& arguments, std::int64_t value) {
-  const FastDivisor d = fast_divisor(value);
-  for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) arguments.emplace_back(number);
 }
 
 Stage pack_stage(Context& context, const ops::ConvSizes& s, const std::vector<PhaseTap>& taps) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "concord/opencl/conv.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 
 namespace concord::opencl {
@@ -139,6 +140,7 @@ bool conv_winograd_serves(const ops::ConvSizes& s, Precision precision) {
   for (const std::size_t axis : {1, 2}) {
     if (std::max(o.padding[axis], o.padding_after[axis]) > 2) return false;
   }
+  if (std::max(s.c, s.o) > kMostGroups) return false;
   // What indices of 32 bits count: weights at their points, tiles, and the pixels of a channel.
   return kWinogradPoints * s.c * s.o < kMost && s.n * std::max(s.src_plane(), s.dst_plane()) < kMost;
 }

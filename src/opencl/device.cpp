@@ -122,8 +122,6 @@ StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {
   return std::make_shared<OwnedStaging>(shared_from_this(), *context_, bytes);
 }
 
-std::optional<std::string> OpenClDevice::pci_address() const { return pci_address_of(context_->device()); }
-
 void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
   require_range(dst, offset, bytes.size(), "write");
   dst.touch();

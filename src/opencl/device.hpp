@@ -1,7 +1,6 @@
 // OpenClDevice: the Device contract on one OpenCL device. Made by opencl::open_device.
 #pragma once
 
-#include "concord/device/energy.hpp"
 #include "concord/device/variants.hpp"
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/context.hpp"
@@ -11,7 +10,7 @@
 
 namespace concord::opencl {
 
-class OpenClDevice final : public Device, public HasVariants, public HasPciAddress {
+class OpenClDevice final : public Device, public HasVariants {
  public:
   OpenClDevice(const boost::compute::device& device, DeviceInfo info);
   ~OpenClDevice() override;
@@ -40,7 +39,6 @@ class OpenClDevice final : public Device, public HasVariants, public HasPciAddre
                                        std::span<const TensorSpec> extra) const override;
   [[nodiscard]] Tuner* tuner() override { return tuner_.get(); }
   [[nodiscard]] Variants& variants() override;
-  [[nodiscard]] std::optional<std::string> pci_address() const override;
   void finish() override;
   void flush() override;
   [[nodiscard]] double timed(Launch& launch) override;

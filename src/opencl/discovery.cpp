@@ -11,6 +11,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/device/registry.hpp"
+#include "concord/opencl/capability.hpp"
 #include "concord/opencl/device_limits.hpp"
 #include "concord/opencl/status.hpp"
 #include "concord/opencl/wave_units.hpp"
@@ -94,6 +95,19 @@ std::string platform_name(const boost::compute::platform& platform) {
   return is_pocl ? "PoCL, " + platform.name() : platform.name();
 }
 
+/// Of a GPU of NVIDIA; empty of other devices.
+std::string pci_address_of(const boost::compute::device& device) {
+  constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
+  cl_uint domain = 0, bus = 0, slot = 0;
+  const auto ask = [&](cl_device_info what, cl_uint& value) {
+    return clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) == CL_SUCCESS;
+  };
+  if (!device.supports_extension("cl_nv_device_attribute_query")) return {};
+  if (!ask(kBus, bus) || !ask(kSlot, slot)) return {};
+  if (!ask(kDomain, domain)) domain = 0;  // older drivers
+  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", domain, bus, slot >> 3, slot & 7U);
+}
+
 }  // namespace
 
 std::vector<boost::compute::device> enumerate_devices() {
@@ -127,31 +141,6 @@ bool is_cpu(const boost::compute::device& device) {
   return (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
 }
 
-Capability capability_of(const boost::compute::device& device) {
-  Capability found;
-  const bool is_nvidia = device.vendor().find("NVIDIA") != std::string::npos;
-  const DeviceLimits held_to = device_limits();
-  if (!is_nvidia || !held_to.extensions || held_to.are_lowered()) return found;
-  const auto ask = [&](cl_device_info what, unsigned& value) {
-    if (clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) != CL_SUCCESS) value = 0;
-  };
-  ask(CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, found.major);
-  ask(CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, found.minor);
-  return found;
-}
-
-std::optional<std::string> pci_address_of(const boost::compute::device& device) {
-  constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
-  cl_uint domain = 0, bus = 0, slot = 0;
-  const auto ask = [&](cl_device_info what, cl_uint& value) {
-    return clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) == CL_SUCCESS;
-  };
-  if (!device.supports_extension("cl_nv_device_attribute_query")) return std::nullopt;
-  if (!ask(kBus, bus) || !ask(kSlot, slot)) return std::nullopt;
-  if (!ask(kDomain, domain)) domain = 0;  // older drivers
-  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", domain, bus, slot >> 3, slot & 7U);
-}
-
 DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   const DeviceLimits held_to = device_limits();
   DeviceInfo info;
@@ -174,11 +163,12 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
       std::min<std::uint64_t>(device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), held_to.work_group);
   info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   info.precisions = {"fp32"};
-  if (has_matrix_units(capability_of(device))) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
+  if (capability_of(device).has_matrix_units()) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
   const WaveUnits units = wave_units_of(device);
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (multiply_in(units, precision)) info.precisions.emplace_back(name_of(precision));
   }
+  info.pci_address = pci_address_of(device);
   return info;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/compute/device.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,18 +23,5 @@ namespace concord::opencl {
 
 /// Whether kernels for CPUs suit it. Simulators claim to be everything; they are served as GPUs.
 [[nodiscard]] bool is_cpu(const boost::compute::device& device);
-
-/// The compute capability of an NVIDIA device; 0.0 of others, of drivers that do not tell, and where the device is held
-/// to plain OpenCL C or to smaller work-groups than it has (device_limits.hpp).
-struct Capability {
-  unsigned major = 0, minor = 0;
-};
-[[nodiscard]] Capability capability_of(const boost::compute::device& device);
-
-/// Where a GPU of NVIDIA is plugged in (HasPciAddress); nothing of other devices.
-[[nodiscard]] std::optional<std::string> pci_address_of(const boost::compute::device& device);
-
-/// Whether the device has the matrix units that nvidia/gemm_mma.cl is for.
-[[nodiscard]] inline bool has_matrix_units(Capability capability) { return capability.major >= 8; }
 
 }  // namespace concord::opencl

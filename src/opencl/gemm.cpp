@@ -9,14 +9,12 @@
 #include "concord/core/platform.hpp"
 #include "concord/opencl/gemm_split.hpp"
 #include "concord/opencl/gemm_tiled.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/tuning.hpp"
 #include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 // --- panel: CPUs. A tile of 8 x 32 fills the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.
 struct PanelShape {
@@ -224,6 +222,21 @@ const GemmImplementation& planned_implementation(Context& context, const Gemm& g
 
 double planned_seconds(Context& context, const Gemm& gemm) {
   return planned_implementation(context, gemm).seconds(context, gemm);
+}
+
+Gemm dense_gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k, bool b_along_k) {
+  Gemm gemm;
+  gemm.m = m;
+  gemm.n = n;
+  gemm.k = k;
+  gemm.a.row = a_along_k ? k : 1;
+  gemm.a.k = a_along_k ? 1 : m;
+  gemm.b.k = b_along_k ? 1 : n;
+  gemm.b.n = b_along_k ? k : 1;
+  gemm.b.along_k = b_along_k;
+  gemm.c.row = n;
+  gemm.largest = std::max({m * k, k * n, m * n});
+  return gemm;
 }
 
 std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label) {

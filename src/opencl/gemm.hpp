@@ -98,6 +98,11 @@ struct Gemm {
   }
 };
 
+/// The product of matrices without gaps in fp32: A(m, k) stored as its rows, or as its columns where `a_along_k` is
+/// false; B(k, n) stored as its rows, or as its columns where `b_along_k` is true; C(m, n) as its rows.
+[[nodiscard]] Gemm dense_gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k = true,
+                              bool b_along_k = false);
+
 /// The kernel for a product: the implementation that the environment variable CONCORD_GEMM names where that accepts it;
 /// the choice that a tuning table holds (tuning.hpp) where it serves; else the planned one. `label` starts the kernel's
 /// name ("matmul").

@@ -28,10 +28,7 @@ class Arguments {
     }
   }
   /// A DIVISOR; blocks of 0 elements are no blocks.
-  void divisor(std::int64_t value) {
-    const FastDivisor d = fast_divisor(std::max<std::int64_t>(value, 1));
-    for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) list_.emplace_back(number);
-  }
+  void divisor(std::int64_t value) { add_divisor(list_, std::max<std::int64_t>(value, 1)); }
   void add(const std::vector<Argument>& more) { list_.insert(list_.end(), more.begin(), more.end()); }
   [[nodiscard]] std::vector<Argument> take() { return std::move(list_); }
 

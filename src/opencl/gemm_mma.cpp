@@ -6,22 +6,20 @@
 #include <array>
 #include <cmath>
 
-#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/gemm_operands.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 struct MmaTile {
-  MatrixTile tile;
+  GemmTile tile;
   std::int64_t warp_m, warp_n, stages;
   double one_product;  // the rate of one product beside that of three
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 // Rates as measured on an H200.
 constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},
@@ -30,14 +28,16 @@ constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64
                                          {{64, 64, 16, 4, 64, 1.5e11, 0.4}, 32, 32, 4, 1.3}}};
 constexpr std::int64_t kBand = 16;
 
-MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
-  std::vector<MatrixTile> tiles;
+std::vector<GemmTile> tiles_for(const Gemm& gemm) {
+  std::vector<GemmTile> tiles;
   for (const MmaTile& one : kTiles) {
     tiles.push_back(one.tile);
     if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
   }
-  return matrix_plan(context, gemm, tiles);
+  return tiles;
 }
+
+GemmPlan plan_of(const Context& context, const Gemm& gemm) { return gemm_plan(context, gemm, tiles_for(gemm)); }
 
 bool result_in_pairs(const Gemm& gemm, std::int64_t parts) {
   const GemmResult& c = gemm.c;
@@ -45,8 +45,7 @@ bool result_in_pairs(const Gemm& gemm, std::int64_t parts) {
   return parts > 1 || (!c.is_stepped() && c.row % 2 == 0 && c.batch % 2 == 0 && c.block % 2 == 0 && c.outer % 2 == 0);
 }
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
-                                     std::string_view label) {
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
   const MmaTile& mma = kTiles[plan.tile];
   const RightOperand right = right_operand(context, gemm);
   std::vector<std::string> definitions{fmt::format("TILE_M={}", mma.tile.m),
@@ -67,15 +66,14 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
                  gemm_arguments(gemm, plan.parts, plan.part, right.arguments),
                  {size(tiles * mma.threads()), 1, size(gemm.batch * plan.parts)},
                  {size(mma.threads()), 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} mma {}x{}", label, mma.tile.m, mma.tile.n), std::move(multiply),
-                     plan.parts);
+  return gemm_staged(context, gemm, fmt::format("{} mma {}", label, mma.tile.name()), std::move(multiply), plan.parts);
 }
 
 }  // namespace
 
 bool mma_suits(Context& context, Precision precision) {
   return context.remembered(fmt::format("NVIDIA mma {}", name_of(precision)), [&] {
-    return has_matrix_units(capability_of(context.device())) &&
+    return context.capability().has_matrix_units() &&
            multiplies_right(context, "the matrix units", precision,
                             [](Context& device, const Gemm& gemm, std::size_t variant) {
                               return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
@@ -95,21 +93,12 @@ std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::str
 }
 
 std::vector<GemmTiling> mma_tilings(const Context& context, const Gemm& gemm) {
-  std::vector<GemmTiling> list;
-  for (const MmaTile& one : kTiles) {
-    for (const std::int64_t parts : parts_around(matrix_plan(context, gemm, {one.tile}).parts)) {
-      if (cut_plan(gemm, one.tile, 0, parts)) list.push_back({one.name(), parts});
-    }
-  }
-  return list;
+  return tilings_to_try(context.limits().compute_units, gemm, tiles_for(gemm));
 }
 
 std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                            std::string_view label) {
-  const auto* const one = std::ranges::find(kTiles, tiling.tile, &MmaTile::name);
-  if (one == kTiles.end()) return nullptr;
-  const auto index = static_cast<std::size_t>(one - kTiles.begin());
-  const std::optional<MatrixPlan> plan = cut_plan(gemm, one->tile, index, tiling.parts);
+  const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(gemm), tiling);
   return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "concord/opencl/sizes.hpp"
+
 namespace concord::opencl {
 
 /// A cut of k: `parts` of `length` values each, the last one shorter.
@@ -12,7 +14,6 @@ struct Split {
 };
 /// At most `parts` parts whose length is a multiple of `unit`.
 [[nodiscard]] inline Split split_of(std::int64_t k, std::int64_t parts, std::int64_t unit) {
-  const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const std::int64_t length = std::max(unit, divide_up(divide_up(k, std::max<std::int64_t>(parts, 1)), unit) * unit);
   return {std::max<std::int64_t>(1, divide_up(k, length)), length};
 }

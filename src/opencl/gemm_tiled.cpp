@@ -6,18 +6,17 @@
 #include <algorithm>
 #include <array>
 
+#include "concord/opencl/gemm_operands.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/gemm_split.hpp"
-#include "concord/opencl/matrix_units.hpp"
 #include "concord/opencl/patch_tables.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 struct TileShape {
-  MatrixTile tile;
+  GemmTile tile;
   std::int64_t thread_m, thread_n;
   [[nodiscard]] std::int64_t threads() const { return tile.m * tile.n / (thread_m * thread_n); }
   [[nodiscard]] std::int64_t local_bytes() const { return 8 * tile.k * (tile.m + tile.n + 8); }
@@ -54,12 +53,12 @@ struct TilePlan {
 };
 TilePlan plan_of(const Context& context, const Gemm& gemm, const std::vector<TileShape>& shapes) {
   constexpr double kWholeGain = 1.2;
-  std::vector<MatrixTile> tiles;
+  std::vector<GemmTile> tiles;
   for (const TileShape& shape : shapes) {
     tiles.push_back(shape.tile);
     if (has_whole_tiles(gemm, shape.tile.k)) tiles.back().products_a_second *= kWholeGain;
   }
-  const MatrixPlan plan = matrix_plan(context, gemm, tiles);
+  const GemmPlan plan = gemm_plan(context, gemm, tiles);
   return {shapes[plan.tile], plan.parts, plan.seconds};
 }
 
@@ -73,7 +72,7 @@ bool result_in_fours(const Gemm& gemm, std::int64_t parts) {
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const TileShape& shape, std::int64_t parts,
                                      std::string_view label) {
-  const MatrixTile& tile = shape.tile;
+  const GemmTile& tile = shape.tile;
   const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, tile.k);
   const bool left_fours = !gemm.a.is_patch && left_in_fours(gemm);
   std::vector<std::string> definitions{fmt::format("TILE_M={}", tile.m),

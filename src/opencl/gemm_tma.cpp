@@ -6,16 +6,15 @@
 #include <array>
 #include <cmath>
 
-#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/gemm_operands.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
 #include "concord/opencl/planes_pack.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 struct TmaTile {
   std::int64_t q, row_bytes, stages, staged_q, resident, filling;
@@ -77,10 +76,9 @@ TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile)
   padded.n = form.rows;
   padded.k = form.tiles_k * depth;
   const double rate = products_a_second(context, tile, numbers);
-  const MatrixPlan plan =
-      matrix_plan(context, padded,
-                  {{tile.q, TmaTile::kRows, depth, tile.resident, tile.filling + ending(gemm, tile, rate), rate,
-                    tile.resident == 1 ? 1.0 : 0.6}});
+  const GemmPlan plan = gemm_plan(context, padded,
+                                  {{tile.q, TmaTile::kRows, depth, tile.resident,
+                                    tile.filling + ending(gemm, tile, rate), rate, tile.resident == 1 ? 1.0 : 0.6}});
   return {tile, plan.parts, divide_up(plan.part, depth), product_seconds(gemm, plan.seconds, 1) + pack_seconds(gemm)};
 }
 
@@ -167,7 +165,7 @@ std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std:
 
 bool suits(Context& context, std::string_view units, Precision precision, const CheckedPreparation& prepare) {
   return context.remembered(fmt::format("{} in {}", units, name_of(precision)), [&] {
-    return capability_of(context.device()).major == 9 &&  // later ones have other instructions
+    return context.capability().is_hopper() &&  // later ones have other instructions
            multiplies_right(context, units, precision, prepare);
   });
 }

@@ -7,13 +7,13 @@
 #include <array>
 #include <cmath>
 
+#include "concord/opencl/gemm_operands.hpp"
 #include "concord/opencl/matrix_check.hpp"
+#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 // Nothing here was measured. The rates of 16 bits are a quarter of the vendors' peaks for one compute unit (MI300X:
 // 2048 FLOPs a cycle, MI250: 1024; RX 7900: 512; Arc A770: 2048 an Xe core, Max 1550: 4096), at two groups a unit, a
@@ -42,8 +42,8 @@ std::string_view wave_precision(Precision precision) {
 }
 
 /// As long as it is in the product's precision.
-MatrixTile tile_in(const WaveTile& wave, Precision precision) {
-  MatrixTile tile = wave.tile;
+GemmTile tile_in(const WaveTile& wave, Precision precision) {
+  GemmTile tile = wave.tile;
   if (!is_single(precision)) return tile;
   tile.k /= 2;
   tile.products_a_second *= kSinglePrecision;
@@ -51,22 +51,25 @@ MatrixTile tile_in(const WaveTile& wave, Precision precision) {
 }
 
 /// What the rates are of: Intel's devices count vector engines, 16 in an Xe core of Xe-HPG and 8 in the later ones.
-std::int64_t units_of(const Context& context, WaveUnits units) {
+std::int64_t units_of(const Context& context) {
+  const WaveUnits units = context.wave_units();
   const std::int64_t counted = context.limits().compute_units;
   const std::int64_t engines = units == WaveUnits::dpas_8 ? 16 : units == WaveUnits::dpas_16 ? 8 : 1;
   return std::max<std::int64_t>(1, counted / engines);
 }
 
-MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
-  const WaveUnits units = wave_units_of(context.device());
-  std::vector<MatrixTile> tiles;
-  for (const WaveTile& one : wave_tiles(units)) tiles.push_back(tile_in(one, gemm.precision));
-  return matrix_plan(units_of(context, units), gemm, tiles);
+std::vector<GemmTile> tiles_for(const Context& context, const Gemm& gemm) {
+  std::vector<GemmTile> tiles;
+  for (const WaveTile& one : wave_tiles(context.wave_units())) tiles.push_back(tile_in(one, gemm.precision));
+  return tiles;
 }
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
-                                     std::string_view label) {
-  const WaveUnits units = wave_units_of(context.device());
+GemmPlan plan_of(const Context& context, const Gemm& gemm) {
+  return gemm_plan(units_of(context), gemm, tiles_for(context, gemm));
+}
+
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
+  const WaveUnits units = context.wave_units();
   return prepare_wave_kernel(context, gemm, {units, wave_tiles(units)[plan.tile]}, plan, label);
 }
 
@@ -86,8 +89,8 @@ std::span<const WaveTile> wave_tiles(WaveUnits units) {
 }
 
 std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, const WaveKernel& wave,
-                                            const MatrixPlan& plan, std::string_view label) {
-  const MatrixTile tile = tile_in(wave.tile, gemm.precision);
+                                            const GemmPlan& plan, std::string_view label) {
+  const GemmTile tile = tile_in(wave.tile, gemm.precision);
   const std::int64_t threads = wave.tile.threads(wave.units);
   const RightOperand right = right_operand(context, gemm);
   std::vector<std::string> definitions{fmt::format("UNITS={}", name_of(wave.units)),
@@ -109,12 +112,11 @@ std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, 
                  gemm_arguments(gemm, plan.parts, plan.part, right.arguments),
                  {size(tiles * threads), 1, size(gemm.batch * plan.parts)},
                  {size(threads), 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} wave {}", label, wave.tile.name()), std::move(multiply),
-                     plan.parts);
+  return gemm_staged(context, gemm, fmt::format("{} wave {}", label, tile.name()), std::move(multiply), plan.parts);
 }
 
 bool wave_suits(Context& context, Precision precision) {
-  const WaveUnits units = wave_units_of(context.device());
+  const WaveUnits units = context.wave_units();
   if (!multiply_in(units, precision)) return false;
   return context.remembered(fmt::format("wave {}", name_of(precision)), [&] {
     return multiplies_right(
@@ -133,24 +135,12 @@ std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::st
 }
 
 std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm) {
-  const WaveUnits units = wave_units_of(context.device());
-  std::vector<GemmTiling> list;
-  for (const WaveTile& one : wave_tiles(units)) {
-    const MatrixTile tile = tile_in(one, gemm.precision);
-    for (const std::int64_t parts : parts_around(matrix_plan(units_of(context, units), gemm, {tile}).parts)) {
-      if (cut_plan(gemm, tile, 0, parts)) list.push_back({one.name(), parts});
-    }
-  }
-  return list;
+  return tilings_to_try(units_of(context), gemm, tiles_for(context, gemm));
 }
 
 std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                             std::string_view label) {
-  const std::span<const WaveTile> tiles = wave_tiles(wave_units_of(context.device()));
-  const auto one = std::ranges::find(tiles, tiling.tile, &WaveTile::name);
-  if (one == tiles.end()) return nullptr;
-  const auto index = static_cast<std::size_t>(one - tiles.begin());
-  const std::optional<MatrixPlan> plan = cut_plan(gemm, tile_in(*one, gemm.precision), index, tiling.parts);
+  const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(context, gemm), tiling);
   return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 

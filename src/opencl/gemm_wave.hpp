@@ -2,14 +2,12 @@
 // by gemm_wave.cpp and by tests, which have the instructions emulated.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/wave_units.hpp"
 
 namespace concord::opencl {
@@ -17,12 +15,11 @@ namespace concord::opencl {
 /// A tile of a work-group and the part of it that a wave owns. tile.k counts numbers of 16 bits, twice as many as of
 /// fp32.
 struct WaveTile {
-  MatrixTile tile;
+  GemmTile tile;
   std::int64_t wave_m, wave_n;
   [[nodiscard]] std::int64_t threads(WaveUnits units) const {
     return tile.m / wave_m * (tile.n / wave_n) * lanes_of(units);
   }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 /// Those that a plan chooses among.
 [[nodiscard]] std::span<const WaveTile> wave_tiles(WaveUnits units);
@@ -34,6 +31,6 @@ struct WaveKernel {
 };
 /// The units must multiply in gemm.precision; plan.tile says nothing.
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, const WaveKernel& wave,
-                                                          const MatrixPlan& plan, std::string_view label);
+                                                          const GemmPlan& plan, std::string_view label);
 
 }  // namespace concord::opencl

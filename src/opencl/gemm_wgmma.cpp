@@ -6,24 +6,22 @@
 #include <array>
 #include <cmath>
 
-#include "concord/opencl/discovery.hpp"
+#include "concord/opencl/gemm_operands.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/matrix_check.hpp"
 #include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
 
 constexpr std::int64_t kTileK = 32;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 struct WgmmaTile {
-  MatrixTile tile;  // m columns, n rows of what the units see
+  GemmTile tile;  // m columns, n rows of what the units see
   std::int64_t stages;
   double one_product;  // the rate of one product beside that of six
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
 };
 // Rates as measured on an H200.
 constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 160, 3.24e11, 1.0}, 4, 1.4},
@@ -37,17 +35,18 @@ std::int64_t packed_bytes(Precision precision) {
   return precision == Precision::tf32 ? 4 : 2;
 }
 
-MatrixPlan plan_of(const Context& context, const Gemm& gemm) {
-  std::vector<MatrixTile> tiles;
+std::vector<GemmTile> tiles_for(const Gemm& gemm) {
+  std::vector<GemmTile> tiles;
   for (const WgmmaTile& one : kTiles) {
     tiles.push_back(one.tile);
     if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
   }
-  return matrix_plan(context, gemm, tiles);
+  return tiles;
 }
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const MatrixPlan& plan,
-                                     std::string_view label) {
+GemmPlan plan_of(const Context& context, const Gemm& gemm) { return gemm_plan(context, gemm, tiles_for(gemm)); }
+
+std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
   const WgmmaTile& wgmma = kTiles[plan.tile];
   const std::string width = fmt::format("TILE_Q={}", wgmma.tile.m), precision(matrix_precision(gemm.precision));
   const std::int64_t tiles_q = divide_up(gemm.m, wgmma.tile.m), tiles_k = divide_up(gemm.k, kTileK);
@@ -78,15 +77,15 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const M
                  gemm_arguments(packed, plan.parts, plan.part, extra),
                  {size(tiles_q * divide_up(gemm.n, wgmma.tile.n) * threads), 1, size(gemm.batch * plan.parts)},
                  {size(threads), 1, 1}};
-  return gemm_staged(context, packed, fmt::format("{} wgmma {}x{}", label, wgmma.tile.m, wgmma.tile.n),
-                     std::move(multiply), plan.parts);
+  return gemm_staged(context, packed, fmt::format("{} wgmma {}", label, wgmma.tile.name()), std::move(multiply),
+                     plan.parts);
 }
 
 }  // namespace
 
 bool wgmma_suits(Context& context, Precision precision) {
   return context.remembered(fmt::format("NVIDIA wgmma {}", name_of(precision)), [&] {
-    const bool is_hopper = capability_of(context.device()).major == 9;  // later ones have other instructions
+    const bool is_hopper = context.capability().is_hopper();  // later ones have other instructions
     return is_hopper &&
            multiplies_right(context, "the matrix units' warpgroup instructions", precision,
                             [](Context& device, const Gemm& gemm, std::size_t variant) {
@@ -110,21 +109,12 @@ std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::s
 }
 
 std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm) {
-  std::vector<GemmTiling> list;
-  for (const WgmmaTile& one : kTiles) {
-    for (const std::int64_t parts : parts_around(matrix_plan(context, gemm, {one.tile}).parts)) {
-      if (cut_plan(gemm, one.tile, 0, parts)) list.push_back({one.name(), parts});
-    }
-  }
-  return list;
+  return tilings_to_try(context.limits().compute_units, gemm, tiles_for(gemm));
 }
 
 std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                              std::string_view label) {
-  const auto* const one = std::ranges::find(kTiles, tiling.tile, &WgmmaTile::name);
-  if (one == kTiles.end()) return nullptr;
-  const auto index = static_cast<std::size_t>(one - kTiles.begin());
-  const std::optional<MatrixPlan> plan = cut_plan(gemm, one->tile, index, tiling.parts);
+  const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(gemm), tiling);
   return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 

@@ -20,23 +20,14 @@ std::array<std::size_t, 3> groups_of(const ops::Matmul& op, const ops::MatmulSiz
 
 Gemm gemm_of(const ops::Matmul& op, const KernelRequest& request) {
   const ops::MatmulSizes s = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
-  Gemm gemm;
+  // A single column is a row as it lies.
+  const bool a_along_k = !op.transpose_a() || s.m == 1;
+  Gemm gemm = dense_gemm(s.m, s.n, s.k, a_along_k, op.transpose_b());
   gemm.precision = request.precision;
-  gemm.m = s.m;
-  gemm.n = s.n;
-  gemm.k = s.k;
   gemm.batch = s.batch;
   gemm.a.batch = s.batch_a == 1 ? 0 : s.m * s.k;
-  // A single column is a row as it lies.
-  const bool transpose_a = op.transpose_a() && s.m > 1;
-  gemm.a.row = transpose_a ? 1 : s.k;
-  gemm.a.k = transpose_a ? s.m : 1;
   gemm.b.batch = s.batch_b == 1 ? 0 : s.k * s.n;
-  gemm.b.k = op.transpose_b() ? 1 : s.n;
-  gemm.b.n = op.transpose_b() ? s.k : 1;
-  gemm.b.along_k = op.transpose_b();
   gemm.c.batch = s.m * s.n;
-  gemm.c.row = s.n;
   if (batches_are_rows(op, s)) {
     gemm.m *= s.batch;
     gemm.batch = 1;

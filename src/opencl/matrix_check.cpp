@@ -11,12 +11,11 @@
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/conv.hpp"
 #include "concord/opencl/patch_tables.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 constexpr float kUntouched = -1000;  // of a result, where nothing is written
 
@@ -27,18 +26,7 @@ struct Product {
 };
 
 Product dense(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k, bool b_along_k) {
-  Gemm gemm;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.a.row = a_along_k ? k : 1;
-  gemm.a.k = a_along_k ? 1 : m;
-  gemm.b.k = b_along_k ? 1 : n;
-  gemm.b.n = b_along_k ? k : 1;
-  gemm.b.along_k = b_along_k;
-  gemm.c.row = n;
-  gemm.largest = std::max({m * k, k * n, m * n});
-  return {gemm, m * k, k * n, m * n};
+  return {dense_gemm(m, n, k, a_along_k, b_along_k), m * k, k * n, m * n};
 }
 
 void add_convolution(std::vector<Product>& products, const Shape& src, const Shape& weights, std::int64_t stride) {
@@ -120,13 +108,6 @@ std::vector<float> right_result(const Product& product, const std::vector<float>
   return c;
 }
 
-/// Whole numbers from -3 to 3, times `unit`: sums of thousands of products stay exact.
-std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor, float unit) {
-  std::vector<float> values(size(count));
-  for (std::int64_t i = 0; i < count; ++i) values[size(i)] = static_cast<float>(i * factor % 7 - 3) * unit;
-  return values;
-}
-
 struct Factors {
   std::vector<float> a, b;
 };
@@ -172,6 +153,12 @@ bool runs_right(Context& context, const Product& product, const Kernel& kernel) 
 }
 
 }  // namespace
+
+std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor, float unit) {
+  std::vector<float> values(size(count));
+  for (std::int64_t i = 0; i < count; ++i) values[size(i)] = static_cast<float>(i * factor % 7 - 3) * unit;
+  return values;
+}
 
 bool multiplies_right(Context& context, std::string_view units, Precision precision,
                       const CheckedPreparation& prepare) {

@@ -1,14 +1,20 @@
 // The check of a product kernel on the device it is to run on: before matrix units are used, they have to get products
-// of small whole numbers right, which every precision computes exactly.
+// of small whole numbers right, which every precision computes exactly. Used by the implementations on matrix units and
+// by their tests.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "concord/opencl/gemm.hpp"
 
 namespace concord::opencl {
+
+/// From -3 to 3, times `unit`, in an order that goes by `factor`, no multiple of 7: sums of thousands of their products
+/// are exact in every precision.
+[[nodiscard]] std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor, float unit = 1);
 
 /// A kernel for a product, or nothing where the implementation does not accept it; `variant` counts the products, for
 /// implementations that have several tiles to try.

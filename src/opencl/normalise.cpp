@@ -9,6 +9,7 @@
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/gemm.hpp"
 #include "concord/opencl/kernels.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/strides.hpp"
 #include "concord/opencl/variants.hpp"
@@ -17,8 +18,6 @@ namespace concord::opencl {
 namespace {
 
 constexpr std::size_t kLeastThreads = 32;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 bool by_groups(const Context& context) {
   const std::optional<std::string> forced = environment("CONCORD_BATCH_NORM");

@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "concord/opencl/gemm_operands.hpp"
+#include "concord/opencl/gemm_plan.hpp"
 #include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 PlaneForm::Kind kind_of(const Gemm& gemm) {
   if (!gemm.b.is_patch) return PlaneForm::Kind::matrix;
@@ -18,7 +17,6 @@ PlaneForm::Kind kind_of(const Gemm& gemm) {
 }
 
 constexpr std::int64_t kMostBytes = std::int64_t{5} << 28, kDeepestTile = 64;
-constexpr std::int64_t kMostGroups = 65535;  // of a launch, along its second and third index, on NVIDIA's GPUs
 
 /// In the numbers that take most memory.
 Gemm at_widest(Gemm gemm) {

@@ -4,16 +4,13 @@
 #include <optional>
 
 #include "concord/opencl/channels_last.hpp"
-#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/gemm_operands.hpp"
 #include "concord/opencl/planes_scales.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// A tensor's map; of a scaled product first that of the scaled planes, then that of those it falls back to. The planes
 /// of the latter were not written otherwise, and copies that run past the last image of the former get zeros.

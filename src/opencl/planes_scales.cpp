@@ -1,15 +1,13 @@
 // How operands are walked to find their scales, and the launches that do it.
 #include "concord/opencl/planes_scales.hpp"
 
-#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/gemm_operands.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 

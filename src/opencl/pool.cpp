@@ -38,12 +38,6 @@ std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
   return definitions;
 }
 
-void add_divisor(std::vector<Argument>& arguments, std::int64_t value) {
-  const FastDivisor divisor = fast_divisor(value);
-  for (const std::uint32_t number : {divisor.divisor, divisor.multiplier, divisor.shift})
-    arguments.emplace_back(number);
-}
-
 PreparedKernel prepare(Context& context, std::string_view name, const KernelRequest& request,
                        const ops::PoolSizes& sizes, Item item, const std::string& function,
                        std::vector<Argument> arguments) {

@@ -10,13 +10,12 @@
 #include <random>
 
 #include "concord/opencl/channels_last.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
 
 constexpr std::uint32_t kUntouched = 0x7fc17fc1U;  // a NaN that no kernel writes; UNTOUCHED of gemm_compare.cl
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 /// The product with a and b as inputs 0 and 1; operands that stages before it make stay theirs.
 Gemm with_own_operands(const Gemm& gemm) {

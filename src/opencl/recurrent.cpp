@@ -9,14 +9,13 @@
 
 #include "concord/opencl/gemm.hpp"
 #include "concord/opencl/kernels.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/variants.hpp"
 
 namespace concord::opencl {
 namespace {
 
 using Cell = ops::RecurrentCell;
-
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const ops::RecurrentSizes& s) {
   std::vector<std::string> list;

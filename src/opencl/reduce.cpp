@@ -7,11 +7,10 @@
 #include "concord/opencl/channels_last.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/lanes.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 namespace {
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// src (outer, length, inner) → dst (outer, parts, inner).
 struct Pass {

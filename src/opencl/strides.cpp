@@ -92,6 +92,11 @@ FastDivisor fast_divisor(std::int64_t divisor) {
   return {static_cast<std::uint32_t>(d), static_cast<std::uint32_t>(multiplier), shift};
 }
 
+void add_divisor(std::vector<Argument>& arguments, std::int64_t divisor) {
+  const FastDivisor d = fast_divisor(divisor);
+  for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) arguments.emplace_back(number);
+}
+
 IndexText::IndexText(const StridedLoop& loop, bool wide) : wide_(wide), rank_(loop.dims.size()) {
   std::string rest = "i";
   for (std::size_t d = rank_; d-- > 1;) {

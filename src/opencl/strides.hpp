@@ -39,6 +39,8 @@ struct FastDivisor {
   std::uint32_t divisor, multiplier, shift;
 };
 [[nodiscard]] FastDivisor fast_divisor(std::int64_t divisor);
+/// Its three numbers, as index.h's DIVISOR takes them.
+void add_divisor(std::vector<Argument>& arguments, std::int64_t divisor);
 
 /// Kernel text that splits the index `i` of type index_t into the coordinates c0, c1, … of a loop, and finds operands.
 /// Sizes and strides are kernel parameters, so that loops of one kind share a program.

@@ -9,7 +9,6 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/opencl/discovery.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/wave_units.hpp"
 
@@ -85,8 +84,8 @@ std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const
 }
 
 TuningOrigin tuning_origin(const Context& context) {
-  const bool has_units = has_matrix_units(capability_of(context.device()));
-  const bool has_waves = wave_units_of(context.device()) != WaveUnits::none;
+  const bool has_units = context.capability().has_matrix_units();
+  const bool has_waves = context.wave_units() != WaveUnits::none;
   return {context.name(), context.device().driver_version(), context.limits().compute_units,
           context.limits().is_cpu ? "cpu"
           : has_units             ? "nvidia"

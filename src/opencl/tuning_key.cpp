@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/gemm_operands.hpp"
 #include "concord/opencl/tuning.hpp"
 
 namespace concord::opencl {

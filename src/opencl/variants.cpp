@@ -23,8 +23,8 @@ struct Row {
 
 bool on_any(const Context&) { return true; }
 bool on_gpus(const Context& context) { return !context.limits().is_cpu; }
-bool on_matrix_units(const Context& context) { return has_matrix_units(capability_of(context.device())); }
-bool on_hopper(const Context& context) { return capability_of(context.device()).major == 9; }
+bool on_matrix_units(const Context& context) { return context.capability().has_matrix_units(); }
+bool on_hopper(const Context& context) { return context.capability().is_hopper(); }
 bool in_groups(const Context& context) { return context.limits().max_work_group > 1; }
 /// Where the user did not choose.
 bool made_for_cpu(const Context& context) { return !environment("CONCORD_KERNELS") && is_cpu(context.device()); }
@@ -48,7 +48,7 @@ bool is_there(const Context& context, std::string_view product) {
   if (product == "reference") return false;  // nothing is plainer
   if (product == "panel") return context.limits().is_cpu;
   if (product == "mma") return on_matrix_units(context);
-  if (product == "wave") return wave_units_of(context.device()) != WaveUnits::none;
+  if (product == "wave") return context.wave_units() != WaveUnits::none;
   return product == "tiled" || product == "clblast" || on_hopper(context);
 }
 

@@ -1,5 +1,5 @@
-// WaveUnits: which matrix units a GPU of AMD or Intel has, by what the device says of itself. Used by gemm_wave,
-// discovery and the list of variants.
+// WaveUnits: which matrix units a GPU of AMD or Intel has, by what the device says of itself. Used by Context,
+// discovery and gemm_wave.
 #pragma once
 
 #include <boost/compute/device.hpp>
@@ -19,7 +19,8 @@ enum class WaveUnits : std::uint8_t { none, mfma_first, mfma, wmma, wmma_12, dpa
 [[nodiscard]] WaveUnits amd_wave_units(std::string_view vendor, std::string_view name);
 /// By the device's extensions and sizes of sub-groups, of which the units take the smallest.
 [[nodiscard]] WaveUnits intel_wave_units(std::string_view extensions, std::span<const std::size_t> sub_groups);
-/// None where the device is held to plain OpenCL C, or to smaller work-groups or less local memory than it has.
+/// Asks the driver; Context::wave_units has the answer. None where the device is held to plain OpenCL C, or to smaller
+/// work-groups or less local memory than it has.
 [[nodiscard]] WaveUnits wave_units_of(const boost::compute::device& device);
 
 /// The instruction's name: "MFMA".

@@ -5,32 +5,22 @@
 
 #include <algorithm>
 
-#include "concord/opencl/device_limits.hpp"
-#include "concord/opencl/matrix_units.hpp"
+#include "concord/opencl/gemm_plan.hpp"
+#include "concord/opencl/sizes.hpp"
 #include "concord/opencl/strides.hpp"
 
 namespace concord::opencl {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
 /// Bytes that the points of a slice may take: the more, the fewer launches; no more than a part of what a device can
 /// hold in one piece.
 std::int64_t most_bytes(const Context& context) {
   constexpr std::uint64_t kMost = std::uint64_t{256} << 20;
-  const auto allocation = std::min<std::uint64_t>(context.device().get_info<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE),
-                                                  device_limits().allocation);
-  return static_cast<std::int64_t>(std::min(kMost, allocation / 4));
+  return static_cast<std::int64_t>(std::min(kMost, context.limits().allocation / 4));
 }
 
 void add_count(std::vector<Argument>& arguments, std::int64_t value) {
   arguments.emplace_back(static_cast<std::uint32_t>(value));
-}
-
-void add_divisor(std::vector<Argument>& arguments, std::int64_t value) {
-  const FastDivisor d = fast_divisor(value);
-  for (const std::uint32_t number : {d.divisor, d.multiplier, d.shift}) arguments.emplace_back(number);
 }
 
 double multiplications(const Gemm& gemm) {
@@ -71,11 +61,11 @@ std::vector<WinogradSlice> winograd_slices(const Context& context, const Winogra
   const std::int64_t a_tile = kWinogradPoints * channels * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t most = std::max(most_bytes(context) / a_tile / kUnit * kUnit, kUnit), all = tiles.count();
   const std::int64_t even = divide_up(all, divide_up(all, most));
-  const std::int64_t count = even == all ? all : divide_up(even, kUnit) * kUnit;
+  const std::int64_t count = even == all ? all : round_up(even, kUnit);
   std::vector<WinogradSlice> slices;
   for (std::int64_t first = 0; first < all; first += count) {
     const std::int64_t here = std::min(count, all - first);
-    slices.push_back({first, here, divide_up(here, 4) * 4});
+    slices.push_back({first, here, round_up(here, 4)});
   }
   return slices;
 }

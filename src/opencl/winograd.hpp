@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "concord/opencl/gemm.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 
@@ -15,8 +16,8 @@ inline constexpr std::int64_t kWinogradTile = 4, kWinogradPoints = 36;
 /// The tiles of n images.
 struct WinogradTiles {
   std::int64_t n, rows, columns;  // of results
-  [[nodiscard]] std::int64_t in_line() const { return (columns + kWinogradTile - 1) / kWinogradTile; }
-  [[nodiscard]] std::int64_t in_image() const { return in_line() * ((rows + kWinogradTile - 1) / kWinogradTile); }
+  [[nodiscard]] std::int64_t in_line() const { return divide_up(columns, kWinogradTile); }
+  [[nodiscard]] std::int64_t in_image() const { return in_line() * divide_up(rows, kWinogradTile); }
   [[nodiscard]] std::int64_t count() const { return n * in_image(); }
 };
 
@@ -48,7 +49,7 @@ void add_winograd_tiles(std::vector<Argument>& arguments, const WinogradTiles& t
 [[nodiscard]] std::string winograd_name(const Kernel& product, std::size_t slices);
 /// From one point's numbers to the next one's: so many and a few more, so that what an item writes at all points does
 /// not lie at a distance of a power of two, where caches would have few places for it.
-[[nodiscard]] constexpr std::int64_t winograd_plane(std::int64_t numbers) { return (numbers + 15) / 16 * 16 + 80; }
+[[nodiscard]] constexpr std::int64_t winograd_plane(std::int64_t numbers) { return round_up(numbers, 16) + 80; }
 /// Of the planes of all points: a multiple of 256.
 [[nodiscard]] constexpr std::size_t winograd_bytes(std::int64_t numbers) {
   return static_cast<std::size_t>(kWinogradPoints * winograd_plane(numbers)) * sizeof(float);

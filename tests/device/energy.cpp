@@ -80,9 +80,21 @@ TEST_CASE("joules of a run are what the counter moved on by, over the runs", "[d
     const double one = joules_a_run(program, metronome, 0.01);
     CHECK(one > 0);
     CHECK(one <= 1);
-    const TemporaryFolder folder;
-    write_zone(folder.path(), "intel-rapl:0", "package-0", "1");
-    const Setting setting("CONCORD_POWERCAP", folder.path().string());
-    CHECK((energy_meter(*device) != nullptr) == (device->info().kind == DeviceKind::cpu));
   }
+}
+
+TEST_CASE("who tells a device's energy goes by what it is and where it is plugged in", "[device]") {
+  const TemporaryFolder folder;
+  write_zone(folder.path(), "intel-rapl:0", "package-0", "1");
+  const Setting processors("CONCORD_POWERCAP", folder.path().string());
+  const Setting gpus("CONCORD_NVML", CONCORD_FAKE_NVML);
+  DeviceInfo device;
+  device.kind = DeviceKind::cpu;
+  REQUIRE(energy_meter(device) != nullptr);
+  CHECK_THAT(energy_meter(device)->source(), !contains("NVML"));
+  device.kind = DeviceKind::gpu;
+  CHECK(energy_meter(device) == nullptr);
+  device.pci_address = "00000000:3B:00.0";
+  REQUIRE(energy_meter(device) != nullptr);
+  CHECK_THAT(energy_meter(device)->source(), contains("NVML"));
 }

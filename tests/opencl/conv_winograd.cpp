@@ -266,6 +266,9 @@ TEST_CASE("Winograd's transforms are taken where they are preferred and serve", 
     variants.mark(kWinograd, "a test says so");
     for (const std::string& name : kernels_of(opened, plain)) CHECK_THAT(name, !contains("winograd"));
   }
+  const Geometry deep{{1, 65536, 4, 4}, 1, {.padding = {1, 1}}};  // more channels than a launch has groups
+  CHECK(opencl::conv_winograd_serves(plain.sizes(), Precision::fp32));
+  CHECK_FALSE(opencl::conv_winograd_serves(deep.sizes(), Precision::fp32));
   const Setting way("CONCORD_CONV", "fourier");
   for (const DevicePtr& device : opencl_devices()) {
     CHECK_THROWS_WITH(kernels_of(Device::open(device->info().id), plain),

@@ -16,6 +16,7 @@
 namespace concord::test {
 namespace {
 
+using opencl::dense_gemm;
 using opencl::Gemm;
 using opencl::WaveKernel;
 using opencl::WaveUnits;
@@ -30,21 +31,6 @@ WaveKernel small_kernel(WaveUnits units) {
 
 constexpr std::array kUnits{WaveUnits::mfma, WaveUnits::wmma, WaveUnits::wmma_12, WaveUnits::dpas_8,
                             WaveUnits::dpas_16};
-
-Gemm dense(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k, bool b_along_k) {
-  Gemm gemm;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.a.row = a_along_k ? k : 1;
-  gemm.a.k = a_along_k ? 1 : m;
-  gemm.b.k = b_along_k ? 1 : n;
-  gemm.b.n = b_along_k ? k : 1;
-  gemm.b.along_k = b_along_k;
-  gemm.c.row = n;
-  gemm.largest = std::max({m * k, k * n, m * n});
-  return gemm;
-}
 
 Gemm in_batches(Gemm gemm, std::int64_t batch) {
   gemm.batch = batch;
@@ -64,25 +50,11 @@ Gemm with_epilogue(Gemm gemm) {
   return gemm;
 }
 
-/// k in so many parts, or a few less.
-opencl::MatrixPlan cut(const Gemm& gemm, std::int64_t parts) {
-  constexpr std::int64_t kDepth = 32;
-  const std::int64_t part = (gemm.k + parts * kDepth - 1) / (parts * kDepth) * kDepth;
-  return parts == 1 ? opencl::MatrixPlan{0, 1, gemm.k, 0} : opencl::MatrixPlan{0, (gemm.k + part - 1) / part, part, 0};
-}
-
-/// Whole numbers from -3 to 3, products of which every precision computes exactly.
-std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i * factor % 7 - 3);
-  return values;
-}
-
 /// What the kernel makes of an output full of a mark; each operand has room for the largest.
 std::vector<float> result_of(const DevicePtr& device, const Gemm& gemm, const Kernel& kernel) {
   std::vector<BufferPtr> buffers;
   for (const std::int64_t factor : {5, 11, 3}) {
-    const std::vector<float> values = whole_numbers(gemm.largest, factor);
+    const std::vector<float> values = opencl::whole_numbers(gemm.largest, factor);
     buffers.push_back(device->allocate(values.size() * sizeof(float)));
     device->write(*buffers.back(), 0, std::as_bytes(std::span(values)));
   }
@@ -103,7 +75,9 @@ void check_product(const DevicePtr& device, const Gemm& gemm, WaveUnits units, s
   const auto all = opencl::gemm_implementations();
   const auto plain = std::ranges::find(all, "reference", &opencl::GemmImplementation::name);
   const std::vector<float> expected = result_of(device, gemm, *plain->prepare(context, gemm, "test"));
-  const auto kernel = prepare_wave_kernel(context, gemm, small_kernel(units), cut(gemm, parts), "test");
+  const WaveKernel small = small_kernel(units);
+  const auto kernel =
+      prepare_wave_kernel(context, gemm, small, cut_plan(gemm, small.tile.tile, 0, parts).value(), "test");
   INFO(name_of(units) << " in " << name_of(gemm.precision) << ": " << gemm.m << " x " << gemm.n << " x " << gemm.k
                       << ", " << parts << " parts, on " << device->info().id);
   CHECK(result_of(device, gemm, *kernel) == expected);
@@ -116,7 +90,7 @@ TEST_CASE("matrix units of every kind multiply as their documents say", "[opencl
     for (const WaveUnits units : kUnits) {
       for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
         if (!multiply_in(units, precision)) continue;
-        Gemm gemm = dense(37, 45, 70, true, false);
+        Gemm gemm = dense_gemm(37, 45, 70, true, false);
         gemm.precision = precision;
         check_product(device, gemm, units);
       }
@@ -125,25 +99,25 @@ TEST_CASE("matrix units of every kind multiply as their documents say", "[opencl
 }
 
 TEST_CASE("products on matrix units take operands of every form", "[opencl][gemm][wave]") {
-  Gemm shared = in_batches(dense(33, 40, 64, false, false), 3);
+  Gemm shared = in_batches(dense_gemm(33, 40, 64, false, false), 3);
   shared.b.batch = 0;
-  Gemm blocked = dense(36, 20, 48, true, true);  // k in blocks of 16, as the images of a convolution
+  Gemm blocked = dense_gemm(36, 20, 48, true, true);  // k in blocks of 16, as the images of a convolution
   blocked.a.block = 16;
   blocked.a.row = 16;
   blocked.a.outer = 36 * 16;
   for (const DevicePtr& device : opencl_devices()) {
-    for (Gemm gemm : {dense(64, 32, 96, false, true), dense(40, 33, 60, true, true), dense(33, 31, 31, true, true),
-                      with_epilogue(shared), blocked}) {
+    for (Gemm gemm : {dense_gemm(64, 32, 96, false, true), dense_gemm(40, 33, 60, true, true),
+                      dense_gemm(33, 31, 31, true, true), with_epilogue(shared), blocked}) {
       gemm.precision = Precision::fp16;
       check_product(device, gemm, WaveUnits::mfma);
     }
-    check_product(device, dense(40, 33, 60, true, true), WaveUnits::mfma);
+    check_product(device, dense_gemm(40, 33, 60, true, true), WaveUnits::mfma);
   }
 }
 
 TEST_CASE("products on matrix units cut k", "[opencl][gemm][wave]") {
   for (const DevicePtr& device : opencl_devices()) {
-    Gemm gemm = with_epilogue(in_batches(dense(35, 34, 150, true, false), 2));
+    Gemm gemm = with_epilogue(in_batches(dense_gemm(35, 34, 150, true, false), 2));
     gemm.precision = Precision::bf16;
     check_product(device, gemm, WaveUnits::wmma, 3);
     check_product(device, gemm, WaveUnits::dpas_8, 3);
@@ -175,7 +149,7 @@ TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[
 
 TEST_CASE("matrix units whose instructions a driver does not know are not used", "[opencl][gemm][wave]") {
   for (const DevicePtr& device : opencl_devices()) {
-    if (opencl::wave_units_of(context_of(device).device()) != WaveUnits::none) continue;  // it may well know them
+    if (context_of(device).wave_units() != WaveUnits::none) continue;  // it may well know them
     CHECK_FALSE(opencl::multiplies_right(
         context_of(device), "MFMA", Precision::fp16, [](opencl::Context& context, const Gemm& gemm, std::size_t) {
           const WaveKernel real{WaveUnits::mfma, opencl::wave_tiles(WaveUnits::mfma).back()};
@@ -210,7 +184,7 @@ TEST_CASE("the tiles of matrix units are what their kernel can work on", "[openc
   for (const WaveUnits units : kUnits) {
     const bool is_dpas = units == WaveUnits::dpas_8 || units == WaveUnits::dpas_16;
     for (const opencl::WaveTile& one : opencl::wave_tiles(units)) {
-      INFO(name_of(units) << " " << one.name());
+      INFO(name_of(units) << " " << one.tile.name());
       const std::int64_t threads = one.threads(units);
       CHECK(threads <= 256);
       CHECK(2 * (one.tile.m + one.tile.n) * one.tile.k * 2 <= 32768);  // so that two groups share 64 KiB
@@ -242,7 +216,7 @@ TEST_CASE("the programs of matrix units are asked for", "[.][wave_programs]") {
       for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
         if (!multiply_in(units, precision)) continue;
         for (const opencl::WaveTile& tile : opencl::wave_tiles(units)) {
-          ask(with_epilogue(dense(512, 512, 512, true, false)), units, precision, tile);
+          ask(with_epilogue(dense_gemm(512, 512, 512, true, false)), units, precision, tile);
         }
         if (precision != Precision::fp16) continue;
         for (const Gemm& pass : passes) ask(pass, units, precision, opencl::wave_tiles(units).front());

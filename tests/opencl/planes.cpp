@@ -14,17 +14,6 @@ ops::ConvSizes sizes_of(std::int64_t channels, std::int64_t stride, const Shape&
                          {.stride = {1, stride, stride}, .padding = {0, 1, 1}, .padding_after = {0, 1, 1}});
 }
 
-opencl::Gemm dense(std::int64_t m, std::int64_t n, std::int64_t k) {
-  opencl::Gemm gemm;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.a.row = k;
-  gemm.b.k = n;
-  gemm.c.row = n;
-  return gemm;
-}
-
 }  // namespace
 
 TEST_CASE("the passes of a convolution are walked tap by tap", "[opencl][gemm]") {
@@ -52,8 +41,8 @@ TEST_CASE("what the copy engine cannot walk is left to others", "[opencl][gemm]"
   CHECK_FALSE(planes_serve(conv_forward_gemm(volume)));
   const ops::ConvSizes far = ops::conv_sizes({1, 8, 700, 700}, {8, 8, 3, 3}, {.dilation = {1, 300, 300}});
   CHECK_FALSE(planes_serve(conv_forward_gemm(far)));
-  CHECK(planes_serve(dense(65535, 64, 64)));
-  CHECK_FALSE(planes_serve(dense(65536, 64, 64)));  // more rows than a launch has groups
+  CHECK(planes_serve(dense_gemm(65535, 64, 64)));
+  CHECK_FALSE(planes_serve(dense_gemm(65536, 64, 64)));  // more rows than a launch has groups
   opencl::Gemm groups = conv_backward_weights_gemm(
       ops::conv_sizes({3, 80, 7, 5}, {80, 40, 3, 3}, {.padding = {0, 1, 1}, .padding_after = {0, 1, 1}, .groups = 2}));
   CHECK(planes_serve(groups));
@@ -81,8 +70,8 @@ TEST_CASE("scaled products have room for what they fall back to", "[opencl][gemm
 }
 
 TEST_CASE("a product whose planes are too large is cut into slices of its rows", "[opencl][gemm]") {
-  CHECK(plane_slices(dense(4096, 4096, 4096)).size() == 1);
-  const opencl::Gemm large = dense(8192, 768, 50257);
+  CHECK(plane_slices(dense_gemm(4096, 4096, 4096)).size() == 1);
+  const opencl::Gemm large = dense_gemm(8192, 768, 50257);
   CHECK(planes_serve(large));
   const std::vector<opencl::Gemm> slices = plane_slices(large);
   CHECK(slices.size() == 3);
@@ -97,7 +86,7 @@ TEST_CASE("a product whose planes are too large is cut into slices of its rows",
   with_epilogue.epilogue.text = "#define EPILOGUE(value, z, m, n_outer, n_inner) (value)";
   CHECK(plane_slices(with_epilogue).size() == 1);
   CHECK_FALSE(planes_serve(with_epilogue));
-  CHECK_FALSE(planes_serve(dense(64, 50257, 50257)));  // nothing to cut in its right operand
+  CHECK_FALSE(planes_serve(dense_gemm(64, 50257, 50257)));  // nothing to cut in its right operand
 }
 
 TEST_CASE("tensor maps hold sizes, strides, boxes and corners", "[opencl][gemm]") {

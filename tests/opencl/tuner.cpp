@@ -61,19 +61,6 @@ std::vector<TunableProduct> product_of(const DevicePtr& device, std::int64_t m, 
       [&] { static_cast<void>(compile(graph, std::vector{c}, std::make_shared<Variables>(device, 1))); });
 }
 
-/// A product of dense matrices.
-opencl::Gemm gemm_of(std::int64_t m, std::int64_t n, std::int64_t k) {
-  opencl::Gemm gemm;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.a.row = k;
-  gemm.b.k = n;
-  gemm.c.row = n;
-  gemm.largest = std::max({m * k, k * n, m * n});
-  return gemm;
-}
-
 }  // namespace
 
 TEST_CASE("every implementation and tiling gives a product that the plain kernel gives", "[opencl][tuning]") {
@@ -167,7 +154,7 @@ TEST_CASE("a wrong last row is found where a large product is checked by samples
     const Setting planted("CONCORD_KERNEL_DIR", (folder / "kernels").string());
     const DevicePtr device = Device::open(known->info().id);
     opencl::Context& context = context_of(device);
-    const opencl::Gemm gemm = gemm_of(1000, 100, 7000);
+    const opencl::Gemm gemm = opencl::dense_gemm(1000, 100, 7000);
     opencl::ProductTrial trial(*device, context, gemm);
     CHECK(trial.is_whole() == !context.limits().is_cpu);
     const auto run = [&](std::string implementation) {

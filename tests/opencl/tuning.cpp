@@ -16,18 +16,6 @@ using opencl::GemmTiling;
 using opencl::TuningEntries;
 using opencl::TuningOrigin;
 
-Gemm dense(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Gemm gemm;
-  gemm.m = m;
-  gemm.n = n;
-  gemm.k = k;
-  gemm.a.row = k;
-  gemm.b.k = n;
-  gemm.c.row = n;
-  gemm.largest = std::max({m * k, k * n, m * n});
-  return gemm;
-}
-
 const TuningOrigin kOrigin{"a card", "1.2", 8, "gpu"};
 const TuningEntries kEntries{{"one", {{"tiled", GemmTiling{"64x64", 3}}, 1e-3, 2e-3, "clblast"}},
                              {"two", {{"clblast", std::nullopt}, 0.5, 0.5, "clblast"}}};
@@ -58,7 +46,7 @@ Product product_on(const DeviceInfo& info, const CompileOptions& options = {}) {
 }  // namespace
 
 TEST_CASE("products that one choice serves have one key, others have others", "[opencl][tuning]") {
-  const Gemm gemm = dense(64, 96, 128);
+  const Gemm gemm = opencl::dense_gemm(64, 96, 128);
   const std::string key = tuning_key(gemm);
   Gemm elsewhere = gemm;
   elsewhere.a.buffer = opencl::input(7);
