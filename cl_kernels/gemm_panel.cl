@@ -1,7 +1,8 @@
-// gemm_panel_multiply: for CPUs. A work-item is a work-group and owns COLUMNS = VECTORS·WIDTH columns of C and m_part of its
-// rows. It packs DEPTH x COLUMNS of B into private memory (first-level cache), where patches of an image are also
-// gathered, and multiplies ROWS x COLUMNS of C at a time out of vector registers; longer k goes on in C.
-// 2·m_part·COLUMNS·K FLOPs; reads COLUMNS·K of B once and m_part·K of A. No local memory, no barrier.
+// gemm_panel_multiply: for CPUs. A work-item is a work-group and owns m_part rows of C and PANELS panels of
+// COLUMNS = VECTORS·WIDTH columns. It packs DEPTH x COLUMNS of B for each of them into private memory (second-level
+// cache), where patches of an image are also gathered (one panel then), and multiplies ROWS x COLUMNS of C at a time out
+// of vector registers, with ROWS rows of A in the first-level cache for all panels; longer k goes on in C.
+// 2·m_part·PANELS·COLUMNS·K FLOPs; reads PANELS·COLUMNS·K of B and m_part·K of A once. No local memory, no barrier.
 #include "gemm_operands.h"
 
 #define CONCAT_(x, y) x##y
@@ -9,7 +10,13 @@
 typedef CONCAT(float, WIDTH) vector_t;
 #define VLOAD CONCAT(vload, WIDTH)
 #define VSTORE CONCAT(vstore, WIDTH)
+#define VLOAD_ROWS CONCAT(vload, ROWS)
+#define VSTORE_ROWS CONCAT(vstore, ROWS)
 #define COLUMNS (VECTORS * WIDTH)
+
+#if defined(A_BLOCKED) || defined(A_PATCH) || defined(B_STEP)
+#define A_STEPS  // where the packed values of k lie in a row of A
+#endif
 #ifdef B_PATCH
 // At most this many neighbouring columns of a panel that lie in one row of the image; what is packed by one vector.
 #define SEGMENT 16
@@ -107,9 +114,74 @@ static inline bool pack_segment(__global const float *b, segment one, patch_part
 #endif
 #endif
 
+#ifndef B_PATCH
+// Packs `length` values of k and `count` columns of B from (k, n) on, as lines of COLUMNS.
+static inline void pack_columns(__global const float *b, uint k, uint length, uint n, uint count, float *to,
+                                index_t b_k, index_t b_n, DIVISOR(k_block)) {
+#ifdef B_ALONG_K
+  uint whole = 0;
+#ifndef B_BLOCKED
+  // Squares of 4 x 4 are turned in registers: neighbours in k are read together and neighbours in n written together.
+  whole = length / 4 * 4;
+  uint j = 0;
+  for (; j + 4 <= count; j += 4) {
+    __global const float *const from = b + (B_COLUMN_OF(n + j) + k);
+    for (uint i = 0; i < whole; i += 4) {
+      const float4 p = vload4(0, from + i), q = vload4(0, from + b_n + i);
+      const float4 r = vload4(0, from + 2 * b_n + i), s = vload4(0, from + 3 * b_n + i);
+      const float8 low = (float8)(p.s0, q.s0, r.s0, s.s0, p.s1, q.s1, r.s1, s.s1);
+      const float8 high = (float8)(p.s2, q.s2, r.s2, s.s2, p.s3, q.s3, r.s3, s.s3);
+      float *const line = to + i * COLUMNS + j;
+      vstore4(low.lo, 0, line);
+      vstore4(low.hi, 0, line + COLUMNS);
+      vstore4(high.lo, 0, line + 2 * COLUMNS);
+      vstore4(high.hi, 0, line + 3 * COLUMNS);
+    }
+  }
+  for (; j < count; ++j) {
+    for (uint i = 0; i < whole; ++i) to[i * COLUMNS + j] = b[B_STEP_OF(k + i) + B_COLUMN_OF(n + j)];
+  }
+#endif
+  for (uint i = whole; i < length; ++i) {
+    __global const float *const from = b + B_STEP_OF(k + i);
+    for (uint j = 0; j < count; ++j) to[i * COLUMNS + j] = from[B_COLUMN_OF(n + j)];
+  }
+#else
+  for (uint i = 0; i < length; ++i) {
+    __global const float *const from = b + (B_STEP_OF(k + i) + n);
+    if (count == COLUMNS) {
+      for (uint v = 0; v < VECTORS; ++v) VSTORE(VLOAD(v, from), v, to + i * COLUMNS);
+    } else {
+      for (uint j = 0; j < count; ++j) to[i * COLUMNS + j] = from[j];
+    }
+  }
+#endif
+}
+#endif
+
+#if !defined(A_ALONG_K) && !defined(A_STEPS)
+#define A_PACKED
+#define LEFT(i, r) left_rows[(i) * ROWS + (r)]
+// Packs `length` values of k of ROWS rows of A from row m on, rows inside; beyond m_end the last row again.
+static inline void pack_rows(__global const float *a, uint m, uint m_end, uint k, uint length, float *to, index_t a_k) {
+  for (uint i = 0; i < length; ++i) {
+    __global const float *const from = a + A_STEP(k + i);
+    if (m + ROWS <= m_end) {
+      VSTORE_ROWS(VLOAD_ROWS(0, from + m), 0, to + i * ROWS);
+    } else {
+      for (uint r = 0; r < ROWS; ++r) to[i * ROWS + r] = from[min(m + r, m_end - 1)];
+    }
+  }
+}
+#elif defined(A_STEPS)
+#define LEFT(i, r) rows_of_a[r][steps[i]]
+#else
+#define LEFT(i, r) rows_of_a[r][k_first + (i)]
+#endif
+
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply(
     GEMM_PARAMETERS, uint m_part EPILOGUE_PARAMETERS) {
-  const uint n_begin = (uint)get_group_id(0) * COLUMNS, z = (uint)get_group_id(2);
+  const uint n_begin = (uint)get_group_id(0) * (PANELS * COLUMNS), z = (uint)get_group_id(2);
   const uint m_begin = (uint)get_group_id(1) * m_part, m_end = min(m_size, m_begin + m_part);
   const uint part_number = z / batches, batch = z - part_number * batches;
   const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
@@ -117,49 +189,53 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;
   // Two vectors of slack: segments are stored whole and what stands over is overwritten by the next one.
-  vector_t panel[DEPTH * VECTORS + 2];
-  float *const packed = (float *)panel;
-
-  const uint count = min((uint)COLUMNS, n_size - n_begin);
-  const uint first_outer = C_OUTER(n_begin), first_inner = C_INNER(n_begin, first_outer);
-  const bool c_is_run = (count == COLUMNS) & (C_OUTER(n_begin + COLUMNS - 1) == first_outer) &
-                        (C_INNER(n_begin + COLUMNS - 1, first_outer) - first_inner == COLUMNS - 1);
-  index_t places_in_c[COLUMNS];
-  uint outers[COLUMNS], inners[COLUMNS];
-  for (uint j = 0; j < count && !c_is_run; ++j) {
-    outers[j] = C_OUTER(n_begin + j);
-    inners[j] = C_INNER(n_begin + j, outers[j]);
-    places_in_c[j] = C_COLUMN(outers[j], inners[j]);
+  vector_t right[PANELS * DEPTH * VECTORS + 2];
+  if (n_begin + PANELS * COLUMNS > n_size) {
+    for (uint i = 0; i < PANELS * DEPTH * VECTORS; ++i) right[i] = (vector_t)(0.0f);
   }
-  if (count < COLUMNS) {
-    for (uint i = 0; i < DEPTH * VECTORS; ++i) panel[i] = (vector_t)(0.0f);
+#ifdef A_PACKED
+  float left_rows[DEPTH * ROWS];
+#endif
+
+  const uint all = min((uint)(PANELS * COLUMNS), n_size - n_begin), panels = (all + COLUMNS - 1) / COLUMNS;
+  bool is_run[PANELS];  // whether a panel is whole and its columns lie beside each other in C
+  index_t places_in_c[PANELS * COLUMNS];
+  uint outers[PANELS * COLUMNS], inners[PANELS * COLUMNS];
+  for (uint p = 0; p < panels; ++p) {
+    const uint first = p * COLUMNS, last = min(first + COLUMNS, all) - 1;
+    for (uint j = first; j <= last; ++j) {
+      outers[j] = C_OUTER(n_begin + j);
+      inners[j] = C_INNER(n_begin + j, outers[j]);
+      places_in_c[j] = C_COLUMN(outers[j], inners[j]);
+    }
+    is_run[p] = last - first == COLUMNS - 1 && outers[last] == outers[first] && inners[last] - inners[first] == last - first;
   }
 #ifdef B_PATCH
   const index_t image_size = b_size - (index_t)(batch * b_batch);
   segment segments[COLUMNS];
   uint segment_count = 0;
   const uint longest = n_column == 2 ? SEGMENT / 2 : SEGMENT;
-  for (uint j = 0; j < count; j += segments[segment_count++].length) {
+  for (uint j = 0; j < all; j += segments[segment_count++].length) {
     const uint n = n_begin + j, x = n - DIVIDE(n, n_line) * n_line;
     segments[segment_count].part = PATCH_N(n);
     segments[segment_count].begin = j;
-    segments[segment_count].length = min(longest, min(n_line - x, count - j));
+    segments[segment_count].length = min(longest, min(n_line - x, all - j));
   }
 #endif
-#if defined(A_BLOCKED) || defined(A_PATCH)
+#ifdef A_STEPS
   index_t steps[DEPTH];
 #endif
 
   uint k_first = k_begin;
   do {
     const uint length = min((uint)DEPTH, k_end - k_first);
+#ifdef B_PATCH
     uint depth = 0;  // how many of these k are packed
     for (uint i = 0; i < length; ++i) {
-      float *const line = packed + depth * COLUMNS;
-#if defined(A_BLOCKED) || defined(A_PATCH)
+      float *const line = (float *)right + depth * COLUMNS;
+#ifdef A_STEPS
       steps[depth] = A_STEP(k_first + i);
 #endif
-#ifdef B_PATCH
       const patch_part part = PATCH_K(k_first + i);
       bool any = false;
       for (uint g = 0; g < segment_count; ++g) {
@@ -170,81 +246,84 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
       // A row between pixels is zero for every column of it: with wide images half of all k or more.
       if (!any) continue;
 #endif
-#else
-      __global const float *const from = b + B_STEP_OF(k_first + i);
-#ifndef B_ALONG_K
-      if (count == COLUMNS) {
-        for (uint v = 0; v < VECTORS; ++v) panel[depth * VECTORS + v] = VLOAD(v, from + n_begin);
-        ++depth;
-        continue;
-      }
-#endif
-      for (uint j = 0; j < count; ++j) line[j] = from[B_COLUMN_OF(n_begin + j)];
-#endif
       ++depth;
     }
+#else
+    const uint depth = length;
+#ifdef A_STEPS
+    for (uint i = 0; i < length; ++i) steps[i] = A_STEP(k_first + i);
+#endif
+    for (uint p = 0; p < panels; ++p) {
+      pack_columns(b, k_first, length, n_begin + p * COLUMNS, min((uint)COLUMNS, all - p * COLUMNS),
+                   (float *)(right + p * (DEPTH * VECTORS)), b_k, b_n, k_block, k_block_magic, k_block_shift);
+    }
+#endif
 
     const bool is_first = k_first == k_begin, is_last = k_first + length == k_end;
     for (uint m = m_begin; m < m_end; m += ROWS) {
-      index_t row_begin[ROWS];
-#pragma unroll
-      for (uint r = 0; r < ROWS; ++r) row_begin[r] = A_ROW(min(m + r, m_end - 1));
-      vector_t sums[ROWS][VECTORS];
-#pragma unroll
-      for (uint r = 0; r < ROWS; ++r) {
-#pragma unroll
-        for (uint v = 0; v < VECTORS; ++v) sums[r][v] = (vector_t)(0.0f);
-      }
-      for (uint i = 0; i < depth; ++i) {
-#if defined(A_BLOCKED) || defined(A_PATCH)
-        const index_t step = steps[i];
+#ifdef A_PACKED
+      pack_rows(a, m, m_end, k_first, length, left_rows, a_k);
 #else
-        const index_t step = A_STEP(k_first + i);
+      // Pointers, not indices: a compiler may pack what it adds to indices into vectors, and take it out again.
+      __global const float *rows_of_a[ROWS];
+#pragma unroll
+      for (uint r = 0; r < ROWS; ++r) rows_of_a[r] = a + A_ROW(min(m + r, m_end - 1));
 #endif
+      for (uint p = 0; p < panels; ++p) {
+        const vector_t *const panel = right + p * (DEPTH * VECTORS);
+        vector_t sums[ROWS][VECTORS];
 #pragma unroll
         for (uint r = 0; r < ROWS; ++r) {
-          const float left = a[row_begin[r] + step];
 #pragma unroll
-          for (uint v = 0; v < VECTORS; ++v) sums[r][v] += left * panel[i * VECTORS + v];
+          for (uint v = 0; v < VECTORS; ++v) sums[r][v] = (vector_t)(0.0f);
         }
-      }
-      if (c_is_run) {
-        __global float *const to = c + ((index_t)m * c_m + C_COLUMN(first_outer, first_inner));
+        for (uint i = 0; i < depth; ++i) {
 #pragma unroll
-        for (uint r = 0; r < ROWS; ++r) {
-          if (m + r >= m_end) break;
-          __global float *const line = to + (index_t)r * c_m;
+          for (uint r = 0; r < ROWS; ++r) {
+            const float left = LEFT(i, r);
 #pragma unroll
-          for (uint v = 0; v < VECTORS; ++v) {
-            vector_t sum = sums[r][v];
-            if (!is_first) sum += VLOAD(v, line);
-            VSTORE(sum, v, line);
+            for (uint v = 0; v < VECTORS; ++v) sums[r][v] += left * panel[i * VECTORS + v];
           }
+        }
+        const uint first = p * COLUMNS, count = min((uint)COLUMNS, all - first);
+        if (is_run[p]) {
+          __global float *const to = c + ((index_t)m * c_m + places_in_c[first]);
+#pragma unroll
+          for (uint r = 0; r < ROWS; ++r) {
+            if (m + r >= m_end) break;
+            __global float *const line = to + (index_t)r * c_m;
+#pragma unroll
+            for (uint v = 0; v < VECTORS; ++v) {
+              vector_t sum = sums[r][v];
+              if (!is_first) sum += VLOAD(v, line);
+              VSTORE(sum, v, line);
+            }
 #ifdef EPILOGUE_IS_EXPRESSION
-          if (!is_last) continue;
-          for (uint j = 0; j < COLUMNS; ++j) line[j] = EPILOGUE(line[j], batch, m + r, first_outer, first_inner + j);
+            if (!is_last) continue;
+            for (uint j = 0; j < COLUMNS; ++j) line[j] = EPILOGUE(line[j], batch, m + r, outers[first], inners[first] + j);
 #endif
-        }
-      } else {
-        float tile[ROWS * COLUMNS];
-#pragma unroll
-        for (uint r = 0; r < ROWS; ++r) {
-#pragma unroll
-          for (uint v = 0; v < VECTORS; ++v) VSTORE(sums[r][v], r * VECTORS + v, tile);
-        }
-        for (uint r = 0; r < min((uint)ROWS, m_end - m); ++r) {
-          __global float *const line = c + (index_t)(m + r) * c_m;
-          for (uint j = 0; j < count; ++j) {
-            __global float *const to = line + places_in_c[j];
-            *to = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + *to;
           }
+        } else {
+          float tile[ROWS * COLUMNS];
+#pragma unroll
+          for (uint r = 0; r < ROWS; ++r) {
+#pragma unroll
+            for (uint v = 0; v < VECTORS; ++v) VSTORE(sums[r][v], r * VECTORS + v, tile);
+          }
+          for (uint r = 0; r < min((uint)ROWS, m_end - m); ++r) {
+            __global float *const line = c + (index_t)(m + r) * c_m;
+            for (uint j = 0; j < count; ++j) {
+              __global float *const to = line + places_in_c[first + j];
+              *to = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + *to;
+            }
 #ifdef EPILOGUE_IS_EXPRESSION
-          if (!is_last) continue;
-          for (uint j = 0; j < count; ++j) {
-            __global float *const to = line + places_in_c[j];
-            *to = EPILOGUE(*to, batch, m + r, outers[j], inners[j]);
-          }
+            if (!is_last) continue;
+            for (uint j = first; j < first + count; ++j) {
+              __global float *const to = line + places_in_c[j];
+              *to = EPILOGUE(*to, batch, m + r, outers[j], inners[j]);
+            }
 #endif
+          }
         }
       }
     }
