@@ -52,8 +52,9 @@ struct PanelCut {
 /// Panels beside each other share what is read of A; for patches, packing takes most of the time and one is as good.
 std::int64_t panels_an_item(const Context& context, const Gemm& gemm, std::int64_t all_panels) {
   constexpr std::int64_t kMost = 8;  // of 32 KiB, in a second-level cache
+  const std::int64_t fewest_items = panel_items(context) / 2;
   std::int64_t panels = 1;
-  while (!gemm.b.is_patch && panels < kMost && all_panels / (2 * panels) >= panel_items(context)) panels *= 2;
+  while (!gemm.b.is_patch && panels < kMost && all_panels / (2 * panels) >= fewest_items) panels *= 2;
   return panels;
 }
 
