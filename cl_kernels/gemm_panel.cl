@@ -1,115 +1,13 @@
-// gemm_panel_multiply: for CPUs. A work-item is a work-group and owns COLUMNS = VECTORS·WIDTH columns of C and m_part of its
-// rows. It packs DEPTH x COLUMNS of B into private memory (first-level cache), where patches of an image are also
-// gathered, and multiplies ROWS x COLUMNS of C at a time out of vector registers; longer k goes on in C.
-// 2·m_part·COLUMNS·K FLOPs; reads COLUMNS·K of B once and m_part·K of A. No local memory, no barrier.
-#include "gemm_operands.h"
-
-#define CONCAT_(x, y) x##y
-#define CONCAT(x, y) CONCAT_(x, y)
-typedef CONCAT(float, WIDTH) vector_t;
-#define VLOAD CONCAT(vload, WIDTH)
-#define VSTORE CONCAT(vstore, WIDTH)
-#define COLUMNS (VECTORS * WIDTH)
-#ifdef B_PATCH
-// At most this many neighbouring columns of a panel that lie in one row of the image; what is packed by one vector.
-#define SEGMENT 16
-
-typedef struct {
-  patch_part part;  // of its first column
-  uint begin, length;
-} segment;
-#endif
-
-#ifdef B_PATCH
-// Packs the pixels that a segment's columns meet at one k, and zeros behind them; false when all are zero.
-#if defined(B_STEP)
-// Rows and columns between pixels are zero; of the others every column_step-th column is a pixel.
-static inline bool pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
-                                DIVISOR(row_step), DIVISOR(column_step), index_t size DEPTH_FORMALS) {
-  const int row = one.part.row + k.row, column = one.part.column + k.column;
-  const uint y = DIVIDE(max(row, 0), row_step);
-  vstore16((float16)(0.0f), 0, to);
-  if ((int)(y * row_step) != row || y >= (uint)rows) return false;
-  index_t place = one.part.place + k.place + (index_t)y * columns;
-#ifdef VOLUME
-  const int depth = one.part.depth + k.depth;
-  const uint z = DIVIDE(max(depth, 0), depth_step);
-  if ((int)(z * depth_step) != depth || z >= (uint)depths) return false;
-  place += (index_t)z * rows * columns;
-#endif
-  if (column_step == 2) {
-    const int x = (column + 1) >> 1;
-    if (place + x >= 0 && place + x + SEGMENT / 2 <= size) {
-      const int8 at = x + (int8)(0, 1, 2, 3, 4, 5, 6, 7);
-      const float8 zeros = (float8)(0.0f);
-      const float8 pixels = select(zeros, vload8(0, b + (place + x)), as_int8(as_uint8(at) < (uint8)((uint)columns)));
-      float16 spread;
-      spread.even = (column & 1) == 0 ? pixels : zeros;
-      spread.odd = (column & 1) == 0 ? zeros : pixels;
-      vstore16(spread, 0, to);
-      return true;
-    }
-  }
-  __global const float *const line = b + place;
-  const int first = max(column, 0);
-  uint x = DIVIDE(first + (int)column_step - 1, column_step);
-  for (uint j = x * column_step - (uint)column; j < one.length && x < (uint)columns; j += column_step) to[j] = line[x++];
-  return true;
-}
-#define PACK_SEGMENT(one, k, to)                                                                                 \
-  pack_segment(b, one, k, to, rows, columns, row_step, row_step_magic, row_step_shift, column_step, column_step_magic, \
-               column_step_shift, image_size DEPTH_ACTUALS)
-#else
-static inline bool pack_segment(__global const float *b, segment one, patch_part k, float *to, int rows, int columns,
-                                int n_column, index_t size DEPTH_FORMALS) {
-  const index_t place = one.part.place + k.place;
-#ifndef B_INSIDE
-  const int row = one.part.row + k.row, column = one.part.column + k.column;
-  bool outside = (uint)row >= (uint)rows;
-#ifdef VOLUME
-  outside |= (uint)(one.part.depth + k.depth) >= (uint)depths;
-#endif
-  if (outside) {
-    vstore16((float16)(0.0f), 0, to);
-    return false;
-  }
-  const int16 lanes = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-#endif
-  if (n_column <= 2 && place >= 0 && place + SEGMENT <= size) {
-    const float16 pixels = vload16(0, b + place);
-    if (n_column == 1) {
-#ifdef B_INSIDE
-      vstore16(pixels, 0, to);
-#else
-      vstore16(select((float16)(0.0f), pixels, as_int16(as_uint16(lanes + column) < (uint16)((uint)columns))), 0, to);
-#endif
-    } else {
-#ifdef B_INSIDE
-      vstore8(pixels.even, 0, to);
-#else
-      const int8 at = 2 * lanes.lo + column;
-      vstore8(select((float8)(0.0f), pixels.even, as_int8(as_uint8(at) < (uint8)((uint)columns))), 0, to);
-#endif
-    }
-    return true;
-  }
-  for (uint j = 0; j < one.length; ++j) {
-    const int x = (int)j * n_column;
-#ifdef B_INSIDE
-    to[j] = b[place + x];
-#else
-    to[j] = (uint)(column + x) < (uint)columns ? b[place + x] : 0.0f;
-#endif
-  }
-  return true;
-}
-#define PACK_SEGMENT(one, k, to) pack_segment(b, one, k, to, rows, columns, n_column, image_size DEPTH_ACTUALS)
-#endif
-#endif
+// gemm_panel_multiply: for CPUs. A work-item is a work-group and owns m_part rows of C and PANELS panels of
+// COLUMNS = VECTORS·WIDTH columns. It packs DEPTH x COLUMNS of B for each of them into private memory (second-level
+// cache), where patches of an image are also gathered (one panel then), and multiplies ROWS x COLUMNS of C at a time out
+// of vector registers, with ROWS rows of A in the first-level cache for all panels; longer k goes on in C.
+// 2·m_part·PANELS·COLUMNS·K FLOPs; reads PANELS·COLUMNS·K of B and m_part·K of A once. No local memory, no barrier.
+#include "gemm_panel_pack.h"
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply(
     GEMM_PARAMETERS, uint m_part EPILOGUE_PARAMETERS) {
-  const uint n_begin = (uint)get_group_id(0) * COLUMNS, z = (uint)get_group_id(2);
+  const uint n_begin = (uint)get_group_id(0) * (PANELS * COLUMNS), z = (uint)get_group_id(2);
   const uint m_begin = (uint)get_group_id(1) * m_part, m_end = min(m_size, m_begin + m_part);
   const uint part_number = z / batches, batch = z - part_number * batches;
   const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
@@ -117,49 +15,53 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
   b += b_offset + batch * b_batch;
   c += c_offset + z * c_batch;
   // Two vectors of slack: segments are stored whole and what stands over is overwritten by the next one.
-  vector_t panel[DEPTH * VECTORS + 2];
-  float *const packed = (float *)panel;
-
-  const uint count = min((uint)COLUMNS, n_size - n_begin);
-  const uint first_outer = C_OUTER(n_begin), first_inner = C_INNER(n_begin, first_outer);
-  const bool c_is_run = (count == COLUMNS) & (C_OUTER(n_begin + COLUMNS - 1) == first_outer) &
-                        (C_INNER(n_begin + COLUMNS - 1, first_outer) - first_inner == COLUMNS - 1);
-  index_t places_in_c[COLUMNS];
-  uint outers[COLUMNS], inners[COLUMNS];
-  for (uint j = 0; j < count && !c_is_run; ++j) {
-    outers[j] = C_OUTER(n_begin + j);
-    inners[j] = C_INNER(n_begin + j, outers[j]);
-    places_in_c[j] = C_COLUMN(outers[j], inners[j]);
+  vector_t right[PANELS * DEPTH * VECTORS + 2];
+  if (n_begin + PANELS * COLUMNS > n_size) {
+    for (uint i = 0; i < PANELS * DEPTH * VECTORS; ++i) right[i] = (vector_t)(0.0f);
   }
-  if (count < COLUMNS) {
-    for (uint i = 0; i < DEPTH * VECTORS; ++i) panel[i] = (vector_t)(0.0f);
+#ifdef A_PACKED
+  float left_rows[DEPTH * ROWS];
+#endif
+
+  const uint all = min((uint)(PANELS * COLUMNS), n_size - n_begin), panels = (all + COLUMNS - 1) / COLUMNS;
+  bool is_run[PANELS];  // whether a panel is whole and its columns lie beside each other in C
+  index_t places_in_c[PANELS * COLUMNS];
+  uint outers[PANELS * COLUMNS], inners[PANELS * COLUMNS];
+  for (uint p = 0; p < panels; ++p) {
+    const uint first = p * COLUMNS, last = min(first + COLUMNS, all) - 1;
+    for (uint j = first; j <= last; ++j) {
+      outers[j] = C_OUTER(n_begin + j);
+      inners[j] = C_INNER(n_begin + j, outers[j]);
+      places_in_c[j] = C_COLUMN(outers[j], inners[j]);
+    }
+    is_run[p] = last - first == COLUMNS - 1 && outers[last] == outers[first] && inners[last] - inners[first] == last - first;
   }
 #ifdef B_PATCH
   const index_t image_size = b_size - (index_t)(batch * b_batch);
   segment segments[COLUMNS];
   uint segment_count = 0;
   const uint longest = n_column == 2 ? SEGMENT / 2 : SEGMENT;
-  for (uint j = 0; j < count; j += segments[segment_count++].length) {
+  for (uint j = 0; j < all; j += segments[segment_count++].length) {
     const uint n = n_begin + j, x = n - DIVIDE(n, n_line) * n_line;
     segments[segment_count].part = PATCH_N(n);
     segments[segment_count].begin = j;
-    segments[segment_count].length = min(longest, min(n_line - x, count - j));
+    segments[segment_count].length = min(longest, min(n_line - x, all - j));
   }
 #endif
-#if defined(A_BLOCKED) || defined(A_PATCH)
-  index_t steps[DEPTH];
+#ifdef A_STEPS
+  long steps[DEPTH];
 #endif
 
   uint k_first = k_begin;
   do {
     const uint length = min((uint)DEPTH, k_end - k_first);
+#ifdef B_PATCH
     uint depth = 0;  // how many of these k are packed
     for (uint i = 0; i < length; ++i) {
-      float *const line = packed + depth * COLUMNS;
-#if defined(A_BLOCKED) || defined(A_PATCH)
+      float *const line = (float *)right + depth * COLUMNS;
+#ifdef A_STEPS
       steps[depth] = A_STEP(k_first + i);
 #endif
-#ifdef B_PATCH
       const patch_part part = PATCH_K(k_first + i);
       bool any = false;
       for (uint g = 0; g < segment_count; ++g) {
@@ -170,81 +72,92 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void gemm_panel_multiply
       // A row between pixels is zero for every column of it: with wide images half of all k or more.
       if (!any) continue;
 #endif
-#else
-      __global const float *const from = b + B_STEP_OF(k_first + i);
-#ifndef B_ALONG_K
-      if (count == COLUMNS) {
-        for (uint v = 0; v < VECTORS; ++v) panel[depth * VECTORS + v] = VLOAD(v, from + n_begin);
-        ++depth;
-        continue;
-      }
-#endif
-      for (uint j = 0; j < count; ++j) line[j] = from[B_COLUMN_OF(n_begin + j)];
-#endif
       ++depth;
     }
+#else
+    const uint depth = length;
+#ifdef A_STEPS
+    for (uint i = 0; i < length; ++i) steps[i] = A_STEP(k_first + i);
+#endif
+    for (uint p = 0; p < panels; ++p) {
+      pack_columns(b, k_first, length, n_begin + p * COLUMNS, min((uint)COLUMNS, all - p * COLUMNS),
+                   (float *)(right + p * (DEPTH * VECTORS)), b_k, b_n, k_block, k_block_magic, k_block_shift);
+    }
+#endif
 
     const bool is_first = k_first == k_begin, is_last = k_first + length == k_end;
     for (uint m = m_begin; m < m_end; m += ROWS) {
-      index_t row_begin[ROWS];
-#pragma unroll
-      for (uint r = 0; r < ROWS; ++r) row_begin[r] = A_ROW(min(m + r, m_end - 1));
-      vector_t sums[ROWS][VECTORS];
-#pragma unroll
-      for (uint r = 0; r < ROWS; ++r) {
-#pragma unroll
-        for (uint v = 0; v < VECTORS; ++v) sums[r][v] = (vector_t)(0.0f);
-      }
-      for (uint i = 0; i < depth; ++i) {
-#if defined(A_BLOCKED) || defined(A_PATCH)
-        const index_t step = steps[i];
+#ifdef A_PACKED
+      pack_rows(a, m, m_end, k_first, length, left_rows, a_k);
 #else
-        const index_t step = A_STEP(k_first + i);
+      // Pointers, not indices: a compiler may pack what it adds to indices into vectors, and take it out again.
+      __global const float *rows_of_a[ROWS];
+#pragma unroll
+      for (uint r = 0; r < ROWS; ++r) rows_of_a[r] = a + A_ROW(min(m + r, m_end - 1));
 #endif
+      for (uint p = 0; p < panels; ++p) {
+        const vector_t *const panel = right + p * (DEPTH * VECTORS);
+        vector_t sums[ROWS][VECTORS];
 #pragma unroll
         for (uint r = 0; r < ROWS; ++r) {
-          const float left = a[row_begin[r] + step];
 #pragma unroll
-          for (uint v = 0; v < VECTORS; ++v) sums[r][v] += left * panel[i * VECTORS + v];
+          for (uint v = 0; v < VECTORS; ++v) sums[r][v] = (vector_t)(0.0f);
         }
-      }
-      if (c_is_run) {
-        __global float *const to = c + ((index_t)m * c_m + C_COLUMN(first_outer, first_inner));
+        for (uint i = 0; i < depth; ++i) {
 #pragma unroll
-        for (uint r = 0; r < ROWS; ++r) {
-          if (m + r >= m_end) break;
-          __global float *const line = to + (index_t)r * c_m;
+          for (uint r = 0; r < ROWS; ++r) {
+            const float left = LEFT(i, r);
 #pragma unroll
-          for (uint v = 0; v < VECTORS; ++v) {
-            vector_t sum = sums[r][v];
-            if (!is_first) sum += VLOAD(v, line);
-            VSTORE(sum, v, line);
+            for (uint v = 0; v < VECTORS; ++v) sums[r][v] += left * panel[i * VECTORS + v];
           }
+        }
+        const uint first = p * COLUMNS, count = min((uint)COLUMNS, all - first);
+        if (is_run[p]) {
+          __global float *const to = c + ((index_t)m * c_m + places_in_c[first]);
+#pragma unroll
+          for (uint r = 0; r < ROWS; ++r) {
+            if (m + r >= m_end) break;
+            __global float *const line = to + (index_t)r * c_m;
+#pragma unroll
+            for (uint v = 0; v < VECTORS; ++v) {
+              vector_t sum = sums[r][v];
+              if (!is_first) sum += VLOAD(v, line);
+              VSTORE(sum, v, line);
+            }
 #ifdef EPILOGUE_IS_EXPRESSION
-          if (!is_last) continue;
-          for (uint j = 0; j < COLUMNS; ++j) line[j] = EPILOGUE(line[j], batch, m + r, first_outer, first_inner + j);
+            if (!is_last) continue;
+            for (uint j = 0; j < COLUMNS; ++j) line[j] = EPILOGUE(line[j], batch, m + r, outers[first], inners[first] + j);
 #endif
-        }
-      } else {
-        float tile[ROWS * COLUMNS];
-#pragma unroll
-        for (uint r = 0; r < ROWS; ++r) {
-#pragma unroll
-          for (uint v = 0; v < VECTORS; ++v) VSTORE(sums[r][v], r * VECTORS + v, tile);
-        }
-        for (uint r = 0; r < min((uint)ROWS, m_end - m); ++r) {
-          __global float *const line = c + (index_t)(m + r) * c_m;
-          for (uint j = 0; j < count; ++j) {
-            __global float *const to = line + places_in_c[j];
-            *to = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + *to;
           }
+        } else {
+          float tile[ROWS * COLUMNS];
+#pragma unroll
+          for (uint r = 0; r < ROWS; ++r) {
+#pragma unroll
+            for (uint v = 0; v < VECTORS; ++v) VSTORE(sums[r][v], r * VECTORS + v, tile);
+          }
+          const bool rows_inside = c_m == 1 && m + ROWS <= m_end;
+          for (uint j = 0; j < count && rows_inside; ++j) {
+            __global float *const to = c + (m + places_in_c[first + j]);
+            float column[ROWS];
+#pragma unroll
+            for (uint r = 0; r < ROWS; ++r) column[r] = tile[r * COLUMNS + j];
+            VSTORE_ROWS(is_first ? VLOAD_ROWS(0, column) : VLOAD_ROWS(0, column) + VLOAD_ROWS(0, to), 0, to);
+          }
+          for (uint r = 0; r < min((uint)ROWS, m_end - m); ++r) {
+            __global float *const line = c + (index_t)(m + r) * c_m;
+            for (uint j = 0; j < count && !rows_inside; ++j) {
+              __global float *const to = line + places_in_c[first + j];
+              *to = is_first ? tile[r * COLUMNS + j] : tile[r * COLUMNS + j] + *to;
+            }
 #ifdef EPILOGUE_IS_EXPRESSION
-          if (!is_last) continue;
-          for (uint j = 0; j < count; ++j) {
-            __global float *const to = line + places_in_c[j];
-            *to = EPILOGUE(*to, batch, m + r, outers[j], inners[j]);
-          }
+            if (!is_last) continue;
+            for (uint j = first; j < first + count; ++j) {
+              __global float *const to = line + places_in_c[j];
+              *to = EPILOGUE(*to, batch, m + r, outers[j], inners[j]);
+            }
 #endif
+          }
         }
       }
     }

@@ -1,6 +1,6 @@
 # Numeric loops: every machine gets its widest vectors at run time where the compiler can make several versions of a
-# function, and the same bits everywhere, since products and sums are not contracted (but in attention's own products:
-# CMakeLists.txt).
+# function, and the same bits everywhere, since products and sums are not contracted (but in attention's products and
+# those of one row: CMakeLists.txt).
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 

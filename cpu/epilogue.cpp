@@ -58,10 +58,13 @@ std::optional<std::size_t> channel_axis_of(const Operator& op, const Shape& outp
 }
 
 PreparedKernel prepare_with(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads) {
-  const auto* conv = dynamic_cast<const ops::Conv*>(&op);
-  PreparedKernel prepared = conv != nullptr
-                                ? prepare_conv_with(*conv, epilogue, request)
-                                : prepare_matmul_with(dynamic_cast<const ops::Matmul&>(op), epilogue, request);
+  const auto* matmul = dynamic_cast<const ops::Matmul*>(&op);
+  if (matmul != nullptr && is_row_product(*matmul, request)) {
+    return prepare_row_product(*matmul, epilogue, request, threads);
+  }
+  PreparedKernel prepared = matmul != nullptr
+                                ? prepare_matmul_with(*matmul, epilogue, request)
+                                : prepare_conv_with(dynamic_cast<const ops::Conv&>(op), epilogue, request);
   if (!epilogue.relu) return prepared;
   const std::int64_t elements = request.outputs[0].shape.elements();
   Loop relu = [elements, threads](const Pointers& pointers) {

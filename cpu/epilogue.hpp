@@ -38,6 +38,10 @@ struct Epilogue {
                                          std::vector<PrimitiveArgument>& arguments);
 
 PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request);
+/// Whether the product has one row, with its epilogue a loop of our own (row_product.cpp).
+[[nodiscard]] bool is_row_product(const ops::Matmul& op, const KernelRequest& request);
+PreparedKernel prepare_row_product(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request,
+                                   int threads);
 PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, const KernelRequest& request);
 
 }  // namespace concord::cpu

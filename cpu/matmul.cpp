@@ -1,4 +1,5 @@
-// Matmul: one oneDNN product; transposed operands are strides, an epilogue is bias and post-operations.
+// Matmul: one oneDNN product; transposed operands are strides, an epilogue is bias and post-operations. Products of one
+// row are loops of our own (row_product.cpp).
 #include "concord/ops/matmul.hpp"
 
 #include "epilogue.hpp"
@@ -68,7 +69,8 @@ PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilog
   });
 }
 
-PreparedKernel prepare_matmul(Backend&, const ops::Matmul& op, const KernelRequest& request) {
+PreparedKernel prepare_matmul(Backend& backend, const ops::Matmul& op, const KernelRequest& request) {
+  if (is_row_product(op, request)) return prepare_row_product(op, {}, request, backend.threads);
   return prepare_matmul_with(op, {}, request);
 }
 

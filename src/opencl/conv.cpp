@@ -62,6 +62,10 @@ Way way_of_weights_gradient(Context& context, const ops::ConvSizes& sizes, Preci
   return by_winograd(context, sizes, precision, ConvPass::backward_weights) ? Way::winograd : Way::gemm;
 }
 
+bool by_pixels(const Context& context, const ops::ConvSizes& sizes) {
+  return context.limits().is_cpu && conv_pixels_serve(sizes);
+}
+
 PreparedKernel product(Context& context, Gemm gemm, const Operator& op, const KernelRequest& request) {
   gemm.precision = request.precision;
   return prepared(request, prepare_gemm(context, gemm, op.name()));
@@ -95,7 +99,11 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
     case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
     case Way::phases:
       return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), {}));
-    default: return product(context, conv_backward_data_gemm(sizes), op, request);
+    default:
+      return product(
+          context,
+          by_pixels(context, sizes) ? conv_backward_data_pixels_gemm(context, sizes) : conv_backward_data_gemm(sizes),
+          op, request);
   }
 }
 
@@ -122,15 +130,29 @@ bool takes_epilogue(const TensorSpec& output, const Expression& epilogue, std::s
   });
 }
 
-/// `channels` of the result are in a group.
-EpilogueText epilogue_text(const KernelRequest& request, const Epilogue& epilogue, std::int64_t channels) {
+/// The epilogue with operand i, of strides along images, channels and pixels, read as `extra_of` (i, strides) says.
+template <class Extra>
+EpilogueText epilogue_text(const KernelRequest& request, const Epilogue& epilogue, const Extra& extra_of) {
   std::vector<GemmExtra> extra;
   for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
-    const std::vector<std::int64_t> strides =
-        grouped_strides(request.inputs[i].shape, request.outputs[0].shape, groups_of(request.outputs[0])).value();
-    extra.push_back({i, request.inputs[i].dtype, channels * strides[1], strides[1], strides[0], strides[2]});
+    extra.push_back(extra_of(
+        i, grouped_strides(request.inputs[i].shape, request.outputs[0].shape, groups_of(request.outputs[0])).value()));
   }
   return gemm_epilogue(epilogue.expression, extra);
+}
+
+/// `channels` of the result are in a group.
+EpilogueText epilogue_text(const KernelRequest& request, const Epilogue& epilogue, std::int64_t channels) {
+  return epilogue_text(request, epilogue, [&](std::size_t i, const std::vector<std::int64_t>& strides) {
+    return GemmExtra{i, request.inputs[i].dtype, channels * strides[1], strides[1], strides[0], strides[2]};
+  });
+}
+
+/// Of a product by pixels.
+EpilogueText epilogue_text_by_pixels(const KernelRequest& request, const Epilogue& epilogue) {
+  return epilogue_text(request, epilogue, [&](std::size_t i, const std::vector<std::int64_t>& strides) {
+    return GemmExtra{i, request.inputs[i].dtype, strides[0], strides[2], strides[1], 0};
+  });
 }
 
 }  // namespace
@@ -173,8 +195,9 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
   if (way == Way::phases) {
     return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), text));
   }
-  Gemm gemm = conv_backward_data_gemm(sizes);
-  gemm.epilogue = text;
+  const bool pixels = by_pixels(context, sizes);
+  Gemm gemm = pixels ? conv_backward_data_pixels_gemm(context, sizes) : conv_backward_data_gemm(sizes);
+  gemm.epilogue = pixels ? epilogue_text_by_pixels(request, epilogue) : text;
   return product(context, gemm, op, request);
 }
 

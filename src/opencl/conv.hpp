@@ -21,6 +21,12 @@ namespace concord::opencl {
 /// element by element: nothing is gathered.
 [[nodiscard]] Gemm conv_backward_weights_transposed_gemm(Context& context, const ops::ConvSizes& sizes);
 
+/// For CPUs, the data gradient likewise: rows are pixels of an image, columns channels, batches images; diff_dst is
+/// padded first. A fused operand is then read along (image, pixel, channel).
+[[nodiscard]] Gemm conv_backward_data_pixels_gemm(Context& context, const ops::ConvSizes& sizes);
+/// Whether it can be computed so, with images large enough that reading the weights for each of them is little.
+[[nodiscard]] bool conv_pixels_serve(const ops::ConvSizes& sizes);
+
 // conv_phases.cpp: the data gradient of a strided convolution as one product for each phase of the stride.
 /// Where a tap of the weights goes: into which phase's block of the workspace, of how many taps, as which of them.
 using PhaseTap = std::array<std::uint32_t, 4>;  // begin in elements, taps (0: to none), number, unused

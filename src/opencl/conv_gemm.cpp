@@ -1,5 +1,6 @@
 // The three passes of a convolution as products over patches (implicit GEMM).
 #include <algorithm>
+#include <array>
 
 #include "concord/opencl/conv.hpp"
 
@@ -33,6 +34,29 @@ Patch src_patch(const ops::ConvSizes& s, const PatchPart& k, const PatchPart& n)
   Patch patch{k, n, negated(s.options.padding), {s.d, s.h, s.w}, {1, 1, 1}, !s.is_padded()};
   drop_flat_depth(s, patch);
   return patch;
+}
+
+/// How far the window reaches beyond its first pixel.
+PatchSizes reach_of(const ops::ConvSizes& s) {
+  const ops::Spatial& d = s.options.dilation;
+  return {d[0] * (s.kd - 1), d[1] * (s.kh - 1), d[2] * (s.kw - 1)};
+}
+
+/// Lets the left operand, `planes` planes of input 0, be read from the workspace, copied there with zeros around.
+void pad_left(Context& context, Gemm& gemm, std::int64_t planes, const PatchSizes& from, const PatchSizes& to,
+              const PatchSizes& before) {
+  const std::int64_t elements = planes * to[0] * to[1] * to[2];
+  gemm.before_bytes = (static_cast<std::size_t>(elements) * sizeof(float) + 255) / 256 * 256;
+  gemm.a.buffer = workspace();
+  std::vector<Argument> arguments{input(0), workspace()};
+  for (const PatchSizes& sizes : {from, to, before}) {
+    for (const std::int64_t value : sizes) arguments.emplace_back(static_cast<std::int32_t>(value));
+  }
+  gemm.before.push_back({context.program("conv.cl"),
+                         "conv_pad",
+                         std::move(arguments),
+                         {static_cast<std::size_t>(to[0] * to[1]), static_cast<std::size_t>(planes), 1},
+                         {0, 0, 0}});
 }
 
 }  // namespace
@@ -107,19 +131,41 @@ Gemm conv_backward_weights_transposed_gemm(Context& context, const ops::ConvSize
   gemm.c = {output(0), gemm.m * gemm.n, 1, 1, gemm.m};
   gemm.largest = largest_of(padded);
   if (s.is_padded()) {
-    const std::int64_t elements = s.n * s.c * padded.src_plane();
-    gemm.before_bytes = (static_cast<std::size_t>(elements) * sizeof(float) + 255) / 256 * 256;
-    gemm.a.buffer = workspace();
-    std::vector<Argument> arguments{input(0), workspace()};
-    for (const std::int64_t value : {s.d, s.h, s.w, padded.d, padded.h, padded.w, s.options.padding[0],
-                                     s.options.padding[1], s.options.padding[2]}) {
-      arguments.emplace_back(static_cast<std::int32_t>(value));
-    }
-    gemm.before.push_back({context.program("conv.cl"),
-                           "conv_pad",
-                           std::move(arguments),
-                           {static_cast<std::size_t>(padded.d * padded.h), static_cast<std::size_t>(s.n * s.c), 1},
-                           {0, 0, 0}});
+    pad_left(context, gemm, s.n * s.c, {s.d, s.h, s.w}, {padded.d, padded.h, padded.w}, s.options.padding);
+  }
+  return gemm;
+}
+
+bool conv_pixels_serve(const ops::ConvSizes& s) {
+  const ops::ConvOptions& o = s.options;
+  if (o.groups != 1 || s.taps() == 1 || 2 * s.c > s.src_plane() || o.stride != ops::Spatial{1, 1, 1}) return false;
+  const PatchSizes reach = reach_of(s);
+  return std::ranges::all_of(std::array{0U, 1U, 2U}, [&](std::size_t axis) {
+    return o.padding[axis] <= reach[axis] && o.padding_after[axis] <= reach[axis];
+  });
+}
+
+Gemm conv_backward_data_pixels_gemm(Context& context, const ops::ConvSizes& s) {
+  const PatchSizes reach = reach_of(s), dst{s.od, s.oh, s.ow};
+  const PatchSizes padded{s.d + reach[0], s.h + reach[1], s.w + reach[2]};
+  const std::int64_t padded_plane = padded[0] * padded[1] * padded[2];
+  Gemm gemm;
+  gemm.m = s.src_plane();
+  gemm.n = s.c;
+  gemm.k = s.o * s.taps();
+  gemm.batch = s.n;
+  gemm.a = {input(0), s.o * padded_plane, 0, 0, 0, 0, true};
+  const PatchPart taps{s.taps(), s.kh * s.kw, s.kw, padded_plane, negated(s.options.dilation)};
+  const PatchPart places{s.src_plane(), s.h * s.w, s.w, 0, {1, 1, 1}};
+  gemm.patch = {taps, places, reach, padded, {1, 1, 1}, true};
+  drop_flat_depth(s, gemm.patch);
+  gemm.b = {input(1), 0, s.c * s.taps(), s.taps(), true, s.taps(), false, 0};
+  gemm.c = {output(0), s.c * s.src_plane(), 1, 1, s.src_plane()};
+  gemm.largest = std::max(largest_of(s), s.n * s.o * padded_plane);
+  if (padded != dst) {
+    const ops::Spatial& padding = s.options.padding;
+    pad_left(context, gemm, s.n * s.o, dst, padded,
+             {reach[0] - padding[0], reach[1] - padding[1], reach[2] - padding[2]});
   }
   return gemm;
 }

@@ -97,15 +97,22 @@ std::string platform_name(const boost::compute::platform& platform) {
 
 /// Of a GPU of NVIDIA; empty of other devices.
 std::string pci_address_of(const boost::compute::device& device) {
-  constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
-  cl_uint domain = 0, bus = 0, slot = 0;
-  const auto ask = [&](cl_device_info what, cl_uint& value) {
+  struct {
+    cl_uint domain, bus, device, function;
+  } place{};
+  const auto ask = [&](cl_device_info what, auto& value) {
     return clGetDeviceInfo(device.id(), what, sizeof value, &value, nullptr) == CL_SUCCESS;
   };
-  if (!device.supports_extension("cl_nv_device_attribute_query")) return {};
-  if (!ask(kBus, bus) || !ask(kSlot, slot)) return {};
-  if (!ask(kDomain, domain)) domain = 0;  // older drivers
-  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", domain, bus, slot >> 3, slot & 7U);
+  if (device.supports_extension("cl_khr_pci_bus_info")) {
+    constexpr cl_device_info kPciBusInfo = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR
+    if (!ask(kPciBusInfo, place)) return {};
+  } else {
+    constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
+    if (!device.supports_extension("cl_nv_device_attribute_query")) return {};
+    if (!ask(kBus, place.bus) || !ask(kSlot, place.device)) return {};
+    if (!ask(kDomain, place.domain)) place.domain = 0;  // older drivers
+  }
+  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", place.domain, place.bus, place.device, place.function);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/opencl/gemm_split.hpp"
+#include "concord/opencl/gemm_panel.hpp"
 #include "concord/opencl/gemm_tiled.hpp"
 #include "concord/opencl/sizes.hpp"
 #include "concord/opencl/tuning.hpp"
@@ -15,83 +15,6 @@
 
 namespace concord::opencl {
 namespace {
-
-// --- panel: CPUs. A tile of 8 x 32 fills the 32 registers of AVX-512; 4 x 2 vectors fit the 16 of AVX and NEON.
-struct PanelShape {
-  std::int64_t rows, width, vectors;
-  [[nodiscard]] std::int64_t columns() const { return width * vectors; }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", rows, columns()); }
-};
-
-/// The usual one first.
-std::vector<PanelShape> panel_shapes(const Context& context) {
-  const auto native = context.device().get_info<cl_uint>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
-  const std::int64_t rows = native >= 16 ? 8 : 4, width = native >= 16 ? 16 : 8;
-  return {{rows, width, 2}, {rows, width, 1}, {rows / 2, width, 2}, {rows / 2, width, 1}};
-}
-
-PanelShape panel_shape(const Context& context, const Gemm& gemm) {
-  const std::vector<PanelShape> shapes = panel_shapes(context);
-  return gemm.n <= shapes[0].width ? shapes[1] : shapes[0];
-}
-
-/// Enough work-items for the cores to stay busy to the end.
-std::int64_t panel_items(const Context& context) { return 4 * std::int64_t{context.limits().compute_units}; }
-
-// Cutting rows repeats the packing, cutting k adds a pass.
-std::int64_t panel_parts(const Context& context, const Gemm& gemm, const PanelShape& shape) {
-  const std::int64_t wanted = panel_items(context);
-  const std::int64_t panels = divide_up(gemm.n, shape.columns()) * gemm.batch;
-  const bool small_result = gemm.m * gemm.n * gemm.batch < gemm.k * 16;
-  return panels < wanted && small_result ? divide_up(wanted, panels) : 1;
-}
-
-std::unique_ptr<Kernel> prepare_panel_shape(Context& context, const Gemm& gemm, const PanelShape& shape,
-                                            std::int64_t parts, std::string_view label) {
-  constexpr std::int64_t kDepth = 256, kUnit = 64;
-  const Split split = parts == 1 ? Split{1, gemm.k} : split_of(gemm.k, parts, kUnit);
-  const std::int64_t wanted = panel_items(context);
-  const std::int64_t items = divide_up(gemm.n, shape.columns()) * gemm.batch * split.parts;
-  std::int64_t row_parts = items < wanted ? divide_up(wanted, items) : 1;
-  // Rows of A that stay in a second-level cache while panel after panel reads them; too few, and packing B costs more.
-  constexpr std::int64_t kBytes = 1 << 20, kFewestRows = 128;
-  const std::int64_t bytes = gemm.m * split.length * static_cast<std::int64_t>(sizeof(float));
-  row_parts = std::max(row_parts, std::min(divide_up(bytes, kBytes), gemm.m / kFewestRows));
-  const std::int64_t m_part = divide_up(divide_up(gemm.m, row_parts), shape.rows) * shape.rows;
-  row_parts = divide_up(gemm.m, m_part);
-
-  Stage multiply{gemm_program(context, gemm, "gemm_panel.cl", split.parts == 1,
-                              {fmt::format("WIDTH={}", shape.width), fmt::format("VECTORS={}", shape.vectors),
-                               fmt::format("ROWS={}", shape.rows), fmt::format("DEPTH={}", kDepth)}),
-                 "gemm_panel_multiply",
-                 gemm_arguments(gemm, split.parts, split.length, {static_cast<std::uint32_t>(m_part)}),
-                 {size(divide_up(gemm.n, shape.columns())), size(row_parts), size(gemm.batch * split.parts)},
-                 {1, 1, 1}};
-  return gemm_staged(context, gemm, fmt::format("{} panel {}", label, shape.name()), std::move(multiply), split.parts);
-}
-
-std::unique_ptr<Kernel> prepare_panel(Context& context, const Gemm& gemm, std::string_view label) {
-  const PanelShape shape = panel_shape(context, gemm);
-  return prepare_panel_shape(context, gemm, shape, panel_parts(context, gemm, shape), label);
-}
-
-std::vector<GemmTiling> panel_tilings(const Context& context, const Gemm& gemm) {
-  std::vector<GemmTiling> list;
-  for (const PanelShape& shape : panel_shapes(context)) {
-    for (const std::int64_t parts : parts_around(panel_parts(context, gemm, shape))) {
-      list.push_back({shape.name(), parts});
-    }
-  }
-  return list;
-}
-
-std::unique_ptr<Kernel> prepare_panel_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
-                                             std::string_view label) {
-  const std::vector<PanelShape> shapes = panel_shapes(context);
-  const auto shape = std::ranges::find(shapes, tiling.tile, &PanelShape::name);
-  if (shape == shapes.end() || tiling.parts > gemm.k) return nullptr;
-  return prepare_panel_shape(context, gemm, *shape, tiling.parts, label);
-}
 
 // --- reference: everything.
 std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, std::string_view label) {

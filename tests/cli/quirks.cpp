@@ -22,9 +22,9 @@ void plant(const std::filesystem::path& folder) {
   std::filesystem::copy(std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels", folder,
                         std::filesystem::copy_options::recursive);
   std::string text = content_of(folder / "gemm_panel.cl");
-  const std::string from = "const float left = a[row_begin[r] + step];";
+  const std::string from = "const float left = LEFT(i, r);";
   REQUIRE(text.find(from) != std::string::npos);
-  text.replace(text.find(from), from.size(), "const float left = 1.01f * a[row_begin[r] + step];");
+  text.replace(text.find(from), from.size(), "const float left = 1.01f * LEFT(i, r);");
   write_file(folder / "gemm_panel.cl", text);
 }
 

@@ -25,7 +25,7 @@ struct Planted {
 const std::vector<Planted>& planted() {
   static const std::vector<Planted> all{
       {"an off-by-one in a padding border",
-       "gemm_panel.cl",
+       "gemm_panel_pack.h",
        {{"as_int16(as_uint16(lanes + column) < (uint16)((uint)columns))",
          "as_int16(as_uint16(lanes + column) < (uint16)((uint)columns + 1))"}},
        {"resnet20:depth=1,width=4"},
