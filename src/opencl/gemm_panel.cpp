@@ -47,25 +47,33 @@ struct PanelCut {
   std::int64_t panels, m_part;
 };
 
-/// Panels beside each other share what is read of A; for patches, packing takes most of the time and one is as good.
-std::int64_t panels_an_item(const Context& context, const Gemm& gemm, std::int64_t all_panels) {
-  constexpr std::int64_t kMost = 8;  // of 32 KiB, in a second-level cache
+/// Of the left operand, for so much of k.
+std::int64_t left_bytes(const Gemm& gemm, const Split& split) {
+  return gemm.m * split.length * static_cast<std::int64_t>(sizeof(float));
+}
+
+/// Panels beside each other share what is read of A, where it is too large to be read again from a near cache; for
+/// patches, packing takes most of the time and one is as good.
+std::int64_t panels_an_item(const Context& context, const Gemm& gemm, const Split& split, std::int64_t all_panels) {
+  constexpr std::int64_t kMost = 8, kNear = 512 << 10;  // panels of 32 KiB, in a second-level cache
   const std::int64_t fewest_items = panel_items(context) / 2;
   std::int64_t panels = 1;
-  while (!gemm.b.is_patch && panels < kMost && all_panels / (2 * panels) >= fewest_items) panels *= 2;
+  while (!gemm.b.is_patch && panels < kMost && left_bytes(gemm, split) > panels * kNear &&
+         all_panels / (2 * panels) >= fewest_items) {
+    panels *= 2;
+  }
   return panels;
 }
 
 PanelCut panel_cut(const Context& context, const Gemm& gemm, const PanelShape& shape, const Split& split) {
   const std::int64_t columns = divide_up(gemm.n, shape.columns()), copies = gemm.batch * split.parts;
-  const std::int64_t panels = panels_an_item(context, gemm, columns * copies), wanted = panel_items(context);
+  const std::int64_t panels = panels_an_item(context, gemm, split, columns * copies), wanted = panel_items(context);
   const std::int64_t items = divide_up(columns, panels) * copies;
   std::int64_t row_parts = items < wanted ? divide_up(wanted, items) : 1;
   // Rows of A that stay in a second-level cache while panel after panel reads them; too few, and packing B costs more.
   constexpr std::int64_t kBytes = 1 << 20, kFewestRows = 128;
-  const std::int64_t bytes = gemm.m * split.length * static_cast<std::int64_t>(sizeof(float)) / panels;
-  row_parts = std::max(row_parts, std::min(divide_up(bytes, kBytes), gemm.m / kFewestRows));
-  return {panels, divide_up(divide_up(gemm.m, row_parts), shape.rows) * shape.rows};
+  row_parts = std::max(row_parts, std::min(divide_up(left_bytes(gemm, split) / panels, kBytes), gemm.m / kFewestRows));
+  return {panels, round_up(divide_up(gemm.m, row_parts), shape.rows)};
 }
 
 std::unique_ptr<Kernel> prepare_panel_shape(Context& context, const Gemm& gemm, const PanelShape& shape,
