@@ -48,7 +48,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
   const uint k_begin = part_number * k_part, k_end = min(k_size, k_begin + k_part);
   a += a_offset + batch * a_batch;
   b += b_offset + batch * b_batch;
-  c += c_offset + z * c_batch;
 
   KEEP_A(m_begin)
   KEEP_B(n_begin)
@@ -97,6 +96,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tiled_mu
     current ^= 1;
   }
 
+  c += c_offset + z * c_batch;
   EACH(j, N_VECTORS) {
     const uint n_first = n_begin + n_item + j * N_DISTANCE;
     EACH(x, 4 / C_VECTOR) {
