@@ -64,8 +64,7 @@ static inline void write_map(__global const uint *map, __global uint *to, __glob
 __kernel void planes_describe(MAP_PARAMETERS) { BEGIN_PACKED() }
 
 // Rows whose k is adjacent in memory: (batch, row, k) from b_batch and row strides to (plane, batch, row, k in blocks).
-// An item packs a block of a row. VECTOR: blocks are aligned to 16 bytes; others are read by fours as well, with what lies
-// before and after them in the row.
+// An item packs a block of a row. VECTOR: blocks are aligned to 16 bytes.
 __kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global const float *restrict source,
                                ulong source_offset, ulong batch_stride, ulong row_stride, ulong plane_blocks,
                                MAP_PARAMETERS) {
@@ -82,23 +81,6 @@ __kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global con
       values[4 * i + 1] = four.y;
       values[4 * i + 2] = four.z;
       values[4 * i + 3] = four.w;
-    }
-  } else
-#else
-  const uint shift = (uint)((size_t)source / sizeof(float)) % 4;
-  if ((block > 0 || shift == 0) && (block + 1) * BLOCK + 3 <= k_size) {
-    __global const float4 *const from = (__global const float4 *)(source - shift);
-    float around[BLOCK + 4];
-    EACH(i, BLOCK / 4 + 1) {
-      const float4 four = from[i];
-      around[4 * i] = four.x;
-      around[4 * i + 1] = four.y;
-      around[4 * i + 2] = four.z;
-      around[4 * i + 3] = four.w;
-    }
-    EACH(i, BLOCK) {
-      const float even = shift < 2 ? around[i] : around[i + 2], odd = shift < 2 ? around[i + 1] : around[i + 3];
-      values[i] = shift % 2 == 0 ? even : odd;
     }
   } else
 #endif
