@@ -23,7 +23,8 @@
 #define ITEM_X (ITEM % TX)
 #define ITEM_Y (ITEM / TX)
 
-// Rows first … first + count of src (rows, WIDTH), `pitch` values apart, into a tile; zeros beyond the last row: what is hidden may be anything.
+// Rows first … first + count of src (rows, WIDTH), `pitch` values apart, into a tile; zeros beyond the last row: what is
+// hidden may be anything.
 TILE_FUNCTION void load_tile(__local float4 *tile4, __global const float *src, const uint pitch, const uint first,
                              const uint count, const uint rows) {
   __local float *tile = (__local float *)tile4;

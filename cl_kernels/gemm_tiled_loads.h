@@ -1,7 +1,8 @@
 // How gemm_tiled.cl brings a tile of each operand through registers to local memory, where k is the outer index. Of the
 // index that is adjacent in memory an item takes A_VECTOR or B_VECTOR neighbours, of the other one every so many lines.
 // KEEP_…(begin): what an item keeps of its lines, from row or column `begin` on; those past the edge repeat the last
-// ones and are never written; with WHOLE_TILES where its next numbers stand. LOAD_…(tile): the numbers from k = `tile` on, 0 from k_end on. Uses that file's names.
+// ones and are never written; with WHOLE_TILES where its next numbers stand. LOAD_…(tile): the numbers from k = `tile`
+// on, 0 from k_end on. Uses that file's names.
 #ifndef CONCORD_GEMM_TILED_LOADS_H
 #define CONCORD_GEMM_TILED_LOADS_H
 
@@ -42,7 +43,7 @@
   }
 
 // The left operand.
-#if defined(WHOLE_TILES)
+#ifdef WHOLE_TILES
 #ifdef A_ALONG_K
 #define A_AT(begin, i) (A_ROW(min((begin) + a_line + (i) * A_STRIDE, m_size - 1)) + k_begin + a_along)
 #define A_NEXT_TILE (TILE_K / 4)
@@ -100,7 +101,7 @@
 #define B_AT_K_OF_COLUMN(k) B_STEP_OF(k)
 #define READ_RIGHT(at_k, at_n, along_k) READ_B((at_k) + (at_n))
 #endif
-#if defined(WHOLE_TILES)
+#ifdef WHOLE_TILES
 #ifdef B_ALONG_K
 #define B_AT(begin, i) (B_COLUMN_OF(min((begin) + b_line + (i) * B_STRIDE, n_size - 1)) + k_begin + b_along)
 #define B_NEXT_TILE (TILE_K / 4)
