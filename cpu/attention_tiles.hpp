@@ -24,7 +24,8 @@ struct TileProduct {
 void tile_multiply(const TileProduct& product);
 
 /// dst (width, columns) = srcᵀ for src (rows, width), its rows `pitch` apart; zeros in the columns from `rows` on.
-void tile_transpose(const float* src, std::int64_t pitch, std::int64_t rows, std::int64_t width, float* dst, std::int64_t columns);
+void tile_transpose(const float* src, std::int64_t pitch, std::int64_t rows, std::int64_t width, float* dst,
+                    std::int64_t columns);
 
 /// row[j] = scale·row[j] + mask[j] for j < count; mask may be null.
 void tile_scores(float* row, const float* mask, float scale, std::int64_t count);

@@ -66,6 +66,10 @@ bool by_pixels(const Context& context, const ops::ConvSizes& sizes) {
   return context.limits().is_cpu && conv_pixels_serve(sizes);
 }
 
+Gemm data_gradient_gemm(Context& context, const ops::ConvSizes& sizes) {
+  return by_pixels(context, sizes) ? conv_backward_data_pixels_gemm(context, sizes) : conv_backward_data_gemm(sizes);
+}
+
 PreparedKernel product(Context& context, Gemm gemm, const Operator& op, const KernelRequest& request) {
   gemm.precision = request.precision;
   return prepared(request, prepare_gemm(context, gemm, op.name()));
@@ -99,11 +103,7 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
     case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
     case Way::phases:
       return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), {}));
-    default:
-      return product(
-          context,
-          by_pixels(context, sizes) ? conv_backward_data_pixels_gemm(context, sizes) : conv_backward_data_gemm(sizes),
-          op, request);
+    default: return product(context, data_gradient_gemm(context, sizes), op, request);
   }
 }
 
@@ -195,9 +195,8 @@ PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackw
   if (way == Way::phases) {
     return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), text));
   }
-  const bool pixels = by_pixels(context, sizes);
-  Gemm gemm = pixels ? conv_backward_data_pixels_gemm(context, sizes) : conv_backward_data_gemm(sizes);
-  gemm.epilogue = pixels ? epilogue_text_by_pixels(request, epilogue) : text;
+  Gemm gemm = data_gradient_gemm(context, sizes);
+  gemm.epilogue = by_pixels(context, sizes) ? epilogue_text_by_pixels(request, epilogue) : text;
   return product(context, gemm, op, request);
 }
 
