@@ -72,11 +72,25 @@ Context::Context(boost::compute::device device)
       limits_(limits_of(device_, device_limits())),
       capability_(capability_of(device_)),
       wave_units_(wave_units_of(device_)),
+      gpu_(find_gpu_model()),
       programs_(context_, device_, program_folder(device_), build_threads(device_), BuildProcesses::wanted(device_)),
       variants_(std::make_unique<KernelVariants>(*this, [this] { limits_.is_cpu = takes_cpu_kernels(); })),
       tuning_(std::make_unique<Tuning>(*this)) {
   limits_.is_cpu = takes_cpu_kernels();
   static_cast<void>(process_ending());
+}
+
+GpuModel Context::find_gpu_model() const {
+  const std::string vendor = device_.vendor();
+  const GpuFacts facts{.vendor = vendor,
+                       .name = name_,
+                       .capability = capability_,
+                       .wave_units = wave_units_,
+                       .is_gpu = !is_cpu(device_),
+                       .compute_units = limits_.compute_units,
+                       .megahertz = device_.get_info<cl_uint>(CL_DEVICE_MAX_CLOCK_FREQUENCY)};
+  const auto other = environment("CONCORD_PLAN_AS");
+  return gpu_model(other && !other->empty() ? plan_as(*other, facts) : facts);
 }
 
 // $CONCORD_KERNELS asks for one kind's kernels, which every device can run, so that tests reach both kinds on one

@@ -19,6 +19,7 @@
 
 #include "concord/device/device.hpp"
 #include "concord/opencl/capability.hpp"
+#include "concord/opencl/gpu_model.hpp"
 #include "concord/opencl/handle.hpp"
 #include "concord/opencl/program_cache.hpp"
 #include "concord/opencl/wave_units.hpp"
@@ -55,6 +56,8 @@ class Context {
   [[nodiscard]] Capability capability() const { return capability_; }
   /// Of AMD's and Intel's devices; none of others.
   [[nodiscard]] WaveUnits wave_units() const { return wave_units_; }
+  /// What products are planned by.
+  [[nodiscard]] const GpuModel& gpu() const { return gpu_; }
   /// For messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
@@ -89,6 +92,7 @@ class Context {
   [[nodiscard]] double timed(const std::function<void()>& enqueue);
 
  private:
+  [[nodiscard]] GpuModel find_gpu_model() const;
   /// Kernels for CPUs, or for GPUs.
   [[nodiscard]] bool takes_cpu_kernels() const;
 
@@ -102,6 +106,7 @@ class Context {
   Limits limits_;
   Capability capability_;
   WaveUnits wave_units_;
+  GpuModel gpu_;
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
   std::shared_ptr<const void> library_;  // kept for as long

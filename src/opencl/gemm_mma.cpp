@@ -20,24 +20,28 @@ struct MmaTile {
   std::int64_t warp_m, warp_n, stages;
   double one_product;  // the rate of one product beside that of three
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
+  [[nodiscard]] std::int64_t local_bytes() const { return stages * (tile.m + tile.n) * tile.k * 4; }
 };
-// Rates as measured on an H200.
+// Rates as measured on an H200; other generations have them by the ratio of their matrix units.
 constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},
                                          {{128, 64, 16, 3, 8, 1.85e11, 0.45}, 64, 32, 4, 1.45},
                                          {{64, 128, 16, 3, 8, 1.75e11, 0.45}, 64, 32, 4, 1.35},
                                          {{64, 64, 16, 4, 64, 1.5e11, 0.4}, 32, 32, 4, 1.3}}};
 constexpr std::int64_t kBand = 16;
 
-std::vector<GemmTile> tiles_for(const Gemm& gemm) {
+std::vector<GemmTile> tiles_for(const GpuModel& gpu, const Gemm& gemm) {
   std::vector<GemmTile> tiles;
   for (const MmaTile& one : kTiles) {
-    tiles.push_back(one.tile);
+    tiles.push_back(resident_tile(gpu, one.tile, one.local_bytes()));
+    tiles.back().products_a_second *= gpu.matrix_a_second / kMeasuredMatrixASecond;
     if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
   }
   return tiles;
 }
 
-GemmPlan plan_of(const Context& context, const Gemm& gemm) { return gemm_plan(context, gemm, tiles_for(gemm)); }
+GemmPlan plan_of(const Context& context, const Gemm& gemm) {
+  return gemm_plan(context.gpu(), gemm, tiles_for(context.gpu(), gemm));
+}
 
 bool result_in_pairs(const Gemm& gemm, std::int64_t parts) {
   const GemmResult& c = gemm.c;
@@ -85,7 +89,7 @@ bool mma_accepts(const Context&, const Gemm& gemm) { return matrix_units_accept(
 
 double mma_seconds(const Context& context, const Gemm& gemm) {
   if (!is_for_matrix_units(gemm)) return INFINITY;
-  return product_seconds_with_epilogue(gemm, plan_of(context, gemm).seconds, 1);
+  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm).seconds, 1);
 }
 
 std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label) {
@@ -93,12 +97,12 @@ std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::str
 }
 
 std::vector<GemmTiling> mma_tilings(const Context& context, const Gemm& gemm) {
-  return tilings_to_try(context.limits().compute_units, gemm, tiles_for(gemm));
+  return tilings_to_try(context.gpu(), gemm, tiles_for(context.gpu(), gemm));
 }
 
 std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                            std::string_view label) {
-  const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(gemm), tiling);
+  const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(context.gpu(), gemm), tiling);
   return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
 }
 

@@ -29,11 +29,16 @@ double unit_seconds(const GemmTile& tile, std::int64_t groups, std::int64_t part
 
 }  // namespace
 
-GemmPlan gemm_plan(const Context& context, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
-  return gemm_plan(std::int64_t{context.limits().compute_units}, gemm, tiles);
+GemmTile resident_tile(const GpuModel& gpu, GemmTile tile, std::int64_t local_bytes) {
+  if (gpu.local_memory >= kMeasuredLocalMemory) return tile;
+  tile.resident = std::clamp<std::int64_t>(gpu.local_memory / local_bytes, 1, tile.resident);
+  const double reached = std::min(1.0, static_cast<double>(tile.resident) * tile.share);
+  tile.products_a_second *= reached;
+  tile.share /= reached;
+  return tile;
 }
 
-GemmPlan gemm_plan(std::int64_t units, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
+GemmPlan gemm_plan(const GpuModel& gpu, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
   constexpr std::int64_t kShortestPart = 64, kMostParts = 512, kMostPartial = std::int64_t{1} << 28;
   constexpr double kCombineSeconds = 3e-6;
   const std::int64_t result = gemm.m * gemm.n * gemm.batch;
@@ -48,23 +53,26 @@ GemmPlan gemm_plan(std::int64_t units, const Gemm& gemm, const std::vector<GemmT
       if (parts == last) continue;
       last = parts;
       if (parts > 1 && (part < kShortestPart || parts * result * 4 > kMostPartial)) break;
-      double seconds = unit_seconds(tile, divide_up(groups * parts, units), part);
-      if (parts > 1) seconds += kCombineSeconds + static_cast<double>((2 * parts + 1) * result * 4) / kBytesASecond;
+      double seconds = unit_seconds(tile, divide_up(groups * parts, gpu.units), part);
+      if (parts > 1) {
+        seconds += kCombineSeconds + static_cast<double>((2 * parts + 1) * result * 4) / gpu.bytes_a_second;
+      }
       if (seconds < best.seconds) best = {i, parts, parts > 1 ? part : gemm.k, seconds};
     }
   }
   return best;
 }
 
-double product_seconds(const Gemm& gemm, double multiplying, int launches) {
-  constexpr double kReachedBytesASecond = 3.2e12;
-  return std::max(multiplying, operand_bytes(gemm) / kReachedBytesASecond) + launches * kLaunchSeconds;
+double product_seconds(const GpuModel& gpu, const Gemm& gemm, double multiplying, int launches) {
+  constexpr double kReached = 0.8;  // of the memory's speed
+  return std::max(multiplying, operand_bytes(gemm) / (kReached * gpu.bytes_a_second)) + launches * kLaunchSeconds;
 }
 
-double product_seconds_with_epilogue(const Gemm& gemm, double multiplying, int launches) {
-  constexpr double kEpilogueBytesASecond = 2.2e12;
+double product_seconds_with_epilogue(const GpuModel& gpu, const Gemm& gemm, double multiplying, int launches) {
+  constexpr double kReached = 0.55;  // with nothing to do meanwhile
   const auto operands = static_cast<double>(gemm.epilogue.operands());
-  return product_seconds(gemm, multiplying, launches) + operands * result_bytes(gemm) / kEpilogueBytesASecond;
+  return product_seconds(gpu, gemm, multiplying, launches) +
+         operands * result_bytes(gemm) / (kReached * gpu.bytes_a_second);
 }
 
 std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::size_t index, std::int64_t parts) {
@@ -74,10 +82,10 @@ std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::si
   return GemmPlan{index, divide_up(gemm.k, part), part, 0};
 }
 
-std::vector<GemmTiling> tilings_to_try(std::int64_t units, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
+std::vector<GemmTiling> tilings_to_try(const GpuModel& gpu, const Gemm& gemm, const std::vector<GemmTile>& tiles) {
   std::vector<GemmTiling> list;
   for (const GemmTile& tile : tiles) {
-    for (const std::int64_t parts : parts_around(gemm_plan(units, gemm, {tile}).parts)) {
+    for (const std::int64_t parts : parts_around(gemm_plan(gpu, gemm, {tile}).parts)) {
       if (cut_plan(gemm, tile, 0, parts)) list.push_back({tile.name(), parts});
     }
   }

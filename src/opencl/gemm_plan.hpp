@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "concord/opencl/gemm.hpp"
+#include "concord/opencl/gpu_model.hpp"
 
 namespace concord::opencl {
 
-/// For choosing among plans, as seen on an H200: bytes that a kernel moves in a second where nothing else holds it up,
-/// and the seconds that every further launch takes: to start, to wait for its first reads, to end.
-inline constexpr double kBytesASecond = 4e12, kLaunchSeconds = 8e-6;
+/// The seconds that every further launch takes, as seen on an H200: to start, to wait for its first reads, to end.
+inline constexpr double kLaunchSeconds = 8e-6;
 
 /// A cut of k and the time that the product should take with it.
 struct GemmPlan {
@@ -31,23 +31,25 @@ struct GemmTile {
   /// "128x64", of which a list has one.
   [[nodiscard]] std::string name() const { return fmt::format("{}x{}", m, n); }
 };
+/// The tile, measured on an H200, with as many groups on a unit as its local memory has room for.
+[[nodiscard]] GemmTile resident_tile(const GpuModel& gpu, GemmTile tile, std::int64_t local_bytes);
+
 /// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
-[[nodiscard]] GemmPlan gemm_plan(const Context& context, const Gemm& gemm, const std::vector<GemmTile>& tiles);
-/// On so many units that take a group each, which the device may count otherwise.
-[[nodiscard]] GemmPlan gemm_plan(std::int64_t units, const Gemm& gemm, const std::vector<GemmTile>& tiles);
+[[nodiscard]] GemmPlan gemm_plan(const GpuModel& gpu, const Gemm& gemm, const std::vector<GemmTile>& tiles);
 
 /// What a product should take in so many launches that multiplies in that time: no less than its operands take to be
 /// moved, and a launch each.
-[[nodiscard]] double product_seconds(const Gemm& gemm, double multiplying, int launches);
+[[nodiscard]] double product_seconds(const GpuModel& gpu, const Gemm& gemm, double multiplying, int launches);
 /// The same where the epilogue's operands are read once the sums are there, with nothing else to do meanwhile.
-[[nodiscard]] double product_seconds_with_epilogue(const Gemm& gemm, double multiplying, int launches);
+[[nodiscard]] double product_seconds_with_epilogue(const GpuModel& gpu, const Gemm& gemm, double multiplying,
+                                                   int launches);
 
 /// With the tile at `index`, k in so many parts or a few less; nothing where k is too short.
 [[nodiscard]] std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::size_t index,
                                                std::int64_t parts);
 
 /// What a tuner should measure: each tile with cuts of k around the one that should take least time.
-[[nodiscard]] std::vector<GemmTiling> tilings_to_try(std::int64_t units, const Gemm& gemm,
+[[nodiscard]] std::vector<GemmTiling> tilings_to_try(const GpuModel& gpu, const Gemm& gemm,
                                                      const std::vector<GemmTile>& tiles);
 /// The tile that a tiling names, cut as it says; nothing where the list has no such tile, or k no such cut.
 [[nodiscard]] std::optional<GemmPlan> plan_of_tiling(const Gemm& gemm, const std::vector<GemmTile>& tiles,

@@ -15,19 +15,30 @@
 namespace concord::opencl {
 namespace {
 
+/// Which GPUs a shape is planned for (GpuModel::has_shallow_tiles); a tuner tries all.
+enum class Planned : std::uint8_t { everywhere, deep, shallow };
+
 struct TileShape {
   GemmTile tile;
-  std::int64_t thread_m, thread_n;
-  double whole_gain, along_k_gain;  // of the rate, for whole tiles and for two matrices along k
+  std::int64_t thread_m, thread_n, registers;  // of an item, as compilers need them
+  double whole_gain, along_k_gain;             // of the rate, for whole tiles and for two matrices along k
+  Planned planned;
   [[nodiscard]] std::int64_t threads() const { return tile.m * tile.n / (thread_m * thread_n); }
   [[nodiscard]] std::int64_t local_bytes() const { return 8 * tile.k * (tile.m + tile.n + 8); }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}", tile.m, tile.n); }
+  [[nodiscard]] std::string name() const {
+    const std::string size = fmt::format("{}x{}", tile.m, tile.n);
+    return planned == Planned::shallow ? size + " shallow" : size;
+  }
 };
-// Rates as measured on an H200; other GPUs have others, but to choose a tile only their ratio counts.
-constexpr std::array<TileShape, 4> kTiles{{{{128, 128, 8, 2, 0, 1.34e11, 0.55}, 8, 8, 1.2, 1.2},
-                                           {{128, 64, 8, 4, 24, 1.42e11, 0.3}, 8, 8, 1.2, 1.05},
-                                           {{64, 64, 16, 4, 0, 1.1e11, 0.3}, 4, 4, 1.1, 1},
-                                           {{32, 32, 32, 16, 0, 0.78e11, 0.1}, 4, 4, 1, 1}}};
+// Rates as measured on an H200, other generations have them by the ratio of their units; those of shallow tiles, which
+// leave more groups to a small local memory, are the rates of the deep ones.
+constexpr std::array<TileShape, 6> kTiles{
+    {{{128, 128, 8, 2, 0, 1.34e11, 0.55}, 8, 8, 128, 1.2, 1.2, Planned::everywhere},
+     {{128, 64, 8, 4, 24, 1.42e11, 0.3}, 8, 8, 128, 1.2, 1.05, Planned::everywhere},
+     {{64, 64, 16, 4, 0, 1.1e11, 0.3}, 4, 4, 64, 1.1, 1, Planned::deep},
+     {{32, 32, 32, 16, 0, 0.78e11, 0.1}, 4, 4, 96, 1, 1, Planned::deep},
+     {{64, 64, 8, 6, 0, 1.1e11, 0.2}, 8, 4, 80, 1.1, 1, Planned::shallow},
+     {{32, 32, 8, 14, 0, 0.78e11, 0.1}, 4, 4, 64, 1, 1, Planned::shallow}}};
 
 bool are_matrices(const Gemm& gemm) {
   return !gemm.a.is_patch && !gemm.b.is_patch && gemm.a.block == 0 && gemm.b.block == 0;
@@ -56,6 +67,16 @@ std::vector<TileShape> fitting_tiles(const Context& context) {
   return list;
 }
 
+/// Those that a plan chooses among.
+std::vector<TileShape> suiting_tiles(const Context& context) {
+  const GpuModel& gpu = context.gpu();
+  const Planned other = gpu.has_shallow_tiles ? Planned::deep : Planned::shallow;
+  std::vector<TileShape> list = fitting_tiles(context);
+  std::erase_if(list,
+                [&](const TileShape& shape) { return shape.planned == other || shape.registers > gpu.item_registers; });
+  return list;
+}
+
 /// A tile and the cut of k that should take least time.
 struct TilePlan {
   TileShape shape;
@@ -63,12 +84,13 @@ struct TilePlan {
   double seconds;
 };
 TilePlan plan_of(const Context& context, const Gemm& gemm, const std::vector<TileShape>& shapes) {
+  const GpuModel& gpu = context.gpu();
   std::vector<GemmTile> tiles;
   for (const TileShape& shape : shapes) {
-    tiles.push_back(shape.tile);
-    tiles.back().products_a_second *= gain_of(gemm, shape);
+    tiles.push_back(resident_tile(gpu, shape.tile, shape.local_bytes()));
+    tiles.back().products_a_second *= gain_of(gemm, shape) * gpu.products_a_second / kMeasuredProductsASecond;
   }
-  const GemmPlan plan = gemm_plan(context, gemm, tiles);
+  const GemmPlan plan = gemm_plan(gpu, gemm, tiles);
   return {shapes[plan.tile], plan.parts, plan.seconds};
 }
 
@@ -109,14 +131,14 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const T
 
 }  // namespace
 
-bool tiled_accepts(const Context& context, const Gemm&) { return !fitting_tiles(context).empty(); }
+bool tiled_accepts(const Context& context, const Gemm&) { return !suiting_tiles(context).empty(); }
 
 double tiled_seconds(const Context& context, const Gemm& gemm) {
-  return product_seconds_with_epilogue(gemm, plan_of(context, gemm, fitting_tiles(context)).seconds, 1);
+  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm, suiting_tiles(context)).seconds, 1);
 }
 
 std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
-  const TilePlan plan = plan_of(context, gemm, fitting_tiles(context));
+  const TilePlan plan = plan_of(context, gemm, suiting_tiles(context));
   return prepare_tile(context, gemm, plan.shape, plan.parts, label);
 }
 

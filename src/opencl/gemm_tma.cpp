@@ -76,10 +76,11 @@ TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile)
   padded.n = form.rows;
   padded.k = form.tiles_k * depth;
   const double rate = products_a_second(context, tile, numbers);
-  const GemmPlan plan = gemm_plan(context, padded,
+  const GemmPlan plan = gemm_plan(context.gpu(), padded,
                                   {{tile.q, TmaTile::kRows, depth, tile.resident,
                                     tile.filling + ending(gemm, tile, rate), rate, tile.resident == 1 ? 1.0 : 0.6}});
-  return {tile, plan.parts, divide_up(plan.part, depth), product_seconds(gemm, plan.seconds, 1) + pack_seconds(gemm)};
+  return {tile, plan.parts, divide_up(plan.part, depth),
+          product_seconds(context.gpu(), gemm, plan.seconds, 1) + pack_seconds(gemm)};
 }
 
 TmaPlan plan_of(const Context& context, const Gemm& gemm) {

@@ -15,23 +15,23 @@
 namespace concord::opencl {
 namespace {
 
-// Nothing here was measured. The rates of 16 bits are a quarter of the vendors' peaks for one compute unit (MI300X:
-// 2048 FLOPs a cycle, MI250: 1024; RX 7900: 512; Arc A770: 2048 an Xe core, Max 1550: 4096), at two groups a unit, a
-// half for the smaller tiles, which read an operand twice as often.
-constexpr std::array<WaveTile, 3> kMfma{{{{128, 128, 32, 2, 64, 4.0e11, 0.6}, 64, 64},
-                                         {{128, 64, 32, 3, 64, 3.0e11, 0.45}, 64, 32},
-                                         {{64, 64, 32, 4, 64, 2.0e11, 0.35}, 32, 32}}};
-constexpr std::array<WaveTile, 3> kWmma{{{{128, 128, 32, 2, 64, 1.6e11, 0.6}, 64, 32},
-                                         {{128, 64, 32, 3, 64, 1.2e11, 0.45}, 32, 32},
-                                         {{64, 64, 32, 4, 64, 0.8e11, 0.35}, 32, 16}}};
+// Nothing here was measured. Rates are shares of what the units multiply at most (gpu_model.hpp): a quarter in 16 bits,
+// half as much for the smaller tiles, which read an operand twice as often; of fp32, which needs fewer reads a product,
+// twice that.
+constexpr std::array<WaveTile, 3> kMfma{{{{128, 128, 32, 2, 64, 0.25, 0.6}, 64, 64},
+                                         {{128, 64, 32, 3, 64, 0.19, 0.45}, 64, 32},
+                                         {{64, 64, 32, 4, 64, 0.125, 0.35}, 32, 32}}};
+constexpr std::array<WaveTile, 3> kWmma{{{{128, 128, 32, 2, 64, 0.25, 0.6}, 64, 32},
+                                         {{128, 64, 32, 3, 64, 0.19, 0.45}, 32, 32},
+                                         {{64, 64, 32, 4, 64, 0.125, 0.35}, 32, 16}}};
 // Of Intel's 128 registers no larger part of a tile leaves enough for the rest.
-constexpr std::array<WaveTile, 3> kDpas8{{{{128, 64, 16, 2, 64, 5.0e11, 0.6}, 16, 16},
-                                          {{64, 64, 16, 3, 64, 4.0e11, 0.45}, 16, 16},
-                                          {{64, 32, 16, 4, 64, 2.5e11, 0.35}, 16, 16}}};
-constexpr std::array<WaveTile, 3> kDpas16{{{{128, 64, 16, 2, 64, 8.0e11, 0.6}, 32, 16},
-                                           {{64, 64, 16, 3, 64, 6.0e11, 0.45}, 32, 16},
-                                           {{64, 32, 16, 4, 64, 4.0e11, 0.35}, 16, 16}}};
-constexpr double kSinglePrecision = 0.25;  // of the rate of 16 bits: 1/4 by the peaks of MI250, 1/8 by those of MI300
+constexpr std::array<WaveTile, 3> kDpas8{{{{128, 64, 16, 2, 64, 0.25, 0.6}, 16, 16},
+                                          {{64, 64, 16, 3, 64, 0.19, 0.45}, 16, 16},
+                                          {{64, 32, 16, 4, 64, 0.125, 0.35}, 16, 16}}};
+constexpr std::array<WaveTile, 3> kDpas16{{{{128, 64, 16, 2, 64, 0.25, 0.6}, 32, 16},
+                                           {{64, 64, 16, 3, 64, 0.19, 0.45}, 32, 16},
+                                           {{64, 32, 16, 4, 64, 0.125, 0.35}, 16, 16}}};
+constexpr double kSinglePrecision = 2;  // of the share in 16 bits
 constexpr std::int64_t kBand = 16;
 
 bool is_single(Precision precision) { return precision == Precision::fp32 || precision == Precision::tf32; }
@@ -44,28 +44,23 @@ std::string_view wave_precision(Precision precision) {
 /// As long as it is in the product's precision.
 GemmTile tile_in(const WaveTile& wave, Precision precision) {
   GemmTile tile = wave.tile;
-  if (!is_single(precision)) return tile;
-  tile.k /= 2;
-  tile.products_a_second *= kSinglePrecision;
+  if (is_single(precision)) tile.k /= 2;
   return tile;
 }
 
-/// What the rates are of: Intel's devices count vector engines, 16 in an Xe core of Xe-HPG and 8 in the later ones.
-std::int64_t units_of(const Context& context) {
-  const WaveUnits units = context.wave_units();
-  const std::int64_t counted = context.limits().compute_units;
-  const std::int64_t engines = units == WaveUnits::dpas_8 ? 16 : units == WaveUnits::dpas_16 ? 8 : 1;
-  return std::max<std::int64_t>(1, counted / engines);
-}
-
 std::vector<GemmTile> tiles_for(const Context& context, const Gemm& gemm) {
+  const GpuModel& gpu = context.gpu();
+  const double most = is_single(gemm.precision) ? gpu.matrix_fp32_a_second * kSinglePrecision : gpu.matrix_a_second;
   std::vector<GemmTile> tiles;
-  for (const WaveTile& one : wave_tiles(context.wave_units())) tiles.push_back(tile_in(one, gemm.precision));
+  for (const WaveTile& one : wave_tiles(context.wave_units())) {
+    tiles.push_back(tile_in(one, gemm.precision));
+    tiles.back().products_a_second *= most;
+  }
   return tiles;
 }
 
 GemmPlan plan_of(const Context& context, const Gemm& gemm) {
-  return gemm_plan(units_of(context), gemm, tiles_for(context, gemm));
+  return gemm_plan(context.gpu(), gemm, tiles_for(context, gemm));
 }
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
@@ -128,14 +123,17 @@ bool wave_suits(Context& context, Precision precision) {
 
 bool wave_accepts(const Context&, const Gemm& gemm) { return matrix_units_accept(gemm); }
 
-double wave_seconds(const Context&, const Gemm& gemm) { return is_for_matrix_units(gemm) ? 0 : INFINITY; }
+double wave_seconds(const Context& context, const Gemm& gemm) {
+  if (!is_for_matrix_units(gemm) || !multiply_in(context.wave_units(), gemm.precision)) return INFINITY;
+  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm).seconds, 1);
+}
 
 std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::string_view label) {
   return prepare_tile(context, gemm, plan_of(context, gemm), label);
 }
 
 std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm) {
-  return tilings_to_try(units_of(context), gemm, tiles_for(context, gemm));
+  return tilings_to_try(context.gpu(), gemm, tiles_for(context, gemm));
 }
 
 std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,

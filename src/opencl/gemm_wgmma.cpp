@@ -44,7 +44,7 @@ std::vector<GemmTile> tiles_for(const Gemm& gemm) {
   return tiles;
 }
 
-GemmPlan plan_of(const Context& context, const Gemm& gemm) { return gemm_plan(context, gemm, tiles_for(gemm)); }
+GemmPlan plan_of(const Context& context, const Gemm& gemm) { return gemm_plan(context.gpu(), gemm, tiles_for(gemm)); }
 
 std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
   const WgmmaTile& wgmma = kTiles[plan.tile];
@@ -100,7 +100,7 @@ double wgmma_seconds(const Context& context, const Gemm& gemm) {
   if (!is_for_matrix_units(gemm)) return INFINITY;
   constexpr double kPackedBytesASecond = 1e12;
   const std::int64_t packed = gemm.batch * gemm.m * gemm.k * (4 + packed_bytes(gemm.precision));
-  return product_seconds_with_epilogue(gemm, plan_of(context, gemm).seconds, 2) +
+  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm).seconds, 2) +
          static_cast<double>(packed) / kPackedBytesASecond;
 }
 
@@ -109,7 +109,7 @@ std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::s
 }
 
 std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm) {
-  return tilings_to_try(context.limits().compute_units, gemm, tiles_for(gemm));
+  return tilings_to_try(context.gpu(), gemm, tiles_for(gemm));
 }
 
 std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,

@@ -46,10 +46,10 @@ bool pays_on_cpu(const Context& context, const WinogradWork& work, const Gemm& d
 }
 
 bool pays_on_gpu(Context& context, const WinogradWork& work, const Gemm& direct) {
-  constexpr double kRate = kBytesASecond / 2;  // memory of other GPUs is slower beside their arithmetic
-  double seconds = static_cast<double>(work.transformed) * sizeof(float) / kRate + kLaunchSeconds;
+  const double rate = context.gpu().bytes_a_second / 2;  // transforms gather
+  double seconds = static_cast<double>(work.transformed) * sizeof(float) / rate + kLaunchSeconds;
   for (const Gemm& gemm : work.products) {
-    seconds += std::max(planned_seconds(context, gemm), product_bytes(gemm) / kRate) + 2 * kLaunchSeconds;
+    seconds += std::max(planned_seconds(context, gemm), product_bytes(gemm) / rate) + 2 * kLaunchSeconds;
   }
   return seconds < planned_seconds(context, direct);
 }
