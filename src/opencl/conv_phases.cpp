@@ -9,6 +9,7 @@
 
 #include "concord/opencl/blocking.hpp"
 #include "concord/opencl/channels_last.hpp"
+#include "concord/opencl/constant_table.hpp"
 #include "concord/opencl/conv.hpp"
 #include "concord/opencl/sizes.hpp"
 #include "concord/opencl/source.hpp"
@@ -118,16 +119,11 @@ Gemm product_of(const ops::ConvSizes& s, const Phase& phase) {
   return gemm;
 }
 
-template <class Entry>
-boost::compute::buffer table_of(Context& context, std::vector<Entry> entries) {
-  return {context.context(), entries.size() * sizeof(Entry), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, entries.data()};
-}
-
 Stage pack_stage(Context& context, const ops::ConvSizes& s, const std::vector<PhaseTap>& taps) {
   return {context.program("conv_phases.cl", {"INDEX=int"}),
           "conv_phases_pack",
           {input(1), workspace(), static_cast<std::uint32_t>(s.group_c()), static_cast<std::uint32_t>(s.taps()),
-           table_of(context, taps)},
+           constant_table<PhaseTap>(context, taps)},
           {size(s.group_c()), size(s.o), 1},
           {0, 0, 0}};
 }
@@ -150,7 +146,7 @@ Stage fill_blocks_stage(Context& context, const ops::ConvSizes& s, Precision pre
   for (const std::int64_t value : {count, blocks, s.src_plane(), s.h, s.w}) {
     arguments.emplace_back(static_cast<std::uint32_t>(value));
   }
-  arguments.emplace_back(table_of(context, reached_places(s, phases)));
+  arguments.emplace_back(constant_table<std::uint8_t>(context, reached_places(s, phases)));
   arguments.emplace_back(blocks_of(output(0)));
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   std::vector<std::string> definitions = number_definitions(context, storage_number(precision));
@@ -176,7 +172,7 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
   add_divisor(arguments, s.w);
   arguments.emplace_back(static_cast<std::uint32_t>(s.d));
   arguments.emplace_back(static_cast<std::uint32_t>(s.h));
-  arguments.emplace_back(table_of(context, reached_places(s, phases)));
+  arguments.emplace_back(constant_table<std::uint8_t>(context, reached_places(s, phases)));
   const std::vector<Argument> place = gemm_result_arguments(result);
   arguments.insert(arguments.end(), place.begin(), place.end());
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "concord/opencl/constant_table.hpp"
 #include "concord/opencl/patch_tables.hpp"
 #include "concord/opencl/strides.hpp"
 
@@ -29,12 +30,6 @@ bool matrix_in_fours(const Gemm& gemm) {
   return b.n == 1 && in_fours({b.k, gemm.n, b.batch});
 }
 
-boost::compute::buffer table_of(Context& context, const std::vector<PatchEntry>& entries) {
-  // OpenCL copies the entries at once; it does not write to them.
-  return {context.context(), entries.size() * sizeof(PatchEntry), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-          const_cast<PatchEntry*>(entries.data())};
-}
-
 }  // namespace
 
 bool in_fours(std::initializer_list<std::int64_t> values) {
@@ -57,7 +52,8 @@ RightOperand right_operand(Context& context, const Gemm& gemm) {
   }
   const PatchTables tables = patch_tables(gemm);
   right.fours = begins && patches_in_fours(gemm, tables);
-  right.arguments = {table_of(context, tables.taps), table_of(context, tables.places)};
+  right.arguments = {constant_table<PatchEntry>(context, tables.taps),
+                     constant_table<PatchEntry>(context, tables.places)};
   add_divisor(right.arguments, tables.block);
   right.arguments.emplace_back(static_cast<std::int32_t>(tables.plane));
   return right;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "concord/opencl/channels_last.hpp"
+#include "concord/opencl/constant_table.hpp"
 #include "concord/opencl/gemm_operands.hpp"
 #include "concord/opencl/planes_scales.hpp"
 #include "concord/opencl/sizes.hpp"
@@ -15,11 +16,6 @@ namespace {
 /// A tensor's map; of a scaled product first that of the scaled planes, then that of those it falls back to. The planes
 /// of the latter were not written otherwise, and copies that run past the last image of the former get zeros.
 using PlaneMaps = std::vector<TensorMap>;
-
-boost::compute::buffer table_of(Context& context, const PlaneMaps& maps) {
-  return {context.context(), maps.size() * sizeof(TensorMap), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-          const_cast<TensorMap*>(maps.data())};
-}
 
 std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
@@ -123,12 +119,12 @@ class Packer {
     return context_.program("nvidia/planes_pack.cl", definitions);
   }
   void add_target(std::vector<Argument>& arguments, const PlaneMaps& maps, const PlanePlace& to) const {
-    arguments.emplace_back(table_of(context_, maps));
+    arguments.emplace_back(constant_table<TensorMap>(context_, maps));
     arguments.emplace_back(to.planes);
     arguments.emplace_back(to.map);
     arguments.insert(arguments.end(), to.scales.begin(), to.scales.end());
     if (!described_) return;
-    arguments.emplace_back(table_of(context_, described_->maps));
+    arguments.emplace_back(constant_table<TensorMap>(context_, described_->maps));
     arguments.emplace_back(blocks_of(described_->operand));
     arguments.emplace_back(described_->to);
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "concord/opencl/constant_table.hpp"
 #include "concord/opencl/element_kernel.hpp"
 #include "concord/opencl/kernels.hpp"
 
@@ -19,8 +20,7 @@ boost::compute::buffer table_of(Context& context, const ops::Taps& taps) {
     words.push_back(taps.place[t]);
     words.push_back(std::bit_cast<std::int32_t>(taps.weight[t]));
   }
-  return {context.context(), words.size() * sizeof(std::int32_t),
-          boost::compute::buffer::read_only | boost::compute::buffer::copy_host_ptr, words.data()};
+  return constant_table<std::int32_t>(context, words);
 }
 
 /// The least and the most taps of a row.
