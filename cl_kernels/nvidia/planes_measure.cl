@@ -57,8 +57,19 @@ static inline Found of_lanes(Found found, uint lanes) {
   return found;
 }
 
-// Element i of a slab lies at (i / columns)·row_stride + i % columns. A warp looks at a chunk. VECTOR: four elements
-// at a time, aligned.
+static inline void look_at_four(Found *found, float4 four) {
+  raise(found, four.x);
+  raise(found, four.y);
+  raise(found, four.z);
+  raise(found, four.w);
+  look_at(found, four.x);
+  look_at(found, four.y);
+  look_at(found, four.z);
+  look_at(found, four.w);
+}
+
+// Element i of a slab lies at (i / columns)·row_stride + i % columns. A warp looks at a chunk. RUNS: a slab is one row,
+// which may begin anywhere. VECTOR: four elements at a time, aligned.
 #ifdef VECTOR
 #define WIDTH 4
 #else
@@ -76,25 +87,31 @@ __kernel __attribute__((reqd_work_group_size(MEASURE_THREADS, 1, 1))) void plane
   const uint end = min(elements, (part + 1) * chunk);
   source += source_offset + batch * batch_stride + slab * slab_stride;
   Found mine = {0, 0.0f, 0.0f, 0.0f};
+#ifdef RUNS
+  // A few numbers up to a boundary of 16 bytes, whole vectors, a few more.
+  source += part * chunk;
+  const uint run = end - part * chunk, beyond = (uint)((size_t)source / sizeof(float)) % 4;
+  const uint first = min((4 - beyond) % 4, run), vectors = (run - first) / 4, last = first + 4 * vectors;
+#pragma unroll 8
+  for (uint i = lane; i < vectors; i += WARP) look_at_four(&mine, ((__global const float4 *)(source + first))[i]);
+  const uint single = lane < 4 ? lane : last + lane - 4;
+  if (lane < first || (lane >= 4 && single < run)) {
+    raise(&mine, source[single]);
+    look_at(&mine, source[single]);
+  }
+#else
 #pragma unroll 8
   for (uint i = part * chunk + lane * WIDTH; i < end; i += WARP * WIDTH) {
     const uint row = DIVIDE(i, columns);
     __global const float *const from = source + row * row_stride + (i - row * columns);
 #ifdef VECTOR
-    const float4 four = *(__global const float4 *)from;
-    raise(&mine, four.x);
-    raise(&mine, four.y);
-    raise(&mine, four.z);
-    raise(&mine, four.w);
-    look_at(&mine, four.x);
-    look_at(&mine, four.y);
-    look_at(&mine, four.z);
-    look_at(&mine, four.w);
+    look_at_four(&mine, *(__global const float4 *)from);
 #else
     raise(&mine, *from);
     look_at(&mine, *from);
 #endif
   }
+#endif
   mine = of_lanes(mine, WARP);
   if (lane == 0) found[found_offset + warp] = packed(mine);
 }

@@ -5,6 +5,16 @@
 #include "nvidia/scales.h"
 #include "nvidia/units.h"
 
+// Blocks of 16 bytes. CHUNK_BLOCKS: so many of a line lie together, then those of the next line, and so on: the lines of a
+// tile are adjacent. Else a line's blocks follow each other.
+#ifdef CHUNK_BLOCKS
+#define LINE_BLOCK(batch, lines, line, blocks, block)                                                        \
+  ((((ulong)(batch) * ((blocks) / CHUNK_BLOCKS) + (block) / CHUNK_BLOCKS) * (lines) + (line)) * CHUNK_BLOCKS + \
+   (block) % CHUNK_BLOCKS)
+#else
+#define LINE_BLOCK(batch, lines, line, blocks, block) (((ulong)(batch) * (lines) + (line)) * (blocks) + (block))
+#endif
+
 #define MAP_WORDS 32
 // SCALED has two maps: of the scaled planes, and of those of mixed factors.
 #if PRECISION == SCALED
@@ -63,14 +73,15 @@ static inline void write_map(__global const uint *map, __global uint *to, __glob
 // Of operands that lie as the copy engine takes them: nothing is packed.
 __kernel void planes_describe(MAP_PARAMETERS) { BEGIN_PACKED() }
 
-// Rows whose k is adjacent in memory: (batch, row, k) from b_batch and row strides to (plane, batch, row, k in blocks).
+// Rows whose k is adjacent in memory: (batch, row, k) from b_batch and row strides to (plane, batch, row, k in blocks, as
+// LINE_BLOCK says).
 // An item packs a block of a row. VECTOR: blocks are aligned to 16 bytes.
 __kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global const float *restrict source,
                                ulong source_offset, ulong batch_stride, ulong row_stride, ulong plane_blocks,
                                MAP_PARAMETERS) {
   const uint block = (uint)get_global_id(0), row = (uint)get_global_id(1), batch = (uint)get_global_id(2);
   BEGIN_PACKED()
-  if (block >= blocks) return;
+  if (block >= blocks || row >= rows) return;
   source += source_offset + batch * batch_stride + row * row_stride + block * BLOCK;
   float values[BLOCK];
 #ifdef VECTOR
@@ -87,7 +98,7 @@ __kernel void planes_pack_rows(uint rows, uint k_size, uint blocks, __global con
   {
     EACH(i, BLOCK) values[i] = block * BLOCK + i < k_size ? source[i] : 0.0f;
   }
-  STORE(packed + ((ulong)batch * rows + row) * blocks + block, values, batch, row)
+  STORE(packed + LINE_BLOCK(batch, rows, row, blocks, block), values, batch, row)
 }
 
 // Columns adjacent in memory become rows: element (j, i) at j·j_stride + (i / run)·run_stride + i % run, to
@@ -119,7 +130,7 @@ __kernel __attribute__((reqd_work_group_size(TURN_THREADS, 1, 1))) void planes_p
     if (i_begin + row >= i_size) break;
     float values[BLOCK];
     EACH(e, BLOCK) values[e] = square[(block * BLOCK + e) * PITCH + row];
-    STORE(packed + ((ulong)batch * i_size + i_begin + row) * blocks + to_block, values, batch,
+    STORE(packed + LINE_BLOCK(batch, i_size, i_begin + row, blocks, to_block), values, batch,
           DIVIDE(i_begin + row, run))
   }
 }

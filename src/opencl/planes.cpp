@@ -63,11 +63,11 @@ ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk, std::int64_t p
 namespace {
 
 PlaneSizes sizes_of_both(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
-  const std::int64_t block = plane_numbers(gemm).block();
   if (form.kind == PlaneForm::Kind::matrix) {
-    const std::int64_t depth = round_up(gemm.k, block);
+    const std::int64_t depth = round_up(gemm.k, tile_k);
     return {gemm.batch * gemm.n * depth, gemm.batch * gemm.m * depth};
   }
+  const std::int64_t block = plane_numbers(gemm).block();
   const ImageWalk walk(gemm);
   const std::int64_t image = gemm.batch * form.images * walk.rows() * walk.columns() * round_up(form.channels, block);
   if (form.kind == PlaneForm::Kind::image_turned) return {image, gemm.batch * gemm.k * round_up(gemm.m, block)};

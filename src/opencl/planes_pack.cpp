@@ -1,6 +1,8 @@
 // The stages that pack operands into planes in the workspace.
 #include "concord/opencl/planes_pack.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "concord/opencl/channels_last.hpp"
@@ -16,6 +18,8 @@ namespace {
 /// A tensor's map; of a scaled product first that of the scaled planes, then that of those it falls back to. The planes
 /// of the latter were not written otherwise, and copies that run past the last image of the former get zeros.
 using PlaneMaps = std::vector<TensorMap>;
+
+constexpr std::int64_t kBlockBytes = 16;
 
 std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
@@ -36,13 +40,22 @@ struct Described {
 /// Makes the stages of one product.
 class Packer {
  public:
-  Packer(Context& context, const Gemm& gemm) : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm)) {}
+  Packer(Context& context, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box)
+      : context_(context),
+        gemm_(gemm),
+        numbers_(plane_numbers(gemm)),
+        chunk_blocks_(form.kind == PlaneForm::Kind::matrix ? box.row_bytes / kBlockBytes : 0) {}
 
   /// Is told to the copy engine by the next stage.
   void describe(const Described& operand) { described_ = operand; }
 
   [[nodiscard]] const PlaneNumbers& numbers() const { return numbers_; }
   [[nodiscard]] std::int64_t block() const { return numbers_.block(); }
+  /// Blocks that a line of so many numbers takes.
+  [[nodiscard]] std::int64_t blocks_of_line(std::int64_t numbers) const {
+    const std::int64_t blocks = divide_up(numbers, block());
+    return chunk_blocks_ == 0 ? blocks : round_up(blocks, chunk_blocks_);
+  }
   /// What `make` makes of each number of planes that the product may read.
   template <class Make>
   [[nodiscard]] PlaneMaps each_map(const Make& make) const {
@@ -53,16 +66,16 @@ class Packer {
   /// `rows` rows of k, adjacent in memory.
   [[nodiscard]] Stage rows(const BufferArgument& source, std::int64_t batch, std::int64_t rows, std::int64_t row_stride,
                            const PlaneMaps& maps, const PlanePlace& to) const {
-    constexpr std::size_t kWidth = 64;
-    const std::int64_t blocks = divide_up(gemm_.k, block());
+    constexpr std::size_t kWidth = 16, kHeight = 4;
+    const std::int64_t blocks = blocks_of_line(gemm_.k);
     std::vector<Argument> arguments{count(rows), count(gemm_.k),   count(blocks),        source,
                                     wide(batch), wide(row_stride), wide(to.plane_blocks)};
     add_target(arguments, maps, to);
     return {program(in_fours({row_stride, batch}) ? std::vector<std::string>{"VECTOR"} : std::vector<std::string>{}),
             "planes_pack_rows",
             std::move(arguments),
-            {(size(blocks) + kWidth - 1) / kWidth * kWidth, size(rows), size(gemm_.batch)},
-            {kWidth, 1, 1}};
+            {divide_up(size(blocks), kWidth) * kWidth, divide_up(size(rows), kHeight) * kHeight, size(gemm_.batch)},
+            {kWidth, kHeight, 1}};
   }
 
   /// Runs of adjacent elements, `run` long and run_stride apart, j_stride from one j to the next: i becomes the row.
@@ -73,7 +86,7 @@ class Packer {
   [[nodiscard]] Stage turned(const Turned& from, const PlaneMaps& maps, const PlanePlace& to) const {
     constexpr std::int64_t kSide = 64, kThreads = 256;
     const FastDivisor run = fast_divisor(from.run);
-    std::vector<Argument> arguments{count(from.i),         count(from.j),        count(divide_up(from.j, block())),
+    std::vector<Argument> arguments{count(from.i),         count(from.j),        count(blocks_of_line(from.j)),
                                     from.source,           wide(from.batch),     wide(from.j_stride),
                                     run.divisor,           run.multiplier,       run.shift,
                                     wide(from.run_stride), wide(to.plane_blocks)};
@@ -115,6 +128,7 @@ class Packer {
   [[nodiscard]] PendingProgram program(std::vector<std::string> definitions) const {
     definitions.insert(definitions.end(), numbers_.definitions.begin(), numbers_.definitions.end());
     definitions.emplace_back("INDEX=int");
+    if (chunk_blocks_ != 0) definitions.push_back(fmt::format("CHUNK_BLOCKS={}", chunk_blocks_));
     if (described_) definitions.emplace_back("DESCRIBE");
     return context_.program("nvidia/planes_pack.cl", definitions);
   }
@@ -132,8 +146,23 @@ class Packer {
   Context& context_;
   const Gemm& gemm_;
   PlaneNumbers numbers_;
+  std::int64_t chunk_blocks_;  // of a matrix: blocks of a line that lie together, beside those of the next line
   std::optional<Described> described_;
 };
+
+/// The map of (plane and batch, chunk of k, line, k in the chunk): what a copy brings lies together. Lines of k one
+/// after the other, each in as many pages of memory as a tile has lines, were multiplied at half the speed where k is
+/// long.
+PlaneMaps chunk_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, std::int64_t lines,
+                     std::int64_t tile_k, std::int64_t box_lines) {
+  const std::int64_t line = tile_k * packer.numbers().bytes();
+  return packer.each_map([&](std::int64_t planes) {
+    const std::array<std::int64_t, 4> sizes{tile_k, lines, form.tiles_k, planes * gemm.batch},
+        box{tile_k, box_lines, 1, 1};
+    const std::array<std::int64_t, 3> strides{line, line * lines, line * lines * form.tiles_k};
+    return box_map({packer.numbers().number, sizes, strides}, box);
+  });
+}
 
 /// The map of (plane and batch, line, inner) with `inner` padded to whole blocks in memory.
 PlaneMaps matrix_maps(const Packer& packer, const Gemm& gemm, std::int64_t inner, std::int64_t lines,
@@ -148,7 +177,7 @@ PlaneMaps matrix_maps(const Packer& packer, const Gemm& gemm, std::int64_t inner
 
 PlaneMaps right_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
-  if (form.kind == PlaneForm::Kind::matrix) return matrix_maps(packer, gemm, gemm.k, gemm.n, tile_k, box.rows);
+  if (form.kind == PlaneForm::Kind::matrix) return chunk_maps(packer, gemm, form, gemm.n, tile_k, box.rows);
   const ImageWalk walk(gemm);
   const bool turned = form.kind == PlaneForm::Kind::image_turned;
   const MapPlaces places = turned ? walk.map_places(kChannelBlock, tile_k) : walk.map_places(tile_k, box.rows);
@@ -182,7 +211,7 @@ PlaneMaps left_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& for
     case PlaneForm::Kind::image:
       return matrix_maps(packer, gemm, form.taps * tap_blocks(packer, form, tile_k) * packer.block(), gemm.m, tile_k,
                          box.columns);
-    default: return matrix_maps(packer, gemm, gemm.k, gemm.m, tile_k, box.columns);
+    default: return chunk_maps(packer, gemm, form, gemm.m, tile_k, box.columns);
   }
 }
 
@@ -212,7 +241,7 @@ std::vector<Argument> joined(std::vector<Argument> first, const std::vector<Argu
 
 PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   constexpr std::int64_t kAlignment = 256;
-  Packer packer(context, gemm);
+  Packer packer(context, gemm, form, box);
   const PlaneNumbers& numbers = packer.numbers();
   const PlaneSizes sizes = plane_sizes(gemm, form, box.row_bytes / numbers.bytes());
   std::int64_t maps = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);

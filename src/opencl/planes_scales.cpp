@@ -31,15 +31,21 @@ struct Region {
   [[nodiscard]] std::int64_t chunks() const { return batches.size * slabs.size * slab_chunks(); }
   [[nodiscard]] std::int64_t batch_scales() const { return each_slab ? slabs.size : 1; }
   [[nodiscard]] std::int64_t scales() const { return batches.size * batch_scales(); }
-  [[nodiscard]] bool in_vectors() const { return in_fours({batches.stride, slabs.stride, rows.stride, columns}); }
+  /// How a slab is read.
+  [[nodiscard]] std::vector<std::string> definitions() const {
+    if (rows.size == 1 || rows.stride == columns) return {"RUNS"};
+    if (in_fours({batches.stride, slabs.stride, rows.stride, columns})) return {"VECTOR"};
+    return {};
+  }
 };
 
-/// In chunks that fill the device.
+/// In chunks that fill the device, each slab in equal ones.
 Region cut(const Context& context, Region region) {
-  constexpr std::int64_t kLeast = 1024, kMost = 65536, kWarpsAUnit = 32;
+  constexpr std::int64_t kLeast = 1024, kMost = 16384, kWarpsAUnit = 32;
   const std::int64_t elements = region.batches.size * region.slabs.size * region.slab_elements();
   const std::int64_t wanted = divide_up(elements, kWarpsAUnit * std::int64_t{context.limits().compute_units});
   region.chunk = std::clamp(round_up(wanted, kLeast), kLeast, kMost);
+  region.chunk = round_up(divide_up(region.slab_elements(), region.slab_chunks()), 4 * kWarp);
   return region;
 }
 
@@ -77,8 +83,7 @@ Region right_region(const Gemm& gemm, const PlaneForm& form) {
 
 Stage measure(Context& context, const Region& region, const BufferArgument& found) {
   const FastDivisor columns = fast_divisor(region.columns);
-  return {context.program("nvidia/planes_measure.cl",
-                          region.in_vectors() ? std::vector<std::string>{"VECTOR"} : std::vector<std::string>{}),
+  return {context.program("nvidia/planes_measure.cl", region.definitions()),
           "planes_measure",
           {count(region.slab_elements()), count(region.chunk), count(region.chunks()), count(region.slabs.size),
            columns.divisor, columns.multiplier, columns.shift, region.source, wide(region.batches.stride),
