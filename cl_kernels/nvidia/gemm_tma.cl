@@ -10,7 +10,7 @@
 //               as too mixed (scales.h). TF32, BF16, FP16: one product of rounded factors.
 //   ROW_BYTES   64 or 128: TILE_K numbers
 //   STAGED_Q    columns that a warpgroup finishes at a time
-//   RIGHT       MATRIX: rows n with k inside, of both operands a tile of k beside that of the next row. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
+//   RIGHT       MATRIX: rows n with k inside, of both operands tile after tile. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
 //               gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and B_ALONG_K: k are the places, rows
 //               (tap, channel in channel_tiles blocks of 64); the left operand has m inside.
 // With C_CHANNELS_LAST results leave in blocks of 8 values of m, C_IS_PARTIAL: as floats, (z, n, m).
@@ -145,8 +145,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
           EACH(plane, planes) {
             const uint left_z = plane * batches + batch;
 #if RIGHT == MATRIX
-            COPY_CHUNK(right_to + plane * R_PLANE, right_map, arrived, 0, r_begin, k_tile, left_z);
-            COPY_CHUNK(left_to + plane * Q_PLANE, left_map, arrived, 0, q_begin, k_tile, left_z);
+            COPY_BOX(right_to + plane * R_PLANE, right_map, arrived, 0, r_begin * tiles_k + k_tile * TILE_R, left_z);
+            COPY_BOX(left_to + plane * Q_PLANE, left_map, arrived, 0, q_begin * tiles_k + k_tile * TILE_Q, left_z);
 #elif RIGHT == IMAGE
             COPY_PLACES(right_to + plane * R_PLANE, right_map, arrived, channel_tile * TILE_K, place_x, place_y,
                         image + left_z * images, tap_x * tap_step_x, tap_y * tap_step_y);

@@ -5,12 +5,14 @@
 #include "nvidia/scales.h"
 #include "nvidia/units.h"
 
-// Blocks of 16 bytes. CHUNK_BLOCKS: so many of a line lie together, then those of the next line, and so on: the lines of a
-// tile are adjacent. Else a line's blocks follow each other.
-#ifdef CHUNK_BLOCKS
-#define LINE_BLOCK(batch, lines, line, blocks, block)                                                        \
-  ((((ulong)(batch) * ((blocks) / CHUNK_BLOCKS) + (block) / CHUNK_BLOCKS) * (lines) + (line)) * CHUNK_BLOCKS + \
-   (block) % CHUNK_BLOCKS)
+// Where a block of 16 bytes goes. TILE_LINES, TILE_BLOCKS: lines lie in tiles of so many lines by so many blocks, first
+// those of the same lines; lines are padded to whole tiles and `blocks` are. Else a line's blocks follow each other.
+#ifdef TILE_LINES
+#define LINE_BLOCK(batch, lines, line, blocks, block)                                                             \
+  ((((ulong)(batch) * (((lines) + TILE_LINES - 1) / TILE_LINES) + (line) / TILE_LINES) * (blocks) +                \
+    (block) / TILE_BLOCKS * TILE_BLOCKS) *                                                                        \
+       TILE_LINES +                                                                                               \
+   (line) % TILE_LINES * TILE_BLOCKS + (block) % TILE_BLOCKS)
 #else
 #define LINE_BLOCK(batch, lines, line, blocks, block) (((ulong)(batch) * (lines) + (line)) * (blocks) + (block))
 #endif

@@ -19,11 +19,6 @@
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"                \
                " [%0], [%1, {%3, %4, %5}], [%2];"                                                           \
                ::"r"(to), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z) : "memory")
-// The same of a box of a tensor of four dimensions.
-#define COPY_CHUNK(to, map, full, x, y, z, w)                                                               \
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"                \
-               " [%0], [%1, {%3, %4, %5, %6}], [%2];"                                                       \
-               ::"r"(to), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z), "r"(w) : "memory")
 // The same of the places of an image that one tap meets.
 #define COPY_PLACES(to, map, full, channel, x, y, image, tap_x, tap_y)                                      \
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"         \

@@ -24,9 +24,15 @@ Gemm at_widest(Gemm gemm) {
   return gemm;
 }
 
+/// With tiles of so many lines.
+PlaneSizes sizes_with(const Gemm& gemm, std::int64_t lines) {
+  return plane_sizes(gemm, plane_form(gemm, kDeepestTile), {lines, lines, kDeepestTile * plane_numbers(gemm).bytes()});
+}
+
 /// Of both operands.
 std::int64_t plane_bytes(const Gemm& gemm) {
-  const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
+  constexpr std::int64_t kLines = 128;
+  const PlaneSizes sizes = sizes_with(gemm, kLines);
   return (sizes.right + sizes.left) * plane_numbers(gemm).bytes_of_all();
 }
 
@@ -62,10 +68,11 @@ ImagePlanes::ImagePlanes(const Gemm& gemm, const ImageWalk& walk, std::int64_t p
 
 namespace {
 
-PlaneSizes sizes_of_both(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
+PlaneSizes sizes_of_both(const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+  const std::int64_t tile_k = box.row_bytes / plane_numbers(gemm).bytes();
   if (form.kind == PlaneForm::Kind::matrix) {
-    const std::int64_t depth = round_up(gemm.k, tile_k);
-    return {gemm.batch * gemm.n * depth, gemm.batch * gemm.m * depth};
+    const std::int64_t depth = form.tiles_k * tile_k;
+    return {gemm.batch * round_up(gemm.n, box.rows) * depth, gemm.batch * round_up(gemm.m, box.columns) * depth};
   }
   const std::int64_t block = plane_numbers(gemm).block();
   const ImageWalk walk(gemm);
@@ -76,8 +83,8 @@ PlaneSizes sizes_of_both(const Gemm& gemm, const PlaneForm& form, std::int64_t t
 
 }  // namespace
 
-PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k) {
-  const PlaneSizes both = sizes_of_both(gemm, form, tile_k);
+PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
+  const PlaneSizes both = sizes_of_both(gemm, form, box);
   return {gemm.b.is_channels_last ? 0 : both.right, gemm.a.is_channels_last ? 0 : both.left};
 }
 
@@ -190,7 +197,7 @@ double pack_seconds(const Gemm& gemm) {
   const bool is_matrix = kind_of(gemm) == PlaneForm::Kind::matrix;
   const bool slow_left = is_matrix && gemm.a.k == 1 && !in_fours({gemm.a.row, gemm.a.batch});
   const bool slow_right = is_matrix && gemm.b.along_k && !in_fours({gemm.b.n, gemm.b.batch});
-  const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, kDeepestTile), kDeepestTile);
+  const PlaneSizes sizes = sizes_with(gemm, 1);
   // To find its scales an operand is read once more.
   const std::int64_t reads = gemm.is_scaled ? 2 : 1, launches = gemm.is_scaled ? 5 : 2;
   const auto bytes = static_cast<double>(4 * reads + numbers.multiplied_planes * numbers.bytes());

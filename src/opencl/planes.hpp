@@ -59,11 +59,16 @@ struct PlaneForm {
 /// The product, or where its planes would take too much memory and it can be cut, products of slices of its rows.
 [[nodiscard]] std::vector<Gemm> plane_slices(const Gemm& gemm);
 
+/// What of the operands a copy brings: lines of the right and the left operand, and bytes of their inner index.
+struct PlaneBox {
+  std::int64_t rows, columns, row_bytes;
+};
+
 /// Numbers of a plane of each operand, padding included; 0 of one that lies channels-last, which is not packed.
 struct PlaneSizes {
   std::int64_t right, left;
 };
-[[nodiscard]] PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, std::int64_t tile_k);
+[[nodiscard]] PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, const PlaneBox& box);
 
 /// The image of a product's patches, and where taps and places lie on it. The product must outlive it.
 class ImageWalk {

@@ -24,11 +24,24 @@ constexpr std::int64_t kBlockBytes = 16;
 std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
+/// What a copy brings of a matrix: lines, and 16-byte blocks of each.
+struct PlaneTile {
+  std::int64_t lines, blocks;
+};
+
 /// Where a packed operand and its map go.
 struct PlanePlace {
-  std::int64_t plane_blocks;  // 16-byte blocks from plane to plane
+  std::int64_t plane_blocks;  // from plane to plane
   BufferArgument planes, map;
-  std::vector<Argument> scales;  // of a scaled product
+  std::vector<Argument> scales = {};   // of a scaled product
+  std::optional<PlaneTile> tile = {};  // of a matrix, which lies tile after tile
+  [[nodiscard]] std::int64_t blocks_of_line(std::int64_t blocks) const {
+    return tile ? round_up(blocks, tile->blocks) : blocks;
+  }
+  [[nodiscard]] std::vector<std::string> definitions() const {
+    if (!tile) return {};
+    return {fmt::format("TILE_LINES={}", tile->lines), fmt::format("TILE_BLOCKS={}", tile->blocks)};
+  }
 };
 
 /// An operand that lies in memory as the copy engine takes it, and where its map goes.
@@ -40,22 +53,13 @@ struct Described {
 /// Makes the stages of one product.
 class Packer {
  public:
-  Packer(Context& context, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box)
-      : context_(context),
-        gemm_(gemm),
-        numbers_(plane_numbers(gemm)),
-        chunk_blocks_(form.kind == PlaneForm::Kind::matrix ? box.row_bytes / kBlockBytes : 0) {}
+  Packer(Context& context, const Gemm& gemm) : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm)) {}
 
   /// Is told to the copy engine by the next stage.
   void describe(const Described& operand) { described_ = operand; }
 
   [[nodiscard]] const PlaneNumbers& numbers() const { return numbers_; }
   [[nodiscard]] std::int64_t block() const { return numbers_.block(); }
-  /// Blocks that a line of so many numbers takes.
-  [[nodiscard]] std::int64_t blocks_of_line(std::int64_t numbers) const {
-    const std::int64_t blocks = divide_up(numbers, block());
-    return chunk_blocks_ == 0 ? blocks : round_up(blocks, chunk_blocks_);
-  }
   /// What `make` makes of each number of planes that the product may read.
   template <class Make>
   [[nodiscard]] PlaneMaps each_map(const Make& make) const {
@@ -67,11 +71,13 @@ class Packer {
   [[nodiscard]] Stage rows(const BufferArgument& source, std::int64_t batch, std::int64_t rows, std::int64_t row_stride,
                            const PlaneMaps& maps, const PlanePlace& to) const {
     constexpr std::size_t kWidth = 16, kHeight = 4;
-    const std::int64_t blocks = blocks_of_line(gemm_.k);
+    const std::int64_t blocks = to.blocks_of_line(divide_up(gemm_.k, block()));
+    std::vector<std::string> definitions = to.definitions();
+    if (in_fours({row_stride, batch})) definitions.emplace_back("VECTOR");
     std::vector<Argument> arguments{count(rows), count(gemm_.k),   count(blocks),        source,
                                     wide(batch), wide(row_stride), wide(to.plane_blocks)};
     add_target(arguments, maps, to);
-    return {program(in_fours({row_stride, batch}) ? std::vector<std::string>{"VECTOR"} : std::vector<std::string>{}),
+    return {program(std::move(definitions)),
             "planes_pack_rows",
             std::move(arguments),
             {divide_up(size(blocks), kWidth) * kWidth, divide_up(size(rows), kHeight) * kHeight, size(gemm_.batch)},
@@ -86,12 +92,13 @@ class Packer {
   [[nodiscard]] Stage turned(const Turned& from, const PlaneMaps& maps, const PlanePlace& to) const {
     constexpr std::int64_t kSide = 64, kThreads = 256;
     const FastDivisor run = fast_divisor(from.run);
-    std::vector<Argument> arguments{count(from.i),         count(from.j),        count(blocks_of_line(from.j)),
-                                    from.source,           wide(from.batch),     wide(from.j_stride),
-                                    run.divisor,           run.multiplier,       run.shift,
-                                    wide(from.run_stride), wide(to.plane_blocks)};
+    std::vector<Argument> arguments{
+        count(from.i),         count(from.j),        count(to.blocks_of_line(divide_up(from.j, block()))),
+        from.source,           wide(from.batch),     wide(from.j_stride),
+        run.divisor,           run.multiplier,       run.shift,
+        wide(from.run_stride), wide(to.plane_blocks)};
     add_target(arguments, maps, to);
-    return {program({}),
+    return {program(to.definitions()),
             "planes_pack_turned",
             std::move(arguments),
             {size(divide_up(from.i, kSide) * kThreads), size(divide_up(from.j, kSide)), size(gemm_.batch)},
@@ -128,7 +135,6 @@ class Packer {
   [[nodiscard]] PendingProgram program(std::vector<std::string> definitions) const {
     definitions.insert(definitions.end(), numbers_.definitions.begin(), numbers_.definitions.end());
     definitions.emplace_back("INDEX=int");
-    if (chunk_blocks_ != 0) definitions.push_back(fmt::format("CHUNK_BLOCKS={}", chunk_blocks_));
     if (described_) definitions.emplace_back("DESCRIBE");
     return context_.program("nvidia/planes_pack.cl", definitions);
   }
@@ -146,20 +152,18 @@ class Packer {
   Context& context_;
   const Gemm& gemm_;
   PlaneNumbers numbers_;
-  std::int64_t chunk_blocks_;  // of a matrix: blocks of a line that lie together, beside those of the next line
   std::optional<Described> described_;
 };
 
-/// The map of (plane and batch, chunk of k, line, k in the chunk): what a copy brings lies together. Lines of k one
-/// after the other, each in as many pages of memory as a tile has lines, were multiplied at half the speed where k is
-/// long.
-PlaneMaps chunk_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, std::int64_t lines,
-                     std::int64_t tile_k, std::int64_t box_lines) {
-  const std::int64_t line = tile_k * packer.numbers().bytes();
+/// The map of a matrix in tiles: (plane and batch, line of a tile, k in the tile). Where lines follow each other
+/// instead, a tile's lie in as many pages of memory as there are where k is long: half the speed.
+PlaneMaps tiled_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, std::int64_t lines,
+                     std::int64_t tile_lines, std::int64_t tile_k) {
+  const std::int64_t all_lines = round_up(lines, tile_lines) * form.tiles_k;
+  const std::int64_t line_bytes = tile_k * packer.numbers().bytes();
   return packer.each_map([&](std::int64_t planes) {
-    const std::array<std::int64_t, 4> sizes{tile_k, lines, form.tiles_k, planes * gemm.batch},
-        box{tile_k, box_lines, 1, 1};
-    const std::array<std::int64_t, 3> strides{line, line * lines, line * lines * form.tiles_k};
+    const std::array<std::int64_t, 3> sizes{tile_k, all_lines, planes * gemm.batch}, box{tile_k, tile_lines, 1};
+    const std::array<std::int64_t, 2> strides{line_bytes, line_bytes * all_lines};
     return box_map({packer.numbers().number, sizes, strides}, box);
   });
 }
@@ -177,7 +181,7 @@ PlaneMaps matrix_maps(const Packer& packer, const Gemm& gemm, std::int64_t inner
 
 PlaneMaps right_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   const std::int64_t tile_k = box.row_bytes / packer.numbers().bytes();
-  if (form.kind == PlaneForm::Kind::matrix) return chunk_maps(packer, gemm, form, gemm.n, tile_k, box.rows);
+  if (form.kind == PlaneForm::Kind::matrix) return tiled_maps(packer, gemm, form, gemm.n, box.rows, tile_k);
   const ImageWalk walk(gemm);
   const bool turned = form.kind == PlaneForm::Kind::image_turned;
   const MapPlaces places = turned ? walk.map_places(kChannelBlock, tile_k) : walk.map_places(tile_k, box.rows);
@@ -211,7 +215,7 @@ PlaneMaps left_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& for
     case PlaneForm::Kind::image:
       return matrix_maps(packer, gemm, form.taps * tap_blocks(packer, form, tile_k) * packer.block(), gemm.m, tile_k,
                          box.columns);
-    default: return chunk_maps(packer, gemm, form, gemm.m, tile_k, box.columns);
+    default: return tiled_maps(packer, gemm, form, gemm.m, box.columns, tile_k);
   }
 }
 
@@ -241,9 +245,9 @@ std::vector<Argument> joined(std::vector<Argument> first, const std::vector<Argu
 
 PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box) {
   constexpr std::int64_t kAlignment = 256;
-  Packer packer(context, gemm, form, box);
+  Packer packer(context, gemm);
   const PlaneNumbers& numbers = packer.numbers();
-  const PlaneSizes sizes = plane_sizes(gemm, form, box.row_bytes / numbers.bytes());
+  const PlaneSizes sizes = plane_sizes(gemm, form, box);
   std::int64_t maps = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
   std::vector<Argument> scale_arguments, left_scales, right_scales;
   if (gemm.is_scaled) {
@@ -258,12 +262,14 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
   const std::int64_t right = left + round_up(sizes.left * numbers.bytes_of_all(), kAlignment);
   const std::int64_t end = right + round_up(sizes.right * numbers.bytes_of_all(), kAlignment);
 
-  const auto place = [&](std::int64_t at, std::int64_t plane, std::int64_t map, const std::vector<Argument>& scales) {
-    return PlanePlace{plane / packer.block(), workspace(size(at), 16), workspace(size(map)), scales};
+  const auto tile = [&](std::int64_t lines) {
+    const bool is_matrix = form.kind == PlaneForm::Kind::matrix;
+    return is_matrix ? std::optional(PlaneTile{lines, box.row_bytes / kBlockBytes}) : std::nullopt;
   };
-  const PlanePlace left_place = place(left, sizes.left, maps, left_scales);
-  const PlanePlace right_place =
-      place(right, sizes.right, maps + static_cast<std::int64_t>(sizeof(TensorMap)), right_scales);
+  const PlanePlace left_place{sizes.left / packer.block(), workspace(size(left), 16), workspace(size(maps)),
+                              left_scales, tile(box.columns)};
+  const PlanePlace right_place{sizes.right / packer.block(), workspace(size(right), 16),
+                               workspace(size(maps) + sizeof(TensorMap)), right_scales, tile(box.rows)};
   // What lies as it should is told along with the other operand.
   if (gemm.b.is_channels_last) packer.describe({right_maps(packer, gemm, form, box), gemm.b.buffer, right_place.map});
   if (gemm.a.is_channels_last) {

@@ -6,10 +6,6 @@
 
 namespace concord::opencl {
 
-/// What of the operands a copy brings: lines of the right and the left operand, and bytes of their inner index.
-struct PlaneBox {
-  std::int64_t rows, columns, row_bytes;
-};
 /// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps. What the
 /// multiplying kernel is told: the place of the maps, the left one first, and where the product is scaled the flags and
 /// the operands' scales.

@@ -1,5 +1,5 @@
-// The scales with which the operands of a product become fp16 numbers (cl_kernels/nvidia/planes_measure.cl): a scale for
-// each row whose k is adjacent and for each image of a forward product, one for the whole of any other operand.
+// The scales with which the operands of a product become fp16 numbers (cl_kernels/nvidia/planes_measure.cl): a scale
+// for each row whose k is adjacent and for each image of a forward product, one for the whole of any other operand.
 #pragma once
 
 #include "concord/opencl/planes.hpp"
