@@ -28,17 +28,17 @@ double square(std::uint32_t magnitude) {
 /// Where every difference is a finite number; infinite where one is not.
 template <class Number>
 [[gnu::always_inline]] inline double finite_difference(const float* a, const Number* b, std::size_t whole) {
-  std::array<double, kLanes> most{};
-  std::array<std::int64_t, kLanes> beyond{};
+  std::array<double, kLanes> most{}, zeros{};
   for (std::size_t i = 0; i < whole; i += kLanes) {
     for (std::size_t k = 0; k < kLanes; ++k) {
       const double difference = std::abs(static_cast<double>(a[i + k]) - static_cast<double>(b[i + k]));
-      beyond[k] |= difference <= kMost ? 0 : 1;
+      zeros[k] += difference * 0;  // NaN from what is not finite
       most[k] = most[k] < difference ? difference : most[k];
     }
   }
-  if (*std::ranges::max_element(beyond) != 0) return INFINITY;
-  return *std::ranges::max_element(most);
+  const double largest = *std::ranges::max_element(most);
+  const bool is_finite = std::ranges::all_of(zeros, [](double zero) { return zero == 0; });
+  return is_finite && largest <= kMost ? largest : INFINITY;
 }
 
 // Overloads, since a template cannot be compiled for several vector widths.
