@@ -188,7 +188,7 @@ void add_compare(CLI::App& app) {
                       ->expected(0, 1);
   command
       ->add_option("--check", options->check,
-                   "Also check what a step runs before steps in between: ends (none), every, or N (each N-th)")
+                   "Also check what the steps in between run: ends (none), every, or N (each N-th)")
       ->capture_default_str();
   CLI::Option* const file = command->add_option("--save-case", options->case_file,
                                                 "Write the first diverging operator here, for `concord replay`");

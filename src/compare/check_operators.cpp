@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
+#include <tuple>
+#include <utility>
 
 #include "concord/compare/beside.hpp"
 #include "concord/compare/extent.hpp"
@@ -32,12 +35,12 @@ bool add_exact(const ReplayedNode& node, ReferenceValues& reference, DeviceRun& 
 }
 
 double error_of(const Tensor& result, const ReferenceValue& expected) {
-  return expected.exact ? largest_difference(result, *expected.exact) : largest_difference(result, expected.value);
+  return expected.exact ? largest_difference(result, *expected.exact) : largest_difference(result, *expected.expected);
 }
 
 /// How far result k is from the reference.
 Deviation deviation_of(const ReplayedNode& node, std::size_t k, const ReferenceValue& expected, bool fused,
-                       std::int64_t steps_done, Precision precision) {
+                       std::int64_t steps_done, Precision precision, Extents& extents) {
   const TraceEntry& entry = node.entry;
   Deviation deviation{.node = entry.node,
                       .op = entry.op,
@@ -49,9 +52,9 @@ Deviation deviation_of(const ReplayedNode& node, std::size_t k, const ReferenceV
                       .step = steps_done,
                       .fused = fused};
   if (deviation.error == 0) return deviation;
-  deviation.tolerance = tolerance_of(node, k, precision);
+  deviation.tolerance = tolerance_of(node, k, precision, extents);
   if (std::isinf(deviation.tolerance)) deviation.error = 0;  // such results are not compared
-  if (expected.value.dtype() == DType::f32) deviation.largest = extent_of(expected.value).largest;
+  if (expected.expected->dtype() == DType::f32) deviation.largest = extents.of(*expected.expected).largest;
   return deviation;
 }
 
@@ -70,8 +73,8 @@ void keep_worst(std::vector<Deviation>& operators, const Deviation& deviation) {
 
 /// The reference as a file keeps it.
 Tensor rounded(const ReferenceValue& reference) {
-  if (!reference.exact) return reference.value;
-  Tensor tensor(reference.value.spec());
+  if (!reference.exact) return *reference.expected;
+  Tensor tensor(reference.expected->spec());
   std::ranges::transform(*reference.exact, tensor.values<float>().begin(),
                          [](double value) { return static_cast<float>(value); });
   return tensor;
@@ -95,25 +98,11 @@ OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference,
   return kept;
 }
 
-/// A device's own reorders have no name on others: an operator's inputs get the names of what was reordered.
-class SourceNames {
- public:
-  void note(const ReplayedNode& reorder) { sources_[reorder.outputs[0]] = source_of(reorder.input_names[0]); }
-  void rename(ReplayedNode& node) const {
-    for (std::string& name : node.input_names) name = source_of(name);
-  }
+/// What of one device was run by itself already: what fusion leaves as it was has not to be run again.
+using Operators = std::set<std::tuple<const Operator*, std::string, std::string>>;
 
- private:
-  [[nodiscard]] std::string source_of(const std::string& name) const {
-    const auto found = sources_.find(name);
-    return found == sources_.end() ? name : found->second;
-  }
-  std::map<std::string, std::string> sources_;
-};
-
-const Tensor* value_in(const ReferenceValues& reference, const std::string& name) {
-  const auto found = reference.find(name);
-  return found == reference.end() ? nullptr : &found->second.value;
+std::tuple<const Operator*, std::string, std::string> key_of(const TraceEntry& entry, const Operator* op) {
+  return {op, entry.node, entry.kernel};
 }
 
 using Clock = std::chrono::steady_clock;
@@ -121,6 +110,17 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 }  // namespace
+
+struct OperatorChecks::Check {
+  std::int64_t steps_done;
+  ReferenceValues reference;
+  Extents extents = {};  // of what operators are given
+
+  [[nodiscard]] const Tensor* given(const std::string& name) const {
+    const auto found = reference.find(name);
+    return found == reference.end() ? nullptr : &found->second.value;
+  }
+};
 
 // The first side's own weights serve: a replay leaves them as they are.
 void OperatorChecks::compile() {
@@ -138,7 +138,7 @@ void OperatorChecks::compile() {
 /// Those of the first side, which the others get.
 ReferenceValues OperatorChecks::weights_for_all() const {
   ReferenceValues weights;
-  for (auto& [name, value] : sides_[0].variables->read_all()) weights.emplace(name, ReferenceValue{value, {}});
+  for (auto& [name, value] : sides_[0].variables->read_all()) weights.emplace(name, ReferenceValue{value, {}, {}});
   for (const SidePrograms& side : std::span(programs_).subspan(1)) {
     for (const auto& [name, weight] : weights) {
       if (side.variables->contains(name)) side.variables->write(name, weight.value);
@@ -147,34 +147,57 @@ ReferenceValues OperatorChecks::weights_for_all() const {
   return weights;
 }
 
-void OperatorChecks::take_reference(std::int64_t steps_done, Checked& checked, ReferenceValues& reference,
-                                    DeviceRun& run) {
-  SourceNames names;
-  programs_[0].single.replay([&](const std::string& name) { return value_in(reference, name); },
-                             [&](const ReplayedNode& replayed) {
-                               checked.emplace(replayed.op, replayed.entry.node, replayed.entry.kernel);
-                               for (std::size_t k = 0; k < replayed.results.size(); ++k) {
-                                 reference.emplace(replayed.outputs[k], ReferenceValue{replayed.results[k], {}});
-                               }
-                               if (replayed.op == nullptr) return names.note(replayed);
-                               if (options_.reference == Reference::device || !add_exact(replayed, reference, run))
-                                 return;
-                               ReplayedNode node = replayed;
-                               names.rename(node);
-                               check_node(node, reference, false, steps_done, run);
-                             });
+/// Gives what the first side ran as fusion makes it and not by itself.
+std::vector<ReplayedNode> OperatorChecks::run_first(Check& check, DeviceRun& run) {
+  const auto given = [&](const std::string& name) { return check.given(name); };
+  std::map<Operators::value_type, ReplayedNode> as_fused;
+  std::vector<Operators::value_type> order;
+  programs_[0].fused.replay(given, [&](const ReplayedNode& node) {
+    for (std::size_t k = 0; k < node.results.size(); ++k) {
+      check.reference.emplace(node.outputs[k], ReferenceValue{node.results[k], {}, {}});
+    }
+    order.push_back(key_of(node.entry, node.op));
+    as_fused.emplace(order.back(), node);
+  });
+  const auto take = [&](const ReplayedNode& node) { add_expected(node, check, run); };
+  programs_[0].single.replay(given, take, [&](const TraceEntry& entry, const Operator* op) {
+    const auto found = as_fused.find(key_of(entry, op));
+    if (found == as_fused.end()) return true;
+    take(found->second);
+    as_fused.erase(found);
+    return false;
+  });
+  std::vector<ReplayedNode> fused;
+  for (const auto& key : order) {
+    if (const auto found = as_fused.find(key); found != as_fused.end()) fused.push_back(std::move(found->second));
+  }
+  return fused;
 }
 
-void OperatorChecks::check_node(const ReplayedNode& node, const ReferenceValues& reference, bool fused,
-                                std::int64_t steps_done, DeviceRun& run) const {
-  const bool all_known =
-      std::ranges::all_of(node.outputs, [&](const std::string& name) { return reference.contains(name); });
+/// `node` is an operator by itself on the first device.
+void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const {
+  for (std::size_t k = 0; k < node.results.size(); ++k) {
+    ReferenceValue& value =
+        check.reference.try_emplace(node.outputs[k], ReferenceValue{node.results[k], {}, {}}).first->second;
+    value.expected = node.results[k];
+  }
+  if (options_.reference == Reference::float64 && add_exact(node, check.reference, run)) {
+    check_node(node, false, check, run);
+  }
+}
+
+void OperatorChecks::check_node(const ReplayedNode& node, bool fused, Check& check, DeviceRun& run) const {
+  const ReferenceValues& reference = check.reference;
+  const bool all_known = std::ranges::all_of(node.outputs, [&](const std::string& name) {
+    const auto found = reference.find(name);
+    return found != reference.end() && found->second.expected;
+  });
   if (!all_known) return;
   bool diverges_first = false;
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     ++run.checked_values;
-    const Deviation deviation =
-        deviation_of(node, k, reference.at(node.outputs[k]), fused, steps_done, options_.precision);
+    const Deviation deviation = deviation_of(node, k, reference.at(node.outputs[k]), fused, check.steps_done,
+                                             options_.precision, check.extents);
     keep_worst(run.operators, deviation);
     if (!deviation.diverges() || run.first_deviation) continue;
     run.first_deviation = deviation;
@@ -184,25 +207,6 @@ void OperatorChecks::check_node(const ReplayedNode& node, const ReferenceValues&
   if (is_case && !run.kept_case) run.kept_case = case_of(node, reference, fused, run.device, options_.precision);
 }
 
-void OperatorChecks::check_program(Program& program, const ReferenceValues& reference, bool fused,
-                                   std::int64_t steps_done, Checked& checked, DeviceRun& run) const {
-  SourceNames names;
-  Beside checks(kNodesAhead);  // the device goes on meanwhile
-  const auto given = [&](const std::string& name) { return value_in(reference, name); };
-  const auto check = [&](const ReplayedNode& replayed) {
-    if (replayed.op == nullptr) return names.note(replayed);
-    ReplayedNode node = replayed;
-    names.rename(node);
-    checks.add([this, node = std::move(node), &reference, fused, steps_done, &run] {
-      check_node(node, reference, fused, steps_done, run);
-    });
-  };
-  program.replay(given, check, [&](const TraceEntry& entry, const Operator* op) {
-    return checked.emplace(op, entry.node, entry.kernel).second;
-  });
-  checks.finish();
-}
-
 void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
   compile();
   const Clock::time_point start = Clock::now();
@@ -210,27 +214,40 @@ void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::s
   cost_.all_seconds.push_back(seconds_since(start));
 }
 
-void OperatorChecks::run_fused(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
+float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
   compile();
-  const Clock::time_point start = Clock::now();
   run(batch, false, steps_done, runs);
-  cost_.fused_seconds.push_back(seconds_since(start));
+  programs_[0].fused.commit();
+  return programs_[0].fused.read(step_.loss).values<float>()[0];
 }
 
 void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs) {
-  ReferenceValues reference = weights_for_all();
+  Check check{steps_done, weights_for_all()};
   for (std::size_t i = 0; i < sides_.size(); ++i) {
-    SidePrograms& side = programs_[i];
-    if (i == 0 || alone) feed(side.single, batch);
-    feed(side.fused, batch);
-    Checked checked;
-    if (i == 0) {
-      take_reference(steps_done, checked, reference, runs[0]);
-    } else if (alone) {
-      check_program(side.single, reference, false, steps_done, checked, runs[i]);
-    }
-    check_program(side.fused, reference, true, steps_done, checked, runs[i]);
+    if (i == 0 || alone) feed(programs_[i].single, batch);
+    feed(programs_[i].fused, batch);
   }
+  const std::vector<ReplayedNode> fused = run_first(check, runs[0]);
+  Beside checks(kNodesAhead);  // devices go on meanwhile; from here on the reference stays as it is
+  checks.add([&] {
+    for (const ReplayedNode& node : fused) check_node(node, true, check, runs[0]);
+  });
+  const auto given = [&](const std::string& name) { return check.given(name); };
+  for (std::size_t i = 1; i < sides_.size(); ++i) {
+    Operators checked;
+    const auto is_new = [&](const TraceEntry& entry, const Operator* op) {
+      return checked.insert(key_of(entry, op)).second;
+    };
+    const auto replay = [&](Program& program, bool as_fused) {
+      const auto take = [&](const ReplayedNode& node) {
+        checks.add([this, node, as_fused, &check, &run = runs[i]] { check_node(node, as_fused, check, run); });
+      };
+      program.replay(given, take, is_new);
+    };
+    if (alone) replay(programs_[i].single, false);
+    replay(programs_[i].fused, true);
+  }
+  checks.finish();
 }
 
 }  // namespace concord

@@ -82,21 +82,36 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
   }
 }
 
+/// A step of every device, which checks what it runs where that is asked for.
+void step_devices(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
+                  Comparison& comparison) {
+  const std::int64_t every = comparison.options.check_every;
+  const bool checked = done > 0 && every > 0 && done % every == 0;
+  const Clock::time_point begun = Clock::now();
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    const Clock::time_point start = Clock::now();
+    DeviceRun& run = comparison.runs[d];
+    if (d == 0 && checked) {
+      run.losses.push_back(checks.step_first(batch, done, comparison.runs));
+    } else {
+      sides[d].run(batch);
+      run.losses.push_back(sides[d].loss());
+    }
+    if (done == 0) run.first_step_ms += ms_since(start);
+  }
+  if (checked) comparison.check_cost.step_seconds.push_back(1e-3 * ms_since(begun));
+}
+
 /// All sides take the same steps, those of the nudged runs after the devices'.
 void train(Batches& batches, Batch& batch, std::span<Side> sides, std::span<Side> nudged,
            std::span<const std::string> weights, OperatorChecks& checks, Comparison& comparison) {
   const CompareOptions& options = comparison.options;
   for (std::int64_t i = 0; i < options.steps; ++i) {
     if (i > 0) batch = batches.next();
-    if (i > 0 && options.check_every > 0 && i % options.check_every == 0) checks.run_fused(batch, i, comparison.runs);
+    step_devices(batch, i, sides, checks, comparison);
     const bool measured = options.drift && is_drift_step(i + 1, options.steps);
-    for (std::size_t d = 0; d < sides.size(); ++d) {
-      const Clock::time_point start = Clock::now();
-      sides[d].run(batch);
-      DeviceRun& run = comparison.runs[d];
-      run.losses.push_back(sides[d].loss());
-      if (i == 0) run.first_step_ms += ms_since(start);
-      if (measured && d > 0) note_distance(sides[d], sides[0], weights, i + 1, run);
+    for (std::size_t d = 1; measured && d < sides.size(); ++d) {
+      note_distance(sides[d], sides[0], weights, i + 1, comparison.runs[d]);
     }
     for (std::size_t n = 0; n < nudged.size(); ++n) {
       nudged[n].run(batch);
@@ -141,7 +156,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   Comparison comparison{name, options, {}};
   std::vector<Side> sides = make_sides(step, devices, comparison);
   for (std::size_t d = 0; d < sides.size(); ++d) comparison.runs[d].memory_bytes = sides[d].device->allocated();
-  OperatorChecks checks(step, sides, options);
+  OperatorChecks checks(step, sides, options, comparison.check_cost);
   Batch batch = batches.next();
   checks.run_all(batch, 0, comparison.runs);
   check_case(comparison);
@@ -156,7 +171,6 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   note_loss_deviations(comparison);
   checks.run_all(batch, options.steps, comparison.runs);
   checks.release();
-  comparison.check_cost = checks.cost();
   measure_sides(sides, comparison);
   return comparison;
 }

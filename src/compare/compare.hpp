@@ -87,9 +87,9 @@ struct DeviceRun {
 
 /// What the checks cost, on all devices together: seconds of each.
 struct CheckCost {
-  std::vector<double> all_seconds = {};    // of each operator by itself and as fused
-  std::vector<double> fused_seconds = {};  // between the steps: of what a step runs
-  double compile_seconds = 0;              // of the programs that are checked
+  std::vector<double> all_seconds = {};   // a check of each operator by itself and as fused
+  std::vector<double> step_seconds = {};  // a step of every device together with the check of what it runs
+  double compile_seconds = 0;             // of the programs that are checked
 };
 
 /// A run of the first device whose first weights were each moved to a neighbouring number: what rounding alone does.
@@ -108,8 +108,8 @@ struct Comparison {
   std::vector<DeviceRun> runs;  // the first is the reference
   std::vector<NudgedRun> nudged = {};
   CheckCost check_cost = {};
-  /// How long a step of all devices with a check of that median takes, in steps of the slowest device.
-  [[nodiscard]] double lockstep_share(std::span<const double> check_seconds) const;
+  /// The median of these seconds, in steps of the slowest device.
+  [[nodiscard]] double in_slowest_steps(std::span<const double> seconds) const;
   /// No operator left its tolerance on any device, every other device was checked, and every loss is finite.
   [[nodiscard]] bool agrees() const;
   /// The table that `concord compare` prints.
@@ -123,7 +123,7 @@ struct Comparison {
 /// Trains `network` on every device from the same weights on the same batches, `options.steps` steps each. Before the
 /// first and after the last step every operator of the training step is run once more on each device with the inputs
 /// that it had on devices[0], by itself and as fusion makes it, and its results are held against the tolerance of its
-/// kind (see tolerance.hpp); with `options.check_every`, before every so many steps what the step runs, too. The losses
+/// kind (see tolerance.hpp); with `options.check_every`, in every so many steps what the step runs, too. The losses
 /// of correct devices part too, as rounding is amplified from step to step; `options.drift` shows how much of it
 /// rounding explains. Throws ArgumentError for no device, no step, batch 0, an empty data set or a case_node that is no
 /// operator's.

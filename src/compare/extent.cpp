@@ -2,97 +2,21 @@
 #include "concord/compare/extent.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "concord/compare/extent_rows.hpp"
 #include "concord/core/parallel.hpp"
 
 namespace concord {
 namespace {
 
-constexpr std::size_t kLanes = 16;  // sums side by side, so that the loop needs no order and becomes vector code
-
-struct Sum {
-  float largest = 0;
-  double squares = 0;
-};
-
-Sum sum_of(std::span<const float> values) {
-  std::array<std::uint32_t, kLanes> largest{};
-  std::array<double, kLanes> squares{};
-  for (std::size_t i = 0; i < values.size(); i += kLanes) {
-    const std::size_t lanes = std::min(kLanes, values.size() - i);
-    std::array<float, kLanes> lane{};
-    std::memcpy(lane.data(), values.data() + i, lanes * sizeof(float));
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(lane[k]) & 0x7fffffffU;
-      const std::uint32_t finite = magnitude < 0x7f800000U ? magnitude : 0;
-      largest[k] = std::max(largest[k], finite);
-      const double value = std::bit_cast<float>(finite);
-      squares[k] += value * value;
-    }
-  }
-  Sum sum{std::bit_cast<float>(*std::ranges::max_element(largest)), 0};
-  for (const double part : squares) sum.squares += part;
-  return sum;
-}
-
-double as_f32_range(double value) {
-  return std::abs(value) > std::numeric_limits<float>::max() ? std::copysign(INFINITY, value) : value;
-}
-
-double as_f32_range(float value) { return value; }
-
-/// Where every difference is a finite number; nothing where one is not.
-template <class Number>
-std::optional<double> finite_difference(std::span<const float> a, std::span<const Number> b) {
-  std::array<double, kLanes> most{};
-  bool is_finite = true;
-  const std::size_t whole = a.size() / kLanes * kLanes;
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const double difference = std::abs(static_cast<double>(a[i + k]) - static_cast<double>(b[i + k]));
-      is_finite &= difference <= std::numeric_limits<float>::max();
-      most[k] = most[k] < difference ? difference : most[k];
-    }
-  }
-  if (!is_finite) return std::nullopt;
-  return *std::ranges::max_element(most);
-}
-
-// NaN beside NaN and equal infinities do not differ.
-template <class Number>
-double careful_difference(std::span<const float> a, std::span<const Number> b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double x = a[i], y = as_f32_range(b[i]);
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double difference = std::abs(x - y);
-    most = std::isnan(difference) ? INFINITY : std::max(most, difference);
-  }
-  return most;
-}
-
-template <class Number>
-double difference_of(std::span<const float> a, std::span<const Number> b) {
-  const std::optional<double> most = finite_difference(a, b);
-  if (!most) return careful_difference(a, b);
-  const std::size_t whole = a.size() / kLanes * kLanes;
-  return std::max(*most, careful_difference(a.subspan(whole), b.subspan(whole)));
-}
-
 template <class Number>
 double blockwise_difference(std::span<const float> x, std::span<const Number> y) {
   std::vector<double> parts(blocks_of(x.size()));
   for_blocks(x.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
-    parts[i] = difference_of(x.subspan(first, count), y.subspan(first, count));
+    parts[i] = rows::difference(x.subspan(first, count), y.subspan(first, count));
   });
   return parts.empty() ? 0 : *std::ranges::max_element(parts);
 }
@@ -101,12 +25,12 @@ double blockwise_difference(std::span<const float> x, std::span<const Number> y)
 
 Extent extent_of(const Tensor& tensor) {
   const auto values = tensor.values<float>();
-  std::vector<Sum> sums(blocks_of(values.size()));
+  std::vector<rows::Sum> sums(blocks_of(values.size()));
   for_blocks(values.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
-    sums[i] = sum_of(values.subspan(first, count));
+    sums[i] = rows::sum(values.subspan(first, count));
   });
-  Sum total;
-  for (const Sum& sum : sums) {
+  rows::Sum total;
+  for (const rows::Sum& sum : sums) {
     total.largest = std::max(total.largest, sum.largest);
     total.squares += sum.squares;
   }
@@ -114,26 +38,52 @@ Extent extent_of(const Tensor& tensor) {
           std::sqrt(total.squares / static_cast<double>(std::max<std::size_t>(values.size(), 1)))};
 }
 
-double largest_rms_along(const Tensor& tensor, std::size_t axis) {
+double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) {
   const auto values = tensor.values<float>();
   const auto dims = tensor.shape().dims();
-  const auto length = static_cast<std::size_t>(dims[axis]);
-  std::size_t inner = 1;
-  for (std::size_t d = axis + 1; d < dims.size(); ++d) inner *= static_cast<std::size_t>(dims[d]);
-  double largest = 0;
-  std::vector<double> squares(inner);
-  for (auto rest = values; !rest.empty(); rest = rest.subspan(length * inner)) {
-    std::ranges::fill(squares, 0);
-    for (std::size_t k = 0; k < length; ++k) {
-      const auto row = rest.subspan(k * inner, inner);
-      for (std::size_t i = 0; i < inner; ++i) {
-        const double value = std::isfinite(row[i]) ? row[i] : 0;
-        squares[i] += value * value;
-      }
-    }
-    largest = std::max(largest, *std::ranges::max_element(squares));
+  std::size_t terms = 1, sums = 1;
+  std::vector<std::size_t> steps(dims.size());  // in the sums, of each axis
+  for (std::size_t d = dims.size(); d-- > 0;) {
+    const bool is_summed = std::ranges::find(axes, d) != axes.end();
+    steps[d] = is_summed ? 0 : sums;
+    (is_summed ? terms : sums) *= static_cast<std::size_t>(dims[d]);
   }
-  return std::sqrt(largest / static_cast<double>(std::max<std::size_t>(length, 1)));
+  const std::size_t row = dims.empty() ? 1 : static_cast<std::size_t>(dims.back());
+  std::vector<double> squares(sums);
+  std::vector<std::int64_t> index(dims.size());
+  for (std::size_t begin = 0; begin < values.size(); begin += row) {
+    std::size_t sum = 0;
+    for (std::size_t d = 0; d + 1 < dims.size(); ++d) sum += static_cast<std::size_t>(index[d]) * steps[d];
+    const auto numbers = values.subspan(begin, row);
+    if (dims.empty() || steps.back() == 0) {
+      squares[sum] += rows::sum(numbers).squares;
+    } else {
+      rows::add_squares(numbers, std::span(squares).subspan(sum, row));
+    }
+    for (std::size_t d = dims.size() - std::min<std::size_t>(dims.size(), 1); d-- > 0;) {
+      if (++index[d] < dims[d]) break;
+      index[d] = 0;
+    }
+  }
+  if (squares.empty()) return 0;
+  return std::sqrt(*std::ranges::max_element(squares) / static_cast<double>(std::max<std::size_t>(terms, 1)));
+}
+
+const Extent& Extents::of(const Tensor& tensor) {
+  const auto [found, is_new] = known_.try_emplace(tensor.bytes().data());
+  if (is_new) found->second = {tensor, extent_of(tensor)};
+  return found->second.extent;
+}
+
+double Extents::largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) {
+  const auto is_it = [&](const Along& along) {
+    return along.tensor.bytes().data() == tensor.bytes().data() && along.tensor.shape() == tensor.shape() &&
+           std::ranges::equal(along.axes, axes);
+  };
+  const auto found = std::ranges::find_if(along_, is_it);
+  if (found != along_.end()) return found->rms;
+  along_.push_back({tensor, {axes.begin(), axes.end()}, concord::largest_rms_along(tensor, axes)});
+  return along_.back().rms;
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) {

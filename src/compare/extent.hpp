@@ -1,9 +1,11 @@
 // How large the numbers of a tensor are and how far two tensors part. Weights of 100 million numbers are common, so the
-// loops run on all cores; the result does not depend on their number.
+// loops run on all cores with the widest vectors; the result does not depend on their number.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <span>
+#include <vector>
 
 #include "concord/core/tensor.hpp"
 
@@ -16,8 +18,29 @@ struct Extent {
 };
 [[nodiscard]] Extent extent_of(const Tensor& tensor);
 
-/// The largest of the rms over `axis` of an f32 tensor: of the rows or columns that a product sums over.
-[[nodiscard]] double largest_rms_along(const Tensor& tensor, std::size_t axis);
+/// The largest of the rms over `axes` (sorted, distinct) of an f32 tensor: of the terms that a sum or a product adds
+/// up.
+[[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes);
+
+/// Extents of tensors that do not change, each found once. Keeps their storage.
+class Extents {
+ public:
+  [[nodiscard]] const Extent& of(const Tensor& tensor);
+  [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes);
+
+ private:
+  struct Known {
+    Tensor tensor;
+    Extent extent;
+  };
+  std::map<const std::byte*, Known> known_;  // by storage: tensors that share it have the same numbers
+  struct Along {
+    Tensor tensor;
+    std::vector<std::size_t> axes;
+    double rms;
+  };
+  std::vector<Along> along_;
+};
 
 /// Largest absolute difference; infinite where only one of two elements is NaN, or they are different infinities, and
 /// where tensors that are not f32 differ in any byte.

@@ -120,9 +120,7 @@ CaseReplay replay(const OperatorCase& operator_case, const Graph& graph, Value l
     const auto found = operator_case.inputs.find(name);
     return found == operator_case.inputs.end() ? nullptr : &found->second;
   };
-  const auto take = [&](const ReplayedNode& node) {
-    if (node.op != nullptr) result = result_of(operator_case, node);
-  };
+  const auto take = [&](const ReplayedNode& node) { result = result_of(operator_case, node); };
   const auto is_it = [&](const TraceEntry& entry, const Operator* op) {
     if (entry.node != operator_case.node) return false;
     seen.add(entry);

@@ -37,9 +37,8 @@ std::string diverging(const DeviceRun& run) {
 
 std::string cost_of(const Comparison& comparison, const char* what, const std::vector<double>& seconds) {
   if (seconds.empty()) return {};
-  return fmt::format(" {} {} of {}: a step of all devices with one takes {:.1f} steps of the slowest device.",
-                     seconds.size(), seconds.size() == 1 ? "check" : "checks", what,
-                     comparison.lockstep_share(seconds));
+  return fmt::format(" {}: {}, each as long as {:.1f} steps of the slowest device without checks.", what,
+                     seconds.size(), comparison.in_slowest_steps(seconds));
 }
 
 std::string verdict(const Comparison& comparison) {
@@ -48,8 +47,8 @@ std::string verdict(const Comparison& comparison) {
   std::int64_t checked = 0;
   for (const DeviceRun& run : comparison.runs) checked += run.checked_values;
   text += fmt::format(" {} values of operators were checked, each on the same inputs.", checked);
-  text += cost_of(comparison, "each operator, alone and as fused", comparison.check_cost.all_seconds);
-  text += cost_of(comparison, "what a step runs", comparison.check_cost.fused_seconds);
+  text += cost_of(comparison, "Checks of every operator, alone and as fused", comparison.check_cost.all_seconds);
+  text += cost_of(comparison, "Checked steps of all devices together", comparison.check_cost.step_seconds);
   for (const DeviceRun& run : comparison.runs) {
     if (run.first_deviation) text += diverging(run);
     if (!std::ranges::all_of(run.losses, [](float loss) { return std::isfinite(loss); })) {

@@ -43,26 +43,22 @@ double median(std::span<const double> values) {
 }
 
 std::string cost_sentences(const Comparison& comparison) {
-  const CheckCost& cost = comparison.check_cost;
-  const auto sentence_of = [&](std::string_view what, std::span<const double> seconds) {
+  const auto sentence_of = [&](std::string_view what, std::string_view whose, std::span<const double> seconds) {
     if (seconds.empty()) return std::string();
-    return fmt::format(
-        "{} checks of {}, {:.0f} ms each; a step in lockstep with one takes {:.1f} of the slowest device\n",
-        seconds.size(), what, 1e3 * median(seconds), comparison.lockstep_share(seconds));
+    return fmt::format("{}: {}, {:.0f} ms each{}, as long as {:.1f} steps of the slowest device without checks\n", what,
+                       seconds.size(), 1e3 * median(seconds), whose, comparison.in_slowest_steps(seconds));
   };
-  return fmt::format("\n{}{}", sentence_of("each operator alone and fused", cost.all_seconds),
-                     sentence_of("what a step runs", cost.fused_seconds));
+  const CheckCost& cost = comparison.check_cost;
+  return fmt::format("\n{}{}", sentence_of("checks of every operator, alone and as fused", "", cost.all_seconds),
+                     sentence_of("checked steps", " for all devices together", cost.step_seconds));
 }
 
 }  // namespace
 
-double Comparison::lockstep_share(std::span<const double> check_seconds) const {
-  double sum = 1e3 * median(check_seconds), slowest = 0;
-  for (const DeviceRun& run : runs) {
-    sum += run.median_ms;
-    slowest = std::max(slowest, run.median_ms);
-  }
-  return slowest > 0 ? sum / slowest : 0;
+double Comparison::in_slowest_steps(std::span<const double> seconds) const {
+  double slowest = 0;
+  for (const DeviceRun& run : runs) slowest = std::max(slowest, run.median_ms);
+  return slowest > 0 ? 1e3 * median(seconds) / slowest : 0;
 }
 
 double Deviation::share() const {

@@ -74,7 +74,7 @@ void add_operators(const DeviceRun& run, Json& json) {
 }
 
 Json checks_as_json(const Comparison& comparison, const std::vector<double>& seconds) {
-  return {{"seconds", seconds}, {"lockstep_in_steps_of_the_slowest", comparison.lockstep_share(seconds)}};
+  return {{"seconds", seconds}, {"in_steps_of_the_slowest_device", comparison.in_slowest_steps(seconds)}};
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ std::string Comparison::json(JsonDetail detail) const {
                 {"agrees", agrees()},
                 {"checks",
                  {{"all_operators", checks_as_json(*this, check_cost.all_seconds)},
-                  {"what_a_step_runs", checks_as_json(*this, check_cost.fused_seconds)},
+                  {"checked_steps", checks_as_json(*this, check_cost.step_seconds)},
                   {"compile_seconds", check_cost.compile_seconds}}},
                 {"devices", std::move(list)}};
   if (options.drift) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
+#include <span>
 #include <vector>
 
 #include "concord/compare/extent.hpp"
@@ -37,21 +37,24 @@ constexpr double kSmallestNormal = 0x1p-126;
 /// A node and the sizes of its numbers: a tensor is read once, however many terms of a tolerance ask for it.
 class Sized {
  public:
-  explicit Sized(const ReplayedNode& node)
-      : entry(node.entry), op(node.op), inputs(node.inputs), results(node.results) {}
+  Sized(const ReplayedNode& node, Extents& of_inputs)
+      : entry(node.entry), op(node.op), inputs(node.inputs), results(node.results), of_inputs_(of_inputs) {}
   const TraceEntry& entry;
   const Operator* op;
   const std::vector<Tensor>&inputs, &results;
-  [[nodiscard]] double largest(const Tensor& tensor) const { return extent(tensor).largest; }
-  [[nodiscard]] double rms(const Tensor& tensor) const { return extent(tensor).rms; }
+  [[nodiscard]] double largest(const Tensor& tensor) const { return extents(tensor).of(tensor).largest; }
+  [[nodiscard]] double rms(const Tensor& tensor) const { return extents(tensor).of(tensor).rms; }
+  [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) const {
+    return extents(tensor).largest_rms_along(tensor, axes);
+  }
 
  private:
-  [[nodiscard]] const Extent& extent(const Tensor& tensor) const {
-    const auto [found, is_new] = extents_.try_emplace(tensor.bytes().data());
-    if (is_new) found->second = extent_of(tensor);
-    return found->second;
+  [[nodiscard]] Extents& extents(const Tensor& tensor) const {
+    const auto is_it = [&](const Tensor& input) { return &input == &tensor; };
+    return std::ranges::any_of(inputs, is_it) ? of_inputs_ : of_results_;
   }
-  mutable std::map<const std::byte*, Extent> extents_;  // by storage: tensors that share it have the same numbers
+  Extents& of_inputs_;
+  mutable Extents of_results_;
 };
 
 template <class Op>
@@ -88,7 +91,8 @@ double factor_scale(const Sized& node, std::size_t input) {
   const auto* matmul = dynamic_cast<const ops::Matmul*>(unfused(node.op));
   if (matmul == nullptr) return node.rms(factor);
   const bool sums_over_last = input == 0 ? !matmul->transpose_a() : matmul->transpose_b();
-  return largest_rms_along(factor, factor.shape().rank() - (sums_over_last ? 1 : 2));
+  const std::size_t axis = factor.shape().rank() - (sums_over_last ? 1 : 2);
+  return node.largest_rms_along(factor, {&axis, 1});
 }
 
 // Where few numbers of an operand are large, one product of the largest is the most that is rounded, and whatever is
@@ -136,6 +140,13 @@ double factor_tolerance(const Sized& node, std::size_t k, Precision precision) {
   return 4 * unit * product_terms(node) * factor_scale(node, 0) * factor_scale(node, 1);
 }
 
+// The size of the terms of a sum: of those of the largest, since the numbers of one column may be far larger than the
+// others.
+double term_scale(const Sized& node) {
+  const auto* reduce = dynamic_cast<const ops::Reduce*>(node.op);
+  return reduce == nullptr ? node.rms(node.inputs[0]) : node.largest_rms_along(node.inputs[0], reduce->axes());
+}
+
 // Integer results that tell where the largest of several numbers is.
 bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::Reduce>(op) || is<ops::TopK>(op); }
 
@@ -181,7 +192,7 @@ double rounding_of(const Sized& node, std::size_t k) {
   if (is_sum) {
     const double terms = std::max(1.0, static_cast<double>(node.inputs[0].elements()) /
                                            static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
-    return sum_tolerance(terms, node.rms(node.inputs[0]));
+    return sum_tolerance(terms, term_scale(node));
   }
   if (is<ops::BatchNorm>(op)) return forward_norm_tolerance(node, k, 2e-5);
   if (is<ops::BatchNormBackward>(op)) return batch_norm_backward_tolerance(node, k);
@@ -203,16 +214,21 @@ double rounding_of(const Sized& node, std::size_t k) {
 
 }  // namespace
 
-double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
+double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision, Extents& of_inputs) {
   if (node.results[k].dtype() != DType::f32) {
     return finds_largest(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
   }
-  const Sized sized(node);
+  const Sized sized(node, of_inputs);
   const double tolerance = rounding_of(sized, k) + storage_tolerance(sized, k, precision);
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them.
   return tolerance == 0 ? 0
                         : tolerance + factor_tolerance(sized, k, precision) +
                               kSmallestNormal * std::max(1.0, product_terms(sized));
+}
+
+double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
+  Extents of_inputs;
+  return tolerance_of(node, k, precision, of_inputs);
 }
 
 }  // namespace concord

@@ -1,6 +1,7 @@
 // How far two correct implementations of one operator may differ on the same inputs.
 #pragma once
 
+#include "concord/compare/extent.hpp"
 #include "concord/compile/program.hpp"
 
 namespace concord {
@@ -15,19 +16,21 @@ namespace concord {
 ///   its backward                                2e-4 of the largest |result|; diff_scale, diff_shift also as a sum
 ///   row norm                                    2e-4 as batch norm
 ///   copies, max pool, gather, uniform, reorder  0
-/// The rms of a matrix is that of its largest row (column) along K. A product of the largest factors may differ by
-/// 16u of it (factors of 22 bits serve as fp32), and by u for each term added to it. Where anything may differ, so may
-/// numbers below the smallest normal one, 2^-126 for each of K terms: devices may take them for 0. Integer results must
-/// be equal.
+/// The rms of a matrix is that of its largest row (column) along K, of a reduction's src that of its largest terms. A
+/// product of the largest factors may differ by 16u of it (factors of 22 bits serve as fp32), and by u for each term
+/// added to it. Where anything may differ, so may numbers below the smallest normal one, 2^-126 for each of K terms:
+/// devices may take them for 0. Integer results must be equal.
 ///
 /// With another precision each device may or may not round factors to it (p = unit_of): what is a product may differ by
-/// 4p·K·rms(a)·rms(b) more, recurrent and attention operators by 64p of the largest |result| and |f32 input|. In bf16 and
-/// fp16 images (three dimensions and more) may be stored as such numbers too:
+/// 4p·K·rms(a)·rms(b) more, recurrent and attention operators by 64p of the largest |result| and |f32 input|. In bf16
+/// and fp16 images (three dimensions and more) may be stored as such numbers too:
 ///   sums                                        p·(K·rms(src) + the largest |result|)
 ///   batch norm                                  p·(2·the largest |result| + 8·the largest scale + the largest shift)
 ///   its backward's diff_scale, diff_shift       p·(8·K·rms(diff) + the largest |result|)
 ///   all others                                  8p of the largest |result| and |f32 input|
 /// and the indices of max pooling, argmax and top-k are not compared: rounded numbers tie.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision = Precision::fp32);
+/// Where other nodes have the same inputs: with their extents, to which it adds those it had to find.
+[[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision, Extents& of_inputs);
 
 }  // namespace concord

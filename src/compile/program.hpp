@@ -78,7 +78,7 @@ struct NonFiniteReport {
 struct ReplayedNode {
   TraceEntry entry;  // seconds is 0
   const Operator* op;
-  std::vector<std::string> input_names;  // of values and variables; of what an alias stands for
+  std::vector<std::string> input_names;  // of values and variables; of what an alias stands for, before any reorder
   std::vector<Tensor> inputs;
   std::vector<std::string> outputs;  // value names
   std::vector<Tensor> results;       // what this device made of the inputs
@@ -105,11 +105,15 @@ class Program {
   /// Runs operator by operator, each on the inputs that `values` gives for their names (a null pointer: on what this
   /// device computed; of a variable: what it holds) and hands every result to `seen`. Given tensors stay as they are
   /// until it returns. So a difference between devices shows where it arises and is not carried on. An operator that
-  /// `wanted` (where given) declines is left out: `values` has to know its results.
-  /// Variables are untouched. Needs keep_all.
+  /// `wanted` (where given) declines is left out: `values` has to know its results. Reorders of layout are no
+  /// operators. Variables are untouched. Needs keep_all or keep_fused.
   void replay(const std::function<const Tensor*(const std::string& value)>& values,
               const std::function<void(const ReplayedNode&)>& seen,
               const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted = {});
+
+  /// Gives the variables what the last replay made for them, as the end of a run does. After a replay whose `values`
+  /// gave no other numbers than this device's own, a run has been done, to the bit. Needs keep_all or keep_fused.
+  void commit();
 
   /// Sets an input of the graph; the tensor may be reused at once. Throws ArgumentError for an unknown name,
   /// ShapeError for another spec.

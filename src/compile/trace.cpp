@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
@@ -31,60 +30,6 @@ std::string text_of(const ValueRange& range) {
   return fmt::format("{} in [{}, {}]{}", range.name, range.least, range.greatest,
                      range.not_finite > 0 ? fmt::format(" and {} not finite", range.not_finite) : "");
 }
-
-bool has_bits_of(const Tensor& a, const Tensor& b) {
-  const auto x = a.bytes(), y = b.bytes();
-  return x.size() == y.size() && (x.data() == y.data() || std::memcmp(x.data(), y.data(), x.size()) == 0);
-}
-
-/// What lies in the memory of a replayed program, so that each value is moved once, however many operators read it.
-class KnownValues {
- public:
-  KnownValues(ProgramImpl& program, const std::function<const Tensor*(const std::string& value)>& given)
-      : program_(program), given_(given) {
-    for (const std::size_t node : program_.launch_nodes) {
-      for (const ValueId id : program_.lowered.nodes[node].inputs) ++readers_[program_.lowered.root(id)];
-    }
-  }
-
-  /// Sees to it that the value is the given one, where one is given, and gives it. An alias has no launch of its own:
-  /// what it stands for is looked up and overwritten.
-  Tensor input(ValueId id) {
-    const Lowered& lowered = program_.lowered;
-    const ValueId stored = lowered.root(id);
-    const Tensor* const given = given_(lowered.value(stored).name);
-    const auto found = known_.find(stored);
-    const bool is_there = found != known_.end() && (given == nullptr || has_bits_of(found->second, *given));
-    if (!is_there) {
-      if (given != nullptr && lowered.value(stored).kind != LoweredValue::Kind::variable) {
-        program_.overwrite(stored, *given);
-      }
-      known_.insert_or_assign(stored, given != nullptr ? *given : program_.read(stored));
-    }
-    return known_.at(stored).reshaped(lowered.value(id).spec.shape);
-  }
-
-  /// What the operator that was just launched made of it.
-  Tensor result(ValueId id) {
-    Tensor value = program_.read(id);
-    if (readers_.contains(id)) known_.insert_or_assign(id, value);
-    return value;
-  }
-
-  /// Drops what no later operator reads.
-  void forget_inputs_of(const LoweredNode& node) {
-    for (const ValueId id : node.inputs) {
-      const ValueId stored = program_.lowered.root(id);
-      if (--readers_.at(stored) == 0) known_.erase(stored);
-    }
-  }
-
- private:
-  ProgramImpl& program_;
-  const std::function<const Tensor*(const std::string& value)>& given_;
-  std::map<ValueId, Tensor> known_;
-  std::map<ValueId, std::size_t> readers_;  // operators that are still to come
-};
 
 }  // namespace
 
@@ -148,30 +93,6 @@ std::vector<TraceEntry> Program::run_traced() {
   impl_->commit();
   impl_->device().finish();
   return entries;
-}
-
-void Program::replay(const std::function<const Tensor*(const std::string& value)>& values,
-                     const std::function<void(const ReplayedNode&)>& seen,
-                     const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted) {
-  CONCORD_CHECK(impl_->keep_all, ArgumentError, "replay needs a program compiled with keep_all");
-  KnownValues known(*impl_, values);
-  for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
-    const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
-    ReplayedNode replayed{impl_->describe(i), node.op.get(), {}, {}, {}, {}};
-    if (!wanted || !node.op || wanted(replayed.entry, node.op.get())) {
-      for (const ValueId id : node.inputs) {
-        replayed.input_names.push_back(impl_->lowered.value(impl_->lowered.root(id)).name);
-        replayed.inputs.push_back(known.input(id));
-      }
-      impl_->launches[i]->enqueue();
-      for (const ValueId id : node.outputs) {
-        replayed.outputs.push_back(impl_->lowered.value(id).name);
-        replayed.results.push_back(known.result(id));
-      }
-      seen(replayed);
-    }
-    known.forget_inputs_of(node);
-  }
 }
 
 NonFiniteReport Program::find_non_finite() {

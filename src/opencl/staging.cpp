@@ -78,7 +78,17 @@ void TransferRing::write(cl_mem dst, std::size_t offset, std::span<const std::by
   }
 }
 
+void TransferRing::read_directly(cl_mem src, std::size_t offset, std::span<std::byte> bytes) {
+  cl_event done = nullptr;
+  check(clEnqueueReadBuffer(context_.queue().get(), src, CL_TRUE, offset, bytes.size(), bytes.data(), 0, nullptr,
+                            timeline::recording() ? &done : nullptr),
+        "clEnqueueReadBuffer", context_.name());
+  const EventHandle event(done);
+  if (timeline::recording()) log_.add(timeline::label("download"), done, bytes.size());
+}
+
 void TransferRing::read(cl_mem src, std::size_t offset, std::span<std::byte> bytes) {
+  if (context_.limits().is_cpu && !bytes.empty()) return read_directly(src, offset, bytes);
   struct Arriving {
     std::span<const std::byte> staged;
     std::span<std::byte> target;

@@ -114,14 +114,14 @@ TEST_CASE("compare checks what a step runs between the ends as often as it is to
     REQUIRE(ended.code == 0);
     const auto report = nlohmann::json::parse(ended.out).at("checks");
     CHECK(report.at("all_operators").at("seconds").size() == 2);
-    CHECK(report.at("all_operators").at("lockstep_in_steps_of_the_slowest") > 1);
-    return report.at("what_a_step_runs").at("seconds").size();
+    CHECK(report.at("all_operators").at("in_steps_of_the_slowest_device") > 1);
+    return report.at("checked_steps").at("seconds").size();
   };
   CHECK(checks("ends") == 0);  // of three steps
   CHECK(checks("2") == 1);
   CHECK(checks("every") == 2);
   const Ended text = run_command(compare_mlp({"--check", "every"}));
-  CHECK_THAT(text.out, test::contains("2 checks of what a step runs") && test::contains("of the slowest device"));
+  CHECK_THAT(text.out, test::contains("checked steps: 2, ") && test::contains("of the slowest device without checks"));
   for (const char* const wrong : {"0", "-1", "often"}) {
     const Ended ended = run_command(compare_mlp({"--check", wrong}));
     CHECK(ended.code == 2);

@@ -36,6 +36,25 @@ TEST_CASE("an extent leaves out what is not finite", "[compare]") {
   CHECK(extent_of(floats({})).rms == 0);
 }
 
+TEST_CASE("the rms along axes is that of the largest terms of a sum", "[compare]") {
+  Tensor tensor(DType::f32, {2, 3, 40});
+  for (std::size_t i = 0; i < 3; ++i) tensor.values<float>()[40 * i + 7] = static_cast<float>(i + 1);
+  const auto along = [&](std::vector<std::size_t> axes) { return largest_rms_along(tensor, axes); };
+  CHECK(along({2}) == Approx(3 / std::sqrt(40.0)));
+  CHECK(along({1}) == Approx(std::sqrt(14.0 / 3)));
+  CHECK(along({0, 1}) == Approx(std::sqrt(14.0 / 6)));
+  CHECK(along({0, 2}) == Approx(3 / std::sqrt(80.0)));
+  CHECK(along({0, 1, 2}) == Approx(extent_of(tensor).rms));
+  CHECK(along({}) == 3);
+  Extents extents;
+  const std::vector<std::size_t> last{2}, both{0, 1};
+  for (int again = 0; again < 2; ++again) {
+    CHECK(extents.largest_rms_along(tensor, last) == along(last));
+    CHECK(extents.largest_rms_along(tensor, both) == along(both));
+    CHECK(extents.of(tensor).largest == 3);
+  }
+}
+
 TEST_CASE("one number among millions is found", "[compare]") {
   constexpr std::int64_t count = 3'000'001;
   for (const std::size_t at : {std::size_t{0}, std::size_t{262144}, std::size_t{1234567}, std::size_t{count - 1}}) {

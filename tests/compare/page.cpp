@@ -140,12 +140,13 @@ TEST_CASE("page and JSON tell the cost of the checks and the energy of a step", 
   result.runs[0].median_ms = 1;
   result.runs[1].median_ms = 5;
   CHECK_THAT(result.html(), contains("nobody tells") && !contains("steps of the slowest device"));
-  result.check_cost = {{0.010, 0.010}, {0.004}, 1.5};
+  result.check_cost = {{0.010, 0.010}, {0.011, 0.011, 0.011}, 1.5};
   result.runs[1].joules_a_step = 0.125;
   result.runs[1].energy_source = "GPU, NVML";
   const std::string page = result.html();
-  CHECK_THAT(page, contains("2 checks of each operator, alone and as fused: a step of all devices with one takes 3.2"));
-  CHECK_THAT(page, contains("1 check of what a step runs: a step of all devices with one takes 2.0 steps"));
+  CHECK_THAT(page,
+             contains("Checks of every operator, alone and as fused: 2, each as long as 2.0 steps of the slowest"));
+  CHECK_THAT(page, contains("Checked steps of all devices together: 3, each as long as 2.2 steps of the slowest"));
   CHECK_THAT(page, contains("0.125 J a step (GPU, NVML)"));
   CHECK_THAT(result.table(), contains("J/step") && contains(" 0.125 "));
   const auto devices = nlohmann::json::parse(result.json()).at("devices");

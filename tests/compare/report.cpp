@@ -58,12 +58,17 @@ TEST_CASE("what checks cost is told in steps of the slowest device", "[compare]"
   Comparison result = comparison();
   result.runs[1].median_ms = 5;
   result.check_cost = {{0.008, 0.1, 0.01}, {}, 1.5};
-  CHECK(result.lockstep_share(result.check_cost.all_seconds) == Approx((1.25 + 5 + 10) / 5));
-  CHECK_THAT(result.table(), contains("3 checks of each operator alone and fused, 10 ms each"));
-  CHECK_THAT(result.table(), contains("takes 3.2 of the slowest device"));
-  CHECK_THAT(result.table(), !contains("what a step runs"));
+  CHECK(result.in_slowest_steps(result.check_cost.all_seconds) == 2);
+  CHECK_THAT(result.table(),
+             contains("checks of every operator, alone and as fused: 3, 10 ms each, as long as 2.0 steps "
+                      "of the slowest device without checks\n"));
+  CHECK_THAT(result.table(), !contains("checked steps"));
+  result.check_cost.step_seconds = {0.022, 0.020, 0.5};
+  CHECK_THAT(result.table(), contains("checked steps: 3, 22 ms each for all devices together, as long as 4.4 steps "
+                                      "of the slowest device without checks\n"));
   const auto json = nlohmann::json::parse(result.json());
   CHECK(json["checks"]["all_operators"]["seconds"].size() == 3);
+  CHECK(json["checks"]["checked_steps"]["in_steps_of_the_slowest_device"] == Approx(4.4));
   CHECK(json["checks"]["compile_seconds"] == 1.5);
 }
 

@@ -131,6 +131,8 @@ TEST_CASE("the tolerance of sums is that of their terms", "[compare]") {
   const Tensor src = constant({2, 100}, 3);
   CHECK(tolerance(&sum, {src}, constant({2, 1}, 300)) == Approx(4 * 8 * kUnit * 100 * 3));
   CHECK(tolerance(&maximum, {src}, constant({2, 1}, 3)) == 0);
+  const Tensor one_large_row = Tensor::of<float>({2, 2}, {0, 0, 5, 5});
+  CHECK(tolerance(&sum, {one_large_row}, constant({2, 1}, 10)) == Approx(4 * 8 * kUnit * 2 * 5));
 }
 
 TEST_CASE("the tolerance of pointwise results is a part of the largest numbers", "[compare]") {

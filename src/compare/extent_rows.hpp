@@ -1,0 +1,24 @@
+// The loops of extent.cpp over numbers that lie side by side, compiled for several vector widths (ConcordSimd.cmake).
+// Sums are made in a fixed number of lanes, so that their bits do not depend on the machine.
+#pragma once
+
+#include <span>
+
+namespace concord::rows {
+
+struct Sum {
+  float largest = 0;   // of the absolute values of finite numbers
+  double squares = 0;  // of finite numbers
+};
+[[nodiscard]] Sum sum(std::span<const float> values);
+
+/// Adds the square of each finite value to the number at its place.
+void add_squares(std::span<const float> values, std::span<double> squares);
+
+/// The largest |a - b|. NaN beside NaN and equal infinities do not differ; other values that are not finite differ by
+/// infinity.
+[[nodiscard]] double difference(std::span<const float> a, std::span<const float> b);
+/// Numbers beyond f32 count as infinite.
+[[nodiscard]] double difference(std::span<const float> a, std::span<const double> b);
+
+}  // namespace concord::rows
