@@ -10,9 +10,10 @@
 //               as too mixed (scales.h). TF32, BF16, FP16: one product of rounded factors.
 //   ROW_BYTES   64 or 128: TILE_K numbers
 //   STAGED_Q    columns that a warpgroup finishes at a time
-//   RIGHT       MATRIX: rows n with k inside, of both operands tile after tile. IMAGE: B_PATCH, k as (tap, channel in channel_tiles tiles), the patches
-//               gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and B_ALONG_K: k are the places, rows
-//               (tap, channel in channel_tiles blocks of 64); the left operand has m inside.
+//   RIGHT       MATRIX: rows n with k inside, both operands tile after tile. IMAGE: B_PATCH, k as (tap, channel in
+//               channel_tiles tiles), the patches gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and
+//               B_ALONG_K: k are the places, rows (tap, channel in channel_tiles blocks of 64); the left operand has m
+//               inside.
 // With C_CHANNELS_LAST results leave in blocks of 8 values of m, C_IS_PARTIAL: as floats, (z, n, m).
 // Results of IMAGE_TURNED have their columns in the order (tap, channel); c's steps put them where they belong.
 #include "gemm_operands.h"

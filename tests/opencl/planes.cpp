@@ -89,6 +89,16 @@ TEST_CASE("a product whose planes are too large is cut into slices of its rows",
   CHECK_FALSE(planes_serve(dense_gemm(64, 50257, 50257)));  // nothing to cut in its right operand
 }
 
+TEST_CASE("packed matrices are padded to whole tiles, of lines and of k", "[opencl][gemm]") {
+  const opencl::Gemm gemm = dense_gemm(100, 50, 70);
+  const PlaneSizes sizes = plane_sizes(gemm, plane_form(gemm, 32), {128, 64, 64});  // 32 bf16 numbers of a line
+  CHECK(sizes.right == 128 * 96);
+  CHECK(sizes.left == 128 * 96);
+  const PlaneSizes of_lines = plane_sizes(gemm, plane_form(gemm, 32), {1, 1, 64});
+  CHECK(of_lines.right == 50 * 96);
+  CHECK(of_lines.left == 100 * 96);
+}
+
 TEST_CASE("tensor maps hold sizes, strides, boxes and corners", "[opencl][gemm]") {
   const std::array<std::int64_t, 3> size{100, 70, 6}, box{32, 128, 1};
   const std::array<std::int64_t, 2> strides{208, 208 * 70};
