@@ -15,8 +15,8 @@ static inline float sum_of(__global const float *product, uint parts, ulong dist
   return sum;
 }
 
-__kernel void recurrent_forward(IN(gates_x), IN(product), IN(h0), LENGTHS_PARAMETER OUT(y), OUT(hn) CELL_PARAMETERS, SIZES,
-                                uint is_first) {
+__kernel void recurrent_forward(IN_SEQUENCE(gates_x), IN(product), IN(h0), LENGTHS_PARAMETER OUT_SEQUENCE(y),
+                                OUT(hn) CELL_PARAMETERS, SIZES, uint is_first) {
   ITEM;
   product += product_offset + n * (GATES * width) + j;
   float p[GATES];
@@ -29,12 +29,12 @@ __kernel void recurrent_forward(IN(gates_x), IN(product), IN(h0), LENGTHS_PARAME
 
 // product: what the step run before passed back through the weights. diff_h0 and diff_c0 hold the gradients of the states
 // after step t, and then those before it but for this step's own product.
-__kernel void recurrent_backward(IN(diff_y), IN(diff_hn), IN(product), IN(h0), IN(y), LENGTHS_PARAMETER OUT(diff_gates),
-                                 OUT(diff_h0), OUT(previous),
+__kernel void recurrent_backward(IN_SEQUENCE(diff_y), IN(diff_hn), IN(product), IN(h0), IN_SEQUENCE(y),
+                                 LENGTHS_PARAMETER OUT_SEQUENCE(diff_gates), OUT(diff_h0), OUT_SEQUENCE(previous),
 #if defined(CELL_LSTM)
-                                 IN(diff_cn), IN(c0), IN(gates), IN(cells), OUT(diff_c0),
+                                 IN(diff_cn), IN(c0), IN_SEQUENCE(gates), IN_SEQUENCE(cells), OUT(diff_c0),
 #elif defined(CELL_GRU)
-                                 IN(gates), OUT(diff_hidden),
+                                 IN_SEQUENCE(gates), OUT_SEQUENCE(diff_hidden),
 #endif
                                  SIZES, uint is_first, uint is_reverse) {
   ITEM;

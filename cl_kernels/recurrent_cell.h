@@ -20,6 +20,9 @@
 
 #define IN(name) __global const float *restrict name, ulong name##_offset
 #define OUT(name) __global float *restrict name, ulong name##_offset
+// Time-major operands: an output may lie where an input does, since an item reads its places before it writes them.
+#define IN_SEQUENCE(name) __global const float *name, ulong name##_offset
+#define OUT_SEQUENCE(name) __global float *name, ulong name##_offset
 #ifdef LENGTHS
 #define LENGTHS_PARAMETER __global const int *restrict lengths, ulong lengths_offset,
 #define LENGTH_OF(n) lengths[lengths_offset + (n)]
@@ -40,9 +43,9 @@
 
 // The operands of a forward step beside its products: what the cell keeps.
 #if defined(CELL_LSTM)
-#define CELL_PARAMETERS , IN(c0), OUT(cn), OUT(gates), OUT(cells)
+#define CELL_PARAMETERS , IN(c0), OUT(cn), OUT_SEQUENCE(gates), OUT_SEQUENCE(cells)
 #elif defined(CELL_GRU)
-#define CELL_PARAMETERS , IN(bias), OUT(gates)
+#define CELL_PARAMETERS , IN(bias), OUT_SEQUENCE(gates)
 #else
 #define CELL_PARAMETERS
 #endif

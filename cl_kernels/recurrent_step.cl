@@ -21,8 +21,8 @@
 #define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void recurrent_step_forward(
-    IN(gates_x), IN(weights), IN(h_from), LENGTHS_PARAMETER OUT(y), OUT(h_to) CELL_PARAMETERS, uint batch, uint hidden,
-    uint steps, uint t, uint is_first) {
+    IN_SEQUENCE(gates_x), IN(weights), IN(h_from), LENGTHS_PARAMETER OUT_SEQUENCE(y), OUT(h_to) CELL_PARAMETERS,
+    uint batch, uint hidden, uint steps, uint t, uint is_first) {
   __local float4 tiles[2 * (SEQUENCES + UNITS * GATES) * PITCH];
   const uint item = (uint)get_local_id(0), j_begin = (uint)get_group_id(0) * UNITS;
   const uint n_begin = (uint)get_group_id(1) * SEQUENCES;

@@ -130,10 +130,10 @@ void backward_row(const Run& run, const Pointers& p, std::int64_t k, std::int64_
       .diff_h = diff_h,
       .diff_c = diff_c,
   };
-  float* previous = p.output<float>(2) + row * h;
+  float* previous = p.output<float>(2) + row * h;  // written last: it may lie where this step reads
   if (runs) {
-    copy(step.h, previous, units);
-    return recurrent_step_backward(run.cell, units, step);
+    recurrent_step_backward(run.cell, units, step);
+    return copy(step.h, previous, units);
   }
   fill(previous, units, idle);
   fill_gates(step.diff_gates, run.s.gates, units, idle);

@@ -43,16 +43,15 @@ class Planner {
       if (value.kind == LoweredValue::Kind::variable) plan_.storage[v].variable = static_cast<ValueId>(v);
       if (value.kind == LoweredValue::Kind::input) new_block(static_cast<ValueId>(v), 0, end_);
     }
-    std::size_t workspace = 0;
+    plan_.workspaces.resize(program_.nodes.size());
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
       const LoweredNode& node = program_.nodes[n];
       if (node.op && node.op->is_alias()) continue;
-      if (node.kernel) workspace = std::max(workspace, node.kernel->workspace());
       place_outputs(node, static_cast<std::int32_t>(n));
-    }
-    if (workspace > 0) {
-      plan_.workspace = plan_.blocks.size();
-      plan_.blocks.push_back({workspace, 0, end_});
+      if (const std::size_t bytes = node.kernel ? node.kernel->workspace() : 0; bytes > 0) {
+        plan_.workspaces[n] = plan_.blocks.size();
+        plan_.blocks.push_back({bytes, static_cast<std::int32_t>(n), static_cast<std::int32_t>(n)});
+      }
     }
     for (std::size_t v = 0; v < program_.values.size(); ++v) {
       if (program_.values[v].alias_of >= 0) plan_.storage[v] = plan_.storage[root(static_cast<ValueId>(v))];

@@ -43,7 +43,7 @@ struct MemoryPlan {
   std::vector<Storage> storage;           // by value
   std::vector<LoweredAssignment> copies;  // assignments left to do after the last node
   std::vector<MemoryBlock> blocks;
-  std::optional<std::size_t> workspace;  // the block shared by all kernels' workspaces
+  std::vector<std::optional<std::size_t>> workspaces;  // by node: the block that its kernel works in while it runs
 };
 
 /// Finds lifetimes; lets an operator that may work in place overwrite an input that dies there; stores an assigned

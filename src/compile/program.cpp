@@ -29,23 +29,22 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
                 program.device().allocated() >> 20, info.name, info.memory >> 20);
   for (const std::size_t bytes : arena.slabs) program.slabs.push_back(program.device().allocate(bytes));
 
+  const auto block = [&](std::optional<std::size_t> number) -> Operand {
+    if (!number) return {};
+    const Placement& placement = arena.placements[*number];
+    return {program.slabs[placement.slab].get(), placement.offset};
+  };
   program.operands.resize(program.lowered.values.size());
   for (std::size_t v = 0; v < program.operands.size(); ++v) {
     const MemoryPlan::Storage& storage = plan.storage[v];
     if (storage.variable >= 0) {
       program.variable_buffers.push_back(program.variables->require(*program.lowered.value(storage.variable).variable));
       program.operands[v] = {program.variable_buffers.back().get(), 0};
-    } else if (storage.block) {
-      const Placement& placement = arena.placements[*storage.block];
-      program.operands[v] = {program.slabs[placement.slab].get(), placement.offset};
+    } else {
+      program.operands[v] = block(storage.block);
     }
   }
 
-  Operand workspace;
-  if (plan.workspace) {
-    const Placement& placement = arena.placements[*plan.workspace];
-    workspace = {program.slabs[placement.slab].get(), placement.offset};
-  }
   const auto operand = [&](ValueId id) { return program.operands[static_cast<std::size_t>(id)]; };
   for (std::size_t n = 0; n < program.lowered.nodes.size(); ++n) {
     const LoweredNode& node = program.lowered.nodes[n];
@@ -53,7 +52,7 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
     std::vector<Operand> inputs, outputs;
     for (const ValueId id : node.inputs) inputs.push_back(operand(id));
     for (const ValueId id : node.outputs) outputs.push_back(operand(id));
-    std::unique_ptr<Launch> launch = node.kernel->bind(inputs, outputs, workspace);
+    std::unique_ptr<Launch> launch = node.kernel->bind(inputs, outputs, block(plan.workspaces[n]));
     if (node.settled) {
       program.settled.push_back(std::move(launch));
       for (const Operand& source : inputs) add_source(program, source.buffer);
@@ -105,9 +104,12 @@ Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& de
                   "the value '{}', {}, needs {} MiB; {} allocates at most {} MiB at once", value.name, value.spec.str(),
                   lowered.bytes(static_cast<ValueId>(v)) >> 20, device.name, limit >> 20);
   }
-  CONCORD_CHECK(!plan.workspace || plan.blocks[*plan.workspace].bytes <= limit, OutOfMemory,
-                "the kernels need a workspace of {} MiB; {} allocates at most {} MiB at once",
-                plan.blocks[*plan.workspace].bytes >> 20, device.name, limit >> 20);
+  for (std::size_t n = 0; n < lowered.nodes.size(); ++n) {
+    const std::optional<std::size_t> workspace = plan.workspaces[n];
+    CONCORD_CHECK(!workspace || plan.blocks[*workspace].bytes <= limit, OutOfMemory,
+                  "the kernel of '{}' needs a workspace of {} MiB; {} allocates at most {} MiB at once",
+                  lowered.nodes[n].name, plan.blocks[*workspace].bytes >> 20, device.name, limit >> 20);
+  }
   return place_blocks(plan.blocks, limit);
 }
 

@@ -114,6 +114,8 @@ std::vector<Value> Recurrent::gradient(const Node& node, std::span<const Value> 
   return diffs;
 }
 
+bool Recurrent::in_place(std::size_t input, std::size_t /*output*/) const { return input == 0; }
+
 RecurrentSizes RecurrentBackward::sizes(std::span<const TensorSpec> inputs) const {
   const Shape& y = inputs[0].shape;
   return {y[0], y[1], y[2], gates_of(cell()), inputs.size() > backward_inputs(cell())};
@@ -144,6 +146,10 @@ std::vector<TensorSpec> RecurrentBackward::infer(std::span<const TensorSpec> inp
   if (is_lstm(cell())) outputs.push_back(state(s));
   if (is_gru(cell())) outputs.push_back(sequence(s, s.gates));
   return outputs;
+}
+
+bool RecurrentBackward::in_place(std::size_t input, std::size_t /*output*/) const {
+  return input == 0 || input == 4 || (is_lstm(cell()) && (input == 7 || input == 8));
 }
 
 }  // namespace ops

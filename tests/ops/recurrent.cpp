@@ -222,6 +222,38 @@ TEST_CASE("gradients of wide recurrent layers agree on all devices", "[ops][recu
   for (const Cell cell : {Cell::lstm, Cell::gru}) check_devices({cell, true}, inputs_of({cell, true}, 6, 2, 130, {}));
 }
 
+/// Results and gradients of a layer whose gates_x and diff_y are computed, so that others may take their place; y is
+/// the loss's alone.
+std::vector<Tensor> overwriting(const DevicePtr& device, const Form& form, const CompileOptions& options) {
+  const std::vector<double> lengths = form.has_lengths ? std::vector<double>{6, 1, 4} : std::vector<double>{};
+  return run(
+      device, inputs_of(form, 6, 3, 20, lengths),
+      [&](const std::vector<Value>& in) {
+        std::vector<Value> computed = in;
+        computed[0] = in[0] + in[0];
+        const std::vector<Value> outputs = build(form, computed);
+        const std::size_t wanted = form.has_lengths ? in.size() - 1 : in.size();
+        return gradient(sum(square(outputs[0])) + sum(outputs[1]), std::span(in).first(wanted));
+      },
+      options);
+}
+
+TEST_CASE("results in the place of operands have the bits of results with a place of their own", "[ops][recurrent]") {
+  for (const DevicePtr& device : devices()) {
+    for (const Cell cell : kCells) {
+      for (const auto& [reverse, has_lengths] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+        const Form form{cell, reverse, has_lengths};
+        INFO(ops::name_of(cell) << (reverse ? " reverse" : "") << (has_lengths ? " lengths" : "") << " on "
+                                << device->info().id);
+        CompileOptions apart;
+        apart.keep_all = true;
+        const std::vector<Tensor> got = overwriting(device, form, {}), expected = overwriting(device, form, apart);
+        for (std::size_t k = 0; k < got.size(); ++k) CHECK(difference(got[k], expected[k]).empty());
+      }
+    }
+  }
+}
+
 std::size_t memory_of(const DevicePtr& device, std::int64_t steps) {
   Graph graph;
   std::vector<Value> in;
