@@ -53,6 +53,8 @@ std::vector<std::shared_ptr<const Program>>& kept_programs() {
 
 }  // namespace
 
+std::filesystem::path folder_of_tests() { return environment("CONCORD_TEST_DIR").value_or(CONCORD_TEST_DIR); }
+
 void keep(std::shared_ptr<const Program> program) { kept_programs().push_back(std::move(program)); }
 
 const std::vector<DevicePtr>& devices() {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,10 +12,9 @@
 
 namespace concord::test {
 
-/// A file of tests/goldens; $CONCORD_TEST_DIR names the folder tests where it is not that of the build.
+/// A file of tests/goldens.
 [[nodiscard]] inline std::string golden_path(const std::string& name) {
-  const char* moved = std::getenv("CONCORD_TEST_DIR");
-  return std::string(moved != nullptr ? moved : CONCORD_TEST_DIR) + "/goldens/" + name;
+  return (folder_of_tests() / "goldens" / name).string();
 }
 
 [[nodiscard]] inline nlohmann::json golden(const std::string& name) {

@@ -44,7 +44,7 @@
 #if PRECISION == SCALED
 #define STAGE_PLANES FP16_PLANES
 #define SCALE_PARAMETERS \
-  , __global const uint4 *restrict flags, ulong flags_offset, SCALE_OPERAND(left), SCALE_OPERAND(right)
+  , __global const Mixture *restrict mixture, ulong mixture_offset, SCALE_OPERAND(left), SCALE_OPERAND(right)
 #else
 #define STAGE_PLANES PLANES
 #define SCALE_PARAMETERS
@@ -79,7 +79,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
   const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
 #if PRECISION == SCALED
-  const bool is_mixed = is_mixed_product(flags + flags_offset);
+  const bool is_mixed = is_mixed_product(mixture + mixture_offset);
   const uint planes = is_mixed ? PLANES : FP16_PLANES, stages = is_mixed ? STAGES * FP16_PLANES / PLANES : STAGES;
 #else
   const uint planes = PLANES, stages = STAGES;

@@ -44,9 +44,9 @@ static inline void write_map(__global const uint *map, __global uint *to, __glob
 
 // With SCALED a line's values are packed with the scale of its batch and image or row.
 #if PRECISION == SCALED
-#define SCALE_PARAMETERS , __global const uint4 *restrict flags, ulong flags_offset, SCALE_OPERAND(packed)
+#define SCALE_PARAMETERS , __global const Mixture *restrict mixture, ulong mixture_offset, SCALE_OPERAND(packed)
 #define BEGIN_SCALED()                                             \
-  const bool is_mixed = is_mixed_product(flags + flags_offset); \
+  const bool is_mixed = is_mixed_product(mixture + mixture_offset); \
   packed_inverse += packed_inverse_offset;
 #define STORE(to, values, batch, line)                                             \
   if (is_mixed) {                                                                  \

@@ -1,19 +1,18 @@
-// The scales that SCALED operands of gemm_tma.cl are packed with. planes_measure.cl makes a table of SCALE_FLAGS words
-// and the inverse scales of the left, then of the right operand, powers of two. A word that is not 0 says that the
-// product's factors are too mixed in magnitude for fp16: its operands are then packed as SPLIT, without scales.
+// The scales that SCALED operands of gemm_tma.cl are packed with. planes_measure.cl makes a table of their `Mixture` and
+// the inverse scales of the left, then of the right operand, powers of two. Where the mixture says that the product's
+// factors are too mixed in magnitude for fp16, its operands are packed as SPLIT, without scales.
 #ifndef CONCORD_NVIDIA_SCALES_H
 #define CONCORD_NVIDIA_SCALES_H
 
-#define SCALE_FLAGS 32
+// How many solid numbers each line of an operand has at least, and how many its lines want of the other operand's at
+// most: bits of floats, which order as these do.
+typedef struct {
+  uint left_solid, left_wanted, right_solid, right_wanted;
+} Mixture;
 
-static inline bool is_mixed_product(__global const uint4 *flags) {
-  uint any = 0;
-#pragma unroll
-  for (uint i = 0; i < SCALE_FLAGS / 4; ++i) {
-    const uint4 four = flags[i];
-    any |= four.x | four.y | four.z | four.w;
-  }
-  return any != 0;
+static inline bool is_mixed_product(__global const Mixture *mixture) {
+  const uint4 m = *(__global const uint4 *)mixture;
+  return m.y > m.z || m.w > m.x;
 }
 
 // Of a power of two.

@@ -253,8 +253,8 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
   if (gemm.is_scaled) {
     const PlaneScales scales = measure_operands(context, gemm, form, size(maps));
     gemm.before.insert(gemm.before.end(), scales.stages.begin(), scales.stages.end());
-    left_scales = joined({scales.flags}, scales.left.arguments());
-    right_scales = joined({scales.flags}, scales.right.arguments());
+    left_scales = joined({scales.mixture}, scales.left.arguments());
+    right_scales = joined({scales.mixture}, scales.right.arguments());
     scale_arguments = joined(left_scales, scales.right.arguments());
     maps = static_cast<std::int64_t>(scales.end);
   }

@@ -16,7 +16,7 @@ struct OperandScales {
 };
 
 struct PlaneScales {
-  BufferArgument flags;  // whether the factors are too mixed for fp16
+  BufferArgument mixture;  // tells whether the factors are too mixed for fp16
   OperandScales left, right;
   std::vector<Stage> stages;  // that fill these
   std::size_t end;            // of what they take of the workspace

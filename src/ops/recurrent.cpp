@@ -114,7 +114,10 @@ std::vector<Value> Recurrent::gradient(const Node& node, std::span<const Value> 
   return diffs;
 }
 
-bool Recurrent::in_place(std::size_t input, std::size_t /*output*/) const { return input == 0; }
+bool Recurrent::in_place(std::size_t input, std::size_t output) const {
+  const bool is_sequence = output != 1 && !(is_lstm(cell()) && output == 2);
+  return is_sequence && input == 0;
+}
 
 RecurrentSizes RecurrentBackward::sizes(std::span<const TensorSpec> inputs) const {
   const Shape& y = inputs[0].shape;
@@ -148,8 +151,9 @@ std::vector<TensorSpec> RecurrentBackward::infer(std::span<const TensorSpec> inp
   return outputs;
 }
 
-bool RecurrentBackward::in_place(std::size_t input, std::size_t /*output*/) const {
-  return input == 0 || input == 4 || (is_lstm(cell()) && (input == 7 || input == 8));
+bool RecurrentBackward::in_place(std::size_t input, std::size_t output) const {
+  const bool is_sequence = output != 1 && !(is_lstm(cell()) && output == 3);
+  return is_sequence && (input == 0 || input == 4 || (is_lstm(cell()) && (input == 7 || input == 8)));
 }
 
 }  // namespace ops

@@ -51,7 +51,7 @@ class Recurrent final : public RecurrentFamily {
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
   [[nodiscard]] RecurrentSizes sizes(std::span<const TensorSpec> inputs) const override;
-  /// A step reads its own part of gates_x before it writes the gates, or y, of that part.
+  /// A sequence may lie where gates_x does: a step reads its own part before it writes the gates, or y, of that part.
   [[nodiscard]] bool in_place(std::size_t input, std::size_t output) const override;
 };
 
@@ -65,8 +65,8 @@ class RecurrentBackward final : public RecurrentFamily {
   [[nodiscard]] std::string_view name() const override { return "recurrent_backward"; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
   [[nodiscard]] RecurrentSizes sizes(std::span<const TensorSpec> inputs) const override;
-  /// A step reads its own part, and that of steps still to come, of diff_y, y, gates and cells before it writes its
-  /// own.
+  /// A sequence may lie where diff_y, y, gates or cells do: a step reads its own part, and that of steps still to come,
+  /// before it writes its own.
   [[nodiscard]] bool in_place(std::size_t input, std::size_t output) const override;
 };
 

@@ -19,8 +19,7 @@ std::string pocl() {
 
 /// cl_kernels with an error in the products for CPUs.
 void plant(const std::filesystem::path& folder) {
-  std::filesystem::copy(std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels", folder,
-                        std::filesystem::copy_options::recursive);
+  std::filesystem::copy(folder_of_kernels(), folder, std::filesystem::copy_options::recursive);
   std::string text = content_of(folder / "gemm_panel.cl");
   const std::string from = "const float left = LEFT(i, r);";
   REQUIRE(text.find(from) != std::string::npos);

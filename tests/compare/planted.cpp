@@ -83,8 +83,7 @@ std::string cpu_and_pocl() {
 class KernelCopy {
  public:
   KernelCopy() {
-    std::filesystem::copy(std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels", folder_ / "kernels",
-                          std::filesystem::copy_options::recursive);
+    std::filesystem::copy(folder_of_kernels(), folder_ / "kernels", std::filesystem::copy_options::recursive);
   }
   [[nodiscard]] std::string path() const { return (folder_ / "kernels").string(); }
   void edit(const std::string& file, const std::vector<Edit>& edits) {

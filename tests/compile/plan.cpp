@@ -94,8 +94,7 @@ TEST_CASE("a workspace larger than an allocation may be names its kernel's opera
   info.max_allocation = 1 << 20;
   const Lowered program = squares({0, 2 << 20});
   CHECK_THROWS_WITH(place(program, plan_memory(program, false), info),
-                    Catch::Matchers::ContainsSubstring(program.nodes[1].name) &&
-                        Catch::Matchers::ContainsSubstring("workspace of 2 MiB"));
+                    test::contains(program.nodes[1].name) && test::contains("workspace of 2 MiB"));
 }
 
 }  // namespace

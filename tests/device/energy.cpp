@@ -17,8 +17,7 @@ namespace {
 /// The library in place of NVIDIA's; in a bundle it lies in $CONCORD_TEST_DIR.
 std::string fake_nvml() {
   const std::filesystem::path built = CONCORD_FAKE_NVML;
-  const auto moved = environment("CONCORD_TEST_DIR");
-  return moved ? (std::filesystem::path(*moved) / built.filename()).string() : built.string();
+  return environment("CONCORD_TEST_DIR") ? (folder_of_tests() / built.filename()).string() : built.string();
 }
 
 void write_zone(const std::filesystem::path& folder, const std::string& zone, const std::string& name,

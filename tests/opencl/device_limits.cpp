@@ -96,12 +96,9 @@ TEST_CASE("the least device computes what the others do", "[opencl][limits]") {
 
 TEST_CASE("a kernel that takes what is forbidden does not compile", "[opencl][limits]") {
   const TemporaryFolder folder;
-  std::filesystem::copy(std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels", folder / "kernels",
-                        std::filesystem::copy_options::recursive);
+  std::filesystem::copy(folder_of_kernels(), folder / "kernels", std::filesystem::copy_options::recursive);
   const auto with_line = [&](const std::string& line) {
-    write_file(
-        folder / "kernels/softmax.cl",
-        line + "\n" + content_of(std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels/softmax.cl"));
+    write_file(folder / "kernels/softmax.cl", line + "\n" + content_of(folder_of_kernels() / "softmax.cl"));
   };
   const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {

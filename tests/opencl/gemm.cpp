@@ -30,14 +30,24 @@ void check_implementations(const std::string& name, const std::vector<Input>& in
   }
 }
 
-Tensor product_on(const DevicePtr& device, const Tensor& a, const Tensor& b) {
+Tensor product_on(const DevicePtr& device, const Tensor& a, const Tensor& b, bool transpose_b = false) {
   Graph graph;
-  const Value c = matmul(graph.input("a", a.spec()), graph.input("b", b.spec()));
+  const Value c = matmul(graph.input("a", a.spec()), graph.input("b", b.spec()), false, transpose_b);
   Program program = compile(graph, std::vector{c}, std::make_shared<Variables>(device, 1));
   program.write("a", a);
   program.write("b", b);
   program.run();
   return program.read(c);
+}
+
+Tensor turned(const Tensor& matrix) {
+  const std::int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  Tensor result(DType::f32, {columns, rows});
+  for (std::int64_t i = 0; i < matrix.elements(); ++i) {
+    result.values<float>()[static_cast<std::size_t>(i % columns * rows + i / columns)] =
+        matrix.values<float>()[static_cast<std::size_t>(i)];
+  }
+  return result;
 }
 
 Shape transposed(const Shape& shape, bool transpose) { return transpose ? Shape{shape[1], shape[0]} : shape; }
@@ -162,7 +172,11 @@ TEST_CASE("every implementation of a product is as exact as single precision at 
       {"columns apart", [](std::int64_t, std::int64_t) { return 0; },
        [](std::int64_t, std::int64_t n) { return static_cast<int>(n % 3) * 20; }},
       {"small where the other is large", [](std::int64_t, std::int64_t k) { return k % 50 == 0 ? 20 : -20; },
-       [](std::int64_t k, std::int64_t) { return k % 50 == 0 ? -20 : 20; }}};
+       [](std::int64_t k, std::int64_t) { return k % 50 == 0 ? -20 : 20; }},
+      {"a tiny one", [](std::int64_t m, std::int64_t k) { return m == 3 && k == 7 ? -40 : 0; },
+       [](std::int64_t, std::int64_t) { return 0; }},
+      {"a tiny one where the other is large", [](std::int64_t m, std::int64_t k) { return m == 3 && k == 7 ? -40 : 0; },
+       [](std::int64_t k, std::int64_t n) { return k == 7 || n % 2 == 0 ? 0 : -45; }}};
   for (const Magnitude& magnitude : magnitudes) {
     Tensor a(DType::f32, {kRows, kDepth}), b(DType::f32, {kDepth, kColumns});
     const auto fill = [](Tensor& tensor, int (*exponent)(std::int64_t, std::int64_t), std::int64_t first) {
@@ -178,8 +192,8 @@ TEST_CASE("every implementation of a product is as exact as single precision at 
       for (const opencl::GemmImplementation& one : opencl::gemm_implementations()) {
         INFO(magnitude.name << " by " << one.name << " on " << device->info().id);
         const Setting setting("CONCORD_GEMM", std::string(one.name));
-        const Tensor c = product_on(device, a, b);
-        CHECK(error_of_product(a, b, c) < 8 * 0x1p-24);
+        CHECK(error_of_product(a, b, product_on(device, a, b)) < 8 * 0x1p-24);
+        CHECK(error_of_product(a, b, product_on(device, a, turned(b), true)) < 8 * 0x1p-24);
       }
     }
   }

@@ -29,7 +29,7 @@ TEST_CASE("every embedded kernel file resolves to text without includes of its o
 }
 
 TEST_CASE("every kernel file that the backend names was embedded", "[opencl]") {
-  const std::filesystem::path folder = std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "src" / "opencl";
+  const std::filesystem::path folder = folder_of_tests().parent_path() / "src" / "opencl";
   if (!std::filesystem::exists(folder)) {
     WARN("skipped: the sources of the backend are not on this machine");
     return;

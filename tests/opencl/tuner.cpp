@@ -37,8 +37,7 @@ std::vector<opencl::Gemm> products_on(const DevicePtr& device) {
 /// A folder with the kernels, one of them changed.
 void write_kernels(const std::filesystem::path& folder, const std::string& name, std::string_view from,
                    std::string_view to) {
-  std::filesystem::copy(std::filesystem::path(CONCORD_TEST_DIR) / "../cl_kernels", folder,
-                        std::filesystem::copy_options::recursive);
+  std::filesystem::copy(folder_of_kernels(), folder, std::filesystem::copy_options::recursive);
   std::string text = content_of(folder / name);
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);

@@ -111,7 +111,7 @@ TEST_CASE("a quirk file that is damaged, or another driver's, is told and not ob
 TEST_CASE("the check of a variant marks a kernel with a planted bug, and the library does without it",
           "[opencl][variants]") {
   const TemporaryFolder folder;
-  const auto sources = std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels";
+  const auto sources = folder_of_kernels();
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
   const std::string good = content_of(sources / "gemm_tiled.cl"), from = "float left[THREAD_M];";
   std::string bad = good;
@@ -143,7 +143,7 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
 // What is wrong without the variant as well is not its fault.
 TEST_CASE("the check of a variant blames it for nothing else", "[opencl][variants]") {
   const TemporaryFolder folder;
-  const auto sources = std::filesystem::path(CONCORD_TEST_DIR).parent_path() / "cl_kernels";
+  const auto sources = folder_of_kernels();
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
   write_file(folder / "kernels/batch_norm.cl", "this does not compile\n");
   write_file(folder / "kernels/batch_norm_runs.cl", "this does not compile either\n");
