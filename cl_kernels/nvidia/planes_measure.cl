@@ -105,14 +105,15 @@ static inline Scale scale_of(Found found, float most_below, float most_mixed) {
 #define WARP 32
 #ifdef LINE
 #define LINE_PARAMETERS , float most_below, float most_mixed
-// The scale of a line that the whole warp looks at. In an even one the sum of (M/|x|)^(3/4) tells how many values, at
-// most, are not solid: each adds 54 or more.
+// The scale of a line that the whole warp looks at. The sum of (M/|x|)^(3/4) tells how many values, at most, are not
+// solid: each adds 54 or more. Where it tells too little they are counted.
 static inline Scale scale_of_line(Found found, __global const float *line, uint k_size, uint lane, float most_below,
                                   float most_mixed) {
   Scale scale = scale_of(found, most_below, most_mixed);
   if (found.largest == 0 || !has_scale(found.largest)) return scale;
-  if (scale.wanted == 0) {
-    scale.solid = as_uint(max(found.count - found.powers / (54.0f * power_of(found.largest)), 0.0f));
+  const float least = found.count - found.powers / (54.0f * power_of(found.largest));
+  if (scale.wanted == 0 && least > 0.5f * found.count) {
+    scale.solid = as_uint(least);
     return scale;
   }
   const float largest = as_float(found.largest), least_solid = as_float(found.largest - (SOLID << 23));
@@ -124,7 +125,7 @@ static inline Scale scale_of_line(Found found, __global const float *line, uint 
   }
   counted = of_lanes(counted, WARP);
   scale.solid = as_uint(counted.count);
-  scale.wanted = as_uint(counted.powers + ((float)k_size - counted.count));
+  if (scale.wanted != 0) scale.wanted = as_uint(counted.powers + ((float)k_size - counted.count));
   return scale;
 }
 #else
