@@ -9,12 +9,18 @@
 namespace concord::opencl {
 namespace {
 
-double result_bytes(const Gemm& gemm) { return 4.0 * static_cast<double>(gemm.m * gemm.n * gemm.batch); }
+/// Images that lie channels-last hold numbers of 16 bits.
+double bytes_of(std::int64_t elements, bool is_channels_last) {
+  return (is_channels_last ? 2.0 : 4.0) * static_cast<double>(elements);
+}
+
+double result_bytes(const Gemm& gemm) { return bytes_of(gemm.m * gemm.n * gemm.batch, gemm.c.is_channels_last); }
 
 /// Of what is multiplied and the result.
 double operand_bytes(const Gemm& gemm) {
   const std::int64_t right = gemm.b.is_patch ? gemm.b.elements : gemm.n * gemm.k * gemm.batch;
-  return 4.0 * static_cast<double>(gemm.m * gemm.k * gemm.batch + right) + result_bytes(gemm);
+  return bytes_of(gemm.m * gemm.k * gemm.batch, gemm.a.is_channels_last) + bytes_of(right, gemm.b.is_channels_last) +
+         result_bytes(gemm);
 }
 
 // Of a compute unit that has so many groups to do, `resident` at a time.

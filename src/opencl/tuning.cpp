@@ -52,10 +52,17 @@ std::filesystem::path file_in_first_folder(const TuningOrigin& origin) {
   return folder / file_name(origin);
 }
 
+/// The entries of a table that was measured with the origin's driver.
+std::optional<TuningEntries> entries_of_driver(const std::filesystem::path& file, const TuningOrigin& origin) {
+  std::optional<TuningTable> table = read_tuning(file, origin);
+  if (!table || table->driver != origin.driver) return std::nullopt;
+  return std::move(table->entries);
+}
+
 /// What the device's own file holds; one that is damaged is to be replaced.
 TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrigin& origin) {
   try {
-    return read_tuning(file, origin).value_or(TuningEntries{});
+    return entries_of_driver(file, origin).value_or(TuningEntries{});
   } catch (const FormatError& error) {
     log(LogLevel::warning, fmt::format("tuning: {} is replaced: {}", file.string(), error.what()));
     return {};
@@ -65,7 +72,7 @@ TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrig
 /// What a file that the user named holds.
 TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOrigin& origin) {
   try {
-    std::optional<TuningEntries> entries = read_tuning(file, origin);
+    std::optional<TuningEntries> entries = entries_of_driver(file, origin);
     CONCORD_CHECK(entries, FormatError, "it is the table of another device or driver");
     return *std::move(entries);
   } catch (const FormatError& error) {
@@ -121,25 +128,32 @@ const TuningEntries& Tuning::entries() {
   entries_.emplace();
   if (tables_are_off()) return *entries_;
   for (const std::filesystem::path& folder : tuning_folders()) {
-    for (const std::filesystem::path& file : tables_in(folder)) {
-      if (!origin_) origin_ = tuning_origin(context_);
-      try {
-        // What an earlier folder holds of a product stays.
-        if (auto read = read_tuning(file, *origin_)) entries_->merge(std::move(*read));
-      } catch (const Error& error) {
-        log(LogLevel::warning, fmt::format("tuning: {} is left out: {}", file.string(), error.what()));
-      }
-    }
+    for (const std::filesystem::path& file : tables_in(folder)) add(file);
   }
   return *entries_;
 }
 
+// What an earlier file holds of a product stays.
+void Tuning::add(const std::filesystem::path& file) {
+  if (!origin_) origin_ = tuning_origin(context_);
+  try {
+    std::optional<TuningTable> table = read_tuning(file, *origin_);
+    if (!table) return;
+    TuningEntries& to = table->driver == origin_->driver ? *entries_ : of_other_drivers_;
+    to.merge(std::move(table->entries));
+  } catch (const Error& error) {
+    log(LogLevel::warning, fmt::format("tuning: {} is left out: {}", file.string(), error.what()));
+  }
+}
+
 std::optional<GemmChoice> Tuning::choice_of(const Gemm& gemm) {
   if (listener) listener(gemm);
-  if (entries().empty()) return std::nullopt;
-  const auto found = entries().find(tuning_key(gemm));
-  if (found == entries().end()) return std::nullopt;
-  return found->second.choice;
+  if (entries().empty() && of_other_drivers_.empty()) return std::nullopt;
+  const std::string key = tuning_key(gemm);
+  for (const TuningEntries* const list : {&*entries_, &of_other_drivers_}) {
+    if (const auto found = list->find(key); found != list->end()) return found->second.choice;
+  }
+  return std::nullopt;
 }
 
 void Tuning::put(const std::string& key, TuningEntry entry) {

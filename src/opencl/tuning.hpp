@@ -49,9 +49,14 @@ struct TuningEntry {
 };
 using TuningEntries = std::map<std::string, TuningEntry, std::less<>>;  // by tuning_key
 
-/// The entries of a file, without those whose kernels have changed. Throws FormatError with the field when it is no
-/// table of tunings, IoError when it cannot be read; nothing when it belongs to another origin.
-[[nodiscard]] std::optional<TuningEntries> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin);
+/// A file's entries, without those whose kernels have changed, and the driver that they were measured with.
+struct TuningTable {
+  std::string driver;
+  TuningEntries entries;
+};
+/// Throws FormatError with the field when the file is no table of tunings, IoError when it cannot be read; nothing when
+/// it belongs to an origin that differs in more than the driver.
+[[nodiscard]] std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin);
 /// Replaces the file at once. Throws IoError.
 void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries);
 
@@ -64,9 +69,10 @@ class Tuning {
  public:
   explicit Tuning(const Context& context) : context_(context) {}
 
-  /// The choice for a product, where there is one. Reads the files of the device when first asked: one that is damaged
-  /// is named in a warning and left out.
+  /// The choice for a product, where there is one; what was measured with another driver serves where nothing was with
+  /// this one. Reads the files of the device when first asked: one that is damaged is named in a warning and left out.
   [[nodiscard]] std::optional<GemmChoice> choice_of(const Gemm& gemm);
+  /// Whether there is one that was measured with this driver.
   [[nodiscard]] bool knows(std::string_view key) { return entries().contains(key); }
 
   /// From here on it holds, and at the next `store` its file.
@@ -81,10 +87,12 @@ class Tuning {
 
  private:
   [[nodiscard]] const TuningEntries& entries();
+  void add(const std::filesystem::path& file);
 
   const Context& context_;
   std::optional<TuningOrigin> origin_;
   std::optional<TuningEntries> entries_;
+  TuningEntries of_other_drivers_;
   TuningEntries own_;
 };
 

@@ -83,27 +83,27 @@ Json parsed(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::optional<TuningEntries> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin) {
+std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin) {
   const Json json = parsed(file);
   const Fields fields(json, "the file");
   CONCORD_CHECK(fields.text("format") == kFormat, FormatError, "its format is not \"{}\"", kFormat);
   CONCORD_CHECK(fields.count("version") == kVersion, FormatError, "its version is {}, this library reads {}",
                 fields.count("version"), kVersion);
-  const TuningOrigin found{fields.text("device"), fields.text("driver"),
+  TuningTable table{fields.text("driver"), {}};
+  const TuningOrigin found{fields.text("device"), origin.driver,
                            static_cast<std::uint32_t>(fields.count("compute_units")), fields.text("kind")};
   if (found != origin) return std::nullopt;
   const Json& products = fields.at("products");
   CONCORD_CHECK(products.is_object(), FormatError, "\"products\" is no object");
   const Fields kernels(fields.at("kernels"), "\"kernels\"");
   const KernelDigests digests = kernel_digests();
-  TuningEntries entries;
   for (const auto& [key, value] : products.items()) {
     TuningEntry entry = entry_of(value, key);
     const auto now = digests.find(entry.choice.implementation);
     const bool holds = now != digests.end() && kernels.text(now->first.c_str()) == now->second;
-    if (holds) entries.emplace(key, std::move(entry));
+    if (holds) table.entries.emplace(key, std::move(entry));
   }
-  return entries;
+  return table;
 }
 
 void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries) {

@@ -95,10 +95,14 @@ TEST_CASE("a tuning table comes back from its file, for its own device alone", "
   const TemporaryFolder folder;
   const std::filesystem::path file = folder / "table.json";
   write_tuning(file, kOrigin, kEntries);
-  CHECK(opencl::read_tuning(file, kOrigin) == kEntries);
+  for (const char* driver : {"1.2", "1.3"}) {
+    const auto table = opencl::read_tuning(file, {"a card", driver, 8, "gpu"});
+    REQUIRE(table.has_value());
+    CHECK(table->driver == "1.2");
+    CHECK(table->entries == kEntries);
+  }
   for (const TuningOrigin& other :
-       {TuningOrigin{"another card", "1.2", 8, "gpu"}, TuningOrigin{"a card", "1.3", 8, "gpu"},
-        TuningOrigin{"a card", "1.2", 9, "gpu"}, TuningOrigin{"a card", "1.2", 8, "cpu"}}) {
+       {TuningOrigin{"another card", "1.2", 8, "gpu"}, {"a card", "1.2", 9, "gpu"}, {"a card", "1.2", 8, "cpu"}}) {
     CHECK_FALSE(opencl::read_tuning(file, other).has_value());
   }
   // A choice holds while its own kernels do.
@@ -108,8 +112,8 @@ TEST_CASE("a tuning table comes back from its file, for its own device alone", "
   write_file(file, text);
   const auto left = opencl::read_tuning(file, kOrigin);
   REQUIRE(left.has_value());
-  CHECK(left->size() == 1);
-  CHECK(left->contains("two"));
+  CHECK(left->entries.size() == 1);
+  CHECK(left->entries.contains("two"));
 }
 
 TEST_CASE("a damaged tuning table says what is wrong with it", "[opencl][tuning]") {
@@ -175,6 +179,26 @@ TEST_CASE("a product is computed as its entry in a table says", "[opencl][tuning
   }
 }
 
+TEST_CASE("a table of another driver serves where there is none of this one", "[opencl][tuning]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    const TemporaryFolder folder;
+    const Setting setting("CONCORD_TUNING_DIR", folder.path().string());
+    const TuningOrigin origin = tuning_origin(context_of(device));
+    TuningOrigin older = origin;
+    older.driver += " of old";
+    const std::string key = product_on(device->info()).key;
+    const auto write = [&](const char* name, const TuningOrigin& of, const char* implementation) {
+      write_tuning(folder / name, of, {{key, {{implementation, std::nullopt}, 1, 1, "another"}}});
+    };
+    write("a.json", older, "reference");
+    CHECK_THAT(product_on(device->info()).kernel, contains("reference"));
+    opencl::Tuning tuning(context_of(device));
+    CHECK_FALSE(tuning.knows(key));  // so that it is measured anew
+    write("b.json", origin, "clblast");
+    CHECK_THAT(product_on(device->info()).kernel, contains("clblast"));
+  }
+}
+
 TEST_CASE("a damaged table is named in a warning and left out, a foreign one is passed by", "[opencl][tuning]") {
   for (const DevicePtr& device : opencl_devices()) {
     const TemporaryFolder folder;
@@ -206,10 +230,10 @@ TEST_CASE("a first use within a budget tunes, stores and obeys", "[opencl][tunin
     const Product tuned = product_on(device->info(), {.tune_seconds = 30});
     REQUIRE(std::filesystem::exists(tables));
     const std::filesystem::path file = std::filesystem::directory_iterator(tables)->path();
-    const auto entries = opencl::read_tuning(file, tuning_origin(context_of(device)));
-    REQUIRE(entries.has_value());
-    REQUIRE(entries->contains(tuned.key));
-    CHECK_THAT(tuned.kernel, contains(entries->at(tuned.key).choice.implementation));
+    const auto table = opencl::read_tuning(file, tuning_origin(context_of(device)));
+    REQUIRE(table.has_value());
+    REQUIRE(table->entries.contains(tuned.key));
+    CHECK_THAT(tuned.kernel, contains(table->entries.at(tuned.key).choice.implementation));
     CHECK(product_on(device->info()).kernel == tuned.kernel);
   }
   for (const char* wrong : {"soon", "-1", "nan", "5s"}) {
