@@ -64,11 +64,8 @@ std::int64_t steps_between(const std::string& check) {
   return steps;
 }
 
-/// Throws IoError before the training when a file cannot be written.
 void check_places(const Options& options) {
-  for (const std::string& file : {options.html_file, options.json_file, options.case_file}) {
-    if (!file.empty()) const AtomicFile begun(file);
-  }
+  for (const std::string& file : {options.html_file, options.json_file, options.case_file}) require_writable(file);
 }
 
 void write_text(const std::string& file, const std::string& text) {
@@ -183,7 +180,8 @@ void add_compare(CLI::App& app) {
                    "Operators are held against the first device, or the host's float64")
       ->capture_default_str()
       ->check(CLI::IsMember({"device", "float64"}));
-  command->add_option("--html", options->html_file, "Write a page with all results and charts here");
+  command->add_option("--html", options->html_file, "Write a page with all results and charts here")
+      ->check(file_name());
   options->json = command->add_option("--json", options->json_file, "Print JSON; with a file, write all results there")
                       ->expected(0, 1);
   command

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
 #include "dataset.hpp"
 
 namespace concord::cli {
@@ -41,6 +43,28 @@ CLI::Validator not_negative() {
 CLI::Validator from_0_to_1() {
   return number(
       "from 0 to 1", [](double x) { return x >= 0 && x <= 1; }, "0..1");
+}
+
+CLI::Validator file_name() {
+  const auto refusal = [](const std::string& text) {
+    return text.empty() ? std::string("the name of a file is empty") : std::string();
+  };
+  return {refusal, "", {}};
+}
+
+void require_folder_of(const std::string& file) {
+  if (file.empty()) return;
+  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  CONCORD_CHECK(std::filesystem::is_directory(folder), IoError, "{} cannot be written: there is no folder {}", file,
+                folder.string());
+}
+
+void require_writable(const std::string& file) {
+  if (file.empty()) return;
+  require_folder_of(file);
+  CONCORD_CHECK(!std::filesystem::exists(file) || std::filesystem::is_regular_file(file), IoError,
+                "{} cannot be written: it is not a regular file", file);
+  const AtomicFile probe(file);
 }
 
 void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
@@ -226,7 +250,8 @@ void PrecisionOption::add(CLI::App& command) {
 }
 
 void TraceOption::add(CLI::App& command) {
-  command.add_option("--trace", file, "Write a timeline of kernels, copies and host here, for https://ui.perfetto.dev");
+  command.add_option("--trace", file, "Write a timeline of kernels, copies and host here, for https://ui.perfetto.dev")
+      ->check(file_name());
 }
 
 void TraceOption::around(const std::function<void()>& work) const {

@@ -17,6 +17,14 @@ namespace concord::cli {
 [[nodiscard]] CLI::Validator positive();
 [[nodiscard]] CLI::Validator not_negative();
 [[nodiscard]] CLI::Validator from_0_to_1();
+/// Refuses the empty name that an unset variable of a shell gives.
+[[nodiscard]] CLI::Validator file_name();
+
+/// What is found out after hours of work is found out before it: that a file lies in no folder, cannot be made there,
+/// or is no regular file. An empty name is none. Throws IoError.
+void require_writable(const std::string& file);
+/// The first of these alone. Throws IoError.
+void require_folder_of(const std::string& file);
 
 /// MODEL and how it is trained.
 struct TrainingOptions {

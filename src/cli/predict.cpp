@@ -91,7 +91,8 @@ void add_predict(CLI::App& app) {
   command->add_option("--count", options->count, "How many")->capture_default_str()->check(positive());
   options->device.add(*command);
   options->precision.add(*command);
-  command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")");
+  command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")")
+      ->check(file_name());
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { options->trace.around([&] { run(*options); }); });

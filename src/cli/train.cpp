@@ -43,25 +43,9 @@ optim::Schedule make_schedule(const Options& options) {
   return optim::schedule::constant();
 }
 
-// A mistyped folder should not be found out after hours of training.
-void require_folder_of(const std::string& file) {
-  if (file.empty()) return;
-  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  if (!std::filesystem::is_directory(folder)) {
-    throw IoError(fmt::format("{} cannot be written: there is no folder {}", file, folder.string()));
-  }
-}
-
-// Nor a folder or a device in the place of a file that is to be written whole.
-void require_replaceable(const std::string& file) {
-  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
-    throw IoError(fmt::format("{} cannot be written: it is not a regular file", file));
-  }
-}
-
 void run(Options& options) {
-  for (const std::string& file : {options.out, options.checkpoint, options.log}) require_folder_of(file);
-  for (const std::string& file : {options.out, options.checkpoint}) require_replaceable(file);
+  for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
+  require_folder_of(options.log);  // it may be a device
   if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
   if (options.fit.epochs < 1) throw ArgumentError("--epochs must be at least 1");
   const models::Model& model = models::find(options.training.model);
@@ -156,8 +140,9 @@ void add_train(CLI::App& app) {
       ->check(positive());
   command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(positive());
   command->add_option("--resume", options->resume, "Go on from this checkpoint")->check(CLI::ExistingFile);
-  command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped");
-  command->add_option("--out", options->out, "Write the weights here (safetensors)");
+  command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped")
+      ->check(file_name());
+  command->add_option("--out", options->out, "Write the weights here (safetensors)")->check(file_name());
   command->add_option("--log", options->log, "Append a JSON line an epoch to this file");
   command->add_flag("--check-gradients", options->check_gradients,
                     "Stop at gradients that are not finite even when the loss is");

@@ -66,7 +66,9 @@ struct Sum {
 
 class Tune {
  public:
-  explicit Tune(const Options& options) : options_(options), device_(options.device.open()) {}
+  explicit Tune(const Options& options) : options_(options), device_(options.device.open()) {
+    require_writable(options.out);
+  }
 
   void run() {
     collect();
@@ -169,6 +171,9 @@ class Tune {
                                left_.front().key);
     }
     if (!stored_.empty()) std::cout << fmt::format("stored in {}\n", stored_.string());
+    if (stored_.empty() && !options_.out.empty()) {
+      std::cout << fmt::format("nothing was measured, and {} not written\n", options_.out);
+    }
   }
 
   void print_json() const {
@@ -233,8 +238,9 @@ void add_tune(CLI::App& app) {
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--seconds", options->seconds, "Time to measure for")->capture_default_str()->check(positive());
-  command->add_option("--out", options->out,
-                      "The table [in $CONCORD_TUNING_DIR, else in the folder tuning of the cache]");
+  command
+      ->add_option("--out", options->out, "The table [in $CONCORD_TUNING_DIR, else in the folder tuning of the cache]")
+      ->check(file_name());
   command->add_flag("--again", options->again, "Also measure products that stand in a table");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { Tune(*options).run(); });

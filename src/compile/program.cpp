@@ -69,18 +69,6 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   }
 }
 
-struct Arranged {
-  Operand operand;
-  Layout layout;
-};
-
-void reorder_once(Device& device, const TensorSpec& spec, const Arranged& from, const Arranged& to) {
-  const std::unique_ptr<Kernel> kernel = device.prepare_reorder(spec, from.layout, to.layout);
-  const BufferPtr workspace = device.allocate(std::max<std::size_t>(kernel->workspace(), 1));
-  kernel->bind({&from.operand, 1}, {&to.operand, 1}, {workspace.get(), 0})->enqueue();
-  device.finish();
-}
-
 }  // namespace
 
 Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
@@ -142,30 +130,23 @@ void ProgramImpl::commit() {
   }
 }
 
-Tensor ProgramImpl::read(ValueId id) const {
+Tensor ProgramImpl::read(ValueId id) {
   const LoweredValue& value = lowered.value(id);
   const Operand operand = operands[static_cast<std::size_t>(id)];
-  Tensor tensor(value.spec);
-  if (!value.layout) {
+  Tensor tensor = Tensor::unset(value.spec);
+  if (value.layout) {
+    plain_copies.read(device(), value, operand, tensor.bytes());
+  } else {
     device().read(*operand.buffer, operand.offset, tensor.bytes());
-    return tensor;
   }
-  const BufferPtr plain = device().allocate(value.spec.bytes());
-  reorder_once(device(), value.spec, {operand, value.layout}, {{plain.get(), 0}, nullptr});
-  device().read(*plain, 0, tensor.bytes());
   return tensor;
 }
 
 void ProgramImpl::overwrite(ValueId id, const Tensor& tensor) {
   const LoweredValue& value = lowered.value(id);
   const Operand operand = operands[static_cast<std::size_t>(id)];
-  if (!value.layout) {
-    device().write(*operand.buffer, operand.offset, tensor.bytes());
-    return;
-  }
-  const BufferPtr plain = device().allocate(value.spec.bytes());
-  device().write(*plain, 0, tensor.bytes());
-  reorder_once(device(), value.spec, {{plain.get(), 0}, nullptr}, {operand, value.layout});
+  if (value.layout) return plain_copies.write(device(), value, tensor.bytes(), operand);
+  device().write(*operand.buffer, operand.offset, tensor.bytes());
 }
 
 Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,

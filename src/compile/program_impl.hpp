@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "concord/compile/lowered.hpp"
+#include "concord/compile/plain_copies.hpp"
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program.hpp"
 
@@ -42,6 +43,7 @@ struct ProgramImpl {
   };
   std::vector<Copy> commits;             // assignments done after the last launch
   std::map<std::string, ValueId> names;  // readable values
+  PlainCopies plain_copies;
   std::size_t memory = 0;
   bool keep_all = false;
 
@@ -51,7 +53,7 @@ struct ProgramImpl {
   void commit();
   /// Enqueues the launches onto the timeline.
   void enqueue_recorded();
-  [[nodiscard]] Tensor read(ValueId id) const;
+  [[nodiscard]] Tensor read(ValueId id);
   /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in.
   void overwrite(ValueId id, const Tensor& tensor);
   /// What is known of launch `i` without running it.

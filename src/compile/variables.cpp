@@ -76,7 +76,7 @@ BufferPtr Variables::require(const Variable& variable) {
 Tensor Variables::read(const std::string& name) const {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
-  Tensor tensor(found->second.spec);
+  Tensor tensor = Tensor::unset(found->second.spec);
   device_->read(*found->second.buffer, 0, tensor.bytes());
   return tensor;
 }

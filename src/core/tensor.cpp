@@ -22,16 +22,19 @@ std::shared_ptr<std::byte[]> allocate(const TensorSpec& spec) {
 
 std::string TensorSpec::str() const { return fmt::format("{} {}", name_of(dtype), shape.str()); }
 
-Tensor::Tensor(TensorSpec spec) : spec_(std::move(spec)), data_(allocate(spec_)) {
-  std::memset(data_.get(), 0, spec_.bytes());
+Tensor::Tensor(TensorSpec spec) : Tensor(unset(std::move(spec))) { std::memset(data_.get(), 0, spec_.bytes()); }
+
+Tensor Tensor::unset(TensorSpec spec) {
+  Tensor tensor;
+  tensor.data_ = allocate(spec);
+  tensor.spec_ = std::move(spec);
+  return tensor;
 }
 
 Tensor Tensor::from_bytes(TensorSpec spec, std::span<const std::byte> bytes) {
   CONCORD_CHECK(bytes.size() == spec.bytes(), ShapeError, "{} takes {} bytes, got {}", spec.str(), spec.bytes(),
                 bytes.size());
-  Tensor tensor;
-  tensor.data_ = allocate(spec);
-  tensor.spec_ = std::move(spec);
+  Tensor tensor = unset(std::move(spec));
   if (!bytes.empty()) std::memcpy(tensor.data_.get(), bytes.data(), bytes.size());
   return tensor;
 }

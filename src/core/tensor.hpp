@@ -30,6 +30,8 @@ class Tensor {
   /// Zeros of this type and shape. Throws OutOfMemory.
   explicit Tensor(TensorSpec spec);
   Tensor(DType dtype, Shape shape) : Tensor(TensorSpec{dtype, std::move(shape)}) {}
+  /// The same, whose bytes are whatever lies there: for one that is written whole.
+  [[nodiscard]] static Tensor unset(TensorSpec spec);
 
   /// A tensor holding a copy of `values`. Throws ShapeError when their number is not shape.elements().
   template <class T>

@@ -103,6 +103,7 @@ TEST_CASE("a failure ends with 1 and a sentence that names its cause", "[cli]") 
   const Arguments train{"train", "mlp", "--data", data, "--batch", "10", "--max-steps", "1", "--quiet", "--device"};
   const std::string missing = (folder / "missing").string();
   check_refusal(with(train, {"vulkan"}), 1, {"concord: \"vulkan\" is no device selector", "Devices of this machine"});
+  check_refusal(with(train, {device, "--out", ""}), 2, {"--out", "empty"});
   check_refusal(with(train, {"opencl:no-such-card"}), 1, {"opencl:no-such-card"});
   check_refusal({"train", "mlp", "--data", "mnist:" + missing, "--device", device}, 1,
                 {"mnist not found", "train-images-idx3-ubyte", missing, "CONCORD_DATA_DIR"});
