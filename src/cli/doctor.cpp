@@ -219,11 +219,13 @@ void run(const Options& options) {
   Report report(options.json);
   KeptWarnings warnings;
   report.begin("OpenCL drivers");
-  report.add(driver_findings());
+  const std::vector<Finding> drivers = driver_findings();
+  report.add(drivers);
   const std::vector<DeviceInfo> listed = Device::list();
   report.begin("devices");
   warnings.take_to(report);
   for (const DeviceInfo& info : listed) report.add({Weight::fine, describe(info)});
+  report.add(idle_driver_findings(drivers, listed));
   report.add(device_file_findings(listed));
   const DevicePtr device = opened(options, report);
   warnings.take_to(report);

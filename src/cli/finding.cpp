@@ -156,6 +156,16 @@ std::vector<Finding> driver_findings() {
   return findings;
 }
 
+std::vector<Finding> idle_driver_findings(std::span<const Finding> drivers, std::span<const DeviceInfo> listed) {
+  const bool loads = std::ranges::any_of(drivers, [](const Finding& one) { return one.weight == Weight::fine; });
+  const bool has_device = std::ranges::any_of(listed, [](const DeviceInfo& info) { return info.backend == "opencl"; });
+  if (!loads || has_device) return {};
+  return {{Weight::warning,
+           "OpenCL's drivers load, and give no device. PoCL needs a folder that it can write in (HOME, or "
+           "POCL_CACHE_DIR); a GPU's driver needs its kernel module, of the same version, and the right to its device "
+           "files"}};
+}
+
 std::vector<Finding> device_file_findings(std::span<const DeviceInfo> listed) {
   std::vector<Finding> findings;
   for (const DeviceFile& kind : device_files()) {

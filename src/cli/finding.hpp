@@ -26,6 +26,10 @@ inline constexpr std::uint64_t kLittleMemory = std::uint64_t{1} << 30;
 /// a loader may change these variables.
 [[nodiscard]] std::vector<Finding> driver_findings();
 
+/// Drivers that load, and give no device.
+[[nodiscard]] std::vector<Finding> idle_driver_findings(std::span<const Finding> drivers,
+                                                        std::span<const DeviceInfo> listed);
+
 /// The device files of GPUs: whether this user may use them, and whether a device of `listed` stands for them.
 [[nodiscard]] std::vector<Finding> device_file_findings(std::span<const DeviceInfo> listed);
 

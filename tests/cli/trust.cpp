@@ -161,6 +161,7 @@ TEST_CASE("the doctor finds drivers that are missing or broken", "[cli]") {
   const TemporaryFolder folder;
   write_file(folder / "broken.icd", "libno-such-driver.so.1\n");
   write_file(folder / "empty.icd", "");
+  write_file(folder / "idle.icd", "libm.so.6\n");  // loads, and is no driver
   write_file(folder / "cache", "a file where a folder should be");
   environment["OCL_ICD_VENDORS"] = folder.path().string();
   environment["CONCORD_CACHE_DIR"] = (folder / "cache").string();
@@ -169,6 +170,7 @@ TEST_CASE("the doctor finds drivers that are missing or broken", "[cli]") {
   const auto found = parsed(broken);
   CHECK(has_finding(found, "warning", "the driver libno-such-driver.so.1 does not load: libno-such-driver.so.1"));
   CHECK(has_finding(found, "warning", "empty.icd names no library"));
+  CHECK(has_finding(found, "warning", "OpenCL's drivers load, and give no device"));
   CHECK(has_finding(found, "warning", "compiled kernels cannot be kept in " + (folder / "cache").string()));
 }
 

@@ -47,6 +47,9 @@ TEST_CASE("progress is plain lines in a file and a bar on a terminal", "[train]"
   CHECK(plain.str().starts_with("epoch 1/5  loss 0.5000  validation loss 0.2500  accuracy 87.50 %"));
   CHECK(plain.str().find('\r') == std::string::npos);
   CHECK(std::ranges::count(plain.str(), '\n') == 1);
+  lines.on_step({2, 5, 3, 20, 0.25, 100});
+  lines.on_end({.epochs = {}, .end = History::End::stopped});
+  CHECK(plain.str().ends_with("\nstopped within an epoch, loss 0.2500\n"));
 
   for (const int width : {10, 40, 80, 200}) {
     std::ostringstream terminal;
