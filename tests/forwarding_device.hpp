@@ -23,6 +23,12 @@ class ForwardingDevice : public Device {
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
     device_->read(src, offset, bytes);
   }
+  void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
+    device_->write_kept(dst, offset, bytes);
+  }
+  [[nodiscard]] EventPtr read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
+    return device_->read_async(src, offset, bytes);
+  }
   void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
             std::size_t bytes) override {
     device_->copy(src, src_offset, dst, dst_offset, bytes);

@@ -34,13 +34,26 @@ bool add_exact(const ReplayedNode& node, ReferenceValues& reference, DeviceRun& 
   return true;
 }
 
-double error_of(const Tensor& result, const ReferenceValue& expected) {
-  return expected.exact ? largest_difference(result, *expected.exact) : largest_difference(result, *expected.expected);
+double error_of(const Tensor& result, const ReferenceValue& reference) {
+  return reference.exact ? largest_difference(result, *reference.exact)
+                         : largest_difference(result, *reference.expected);
 }
 
-/// How far result k is from the reference.
-Deviation deviation_of(const ReplayedNode& node, std::size_t k, const ReferenceValue& expected, bool fused,
-                       std::int64_t steps_done, Precision precision, Extents& extents) {
+/// What the first device made of the node; empty where it has no such results.
+std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues& reference) {
+  std::vector<Tensor> expected;
+  for (const std::string& name : node.outputs) {
+    const auto found = reference.find(name);
+    if (found == reference.end() || !found->second.expected) return {};
+    expected.push_back(*found->second.expected);
+  }
+  return expected;
+}
+
+/// How far result k is from the reference; `expected` is the first device's.
+Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const Tensor> expected,
+                       const ReferenceValue& reference, bool fused, std::int64_t steps_done, Precision precision,
+                       Extents& extents) {
   const TraceEntry& entry = node.entry;
   Deviation deviation{.node = entry.node,
                       .op = entry.op,
@@ -48,13 +61,13 @@ Deviation deviation_of(const ReplayedNode& node, std::size_t k, const ReferenceV
                       .value = node.outputs[k],
                       .shapes = entry.shapes,
                       .gradient = entry.node.starts_with("grad/"),
-                      .error = error_of(node.results[k], expected),
+                      .error = error_of(node.results[k], reference),
                       .step = steps_done,
                       .fused = fused};
   if (deviation.error == 0) return deviation;
-  deviation.tolerance = tolerance_of(node, k, precision, extents);
+  deviation.tolerance = tolerance_of(node, expected, k, precision, extents);
   if (std::isinf(deviation.tolerance)) deviation.error = 0;  // such results are not compared
-  if (expected.expected->dtype() == DType::f32) deviation.largest = extents.of(*expected.expected).largest;
+  if (expected[k].dtype() == DType::f32) deviation.largest = extents.of(expected[k]).largest;
   return deviation;
 }
 
@@ -91,9 +104,11 @@ OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference,
                     .outputs = node.outputs,
                     .results = node.results};
   for (std::size_t i = 0; i < node.inputs.size(); ++i) kept.inputs.emplace(node.input_names[i], node.inputs[i]);
+  const std::vector<Tensor> expected = expected_of(node, reference);
+  Extents extents;
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     kept.expected.push_back(rounded(reference.at(node.outputs[k])));
-    kept.tolerances.push_back(tolerance_of(node, k, precision));
+    kept.tolerances.push_back(tolerance_of(node, expected, k, precision, extents));
   }
   return kept;
 }
@@ -114,7 +129,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 struct OperatorChecks::Check {
   std::int64_t steps_done;
   ReferenceValues reference;
-  Extents extents = {};  // of what operators are given
+  Extents extents = {};  // of what operators are given and should make
 
   [[nodiscard]] const Tensor* given(const std::string& name) const {
     const auto found = reference.find(name);
@@ -132,6 +147,11 @@ void OperatorChecks::compile() {
     programs_.push_back(
         {variables, step_.compiled(variables, {.keep_all = true}), step_.compiled(variables, {.keep_fused = true})});
   }
+  const std::vector<std::string> of_first = programs_[0].fused.values();
+  const std::set<std::string> known(of_first.begin(), of_first.end());
+  fuse_alike_ = std::ranges::all_of(programs_, [&](const SidePrograms& side) {
+    return std::ranges::all_of(side.fused.values(), [&](const std::string& value) { return known.contains(value); });
+  });
   cost_.compile_seconds += seconds_since(start);
 }
 
@@ -147,18 +167,23 @@ ReferenceValues OperatorChecks::weights_for_all() const {
   return weights;
 }
 
-/// Gives what the first side ran as fusion makes it and not by itself.
-std::vector<ReplayedNode> OperatorChecks::run_first(Check& check, DeviceRun& run) {
+/// Without `alone` the first side's kernels are the reference as they are. Gives what it ran as fusion makes it and not
+/// by itself too, which is to be checked.
+std::vector<ReplayedNode> OperatorChecks::run_first(bool alone, Check& check, DeviceRun& run) {
   const auto given = [&](const std::string& name) { return check.given(name); };
   std::map<Operators::value_type, ReplayedNode> as_fused;
   std::vector<Operators::value_type> order;
   programs_[0].fused.replay(given, [&](const ReplayedNode& node) {
     for (std::size_t k = 0; k < node.results.size(); ++k) {
-      check.reference.emplace(node.outputs[k], ReferenceValue{node.results[k], {}, {}});
+      ReferenceValue& value =
+          check.reference.emplace(node.outputs[k], ReferenceValue{node.results[k], {}, {}}).first->second;
+      if (!alone) value.expected = node.results[k];
     }
+    if (!alone) return;
     order.push_back(key_of(node.entry, node.op));
     as_fused.emplace(order.back(), node);
   });
+  if (!alone) return {};
   const auto take = [&](const ReplayedNode& node) { add_expected(node, check, run); };
   programs_[0].single.replay(given, take, [&](const TraceEntry& entry, const Operator* op) {
     const auto found = as_fused.find(key_of(entry, op));
@@ -188,15 +213,12 @@ void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, Device
 
 void OperatorChecks::check_node(const ReplayedNode& node, bool fused, Check& check, DeviceRun& run) const {
   const ReferenceValues& reference = check.reference;
-  const bool all_known = std::ranges::all_of(node.outputs, [&](const std::string& name) {
-    const auto found = reference.find(name);
-    return found != reference.end() && found->second.expected;
-  });
-  if (!all_known) return;
+  const std::vector<Tensor> expected = expected_of(node, reference);
+  if (expected.empty()) return;
   bool diverges_first = false;
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     ++run.checked_values;
-    const Deviation deviation = deviation_of(node, k, reference.at(node.outputs[k]), fused, check.steps_done,
+    const Deviation deviation = deviation_of(node, k, expected, reference.at(node.outputs[k]), fused, check.steps_done,
                                              options_.precision, check.extents);
     keep_worst(run.operators, deviation);
     if (!deviation.diverges() || run.first_deviation) continue;
@@ -223,11 +245,12 @@ float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, st
 
 void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs) {
   Check check{steps_done, weights_for_all()};
+  const bool first_alone = alone || !fuse_alike_ || options_.reference == Reference::float64;
   for (std::size_t i = 0; i < sides_.size(); ++i) {
-    if (i == 0 || alone) feed(programs_[i].single, batch);
+    if (alone || (i == 0 && first_alone)) feed(programs_[i].single, batch);
     feed(programs_[i].fused, batch);
   }
-  const std::vector<ReplayedNode> fused = run_first(check, runs[0]);
+  const std::vector<ReplayedNode> fused = run_first(first_alone, check, runs[0]);
   Beside checks(kNodesAhead);  // devices go on meanwhile; from here on the reference stays as it is
   checks.add([&] {
     for (const ReplayedNode& node : fused) check_node(node, true, check, runs[0]);

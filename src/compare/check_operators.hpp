@@ -23,7 +23,8 @@ using ReferenceValues = std::map<std::string, ReferenceValue>;
 /// Adds what it finds to the runs, one for each side, and what it cost. All it is given must outlive it.
 ///
 /// The first side runs the kernels of its step, as fusion makes them, one after the other: what they make are the
-/// values that every operator is given. Then it runs the operators by themselves that fusion changed.
+/// values that every operator is given. Then it runs the operators by themselves that fusion changed, where results are
+/// held against those.
 class OperatorChecks {
  public:
   OperatorChecks(const TrainingStep& step, std::span<const Side> sides, const CompareOptions& options, CheckCost& cost)
@@ -33,7 +34,8 @@ class OperatorChecks {
   /// fused kernels are checked like the others.
   void run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
   /// The first side's step, to the bit what Side::run makes, and with it the check of the kernels that a step of each
-  /// side runs. Gives the first side's loss.
+  /// other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with float64,
+  /// against its operators by themselves, and its own kernels too. Gives the first side's loss.
   float step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
   /// Gives back the memory of the programs; the next run compiles them again.
   void release() { programs_.clear(); }
@@ -49,7 +51,7 @@ class OperatorChecks {
   void compile();
   void run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs);
   [[nodiscard]] ReferenceValues weights_for_all() const;
-  [[nodiscard]] std::vector<ReplayedNode> run_first(Check& check, DeviceRun& run);
+  [[nodiscard]] std::vector<ReplayedNode> run_first(bool alone, Check& check, DeviceRun& run);
   void add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const;
   void check_node(const ReplayedNode& node, bool fused, Check& check, DeviceRun& run) const;
 
@@ -58,6 +60,7 @@ class OperatorChecks {
   const CompareOptions& options_;
   CheckCost& cost_;
   std::vector<SidePrograms> programs_;
+  bool fuse_alike_ = false;  // no side's step has a value that the first one's has not
 };
 
 }  // namespace concord

@@ -25,19 +25,19 @@ double square(std::uint32_t magnitude) {
   return value * value;
 }
 
-/// Where every difference is a finite number; infinite where one is not.
+/// Where every difference is a finite number; infinite where one is not. Rounded as Number is.
 template <class Number>
 [[gnu::always_inline]] inline double finite_difference(const float* a, const Number* b, std::size_t whole) {
-  std::array<double, kLanes> most{}, zeros{};
+  std::array<Number, kLanes> most{}, zeros{};
   for (std::size_t i = 0; i < whole; i += kLanes) {
     for (std::size_t k = 0; k < kLanes; ++k) {
-      const double difference = std::abs(static_cast<double>(a[i + k]) - static_cast<double>(b[i + k]));
+      const Number difference = std::abs(static_cast<Number>(a[i + k]) - b[i + k]);
       zeros[k] += difference * 0;  // NaN from what is not finite
       most[k] = most[k] < difference ? difference : most[k];
     }
   }
   const double largest = *std::ranges::max_element(most);
-  const bool is_finite = std::ranges::all_of(zeros, [](double zero) { return zero == 0; });
+  const bool is_finite = std::ranges::all_of(zeros, [](Number zero) { return zero == 0; });
   return is_finite && largest <= kMost ? largest : INFINITY;
 }
 

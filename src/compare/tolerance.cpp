@@ -37,24 +37,19 @@ constexpr double kSmallestNormal = 0x1p-126;
 /// A node and the sizes of its numbers: a tensor is read once, however many terms of a tolerance ask for it.
 class Sized {
  public:
-  Sized(const ReplayedNode& node, Extents& of_inputs)
-      : entry(node.entry), op(node.op), inputs(node.inputs), results(node.results), of_inputs_(of_inputs) {}
+  Sized(const ReplayedNode& node, std::span<const Tensor> of_node, Extents& extents)
+      : entry(node.entry), op(node.op), inputs(node.inputs), results(of_node), extents_(extents) {}
   const TraceEntry& entry;
   const Operator* op;
-  const std::vector<Tensor>&inputs, &results;
-  [[nodiscard]] double largest(const Tensor& tensor) const { return extents(tensor).of(tensor).largest; }
-  [[nodiscard]] double rms(const Tensor& tensor) const { return extents(tensor).of(tensor).rms; }
+  std::span<const Tensor> inputs, results;
+  [[nodiscard]] double largest(const Tensor& tensor) const { return extents_.of(tensor).largest; }
+  [[nodiscard]] double rms(const Tensor& tensor) const { return extents_.of(tensor).rms; }
   [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) const {
-    return extents(tensor).largest_rms_along(tensor, axes);
+    return extents_.largest_rms_along(tensor, axes);
   }
 
  private:
-  [[nodiscard]] Extents& extents(const Tensor& tensor) const {
-    const auto is_it = [&](const Tensor& input) { return &input == &tensor; };
-    return std::ranges::any_of(inputs, is_it) ? of_inputs_ : of_results_;
-  }
-  Extents& of_inputs_;
-  mutable Extents of_results_;
+  Extents& extents_;
 };
 
 template <class Op>
@@ -214,11 +209,12 @@ double rounding_of(const Sized& node, std::size_t k) {
 
 }  // namespace
 
-double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision, Extents& of_inputs) {
-  if (node.results[k].dtype() != DType::f32) {
+double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k, Precision precision,
+                    Extents& extents) {
+  if (results[k].dtype() != DType::f32) {
     return finds_largest(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
   }
-  const Sized sized(node, of_inputs);
+  const Sized sized(node, results, extents);
   const double tolerance = rounding_of(sized, k) + storage_tolerance(sized, k, precision);
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them.
   return tolerance == 0 ? 0
@@ -227,8 +223,8 @@ double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision
 }
 
 double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
-  Extents of_inputs;
-  return tolerance_of(node, k, precision, of_inputs);
+  Extents extents;
+  return tolerance_of(node, node.results, k, precision, extents);
 }
 
 }  // namespace concord

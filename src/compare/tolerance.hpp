@@ -1,6 +1,9 @@
 // How far two correct implementations of one operator may differ on the same inputs.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "concord/compare/extent.hpp"
 #include "concord/compile/program.hpp"
 
@@ -30,7 +33,9 @@ namespace concord {
 ///   all others                                  8p of the largest |result| and |f32 input|
 /// and the indices of max pooling, argmax and top-k are not compared: rounded numbers tie.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision = Precision::fp32);
-/// Where other nodes have the same inputs: with their extents, to which it adds those it had to find.
-[[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision, Extents& of_inputs);
+/// The same for a node whose results stand for those that others gave, by the extents of tensors that other nodes read
+/// too, to which it adds those it had to find.
+[[nodiscard]] double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
+                                  Precision precision, Extents& extents);
 
 }  // namespace concord

@@ -3,15 +3,15 @@
 
 namespace concord {
 
-void PlainCopies::read(Device& device, const LoweredValue& value, const Operand& from, std::span<std::byte> to) {
+EventPtr PlainCopies::read(Device& device, const LoweredValue& value, const Operand& from, std::span<std::byte> to) {
   grow(device, plain_, to.size());
   reorder(device, value, from, true);
-  device.read(*plain_, 0, to);
+  return device.read_async(*plain_, 0, to);
 }
 
 void PlainCopies::write(Device& device, const LoweredValue& value, std::span<const std::byte> from, const Operand& to) {
   grow(device, plain_, from.size());
-  device.write(*plain_, 0, from);
+  device.write_kept(*plain_, 0, from);
   reorder(device, value, to, false);
 }
 
@@ -32,7 +32,6 @@ void PlainCopies::reorder(Device& device, const LoweredValue& value, const Opera
   const Operand& from = to_plain ? stored : plain;
   const Operand& to = to_plain ? plain : stored;
   kernel->bind({&from, 1}, {&to, 1}, {workspace_.get(), 0})->enqueue();
-  device.finish();
 }
 
 }  // namespace concord

@@ -14,8 +14,9 @@ namespace concord {
 /// Each reorder is prepared once, and all go through one buffer of the largest value's size.
 class PlainCopies {
  public:
-  /// The numbers of a value with a layout that lies at `from`. Throws OutOfMemory.
-  void read(Device& device, const LoweredValue& value, const Operand& from, std::span<std::byte> to);
+  /// The numbers of a value with a layout that lies at `from`, as Device::read_async gives them. Throws OutOfMemory.
+  [[nodiscard]] EventPtr read(Device& device, const LoweredValue& value, const Operand& from, std::span<std::byte> to);
+  /// As Device::write_kept.
   void write(Device& device, const LoweredValue& value, std::span<const std::byte> from, const Operand& to);
 
  private:

@@ -131,22 +131,25 @@ void ProgramImpl::commit() {
 }
 
 Tensor ProgramImpl::read(ValueId id) {
+  const Arriving read = read_async(id);
+  if (read.event) read.event->wait();
+  return read.value;
+}
+
+ProgramImpl::Arriving ProgramImpl::read_async(ValueId id) {
   const LoweredValue& value = lowered.value(id);
   const Operand operand = operands[static_cast<std::size_t>(id)];
-  Tensor tensor = Tensor::unset(value.spec);
-  if (value.layout) {
-    plain_copies.read(device(), value, operand, tensor.bytes());
-  } else {
-    device().read(*operand.buffer, operand.offset, tensor.bytes());
-  }
-  return tensor;
+  Arriving read{Tensor::unset(value.spec), nullptr};
+  read.event = value.layout ? plain_copies.read(device(), value, operand, read.value.bytes())
+                            : device().read_async(*operand.buffer, operand.offset, read.value.bytes());
+  return read;
 }
 
 void ProgramImpl::overwrite(ValueId id, const Tensor& tensor) {
   const LoweredValue& value = lowered.value(id);
   const Operand operand = operands[static_cast<std::size_t>(id)];
   if (value.layout) return plain_copies.write(device(), value, tensor.bytes(), operand);
-  device().write(*operand.buffer, operand.offset, tensor.bytes());
+  device().write_kept(*operand.buffer, operand.offset, tensor.bytes());
 }
 
 Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,

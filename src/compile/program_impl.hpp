@@ -54,7 +54,14 @@ struct ProgramImpl {
   /// Enqueues the launches onto the timeline.
   void enqueue_recorded();
   [[nodiscard]] Tensor read(ValueId id);
-  /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in.
+  /// A value on its way to the host: it is there when `event` has happened, or is null.
+  struct Arriving {
+    Tensor value;
+    EventPtr event;
+  };
+  [[nodiscard]] Arriving read_async(ValueId id);
+  /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in. The tensor stays as it is until
+  /// what is enqueued by now is done.
   void overwrite(ValueId id, const Tensor& tensor);
   /// What is known of launch `i` without running it.
   [[nodiscard]] TraceEntry describe(std::size_t i) const;

@@ -1,7 +1,9 @@
 // Replays: a program operator by operator, each on inputs that are given.
 #include <cstring>
+#include <deque>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
@@ -11,7 +13,7 @@ namespace {
 
 bool has_bits_of(const Tensor& a, const Tensor& b) {
   const auto x = a.bytes(), y = b.bytes();
-  return x.size() == y.size() && (x.data() == y.data() || std::memcmp(x.data(), y.data(), x.size()) == 0);
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size()) == 0;
 }
 
 /// What lies in the memory of a replayed program, so that each value is moved once, however many operators read it. A
@@ -34,17 +36,17 @@ class KnownValues {
   /// The name of what an operator reads: of the value that an alias stands for, and before it was reordered.
   [[nodiscard]] const std::string& name(ValueId id) const { return program_.lowered.value(source(id)).name; }
 
-  /// Sees to it that the value is the given one, where one is given, and gives it.
+  /// Sees to it that the value is the given one, where one is given, and gives it. The tensor may be on its way.
   Tensor input(ValueId id) {
     prepare(program_.lowered.root(id));
-    return known_.at(source(id)).reshaped(program_.lowered.value(id).spec.shape);
+    return known_.at(source(id)).value.reshaped(program_.lowered.value(id).spec.shape);
   }
 
-  /// What the operator that was just launched made of it.
-  Tensor result(ValueId id) {
-    Tensor value = program_.read(id);
-    if (readers_.contains(id)) known_.insert_or_assign(id, value);
-    return value;
+  /// What the operator that was just launched makes of it.
+  ProgramImpl::Arriving result(ValueId id) {
+    ProgramImpl::Arriving made = program_.read_async(id);
+    if (readers_.contains(id)) known_.insert_or_assign(id, made);
+    return made;
   }
 
   /// Drops what no later operator reads.
@@ -76,19 +78,68 @@ class KnownValues {
     const Lowered& lowered = program_.lowered;
     const Tensor* const given = given_(lowered.value(stored).name);
     const auto found = known_.find(stored);
-    if (found != known_.end() && (given == nullptr || has_bits_of(found->second, *given))) return;
-    if (given != nullptr && lowered.value(stored).kind != LoweredValue::Kind::variable) {
-      program_.overwrite(stored, *given);
+    if (found != known_.end() && (given == nullptr || is_known_as(found->second, *given))) return;
+    if (given == nullptr) {
+      known_.emplace(stored, program_.read_async(stored));
+      return;
     }
-    known_.insert_or_assign(stored, given != nullptr ? *given : program_.read(stored));
+    if (lowered.value(stored).kind != LoweredValue::Kind::variable) program_.overwrite(stored, *given);
+    known_.insert_or_assign(stored, ProgramImpl::Arriving{*given, nullptr});
+  }
+
+  // To wait for a value only to see that it need not be overwritten would take longer than overwriting it.
+  static bool is_known_as(const ProgramImpl::Arriving& known, const Tensor& given) {
+    return known.value.bytes().data() == given.bytes().data() ||
+           (known.event == nullptr && has_bits_of(known.value, given));
   }
 
   ProgramImpl& program_;
   const std::function<const Tensor*(const std::string& value)>& given_;
-  std::map<ValueId, Tensor> known_;
+  std::map<ValueId, ProgramImpl::Arriving> known_;
   std::map<ValueId, std::size_t> reorders_;  // the launches, by what they make
   std::set<ValueId> reordered_;              // what they have made
   std::map<ValueId, std::size_t> readers_;   // operators that are still to come
+};
+
+/// Operators whose results are on their way: a device that computes beside the host goes on to the next ones meanwhile.
+class Underway {
+ public:
+  Underway(Device& device, const std::function<void(const ReplayedNode&)>& seen) : device_(device), seen_(seen) {}
+  Underway(const Underway&) = delete;
+  Underway& operator=(const Underway&) = delete;
+  /// Where something was thrown: the memory that is copied to and from lives until the device is done with it.
+  ~Underway() {
+    if (nodes_.empty()) return;
+    try {
+      device_.finish();
+    } catch (const Error&) {  // a lost device copies nothing more
+    }
+  }
+
+  struct Node {
+    ReplayedNode replayed;
+    EventPtr last = nullptr;  // of its last result; null: they are there
+  };
+  Node& add(ReplayedNode node) { return nodes_.emplace_back(Node{std::move(node)}); }
+  /// Hands on what is there, and what is too far behind.
+  void go_on() {
+    constexpr std::size_t kMost = 8;  // their values take memory
+    while (!nodes_.empty() && (nodes_.size() > kMost || nodes_.front().last == nullptr)) take_first();
+  }
+  void finish() {
+    while (!nodes_.empty()) take_first();
+  }
+
+ private:
+  void take_first() {
+    if (const EventPtr& last = nodes_.front().last) last->wait();
+    seen_(nodes_.front().replayed);
+    nodes_.pop_front();
+  }
+
+  Device& device_;
+  const std::function<void(const ReplayedNode&)>& seen_;
+  std::deque<Node> nodes_;
 };
 
 }  // namespace
@@ -98,6 +149,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
                      const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted) {
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "replay needs a program compiled with keep_all");
   KnownValues known(*impl_, values);
+  Underway underway(impl_->device(), seen);
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
     const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
     if (!node.op) continue;
@@ -107,15 +159,20 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
         replayed.input_names.push_back(known.name(id));
         replayed.inputs.push_back(known.input(id));
       }
+      Underway::Node& launched = underway.add(std::move(replayed));
       impl_->launches[i]->enqueue();
       for (const ValueId id : node.outputs) {
-        replayed.outputs.push_back(impl_->lowered.value(id).name);
-        replayed.results.push_back(known.result(id));
+        ProgramImpl::Arriving result = known.result(id);
+        launched.replayed.outputs.push_back(impl_->lowered.value(id).name);
+        launched.replayed.results.push_back(std::move(result.value));
+        launched.last = std::move(result.event);
       }
-      seen(replayed);
+      impl_->device().flush();
+      underway.go_on();
     }
     known.forget_inputs_of(node);
   }
+  underway.finish();
 }
 
 void Program::commit() {

@@ -94,6 +94,16 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) = 0;
   /// Waits for earlier work on `src`, then copies out.
   virtual void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) = 0;
+  /// As `write`, but `bytes` stay as they are until what is enqueued by now is done: a device may copy them that late.
+  virtual void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
+    write(dst, offset, bytes);
+  }
+  /// As `read`, but may return before `bytes` are there, in which case they are once the event has happened. Null says
+  /// that they are there.
+  [[nodiscard]] virtual EventPtr read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) {
+    read(src, offset, bytes);
+    return nullptr;
+  }
   /// Device-side.
   virtual void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
                     std::size_t bytes) = 0;

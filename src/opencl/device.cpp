@@ -17,7 +17,9 @@ namespace {
 
 class OpenClEvent final : public Event {
  public:
-  OpenClEvent(cl_event raw, std::shared_ptr<const Device> device) : event_(raw), device_(std::move(device)) {}
+  OpenClEvent(cl_event raw, std::shared_ptr<const Device> device) : OpenClEvent(EventHandle(raw), std::move(device)) {}
+  OpenClEvent(EventHandle event, std::shared_ptr<const Device> device)
+      : event_(std::move(event)), device_(std::move(device)) {}
   void wait() override {
     const cl_event raw = event_.get();
     check(clWaitForEvents(1, &raw), "clWaitForEvents", device_->info().name);
@@ -131,6 +133,19 @@ void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::b
 void OpenClDevice::read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) {
   require_range(src, offset, bytes.size(), "read");
   ring_->read(memory_of(&src), offset, bytes);
+}
+
+void OpenClDevice::write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
+  if (!context_->limits().is_cpu || bytes.empty()) return write(dst, offset, bytes);
+  require_range(dst, offset, bytes.size(), "write");
+  dst.touch();
+  static_cast<void>(ring_->write_directly(memory_of(&dst), offset, bytes));
+}
+
+EventPtr OpenClDevice::read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) {
+  if (!context_->limits().is_cpu || bytes.empty()) return Device::read_async(src, offset, bytes);
+  require_range(src, offset, bytes.size(), "read");
+  return std::make_shared<OpenClEvent>(ring_->read_directly(memory_of(&src), offset, bytes, false), shared_from_this());
 }
 
 void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,

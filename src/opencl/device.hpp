@@ -23,6 +23,8 @@ class OpenClDevice final : public Device, public HasVariants {
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override;
+  void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
+  [[nodiscard]] EventPtr read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override;
   void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset, std::size_t bytes) override;
   void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override;
   [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,

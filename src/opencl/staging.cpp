@@ -78,17 +78,26 @@ void TransferRing::write(cl_mem dst, std::size_t offset, std::span<const std::by
   }
 }
 
-void TransferRing::read_directly(cl_mem src, std::size_t offset, std::span<std::byte> bytes) {
+EventHandle TransferRing::write_directly(cl_mem dst, std::size_t offset, std::span<const std::byte> bytes) {
   cl_event done = nullptr;
-  check(clEnqueueReadBuffer(context_.queue().get(), src, CL_TRUE, offset, bytes.size(), bytes.data(), 0, nullptr,
-                            timeline::recording() ? &done : nullptr),
+  check(clEnqueueWriteBuffer(context_.queue().get(), dst, CL_FALSE, offset, bytes.size(), bytes.data(), 0, nullptr,
+                             &done),
+        "clEnqueueWriteBuffer", context_.name());
+  if (timeline::recording()) log_.add(timeline::label("upload"), done, bytes.size());
+  return EventHandle(done);
+}
+
+EventHandle TransferRing::read_directly(cl_mem src, std::size_t offset, std::span<std::byte> bytes, bool waits) {
+  cl_event done = nullptr;
+  check(clEnqueueReadBuffer(context_.queue().get(), src, waits ? CL_TRUE : CL_FALSE, offset, bytes.size(), bytes.data(),
+                            0, nullptr, &done),
         "clEnqueueReadBuffer", context_.name());
-  const EventHandle event(done);
   if (timeline::recording()) log_.add(timeline::label("download"), done, bytes.size());
+  return EventHandle(done);
 }
 
 void TransferRing::read(cl_mem src, std::size_t offset, std::span<std::byte> bytes) {
-  if (context_.limits().is_cpu && !bytes.empty()) return read_directly(src, offset, bytes);
+  if (context_.limits().is_cpu && !bytes.empty()) return static_cast<void>(read_directly(src, offset, bytes, true));
   struct Arriving {
     std::span<const std::byte> staged;
     std::span<std::byte> target;

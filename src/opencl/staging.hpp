@@ -39,9 +39,12 @@ class TransferRing {
   /// Waits for all earlier work on the queue.
   void read(cl_mem src, std::size_t offset, std::span<std::byte> bytes);
 
+  // Without pinned memory between: a device that is the host's own processor copies just as fast. `bytes` are read and
+  // written until the event has happened.
+  [[nodiscard]] EventHandle write_directly(cl_mem dst, std::size_t offset, std::span<const std::byte> bytes);
+  [[nodiscard]] EventHandle read_directly(cl_mem src, std::size_t offset, std::span<std::byte> bytes, bool waits);
+
  private:
-  /// Without pinned memory between: a device that is the host's own processor copies just as fast.
-  void read_directly(cl_mem src, std::size_t offset, std::span<std::byte> bytes);
   struct Piece {
     std::size_t begin, end;  // bytes of the ring in use until `done`
     EventHandle done;

@@ -7,6 +7,7 @@
 #include "compare/wrong_device.hpp"
 #include "concord/ops/fused.hpp"
 #include "files.hpp"
+#include "forwarding_device.hpp"
 #include "train/small_training.hpp"
 
 namespace concord::test {
@@ -17,6 +18,16 @@ const CompareOptions kOptions{.steps = 4, .batch = 10, .seed = 3};
 WrongOperator named(std::string name) {
   return [name = std::move(name)](const Operator& op) { return op.name() == name; };
 }
+
+/// Computes every operator by itself that would be an epilogue of another.
+class UnfusingDevice final : public ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  [[nodiscard]] bool supports_epilogue(const Operator&, std::span<const TensorSpec>, const TensorSpec&,
+                                       const Expression&, std::span<const TensorSpec>) const override {
+    return false;
+  }
+};
 
 /// Where each device stands in the comparison.
 enum Place : std::size_t { reference, same, wrong_activation, wrong_gradient, wrong_fusion, others };
@@ -128,6 +139,24 @@ TEST_CASE("what a step runs is checked between the steps as often as was asked f
   for (std::size_t d : {0U, 1U}) CHECK(each.runs[d].losses == ends.runs[d].losses);  // a check changes nothing
   for (const Comparison* one : {&ends, &each}) CHECK_THAT(one->runs[1].first_deviation->op, contains("matmul+"));
   CHECK_FALSE(each.runs[0].first_deviation);
+}
+
+TEST_CASE("between the steps only a device that fuses otherwise is held against operators by themselves", "[compare]") {
+  const DevicePtr& right = devices().front();
+  const auto checked_of_first = [&](const DevicePtr& second, std::int64_t every) {
+    nn::Sequential network = small_net();
+    CompareOptions options = kOptions;
+    options.seconds = 0.01;
+    options.check_every = every;
+    const Comparison result = compare(network, "small", loss::cross_entropy, optim::Adam{.lr = 0.01}, small_data(25),
+                                      std::vector<DevicePtr>{right, second}, options);
+    for (const DeviceRun& run : result.runs) CHECK_FALSE(run.first_deviation);
+    CHECK(result.runs[1].checked_values > result.runs[0].checked_values);
+    return result.runs[0].checked_values;
+  };
+  CHECK(checked_of_first(right, 1) == checked_of_first(right, 0));
+  const auto plain = std::make_shared<UnfusingDevice>(right);
+  CHECK(checked_of_first(plain, 1) > checked_of_first(plain, 0));
 }
 
 TEST_CASE("compare refuses what it cannot compare", "[compare]") {

@@ -118,6 +118,31 @@ TEST_CASE("an event of the compute queue can be waited for", "[device]") {
   }
 }
 
+TEST_CASE("reads and writes that nobody waits for keep their order", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    constexpr std::size_t bytes = 1 << 20;
+    const BufferPtr buffer = device->allocate(bytes);
+    std::vector<std::vector<std::byte>> written, got;
+    std::vector<EventPtr> events;
+    for (unsigned i = 0; i < 5; ++i) {
+      written.push_back(pattern(bytes, i + 3));
+      got.emplace_back(bytes);
+    }
+    for (std::size_t i = 0; i < 5; ++i) {
+      device->write_kept(*buffer, 0, written[i]);
+      events.push_back(device->read_async(*buffer, 0, got[i]));
+      device->fill(*buffer, 0, bytes, 9);
+    }
+    for (std::size_t i = 0; i < 5; ++i) {
+      if (events[i]) events[i]->wait();
+      CHECK(got[i] == written[i]);
+    }
+    CHECK(read(*device, *buffer, 0, bytes) == repeated(9, bytes));
+    CHECK(device->read_async(*buffer, 0, {}) == nullptr);
+  }
+}
+
 TEST_CASE("memory is counted, and its lack is an exception that leaves the device usable", "[device]") {
   for (const DevicePtr& device : devices()) {
     CAPTURE(device->info().id);
@@ -142,7 +167,10 @@ TEST_CASE("data movement outside a buffer is refused", "[device]") {
     const BufferPtr buffer = device->allocate(16);
     const std::vector<std::byte> data(8);
     CHECK_THROWS_AS(device->write(*buffer, 12, data), DeviceError);
+    CHECK_THROWS_AS(device->write_kept(*buffer, 12, data), DeviceError);
     CHECK_THROWS_AS(read(*device, *buffer, 17, 1), DeviceError);
+    std::vector<std::byte> out(8);
+    CHECK_THROWS_AS((void)device->read_async(*buffer, 9, out), DeviceError);
     CHECK_THROWS_AS(device->fill(*buffer, 8, 12, 0), DeviceError);
     CHECK_THROWS_AS(device->copy(*buffer, 0, *buffer, 12, 8), DeviceError);
   }

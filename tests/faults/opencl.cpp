@@ -17,7 +17,7 @@ void check_all(std::optional<faults::Kind> kind, const std::vector<Answer>& answ
     if (device->info().backend != "opencl") continue;
     is_there = true;
     const Series series{device->info().id, device->info().name, kind, answers};
-    for (const Session session : {train, trace, multiply}) CHECK(check_series(session, series, most) > 0);
+    for (const Session session : {train, trace, replay, multiply}) CHECK(check_series(session, series, most) > 0);
     check_series(tune, series, most);  // which goes on with the other kernels
   }
   if (!is_there) WARN("skipped: no OpenCL device");

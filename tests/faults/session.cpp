@@ -37,6 +37,27 @@ nn::Sequential strided() {
                         nn::Linear{4, 3}};
 }
 
+/// A step of training of it, with its samples; the loss is called "loss".
+Program strided_step(const std::string& device, const CompileOptions& options) {
+  Graph graph;
+  nn::Sequential net = strided();
+  const Value x = graph.input("x", {DType::f32, Shape{2, 2, 8, 8}});
+  const Value labels = graph.input("labels", {DType::i32, Shape{2}});
+  const Value loss = loss::cross_entropy(net(x), labels);
+  graph.rename(loss, "loss");
+  optim::minimize(loss, optim::Sgd{.lr = 0.1});
+  Program program = compile(graph, {&loss, 1}, std::make_shared<Variables>(Device::open(device), 3), options);
+  program.write("x", Tensor::of(Shape{2, 2, 8, 8}, std::vector<float>(256, 0.5F)));
+  program.write("labels", Tensor::of(Shape{2}, std::vector<std::int32_t>{0, 2}));
+  return program;
+}
+
+Outcome outcome_of(const Program& program) {
+  Outcome outcome = weights_of(program.variables());
+  outcome["loss"] = bytes_of(program.read("loss"));
+  return outcome;
+}
+
 /// (60, 70) by (70, 80)
 Value product(Graph& graph) {
   return matmul(graph.input("a", {DType::f32, {60, 70}}), graph.input("b", {DType::f32, {70, 80}}));
@@ -62,22 +83,28 @@ Outcome train(const std::string& device) {
 Outcome trace(const std::string& device) {
   const TemporaryFolder folder;
   timeline::Recording recording(folder / "trace.json");
-  Graph graph;
-  nn::Sequential net = strided();
-  const Value x = graph.input("x", {DType::f32, Shape{2, 2, 8, 8}});
-  const Value labels = graph.input("labels", {DType::i32, Shape{2}});
-  const Value loss = loss::cross_entropy(net(x), labels);
-  optim::minimize(loss, optim::Sgd{.lr = 0.1});
-  const auto variables = std::make_shared<Variables>(Device::open(device), 3);
-  Program program = compile(graph, {&loss, 1}, variables);
-  program.write("x", Tensor::of(Shape{2, 2, 8, 8}, std::vector<float>(256, 0.5F)));
-  program.write("labels", Tensor::of(Shape{2}, std::vector<std::int32_t>{0, 2}));
+  Program program = strided_step(device, {});
   program.run();
   static_cast<void>(program.run_traced());
   recording.finish();
-  Outcome outcome = weights_of(*variables);
-  outcome["loss"] = bytes_of(program.read(loss));
-  return outcome;
+  return outcome_of(program);
+}
+
+Outcome replay(const std::string& device) {
+  Program program = strided_step(device, {.keep_fused = true});
+  std::map<std::string, Tensor> first;
+  program.replay([](const std::string&) { return nullptr; },
+                 [&](const ReplayedNode& node) {
+                   for (std::size_t k = 0; k < node.results.size(); ++k) first[node.outputs[k]] = node.results[k];
+                 });
+  program.replay(
+      [&](const std::string& name) -> const Tensor* {
+        const auto found = first.find(name);
+        return found == first.end() ? nullptr : &found->second;
+      },
+      [](const ReplayedNode&) {});
+  program.commit();
+  return outcome_of(program);
 }
 
 Outcome multiply(const std::string& device) {
