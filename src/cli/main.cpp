@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "concord/concord.hpp"
+#include "concord/core/reason.hpp"
 #include "concord/device/registry.hpp"
 
 namespace {
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "concord: {}\n", error.what());
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "concord: {}\n", error.what());
+    fmt::print(stderr, "concord: {}\n", reason(error));
     return 1;
   }
   return printed(cli::stop_requested() ? 130 : 0);

@@ -9,6 +9,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/reason.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::opencl {
@@ -53,7 +54,7 @@ Quirks read_quirks(const QuirkOrigin& origin) {
     return parsed(read_file(file), origin);
   } catch (const std::exception& error) {
     log(LogLevel::warning,
-        fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), error.what()));
+        fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), reason(error)));
     return {};
   }
 }
