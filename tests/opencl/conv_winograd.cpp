@@ -202,7 +202,9 @@ TEST_CASE("convolutions by Winograd's transforms are exact to a few roundings", 
 TEST_CASE("convolutions of small images by Winograd's transforms", "[opencl][winograd]") {
   const Setting way("CONCORD_CONV", "winograd");
   for (const DevicePtr& device : opencl_devices()) {
-    for (const Geometry& g : small_geometries()) check_passes(device, g, 1, 0);
+    for (const Geometry& g : small_geometries()) {
+      DYNAMIC_SECTION(g.str()) { check_passes(device, g, 1, 0); }
+    }
   }
 }
 
