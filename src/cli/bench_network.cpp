@@ -23,7 +23,6 @@ BenchNetwork::BenchNetwork(const BenchOptions& options, DevicePtr device)
       sample_(sample_shape(options.input, model_)),
       network_(models::make(model_.name, {.input = sample_})),
       device_(std::move(device)),
-      precision_(options.precision.on(device_->info())),
       variables_(std::make_shared<Variables>(device_, options.training.seed)),
       batch_(models::batch_of(model_, sample_, options.training.batch)),
       groups_(options.training.make_groups(*network_, models::batch_of(model_, sample_, 2))) {}
@@ -43,7 +42,7 @@ Program BenchNetwork::training_step() {
 Program BenchNetwork::inference() {
   Graph graph;
   const Value output = traced_inference(graph);
-  Program program = compile(graph, {&output, 1}, variables_, {.precision = precision_});
+  Program program = compile(graph, {&output, 1}, variables_, {.precision = options_.precision.get()});
   program.write("features", data().features);
   return program;
 }
@@ -51,13 +50,13 @@ Program BenchNetwork::inference() {
 std::vector<TunableProduct> BenchNetwork::step_products() {
   Graph graph;
   const Value loss = traced_step(graph, options_.training.batch);
-  return tunable_products(graph, {&loss, 1}, *device_, {.precision = precision_});
+  return tunable_products(graph, {&loss, 1}, *device_, {.precision = options_.precision.get()});
 }
 
 std::vector<TunableProduct> BenchNetwork::inference_products() {
   Graph graph;
   const Value output = traced_inference(graph);
-  return tunable_products(graph, {&output, 1}, *device_, {.precision = precision_});
+  return tunable_products(graph, {&output, 1}, *device_, {.precision = options_.precision.get()});
 }
 
 Value BenchNetwork::traced_inference(Graph& graph) {
@@ -70,7 +69,7 @@ Value BenchNetwork::traced_step(Graph& graph, std::int64_t batch) {
   const Value labels = graph.input("labels", models::target_of(model_.task, output.shape()));
   const Value loss = models::loss_of(model_.task)(output, labels);
   optim::minimize(loss, options_.training.make_optimizer(),
-                  {.groups = groups_, .loss_scale = optim::loss_scale_for(precision_)});
+                  {.groups = groups_, .loss_scale = optim::loss_scale_for(options_.precision.get())});
   return loss;
 }
 
@@ -90,7 +89,7 @@ Program BenchNetwork::compiled_step() {
 }
 
 CompileOptions BenchNetwork::step_options() const {
-  return {.precision = precision_, .memory_budget = options_.memory_budget.bytes()};
+  return {.precision = options_.precision.get(), .memory_budget = options_.memory_budget.bytes()};
 }
 
 }  // namespace concord::cli

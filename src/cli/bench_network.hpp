@@ -28,7 +28,6 @@ class BenchNetwork {
   [[nodiscard]] const models::Model& model() const { return model_; }
   [[nodiscard]] const Shape& sample() const { return sample_; }
   [[nodiscard]] const DevicePtr& device() const { return device_; }
-  [[nodiscard]] Precision precision() const { return precision_; }
 
   /// One training step, compiled and fed. Throws OutOfMemory with the largest batch that fits.
   [[nodiscard]] Program training_step();
@@ -52,7 +51,6 @@ class BenchNetwork {
   Shape sample_;
   std::shared_ptr<nn::Module> network_;
   DevicePtr device_;
-  Precision precision_;
   VariablesPtr variables_;
   TensorSpec batch_;
   std::vector<optim::Group> groups_;

@@ -146,10 +146,7 @@ void run(const Options& options) {
   const models::Model* model = all ? nullptr : &models::find(options.training.model);
   if (!options.input.empty() && options.data != "random") throw ArgumentError("--input is for random data");
   std::vector<DevicePtr> devices;
-  for (const std::string& selector : options.devices) {
-    devices.push_back(Device::open(selector));
-    static_cast<void>(options.precision.on(devices.back()->info()));
-  }
+  for (const std::string& selector : options.devices) devices.push_back(Device::open(selector));
   if (all) return run_all(options, devices);
   check_places(options);
   const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
@@ -167,8 +164,7 @@ void add_compare(CLI::App& app) {
   options->training.add_model(*command, "; or all: each, at a small size");
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")
       ->required()
-      ->delimiter(',')
-      ->check(device_selector());
+      ->delimiter(',');
   command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(positive());
   command->add_option("--data", options->data, kDataHelp)->capture_default_str();
   command->add_option("--input", options->input, "One random sample, such as 3x64x64 [as published]");

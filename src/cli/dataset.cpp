@@ -72,10 +72,6 @@ Dataset open_dataset(const std::string& name, std::string_view split, const mode
   }
   const std::size_t colon = name.find(':');
   const std::string kind = name.substr(0, colon), place = colon == std::string::npos ? "" : name.substr(colon + 1);
-  if (colon != std::string::npos && place.empty()) {
-    throw ArgumentError(fmt::format("--data {}: nothing follows the colon; {} names {}", name, kind,
-                                    kind == "text" ? "a file after it" : "the usual folders without it"));
-  }
   if ((kind == "text") != (model.task == models::Task::language)) {
     throw ArgumentError(
         fmt::format("{} is a model for {}; it cannot be trained on {}", model.name, models::name_of(model.task), name));

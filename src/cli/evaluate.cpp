@@ -17,7 +17,6 @@ struct Options {
   TraceOption trace;
   SavedModelOptions saved;
   EvaluateOptions evaluate;
-  CLI::Option* top = nullptr;
   bool confusion = false;
   bool json = false;
 };
@@ -45,13 +44,9 @@ void run(const Options& options) {
   const models::Model& model = models::find(options.training.model);
   const Dataset dataset =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
-  const std::int64_t classes = model.task == models::Task::classification ? model.classes : dataset.classes;
-  if (options.top->count() > 0 && classes > 0 && options.evaluate.k > classes) {
-    throw ArgumentError(fmt::format("--top {}: {} tells {} classes apart", options.evaluate.k, model.name, classes));
-  }
   const DevicePtr device = options.device.open();
   Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device,
-                  {.precision = options.precision.on(device->info())});
+                  {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();
@@ -89,9 +84,9 @@ void add_evaluate(CLI::App& app) {
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str();
-  options->top = command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy")
-                     ->capture_default_str()
-                     ->check(positive());
+  command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy")
+      ->capture_default_str()
+      ->check(positive());
   command->add_flag("--confusion", options->confusion, "Count predictions by label");
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");

@@ -13,7 +13,6 @@
 #include "concord/core/access.hpp"
 #include "concord/core/error.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/core/reason.hpp"
 #include "concord/device/registry.hpp"
 
 namespace concord::cli {
@@ -98,7 +97,7 @@ Finding cache_finding() {
     return {Weight::warning,
             fmt::format("compiled kernels cannot be kept in {}: {}. Each start compiles them anew; set "
                         "CONCORD_CACHE_DIR to a folder of your own",
-                        folder.string(), reason(error))};
+                        folder.string(), error.what())};
   }
   return {Weight::fine, fmt::format("compiled kernels are kept in {}", folder.string())};
 }

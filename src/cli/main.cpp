@@ -10,7 +10,6 @@
 
 #include "command.hpp"
 #include "concord/concord.hpp"
-#include "concord/core/reason.hpp"
 #include "concord/device/registry.hpp"
 
 namespace {
@@ -73,7 +72,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "concord: {}\n", error.what());
     return 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "concord: {}\n", reason(error));
+    fmt::print(stderr, "concord: {}\n", error.what());
     return 1;
   }
   return printed(cli::stop_requested() ? 130 : 0);

@@ -19,8 +19,6 @@ namespace concord::cli {
 [[nodiscard]] CLI::Validator from_0_to_1();
 /// Refuses the empty name that an unset variable of a shell gives.
 [[nodiscard]] CLI::Validator file_name();
-/// The same of a device; what no device is called, opening it tells.
-[[nodiscard]] CLI::Validator device_selector();
 
 /// What is found out after hours of work is found out before it: that a file lies in no folder, cannot be made there,
 /// or is no regular file. An empty name is none. Throws IoError.
@@ -93,8 +91,6 @@ struct PrecisionOption {
   std::string name = "fp32";
   void add(CLI::App& command);
   [[nodiscard]] Precision get() const { return precision_of(name); }
-  /// The same, and a warning where the device has no units for it.
-  [[nodiscard]] Precision on(const DeviceInfo& device) const;
 };
 
 }  // namespace concord::cli

@@ -50,7 +50,7 @@ void run(const Options& options) {
   const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
   const DevicePtr device = options.device.open();
   Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device,
-                  {.precision = options.precision.on(device->info())});
+                  {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
   const Tensor outputs = trainer.predict(samples);
   if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});
@@ -87,7 +87,7 @@ void add_predict(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   options->training.add_model(*command);
   options->saved.add(*command);
-  command->add_option("--first", options->first, "The first sample")->capture_default_str()->check(not_negative());
+  command->add_option("--first", options->first, "The first sample")->capture_default_str();
   command->add_option("--count", options->count, "How many")->capture_default_str()->check(positive());
   options->device.add(*command);
   options->precision.add(*command);

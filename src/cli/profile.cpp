@@ -48,7 +48,7 @@ void run(const Options& options) {
   Program program = options.inference ? network.inference() : network.training_step();
   const RunTimes times = measure(program, {.seconds = 0.5, .least = 5});
   const std::vector<TraceEntry> trace = median_trace(program, kRuns);
-  const DeviceSpeed speed = measure_speed(network.device(), network.precision());
+  const DeviceSpeed speed = measure_speed(network.device(), options.network.precision.get());
   const Rows rows = options.detail ? Rows::launch : Rows::kind;
   const std::vector<OperatorTime> operators = operator_times(trace, rows, &speed);
   const OperatorTime total = total_of(operators);

@@ -6,9 +6,7 @@ namespace concord::cli {
 void StepMemoryOptions::add(CLI::App& command) {
   command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(positive());
   training.add_optimizer(command, "Whose state is counted");
-  command.add_option("--device", device, "Whose memory is planned for")
-      ->capture_default_str()
-      ->check(device_selector());
+  command.add_option("--device", device, "Whose memory is planned for")->capture_default_str();
 }
 
 MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,

@@ -68,7 +68,7 @@ void run(Options& options) {
   const std::shared_ptr<nn::Module> network = models::make(model.name, variant);
   trainer_options.groups =
       options.training.make_groups(*network, models::batch_of(model, train.feature_spec().shape, 2));
-  trainer_options.precision = options.precision.on(device->info());
+  trainer_options.precision = options.precision.get();
   trainer_options.memory_budget = options.memory_budget.bytes();
   trainer_options.accumulate = options.accumulate;
   trainer_options.ema_decay = options.ema_decay;

@@ -10,7 +10,6 @@
 
 #include "concord/compare/extent.hpp"
 #include "concord/core/check.hpp"
-#include "concord/core/reason.hpp"
 
 namespace concord {
 namespace {
@@ -87,7 +86,7 @@ OperatorCase read_case(const std::filesystem::path& path) {
     }
     description.at("network").get_to(c.network);
   } catch (const nlohmann::json::exception& error) {
-    throw FormatError(fmt::format("{}: the description of the case is damaged: {}", path.string(), reason(error)));
+    throw FormatError(fmt::format("{}: the description of the case is damaged: {}", path.string(), error.what()));
   }
   CONCORD_CHECK(c.tolerances.size() == c.outputs.size(), FormatError, "{}: {} results with {} tolerances",
                 path.string(), c.outputs.size(), c.tolerances.size());

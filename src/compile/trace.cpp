@@ -108,8 +108,7 @@ NonFiniteReport Program::find_non_finite() {
       NonFiniteReport report{true, entry.node, entry.op, entry.shapes, std::move(range), {}};
       for (const ValueId input : node.inputs) {
         if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
-        const LoweredValue& source = impl_->lowered.value(impl_->lowered.source(input));
-        report.inputs.push_back(range_of(source.name, impl_->read(input)));
+        report.inputs.push_back(range_of(impl_->lowered.value(input).name, impl_->read(input)));
       }
       return report;
     }

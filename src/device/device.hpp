@@ -72,8 +72,8 @@ class Device : public std::enable_shared_from_this<Device> {
   ///   "auto"        the fastest GPU, then another OpenCL accelerator, then the oneDNN CPU;
   ///   "cpu"         the oneDNN CPU;       "opencl"  the best OpenCL device, PoCL included;
   ///   "opencl:1"    by index;             "opencl:nvidia"  by part of vendor, platform or name, or by kind ("gpu").
-  /// An empty selector takes $CONCORD_DEVICE, else "auto". Throws ArgumentError for what is no selector, DeviceError when
-  /// no device matches, or several that are not equally good; the message lists what was found and what brings drivers.
+  /// An empty selector takes $CONCORD_DEVICE, else "auto". Throws DeviceError when none matches, or when several do
+  /// and they are not equally good; the message lists what was found and which package provides a driver.
   [[nodiscard]] static DevicePtr open(std::string_view selector = {});
   /// Every device of the machine; a broken driver is skipped and reported through the log.
   [[nodiscard]] static std::vector<DeviceInfo> list();

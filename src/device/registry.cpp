@@ -186,7 +186,7 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
   } else if (wanted.starts_with(kPrefix) && wanted.size() > kPrefix.size()) {
     matches = opencl_matches(infos, std::string_view(wanted).substr(kPrefix.size()));
   } else {
-    throw ArgumentError(
+    throw DeviceError(
         fmt::format("\"{}\" is no device selector; take \"auto\", \"cpu\", \"opencl\", \"opencl:1\" (index), "
                     "\"opencl:nvidia\" (part of vendor, platform or name) or \"opencl:gpu\" (kind).{}",
                     selector, listing(infos)));

@@ -18,8 +18,7 @@ namespace concord {
 [[nodiscard]] std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos);
 
 /// The place in `infos` of the device that `selector` names (see Device::open); a function of its arguments alone.
-/// Throws ArgumentError for what is no selector, DeviceError when no device matches, or several that are not alike; the
-/// message lists what there is.
+/// Throws DeviceError when none matches, or several that are not alike; the message lists what there is.
 [[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
 
 /// One line for messages: `opencl:0  NVIDIA H200 (gpu, NVIDIA CUDA)`.

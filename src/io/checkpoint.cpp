@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
-#include "concord/core/reason.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::io {
@@ -46,7 +45,7 @@ CheckpointInfo from_text(const std::string& text, const std::string& file) {
                   info.position);
     return info;
   } catch (const Json::exception& error) {
-    throw FormatError(fmt::format("{}: {}: {}", file, kKey, reason(error)));
+    throw FormatError(fmt::format("{}: {}: {}", file, kKey, error.what()));
   }
 }
 

@@ -14,7 +14,6 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/core/reason.hpp"
 
 namespace concord::io {
 namespace {
@@ -128,7 +127,7 @@ class Reader {
       return Json::parse(header_, watch);
     } catch (const Json::exception& error) {
       const auto* parse = dynamic_cast<const Json::parse_error*>(&error);
-      fail(kPrefix + (parse != nullptr && parse->byte > 0 ? parse->byte - 1 : 0), "header", reason(error));
+      fail(kPrefix + (parse != nullptr && parse->byte > 0 ? parse->byte - 1 : 0), "header", error.what());
     }
   }
 

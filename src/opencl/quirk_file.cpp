@@ -9,7 +9,6 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/core/reason.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::opencl {
@@ -54,7 +53,7 @@ Quirks read_quirks(const QuirkOrigin& origin) {
     return parsed(read_file(file), origin);
   } catch (const std::exception& error) {
     log(LogLevel::warning,
-        fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), reason(error)));
+        fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), error.what()));
     return {};
   }
 }

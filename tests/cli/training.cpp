@@ -232,34 +232,3 @@ TEST_CASE("random data is learned, and tested on the same classes", "[cli]") {
   std::getline(lines, line);
   CHECK(nlohmann::json::parse(line)["validation"]["accuracy"] > 0.9);
 }
-
-TEST_CASE("a precision that a device has no units for is said once, and more classes than there are is refused",
-          "[cli]") {
-  if (!command_is_there()) return;
-  const TemporaryFolder folder;
-  const std::string weights = (folder / "weights").string();
-  const Arguments train{"train", "mlp",   "--data",      "random", "--device", cheap_device(),
-                        "--out", weights, "--max-steps", "1",      "--quiet",  "--precision"};
-  const auto trained_in = [&](const std::string& precision) {
-    Arguments arguments = train;
-    arguments.push_back(precision);
-    return run_command(arguments);
-  };
-  const std::vector<std::string> known = Device::open(cheap_device())->info().precisions;
-  for (const std::string precision : {"fp32", "bf16"}) {
-    const Ended trained = trained_in(precision);
-    CHECK(trained.code == 0);
-    const std::string warning = "warning: --precision " + precision + ": " + cheap_device();
-    const std::size_t at = trained.err.find(warning);
-    CHECK((at != std::string::npos) == (std::ranges::find(known, precision) == known.end()));
-    if (at != std::string::npos) CHECK(trained.err.find(warning, at + 1) == std::string::npos);
-  }
-  const auto evaluated = [&](const std::string& k) {
-    return run_command(
-        {"evaluate", "mlp", "--data", "random", "--weights", weights, "--device", cheap_device(), "--top", k});
-  };
-  CHECK_THAT(evaluated("10").out, test::contains("top-10 100.00 %"));
-  const Ended refused = evaluated("11");
-  CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, test::contains("--top 11: mlp tells 10 classes apart"));
-}

@@ -2,7 +2,6 @@
 #include "concord/device/registry.hpp"
 
 #include "concord_test.hpp"
-#include "files.hpp"
 
 namespace concord::test {
 namespace {
@@ -94,10 +93,8 @@ TEST_CASE("a selector without a match says what there is and which packages brin
   CHECK_THAT(refusal({pocl(0)}, "opencl:1"), contains("opencl:0"));
   CHECK_THAT(refusal({}, "auto"), contains("No device was found"));
   CHECK_THAT(refusal({pocl(0)}, "cpu"), contains("CONCORD_CPU=OFF"));
-  for (const char* text : {"vulkan", "opencl:"}) {
-    const std::string message = message_of<ArgumentError>([&] { (void)select_device(std::vector{pocl(0)}, text); });
-    CHECK_THAT(message, contains("no device selector") && contains("opencl:gpu") && contains("pthread"));
-  }
+  CHECK_THAT(refusal({pocl(0)}, "vulkan"), contains("no device selector") && contains("opencl:gpu"));
+  CHECK_THAT(refusal({pocl(0)}, "opencl:"), contains("no device selector"));
 }
 
 TEST_CASE("the devices of this machine can be listed and opened by their ids", "[device]") {
