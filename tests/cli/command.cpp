@@ -217,5 +217,15 @@ TEST_CASE("every optimizer is counted, measured and trained with", "[cli]") {
 
 TEST_CASE("bench names the largest batch that fits", "[cli]") {
   if (!command_is_there()) return;
-  check_refusal({"bench", "vgg16", "--device", cheap_device(), "--batch", "20000"}, 1, {"largest batch that fits is "});
+  const std::vector<std::string> words{"largest batch that fits is "};
+  check_refusal({"bench", "vgg16", "--device", cheap_device(), "--batch", "20000"}, 1, words);
+  for (const DevicePtr& device : devices()) {  // some have not the memory, some kernels that count no further
+    const Arguments too_many{"lenet", "--batch", "100000000", "--device", device->info().id};
+    check_refusal(with({"bench"}, too_many), 1, words);
+    check_refusal(with({"profile", "--inference"}, too_many), 1, words);
+    check_refusal(with({"summary"}, too_many), 1, words);
+    check_refusal(
+        {"compare", "mlp:depth=3,width=1048576", "--batch", "2", "--steps", "1", "--devices", device->info().id}, 1,
+        {"A --batch smaller than 2 takes less"});
+  }
 }
