@@ -95,8 +95,8 @@ void print_trace(const char* name, const Phase& phase) {
 void run(const Options& options) {
   const std::int64_t batch = options.network.training.batch;
   const std::string& precision = options.network.precision.name;
-  if (batch < 1) throw ArgumentError("--batch must be at least 1");
   BenchNetwork bench(options.network);
+  options.network.precision.warn_of(bench.device()->info());
   Program step = bench.training_step();
   step.run();
   bench.device()->finish();

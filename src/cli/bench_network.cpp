@@ -11,7 +11,7 @@ namespace concord::cli {
 void BenchOptions::add(CLI::App& command) {
   training.add_model(command);
   device.add(command);
-  command.add_option("--input", input, "One sample, such as 3x64x64 [as published]");
+  command.add_option("--input", input, "One sample, such as 3x64x64 [as published]")->check(not_empty());
   training.add_training(command);
   precision.add(command);
   memory_budget.add(command);
@@ -24,7 +24,6 @@ BenchNetwork::BenchNetwork(const BenchOptions& options, DevicePtr device)
       network_(models::make(model_.name, {.input = sample_})),
       device_(std::move(device)),
       variables_(std::make_shared<Variables>(device_, options.training.seed)),
-      batch_(models::batch_of(model_, sample_, options.training.batch)),
       groups_(options.training.make_groups(*network_, models::batch_of(model_, sample_, 2))) {}
 
 const Dataset& BenchNetwork::data() {
@@ -33,35 +32,26 @@ const Dataset& BenchNetwork::data() {
 }
 
 Program BenchNetwork::training_step() {
-  Program program = compiled_step();
+  Program program = compiled(&BenchNetwork::traced_step,
+                             {.precision = options_.precision.get(), .memory_budget = options_.memory_budget.bytes()});
   program.write("labels", data().labels);
   program.write("features", data().features);
   return program;
 }
 
 Program BenchNetwork::inference() {
-  Graph graph;
-  const Value output = traced_inference(graph);
-  Program program = compile(graph, {&output, 1}, variables_, {.precision = options_.precision.get()});
+  Program program = compiled(&BenchNetwork::traced_inference, {.precision = options_.precision.get()});
   program.write("features", data().features);
   return program;
 }
 
-std::vector<TunableProduct> BenchNetwork::step_products() {
-  Graph graph;
-  const Value loss = traced_step(graph, options_.training.batch);
-  return tunable_products(graph, {&loss, 1}, *device_, {.precision = options_.precision.get()});
-}
+std::vector<TunableProduct> BenchNetwork::step_products() { return products(&BenchNetwork::traced_step); }
 
-std::vector<TunableProduct> BenchNetwork::inference_products() {
-  Graph graph;
-  const Value output = traced_inference(graph);
-  return tunable_products(graph, {&output, 1}, *device_, {.precision = options_.precision.get()});
-}
+std::vector<TunableProduct> BenchNetwork::inference_products() { return products(&BenchNetwork::traced_inference); }
 
-Value BenchNetwork::traced_inference(Graph& graph) {
+Value BenchNetwork::traced_inference(Graph& graph, std::int64_t batch) {
   graph.set_training(false);
-  return (*network_)(graph.input("features", batch_));
+  return (*network_)(graph.input("features", models::batch_of(model_, sample_, batch)));
 }
 
 Value BenchNetwork::traced_step(Graph& graph, std::int64_t batch) {
@@ -73,23 +63,34 @@ Value BenchNetwork::traced_step(Graph& graph, std::int64_t batch) {
   return loss;
 }
 
-Program BenchNetwork::compiled_step() {
+Program BenchNetwork::compiled(Trace trace, const CompileOptions& options) {
   try {
     Graph graph;
-    const Value loss = traced_step(graph, options_.training.batch);
-    return compile(graph, {&loss, 1}, variables_, step_options());
-  } catch (const OutOfMemory& error) {
-    const auto need = [&](std::int64_t batch, MemoryDetail detail) {
-      Graph graph;
-      const Value loss = traced_step(graph, batch);
-      return memory_need(graph, {&loss, 1}, *variables_, detail, step_options()).total();
-    };
-    throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(options_.training.batch, *device_, need)));
+    const Value output = (this->*trace)(graph, options_.training.batch);
+    return compile(graph, {&output, 1}, variables_, options);
+  } catch (const Error&) {
+    rethrow_with_advice(trace, options);
   }
 }
 
-CompileOptions BenchNetwork::step_options() const {
-  return {.precision = options_.precision.get(), .memory_budget = options_.memory_budget.bytes()};
+std::vector<TunableProduct> BenchNetwork::products(Trace trace) {
+  const CompileOptions options{.precision = options_.precision.get()};
+  Graph graph;
+  const Value output = (this->*trace)(graph, options_.training.batch);
+  try {
+    return tunable_products(graph, {&output, 1}, *device_, options);
+  } catch (const Error&) {
+    if (device_->tuner() == nullptr) throw;  // at no batch
+    rethrow_with_advice(trace, options);
+  }
+}
+
+void BenchNetwork::rethrow_with_advice(Trace trace, const CompileOptions& options) {
+  rethrow_with_advice_on_batch(options_.training.batch, *device_, [&](std::int64_t batch, MemoryDetail detail) {
+    Graph graph;
+    const Value output = (this->*trace)(graph, batch);
+    return memory_need(graph, {&output, 1}, *variables_, detail, options).total();
+  });
 }
 
 }  // namespace concord::cli

@@ -29,7 +29,8 @@ class BenchNetwork {
   [[nodiscard]] const Shape& sample() const { return sample_; }
   [[nodiscard]] const DevicePtr& device() const { return device_; }
 
-  /// One training step, compiled and fed. Throws OutOfMemory with the largest batch that fits.
+  /// One training step, compiled and fed. This and the following throw OutOfMemory and NotSupported with the largest
+  /// batch that is possible.
   [[nodiscard]] Program training_step();
   /// The forward pass in evaluation mode, compiled and fed.
   [[nodiscard]] Program inference();
@@ -39,10 +40,13 @@ class BenchNetwork {
   [[nodiscard]] std::vector<TunableProduct> inference_products();
 
  private:
-  [[nodiscard]] Value traced_inference(Graph& graph);
+  using Trace = Value (BenchNetwork::*)(Graph& graph, std::int64_t batch);
+  [[nodiscard]] Value traced_inference(Graph& graph, std::int64_t batch);
   [[nodiscard]] Value traced_step(Graph& graph, std::int64_t batch);
-  [[nodiscard]] Program compiled_step();
-  [[nodiscard]] CompileOptions step_options() const;
+  [[nodiscard]] Program compiled(Trace trace, const CompileOptions& options);
+  [[nodiscard]] std::vector<TunableProduct> products(Trace trace);
+  /// The error that is being handled, with the batch that is possible.
+  [[noreturn]] void rethrow_with_advice(Trace trace, const CompileOptions& options);
   /// Made once a program is known to fit.
   [[nodiscard]] const Dataset& data();
 
@@ -52,7 +56,6 @@ class BenchNetwork {
   std::shared_ptr<nn::Module> network_;
   DevicePtr device_;
   VariablesPtr variables_;
-  TensorSpec batch_;
   std::vector<optim::Group> groups_;
   std::optional<Dataset> data_;
 };

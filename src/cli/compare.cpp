@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <sstream>
 #include <string_view>
 
 #include "case_network.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 struct Options {
   TrainingOptions training;
-  std::vector<std::string> devices;
+  std::vector<std::string> devices;  // each with commas
   PrecisionOption precision;
   TraceOption trace;
   std::string data = "random", input;
@@ -30,10 +31,20 @@ struct Options {
   std::string check = "ends";
   bool drift = false;
 
+  [[nodiscard]] std::vector<std::string> selectors() const;
   /// What is written to files has times, ceilings and every operator.
   [[nodiscard]] bool reports() const { return !json_file.empty() || !html_file.empty(); }
   [[nodiscard]] bool prints_json() const { return json->count() > 0 && json_file.empty(); }
 };
+
+std::vector<std::string> Options::selectors() const {
+  std::vector<std::string> all;
+  for (const std::string& list : devices) {
+    std::istringstream parts(list);
+    for (std::string one; std::getline(parts, one, ',');) all.push_back(one);
+  }
+  return all;
+}
 
 constexpr std::int64_t kMostBatches = 16;  // of random data; they come again in another order
 constexpr std::string_view kAll = "all";
@@ -45,7 +56,7 @@ void save_case(Comparison& comparison, std::map<std::string, std::string> networ
   if (found == comparison.runs.end()) found = std::ranges::find_if(comparison.runs, has_case);
   if (found == comparison.runs.end()) {
     log(LogLevel::warning,
-        fmt::format("no operator diverged, so {} was not written; --case NODE takes one that did not", file));
+        fmt::format("no operator diverged, so {} was not written; --case NODE takes one that did not diverge", file));
     return;
   }
   found->kept_case->network = std::move(network);
@@ -72,6 +83,19 @@ void write_text(const std::string& file, const std::string& text) {
   write_file_atomically(file, std::as_bytes(std::span(text)));
 }
 
+/// `work` on batches of this size. Which size is possible is not known: a comparison keeps every value of a step.
+template <class Work>
+auto with_advice(std::int64_t batch, const Work& work) {
+  try {
+    return work();
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format("{}. A --batch smaller than {} takes less", error.what(), batch));
+  } catch (const NotSupported& error) {
+    throw NotSupported(
+        fmt::format("{}. If its samples are too many, take a --batch smaller than {}", error.what(), batch));
+  }
+}
+
 Comparison compare_one(const Options& options, const models::Model& model, const Shape& sample,
                        const std::vector<DevicePtr>& devices) {
   const TrainingOptions& training = options.training;
@@ -81,19 +105,21 @@ Comparison compare_one(const Options& options, const models::Model& model, const
           : open_dataset(options.data, "train", model, training.seed);
   const std::shared_ptr<nn::Module> network = network_for(model, dataset);
   const auto groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
-  Comparison comparison = compare(*network, std::string(model.name), models::loss_of(model.task),
-                                  training.make_optimizer(), dataset, devices,
-                                  {.steps = options.steps,
-                                   .batch = training.batch,
-                                   .seed = training.seed,
-                                   .groups = groups,
-                                   .seconds = options.seconds,
-                                   .precision = options.precision.get(),
-                                   .reference = options.reference == "float64" ? Reference::float64 : Reference::device,
-                                   .check_every = steps_between(options.check),
-                                   .drift = options.drift || !options.html_file.empty(),
-                                   .speed = options.reports(),
-                                   .case_node = options.case_node});
+  const CompareOptions how{.steps = options.steps,
+                           .batch = training.batch,
+                           .seed = training.seed,
+                           .groups = groups,
+                           .seconds = options.seconds,
+                           .precision = options.precision.get(),
+                           .reference = options.reference == "float64" ? Reference::float64 : Reference::device,
+                           .check_every = steps_between(options.check),
+                           .drift = options.drift || !options.html_file.empty(),
+                           .speed = options.reports(),
+                           .case_node = options.case_node};
+  Comparison comparison = with_advice(training.batch, [&] {
+    return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
+                   devices, how);
+  });
   if (!options.case_file.empty()) {
     save_case(comparison, case_network(training, model, dataset, options.precision.name), options.case_file);
   }
@@ -140,13 +166,13 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
 }
 
 void run(const Options& options) {
-  if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
   keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
   const models::Model* model = all ? nullptr : &models::find(options.training.model);
   if (!options.input.empty() && options.data != "random") throw ArgumentError("--input is for random data");
   std::vector<DevicePtr> devices;
-  for (const std::string& selector : options.devices) devices.push_back(Device::open(selector));
+  for (const std::string& selector : options.selectors()) devices.push_back(Device::open(selector));
+  for (const DevicePtr& device : devices) options.precision.warn_of(device->info());
   if (all) return run_all(options, devices);
   check_places(options);
   const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
@@ -164,13 +190,14 @@ void add_compare(CLI::App& app) {
   options->training.add_model(*command, "; or all: each, at a small size");
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")
       ->required()
-      ->delimiter(',');
-  command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(positive());
-  command->add_option("--data", options->data, kDataHelp)->capture_default_str();
-  command->add_option("--input", options->input, "One random sample, such as 3x64x64 [as published]");
+      ->check(device_selectors());
+  command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(count());
+  command->add_option("--data", options->data, kDataHelp)->capture_default_str()->check(data_name());
+  command->add_option("--input", options->input, "One random sample, such as 3x64x64 [as published]")
+      ->check(not_empty());
   command->add_option("--seconds", options->seconds, "Time each device's step at least this long")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   options->precision.add(*command);
   options->training.add_training(*command);
   options->trace.add(*command);
@@ -188,9 +215,15 @@ void add_compare(CLI::App& app) {
       ->add_option("--check", options->check,
                    "Also check what the steps in between run: ends (none), every, or N (each N-th)")
       ->capture_default_str();
-  CLI::Option* const file = command->add_option("--save-case", options->case_file,
-                                                "Write the first diverging operator here, for `concord replay`");
-  command->add_option("--case", options->case_node, "Take this node for --save-case, diverging or not")->needs(file);
+  CLI::Option* const file =
+      command
+          ->add_option("--save-case", options->case_file,
+                       "Write the first diverging operator here, for `concord replay`; where none diverges nothing is "
+                       "written, which a warning says")
+          ->check(file_name());
+  command->add_option("--case", options->case_node, "Take this node for --save-case, diverging or not")
+      ->check(not_empty())
+      ->needs(file);
   command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 

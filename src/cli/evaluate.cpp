@@ -17,6 +17,7 @@ struct Options {
   TraceOption trace;
   SavedModelOptions saved;
   EvaluateOptions evaluate;
+  CLI::Option* top = nullptr;
   bool confusion = false;
   bool json = false;
 };
@@ -39,12 +40,22 @@ std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
   return table(rows);
 }
 
+/// A k that was asked for is what is told.
+void check_top(const Options& options, const Dataset& dataset) {
+  if (options.top->count() == 0 || options.evaluate.k <= dataset.classes) return;
+  throw ArgumentError(
+      dataset.classes > 0
+          ? fmt::format("--top {}: {} has {} classes", options.evaluate.k, dataset.name, dataset.classes)
+          : fmt::format("--top {}: {} has no classes", options.evaluate.k, dataset.name));
+}
+
 void run(const Options& options) {
-  if (options.evaluate.batch < 1) throw ArgumentError("--batch must be at least 1");
   const models::Model& model = models::find(options.training.model);
   const Dataset dataset =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
+  check_top(options, dataset);
   const DevicePtr device = options.device.open();
+  options.precision.warn_of(device->info());
   Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
@@ -64,7 +75,7 @@ void run(const Options& options) {
       const auto counts = matrix.values<std::int32_t>();
       json["confusion"] = std::vector<std::int32_t>(counts.begin(), counts.end());
     }
-    std::cout << json.dump(2) << "\n";
+    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return;
   }
   std::cout << fmt::format("{} samples, loss {:.4f}", metrics.samples, metrics.loss);
@@ -83,10 +94,11 @@ void add_evaluate(CLI::App& app) {
   options->saved.add(*command);
   options->device.add(*command);
   options->precision.add(*command);
-  command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str();
-  command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy")
-      ->capture_default_str()
-      ->check(positive());
+  command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str()->check(count());
+  options->top =
+      command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy, at most the number of classes")
+          ->capture_default_str()
+          ->check(count());
   command->add_flag("--confusion", options->confusion, "Count predictions by label");
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");

@@ -52,9 +52,10 @@ void add_folder(std::vector<Finding>& findings, const fs::path& folder) {
 
 /// What a variable may name: a folder of .icd files, one of them, or a library.
 void add_named(std::vector<Finding>& findings, const std::string& variable, const std::string& name) {
-  if (fs::is_directory(name)) return add_folder(findings, name);
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored)) return add_folder(findings, name);
   const bool is_icd = fs::path(name).extension() == ".icd";
-  if (is_icd && !fs::exists(name)) {
+  if (is_icd && !fs::exists(name, ignored)) {
     findings.push_back({Weight::warning, fmt::format("{} names {}, which is not there", variable, name)});
   } else {
     findings.push_back(driver_finding(variable + "=" + name, is_icd ? library_in(name) : name));
@@ -90,14 +91,19 @@ Finding cache_finding() {
     return {Weight::warning,
             "there is no folder for compiled kernels: set CONCORD_CACHE_DIR; each start compiles them anew"};
   }
-  try {
-    fs::create_directories(folder);
-    const AtomicFile probe(folder / "doctor");
-  } catch (const std::exception& error) {
+  const auto warning = [&](std::string_view why) -> Finding {
     return {Weight::warning,
             fmt::format("compiled kernels cannot be kept in {}: {}. Each start compiles them anew; set "
                         "CONCORD_CACHE_DIR to a folder of your own",
-                        folder.string(), error.what())};
+                        folder.string(), why)};
+  };
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return warning(error.message());
+  try {
+    const AtomicFile probe(folder / "doctor");
+  } catch (const IoError& refusal) {
+    return warning(refusal.what());
   }
   return {Weight::fine, fmt::format("compiled kernels are kept in {}", folder.string())};
 }
@@ -144,7 +150,7 @@ std::vector<Finding> driver_findings() {
     if (!value || !moved.empty()) continue;
     moved = fmt::format(" ({} is set)", variable);
     place = *value;
-    if (fs::exists(place)) add_named(findings, variable, place);
+    if (std::error_code ignored; fs::exists(place, ignored)) add_named(findings, variable, place);
   }
   if (moved.empty()) add_folder(findings, place);
   std::istringstream names(environment("OCL_ICD_FILENAMES").value_or(""));

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <exception>
+#include <filesystem>
 #include <iostream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -71,6 +73,12 @@ int main(int argc, char** argv) {
   } catch (const ArgumentError& error) {
     fmt::print(stderr, "concord: {}\n", error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "concord: main memory does not suffice; a smaller --batch takes less\n");
+    return 1;
+  } catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "concord: {}: {}\n", error.path1().string(), error.code().message());
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "concord: {}\n", error.what());
     return 1;

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
-#include <cstdlib>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -16,53 +15,26 @@
 #include "dataset.hpp"
 
 namespace concord::cli {
-namespace {
-
-CLI::Validator number(const char* range, bool (*inside)(double), const char* help) {
-  const auto refusal = [range, inside](const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    const bool read = !text.empty() && *end == '\0' && std::isfinite(value);
-    return read && inside(value) ? std::string() : fmt::format("{} is no number {}", text, range);
-  };
-  return {refusal, help, {}};
-}
-
-}  // namespace
-
-CLI::Validator positive() {
-  return number(
-      "above 0", [](double x) { return x > 0; }, "POSITIVE");
-}
-
-CLI::Validator not_negative() {
-  return number(
-      "of 0 or more", [](double x) { return x >= 0; }, "NONNEGATIVE");
-}
-
-CLI::Validator from_0_to_1() {
-  return number(
-      "from 0 to 1", [](double x) { return x >= 0 && x <= 1; }, "0..1");
-}
-
-CLI::Validator file_name() {
-  const auto refusal = [](const std::string& text) {
-    return text.empty() ? std::string("the name of a file is empty") : std::string();
-  };
-  return {refusal, "", {}};
-}
 
 void require_folder_of(const std::string& file) {
   if (file.empty()) return;
-  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  CONCORD_CHECK(std::filesystem::is_directory(folder), IoError, "{} cannot be written: there is no folder {}", file,
-                folder.string());
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
+  const std::filesystem::file_type type = std::filesystem::status(folder, error).type();
+  CONCORD_CHECK(type != std::filesystem::file_type::none, IoError, "{} cannot be written: {}: {}", file,
+                folder.string(), error.message());
+  CONCORD_CHECK(type == std::filesystem::file_type::directory, IoError, "{} cannot be written: there is no folder {}",
+                file, folder.string());
 }
 
 void require_writable(const std::string& file) {
   if (file.empty()) return;
   require_folder_of(file);
-  CONCORD_CHECK(!std::filesystem::exists(file) || std::filesystem::is_regular_file(file), IoError,
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  CONCORD_CHECK(status.type() != std::filesystem::file_type::none, IoError, "{} cannot be written: {}", file,
+                error.message());
+  CONCORD_CHECK(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status), IoError,
                 "{} cannot be written: it is not a regular file", file);
   const AtomicFile probe(file);
 }
@@ -133,7 +105,7 @@ void TrainingOptions::add_optimizer(CLI::App& command, const char* help) {
 }
 
 void TrainingOptions::add_training(CLI::App& command) {
-  command.add_option("--batch", batch, "Samples a step")->capture_default_str();
+  command.add_option("--batch", batch, "Samples a step")->capture_default_str()->check(count());
   add_optimizer(command,
                 "How weights are updated; with lars, biases and norms are left to sgd, with muon they, embeddings and "
                 "the last layer to adamw");
@@ -144,7 +116,7 @@ void TrainingOptions::add_training(CLI::App& command) {
   command.add_option("--freeze", freeze, "Parameters that keep their values, by name: 'features.*'");
   command.add_option("--seed", seed, "Of first weights, order of samples and dropout")
       ->capture_default_str()
-      ->check(not_negative());
+      ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
 }
 
 optim::Optimizer TrainingOptions::make_optimizer() const {
@@ -181,7 +153,7 @@ std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, cons
 
 void SavedModelOptions::add(CLI::App& command) {
   command.add_option("--weights", weights, "Weights or checkpoint (safetensors)")->required()->check(CLI::ExistingFile);
-  command.add_option("--data", data, kDataHelp)->required();
+  command.add_option("--data", data, kDataHelp)->required()->check(data_name());
   command.add_option("--split", split, "Which part of the data")
       ->capture_default_str()
       ->check(CLI::IsMember({"train", "test"}));
@@ -249,6 +221,14 @@ void PrecisionOption::add(CLI::App& command) {
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
 }
 
+void PrecisionOption::warn_of(const DeviceInfo& device) const {
+  if (std::ranges::find(device.precisions, name) != device.precisions.end()) return;
+  const bool is_opencl = device.backend == "opencl";
+  log(LogLevel::warning, fmt::format("--precision {}: {} ({}) names no units for it; {}", name, device.name, device.id,
+                                     is_opencl ? "its products are computed in fp32"
+                                               : "its products are computed in fp32, unless oneDNN gains by it there"));
+}
+
 void TraceOption::add(CLI::App& command) {
   command.add_option("--trace", file, "Write a timeline of kernels, copies and host here, for https://ui.perfetto.dev")
       ->check(file_name());
@@ -271,7 +251,8 @@ void TraceOption::around(const std::function<void()>& work) const {
 }
 
 void DeviceOption::add(CLI::App& command) {
-  command.add_option("--device", selector, "auto, cpu, opencl, opencl:1, opencl:nvidia … [$CONCORD_DEVICE, else auto]");
+  command.add_option("--device", selector, "auto, cpu, opencl, opencl:1, opencl:nvidia … [$CONCORD_DEVICE, else auto]")
+      ->check(device_selector());
 }
 
 }  // namespace concord::cli

@@ -10,15 +10,9 @@
 
 #include "command.hpp"
 #include "concord/concord.hpp"
+#include "validator.hpp"
 
 namespace concord::cli {
-
-/// What a number on the command line must be. NaN and infinity are refused by each.
-[[nodiscard]] CLI::Validator positive();
-[[nodiscard]] CLI::Validator not_negative();
-[[nodiscard]] CLI::Validator from_0_to_1();
-/// Refuses the empty name that an unset variable of a shell gives.
-[[nodiscard]] CLI::Validator file_name();
 
 /// What is found out after hours of work is found out before it: that a file lies in no folder, cannot be made there,
 /// or is no regular file. An empty name is none. Throws IoError.
@@ -91,6 +85,8 @@ struct PrecisionOption {
   std::string name = "fp32";
   void add(CLI::App& command);
   [[nodiscard]] Precision get() const { return precision_of(name); }
+  /// Tells the user where `device` has no units for it, and what its products then have.
+  void warn_of(const DeviceInfo& device) const;
 };
 
 }  // namespace concord::cli

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "concord/io/safetensors.hpp"
@@ -44,11 +45,12 @@ void run(const Options& options) {
   }
   const Dataset all =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
-  if (options.first < 0 || options.first >= all.size()) {
-    throw ArgumentError(fmt::format("--first {}: there are {} samples", options.first, all.size()));
+  if (options.first >= all.size()) {
+    throw ArgumentError(fmt::format("--first {}: there are {} samples, the first is 0", options.first, all.size()));
   }
   const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
   const DevicePtr device = options.device.open();
+  options.precision.warn_of(device->info());
   Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
@@ -76,7 +78,7 @@ void run(const Options& options) {
                     {"probability", prediction.probability},
                     {"label", label}});
   }
-  std::cout << (options.json ? json.dump(2) + "\n" : table(rows));
+  std::cout << (options.json ? json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : table(rows));
 }
 
 }  // namespace
@@ -87,8 +89,10 @@ void add_predict(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   options->training.add_model(*command);
   options->saved.add(*command);
-  command->add_option("--first", options->first, "The first sample")->capture_default_str();
-  command->add_option("--count", options->count, "How many")->capture_default_str()->check(positive());
+  command->add_option("--first", options->first, "The first sample")
+      ->capture_default_str()
+      ->check(whole(0, std::numeric_limits<std::int32_t>::max()));
+  command->add_option("--count", options->count, "How many")->capture_default_str()->check(count());
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")")

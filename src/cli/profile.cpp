@@ -40,11 +40,11 @@ nlohmann::json as_json(const OperatorTime& time, double step_kernels, Rows rows)
 
 void run(const Options& options) {
   const std::int64_t batch = options.network.training.batch;
-  if (batch < 1) throw ArgumentError("--batch must be at least 1");
   if (options.inference && options.network.memory_budget.bytes() > 0) {
     throw ArgumentError("--memory-budget is of a training step; leave it out with --inference");
   }
   BenchNetwork network(options.network);
+  options.network.precision.warn_of(network.device()->info());
   Program program = options.inference ? network.inference() : network.training_step();
   const RunTimes times = measure(program, {.seconds = 0.5, .least = 5});
   const std::vector<TraceEntry> trace = median_trace(program, kRuns);

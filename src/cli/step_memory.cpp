@@ -4,19 +4,36 @@
 namespace concord::cli {
 
 void StepMemoryOptions::add(CLI::App& command) {
-  command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(positive());
+  command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(count());
   training.add_optimizer(command, "Whose state is counted");
-  command.add_option("--device", device, "Whose memory is planned for")->capture_default_str();
+  command.add_option("--device", device, "Whose memory is planned for")
+      ->capture_default_str()
+      ->check(device_selector());
 }
 
-MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
-                       const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail) {
+namespace {
+
+MemoryNeed planned(const models::Model& model, nn::Module& network, const TensorSpec& batch, const DevicePtr& device,
+                   const TrainingOptions& training, MemoryDetail detail) {
   Graph graph;
   const Value output = network(graph.input("features", batch));
   const Value target = graph.input("target", models::target_of(model.task, output.shape()));
   const Value loss = models::loss_of(model.task)(output, target);
   optim::minimize(loss, training.make_optimizer(), {.groups = training.make_groups(network, batch)});
   return memory_need(graph, std::vector{loss}, Variables(device, training.seed), detail);
+}
+
+}  // namespace
+
+MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
+                       const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail) {
+  try {
+    return planned(model, network, batch, device, training, detail);
+  } catch (const Error&) {
+    rethrow_with_advice_on_batch(batch.shape[0], *device, [&](std::int64_t size, MemoryDetail other) {
+      return planned(model, network, models::batch_of(model, size), device, training, other).total();
+    });
+  }
 }
 
 }  // namespace concord::cli

@@ -17,6 +17,7 @@ struct StepMemoryOptions {
 
 /// Of one step of `network` on a batch of this spec: forward, loss of the model's task, backward, update. The arena
 /// holds values, workspaces and inputs; the variables are weights, running statistics and the optimizer's state.
+/// Throws OutOfMemory and NotSupported with the largest batch that is possible.
 [[nodiscard]] MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
                                      const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail);
 

@@ -96,8 +96,8 @@ void add_summary(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   options->step.training.add_model(*command);
   options->step.add(*command);
-  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]");
-  command->add_option("--classes", options->classes, "[as published]")->check(positive());
+  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")->check(not_empty());
+  command->add_option("--classes", options->classes, "[as published]")->check(count());
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { run(*options); });
 }

@@ -46,8 +46,6 @@ optim::Schedule make_schedule(const Options& options) {
 void run(Options& options) {
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
   require_folder_of(options.log);  // it may be a device
-  if (options.training.batch < 1) throw ArgumentError("--batch must be at least 1");
-  if (options.fit.epochs < 1) throw ArgumentError("--epochs must be at least 1");
   const models::Model& model = models::find(options.training.model);
   const std::uint64_t seed = options.training.seed;
   // A resumed language model goes on with the alphabet that it has.
@@ -56,6 +54,7 @@ void run(Options& options) {
   const Dataset train = open_dataset(options.data, "train", model, seed, alphabet);
   options.fit.validate = open_dataset(options.data, "test", model, seed, alphabet);
   const DevicePtr device = options.device.open();
+  options.precision.warn_of(device->info());
   std::cerr << fmt::format("{} on {}, {}: {} samples\n", model.name, device->info().name, train.name, train.size());
 
   TrainerOptions trainer_options;
@@ -119,11 +118,11 @@ void add_train(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a network");
   const auto options = std::make_shared<Options>();
   options->training.add_model(*command);
-  command->add_option("--data", options->data, kDataHelp)->required();
+  command->add_option("--data", options->data, kDataHelp)->required()->check(data_name());
   options->device.add(*command);
   options->precision.add(*command);
   options->memory_budget.add(*command);
-  command->add_option("--epochs", options->fit.epochs, "Passes over the data")->capture_default_str();
+  command->add_option("--epochs", options->fit.epochs, "Passes over the data")->capture_default_str()->check(count());
   options->training.add_training(*command);
   command->add_option("--schedule", options->schedule, "Of the learning rate over the epochs")
       ->capture_default_str()
@@ -131,19 +130,17 @@ void add_train(CLI::App& app) {
   command->add_option("--clip-norm", options->clip_norm, "Scale all gradients together to at most this norm")
       ->check(positive());
   command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")->check(positive());
-  command->add_option("--accumulate", options->accumulate, "Batches an update")
-      ->capture_default_str()
-      ->check(positive());
+  command->add_option("--accumulate", options->accumulate, "Batches an update")->capture_default_str()->check(count());
   command->add_option("--ema", options->ema_decay, "Evaluate averaged weights; the part of the old average kept: 0.999")
-      ->check(from_0_to_1());
+      ->check(from_0_below_1());
   command->add_option("--patience", options->patience, "Stop after so many epochs without a better validation loss")
-      ->check(positive());
-  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(positive());
+      ->check(count());
+  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(count());
   command->add_option("--resume", options->resume, "Go on from this checkpoint")->check(CLI::ExistingFile);
   command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped")
       ->check(file_name());
   command->add_option("--out", options->out, "Write the weights here (safetensors)")->check(file_name());
-  command->add_option("--log", options->log, "Append a JSON line an epoch to this file");
+  command->add_option("--log", options->log, "Append a JSON line an epoch to this file")->check(file_name());
   command->add_flag("--check-gradients", options->check_gradients,
                     "Stop at gradients that are not finite even when the loss is");
   command->add_flag("--nan-trace", options->fit.nan_trace,

@@ -68,6 +68,7 @@ class Tune {
  public:
   explicit Tune(const Options& options) : options_(options), device_(options.device.open()) {
     require_writable(options.out);
+    options.precision.warn_of(device_->info());
   }
 
   void run() {
@@ -209,7 +210,7 @@ class Tune {
                                   {"best_ms", sum.best * 1e3}});
     }
     for (const TunableProduct& product : left_) json["left_out"].push_back(product.key);
-    std::cout << json.dump(2) << "\n";
+    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
 
   const Options& options_;
@@ -233,8 +234,10 @@ void add_tune(CLI::App& app) {
       "reads from then on. The products that take most of a step come first. docs/tuning.md tells more.");
   const auto options = std::make_shared<Options>();
   command->add_option("model", options->model, "The network, as for bench [those of the benchmark, one by one]");
-  command->add_option("--batch", options->batch, "Samples a step [as in the benchmark; else 64]")->check(positive());
-  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")->needs("model");
+  command->add_option("--batch", options->batch, "Samples a step [as in the benchmark; else 64]")->check(count());
+  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")
+      ->check(not_empty())
+      ->needs("model");
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--seconds", options->seconds, "Time to measure for")->capture_default_str()->check(positive());

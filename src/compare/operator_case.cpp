@@ -85,8 +85,12 @@ OperatorCase read_case(const std::filesystem::path& path) {
       c.tolerances.push_back(tolerance.is_null() ? INFINITY : tolerance.get<double>());  // JSON has no infinity
     }
     description.at("network").get_to(c.network);
-  } catch (const nlohmann::json::exception& error) {
-    throw FormatError(fmt::format("{}: the description of the case is damaged: {}", path.string(), error.what()));
+  } catch (const nlohmann::json::parse_error& error) {
+    throw FormatError(fmt::format("{}: the description of the case is damaged: no JSON from its byte {} on",
+                                  path.string(), error.byte));
+  } catch (const nlohmann::json::exception&) {
+    throw FormatError(fmt::format(
+        "{}: the description of the case is damaged: something is missing, or of another type", path.string()));
   }
   CONCORD_CHECK(c.tolerances.size() == c.outputs.size(), FormatError, "{}: {} results with {} tolerances",
                 path.string(), c.outputs.size(), c.tolerances.size());

@@ -89,13 +89,18 @@ std::string Comparison::table() const {
   std::string text = fmt::format("{}: {} steps, batch {}, seed {}, {}; reference {}\n\n", network, options.steps,
                                  options.batch, options.seed, name_of(options.precision),
                                  options.reference == Reference::float64 ? "float64" : runs.front().device.name);
-  text +=
-      fmt::format("{:<12} {:<34} {:>10} {:>11} {:>9} {:>10} {:>11} {:>10} {:>13}  {}\n", "device", "name", "ms/step",
-                  "samples/s", "J/step", "memory", "first step", "last loss", "max loss dev", "diverging operator");
+  std::size_t id_width = 12, name_width = 4;
+  for (const DeviceRun& run : runs) {
+    id_width = std::max(id_width, run.device.id.size());
+    name_width = std::max(name_width, run.device.name.size());
+  }
+  text += fmt::format("{:<{}} {:<{}} {:>10} {:>11} {:>9} {:>10} {:>10} {:>11} {:>13}  {}\n", "device", id_width, "name",
+                      name_width, "ms/step", "samples/s", "J/step", "memory", "first step", "last loss", "max loss dev",
+                      "diverging operator");
   for (const DeviceRun& run : runs) {
     const bool is_reference = &run == &runs.front();
-    text += fmt::format("{:<12} {:<34.34} {:>10.3f} {:>11.0f} {:>9} {:>6.1f} MiB {:>8.2f} s {:>11.6f} {:>13}  {}\n",
-                        run.device.id, run.device.name, run.median_ms, run.samples_per_second,
+    text += fmt::format("{:<{}} {:<{}} {:>10.3f} {:>11.0f} {:>9} {:>6.1f} MiB {:>8.2f} s {:>11.6f} {:>13}  {}\n",
+                        run.device.id, id_width, run.device.name, name_width, run.median_ms, run.samples_per_second,
                         run.joules_a_step ? fmt::format("{:.3g}", *run.joules_a_step) : "-",
                         static_cast<double>(run.memory_bytes) / (1 << 20), run.first_step_ms / 1e3, run.losses.back(),
                         is_reference ? "-" : fmt::format("{:.2e}", run.largest_loss_deviation),

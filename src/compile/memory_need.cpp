@@ -40,35 +40,65 @@ std::int64_t largest_batch(std::int64_t failed, std::size_t available,
   return fits;
 }
 
-std::string advice_on_batch(std::int64_t failed, const Device& device,
-                            const std::function<std::size_t(std::int64_t, MemoryDetail)>& need) {
-  const auto bytes_of = [&](std::int64_t batch, MemoryDetail detail) -> std::size_t {
-    try {
-      return need(batch, detail);
-    } catch (const OutOfMemory&) {
-    } catch (const ShapeError&) {
-    }
-    return SIZE_MAX;
-  };
+namespace {
+
+struct Advice {
+  std::int64_t largest = 0;  // batch that is possible
+  std::string text;
+};
+
+std::size_t bytes_of(const BatchNeed& need, std::int64_t batch, MemoryDetail detail) {
+  try {
+    return need(batch, detail);
+  } catch (const OutOfMemory&) {
+  } catch (const NotSupported&) {
+  } catch (const ShapeError&) {
+  }
+  return SIZE_MAX;
+}
+
+Advice advice_on_batch(std::int64_t failed, const Device& device, const BatchNeed& need) {
   const std::size_t memory = device.info().memory;
   const std::size_t available = memory - std::min<std::size_t>(device.allocated(), memory);
-  if (bytes_of(failed, MemoryDetail::kernels) <= available) {
-    return "Other programs hold a part of the device's memory; end them, or take a smaller batch";
+  const auto largest = [](std::int64_t batch) -> Advice {
+    if (batch == 0) return {0, "Not even a batch of one sample fits"};
+    return {batch, fmt::format("The largest batch that fits is {}", batch)};
+  };
+  const auto with_kernels = [&](std::int64_t batch) { return bytes_of(need, batch, MemoryDetail::kernels); };
+  if (with_kernels(failed) <= available) {
+    return {failed, "Other programs hold a part of the device's memory; end them, or take a smaller batch"};
   }
   // Layouts and workspaces are only known once kernels are prepared, so what they add is first taken to grow as it did
   // for the batch looked at last.
   double added = 1;
   for (std::int64_t batch = failed;;) {
     batch = largest_batch(batch, available, [&](std::int64_t b) {
-      const std::size_t values = bytes_of(b, MemoryDetail::values);
+      const std::size_t values = bytes_of(need, b, MemoryDetail::values);
       return values == SIZE_MAX ? values : static_cast<std::size_t>(added * static_cast<double>(values));
     });
-    if (batch == 0) return "Not even a batch of one sample fits";
-    const std::size_t bytes = bytes_of(batch, MemoryDetail::kernels);
-    if (bytes <= available) return fmt::format("The largest batch that fits is {}", batch);
-    if (bytes != SIZE_MAX) {
-      added = static_cast<double>(bytes) / static_cast<double>(bytes_of(batch, MemoryDetail::values));
-    }
+    if (batch == 0) return largest(0);
+    const std::size_t bytes = with_kernels(batch);
+    if (bytes <= available) return largest(batch);
+    // A limit of kernels, or of one allocation, which says nothing of how far the batch is beyond it.
+    if (bytes == SIZE_MAX) return largest(largest_batch(batch, available, with_kernels));
+    added = static_cast<double>(bytes) / static_cast<double>(bytes_of(need, batch, MemoryDetail::values));
+  }
+}
+
+}  // namespace
+
+void rethrow_with_advice_on_batch(std::int64_t failed, const Device& device, const BatchNeed& need) {
+  try {
+    throw;
+  } catch (const MemoryBudgetError& error) {
+    throw MemoryBudgetError(fmt::format("{}. {}", error.what(), advice_on_batch(failed, device, need).text),
+                            error.least());
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(failed, device, need).text));
+  } catch (const NotSupported& error) {
+    const Advice advice = advice_on_batch(failed, device, need);
+    if (advice.largest == 0 || advice.largest == failed) throw;  // it is not for the batch
+    throw NotSupported(fmt::format("{}. {}", error.what(), advice.text));
   }
 }
 

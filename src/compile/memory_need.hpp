@@ -32,11 +32,13 @@ struct MemoryNeed {
 [[nodiscard]] std::int64_t largest_batch(std::int64_t failed, std::size_t available,
                                          const std::function<std::size_t(std::int64_t batch)>& need);
 
-/// What an OutOfMemory of a program for `failed` samples should tell: "The largest batch that fits is 48", that not
-/// even one does, or that others hold the memory. `need` gives the bytes that a batch takes beside what `device` has
-/// allocated now; where it throws OutOfMemory or ShapeError (batch norm refuses a single sample) the batch is not
-/// possible.
-[[nodiscard]] std::string advice_on_batch(std::int64_t failed, const Device& device,
-                                          const std::function<std::size_t(std::int64_t, MemoryDetail)>& need);
+/// The bytes that a batch takes beside what the device has allocated now; where it throws OutOfMemory, NotSupported
+/// (more samples than kernels can number) or ShapeError (batch norm refuses a single one) the batch is not possible.
+using BatchNeed = std::function<std::size_t(std::int64_t batch, MemoryDetail detail)>;
+
+/// To be called where an error of a program for `failed` samples is being handled. Throws it again: OutOfMemory and
+/// MemoryBudgetError with what can be done ("The largest batch that fits is 48", that not even one does, or that others
+/// hold the memory), NotSupported with the largest batch that is possible where one is, any other as it is.
+[[noreturn]] void rethrow_with_advice_on_batch(std::int64_t failed, const Device& device, const BatchNeed& need);
 
 }  // namespace concord

@@ -82,7 +82,8 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   CONCORD_CHECK(!error && std::filesystem::exists(status), IoError, "cannot open {}: no such file", path.string());
   CONCORD_CHECK(std::filesystem::is_regular_file(status), IoError, "cannot read {}: not a regular file", path.string());
   stream_ = std::make_unique<Stream>(path);
-  file_bytes_ = std::filesystem::file_size(path);
+  file_bytes_ = std::filesystem::file_size(path, error);
+  CONCORD_CHECK(!error, IoError, "cannot read {}: {}", path.string(), error.message());
 }
 
 InputFile::InputFile(InputFile&&) noexcept = default;

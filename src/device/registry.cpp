@@ -18,6 +18,8 @@ constexpr std::string_view kDriverHint =
     "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), ROCm's rocm-opencl-runtime "
     "(AMD).";
 
+constexpr std::string_view kPrefix = "opencl:";
+
 std::string lower(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -166,9 +168,19 @@ std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos) {
       infos, [&](const DeviceInfo& info) { return info.kind != DeviceKind::cpu || !is_opencl(info) || !has_onednn; });
 }
 
-std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector) {
-  constexpr std::string_view kPrefix = "opencl:";
+std::string selector_error(std::string_view selector) {
   const std::string wanted = lower(selector);
+  const bool is_whole = wanted == "auto" || wanted == "cpu" || wanted == "opencl";
+  if (is_whole || (wanted.starts_with(kPrefix) && wanted.size() > kPrefix.size())) return {};
+  return fmt::format(
+      "\"{}\" is no device selector; take \"auto\", \"cpu\", \"opencl\", \"opencl:1\" (index), \"opencl:nvidia\" "
+      "(part of vendor, platform or name) or \"opencl:gpu\" (kind)",
+      selector);
+}
+
+std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector) {
+  const std::string wanted = lower(selector), error = selector_error(selector);
+  CONCORD_CHECK(error.empty(), DeviceError, "{}.{}", error, listing(infos));
   std::vector<std::size_t> matches;
   if (wanted == "auto") {
     matches = auto_order(infos);
@@ -183,13 +195,8 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
   } else if (wanted == "opencl") {
     matches = places_where(infos, is_opencl);
     if (!matches.empty()) return matches.front();
-  } else if (wanted.starts_with(kPrefix) && wanted.size() > kPrefix.size()) {
-    matches = opencl_matches(infos, std::string_view(wanted).substr(kPrefix.size()));
   } else {
-    throw DeviceError(
-        fmt::format("\"{}\" is no device selector; take \"auto\", \"cpu\", \"opencl\", \"opencl:1\" (index), "
-                    "\"opencl:nvidia\" (part of vendor, platform or name) or \"opencl:gpu\" (kind).{}",
-                    selector, listing(infos)));
+    matches = opencl_matches(infos, std::string_view(wanted).substr(kPrefix.size()));
   }
   CONCORD_CHECK(!matches.empty(), DeviceError, "no device matches \"{}\".{}\n{}", selector, listing(infos),
                 kDriverHint);
@@ -221,6 +228,9 @@ DevicePtr Device::open(std::string_view selector) {
   if (lower(wanted) == "cpu") return cpu::open_device(0);
 #endif
   const std::vector<DeviceInfo> infos = list();
+  const std::string error = selector_error(wanted);
+  CONCORD_CHECK(error.empty(), DeviceError, "{}{}.{}", selector.empty() ? "CONCORD_DEVICE: " : "", error,
+                listing(infos));
   if (lower(wanted) == "auto") return open_first_usable(infos);
   return open_listed(infos[select_device(infos, wanted)]);
 }

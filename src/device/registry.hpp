@@ -21,6 +21,10 @@ namespace concord {
 /// Throws DeviceError when none matches, or several that are not alike; the message lists what there is.
 [[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
 
+/// What is wrong with a text that cannot be read as a selector, as a sentence without its end; empty where it can be,
+/// whether or not there is such a device.
+[[nodiscard]] std::string selector_error(std::string_view selector);
+
 /// One line for messages: `opencl:0  NVIDIA H200 (gpu, NVIDIA CUDA)`.
 [[nodiscard]] std::string describe(const DeviceInfo& info);
 

@@ -24,29 +24,58 @@ std::string to_text(const CheckpointInfo& info) {
       .dump(-1, ' ', false, Json::error_handler_t::replace);  // a name need not be UTF-8
 }
 
-CheckpointInfo from_text(const std::string& text, const std::string& file) {
-  try {
-    const Json json = Json::parse(text);
-    const int format = json.at("format");
-    CONCORD_CHECK(format == kFormat, FormatError, "{}: checkpoint format {}; this version of Concord reads {}", file,
-                  format, kFormat);
-    CheckpointInfo info;
-    json.at("network").get_to(info.network);
-    json.at("epoch").get_to(info.epoch);
-    json.at("step").get_to(info.step);
-    json.at("position").get_to(info.position);
-    json.at("permutation_epoch").get_to(info.permutation_epoch);
-    json.at("seed").get_to(info.seed);
-    json.at("schedule").get_to(info.schedule);
-    json.at("extra").get_to(info.extra);
-    json.at("library_version").get_to(info.library_version);
-    CONCORD_CHECK(info.epoch >= 0 && info.step >= 0 && info.position >= 0, FormatError,
-                  "{}: {}: epoch {}, step {}, position {}: one is negative", file, kKey, info.epoch, info.step,
-                  info.position);
-    return info;
-  } catch (const Json::exception& error) {
-    throw FormatError(fmt::format("{}: {}: {}", file, kKey, error.what()));
+/// The fields of a checkpoint's description; what is missing or of another type is named.
+class Fields {
+ public:
+  Fields(const std::string& text, const std::string& file) : file_(file) {
+    try {
+      json_ = Json::parse(text);
+    } catch (const Json::parse_error& error) {
+      fail(fmt::format("is no JSON from its byte {} on", error.byte));
+    }
+    if (!json_.is_object()) fail("is no JSON object");
   }
+
+  template <class T>
+  void read(const char* field, T& value) const {
+    const auto found = json_.find(field);
+    if (found == json_.end()) fail(fmt::format("has no \"{}\"", field));
+    try {
+      found->get_to(value);
+    } catch (const Json::type_error&) {
+      fail(fmt::format("\"{}\" is of another type", field));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw FormatError(fmt::format("{}: {}: {}; the checkpoint is damaged, take another", file_, kKey, what));
+  }
+
+  const std::string& file_;
+  Json json_;
+};
+
+CheckpointInfo from_text(const std::string& text, const std::string& file) {
+  const Fields fields(text, file);
+  int format = 0;
+  fields.read("format", format);
+  CONCORD_CHECK(format == kFormat, FormatError, "{}: checkpoint format {}; this version of Concord reads {}", file,
+                format, kFormat);
+  CheckpointInfo info;
+  fields.read("network", info.network);
+  fields.read("epoch", info.epoch);
+  fields.read("step", info.step);
+  fields.read("position", info.position);
+  fields.read("permutation_epoch", info.permutation_epoch);
+  fields.read("seed", info.seed);
+  fields.read("schedule", info.schedule);
+  fields.read("extra", info.extra);
+  fields.read("library_version", info.library_version);
+  CONCORD_CHECK(info.epoch >= 0 && info.step >= 0 && info.position >= 0, FormatError,
+                "{}: {}: epoch {}, step {}, position {}: one is negative", file, kKey, info.epoch, info.step,
+                info.position);
+  return info;
 }
 
 // "3 missing (a, b, c)"; long lists are cut.

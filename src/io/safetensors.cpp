@@ -58,7 +58,8 @@ class Reader {
     CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file", path.string());
     CONCORD_CHECK(std::filesystem::is_regular_file(path, error), IoError, "cannot read {}: not a regular file",
                   path.string());
-    file_bytes_ = std::filesystem::file_size(path);
+    file_bytes_ = std::filesystem::file_size(path, error);
+    CONCORD_CHECK(!error, IoError, "cannot read {}: {}", path.string(), error.message());
     file_.open(path, std::ios::binary);
     CONCORD_CHECK(file_.is_open(), IoError, "cannot open {}: {}", path.string(), std::strerror(errno));
   }
@@ -127,7 +128,8 @@ class Reader {
       return Json::parse(header_, watch);
     } catch (const Json::exception& error) {
       const auto* parse = dynamic_cast<const Json::parse_error*>(&error);
-      fail(kPrefix + (parse != nullptr && parse->byte > 0 ? parse->byte - 1 : 0), "header", error.what());
+      fail(kPrefix + (parse != nullptr && parse->byte > 0 ? parse->byte - 1 : 0), "header",
+           "is no JSON from here on: the file is damaged, or no safetensors file");
     }
   }
 
@@ -243,8 +245,9 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
   std::string text;
   try {
     text = header.dump();
-  } catch (const Json::exception& error) {
-    throw ArgumentError(fmt::format("cannot write {}: {}", path.string(), error.what()));
+  } catch (const Json::exception&) {
+    throw ArgumentError(
+        fmt::format("cannot write {}: the name of a tensor or a text of the metadata is not UTF-8", path.string()));
   }
   text.append((kPrefix - text.size() % kPrefix) % kPrefix, ' ');
   CONCORD_CHECK(text.size() <= kLongestHeader, ArgumentError, "cannot write {}: a header of {} bytes", path.string(),

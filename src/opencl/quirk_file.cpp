@@ -38,6 +38,10 @@ Quirks parsed(const std::string& text, const QuirkOrigin& origin) {
   return json.at("quirks").get<Quirks>();
 }
 
+void warn(const std::filesystem::path& file, std::string_view why) {
+  log(LogLevel::warning, fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), why));
+}
+
 }  // namespace
 
 std::filesystem::path quirk_file(const QuirkOrigin& origin) {
@@ -51,11 +55,12 @@ Quirks read_quirks(const QuirkOrigin& origin) {
   if (file.empty() || !std::filesystem::is_regular_file(file, ignored)) return {};
   try {
     return parsed(read_file(file), origin);
+  } catch (const Json::exception&) {
+    warn(file, "it is damaged");
   } catch (const std::exception& error) {
-    log(LogLevel::warning,
-        fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), error.what()));
-    return {};
+    warn(file, error.what());
   }
+  return {};
 }
 
 void write_quirks(const QuirkOrigin& origin, const Quirks& quirks) {

@@ -60,7 +60,9 @@ void keep_source(const std::string& source, const std::string& options) {
   if (!folder) return;
   const std::string text = "// " + options + "\n" + source;
   const auto digest = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
-  std::filesystem::create_directories(*folder);
+  std::error_code error;
+  std::filesystem::create_directories(*folder, error);
+  CONCORD_CHECK(!error, IoError, "cannot create {} (CONCORD_SOURCE_DIR): {}", *folder, error.message());
   const auto path = std::filesystem::path(*folder) / fmt::format("{:08x}-{}.cl", digest, text.size());
   write_file_atomically(path, std::as_bytes(std::span(text)), Durability::cached);
 }

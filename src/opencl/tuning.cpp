@@ -167,7 +167,7 @@ std::filesystem::path Tuning::store(const std::filesystem::path& wanted) {
   const bool is_named = !wanted.empty();
   const std::filesystem::path file = is_named ? wanted : file_in_first_folder(*origin_);
   TuningEntries all = own_;
-  if (std::filesystem::exists(file)) {
+  if (std::error_code ignored; std::filesystem::exists(file, ignored)) {
     all.merge(is_named ? entries_of_named(file, *origin_) : entries_of_own(file, *origin_));
   }
   write_tuning(file, *origin_, all);

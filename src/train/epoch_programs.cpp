@@ -19,19 +19,14 @@ TrainerState::EpochPrograms TrainerState::epoch_programs(train::ProgramKey key, 
       made.last = program(last, classes);
     }
     return made;
-  } catch (const MemoryBudgetError& error) {
+  } catch (const Error&) {
     made = {};
     programs.drop(key);
-    throw MemoryBudgetError(fmt::format("{}. {}", error.what(), advice_on_batch(key, plan.samples, classes)),
-                            error.least());
-  } catch (const OutOfMemory& error) {
-    made = {};
-    programs.drop(key);
-    throw OutOfMemory(fmt::format("{}. {}", error.what(), advice_on_batch(key, plan.samples, classes)));
+    rethrow_with_advice(key, plan.samples, classes);
   }
 }
 
-std::string TrainerState::advice_on_batch(train::ProgramKey key, std::int64_t samples, int classes) const {
+void TrainerState::rethrow_with_advice(train::ProgramKey key, std::int64_t samples, int classes) const {
   const auto need_of_one = [&](std::int64_t batch, std::int64_t rows, MemoryDetail detail) {
     key.plan = {batch, rows};
     const train::Traced traced = train::trace(recipe, key, classes);
@@ -39,7 +34,7 @@ std::string TrainerState::advice_on_batch(train::ProgramKey key, std::int64_t sa
     return memory_need(*traced.graph, {&output, 1}, *variables, detail, options_of(key.purpose));
   };
   const bool ordered = key.plan.rows > 0;
-  return concord::advice_on_batch(key.plan.size, *device, [&](std::int64_t batch, MemoryDetail detail) {
+  rethrow_with_advice_on_batch(key.plan.size, *device, [&](std::int64_t batch, MemoryDetail detail) {
     const std::int64_t last = samples % batch;
     std::size_t bytes = need_of_one(batch, ordered ? samples / batch : 0, detail).total();
     if (last > 0) bytes += need_of_one(last, 0, detail).arena;

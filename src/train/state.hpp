@@ -63,10 +63,11 @@ struct TrainerState {
   struct EpochPrograms {
     train::StepProgramPtr full, last;  // `last` is null when the batches come out even
   };
-  /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits.
+  /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits,
+  /// a NotSupported the largest that is possible, where one is.
   EpochPrograms epoch_programs(train::ProgramKey key, const train::EpochPlan& plan, int classes);
-  /// What can be done about an epoch whose programs do not fit.
-  [[nodiscard]] std::string advice_on_batch(train::ProgramKey key, std::int64_t samples, int classes) const;
+  /// The error that is being handled, with what can be done about an epoch whose programs do not fit.
+  [[noreturn]] void rethrow_with_advice(train::ProgramKey key, std::int64_t samples, int classes) const;
   /// Averages that are new in the middle of a training, of parameters that were frozen before, begin as these are now.
   void start_averages(const std::map<std::string, TensorSpec>& fresh);
   /// Writes the value of a scalar variable f32 or i32 [1], if there is such a variable.

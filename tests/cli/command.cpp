@@ -15,22 +15,6 @@ namespace {
 const std::vector<std::string> kSubcommands{"devices", "train",   "evaluate", "predict", "compare", "bench",
                                             "models",  "summary", "doctor",   "profile", "tune",    "replay"};
 
-/// Fails with this exit code and these words, and prints nothing that looks like a result.
-void check_refusal(const Arguments& arguments, int code, const std::vector<std::string>& words) {
-  std::string line = "concord";
-  for (const std::string& argument : arguments) line += " " + argument;
-  INFO(line);
-  const Ended ended = run_command(arguments);
-  CHECK(ended.code == code);
-  CHECK(ended.out.empty());
-  for (const std::string& word : words) CHECK_THAT(ended.err, test::contains(word));
-}
-
-Arguments with(Arguments first, const Arguments& more) {
-  first.insert(first.end(), more.begin(), more.end());
-  return first;
-}
-
 }  // namespace
 
 TEST_CASE("the command explains itself", "[cli]") {
@@ -63,29 +47,14 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   check_refusal({"train", "perceptron", "--data", "random"}, 2, {"no network 'perceptron'", "mlp, lenet"});
   check_refusal({"train", "mlp", "--data", "mnits"}, 2, {"unknown data set 'mnits'", "fashion-mnist"});
   check_refusal(with(train, {"--nonsense"}), 2, {"--nonsense"});
-  check_refusal(with(train, {"--batch", "0"}), 2, {"--batch must be at least 1"});
-  check_refusal(with(train, {"--batch", "-3"}), 2, {"--batch must be at least 1"});
-  check_refusal(with(train, {"--batch", "many"}), 2, {"--batch = many"});
-  check_refusal(with(train, {"--epochs", "0"}), 2, {"--epochs must be at least 1"});
+  check_refusal(with(train, {"--batch", "0"}), 2, {"--batch: 0 is no whole number from 1 to"});
   check_refusal(with(train, {"--optimizer", "sdg"}), 2, {"--optimizer: sdg not in {sgd,adam"});
   check_refusal(with(train, {"--optimizer", "adam", "--momentum", "0.5"}), 2, {"--momentum: adam has none"});
   check_refusal(with(train, {"--schedule", "lineal"}), 2, {"--schedule: lineal not in"});
-  for (const char* number : {"0", "-1", "nan", "inf", "fast"})
-    check_refusal(with(train, {"--lr", number}), 2, {"--lr"});
-  for (const char* number : {"-0.1", "1.5", "nan"}) {
-    check_refusal(with(train, {"--momentum", number}), 2, {"--momentum"});
-  }
-  for (const char* number : {"-0.1", "nan"}) {
-    check_refusal(with(train, {"--weight-decay", number}), 2, {"--weight-decay"});
-  }
-  for (const char* number : {"0", "nan"}) check_refusal(with(train, {"--clip-norm", number}), 2, {"--clip-norm"});
-  check_refusal(with(train, {"--seed", "-1"}), 2, {"--seed"});
   check_refusal(with(train, {"--resume", "/nonexistent/run.safetensors"}), 2, {"--resume", "does not exist"});
   check_refusal({"evaluate", "mlp", "--data", "random"}, 2, {"--weights is required"});
   check_refusal({"compare", "mlp"}, 2, {"--devices is required"});
-  check_refusal({"compare", "mlp", "--devices", cheap_device(), "--steps", "0"}, 2, {"--steps"});
-  check_refusal(with(bench, {"--batch", "0"}), 2, {"--batch must be at least 1"});
-  check_refusal(with(bench, {"--seconds", "nan"}), 2, {"--seconds"});
+  check_refusal(with(bench, {"--batch", "0"}), 2, {"--batch: 0 is no whole number from 1 to"});
   check_refusal(with(bench, {"--precision", "fp64"}), 2, {"--precision: fp64 not in {fp32,tf32,bf16,fp16}"});
   for (const char* bytes : {"", "two", "12 parsecs", "0", "-1MiB", "0.1", "nanGiB", "1e30", "2GB"}) {
     for (const Arguments& command : {train, bench, Arguments{"profile", "mlp"}}) {
@@ -102,9 +71,8 @@ TEST_CASE("a failure ends with 1 and a sentence that names its cause", "[cli]") 
   const std::string data = write_digits(folder / "data", 20, 10), device = cheap_device();
   const Arguments train{"train", "mlp", "--data", data, "--batch", "10", "--max-steps", "1", "--quiet", "--device"};
   const std::string missing = (folder / "missing").string();
-  check_refusal(with(train, {"vulkan"}), 1, {"concord: \"vulkan\" is no device selector", "Devices of this machine"});
   check_refusal(with(train, {device, "--out", ""}), 2, {"--out", "empty"});
-  check_refusal(with(train, {"opencl:no-such-card"}), 1, {"opencl:no-such-card"});
+  check_refusal(with(train, {"opencl:no-such-card"}), 1, {"opencl:no-such-card", "Devices of this machine"});
   check_refusal({"train", "mlp", "--data", "mnist:" + missing, "--device", device}, 1,
                 {"mnist not found", "train-images-idx3-ubyte", missing, "CONCORD_DATA_DIR"});
   for (const char* option : {"--out", "--checkpoint", "--log"}) {
@@ -249,5 +217,15 @@ TEST_CASE("every optimizer is counted, measured and trained with", "[cli]") {
 
 TEST_CASE("bench names the largest batch that fits", "[cli]") {
   if (!command_is_there()) return;
-  check_refusal({"bench", "vgg16", "--device", cheap_device(), "--batch", "20000"}, 1, {"largest batch that fits is "});
+  const std::vector<std::string> words{"largest batch that fits is "};
+  check_refusal({"bench", "vgg16", "--device", cheap_device(), "--batch", "20000"}, 1, words);
+  for (const DevicePtr& device : devices()) {  // some have not the memory, some kernels that count no further
+    const Arguments too_many{"lenet", "--batch", "100000000", "--device", device->info().id};
+    check_refusal(with({"bench"}, too_many), 1, words);
+    check_refusal(with({"profile", "--inference"}, too_many), 1, words);
+    check_refusal(with({"summary"}, too_many), 1, words);
+    check_refusal(
+        {"compare", "mlp:depth=3,width=1048576", "--batch", "2", "--steps", "1", "--devices", device->info().id}, 1,
+        {"A --batch smaller than 2 takes less"});
+  }
 }

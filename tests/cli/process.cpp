@@ -130,6 +130,21 @@ Ended run_command_in_shell(const std::string& line, const Arguments& arguments) 
   return Process("/bin/sh", all).finish();
 }
 
+Arguments with(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+void check_refusal(const Arguments& arguments, int code, const std::vector<std::string>& words) {
+  std::string line = "concord";
+  for (const std::string& argument : arguments) line += " " + argument;
+  INFO(line);
+  const Ended ended = run_command(arguments);
+  CHECK(ended.code == code);
+  CHECK(ended.out.empty());
+  for (const std::string& word : words) CHECK_THAT(ended.err, test::contains(word));
+}
+
 std::string cheap_device() {
   const auto is_cpu = [](const DevicePtr& device) { return device->info().id == "cpu"; };
   return std::ranges::any_of(devices(), is_cpu) ? "cpu" : devices().front()->info().id;

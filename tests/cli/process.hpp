@@ -53,6 +53,10 @@ class Process {
 /// The same after a line of shell, such as a limit or a redirection: `exec "$@"` is what runs it.
 [[nodiscard]] Ended run_command_in_shell(const std::string& line, const Arguments& arguments);
 
+[[nodiscard]] Arguments with(Arguments first, const Arguments& more);
+/// Fails with this exit code and these words, and prints nothing that looks like a result.
+void check_refusal(const Arguments& arguments, int code, const std::vector<std::string>& words);
+
 /// What --device takes in these tests: the CPU where tests run on it, since it has no kernels to build.
 [[nodiscard]] std::string cheap_device();
 

@@ -91,7 +91,12 @@ TEST_CASE("the table has a row a device and a sentence a diverging operator", "[
   CHECK_THAT(result.table(), contains("gradient 'conv1/add'"));
 
   result.runs[0].device.name = std::string(60, 'x');
-  CHECK_THAT(result.table(), contains(std::string(34, 'x') + " ") && contains("reference " + std::string(60, 'x')));
+  result.runs[1].device.name = std::string(60, 'x') + " of another kind";
+  const std::string wide = result.table();
+  CHECK_THAT(wide, contains(" " + std::string(60, 'x') + "  ") && contains(result.runs[1].device.name + "  "));
+  const std::size_t header = wide.find("device "), row = wide.find("cpu ");
+  REQUIRE(row != std::string::npos);
+  CHECK(wide.find("ms/step") + 7 - header == wide.find('.', row) + 4 - row);  // under each other
 }
 
 TEST_CASE("the JSON has all of it, whatever the names and numbers", "[compare]") {

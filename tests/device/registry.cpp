@@ -97,6 +97,15 @@ TEST_CASE("a selector without a match says what there is and which packages brin
   CHECK_THAT(refusal({pocl(0)}, "opencl:"), contains("no device selector"));
 }
 
+TEST_CASE("what can be read as a selector does not depend on the devices there are", "[device]") {
+  for (const char* selector : {"auto", "CPU", "opencl", "opencl:1", "opencl:gpu", "OpenCL:nvidia", "opencl:99x"}) {
+    CHECK(selector_error(selector).empty());
+  }
+  for (const char* selector : {"", "opencl:", "foo:bar", "cpu:0", "1"}) {
+    CHECK_THAT(selector_error(selector), contains("no device selector"));
+  }
+}
+
 TEST_CASE("the devices of this machine can be listed and opened by their ids", "[device]") {
   for (const DevicePtr& device : devices()) {
     const DeviceInfo& info = device->info();

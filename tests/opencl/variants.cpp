@@ -102,7 +102,8 @@ TEST_CASE("a quirk file that is damaged, or another driver's, is told and not ob
       INFO(text);
       write_file(file, text);
       DevicePtr later;
-      CHECK_THAT(warnings_of([&] { later = held.open(); }), contains(file.string() + " is not obeyed"));
+      CHECK_THAT(warnings_of([&] { later = held.open(); }),
+                 contains(file.string() + " is not obeyed") && !contains("json.exception"));
       CHECK_THAT(kernel_of_product(later), contains("tiled"));
     }
   }

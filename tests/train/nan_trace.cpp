@@ -26,6 +26,14 @@ struct Hidden : nn::Module {
   Children children() override { return {{"layer", &layer}}; }
 };
 
+/// Both convolutions overflow in the second step; on the CPU their operands are in layouts of oneDNN's.
+struct Images : nn::Module {
+  nn::Conv2d first{1, 16, 3, {.padding = 1}}, second{16, 16, 3, {.padding = 1}};
+  nn::Linear last{16 * 64, 3};
+  Value forward(Value x) override { return last(reshape(second(relu(first(x))), {-1, 16 * 64})); }
+  Children children() override { return {{"first", &first}, {"second", &second}, {"last", &last}}; }
+};
+
 }  // namespace
 
 TEST_CASE("nan_trace stops at the first value that is not finite", "[train]") {
@@ -50,6 +58,21 @@ TEST_CASE("nan_trace stops at the first value that is not finite", "[train]") {
     }
     CHECK(traced.steps_done() == 2);
     CHECK(bytes_of(traced) == bytes_of(stopped));
+  }
+}
+
+TEST_CASE("nan_trace tells values as the network has them, not as a kernel reads them", "[train]") {
+  const Dataset data = data::synthetic(Shape{1, 8, 8}, 3, 20, 0);
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Trainer trainer{Images{}, loss::cross_entropy, optim::Sgd{.lr = 1e30}, device};
+    const std::string message =
+        message_of<NonFinite>([&] { trainer.fit(data, {.epochs = 1, .batch = 10, .nan_trace = true}); });
+    INFO(message);
+    CHECK(contains(message, "conv2d"));
+    CHECK(contains(message, "second.weight in ["));
+    CHECK_FALSE(contains(message, "in blocked"));
+    CHECK_FALSE(contains(message, "in row-major"));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "concord/compile/memory_need.hpp"
 #include "concord_test.hpp"
+#include "files.hpp"
 #include "small_training.hpp"
 
 using namespace concord;
@@ -10,11 +11,12 @@ using namespace concord::test;
 
 namespace {
 
-/// The CPU, with less memory than it has. Allocations are not refused: only what is said of the memory counts.
+/// The CPU, with less memory than it has, or with kernels that take fewer samples. Allocations are not refused: only
+/// what is said of the memory counts.
 class Small final : public Device {
  public:
-  Small(DevicePtr device, std::uint64_t memory, std::uint64_t max_allocation)
-      : device_(std::move(device)), base_(device_->allocated()), info_(device_->info()) {
+  Small(DevicePtr device, std::uint64_t memory, std::uint64_t max_allocation, std::int64_t most_samples)
+      : device_(std::move(device)), base_(device_->allocated()), info_(device_->info()), most_samples_(most_samples) {
     info_.memory = memory;
     info_.max_allocation = max_allocation;
   }
@@ -41,7 +43,13 @@ class Small final : public Device {
   }
   EventPtr record() override { return device_->record(); }
   void wait_for(const EventPtr& event) override { device_->wait_for(event); }
-  PreparedKernel prepare(const KernelRequest& request) override { return device_->prepare(request); }
+  PreparedKernel prepare(const KernelRequest& request) override {
+    for (const TensorSpec& input : request.inputs) {
+      const bool is_images = input.shape.rank() == 4 && input.shape[2] > 3;  // no weights
+      if (is_images && input.shape[0] > most_samples_) throw NotSupported("more samples than it can number");
+    }
+    return device_->prepare(request);
+  }
   std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from, const Layout& to) override {
     return device_->prepare_reorder(spec, from, to);
   }
@@ -57,10 +65,11 @@ class Small final : public Device {
   DevicePtr device_;
   std::size_t base_;
   DeviceInfo info_;
+  std::int64_t most_samples_;
 };
 
-Trainer image_trainer(std::uint64_t memory, std::uint64_t max_allocation) {
-  const auto device = std::make_shared<Small>(devices().front(), memory, max_allocation);
+Trainer image_trainer(std::uint64_t memory, std::uint64_t max_allocation, std::int64_t most_samples = 1 << 30) {
+  const auto device = std::make_shared<Small>(devices().front(), memory, max_allocation, most_samples);
   return Trainer{image_net(), loss::cross_entropy, optim::Sgd{.lr = 0.01}, device, {.resident_fraction = 0}};
 }
 
@@ -105,6 +114,20 @@ TEST_CASE("out of memory says the largest batch that fits, and it fits", "[train
 TEST_CASE("out of memory says when not even one sample fits", "[train]") {
   Trainer trainer = image_trainer(1 << 10, 1 << 10);
   CHECK_THAT(message_of(trainer, images(64), 64), contains("Not even a batch of one sample fits"));
+}
+
+TEST_CASE("a batch that kernels cannot number says the largest that they can", "[train]") {
+  const std::uint64_t much = std::uint64_t{1} << 34;
+  const Dataset data = images(1024);
+  const auto refusal = [&](Trainer& trainer) {
+    return message_of<NotSupported>([&] { trainer.fit(data, {.batch = 1024, .max_steps = 1}); });
+  };
+  Trainer trainer = image_trainer(much, much, 200), none = image_trainer(much, much, 0);
+  const std::string message = refusal(trainer);
+  INFO(message);
+  CHECK(contains(message, "more samples than it can number. The largest batch that fits is 200"));
+  CHECK_NOTHROW(trainer.fit(data, {.batch = 200, .max_steps = 1}));
+  CHECK_FALSE(contains(refusal(none), "batch"));  // that is not for the batch
 }
 
 TEST_CASE("the need of a program is what it allocates", "[compile]") {

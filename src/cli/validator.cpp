@@ -1,0 +1,120 @@
+// Validators: each gives what is wrong with a text as a sentence, which CLI11 puts the name of the option before.
+#include "validator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "concord/device/registry.hpp"
+
+namespace concord::cli {
+namespace {
+
+CLI::Validator number(const char* range, bool (*inside)(double), const char* help) {
+  const auto refusal = [range, inside](const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool read = !text.empty() && *end == '\0' && std::isfinite(value);
+    return read && inside(value) ? std::string() : fmt::format("{} is no finite number {}", text, range);
+  };
+  return {refusal, help, {}};
+}
+
+std::string refusal_of_selector(const std::string& text) {
+  const std::string error = selector_error(text);
+  return error.empty() ? error : error + ". `concord devices` lists those of this machine";
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return number(
+      "above 0", [](double x) { return x > 0; }, "POSITIVE");
+}
+
+CLI::Validator not_negative() {
+  return number(
+      "of 0 or more", [](double x) { return x >= 0; }, "NONNEGATIVE");
+}
+
+CLI::Validator from_0_to_1() {
+  return number(
+      "from 0 to 1", [](double x) { return x >= 0 && x <= 1; }, "0..1");
+}
+
+CLI::Validator from_0_below_1() {
+  return number(
+      "from 0 to below 1", [](double x) { return x >= 0 && x < 1; }, "0..<1");
+}
+
+CLI::Validator whole(std::uint64_t first, std::uint64_t last) {
+  const auto refusal = [first, last](const std::string& text) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    // 010 would be read as an octal number.
+    const bool read = error == std::errc{} && fmt::format("{}", value) == text;
+    if (read && value >= first && value <= last) return std::string();
+    return fmt::format("{} is no whole number from {} to {}", text, first, last);
+  };
+  return {refusal, first > 0 ? "COUNT" : "WHOLE", {}};
+}
+
+CLI::Validator count() { return whole(1, std::numeric_limits<std::int32_t>::max()); }
+
+CLI::Validator not_empty() {
+  const auto refusal = [](const std::string& text) {
+    return text.empty() ? std::string("it is empty; leave the option out for the default") : std::string();
+  };
+  return {refusal, "", {}};
+}
+
+CLI::Validator file_name() {
+  const auto refusal = [](const std::string& text) {
+    return text.empty() ? std::string("the name of a file is empty") : std::string();
+  };
+  return {refusal, "", {}};
+}
+
+CLI::Validator data_name() {
+  const auto refusal = [](const std::string& text) -> std::string {
+    if (text.empty()) return "the name of the data set is empty";
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos || colon == 0) return {};
+    const std::string name = text.substr(0, colon);
+    if (name == "random") return "random data is made up and lies in no folder; it is called random alone";
+    if (colon + 1 < text.size()) return {};
+    if (name == "text") return "text: names no file behind its colon";
+    return fmt::format("{} names no folder behind its colon; leave the colon out for the usual places", text);
+  };
+  return {refusal, "", {}};
+}
+
+CLI::Validator device_selector() {
+  const auto refusal = [](const std::string& text) {
+    return text.empty() ? std::string("the name of the device is empty; leave the option out for the default")
+                        : refusal_of_selector(text);
+  };
+  return {refusal, "", {}};
+}
+
+CLI::Validator device_selectors() {
+  const auto refusal = [](const std::string& text) {
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', at), text.size());
+      if (comma == at) return fmt::format("'{}' has an empty name among its devices", text);
+      std::string wrong = refusal_of_selector(text.substr(at, comma - at));
+      if (!wrong.empty()) return wrong;
+      at = comma + 1;
+    }
+    return std::string();
+  };
+  return {refusal, "", {}};
+}
+
+}  // namespace concord::cli
