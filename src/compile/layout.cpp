@@ -65,6 +65,7 @@ class LayoutPass {
     LoweredValue copy;
     copy.spec = source.spec;
     copy.layout = wanted;
+    copy.reorder_of = id;
     copy.name = fmt::format("{} in {}", source.name, wanted ? wanted->str() : "row-major");
     std::shared_ptr<Kernel> kernel = device_.prepare_reorder(source.spec, source.layout, wanted);
     const std::string name = "reorder/" + source.name;
@@ -83,7 +84,20 @@ class LayoutPass {
 
 }  // namespace
 
+void require_allocatable(const LoweredValue& value, std::size_t bytes, const DeviceInfo& device) {
+  CONCORD_CHECK(device.max_allocation == 0 || bytes <= device.max_allocation, OutOfMemory,
+                "the value '{}', {}, needs {} MiB; {} allocates at most {} MiB at once", value.name, value.spec.str(),
+                bytes >> 20, device.name, device.max_allocation >> 20);
+}
+
 void choose_layouts(Lowered& program, Device& device, Precision precision) {
+  // Kernels have limits of their own, which a value that fits nowhere exceeds too.
+  const bool may_be_halved = precision == Precision::bf16 || precision == Precision::fp16;
+  for (const LoweredNode& node : program.nodes) {
+    for (const ValueId id : node.outputs) {
+      require_allocatable(program.value(id), program.bytes(id) / (may_be_halved ? 2 : 1), device.info());
+    }
+  }
   LayoutPass(program, device, precision).run();
 }
 

@@ -55,6 +55,11 @@ ValueId Lowered::root(ValueId id) const {
   return id;
 }
 
+ValueId Lowered::source(ValueId id) const {
+  const ValueId stored = root(id);
+  return value(stored).reorder_of < 0 ? stored : source(value(stored).reorder_of);
+}
+
 std::size_t Lowered::bytes(ValueId id) const {
   const LoweredValue& v = value(id);
   return v.layout ? v.layout->bytes() : v.spec.bytes();

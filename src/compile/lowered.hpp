@@ -20,10 +20,11 @@ struct LoweredValue {
   Kind kind = Kind::computed;
   TensorSpec spec;
   std::string name;
-  VariablePtr variable;   // of a variable
-  ValueId alias_of = -1;  // the value whose bytes this is (reshape), or -1
-  bool keep = false;      // readable after the run
-  Layout layout;          // set by choose_layouts
+  VariablePtr variable;     // of a variable
+  ValueId alias_of = -1;    // the value whose bytes this is (reshape), or -1
+  ValueId reorder_of = -1;  // the value that this is in another layout, or -1
+  bool keep = false;        // readable after the run
+  Layout layout;            // set by choose_layouts
 };
 
 struct LoweredNode {
@@ -49,6 +50,8 @@ struct Lowered {
   [[nodiscard]] std::vector<TensorSpec> specs(const std::vector<ValueId>& ids) const;
   /// The value whose storage `id` uses: itself, or what it is an alias of.
   [[nodiscard]] ValueId root(ValueId id) const;
+  /// The value that an operator made, or an input or variable, whose numbers `id` is under another shape or layout.
+  [[nodiscard]] ValueId source(ValueId id) const;
   [[nodiscard]] std::size_t bytes(ValueId id) const;
 };
 
@@ -66,8 +69,12 @@ void fuse(Lowered& program, const Device& device);
 void group_updates(Lowered& program);
 
 /// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel
-/// wants another one. Variables, inputs and assigned values are row-major.
+/// wants another one. Variables, inputs and assigned values are row-major. Throws OutOfMemory before any is prepared
+/// where a value is larger than the device allocates at once.
 void choose_layouts(Lowered& program, Device& device, Precision precision = Precision::fp32);
+
+/// Throws OutOfMemory that names the value where `bytes` of it are more than the device allocates at once.
+void require_allocatable(const LoweredValue& value, std::size_t bytes, const DeviceInfo& device);
 
 /// Marks the nodes that read nothing but variables the program does not assign, and what such nodes make: they run
 /// before the others and only when those variables have changed. Their results stay in memory, so only small ones are

@@ -87,10 +87,8 @@ Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const
 Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device) {
   const std::size_t limit = device.max_allocation > 0 ? device.max_allocation : SIZE_MAX;
   for (std::size_t v = 0; v < lowered.values.size(); ++v) {
-    const LoweredValue& value = lowered.values[v];
-    CONCORD_CHECK(!plan.storage[v].block || plan.blocks[*plan.storage[v].block].bytes <= limit, OutOfMemory,
-                  "the value '{}', {}, needs {} MiB; {} allocates at most {} MiB at once", value.name, value.spec.str(),
-                  lowered.bytes(static_cast<ValueId>(v)) >> 20, device.name, limit >> 20);
+    const std::optional<std::size_t> block = plan.storage[v].block;
+    if (block) require_allocatable(lowered.values[v], plan.blocks[*block].bytes, device);
   }
   for (std::size_t n = 0; n < lowered.nodes.size(); ++n) {
     const std::optional<std::size_t> workspace = plan.workspaces[n];

@@ -77,6 +77,7 @@ class Rewriter {
       id = again_[index(id)];
       LoweredValue& value = result_.program.value(id);
       if (value.alias_of >= 0) value.alias_of = node.inputs[0];
+      if (value.reorder_of >= 0) value.reorder_of = node.inputs[0];
     }
     add(std::move(node), position);
   }

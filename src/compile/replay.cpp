@@ -57,21 +57,13 @@ class KnownValues {
   }
 
  private:
-  [[nodiscard]] ValueId source(ValueId id) const {
-    const ValueId stored = program_.lowered.root(id);
-    const auto made = reorders_.find(stored);
-    return made == reorders_.end() ? stored : source(reordered_by(made->second));
-  }
-
-  [[nodiscard]] ValueId reordered_by(std::size_t launch) const {
-    return program_.lowered.nodes[program_.launch_nodes[launch]].inputs[0];
-  }
+  [[nodiscard]] ValueId source(ValueId id) const { return program_.lowered.source(id); }
 
   void prepare(ValueId stored) {
-    const auto made = reorders_.find(stored);
-    if (made == reorders_.end()) return make_given(stored);
-    prepare(program_.lowered.root(reordered_by(made->second)));
-    if (reordered_.insert(stored).second) program_.launches[made->second]->enqueue();
+    const ValueId reordered = program_.lowered.value(stored).reorder_of;
+    if (reordered < 0) return make_given(stored);
+    prepare(program_.lowered.root(reordered));
+    if (reordered_.insert(stored).second) program_.launches[reorders_.at(stored)]->enqueue();
   }
 
   void make_given(ValueId stored) {

@@ -95,21 +95,6 @@ std::vector<TraceEntry> Program::run_traced() {
   return entries;
 }
 
-namespace {
-
-/// What the user knows of a value that a kernel reads: where it is a reordered copy, what it was copied from.
-ValueId before_reorders(const ProgramImpl& program, ValueId id) {
-  const auto& nodes = program.lowered.nodes;
-  const auto makes = [&](std::size_t n) { return !nodes[n].op && nodes[n].outputs[0] == id; };
-  while (true) {
-    const auto made = std::ranges::find_if(program.launch_nodes, makes);
-    if (made == program.launch_nodes.end()) return id;
-    id = nodes[*made].inputs[0];
-  }
-}
-
-}  // namespace
-
 NonFiniteReport Program::find_non_finite() {
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "find_non_finite needs a program compiled with keep_all");
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
@@ -123,7 +108,7 @@ NonFiniteReport Program::find_non_finite() {
       const TraceEntry entry = impl_->describe(i);
       NonFiniteReport report{true, entry.node, entry.op, entry.shapes, std::move(range), {}};
       for (const ValueId read : node.inputs) {
-        const ValueId input = before_reorders(*impl_, read);
+        const ValueId input = impl_->lowered.source(read);
         if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
         report.inputs.push_back(range_of(impl_->lowered.value(input).name, impl_->read(input)));
       }

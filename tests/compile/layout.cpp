@@ -103,6 +103,8 @@ TEST_CASE("layouts pass from producer to consumer", "[compile]") {
   CHECK(program.nodes[0].op == nullptr);
   CHECK(program.nodes[0].name == "reorder/x");
   CHECK(names_of(program, program.nodes[1].inputs) == Names{"x in blocked"});
+  CHECK(program.source(program.nodes[1].inputs[0]) == id_of(program, "x"));
+  CHECK(program.source(id_of(program, "last")) == id_of(program, "last"));
   CHECK(name_of(program.value(id_of(program, "last")).layout) == "blocked");  // a reader brings it back
   CHECK(program.bytes(id_of(program, "last")) == 4096);
   CHECK(program.bytes(id_of(program, "x")) == 64);

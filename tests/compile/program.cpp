@@ -7,6 +7,7 @@
 #include "concord/ops/gradient.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord_test.hpp"
+#include "files.hpp"
 
 namespace concord {
 namespace {
@@ -221,6 +222,20 @@ TEST_CASE("the first value that is not finite is named, and nothing is changed",
     CHECK(floats(variables->read("w")) == std::vector<float>{0, 1, 2, 3});
     program.write("x", ramp({4}, 1, 5));
     CHECK_FALSE(program.find_non_finite().found);
+  }
+}
+
+TEST_CASE("a value that fits nowhere is told before the limits of kernels", "[compile]") {
+  for (const DevicePtr& device : test::devices()) {
+    INFO(device->info().name);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {std::int64_t{1} << 33, 4}});
+    const Value w = graph.variable(variable("w", ramp({4, 4}, 1)));
+    const Value product = matmul(x, w);
+    graph.rename(product, "product");
+    const auto variables = std::make_shared<Variables>(device, 1);
+    CHECK_THAT(test::message_of<OutOfMemory>([&] { (void)compile(graph, std::vector{product}, variables); }),
+               test::contains("'product'") && test::contains("allocates at most"));
   }
 }
 
