@@ -101,7 +101,7 @@ class Underway {
   Underway& operator=(const Underway&) = delete;
   /// Where something was thrown: the memory that is copied to and from lives until the device is done with it.
   ~Underway() {
-    if (nodes_.empty()) return;
+    if (ended_) return;
     try {
       device_.finish();
     } catch (const Error&) {  // a lost device copies nothing more
@@ -110,7 +110,7 @@ class Underway {
 
   struct Node {
     ReplayedNode replayed;
-    EventPtr last = nullptr;  // of its last result; null: they are there
+    EventPtr last = nullptr;  // of what comes last of its results; null: they are there
   };
   Node& add(ReplayedNode node) { return nodes_.emplace_back(Node{std::move(node)}); }
   /// Hands on what is there, and what is too far behind.
@@ -120,6 +120,7 @@ class Underway {
   }
   void finish() {
     while (!nodes_.empty()) take_first();
+    ended_ = true;
   }
 
  private:
@@ -132,6 +133,7 @@ class Underway {
   Device& device_;
   const std::function<void(const ReplayedNode&)>& seen_;
   std::deque<Node> nodes_;
+  bool ended_ = false;
 };
 
 }  // namespace
@@ -157,7 +159,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
         ProgramImpl::Arriving result = known.result(id);
         launched.replayed.outputs.push_back(impl_->lowered.value(id).name);
         launched.replayed.results.push_back(std::move(result.value));
-        launched.last = std::move(result.event);
+        if (result.event) launched.last = std::move(result.event);  // none of a result without elements
       }
       impl_->device().flush();
       underway.go_on();
