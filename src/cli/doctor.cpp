@@ -158,7 +158,7 @@ void keep_quirks(const Variants& variants, bool has_quirks, Report& report) {
 
 /// What is wrong is marked, so that the checks that follow are of what the library then does.
 void check_variants(const DevicePtr& device, Report& report) {
-  Variants* const variants = variants_of(*device);
+  Variants* const variants = device->variants();
   if (variants == nullptr) return;
   report.begin(fmt::format("ways to compute on {}, against the host in double precision", device->info().id));
   bool has_quirks = false;
@@ -174,7 +174,7 @@ void check_variants(const DevicePtr& device, Report& report) {
 
 void forget_quirks(const Options& options) {
   const DevicePtr device = options.device.open();
-  Variants* const variants = variants_of(*device);
+  Variants* const variants = device->variants();
   const std::size_t marks = variants == nullptr ? 0 : variants->forget();
   if (options.json) {
     std::cout << nlohmann::json{{"device", device->info().id}, {"forgotten", marks}}.dump(2) << "\n";

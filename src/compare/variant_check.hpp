@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "concord/device/device.hpp"
 #include "concord/device/variants.hpp"
 
 namespace concord {

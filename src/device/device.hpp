@@ -17,6 +17,7 @@ namespace concord {
 
 class Expression;
 class Tuner;
+class Variants;
 
 enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
 
@@ -132,6 +133,9 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Finds the fastest kernels by measuring (tuner.hpp); null on a device that has no choice. Lives as long as the
   /// device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }
+  /// The ways to compute beside plainer ones (variants.hpp); null of a device that has one for everything. Lives as long
+  /// as the device.
+  [[nodiscard]] virtual Variants* variants() { return nullptr; }
   /// Waits until everything enqueued is done. Throws DeviceError when it failed.
   virtual void finish() = 0;
   /// Hands enqueued work to the device without waiting.

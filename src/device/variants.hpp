@@ -1,5 +1,5 @@
 // Variants: the ways to compute that a device has beside plainer ones, and which of them it does not take because they
-// were found to be wrong. `concord doctor` finds and marks those.
+// were found to be wrong. `concord doctor` finds and marks those. From Device::variants.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "concord/device/device.hpp"
 
 namespace concord {
 
@@ -37,18 +35,5 @@ class Variants {
   /// Lifts every mark and removes the quirk file; the number of marks that there were. Throws IoError.
   virtual std::size_t forget() = 0;
 };
-
-/// A device that has variants derives from this as well.
-class HasVariants {
- public:
-  virtual ~HasVariants() = default;
-  [[nodiscard]] virtual Variants& variants() = 0;
-};
-
-/// Null of a device that has one way for everything. Lives as long as the device.
-[[nodiscard]] inline Variants* variants_of(Device& device) {
-  auto* const has = dynamic_cast<HasVariants*>(&device);
-  return has == nullptr ? nullptr : &has->variants();
-}
 
 }  // namespace concord

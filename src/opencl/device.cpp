@@ -223,7 +223,7 @@ bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorS
   return opencl::supports_epilogue(*context_, op, op_inputs, output, epilogue, extra);
 }
 
-Variants& OpenClDevice::variants() { return context_->variants(); }
+Variants* OpenClDevice::variants() { return &context_->variants(); }
 
 void OpenClDevice::finish() {
   check(clFinish(context_->queue().get()), "clFinish", info_.name);

@@ -1,7 +1,6 @@
 // OpenClDevice: the Device contract on one OpenCL device. Made by opencl::open_device.
 #pragma once
 
-#include "concord/device/variants.hpp"
 #include "concord/opencl/buffer.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/event_log.hpp"
@@ -10,7 +9,7 @@
 
 namespace concord::opencl {
 
-class OpenClDevice final : public Device, public HasVariants {
+class OpenClDevice final : public Device {
  public:
   OpenClDevice(const boost::compute::device& device, DeviceInfo info);
   ~OpenClDevice() override;
@@ -40,7 +39,7 @@ class OpenClDevice final : public Device, public HasVariants {
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override;
   [[nodiscard]] Tuner* tuner() override { return tuner_.get(); }
-  [[nodiscard]] Variants& variants() override;
+  [[nodiscard]] Variants* variants() override;
   void finish() override;
   void flush() override;
   [[nodiscard]] double timed(Launch& launch) override;

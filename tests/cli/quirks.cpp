@@ -45,7 +45,7 @@ TEST_CASE("commands tell which kernels they do without, until the doctor forgets
   {
     const Setting cache("CONCORD_CACHE_DIR", folder.path().string());
     const DevicePtr device = Device::open(id);
-    Variants& variants = *variants_of(*device);
+    Variants& variants = *device->variants();
     variants.mark("batch_norm runs", "a test says so");
     variants.store();
     file = variants.file();

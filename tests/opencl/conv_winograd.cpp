@@ -256,7 +256,7 @@ TEST_CASE("Winograd's transforms are taken where they are preferred and serve", 
                                      {{1, 4, 8, 8}, 4, {.padding = {1, 1}, .padding_after = {{1, 3}}}}};
   for (const DevicePtr& device : opencl_devices()) {
     const DevicePtr opened = Device::open(device->info().id);
-    Variants& variants = *variants_of(*opened);
+    Variants& variants = *opened->variants();
     for (const std::string& name : kernels_of(opened, plain)) CHECK_THAT(name, !contains("winograd"));
     variants.prefer(kWinograd);
     for (const std::string& name : kernels_of(opened, plain)) CHECK_THAT(name, contains("winograd"));

@@ -24,7 +24,7 @@ Tensor waves(Shape shape, double step) {
 
 /// Whether the product is computed so where CONCORD_GEMM says it; the CPU's has one way.
 bool has_way(const DevicePtr& device, const std::string& implementation) {
-  const Variants* variants = variants_of(*device);
+  const Variants* variants = device->variants();
   if (variants == nullptr) return true;
   const std::vector<Variant> all = variants->list();
   return std::ranges::find(all, "product " + implementation, &Variant::name) != all.end();

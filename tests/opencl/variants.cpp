@@ -47,7 +47,7 @@ TEST_CASE("a variant is taken where it is preferred, and not where it is marked"
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr opened = held.open();
-    Variants& variants = *variants_of(*opened);
+    Variants& variants = *opened->variants();
     variants.prefer(kTiled);
     CHECK_THAT(kernel_of_product(opened), contains("tiled"));
     CHECK(variants.uses(kTiled) == 1);
@@ -69,21 +69,21 @@ TEST_CASE("marks are kept for later devices, told, and forgotten", "[opencl][var
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr first = held.open();
-    CHECK_FALSE(std::filesystem::exists(variants_of(*first)->file()));
-    variants_of(*first)->mark(kTiled, "a test says so");
-    variants_of(*first)->store();
-    const auto json = nlohmann::json::parse(content_of(variants_of(*first)->file()));
+    CHECK_FALSE(std::filesystem::exists(first->variants()->file()));
+    first->variants()->mark(kTiled, "a test says so");
+    first->variants()->store();
+    const auto json = nlohmann::json::parse(content_of(first->variants()->file()));
     CHECK(json.at("driver") == device->info().driver);
     CHECK(json.at("quirks").at(kTiled) == "a test says so");
 
     DevicePtr second;
     const std::string said = warnings_of([&] { second = held.open(); });
     CHECK_THAT(said, contains("\"product tiled\" is not used: a test says so") && contains("doctor --forget") &&
-                         contains(variants_of(*first)->file().string()));
+                         contains(first->variants()->file().string()));
     CHECK_THAT(kernel_of_product(second), !contains("tiled"));
-    CHECK(variants_of(*second)->forget() == 1);
-    CHECK_FALSE(std::filesystem::exists(variants_of(*second)->file()));
-    CHECK(variants_of(*second)->forget() == 0);
+    CHECK(second->variants()->forget() == 1);
+    CHECK_FALSE(std::filesystem::exists(second->variants()->file()));
+    CHECK(second->variants()->forget() == 0);
     CHECK(warnings_of([&] { second = held.open(); }).empty());
     CHECK_THAT(kernel_of_product(second), contains("tiled"));
   }
@@ -93,9 +93,9 @@ TEST_CASE("a quirk file that is damaged, or another driver's, is told and not ob
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr opened = held.open();
-    const std::filesystem::path file = variants_of(*opened)->file();
-    variants_of(*opened)->mark(kTiled, "a test says so");
-    variants_of(*opened)->store();
+    const std::filesystem::path file = opened->variants()->file();
+    opened->variants()->mark(kTiled, "a test says so");
+    opened->variants()->store();
     auto other = nlohmann::json::parse(content_of(file));
     other["driver"] = "0.0";
     for (const std::string& text : {std::string("{\"format\":"), other.dump(), std::string("[]"), std::string()}) {
@@ -124,7 +124,7 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
     for (const std::string& broken : {bad, "this does not compile\n" + good}) {
       write_file(folder / "kernels/gemm_tiled.cl", broken);
       const DevicePtr opened = held.open();
-      Variants& variants = *variants_of(*opened);
+      Variants& variants = *opened->variants();
       const VariantResult found = check_variant(opened, variants, kTiled);
       CHECK(found.was_taken);
       CHECK_THAT(found.variant.quirk, contains(broken == bad ? "matmul by the kernel" : "building a kernel"));
@@ -133,8 +133,8 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
     }
     write_file(folder / "kernels/gemm_tiled.cl", good);
     const DevicePtr opened = held.open();
-    variants_of(*opened)->mark(kTiled, "of before");
-    const VariantResult mended = check_variant(opened, *variants_of(*opened), kTiled);
+    opened->variants()->mark(kTiled, "of before");
+    const VariantResult mended = check_variant(opened, *opened->variants(), kTiled);
     CHECK(mended.was_taken);
     CHECK(mended.variant.quirk.empty());
     CHECK_THAT(kernel_of_product(opened), contains("tiled"));
@@ -152,7 +152,7 @@ TEST_CASE("the check of a variant blames it for nothing else", "[opencl][variant
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr opened = held.open();
-    const VariantResult found = check_variant(opened, *variants_of(*opened), "batch_norm groups");
+    const VariantResult found = check_variant(opened, *opened->variants(), "batch_norm groups");
     CHECK(found.variant.quirk.empty());
     CHECK_THAT(found.unexplained, contains("building a kernel"));
   }
