@@ -225,7 +225,7 @@ void run(const Options& options) {
   report.begin("devices");
   warnings.take_to(report);
   for (const DeviceInfo& info : listed) report.add({Weight::fine, describe(info)});
-  report.add(idle_driver_findings(drivers, listed));
+  report.add(idle_driver_findings(drivers, listed, idle_platforms()));
   report.add(device_file_findings(listed));
   const DevicePtr device = opened(options, report);
   warnings.take_to(report);

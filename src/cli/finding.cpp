@@ -162,14 +162,22 @@ std::vector<Finding> driver_findings() {
   return findings;
 }
 
-std::vector<Finding> idle_driver_findings(std::span<const Finding> drivers, std::span<const DeviceInfo> listed) {
+std::vector<Finding> idle_driver_findings(std::span<const Finding> drivers, std::span<const DeviceInfo> listed,
+                                          std::span<const std::string> idle_platforms) {
+  constexpr std::string_view kNeeds =
+      "PoCL needs a folder that it can write in (HOME, or POCL_CACHE_DIR); a GPU's driver needs its kernel module, of "
+      "the "
+      "same version, and the right to its device files";
+  std::vector<Finding> findings;
+  for (const std::string& name : idle_platforms) {
+    findings.push_back({Weight::warning, fmt::format("OpenCL's platform \"{}\" gives no device. {}", name, kNeeds)});
+  }
   const bool loads = std::ranges::any_of(drivers, [](const Finding& one) { return one.weight == Weight::fine; });
   const bool has_device = std::ranges::any_of(listed, [](const DeviceInfo& info) { return info.backend == "opencl"; });
-  if (!loads || has_device) return {};
-  return {{Weight::warning,
-           "OpenCL's drivers load, and give no device. PoCL needs a folder that it can write in (HOME, or "
-           "POCL_CACHE_DIR); a GPU's driver needs its kernel module, of the same version, and the right to its device "
-           "files"}};
+  if (loads && !has_device && findings.empty()) {
+    findings.push_back({Weight::warning, fmt::format("OpenCL's drivers load, and give no device. {}", kNeeds)});
+  }
+  return findings;
 }
 
 std::vector<Finding> device_file_findings(std::span<const DeviceInfo> listed) {

@@ -26,9 +26,11 @@ inline constexpr std::uint64_t kLittleMemory = std::uint64_t{1} << 30;
 /// a loader may change these variables.
 [[nodiscard]] std::vector<Finding> driver_findings();
 
-/// Drivers that load, and give no device.
+/// Drivers that load, and give no device: each of the platforms without one, and those that are not even platforms where
+/// OpenCL has no device at all.
 [[nodiscard]] std::vector<Finding> idle_driver_findings(std::span<const Finding> drivers,
-                                                        std::span<const DeviceInfo> listed);
+                                                        std::span<const DeviceInfo> listed,
+                                                        std::span<const std::string> idle_platforms);
 
 /// The device files of GPUs: whether this user may use them, and whether a device of `listed` stands for them.
 [[nodiscard]] std::vector<Finding> device_file_findings(std::span<const DeviceInfo> listed);

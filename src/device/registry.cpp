@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kDriverHint =
     "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), "
     "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), ROCm's rocm-opencl-runtime "
-    "(AMD).";
+    "(AMD). `concord doctor` tells which drivers are there and give no device.";
 
 constexpr std::string_view kPrefix = "opencl:";
 
@@ -152,6 +152,14 @@ std::optional<int> serve_as_builder(std::span<const char* const> arguments) {
   if (arguments.size() == 2 && std::string_view(arguments[1]) == "--build-programs") return opencl::build_programs();
 #endif
   return std::nullopt;
+}
+
+std::vector<std::string> idle_platforms() {
+#ifdef CONCORD_WITH_OPENCL
+  return opencl::idle_platforms();
+#else
+  return {};
+#endif
 }
 
 std::optional<LibraryVersions> onednn_versions() {

@@ -37,6 +37,10 @@ namespace concord {
 /// Whether the OpenCL backend is part of this build.
 [[nodiscard]] bool has_opencl();
 
+/// The names of OpenCL's platforms that have no device at all: a driver that is there and does not work, or one for
+/// devices that this machine has not.
+[[nodiscard]] std::vector<std::string> idle_platforms();
+
 /// Where a process was started with `arguments` to build kernels for another one: does it, and gives the exit code. For
 /// the command.
 [[nodiscard]] std::optional<int> serve_as_builder(std::span<const char* const> arguments);
@@ -51,6 +55,7 @@ struct LibraryVersions {
 namespace opencl {
 /// Every OpenCL device, in the order of its index; empty without a driver. A broken driver is skipped and logged.
 [[nodiscard]] std::vector<DeviceInfo> list_devices();
+[[nodiscard]] std::vector<std::string> idle_platforms();
 /// Throws DeviceError.
 [[nodiscard]] DevicePtr open_device(std::size_t index);
 /// Builds programs for the process that started this one (opencl/build_processes.hpp) until it asks for no more. The

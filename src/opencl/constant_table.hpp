@@ -6,15 +6,19 @@
 #include <span>
 
 #include "concord/opencl/context.hpp"
+#include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
 
-/// Copied before this returns. At least one entry.
+/// Copied before this returns. At least one entry. Throws OutOfMemory or DeviceError.
 template <class Entry>
 [[nodiscard]] boost::compute::buffer constant_table(const Context& context, std::span<const Entry> entries) {
+  cl_int status = CL_SUCCESS;
   // OpenCL takes a pointer to what it does not write.
-  return {context.context(), entries.size_bytes(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-          const_cast<Entry*>(entries.data())};
+  const cl_mem memory = clCreateBuffer(context.context().get(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                                       entries.size_bytes(), const_cast<Entry*>(entries.data()), &status);
+  check(status, "clCreateBuffer", context.name());
+  return boost::compute::buffer(memory, false);
 }
 
 }  // namespace concord::opencl

@@ -41,10 +41,17 @@ std::string name_of_platform(cl_platform_id platform) {
   return name;
 }
 
+/// How many devices it has; 0 where it says that there are none.
+cl_int count_devices(cl_platform_id platform, cl_uint& count) {
+  count = 0;
+  const cl_int status = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+  return status == CL_DEVICE_NOT_FOUND ? CL_SUCCESS : status;
+}
+
 std::vector<cl_device_id> devices_of(cl_platform_id platform) {
   cl_uint count = 0;
-  const cl_int status = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
-  if (status == CL_DEVICE_NOT_FOUND || (status == CL_SUCCESS && count == 0)) return {};
+  const cl_int status = count_devices(platform, count);
+  if (status == CL_SUCCESS && count == 0) return {};
   if (status != CL_SUCCESS) {
     log(LogLevel::warning, fmt::format("OpenCL platform \"{}\" is skipped: its devices cannot be listed: {} ({})",
                                        name_of_platform(platform), status_name(status), status));
@@ -191,6 +198,15 @@ std::vector<DeviceInfo> list_devices() {
     }
   }
   return infos;
+}
+
+std::vector<std::string> idle_platforms() {
+  std::vector<std::string> names;
+  for (const cl_platform_id platform : platforms()) {
+    cl_uint count = 0;
+    if (count_devices(platform, count) == CL_SUCCESS && count == 0) names.push_back(name_of_platform(platform));
+  }
+  return names;
 }
 
 }  // namespace concord::opencl

@@ -174,6 +174,23 @@ TEST_CASE("the doctor finds drivers that are missing or broken", "[cli]") {
   CHECK(has_finding(found, "warning", "compiled kernels cannot be kept in " + (folder / "cache").string()));
 }
 
+TEST_CASE("the doctor names a platform that gives no device", "[cli]") {
+  if (!command_is_there()) return;
+  bool has_pocl = false, has_others = false;
+  for (const DeviceInfo& info : Device::list()) {
+    const bool is_pocl = info.platform.find("PoCL") != std::string::npos;
+    has_pocl |= is_pocl;
+    has_others |= info.backend == "opencl" && !is_pocl;
+  }
+  if (!has_pocl || has_others) {
+    WARN("skipped: it takes PoCL, and no other OpenCL device");
+    return;
+  }
+  const Ended ended = run_command({"doctor", "--device", "opencl", "--json"}, {{"POCL_CACHE_DIR", "/dev/null/none"}});
+  CHECK(ended.code == 1);
+  CHECK(has_finding(parsed(ended), "warning", "OpenCL's platform \"Portable Computing Language\" gives no device"));
+}
+
 TEST_CASE("the doctor checks and measures a device", "[cli]") {
   if (!command_is_there()) return;
   if (!has_cpu()) {

@@ -1,6 +1,11 @@
 // Calls of OpenCL that a training makes fail: once, or all from some call on, as when a device is lost.
+#include <array>
+
+#include "concord/opencl/constant_table.hpp"
+#include "concord/opencl/device.hpp"
 #include "concord_test.hpp"
 #include "faults/series.hpp"
+#include "opencl/opencl_test.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -31,6 +36,26 @@ TEST_CASE("a context or queue that is not to be had", "[faults]") {
 
 TEST_CASE("an allocation fails", "[faults]") {
   check_all(faults::Kind::allocation, {kAllocationFailure, kOutOfResources, kOutOfHostMemory});
+}
+
+// What launches are bound with is made outside of `Device::prepare`, too, as when a product's ways are measured.
+TEST_CASE("a kernel's table finds no memory", "[faults]") {
+  const std::array<std::int32_t, 3> entries{1, 2, 3};
+  for (const DevicePtr& device : opencl_devices()) {
+    opencl::Context& context = dynamic_cast<opencl::OpenClDevice&>(*device).context();
+    const faults::Held before = faults::held();
+    {
+      const faults::Ordered fault({faults::Kind::allocation, 1, kAllocationFailure.status});
+      CHECK_THROWS_AS(opencl::constant_table<std::int32_t>(context, entries), OutOfMemory);
+    }
+    {
+      const faults::Ordered fault({faults::Kind::allocation, 1, kNotAvailable.status});
+      CHECK_THROWS_WITH(opencl::constant_table<std::int32_t>(context, entries),
+                        contains(kNotAvailable.name) && contains(device->info().name));
+    }
+    static_cast<void>(opencl::constant_table<std::int32_t>(context, entries));
+    CHECK(faults::held() == before);
+  }
 }
 
 TEST_CASE("a program or kernel is not built", "[faults]") {
