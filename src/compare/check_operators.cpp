@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -118,6 +119,14 @@ using Operators = std::set<std::tuple<const Operator*, std::string, std::string>
 
 std::tuple<const Operator*, std::string, std::string> key_of(const TraceEntry& entry, const Operator* op) {
   return {op, entry.node, entry.kernel};
+}
+
+/// Whether two sides run on the same hardware, where one of them has to wait for the other, and may be the same Device,
+/// which serves one thread at a time.
+bool share_a_device(std::span<const Side> sides) {
+  std::set<std::string> devices;
+  for (const Side& side : sides) devices.insert(side.device->info().id);
+  return devices.size() < sides.size();
 }
 
 using Clock = std::chrono::steady_clock;
@@ -250,26 +259,40 @@ void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done
     if (alone || (i == 0 && first_alone)) feed(programs_[i].single, batch);
     feed(programs_[i].fused, batch);
   }
-  const std::vector<ReplayedNode> fused = run_first(first_alone, check, runs[0]);
-  Beside checks(kNodesAhead);  // devices go on meanwhile; from here on the reference stays as it is
-  checks.add([&] {
-    for (const ReplayedNode& node : fused) check_node(node, true, check, runs[0]);
-  });
-  const auto given = [&](const std::string& name) { return check.given(name); };
-  for (std::size_t i = 1; i < sides_.size(); ++i) {
-    Operators checked;
-    const auto is_new = [&](const TraceEntry& entry, const Operator* op) {
-      return checked.insert(key_of(entry, op)).second;
-    };
-    const auto replay = [&](Program& program, bool as_fused) {
-      const auto take = [&](const ReplayedNode& node) {
-        checks.add([this, node, as_fused, &check, &run = runs[i]] { check_node(node, as_fused, check, run); });
-      };
-      program.replay(given, take, is_new);
-    };
-    if (alone) replay(programs_[i].single, false);
-    replay(programs_[i].fused, true);
+  const std::vector<ReplayedNode> of_first =
+      run_first(first_alone, check, runs[0]);  // the reference stays as it is now
+  const auto check_first = [&] {
+    for (const ReplayedNode& node : of_first) check_node(node, true, check, runs[0]);
+  };
+  if (sides_.size() == 1) return check_first();
+
+  const auto mode = share_a_device(sides_) ? std::launch::deferred : std::launch::async;
+  std::vector<std::future<void>> others;
+  for (std::size_t i = 2; i < sides_.size(); ++i) {
+    others.push_back(std::async(mode, [&, i] { check_side(i, alone, check, runs[i], [] {}); }));
   }
+  check_side(1, alone, check, runs[1], check_first);
+  for (std::future<void>& other : others) other.get();
+}
+
+/// The device goes on while another thread does `before` and compares what the device has made.
+void OperatorChecks::check_side(std::size_t i, bool alone, Check& check, DeviceRun& run,
+                                const std::function<void()>& before) {
+  Beside checks(kNodesAhead);
+  checks.add(before);
+  const auto given = [&](const std::string& name) { return check.given(name); };
+  Operators checked;
+  const auto is_new = [&](const TraceEntry& entry, const Operator* op) {
+    return checked.insert(key_of(entry, op)).second;
+  };
+  const auto replay = [&](Program& program, bool as_fused) {
+    const auto take = [&](const ReplayedNode& node) {
+      checks.add([this, node, as_fused, &check, &run] { check_node(node, as_fused, check, run); });
+    };
+    program.replay(given, take, is_new);
+  };
+  if (alone) replay(programs_[i].single, false);
+  replay(programs_[i].fused, true);
   checks.finish();
 }
 

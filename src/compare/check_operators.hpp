@@ -1,6 +1,7 @@
 // OperatorChecks: every operator of a training step, run on each device with the inputs it has on the first one.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -24,7 +25,7 @@ using ReferenceValues = std::map<std::string, ReferenceValue>;
 ///
 /// The first side runs the kernels of its step, as fusion makes them, one after the other: what they make are the
 /// values that every operator is given. Then it runs the operators by themselves that fusion changed, where results are
-/// held against those.
+/// held against those. The other sides run and are compared side by side, each in threads of its own.
 class OperatorChecks {
  public:
   OperatorChecks(const TrainingStep& step, std::span<const Side> sides, const CompareOptions& options, CheckCost& cost)
@@ -34,8 +35,8 @@ class OperatorChecks {
   /// fused kernels are checked like the others.
   void run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
   /// The first side's step, to the bit what Side::run makes, and with it the check of the kernels that a step of each
-  /// other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with float64,
-  /// against its operators by themselves, and its own kernels too. Gives the first side's loss.
+  /// other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with
+  /// float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
   float step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
   /// Gives back the memory of the programs; the next run compiles them again.
   void release() { programs_.clear(); }
@@ -52,6 +53,7 @@ class OperatorChecks {
   void run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs);
   [[nodiscard]] ReferenceValues weights_for_all() const;
   [[nodiscard]] std::vector<ReplayedNode> run_first(bool alone, Check& check, DeviceRun& run);
+  void check_side(std::size_t i, bool alone, Check& check, DeviceRun& run, const std::function<void()>& before);
   void add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const;
   void check_node(const ReplayedNode& node, bool fused, Check& check, DeviceRun& run) const;
 

@@ -70,20 +70,33 @@ double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes
 }
 
 const Extent& Extents::of(const Tensor& tensor) {
-  const auto [found, is_new] = known_.try_emplace(tensor.bytes().data());
-  if (is_new) found->second = {tensor, extent_of(tensor)};
-  return found->second.extent;
+  Known& known = [&]() -> Known& {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = known_.try_emplace(tensor.bytes().data());
+    if (is_new) place->second.tensor = tensor;
+    return place->second;
+  }();
+  std::call_once(known.found, [&] { known.extent = extent_of(known.tensor); });
+  return known.extent;
+}
+
+Extents::Along& Extents::place_of(const Tensor& tensor, std::span<const std::size_t> axes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(along_, [&](const Along& along) {
+    return along.tensor.bytes().data() == tensor.bytes().data() && along.tensor.shape() == tensor.shape() &&
+           std::ranges::equal(along.axes, axes);
+  });
+  if (found != along_.end()) return *found;
+  Along& along = along_.emplace_back();
+  along.tensor = tensor;
+  along.axes.assign(axes.begin(), axes.end());
+  return along;
 }
 
 double Extents::largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) {
-  const auto is_it = [&](const Along& along) {
-    return along.tensor.bytes().data() == tensor.bytes().data() && along.tensor.shape() == tensor.shape() &&
-           std::ranges::equal(along.axes, axes);
-  };
-  const auto found = std::ranges::find_if(along_, is_it);
-  if (found != along_.end()) return found->rms;
-  along_.push_back({tensor, {axes.begin(), axes.end()}, concord::largest_rms_along(tensor, axes)});
-  return along_.back().rms;
+  Along& along = place_of(tensor, axes);
+  std::call_once(along.found, [&] { along.rms = concord::largest_rms_along(along.tensor, along.axes); });
+  return along.rms;
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) {

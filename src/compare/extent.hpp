@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -22,7 +24,7 @@ struct Extent {
 /// up.
 [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes);
 
-/// Extents of tensors that do not change, each found once. Keeps their storage.
+/// Extents of tensors that do not change, each found once, whatever threads ask. Keeps their storage.
 class Extents {
  public:
   [[nodiscard]] const Extent& of(const Tensor& tensor);
@@ -31,15 +33,20 @@ class Extents {
  private:
   struct Known {
     Tensor tensor;
+    std::once_flag found;
     Extent extent;
   };
-  std::map<const std::byte*, Known> known_;  // by storage: tensors that share it have the same numbers
   struct Along {
     Tensor tensor;
     std::vector<std::size_t> axes;
-    double rms;
+    std::once_flag found;
+    double rms = 0;
   };
-  std::vector<Along> along_;
+  Along& place_of(const Tensor& tensor, std::span<const std::size_t> axes);
+
+  std::mutex mutex_;                         // of what is known, not of finding it
+  std::map<const std::byte*, Known> known_;  // by storage: tensors that share it have the same numbers
+  std::deque<Along> along_;
 };
 
 /// Largest absolute difference; infinite where only one of two elements is NaN, or they are different infinities, and

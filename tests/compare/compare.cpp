@@ -29,6 +29,12 @@ class UnfusingDevice final : public ForwardingDevice {
   }
 };
 
+/// Stands for a device of its own.
+class OtherDevice final : public ForwardingDevice {
+ public:
+  OtherDevice(DevicePtr device, std::string id) : ForwardingDevice(std::move(device)) { info_.id = std::move(id); }
+};
+
 /// Where each device stands in the comparison.
 enum Place : std::size_t { reference, same, wrong_activation, wrong_gradient, wrong_fusion, others };
 
@@ -139,6 +145,37 @@ TEST_CASE("what a step runs is checked between the steps as often as was asked f
   for (std::size_t d : {0U, 1U}) CHECK(each.runs[d].losses == ends.runs[d].losses);  // a check changes nothing
   for (const Comparison* one : {&ends, &each}) CHECK_THAT(one->runs[1].first_deviation->op, contains("matmul+"));
   CHECK_FALSE(each.runs[0].first_deviation);
+}
+
+TEST_CASE("devices that are checked side by side get what they get one after another", "[compare]") {
+  const std::string second = devices().back()->info().id;
+  const auto relu = named("relu_backward");
+  const auto compared = [&](const std::string& id, const std::string& wrong_id) {
+    const std::vector<DevicePtr> list{
+        devices().front(), std::make_shared<OtherDevice>(Device::open(second), id),
+        std::make_shared<OtherDevice>(wrong_device(Device::open(second), "wrong gradient", relu), wrong_id)};
+    nn::Sequential network = small_net();
+    CompareOptions options = kOptions;
+    options.seconds = 0.01;
+    options.check_every = 1;
+    return compare(network, "small", loss::cross_entropy, optim::Adam{.lr = 0.01}, small_data(25), list, options);
+  };
+  const Comparison beside = compared("one", "two"), in_turn = compared("one", "one");
+  for (std::size_t d = 0; d < 3; ++d) {
+    const DeviceRun &one = beside.runs[d], &other = in_turn.runs[d];
+    CHECK(one.losses == other.losses);
+    CHECK(one.checked_values == other.checked_values);
+    REQUIRE(one.operators.size() == other.operators.size());
+    for (std::size_t i = 0; i < one.operators.size(); ++i) {
+      CHECK(one.operators[i].node == other.operators[i].node);
+      CHECK(one.operators[i].error == other.operators[i].error);
+      CHECK(one.operators[i].tolerance == other.operators[i].tolerance);
+    }
+    REQUIRE(one.first_deviation.has_value() == (d == 2));
+    CHECK(other.first_deviation.has_value() == (d == 2));
+  }
+  CHECK(beside.runs[2].first_deviation->op == "relu_backward");
+  CHECK(in_turn.runs[2].first_deviation->op == "relu_backward");
 }
 
 TEST_CASE("between the steps only a device that fuses otherwise is held against operators by themselves", "[compare]") {
