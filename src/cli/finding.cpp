@@ -166,8 +166,7 @@ std::vector<Finding> idle_driver_findings(std::span<const Finding> drivers, std:
                                           std::span<const std::string> idle_platforms) {
   constexpr std::string_view kNeeds =
       "PoCL needs a folder that it can write in (HOME, or POCL_CACHE_DIR); a GPU's driver needs its kernel module, of "
-      "the "
-      "same version, and the right to its device files";
+      "the same version, and the right to its device files";
   std::vector<Finding> findings;
   for (const std::string& name : idle_platforms) {
     findings.push_back({Weight::warning, fmt::format("OpenCL's platform \"{}\" gives no device. {}", name, kNeeds)});
