@@ -46,10 +46,9 @@ void run(const Options& options) {
     const auto network = models::make(model.name);
     const TensorSpec samples = models::batch_of(model, batch);
     const double flops = models::summarize(*network, samples).flops / static_cast<double>(batch);
-    const MemoryNeed memory =
-        step_memory(model, *network, samples, device, options.step.training, MemoryDetail::values);
+    const auto memory = step_memory_if_possible(model, *network, samples, device, options.step.training);
     rows.push_back({std::string(model.name), fmt::format("{}", model.parameters), fmt::format("{:.3f}", flops / 1e9),
-                    human_bytes(memory.total()), models::batch_of(model, 1).str(),
+                    memory ? human_bytes(memory->total()) : "too large", models::batch_of(model, 1).str(),
                     std::string(models::name_of(model.task)), std::string(model.description)});
     const auto dims = model.input.dims();
     list.push_back({{"name", model.name},
@@ -62,12 +61,13 @@ void run(const Options& options) {
                     {"parameters", model.parameters},
                     {"flops_a_sample", flops},
                     {"batch", batch},
-                    {"step_bytes", memory.total()}});
+                    {"step_bytes", memory ? nlohmann::json(memory->total()) : nlohmann::json()}});
   }
   std::cout << (options.json ? list.dump(2) + "\n"
                              : table(rows) +
                                    "GFLOP: of the forward pass; a multiplication and an addition are two. "
-                                   "step: memory of values and variables without kernels' workspaces\n" +
+                                   "step: memory of values and variables without kernels' workspaces; too large: "
+                                   "one value is more than the device allocates at once, or than kernels can number\n" +
                                    fmt::format("networks to be had in other sizes, by name: {}\n", sizable_names()));
 }
 

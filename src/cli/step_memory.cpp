@@ -26,14 +26,25 @@ MemoryNeed planned(const models::Model& model, nn::Module& network, const Tensor
 }  // namespace
 
 MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
-                       const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail) {
+                       const DevicePtr& device, const TrainingOptions& training) {
   try {
-    return planned(model, network, batch, device, training, detail);
+    return planned(model, network, batch, device, training, MemoryDetail::kernels);
   } catch (const Error&) {
     rethrow_with_advice_on_batch(batch.shape[0], *device, [&](std::int64_t size, MemoryDetail other) {
       return planned(model, network, models::batch_of(model, size), device, training, other).total();
     });
   }
+}
+
+std::optional<MemoryNeed> step_memory_if_possible(const models::Model& model, nn::Module& network,
+                                                  const TensorSpec& batch, const DevicePtr& device,
+                                                  const TrainingOptions& training) {
+  try {
+    return planned(model, network, batch, device, training, MemoryDetail::values);
+  } catch (const OutOfMemory&) {
+  } catch (const NotSupported&) {
+  }
+  return std::nullopt;
 }
 
 }  // namespace concord::cli

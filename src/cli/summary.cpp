@@ -81,7 +81,7 @@ void run(const Options& options) {
   const TensorSpec batch = models::batch_of(model, options.step.training.batch);
   const models::Summary summary = models::summarize(*network, batch);
   const DevicePtr device = options.step.open();
-  const MemoryNeed memory = step_memory(model, *network, batch, device, options.step.training, MemoryDetail::kernels);
+  const MemoryNeed memory = step_memory(model, *network, batch, device, options.step.training);
   if (options.json) {
     std::cout << as_json(model, batch, summary, memory, device->info(), options.step).dump(2) << "\n";
   } else {

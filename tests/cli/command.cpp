@@ -215,6 +215,17 @@ TEST_CASE("every optimizer is counted, measured and trained with", "[cli]") {
   CHECK(nlohmann::json::parse(models.out).size() == concord::models::all().size());
 }
 
+TEST_CASE("models lists what no device takes too", "[cli]") {
+  if (!command_is_there()) return;
+  const Ended models = run_command({"models", "--batch", "2147483647", "--json"});
+  INFO(models.err);
+  REQUIRE(models.code == 0);
+  const auto list = nlohmann::json::parse(models.out);
+  REQUIRE(list.size() == concord::models::all().size());
+  for (const auto& model : list) CHECK(model.at("step_bytes").is_null());
+  CHECK_THAT(run_command({"models", "--batch", "2147483647"}).out, test::contains("too large"));
+}
+
 TEST_CASE("bench names the largest batch that fits", "[cli]") {
   if (!command_is_there()) return;
   const std::vector<std::string> words{"largest batch that fits is "};
