@@ -8,6 +8,7 @@
 #include "concord/compare/variant_check.hpp"
 #include "concord/compile/device_speed.hpp"
 #include "concord/device/registry.hpp"
+#include "drivers.hpp"
 #include "finding.hpp"
 #include "operator_check.hpp"
 #include "options.hpp"
@@ -219,8 +220,9 @@ void run(const Options& options) {
   Report report(options.json);
   KeptWarnings warnings;
   report.begin("OpenCL drivers");
-  const std::vector<Finding> drivers = driver_findings();
-  report.add(drivers);
+  Drivers drivers;
+  report.add(drivers.findings());
+  report.add(drivers.try_out(options.device.selector == "cpu" ? Weight::warning : Weight::obstacle));
   const std::vector<DeviceInfo> listed = Device::list();
   report.begin("devices");
   warnings.take_to(report);

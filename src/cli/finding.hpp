@@ -21,17 +21,6 @@ inline constexpr std::uint64_t kLittleMemory = std::uint64_t{1} << 30;
 /// "fine", "warning", "obstacle".
 [[nodiscard]] const char* name_of(Finding::Weight weight);
 
-/// The OpenCL drivers that are installed, as the loader finds them (/etc/OpenCL/vendors, OCL_ICD_VENDORS,
-/// OPENCL_VENDOR_PATH, OCL_ICD_FILENAMES), and whether their libraries load. Call before anything else asks for OpenCL:
-/// a loader may change these variables.
-[[nodiscard]] std::vector<Finding> driver_findings();
-
-/// Drivers that load, and give no device: each of the platforms without one, and those that are not even platforms where
-/// OpenCL has no device at all.
-[[nodiscard]] std::vector<Finding> idle_driver_findings(std::span<const Finding> drivers,
-                                                        std::span<const DeviceInfo> listed,
-                                                        std::span<const std::string> idle_platforms);
-
 /// The device files of GPUs: whether this user may use them, and whether a device of `listed` stands for them.
 [[nodiscard]] std::vector<Finding> device_file_findings(std::span<const DeviceInfo> listed);
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
+#include "test_library.hpp"
 #include "timeline.hpp"
 
 using namespace concord;
@@ -172,6 +173,35 @@ TEST_CASE("the doctor finds drivers that are missing or broken", "[cli]") {
   CHECK(has_finding(found, "warning", "empty.icd names no library"));
   CHECK(has_finding(found, "warning", "OpenCL's drivers load, and give no device"));
   CHECK(has_finding(found, "warning", "compiled kernels cannot be kept in " + (folder / "cache").string()));
+}
+
+TEST_CASE("the doctor outlives a driver that ends programs, and names it", "[cli]") {
+  if (!command_is_there()) return;
+  if (!has_cpu()) {
+    WARN("skipped: there is no CPU device");
+    return;
+  }
+  const TemporaryFolder folder;
+  write_file(folder / "fatal.icd", test_library(CONCORD_FATAL_DRIVER) + "\n");
+  Environment environment = kNoDrivers;
+  environment["OCL_ICD_VENDORS"] = folder.path().string();
+  REQUIRE(run_command({"devices"}, environment).code > 2);  // a signal's
+  const std::string ends = "ends every program that asks OpenCL for devices: Aborted, after \"nothing works here\"";
+  const Ended on_cpu = run_command({"doctor", "--device", "cpu", "--json"}, environment);
+  CHECK(on_cpu.code == 0);
+  CHECK(has_finding(parsed(on_cpu), "warning", ends));
+  const Ended on_any = run_command({"doctor", "--device", "opencl", "--json"}, environment);
+  CHECK(on_any.code == 1);
+  CHECK(has_finding(parsed(on_any), "obstacle", ends));
+  CHECK(has_finding(parsed(on_any), "obstacle", "no device matches \"opencl\""));
+
+  // The loader then finds the drivers that are left.
+  const std::filesystem::path others = "/etc/OpenCL/vendors/pocl.icd";
+  if (!std::filesystem::exists(others)) return;
+  std::filesystem::copy(others, folder / "pocl.icd");
+  const Ended beside = run_command({"doctor", "--device", "opencl:nowhere", "--json"}, environment);
+  CHECK(has_finding(parsed(beside), "obstacle", ends));
+  CHECK(has_finding(parsed(beside), "fine", "opencl:0"));
 }
 
 TEST_CASE("the doctor names a platform that gives no device", "[cli]") {

@@ -8,17 +8,12 @@
 #include "concord_test.hpp"
 #include "files.hpp"
 #include "setting.hpp"
+#include "test_library.hpp"
 
 using namespace concord;
 using namespace concord::test;
 
 namespace {
-
-/// The library in place of NVIDIA's; in a bundle it lies in $CONCORD_TEST_DIR.
-std::string fake_nvml() {
-  const std::filesystem::path built = CONCORD_FAKE_NVML;
-  return environment("CONCORD_TEST_DIR") ? (folder_of_tests() / built.filename()).string() : built.string();
-}
 
 void write_zone(const std::filesystem::path& folder, const std::string& zone, const std::string& name,
                 const std::string& microjoules) {
@@ -31,7 +26,7 @@ void write_zone(const std::filesystem::path& folder, const std::string& zone, co
 }  // namespace
 
 TEST_CASE("a GPU's energy is that of NVML's counter for its PCI address", "[device]") {
-  const auto meter = nvml_meter(fake_nvml(), "00000000:3B:00.0");
+  const auto meter = nvml_meter(test_library(CONCORD_FAKE_NVML), "00000000:3B:00.0");
   REQUIRE(meter != nullptr);
   const double before = meter->joules();
   CHECK(meter->joules() - before == Approx(2.5));
@@ -41,8 +36,8 @@ TEST_CASE("a GPU's energy is that of NVML's counter for its PCI address", "[devi
 TEST_CASE("without NVML, the GPU or its counter nobody tells a GPU's energy", "[device]") {
   CHECK(nvml_meter("no-such-library.so", "00000000:3B:00.0") == nullptr);
   CHECK(nvml_meter("libm.so.6", "00000000:3B:00.0") == nullptr);
-  CHECK(nvml_meter(fake_nvml(), "00000000:5E:00.0") == nullptr);
-  CHECK(nvml_meter(fake_nvml(), "00000001:3B:00.0") == nullptr);
+  CHECK(nvml_meter(test_library(CONCORD_FAKE_NVML), "00000000:5E:00.0") == nullptr);
+  CHECK(nvml_meter(test_library(CONCORD_FAKE_NVML), "00000001:3B:00.0") == nullptr);
 }
 
 TEST_CASE("a CPU's energy is the sum of its processors, across the counters' ends", "[device]") {
@@ -94,7 +89,7 @@ TEST_CASE("who tells a device's energy goes by what it is and where it is plugge
   const TemporaryFolder folder;
   write_zone(folder.path(), "intel-rapl:0", "package-0", "1");
   const Setting processors("CONCORD_POWERCAP", folder.path().string());
-  const Setting gpus("CONCORD_NVML", fake_nvml());
+  const Setting gpus("CONCORD_NVML", test_library(CONCORD_FAKE_NVML));
   DeviceInfo device;
   device.kind = DeviceKind::cpu;
   REQUIRE(energy_meter(device) != nullptr);
