@@ -129,7 +129,7 @@ Comparison compare_one(const Options& options, const models::Model& model, const
 void print_row(const Comparison& comparison) {
   double part = 0;
   std::int64_t checked = 0;
-  std::string diverging = comparison.agrees() ? "none" : "not compared";
+  std::string diverging = comparison.agrees() ? "none" : comparison.disagreement();
   for (const DeviceRun& run : comparison.runs) {
     part = std::max(part, run.largest_loss_deviation);
     checked += run.checked_values;
@@ -179,7 +179,7 @@ void run(const Options& options) {
   std::cout << (options.prints_json() ? comparison.json() + "\n" : comparison.table());
   if (!options.html_file.empty()) write_text(options.html_file, comparison.html());
   if (!options.json_file.empty()) write_text(options.json_file, comparison.json(JsonDetail::operators) + "\n");
-  if (!comparison.agrees()) throw Error("the devices do not agree: see the diverging operator");
+  if (!comparison.agrees()) throw Error("the devices do not agree: " + comparison.disagreement());
 }
 
 }  // namespace

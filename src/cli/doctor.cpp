@@ -119,7 +119,9 @@ Finding check_finding(const OperatorCheck& check, std::span<const DevicePtr> dev
               fmt::format("{}: {} by the kernel {} of {} is wrong: error {:.3g}, allowed {:.3g} ({}). Please report it",
                           check.model->name, d.op, d.kernel, run.device.id, d.error, d.tolerance, d.shapes)};
     }
-    if (!comparison.agrees()) return {Weight::obstacle, fmt::format("{}: the loss is not finite", check.model->name)};
+    if (!comparison.agrees()) {
+      return {Weight::obstacle, fmt::format("{}: {}", check.model->name, comparison.disagreement())};
+    }
     return {Weight::fine, what};
   } catch (const Error& error) {
     return {Weight::obstacle, fmt::format("{}: {}", check.model->name, error.what())};

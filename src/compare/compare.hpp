@@ -110,8 +110,12 @@ struct Comparison {
   CheckCost check_cost = {};
   /// The median of these seconds, in steps of the slowest device.
   [[nodiscard]] double in_slowest_steps(std::span<const double> seconds) const;
-  /// No operator left its tolerance on any device, every other device was checked, and every loss is finite.
-  [[nodiscard]] bool agrees() const;
+  /// No operator left its tolerance on any device, every device behind the first, or that one alone, was checked, and
+  /// every loss is finite.
+  [[nodiscard]] bool agrees() const { return disagreement().empty(); }
+  /// Why not: "node conv1 on opencl:0 leaves its tolerance", "the loss of step 3 on cpu is not finite"; of the first
+  /// device where that is so. Empty where they agree.
+  [[nodiscard]] std::string disagreement() const;
   /// The table that `concord compare` prints.
   [[nodiscard]] std::string table() const;
   [[nodiscard]] std::string json(JsonDetail detail = JsonDetail::devices) const;
@@ -125,8 +129,8 @@ struct Comparison {
 /// that it had on devices[0], by itself and as fusion makes it, and its results are held against the tolerance of its
 /// kind (see tolerance.hpp); with `options.check_every`, in every so many steps what the step runs, too. The losses
 /// of correct devices part too, as rounding is amplified from step to step; `options.drift` shows how much of it
-/// rounding explains. Throws ArgumentError for no device, no step, batch 0, an empty data set or a case_node that is no
-/// operator's.
+/// rounding explains. Throws ArgumentError for no device, no step, batch 0 or a case_node that is no operator's, and
+/// what data::check() throws.
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,
                                  const optim::Optimizer& optimizer, const Dataset& dataset,
                                  std::span<const DevicePtr> devices, const CompareOptions& options = {});

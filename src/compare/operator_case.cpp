@@ -34,7 +34,22 @@ struct Seen {
   }
 };
 
+/// The file may be another's, or damaged.
+void check_results(const OperatorCase& operator_case, const ReplayedNode& node) {
+  CONCORD_CHECK(operator_case.outputs.size() == node.results.size(), FormatError,
+                "the case has {} results, and {} gives {}", operator_case.outputs.size(), node.entry.op,
+                node.results.size());
+  for (std::size_t k = 0; k < node.results.size(); ++k) {
+    const TensorSpec spec = node.results[k].spec();
+    for (const Tensor& kept : {operator_case.expected[k], operator_case.results[k]}) {
+      CONCORD_CHECK(kept.spec() == spec, FormatError, "the case's '{}' is {}, and {} gives {}",
+                    operator_case.outputs[k], kept.spec().str(), node.entry.op, spec.str());
+    }
+  }
+}
+
 CaseReplay result_of(const OperatorCase& operator_case, const ReplayedNode& node) {
+  check_results(operator_case, node);
   CaseReplay replay{node.entry.op, node.entry.kernel, node.entry.shapes, {}};
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     const Tensor& result = node.results[k];

@@ -46,7 +46,8 @@ struct CaseReplay {
 };
 
 /// Runs the operator of a case alone. `graph` is the training step it was taken from, with this loss. Throws
-/// ArgumentError when the graph, or what fusion makes of it for this device, has no such operator.
+/// ArgumentError when the graph, or what fusion makes of it for this device, has no such operator, FormatError when its
+/// results are not those of the case in number, type or shape, and ShapeError where its inputs are not.
 [[nodiscard]] CaseReplay replay(const OperatorCase& operator_case, const Graph& graph, Value loss,
                                 const DevicePtr& device, Precision precision);
 

@@ -77,12 +77,19 @@ double Deviation::ulps() const {
   return largest > 0 ? error / static_cast<double>(of_reference - std::nextafter(of_reference, 0.0F)) : INFINITY;
 }
 
-bool Comparison::agrees() const {
-  return std::all_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
-    const bool finite =
-        std::all_of(run.losses.begin(), run.losses.end(), [](float loss) { return std::isfinite(loss); });
-    return finite && !run.first_deviation && run.checked_values > 0;
-  });
+std::string Comparison::disagreement() const {
+  for (const DeviceRun& run : runs) {
+    if (run.first_deviation) {
+      return fmt::format("node {} on {} leaves its tolerance", run.first_deviation->node, run.device.id);
+    }
+    const auto wrong = std::ranges::find_if(run.losses, [](float loss) { return !std::isfinite(loss); });
+    if (wrong != run.losses.end()) {
+      return fmt::format("the loss of step {} on {} is not finite", wrong - run.losses.begin() + 1, run.device.id);
+    }
+    const bool is_reference = &run == &runs.front() && runs.size() > 1;
+    if (!is_reference && run.checked_values == 0) return fmt::format("no operator of {} was checked", run.device.id);
+  }
+  return {};
 }
 
 std::string Comparison::table() const {

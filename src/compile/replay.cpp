@@ -75,6 +75,9 @@ class KnownValues {
       known_.emplace(stored, program_.read_async(stored));
       return;
     }
+    const TensorSpec& spec = lowered.value(stored).spec;
+    CONCORD_CHECK(given->dtype() == spec.dtype && given->elements() == spec.shape.elements(), ShapeError,
+                  "replay: value '{}' is {}, got {}", lowered.value(stored).name, spec.str(), given->spec().str());
     if (lowered.value(stored).kind != LoweredValue::Kind::variable) program_.overwrite(stored, *given);
     known_.insert_or_assign(stored, ProgramImpl::Arriving{*given, nullptr});
   }

@@ -37,37 +37,43 @@ TensorSpec Dataset::label_spec() const { return sample_of(labels.spec()); }
 
 namespace data {
 
-Dataset from_arrays(Tensor features, Tensor labels, int classes) {
+void check(const Dataset& dataset) {
+  const Tensor &features = dataset.features, &labels = dataset.labels;
+  CONCORD_CHECK(!features.bytes().empty() && !labels.bytes().empty(), ArgumentError,
+                "data set '{}': empty, features {}, labels {}", dataset.name, features.spec().str(),
+                labels.spec().str());
   const DType type = features.dtype();
   CONCORD_CHECK(type == DType::u8 || type == DType::f32 || type == DType::i32, ShapeError,
-                "data set: features are u8, f32 or i32, got {}", features.spec().str());
+                "data set '{}': features are u8, f32 or i32, got {}", dataset.name, features.spec().str());
+  CONCORD_CHECK(labels.dtype() == DType::i32 || labels.dtype() == DType::f32, ShapeError,
+                "data set '{}': labels are i32 or f32 [N, ...], got {}", dataset.name, labels.spec().str());
   CONCORD_CHECK(features.shape().rank() >= 1 && labels.shape().rank() >= 1 && features.shape()[0] == labels.shape()[0],
-                ShapeError, "data set: features {} and labels {} do not have the same first dimension",
-                features.spec().str(), labels.spec().str());
-  CONCORD_CHECK(features.elements() > 0 && labels.elements() > 0, ArgumentError,
-                "data set: empty, features {}, labels {}", features.spec().str(), labels.spec().str());
-  CONCORD_CHECK(features.shape()[0] < std::int64_t{1} << 31, ArgumentError, "data set: {} samples; at most 2^31 - 1",
-                features.shape()[0]);
-  CONCORD_CHECK(classes >= 0, ArgumentError, "data set: {} classes", classes);
-  if (labels.dtype() == DType::f32) {
-    CONCORD_CHECK(classes == 0, ArgumentError, "data set: f32 targets have no classes, got {}", classes);
-  } else {
-    CONCORD_CHECK(labels.dtype() == DType::i32, ShapeError, "data set: labels are i32 or f32 [N, ...], got {}",
-                  labels.spec().str());
-    const auto values = labels.values<std::int32_t>();
-    constexpr int kMostClasses = 1 << 24;
-    const int end = classes > 0 ? classes : kMostClasses;
-    const auto wrong = std::ranges::find_if(values, [&](std::int32_t label) { return label < 0 || label >= end; });
-    const std::int64_t a_sample = labels.elements() / labels.shape()[0];
-    CONCORD_CHECK(wrong == values.end(), ArgumentError, "data set: label {} of sample {} is outside [0, {})", *wrong,
-                  (wrong - values.begin()) / a_sample, end);
-    if (classes == 0) classes = std::ranges::max(values) + 1;
-  }
+                ShapeError, "data set '{}': features {} and labels {} do not have the same first dimension",
+                dataset.name, features.spec().str(), labels.spec().str());
+  CONCORD_CHECK(features.shape()[0] < std::int64_t{1} << 31, ArgumentError,
+                "data set '{}': {} samples; at most 2^31 - 1", dataset.name, features.shape()[0]);
+  CONCORD_CHECK(dataset.classes >= 0, ArgumentError, "data set '{}': {} classes", dataset.name, dataset.classes);
+  if (dataset.classes == 0) return;
+  CONCORD_CHECK(labels.dtype() == DType::i32, ArgumentError, "data set '{}': f32 targets have no classes, got {}",
+                dataset.name, dataset.classes);
+  const auto values = labels.values<std::int32_t>();
+  const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= dataset.classes; });
+  if (wrong == values.end()) return;
+  const std::int64_t a_sample = labels.elements() / labels.shape()[0];
+  throw ArgumentError(fmt::format("data set '{}': label {} of sample {} is outside [0, {})", dataset.name, *wrong,
+                                  (wrong - values.begin()) / a_sample, dataset.classes));
+}
+
+Dataset from_arrays(Tensor features, Tensor labels, int classes) {
+  constexpr int kMostClasses = 1 << 24;
+  const bool counts_classes = classes == 0 && labels.dtype() == DType::i32;
   Dataset dataset;
   dataset.name = "arrays";
   dataset.features = std::move(features);
   dataset.labels = std::move(labels);
-  dataset.classes = classes;
+  dataset.classes = counts_classes ? kMostClasses : classes;
+  check(dataset);
+  if (counts_classes) dataset.classes = std::ranges::max(dataset.labels.values<std::int32_t>()) + 1;
   return dataset;
 }
 

@@ -53,8 +53,11 @@ struct Dataset {
 
 namespace data {
 
-/// Checks and joins two arrays. `classes` 0 with i32 labels takes the largest label + 1. Throws ShapeError when types
-/// or lengths do not fit (see Dataset), ArgumentError naming the first label outside [0, classes) or an empty set.
+/// Throws ShapeError when types or lengths do not fit (see Dataset), ArgumentError naming the first label outside
+/// [0, classes) or for an empty set.
+void check(const Dataset& dataset);
+
+/// Checks and joins two arrays. `classes` 0 with i32 labels takes the largest label + 1. Throws what check() throws.
 [[nodiscard]] Dataset from_arrays(Tensor features, Tensor labels, int classes = 0);
 
 /// n random samples of the shape `sample`, f32, label i mod classes; the features are a mean that belongs to the class,

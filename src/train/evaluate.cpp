@@ -95,7 +95,7 @@ Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
 
 Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evaluation) {
   const timeline::Span span("evaluate");
-  train::check_dataset(data);
+  data::check(data);
   CONCORD_CHECK(evaluation.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", evaluation.k);
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
@@ -121,7 +121,7 @@ Metrics Trainer::evaluate(const Dataset& data, const EvaluateOptions& options) {
 
 void Trainer::refresh_statistics(const Dataset& data, std::int64_t batch) {
   using train::Purpose;
-  train::check_dataset(data);
+  data::check(data);
   train::EpochPlan plan = train::plan_epoch(data.size(), batch);
   plan.last.size = 0;
   plan.samples = plan.full.rows * plan.full.size;

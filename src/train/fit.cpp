@@ -80,7 +80,7 @@ Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
 }
 
 void Fit::check_options() const {
-  train::check_dataset(data_);
+  data::check(data_);
   CONCORD_CHECK(options_.epochs >= 0 && options_.max_steps >= 0 && options_.report_every >= 0, ArgumentError,
                 "fit: epochs, max_steps and report_every must not be negative, got {}, {} and {}", options_.epochs,
                 options_.max_steps, options_.report_every);
@@ -89,7 +89,7 @@ void Fit::check_options() const {
                 "fit: the schedule {} needs a validation set", options_.schedule.description());
   CONCORD_CHECK(!options_.nan_trace || state_.options.precision != Precision::fp16, ArgumentError,
                 "fit: nan_trace does not go with fp16: its scaled gradients overflow until the scale suits them");
-  if (options_.validate) train::check_dataset(*options_.validate);
+  if (options_.validate) data::check(*options_.validate);
   if (!options_.early_stopping) return;
   CONCORD_CHECK(options_.validate, ArgumentError, "fit: early stopping needs a validation set");
   CONCORD_CHECK(options_.early_stopping->monitor == EarlyStopping::Monitor::loss || options_.validate->classes > 0,

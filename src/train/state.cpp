@@ -218,26 +218,6 @@ EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch) {
   return plan;
 }
 
-void check_dataset(const Dataset& dataset) {
-  const Tensor& features = dataset.features;
-  const Tensor& labels = dataset.labels;
-  CONCORD_CHECK(features.shape().rank() >= 1 && features.elements() > 0, ArgumentError, "the data set '{}' is empty",
-                dataset.name);
-  const DType type = features.dtype();
-  CONCORD_CHECK(type == DType::f32 || type == DType::u8 || type == DType::i32, ShapeError,
-                "the data set '{}': features are f32, u8 or i32, got {}", dataset.name, features.spec().str());
-  CONCORD_CHECK(labels.shape().rank() >= 1 && labels.shape()[0] == features.shape()[0], ShapeError,
-                "the data set '{}': {} samples but labels {}", dataset.name, features.shape()[0], labels.spec().str());
-  if (dataset.classes == 0) return;
-  CONCORD_CHECK(labels.dtype() == DType::i32, ShapeError, "the data set '{}': class labels are i32, got {}",
-                dataset.name, labels.spec().str());
-  const auto values = labels.values<std::int32_t>();
-  const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= dataset.classes; });
-  CONCORD_CHECK(wrong == values.end(), ArgumentError, "the data set '{}': label {} of sample {} is not in [0, {})",
-                dataset.name, wrong == values.end() ? 0 : *wrong,
-                (wrong - values.begin()) / (labels.elements() / labels.shape()[0]), dataset.classes);
-}
-
 bool is_transient(const std::string& name) { return name.starts_with("data.") || name.starts_with("eval."); }
 
 }  // namespace train

@@ -102,9 +102,6 @@ namespace train {
 /// Throws ArgumentError for an empty data set or a batch below 1; a batch above `samples` means all of them.
 [[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch);
 
-/// Throws ArgumentError or ShapeError when arrays are missing, do not fit, or a label is outside the classes.
-void check_dataset(const Dataset& dataset);
-
 /// Whether a variable is data or counts an evaluation, and so is no part of a training's state.
 [[nodiscard]] bool is_transient(const std::string& name);
 

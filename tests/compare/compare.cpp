@@ -207,7 +207,15 @@ TEST_CASE("compare refuses what it cannot compare", "[compare]") {
   CHECK_THAT(refusal(small_data(), one, {.steps = 0}), contains("steps must be at least 1, got 0"));
   CHECK_THAT(refusal(small_data(), one, {.steps = -5}), contains("got -5"));
   CHECK_THAT(refusal(small_data(), one, {.batch = 0}), contains("batch must be at least 1, got 0"));
-  CHECK_THAT(refusal(Dataset{}, one, kOptions), contains("data set is empty"));
+  Dataset wrong = small_data();
+  wrong.labels = wrong.labels.clone();
+  wrong.labels.values<std::int32_t>()[1] = wrong.classes;
+  CHECK_THAT(refusal(wrong, one, kOptions), contains("of sample 1 is outside"));
+  wrong.labels = Tensor(DType::i32, {1});
+  CHECK_THROWS_AS(compare(network, "small", loss::cross_entropy, optim::Sgd{}, wrong, one, kOptions), ShapeError);
+  wrong.features = Tensor(DType::f32, {0, 3});
+  wrong.labels = Tensor(DType::i32, {0});
+  CHECK_THAT(refusal(wrong, one, kOptions), contains("empty"));
   const Dataset images = data::synthetic(Shape{1, 8, 8}, 3, 20);
   CHECK_THROWS_AS(compare(network, "small", loss::cross_entropy, optim::Sgd{}, images, one, kOptions), ShapeError);
 }

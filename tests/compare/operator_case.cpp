@@ -102,6 +102,27 @@ TEST_CASE("a file gives back the case", "[compare]") {
   CHECK(std::ranges::equal(read.results[0].bytes(), written.results[0].bytes()));
 }
 
+TEST_CASE("a case whose tensors are not the operator's is refused", "[compare]") {
+  const DevicePtr& device = devices().front();
+  const OperatorCase whole = *comparison(wrong("relu")).runs[1].kept_case;
+  const auto refusal = [&](const OperatorCase& damaged) {
+    return message_of<FormatError>([&] { (void)replayed(damaged, device); });
+  };
+  for (std::vector<Tensor> OperatorCase::*const kept : {&OperatorCase::expected, &OperatorCase::results}) {
+    OperatorCase other_shape = whole, other_type = whole;
+    (other_shape.*kept)[0] = Tensor(DType::f32, Shape{1});
+    (other_type.*kept)[0] = Tensor(DType::i32, (whole.*kept)[0].shape());
+    CHECK_THAT(refusal(other_shape), contains("is f32 [1], and relu gives f32"));
+    CHECK_THAT(refusal(other_type), contains("is i32"));
+  }
+  OperatorCase none = whole;
+  none.outputs.clear();
+  CHECK_THAT(refusal(none), contains("0 results, and relu gives 1"));
+  OperatorCase large = whole;
+  for (auto& [name, tensor] : large.inputs) tensor = Tensor(DType::f32, Shape{1 << 20});
+  CHECK_THAT(message_of<ShapeError>([&] { (void)replayed(large, device); }), contains("got f32 [1048576]"));
+}
+
 TEST_CASE("what is no case, or of another network, is refused", "[compare]") {
   const TemporaryFolder folder;
   const auto path = folder / "case.safetensors";
