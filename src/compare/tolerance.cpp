@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -142,6 +143,33 @@ double term_scale(const Sized& node) {
   return reduce == nullptr ? node.rms(node.inputs[0]) : node.largest_rms_along(node.inputs[0], reduce->axes());
 }
 
+/// The most rows or numbers that `index` adds up in one place of [0, size), `inner` of them side by side and `length`
+/// after one another.
+double most_in_one_place(std::span<const std::int32_t> index, std::size_t length, std::size_t size, std::size_t inner) {
+  std::vector<std::int32_t> counts(index.size() / std::max<std::size_t>(length, 1) * size);
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const auto place = static_cast<std::size_t>(index[i]);  // negative ones are far outside
+    if (place < size) ++counts[(i / (inner * length) * size + place) * inner + i % inner];
+  }
+  return counts.empty() ? 1 : std::max(1, *std::ranges::max_element(counts));
+}
+
+/// Nothing for an operator that sums up no scattered numbers.
+std::optional<double> scattered_terms(const Sized& node) {
+  if (const auto* scatter = dynamic_cast<const ops::ScatterAdd*>(node.op)) {
+    const auto index = node.inputs[1].values<std::int32_t>();
+    return most_in_one_place(index, index.size(), static_cast<std::size_t>(scatter->rows()), 1);
+  }
+  if (const auto* scatter = dynamic_cast<const ops::ScatterAddAlong*>(node.op)) {
+    const auto dims = node.inputs[1].shape().dims();
+    std::size_t inner = 1;
+    for (const std::int64_t size : dims.subspan(scatter->axis() + 1)) inner *= static_cast<std::size_t>(size);
+    return most_in_one_place(node.inputs[1].values<std::int32_t>(), static_cast<std::size_t>(dims[scatter->axis()]),
+                             static_cast<std::size_t>(scatter->size()), inner);
+  }
+  return std::nullopt;
+}
+
 // Integer results that tell where the largest of several numbers is.
 bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::Reduce>(op) || is<ops::TopK>(op); }
 
@@ -181,9 +209,9 @@ double rounding_of(const Sized& node, std::size_t k) {
   }
   const bool is_sum = [&] {
     const auto* reduce = dynamic_cast<const ops::Reduce*>(op);
-    return (reduce && reduce->kind() == ops::ReduceKind::sum) || is<ops::ScatterAdd>(op) ||
-           is<ops::ScatterAddAlong>(op) || is<ops::AvgPool>(op) || is<ops::AvgPoolBackward>(op);
+    return (reduce && reduce->kind() == ops::ReduceKind::sum) || is<ops::AvgPool>(op) || is<ops::AvgPoolBackward>(op);
   }();
+  if (const auto terms = scattered_terms(node)) return sum_tolerance(*terms, node.rms(node.inputs[0]));
   if (is_sum) {
     const double terms = std::max(1.0, static_cast<double>(node.inputs[0].elements()) /
                                            static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));

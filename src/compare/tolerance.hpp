@@ -12,7 +12,7 @@ namespace concord {
 /// Largest absolute difference that rounding explains between two fp32 implementations of this operator, for output `k`
 /// of a replayed node. u = 2^-24:
 ///   sums of products (matmul, convolution)      4·max(8, √K/4)·u · K·rms(a)·rms(b), K terms each
-///   sums (reductions, scatter-add, avg pool)    4·max(8, √K/4)·u · K·rms(src)
+///   sums (reductions, scatter-add, avg pool)    4·max(8, √K/4)·u · K·rms(src), K of scatter-add: of its fullest place
 ///   pointwise, softmax, cross-entropy, normal   4e-5 · (largest |result| + 0.01·largest |f32 input|)
 ///   matmul and convolution with an epilogue     both of the above
 ///   batch norm                                  2e-5 of the largest |result|, and of rms(src) for its statistics

@@ -1,8 +1,10 @@
 // Checkpoints and weights on top of safetensors.
 #include "concord/io/checkpoint.hpp"
 
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "concord/core/check.hpp"
@@ -40,6 +42,9 @@ class Fields {
   void read(const char* field, T& value) const {
     const auto found = json_.find(field);
     if (found == json_.end()) fail(fmt::format("has no \"{}\"", field));
+    if constexpr (std::integral<T>) {
+      if (!is_in_range<T>(*found)) fail(fmt::format("\"{}\" is {}, no whole number of its kind", field, found->dump()));
+    }
     try {
       found->get_to(value);
     } catch (const Json::type_error&) {
@@ -48,6 +53,12 @@ class Fields {
   }
 
  private:
+  template <class T>
+  static bool is_in_range(const Json& number) {
+    if (number.is_number_unsigned()) return std::in_range<T>(number.get<std::uint64_t>());
+    return number.is_number_integer() && std::in_range<T>(number.get<std::int64_t>());
+  }
+
   [[noreturn]] void fail(std::string_view what) const {
     throw FormatError(fmt::format("{}: {}: {}; the checkpoint is damaged, take another", file_, kKey, what));
   }

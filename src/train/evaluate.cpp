@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/train/metrics.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
@@ -113,6 +114,17 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
     metrics.k = k;
   }
   return metrics;
+}
+
+Metrics TrainerState::evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least) {
+  try {
+    return evaluate(data, {.batch = batch});
+  } catch (const OutOfMemory& error) {
+    if (batch == least) throw;
+    log(LogLevel::info, fmt::format("evaluation in batches of {} from now on: {}", least, error.what()));
+  }
+  batch = least;
+  return evaluate(data, {.batch = batch});
 }
 
 Metrics Trainer::evaluate(const Dataset& data, const EvaluateOptions& options) {

@@ -1,5 +1,6 @@
 // Trainer::fit: the epochs of a training. Each step only enqueues one program; the host looks at the loss a few times a
 // second and at the end of an epoch.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
@@ -58,7 +59,8 @@ class Fit {
   std::optional<train::Stream> stream_;
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
-  float rate_ = NAN;             // on the device
+  std::int64_t validation_batch_;
+  float rate_ = NAN;  // on the device
   History history_;
   // Early stopping.
   double best_ = INFINITY;
@@ -67,7 +69,7 @@ class Fit {
 };
 
 Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
-    : state_(state), data_(data), options_(options) {
+    : state_(state), data_(data), options_(options), validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   check_options();
   plan_ = train::plan_epoch(data.size(), options.batch);
   CONCORD_CHECK(state_.at.position == 0 || (state_.at.batch == plan_.full.size && state_.at.samples == plan_.samples),
@@ -287,7 +289,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   report.samples_per_second = static_cast<double>(samples) / seconds;
   if (options_.validate) {
     const timeline::Span span("validation");
-    report.validation = state_.evaluate(*options_.validate, {.batch = std::max<std::int64_t>(options_.batch, 256)});
+    report.validation = state_.evaluate_within_memory(*options_.validate, validation_batch_, options_.batch);
     state_.losses.push_back(report.validation->loss);
   }
   history_.epochs.push_back(report);

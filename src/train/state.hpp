@@ -85,6 +85,8 @@ struct TrainerState {
   /// Whether averages of the weights are what counts.
   [[nodiscard]] bool averaged() const { return options.ema_decay > 0 && updates() > 0; }
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
+  /// In batches of `batch`, or where there is no memory for those of `least`, to which it then sets `batch`.
+  [[nodiscard]] Metrics evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least);
   /// What a training should have in common with the checkpoint that it goes on from, by name.
   [[nodiscard]] std::map<std::string, std::string> settings() const;
   void save_checkpoint(const std::filesystem::path& path) const;

@@ -10,6 +10,7 @@
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/gather.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -79,6 +80,23 @@ Tensor reversed_product(const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace
+
+TEST_CASE("scattered sums are allowed the rounding of their fullest place", "[compare]") {
+  const double one = 32 * kUnit;  // of numbers of size 1
+  const ops::ScatterAdd rows(1000);
+  const auto of_rows = [&](std::vector<std::int32_t> index) {
+    const auto n = static_cast<std::int64_t>(index.size());
+    return tolerance(&rows, {constant({n, 2}, 1), Tensor::of<std::int32_t>({n}, index)}, constant({1000, 2}, 1));
+  };
+  CHECK(of_rows({3, 1, 4, 0}) == Approx(one));
+  CHECK(of_rows({3, 1, 3, 3, -1, 1000, -1, -1, -1}) == Approx(3 * one));
+  CHECK(of_rows({-1, 1000}) == Approx(one));
+
+  const ops::ScatterAddAlong along(1, 50);  // [2, 3, 2] -> [2, 50, 2]: the places of one column are shared
+  const auto index = Tensor::of<std::int32_t>({2, 3, 2}, std::vector<std::int32_t>{7, 7, 7, 8, 1, 9,  //
+                                                                                   7, 7, 2, 7, 3, 9});
+  CHECK(tolerance(&along, {constant({2, 3, 2}, 1), index}, constant({2, 50, 2}, 1)) == Approx(2 * one));
+}
 
 TEST_CASE("the tolerance of products grows with their terms and operands", "[compare]") {
   const ops::Matmul matmul(false, false);

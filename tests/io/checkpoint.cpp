@@ -76,6 +76,9 @@ TEST_CASE("what is no checkpoint is refused", "[io]") {
   CHECK(contains(refusal("{}"), "concord.checkpoint: has no \"format\""));
   CHECK(contains(refusal(R"({"format":99})"), "checkpoint format 99; this version of Concord reads 1"));
   CHECK(contains(refusal(R"({"format":1,"network":7})"), "concord.checkpoint: \"network\" is of another type"));
+  for (const char* number : {"1e300", "0.5", "true", "4294967296", "-4294967296"}) {
+    CHECK(contains(refusal(R"({"format":)" + std::string(number) + "}"), "no whole number of its kind"));
+  }
   io::save_weights(folder / "a", example_tensors());
   CHECK(contains(message_of<FormatError>([&] { (void)io::load_checkpoint(folder / "a"); }), "no checkpoint"));
 

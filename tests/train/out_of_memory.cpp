@@ -116,6 +116,18 @@ TEST_CASE("out of memory says when not even one sample fits", "[train]") {
   CHECK_THAT(message_of(trainer, images(64), 64), contains("Not even a batch of one sample fits"));
 }
 
+TEST_CASE("validation takes the training's batch where there is no memory for a larger one", "[train]") {
+  const Dataset data = images(512);
+  Trainer small = image_trainer(2 << 20, 1 << 30), large = image_trainer(std::uint64_t{1} << 34, 1 << 30);
+  CHECK_THROWS_AS(small.evaluate(data, {.batch = 256}), OutOfMemory);
+  const FitOptions options{.batch = 8, .validate = data, .max_steps = 64};
+  const auto validation = small.fit(data, options).epochs.at(0).validation;
+  REQUIRE(validation.has_value());
+  CHECK(validation->samples == 512);
+  CHECK(validation->loss == Approx(large.fit(data, options).epochs.at(0).validation->loss).epsilon(1e-5));
+  CHECK_THROWS_AS(small.fit(data, {.batch = 256, .validate = data}), OutOfMemory);
+}
+
 TEST_CASE("a batch that kernels cannot number says the largest that they can", "[train]") {
   const std::uint64_t much = std::uint64_t{1} << 34;
   const Dataset data = images(1024);
