@@ -79,10 +79,10 @@ std::unique_ptr<TrainingStep> case_step(const std::map<std::string, std::string>
   const std::shared_ptr<nn::Module> module =
       models::make(model.name, {.classes = number_of<int>(network, "classes"), .input = sample});
   const TensorSpec features = models::batch_of(model, sample, training.batch);
-  return std::make_unique<TrainingStep>(*module, models::loss_of(model.task), training.make_optimizer(),
-                                        training.make_groups(*module, models::batch_of(model, sample, 2)),
-                                        precision_of(text_of(network, "precision")), features,
-                                        labels_of(*module, model, features));
+  return std::make_unique<TrainingStep>(
+      *module, models::loss_of(model.task), training.make_optimizer(),
+      optim::MinimizeOptions{.groups = training.make_groups(*module, models::batch_of(model, sample, 2))},
+      precision_of(text_of(network, "precision")), features, labels_of(*module, model, features));
 }
 
 }  // namespace concord::cli

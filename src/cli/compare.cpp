@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <string_view>
 
 #include "case_network.hpp"
+#include "compare_program.hpp"
 #include "concord/core/platform.hpp"
 #include "dataset.hpp"
 #include "options.hpp"
@@ -27,14 +29,16 @@ struct Options {
   std::int64_t steps = 100;
   double seconds = 1;
   CLI::Option* json = nullptr;  // with a file or alone
-  std::string json_file, html_file, case_file, case_node, reference = "device";
+  CompareOutputs outputs = {};
+  std::string case_file, case_node, reference = "device";
   std::string check = "ends";
   bool drift = false;
+  std::vector<std::string> arguments = {};  // of a program
 
   [[nodiscard]] std::vector<std::string> selectors() const;
-  /// What is written to files has times, ceilings and every operator.
-  [[nodiscard]] bool reports() const { return !json_file.empty() || !html_file.empty(); }
-  [[nodiscard]] bool prints_json() const { return json->count() > 0 && json_file.empty(); }
+  [[nodiscard]] bool prints_json() const { return json->count() > 0 && outputs.json_file.empty(); }
+  /// With what does not depend on the network.
+  [[nodiscard]] CompareOptions how() const;
 };
 
 std::vector<std::string> Options::selectors() const {
@@ -75,12 +79,18 @@ std::int64_t steps_between(const std::string& check) {
   return steps;
 }
 
-void check_places(const Options& options) {
-  for (const std::string& file : {options.html_file, options.json_file, options.case_file}) require_writable(file);
+CompareOptions Options::how() const {
+  return {.steps = steps,
+          .seconds = seconds,
+          .reference = reference == "float64" ? Reference::float64 : Reference::device,
+          .check_every = steps_between(check),
+          .drift = drift || !outputs.html_file.empty(),
+          .speed = outputs.has_files()};
 }
 
-void write_text(const std::string& file, const std::string& text) {
-  write_file_atomically(file, std::as_bytes(std::span(text)));
+void check_places(const Options& options) {
+  for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.case_file})
+    require_writable(file);
 }
 
 /// `work` on batches of this size. Which size is possible is not known: a comparison keeps every value of a step.
@@ -104,18 +114,12 @@ Comparison compare_one(const Options& options, const models::Model& model, const
           ? random_data(model, sample, std::min(options.steps, kMostBatches) * training.batch, training.seed)
           : open_dataset(options.data, "train", model, training.seed);
   const std::shared_ptr<nn::Module> network = network_for(model, dataset);
-  const auto groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
-  const CompareOptions how{.steps = options.steps,
-                           .batch = training.batch,
-                           .seed = training.seed,
-                           .groups = groups,
-                           .seconds = options.seconds,
-                           .precision = options.precision.get(),
-                           .reference = options.reference == "float64" ? Reference::float64 : Reference::device,
-                           .check_every = steps_between(options.check),
-                           .drift = options.drift || !options.html_file.empty(),
-                           .speed = options.reports(),
-                           .case_node = options.case_node};
+  CompareOptions how = options.how();
+  how.batch = training.batch;
+  how.seed = training.seed;
+  how.groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
+  how.precision = options.precision.get();
+  how.case_node = options.case_node;
   Comparison comparison = with_advice(training.batch, [&] {
     return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
                    devices, how);
@@ -144,7 +148,7 @@ void print_row(const Comparison& comparison) {
 // Every network of the zoo at a small size. One that fails does not keep the others from being compared.
 void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
   if (options.data != "random" || !options.input.empty()) throw ArgumentError("'all' takes neither --data nor --input");
-  if (options.reports() || !options.case_file.empty()) {
+  if (options.outputs.has_files() || !options.case_file.empty()) {
     throw ArgumentError("'all' prints its results: --html, --save-case and a file for --json are for one network");
   }
   std::string failed, json;
@@ -165,7 +169,31 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
   if (!failed.empty()) throw Error("the devices do not agree, or could not be compared, on:" + failed);
 }
 
-void run(const Options& options) {
+/// What a program says itself cannot be said here.
+void refuse_options_of_networks(const CLI::App& command) {
+  static const std::set<std::string> kOfAll{"model",   "arguments",   "--devices", "--steps", "--seconds",
+                                            "--drift", "--reference", "--html",    "--json",  "--check"};
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || kOfAll.contains(option->get_name())) continue;
+    throw ArgumentError(fmt::format("{} is for the networks of `concord models`: the program says it itself, or not",
+                                    option->get_name()));
+  }
+}
+
+void run(const Options& options, const CLI::App& command) {
+  CompareOutputs outputs = options.outputs;
+  outputs.prints_json = options.prints_json();
+  if (is_program(options.training.model)) {
+    refuse_options_of_networks(command);
+    check_places(options);
+    return compare_program(options.training.model, options.arguments,
+                           {.name = {}, .devices = options.selectors(), .options = options.how(), .outputs = outputs});
+  }
+  if (!options.arguments.empty()) {
+    throw ArgumentError(fmt::format(
+        "'{}' is not expected: devices are separated by commas, and arguments are for a program, named by its path",
+        options.arguments[0]));
+  }
   keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
   const models::Model* model = all ? nullptr : &models::find(options.training.model);
@@ -176,10 +204,7 @@ void run(const Options& options) {
   if (all) return run_all(options, devices);
   check_places(options);
   const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
-  std::cout << (options.prints_json() ? comparison.json() + "\n" : comparison.table());
-  if (!options.html_file.empty()) write_text(options.html_file, comparison.html());
-  if (!options.json_file.empty()) write_text(options.json_file, comparison.json(JsonDetail::operators) + "\n");
-  if (!comparison.agrees()) throw Error("the devices do not agree: " + comparison.disagreement());
+  outputs.give(comparison);
 }
 
 }  // namespace
@@ -187,9 +212,11 @@ void run(const Options& options) {
 void add_compare(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compare", "Train on several devices at once and compare values and speed");
   const auto options = std::make_shared<Options>();
-  options->training.add_model(*command, "; or all: each, at a small size");
+  options->training.add_model(*command, "; all: each, at a small size; or the path of a program that trains one");
+  command->add_option("arguments", options->arguments, "Of the program, behind --");
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")
       ->required()
+      ->allow_extra_args(false)  // what follows may be the program's
       ->check(device_selectors());
   command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(count());
   command->add_option("--data", options->data, kDataHelp)->capture_default_str()->check(data_name());
@@ -207,10 +234,11 @@ void add_compare(CLI::App& app) {
                    "Operators are held against the first device, or the host's float64")
       ->capture_default_str()
       ->check(CLI::IsMember({"device", "float64"}));
-  command->add_option("--html", options->html_file, "Write a page with all results and charts here")
+  command->add_option("--html", options->outputs.html_file, "Write a page with all results and charts here")
       ->check(file_name());
-  options->json = command->add_option("--json", options->json_file, "Print JSON; with a file, write all results there")
-                      ->expected(0, 1);
+  options->json =
+      command->add_option("--json", options->outputs.json_file, "Print JSON; with a file, write all results there")
+          ->expected(0, 1);
   command
       ->add_option("--check", options->check,
                    "Also check what the steps in between run: ends (none), every, or N (each N-th)")
@@ -224,7 +252,7 @@ void add_compare(CLI::App& app) {
   command->add_option("--case", options->case_node, "Take this node for --save-case, diverging or not")
       ->check(not_empty())
       ->needs(file);
-  command->callback([options] { options->trace.around([&] { run(*options); }); });
+  command->callback([options, command] { options->trace.around([&] { run(*options, *command); }); });
 }
 
 }  // namespace concord::cli

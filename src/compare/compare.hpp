@@ -15,6 +15,7 @@
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/groups.hpp"
+#include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizer.hpp"
 
 namespace concord {
@@ -30,6 +31,7 @@ struct CompareOptions {
   std::int64_t batch = 64;
   std::uint64_t seed = 1;
   std::vector<optim::Group> groups = {};  // of optim::MinimizeOptions
+  optim::Clip clip = {};
   double seconds = 1;                     // a device's step is timed at least this long
   Precision precision = Precision::fp32;  // of products, on every device
   Reference reference = Reference::device;

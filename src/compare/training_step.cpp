@@ -9,12 +9,14 @@
 namespace concord {
 
 TrainingStep::TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
-                           const std::vector<optim::Group>& groups, Precision products, const TensorSpec& features,
+                           const optim::MinimizeOptions& how, Precision products, const TensorSpec& features,
                            const TensorSpec& labels)
     : precision(products) {
   const Value x = graph.input("features", features), y = graph.input("labels", labels);
   loss = loss_of(network(x), y);
-  optim::minimize(loss, optimizer, {.groups = groups, .loss_scale = optim::loss_scale_for(precision)});
+  optim::MinimizeOptions scaled = how;
+  scaled.loss_scale = optim::loss_scale_for(precision);
+  optim::minimize(loss, optimizer, scaled);
 }
 
 Program TrainingStep::compiled(const VariablesPtr& variables, CompileOptions options) const {

@@ -10,7 +10,7 @@
 #include "concord/compile/program.hpp"
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
-#include "concord/optim/groups.hpp"
+#include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizer.hpp"
 
 namespace concord {
@@ -18,10 +18,11 @@ namespace concord {
 /// Features and labels.
 using Batch = std::pair<Tensor, Tensor>;
 
-/// Forward, loss, backward and update of a network as one graph with the inputs "features" and "labels".
+/// Forward, loss, backward and update of a network as one graph with the inputs "features" and "labels". The loss is
+/// scaled as the precision wants it.
 struct TrainingStep {
   TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
-               const std::vector<optim::Group>& groups, Precision products, const TensorSpec& features,
+               const optim::MinimizeOptions& how, Precision products, const TensorSpec& features,
                const TensorSpec& labels);
   /// Compiled for a device, with the step's precision.
   [[nodiscard]] Program compiled(const VariablesPtr& variables, CompileOptions options = {}) const;

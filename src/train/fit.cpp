@@ -9,6 +9,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/train/compared_fit.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/stream.hpp"
@@ -340,6 +341,9 @@ History Fit::run() {
 
 }  // namespace
 
-History Trainer::fit(const Dataset& data, const FitOptions& options) { return Fit(*state_, data, options).run(); }
+History Trainer::fit(const Dataset& data, const FitOptions& options) {
+  train::compare_if_asked(*state_, data, options);
+  return Fit(*state_, data, options).run();
+}
 
 }  // namespace concord

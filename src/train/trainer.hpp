@@ -36,7 +36,8 @@ class Trainer {
   /// device: throws ArgumentError for an empty data set, a batch below 1 or labels outside the network's classes,
   /// ShapeError naming the layer that the samples do not fit. A batch above the size of the data set means all of it.
   /// At the first loss that is not finite throws NonFinite, naming the step and the first node that produced such a
-  /// value; weights and optimizer are then those before that step.
+  /// value; weights and optimizer are then those before that step. In a process that `concord compare PROGRAM` started
+  /// the training is compared on several devices instead, and the process ends.
   History fit(const Dataset& data, const FitOptions& options = {});
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
   /// Sets the running statistics of batch norms anew to their mean over the data, through the weights that evaluations

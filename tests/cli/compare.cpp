@@ -16,6 +16,16 @@ Arguments compare_mlp(const Arguments& more) {
   return arguments;
 }
 
+/// A comparison of the training of a program with these arguments.
+Ended compare_training(const std::string& program, const Arguments& own, const Arguments& more = {}) {
+  Arguments arguments{"compare", program, "--devices", cheap_device() + "," + devices().back()->info().id,
+                      "--steps", "2",     "--seconds", "0.01"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  if (!own.empty()) arguments.emplace_back("--");
+  arguments.insert(arguments.end(), own.begin(), own.end());
+  return run_command(arguments);
+}
+
 /// The path of a browser, or nothing and a word that the test is skipped.
 std::string browser() {
   for (const char* const path : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
@@ -207,4 +217,50 @@ TEST_CASE("the page fits a phone in a browser and loads nothing", "[cli]") {
   CHECK(found.at("chart") <= 380);
   CHECK(found.at("scale").get<double>() * found.at("font").get<double>() >= 11);  // pixels of the text of a chart
   CHECK(found.at("loaded") == 0);
+}
+
+TEST_CASE("the training of a program is compared instead of run", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 40, 10), weights = (folder / "net.safetensors").string();
+  const std::string json = (folder / "result.json").string(), page = (folder / "page.html").string();
+  const Arguments train{"train", "mlp",         "--data", data,     "--device", cheap_device(), "--batch",
+                        "5",     "--clip-norm", "1",      "--seed", "7",        "--out",        weights};
+  const Ended ended = compare_training(command_path(), train, {"--json", json, "--html", page});
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK_THAT(ended.out, test::contains("mlp: 2 steps, batch 5, seed 7") && test::contains(devices().back()->info().id));
+  CHECK_FALSE(std::filesystem::exists(weights));  // it ended where the training would have begun
+  const auto report = nlohmann::json::parse(content_of(json));
+  CHECK(report.at("agrees") == true);
+  CHECK(report.at("devices").size() == 2);
+  CHECK_THAT(content_of(page), test::contains("The devices agree"));
+}
+
+TEST_CASE("a program without a training to compare is told", "[cli]") {
+  if (!command_is_there()) return;
+  const auto refusal = [&](const std::string& program, const Arguments& own, const Arguments& more = {}) {
+    const Ended ended = compare_training(program, own, more);
+    CHECK(ended.code != 0);
+    return ended.err;
+  };
+  CHECK_THAT(refusal("/bin/sh", {"-c", "exit 3"}),
+             test::contains("/bin/sh ended, with exit code 3, and trained nothing"));
+  CHECK_THAT(refusal("/bin/sh", {"-c", "kill -9 $$"}), test::contains("/bin/sh was ended: Killed"));
+  CHECK_THAT(refusal("./no-such-program", {}), test::contains("./no-such-program does not start: No such file"));
+  CHECK_THAT(refusal("/bin/sh", {}, {"--batch", "3"}), test::contains("--batch is for the networks"));
+  CHECK_THAT(refusal("mlp", {"more"}), test::contains("'more' is not expected: devices are separated by commas"));
+  const Arguments train{"train", "mlp", "--data", "random", "--device", cheap_device()};
+  const Ended asked = run_command(train, {{"CONCORD_COMPARE", "yes"}});
+  CHECK(asked.code == 2);
+  CHECK_THAT(asked.err, test::contains("CONCORD_COMPARE is for `concord compare PROGRAM` to set"));
+}
+
+TEST_CASE("a program's comparison that fails is told", "[cli]") {
+  if (!command_is_there()) return;
+  const Ended nowhere = run_command({"compare", command_path(), "--devices", "opencl:nowhere", "--", "train", "mlp",
+                                     "--data", "random", "--device", cheap_device()});
+  CHECK(nowhere.code == 1);
+  CHECK_THAT(nowhere.err, test::contains("concord: no device matches \"opencl:nowhere\"") &&
+                              test::contains("ended with exit code 1"));
 }

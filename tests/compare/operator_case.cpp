@@ -26,7 +26,7 @@ std::unique_ptr<TrainingStep> small_step() {
   nn::Sequential network = small_net();
   const Dataset data = small_data(25);
   const Batches batches(data, kOptions.batch, kOptions.seed);
-  return std::make_unique<TrainingStep>(network, loss::cross_entropy, optim::Sgd{}, std::vector<optim::Group>{},
+  return std::make_unique<TrainingStep>(network, loss::cross_entropy, optim::Sgd{}, optim::MinimizeOptions{},
                                         Precision::fp32, batches.features(), batches.labels());
 }
 

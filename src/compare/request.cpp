@@ -1,0 +1,53 @@
+// Requests as JSON.
+#include "concord/compare/request.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "concord/core/error.hpp"
+#include "concord/core/platform.hpp"
+
+namespace concord {
+
+std::string CompareRequest::text() const {
+  return nlohmann::json{{"name", name},
+                        {"devices", devices},
+                        {"steps", options.steps},
+                        {"seconds", options.seconds},
+                        {"float64", options.reference == Reference::float64},
+                        {"check_every", options.check_every},
+                        {"drift", options.drift},
+                        {"speed", options.speed},
+                        {"prints_json", outputs.prints_json},
+                        {"html", outputs.html_file},
+                        {"json", outputs.json_file},
+                        {"channel", channel}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<CompareRequest> CompareRequest::of_environment() {
+  const auto text = environment(kVariable);
+  if (!text) return std::nullopt;
+  try {
+    const auto json = nlohmann::json::parse(*text);
+    CompareRequest request;
+    json.at("name").get_to(request.name);
+    json.at("devices").get_to(request.devices);
+    json.at("steps").get_to(request.options.steps);
+    json.at("seconds").get_to(request.options.seconds);
+    request.options.reference = json.at("float64").get<bool>() ? Reference::float64 : Reference::device;
+    json.at("check_every").get_to(request.options.check_every);
+    json.at("drift").get_to(request.options.drift);
+    json.at("speed").get_to(request.options.speed);
+    json.at("prints_json").get_to(request.outputs.prints_json);
+    json.at("html").get_to(request.outputs.html_file);
+    json.at("json").get_to(request.outputs.json_file);
+    json.at("channel").get_to(request.channel);
+    return request;
+  } catch (const nlohmann::json::exception&) {
+    throw ArgumentError(fmt::format("{} is for `concord compare PROGRAM` to set; it is \"{}\"", kVariable, *text));
+  }
+}
+
+}  // namespace concord
