@@ -102,7 +102,7 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
   if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size);
   const Totals totals =
-      run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, data.size(), k, averaged()});
+      run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, k, averaged()});
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
@@ -139,7 +139,7 @@ void Trainer::refresh_statistics(const Dataset& data, std::int64_t batch) {
   plan.samples = plan.full.rows * plan.full.size;
   TrainerState& state = *state_;
   if (!state.is_resident(data)) state.check_fits(data, Purpose::statistics, plan.full.size);
-  const train::ProgramKey key{Purpose::statistics, state.source_of(data, true), {}, data.size(), 0, state.averaged()};
+  const train::ProgramKey key{Purpose::statistics, state.source_of(data, true), {}, 0, state.averaged()};
   const auto [full, last] = state.epoch_programs(key, plan, data.classes);
   std::vector<std::int32_t> order = data::permutation(data.size(), state.options.seed);
   order.resize(static_cast<std::size_t>(plan.samples));
@@ -175,8 +175,9 @@ Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
   // Prediction does not depend on the place in the epoch: programs serve data sets of any length.
   train::EpochPlan anywhere = plan;
   anywhere.full.rows = 0;
+  anywhere.last.first = 0;
   const auto [full, last] =
-      state_->epoch_programs({train::Purpose::predict, source, {}, 0, 0, state_->averaged()}, anywhere, 0);
+      state_->epoch_programs({train::Purpose::predict, source, {}, 0, state_->averaged()}, anywhere, 0);
   Tensor outputs;
   std::size_t filled = 0;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {

@@ -102,7 +102,7 @@ void Fit::check_options() const {
 void Fit::build() {
   const timeline::Span span("prepare");
   source_ = state_.source_of(data_, !options_.augmentation);
-  const train::ProgramKey key{train::Purpose::train, source_, {}, plan_.samples, 0};
+  const train::ProgramKey key{train::Purpose::train, source_, {}, 0};
   TrainerState::EpochPrograms programs = state_.epoch_programs(key, plan_, data_.classes);
   full_ = std::move(programs.full);
   last_ = std::move(programs.last);

@@ -85,7 +85,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   traced.graph = std::make_unique<Graph>();
   Graph& graph = *traced.graph;
   graph.set_training(key.purpose == Purpose::train || key.purpose == Purpose::statistics);
-  const BatchValues batch = add_batch(graph, key.source, key.plan, role_of(key.purpose), key.total);
+  const BatchValues batch = add_batch(graph, key.source, key.plan, role_of(key.purpose));
   if (key.purpose == Purpose::statistics) {
     const Value number = pointwise("batch_number", {batch.cursor}, scalar::input(0) + 1.0F);
     const nn::AveragedStatistics averaged(number);

@@ -28,9 +28,8 @@ struct ProgramKey {
   Purpose purpose = Purpose::train;
   Source source;
   BatchPlan plan;
-  std::int64_t total = 0;  // samples of an epoch
-  int k = 0;               // of the top-k accuracy; 0: no classes
-  bool averaged = false;   // averages stand for the trained weights
+  int k = 0;              // of the top-k accuracy; 0: no classes
+  bool averaged = false;  // averages stand for the trained weights
   std::uint64_t freezes = nn::Module::freezes();
   friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
 };

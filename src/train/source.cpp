@@ -26,10 +26,10 @@ TensorSpec batch_of(const TensorSpec& sample, std::int64_t size) {
 }
 
 /// The sample numbers of this batch, i32 [size].
-Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, std::int64_t total, Value cursor) {
+Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, Value cursor) {
   const std::int64_t count = plan.rows > 0 ? plan.rows * plan.size : plan.size;
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), static_cast<std::int32_t>(plan.rows > 0 ? 0 : total - count));
+  std::iota(numbers.begin(), numbers.end(), static_cast<std::int32_t>(plan.first));
   const Shape shape = plan.rows > 0 ? Shape{plan.rows, plan.size} : Shape{plan.size};
   const Value order = graph.variable(std::make_shared<Variable>(
       Variable{order_name(role, plan), {DType::i32, shape}, {}, false, Tensor::of<std::int32_t>(shape, numbers)}));
@@ -58,15 +58,14 @@ std::string cursor_name(const std::string& role) { return role + ".cursor"; }
 
 std::string order_name(const std::string& role, const BatchPlan& plan) {
   return plan.rows > 0 ? fmt::format("data.{}.order.{}x{}", role, plan.rows, plan.size)
-                       : fmt::format("data.{}.last.{}", role, plan.size);
+                       : fmt::format("data.{}.last.{}+{}", role, plan.first, plan.size);
 }
 
-BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role,
-                      std::int64_t total) {
+BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role) {
   BatchValues batch;
   batch.cursor = constant_variable(graph, cursor_name(role), {DType::i32, Shape{1}});
   if (source.is_resident()) {
-    const Value rows = rows_of(graph, plan, role, total, batch.cursor);
+    const Value rows = rows_of(graph, plan, role, batch.cursor);
     batch.features = gather(constant_variable(graph, source.id + ".features", source.features), rows);
     batch.labels = gather(constant_variable(graph, source.id + ".labels", source.labels), rows);
   } else {

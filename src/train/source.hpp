@@ -25,6 +25,7 @@ struct BatchPlan {
   std::int64_t size = 0;  // samples
   /// Batches of this size in an epoch. 0: the epoch's last, which is shorter.
   std::int64_t rows = 0;
+  std::int64_t first = 0;  // samples of the epoch before them
   friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
 };
 
@@ -37,6 +38,7 @@ struct EpochPlan {
 /// What keeps the place in an epoch: "train" or "eval".
 [[nodiscard]] std::string cursor_name(const std::string& role);
 /// The variable that holds the sample numbers of the full batches, i32 [rows, size], or of the last one, i32 [size].
+/// Plans with other numbers have variables of other names.
 [[nodiscard]] std::string order_name(const std::string& role, const BatchPlan& plan);
 
 struct BatchValues {
@@ -44,10 +46,8 @@ struct BatchValues {
   Value labels;    // i32 or f32 [size, …]
   Value cursor;    // i32 [1], the number of the batch in its epoch
 };
-/// Adds the batch to a graph. The order of a resident source starts as 0, 1, 2, …; samples of the last, shorter batch
-/// follow those of the full ones. `total` is the number of samples of an epoch.
-[[nodiscard]] BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role,
-                                    std::int64_t total);
+/// Adds the batch to a graph. The order of a resident source starts as plan.first, plan.first + 1, ….
+[[nodiscard]] BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role);
 
 /// The device's copy of a data set, uploaded if there is none yet.
 [[nodiscard]] DeviceCopies::Copy copy_to_device(const Dataset& dataset, const DevicePtr& device);

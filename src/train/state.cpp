@@ -28,7 +28,7 @@ bool TrainerState::is_resident(const Dataset& dataset) const {
 
 void TrainerState::check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch) const {
   const train::Source source{{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
-  static_cast<void>(train::trace(recipe, {purpose, source, {batch, 0}, dataset.size(), 0}, dataset.classes));
+  static_cast<void>(train::trace(recipe, {purpose, source, {batch, 0}, 0}, dataset.classes));
 }
 
 train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
@@ -213,6 +213,7 @@ EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch) {
   plan.full.size = std::min(batch, samples);
   plan.full.rows = samples / plan.full.size;
   plan.last.size = samples % plan.full.size;
+  plan.last.first = samples - plan.last.size;
   CONCORD_CHECK(plan.full.rows < std::int64_t{1} << 24, ArgumentError,
                 "an epoch of {} batches is too long (at most 2^24 - 1); use a larger batch", plan.full.rows);
   return plan;

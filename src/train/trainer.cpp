@@ -115,7 +115,7 @@ Trainer::~Trainer() = default;
 
 void Trainer::prepare(const TensorSpec& sample) {
   const train::Source source{{}, sample, {DType::f32, Shape{}}, 1.0F / 255, 0};
-  static_cast<void>(state_->program({train::Purpose::predict, source, {1, 0}, 0, 0, state_->averaged()}, 0));
+  static_cast<void>(state_->program({train::Purpose::predict, source, {1, 0}, 0, state_->averaged()}, 0));
 }
 
 void Trainer::save(const std::filesystem::path& path) const {

@@ -56,6 +56,22 @@ TEST_CASE("hits are counted exactly above 2^24 labels", "[train]") {
   }
 }
 
+TEST_CASE("evaluations of sets that leave as many samples over do not share them", "[train]") {
+  const Dataset data = small_data(50);
+  const Dataset first = data::slice(data, 0, 18), second = data::slice(data, 18, 26), third = data::slice(data, 44, 6);
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const auto trainer = [&] { return Trainer(small_net(), loss::cross_entropy, optim::Sgd{.lr = 0.1}, device); };
+    Trainer all = trainer();
+    for (const Dataset& part : {second, first, third}) {  // each leaves 2 of a batch of 8, or of 4
+      for (const std::int64_t batch : {8, 4}) {
+        Trainer alone = trainer();
+        CHECK(all.evaluate(part, {.batch = batch}).loss == alone.evaluate(part, {.batch = batch}).loss);
+      }
+    }
+  }
+}
+
 TEST_CASE("an evaluation in many batches counts as one in a single batch", "[train]") {
   const Dataset data = small_data(1100);
   for (const DevicePtr& device : devices()) {
