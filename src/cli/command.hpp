@@ -13,7 +13,10 @@ void add_doctor(CLI::App& app);
 void add_train(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_predict(CLI::App& app);
-void add_compare(CLI::App& app);
+/// With what stands behind "--" in the command line.
+void add_compare(CLI::App& app, std::vector<std::string> program_arguments);
+/// Takes it, and "--", out of the command line of `compare`: CLI11 would read options among it.
+[[nodiscard]] std::vector<std::string> cut_program_arguments(std::vector<char*>& words);
 void add_replay(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_profile(CLI::App& app);

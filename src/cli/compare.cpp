@@ -171,8 +171,8 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
 
 /// What a program says itself cannot be said here.
 void refuse_options_of_networks(const CLI::App& command) {
-  static const std::set<std::string> kOfAll{"model",   "arguments",   "--devices", "--steps", "--seconds",
-                                            "--drift", "--reference", "--html",    "--json",  "--check"};
+  static const std::set<std::string> kOfAll{"model",       "--devices", "--steps", "--seconds", "--drift",
+                                            "--reference", "--html",    "--json",  "--check"};
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || kOfAll.contains(option->get_name())) continue;
     throw ArgumentError(fmt::format("{} is for the networks of `concord models`: the program says it itself, or not",
@@ -190,9 +190,7 @@ void run(const Options& options, const CLI::App& command) {
                            {.name = {}, .devices = options.selectors(), .options = options.how(), .outputs = outputs});
   }
   if (!options.arguments.empty()) {
-    throw ArgumentError(fmt::format(
-        "'{}' is not expected: devices are separated by commas, and arguments are for a program, named by its path",
-        options.arguments[0]));
+    throw ArgumentError(fmt::format("-- {}: arguments are for a program, named by its path", options.arguments[0]));
   }
   keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
@@ -204,19 +202,21 @@ void run(const Options& options, const CLI::App& command) {
   if (all) return run_all(options, devices);
   check_places(options);
   const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
-  outputs.give(comparison);
+  std::cout << outputs.text(comparison);
+  outputs.write_files(comparison);
+  if (const std::string error = CompareOutputs::error(comparison); !error.empty()) throw Error(error);
 }
 
 }  // namespace
 
-void add_compare(CLI::App& app) {
+void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
   CLI::App* command = app.add_subcommand("compare", "Train on several devices at once and compare values and speed");
+  command->footer("Behind -- stand the arguments of a program.");
   const auto options = std::make_shared<Options>();
+  options->arguments = std::move(program_arguments);
   options->training.add_model(*command, "; all: each, at a small size; or the path of a program that trains one");
-  command->add_option("arguments", options->arguments, "Of the program, behind --");
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")
       ->required()
-      ->allow_extra_args(false)  // what follows may be the program's
       ->check(device_selectors());
   command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(count());
   command->add_option("--data", options->data, kDataHelp)->capture_default_str()->check(data_name());

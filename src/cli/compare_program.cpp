@@ -1,75 +1,47 @@
-// The program as a child with the request in its environment, and a pipe that tells whether it met it.
+// The program with the request in its environment, and its answer.
 #include "compare_program.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
+#include <iostream>
+#include <string_view>
 
+#include "command.hpp"
 #include "concord/core/error.hpp"
+#include "concord/core/reporting_program.hpp"
 
 namespace concord::cli {
-namespace {
 
-pid_t start(const std::string& program, std::vector<std::string>& arguments) {
-  std::string name = program;
-  std::vector<char*> words{name.data()};
-  for (std::string& argument : arguments) words.push_back(argument.data());
-  words.push_back(nullptr);
-  pid_t process = 0;
-  const int error = ::posix_spawn(&process, program.c_str(), nullptr, nullptr, words.data(), environ);
-  if (error != 0) throw Error(fmt::format("{} does not start: {}", program, std::strerror(error)));
-  return process;
+std::vector<std::string> cut_program_arguments(std::vector<char*>& words) {
+  const auto is = [](std::string_view text) { return [text](const char* word) { return text == word; }; };
+  const auto dashes = std::ranges::find_if(words, is("--"));
+  if (dashes == words.end() || std::find_if(words.begin(), dashes, is("compare")) == dashes) return {};
+  std::vector<std::string> cut(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return cut;
 }
-
-/// Whether a byte comes before its writers are gone.
-bool hears(int channel) {
-  char byte = 0;
-  ssize_t got = 0;
-  while ((got = ::read(channel, &byte, 1)) < 0 && errno == EINTR) {
-  }
-  return got == 1;
-}
-
-int status_of(pid_t process) {
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
-
-}  // namespace
 
 bool is_program(const std::string& model) { return model.find('/') != std::string::npos; }
 
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(fmt::format("no pipe: {}", std::strerror(errno)));
-  const auto [ours, theirs] = ends;
-  ::fcntl(theirs, F_SETFD, 0);  // the program inherits it
   request.name = std::filesystem::path(program).filename().string();
-  request.channel = theirs;
-  ::setenv(CompareRequest::kVariable, request.text().c_str(), 1);
-  const pid_t process = start(program, arguments);
-  ::close(theirs);
-  const bool met = hears(ours);
-  const int status = status_of(process);
-  ::close(ours);
-  if (WIFSIGNALED(status)) throw Error(fmt::format("{} was ended: {}", program, ::strsignal(WTERMSIG(status))));
-  if (!met) {
+  const auto request_for = [&](int channel) {
+    request.channel = channel;
+    return request.text();
+  };
+  const EndedProgram ended =
+      run_reporting(program, std::move(arguments), CompareRequest::kVariable, request_for, request.outputs.prints_json);
+  const auto reply = CompareReply::read(ended.report);
+  if (!reply) {
     throw Error(fmt::format(
-        "{} ended, with exit code {}, and trained nothing by Trainer::fit that could be compared. A program with a "
-        "training loop of its own calls concord::compare (samples/compare_devices.cpp)",
-        program, WEXITSTATUS(status)));
+        "{} compared nothing{}. The command takes a training of Trainer::fit; a program with a loop of its own calls "
+        "concord::compare (samples/compare_devices.cpp)",
+        program, ended.end.empty() ? "" : fmt::format(" and ended: {}", ended.end)));
   }
-  if (WEXITSTATUS(status) != 0) throw Error(fmt::format("{} ended with exit code {}", program, WEXITSTATUS(status)));
+  std::cout << reply->text;
+  if (!reply->error.empty()) throw Error(reply->error);
 }
 
 }  // namespace concord::cli

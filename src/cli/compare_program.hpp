@@ -11,8 +11,9 @@ namespace concord::cli {
 /// Whether a model is named so: by a path, "./train" or "build/train".
 [[nodiscard]] bool is_program(const std::string& model);
 
-/// Starts the program with these arguments, and waits for its end. Throws Error when it does not start, ends without a
-/// training to compare (Trainer::fit), or its comparison finds that the devices do not agree, which it has then said.
+/// Runs the program with these arguments and prints what it found. Where JSON is to be printed, what the program itself
+/// prints goes to standard error. Throws Error when it does not start, ends without a comparison of a Trainer::fit, or
+/// its devices do not agree.
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request);
 
 }  // namespace concord::cli

@@ -20,6 +20,7 @@ using Weight = Finding::Weight;
 
 struct Options {
   DeviceOption device;
+  TraceOption trace;
   bool json = false;
   bool forget = false;
 };
@@ -260,7 +261,9 @@ void add_doctor(CLI::App& app) {
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--forget", options->forget, "Only remove what earlier runs found wrong with the device's kernels");
-  command->callback([options] { options->forget ? forget_quirks(*options) : run(*options); });
+  options->trace.add(*command);
+  command->callback(
+      [options] { options->trace.around([&] { options->forget ? forget_quirks(*options) : run(*options); }); });
 }
 
 }  // namespace concord::cli

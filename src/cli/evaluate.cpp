@@ -54,13 +54,17 @@ void run(const Options& options) {
   const Dataset dataset =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
   check_top(options, dataset);
+  if (options.confusion && (dataset.classes == 0 || dataset.labels.shape().rank() != 1)) {
+    throw ArgumentError(fmt::format("--confusion: {} has no class for each sample", dataset.name));
+  }
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
   Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
-  const Tensor matrix = options.confusion ? confusion_matrix(trainer.predict(dataset), dataset.labels) : Tensor();
+  const Tensor matrix =
+      options.confusion ? confusion_matrix(trainer.predict(dataset, options.evaluate.batch), dataset.labels) : Tensor();
   if (options.json) {
     nlohmann::json json{{"model", model.name},
                         {"data", dataset.name},

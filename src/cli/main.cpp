@@ -41,6 +41,7 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
 int main(int argc, char** argv) {
   using namespace concord;
   if (const auto code = serve_as_builder({argv, static_cast<std::size_t>(argc)})) return *code;
+  std::vector<char*> words(argv, argv + argc);
   CLI::App app{"Concord trains and runs neural networks on any OpenCL device and on the CPU, with the same result."};
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string(kVersion));
@@ -59,7 +60,7 @@ int main(int argc, char** argv) {
   cli::add_train(app);
   cli::add_evaluate(app);
   cli::add_predict(app);
-  cli::add_compare(app);
+  cli::add_compare(app, cli::cut_program_arguments(words));
   cli::add_replay(app);
   cli::add_bench(app);
   cli::add_profile(app);
@@ -67,7 +68,7 @@ int main(int argc, char** argv) {
   cli::add_summary(app);
   cli::add_tune(app);
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return printed(app.exit(error) == 0 ? 0 : 2);
   } catch (const ArgumentError& error) {

@@ -21,7 +21,7 @@ struct Options {
   TraceOption trace;
   SavedModelOptions saved;
   std::string out;
-  std::int64_t first = 0, count = 10;
+  std::int64_t first = 0, count = 10, batch = 256;
   bool json = false;
 };
 
@@ -43,6 +43,7 @@ void run(const Options& options) {
     throw ArgumentError(
         fmt::format("predict is for classes and words; {} is a model for {}", model.name, models::name_of(model.task)));
   }
+  require_writable(options.out);
   const Dataset all =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
   if (options.first >= all.size()) {
@@ -54,7 +55,7 @@ void run(const Options& options) {
   Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   trainer.load(options.saved.weights);
-  const Tensor outputs = trainer.predict(samples);
+  const Tensor outputs = trainer.predict(samples, options.batch);
   if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});
 
   const auto name = [&](std::size_t c) {
@@ -93,6 +94,7 @@ void add_predict(CLI::App& app) {
       ->capture_default_str()
       ->check(whole(0, std::numeric_limits<std::int32_t>::max()));
   command->add_option("--count", options->count, "How many")->capture_default_str()->check(count());
+  command->add_option("--batch", options->batch, "Samples at once")->capture_default_str()->check(count());
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")")

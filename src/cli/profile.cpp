@@ -15,6 +15,7 @@ struct Options {
   BenchOptions network;
   bool inference = false;
   bool detail = false;
+  TraceOption trace;
   bool json = false;
 };
 
@@ -90,7 +91,8 @@ void add_profile(CLI::App& app) {
   command->add_flag("--inference", options->inference, "Of inference instead of a training step");
   command->add_flag("--detail", options->detail, "A row for each launch, with shapes and node");
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  options->trace.add(*command);
+  command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 
 }  // namespace concord::cli

@@ -15,6 +15,7 @@ namespace {
 struct Options {
   std::string file;
   DeviceOption device;
+  TraceOption trace;
   bool json = false;
 };
 
@@ -67,7 +68,8 @@ void add_replay(CLI::App& app) {
   command->add_option("case", options->file, "The file")->required()->check(CLI::ExistingFile);
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  options->trace.add(*command);
+  command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 
 }  // namespace concord::cli

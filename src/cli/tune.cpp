@@ -21,6 +21,7 @@ struct Options {
   double seconds = 60;
   std::string out;
   bool again = false;
+  TraceOption trace;
   bool json = false;
 };
 
@@ -246,7 +247,8 @@ void add_tune(CLI::App& app) {
       ->check(file_name());
   command->add_flag("--again", options->again, "Also measure products that stand in a table");
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { Tune(*options).run(); });
+  options->trace.add(*command);
+  command->callback([options] { options->trace.around([&] { Tune(*options).run(); }); });
 }
 
 }  // namespace concord::cli

@@ -1,4 +1,4 @@
-// Where the results of a comparison go: to standard output, and to files.
+// Where the results of a comparison go.
 #pragma once
 
 #include <string>
@@ -12,8 +12,12 @@ struct CompareOutputs {
   std::string html_file = {}, json_file = {};  // empty: none
   /// What is written to files has times, ceilings and every operator (CompareOptions::speed).
   [[nodiscard]] bool has_files() const { return !html_file.empty() || !json_file.empty(); }
-  /// Prints and writes. Throws IoError, and then Error saying why where the devices do not agree.
-  void give(const Comparison& comparison) const;
+  /// To be printed.
+  [[nodiscard]] std::string text(const Comparison& comparison) const;
+  /// Throws IoError.
+  void write_files(const Comparison& comparison) const;
+  /// The message of a command that ends with this comparison; empty where the devices agree.
+  [[nodiscard]] static std::string error(const Comparison& comparison);
 };
 
 }  // namespace concord

@@ -7,6 +7,7 @@
 
 #include "concord/core/error.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/reporting_program.hpp"
 
 namespace concord {
 
@@ -47,6 +48,20 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
     return request;
   } catch (const nlohmann::json::exception&) {
     throw ArgumentError(fmt::format("{} is for `concord compare PROGRAM` to set; it is \"{}\"", kVariable, *text));
+  }
+}
+
+void CompareRequest::answer(const CompareReply& reply) const {
+  const nlohmann::json json{{"text", reply.text}, {"error", reply.error}};
+  report_to(channel, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+std::optional<CompareReply> CompareReply::read(const std::string& report) {
+  try {
+    const auto json = nlohmann::json::parse(report);
+    return CompareReply{json.at("text"), json.at("error")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
   }
 }
 

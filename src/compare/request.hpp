@@ -1,5 +1,5 @@
 // What `concord compare PROGRAM` asks of a program that trains with a Trainer: to compare devices on that training
-// instead. It stands in the program's environment.
+// instead. It stands in the program's environment; the answer comes through a channel.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,13 @@
 
 namespace concord {
 
+struct CompareReply {
+  std::string text;   // to be printed
+  std::string error;  // why the devices do not agree, or could not be compared; empty: they agree
+  /// Of what a program wrote to the channel; nothing where that is no whole answer.
+  [[nodiscard]] static std::optional<CompareReply> read(const std::string& report);
+};
+
 struct CompareRequest {
   static constexpr const char* kVariable = "CONCORD_COMPARE";
 
@@ -18,12 +25,13 @@ struct CompareRequest {
   /// Steps, check_every, drift, reference, speed and seconds; the program itself says the others.
   CompareOptions options;
   CompareOutputs outputs;
-  int channel = -1;  // an open file, to which the program writes a byte when it has a training to compare
+  int channel = -1;  // of core/reporting_program.hpp
 
   /// For the environment: JSON.
   [[nodiscard]] std::string text() const;
   /// Of this process's environment; nothing without one. Throws ArgumentError where it cannot be read.
   [[nodiscard]] static std::optional<CompareRequest> of_environment();
+  void answer(const CompareReply& reply) const;
 };
 
 }  // namespace concord

@@ -116,7 +116,9 @@ Value CrossEntropy::operator()(Value logits, Value target) const {
   const float spread = label_smoothing / static_cast<float>(rows.classes());
   const Value wanted = rows.is_index() ? reshape(known, Shape{known.shape()[0], 1}) : known;
   const Scalar hard = rows.is_index() ? scalar::equal(scalar::coordinate(0), scalar::input(1)) : scalar::input(1);
-  const Scalar term = -(((1.0F - label_smoothing) * hard + spread) * scalar::input(0) * scalar::input(2));
+  const Scalar share = (1.0F - label_smoothing) * hard + spread, factor = scalar::input(2);
+  const Scalar term = scalar::select(scalar::equal(share * factor, 0.0F), 0.0F,  // of -inf, too
+                                     -(share * scalar::input(0) * factor));
   Value losses = sum(pointwise("cross_entropy", {log_softmax(rows.scores), wanted, weight}, term), {1});
   if (!rows.is_index()) return finished(rows, losses, {}, {}, reduction);
   const Value counts = gather(weight, known);  // NaN for a class outside [0, C), and so is the loss then

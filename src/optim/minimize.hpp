@@ -44,7 +44,9 @@ struct MinimizeOptions {
 
 /// Names of the scalar variables that `minimize` adds.
 inline constexpr const char* kRate = "optim.lr";      // f32, written by the host when a schedule changes it
-inline constexpr const char* kStep = "optim.step";    // i32, updates done
+inline constexpr const char* kStep = "optim.step";    // i32, updates done, at most kMostSteps
+/// Where the device stops counting, since formulas count in f32: corrections of so late a step change no more.
+inline constexpr std::int32_t kMostSteps = 1 << 24;
 inline constexpr const char* kOk = "optim.ok";        // f32, 1 until the first loss that is not finite, then 0 for good
 inline constexpr const char* kScale = "optim.scale";  // f32, with `loss_scale` only
 inline constexpr const char* kScaleSteps = "optim.scale_steps";  // i32, good runs since it changed

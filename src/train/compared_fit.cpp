@@ -1,12 +1,8 @@
 // A fit as a comparison.
 #include "concord/train/compared_fit.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 
 #include "concord/compare/request.hpp"
 #include "concord/core/platform.hpp"
@@ -14,13 +10,8 @@
 namespace concord::train {
 namespace {
 
-/// What the command waits for.
-void announce(int channel) {
-  const char byte = 1;
-  if (channel >= 0 && ::write(channel, &byte, 1) == 1) ::close(channel);
-}
-
-void compare(const CompareRequest& request, const TrainerState& state, const Dataset& data, const FitOptions& fit) {
+Comparison compared(const CompareRequest& request, const TrainerState& state, const Dataset& data,
+                    const FitOptions& fit) {
   keep_freed_memory();  // every value of a network passes through the host, again and again
   CompareOptions options = request.options;
   options.batch = data.size() > 0 ? std::min(fit.batch, data.size()) : fit.batch;
@@ -31,8 +22,8 @@ void compare(const CompareRequest& request, const TrainerState& state, const Dat
   std::vector<DevicePtr> devices;
   for (const std::string& selector : request.devices) devices.push_back(Device::open(selector));
   const std::string& name = state.options.network;
-  request.outputs.give(concord::compare(*state.recipe.network, name.empty() ? request.name : name, state.recipe.loss,
-                                        state.recipe.optimizer, data, devices, options));
+  return compare(*state.recipe.network, name.empty() ? request.name : name, state.recipe.loss, state.recipe.optimizer,
+                 data, devices, options);
 }
 
 }  // namespace
@@ -40,15 +31,17 @@ void compare(const CompareRequest& request, const TrainerState& state, const Dat
 void compare_if_asked(const TrainerState& state, const Dataset& data, const FitOptions& options) {
   const auto request = CompareRequest::of_environment();
   if (!request) return;
-  announce(request->channel);
-  int code = EXIT_SUCCESS;
+  CompareReply reply;
   try {
-    compare(*request, state, data, options);
-  } catch (const Error& error) {
-    std::cerr << request->name << ": " << error.what() << "\n";
-    code = EXIT_FAILURE;
+    const Comparison comparison = compared(*request, state, data, options);
+    reply.text = request->outputs.text(comparison);
+    request->outputs.write_files(comparison);
+    reply.error = CompareOutputs::error(comparison);
+  } catch (const std::exception& error) {
+    reply.error = error.what();
   }
-  std::exit(code);
+  request->answer(reply);
+  std::exit(reply.error.empty() ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 }  // namespace concord::train

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -76,7 +77,7 @@ TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string
                 file, at.epoch, at.first_epoch, info.permutation_epoch);
   const std::int64_t steps = counter_of(checkpoint, optim::kStep, file);
   const std::int64_t accumulate = accumulation_of(info, file);
-  CONCORD_CHECK(steps == at.step / accumulate, FormatError,
+  CONCORD_CHECK(steps == std::min<std::int64_t>(at.step / accumulate, optim::kMostSteps), FormatError,
                 "{}: the checkpoint has {} steps done, {} an update, but its '{}' is {}", file, at.step, accumulate,
                 optim::kStep, steps);
   if (at.position == 0) return at;

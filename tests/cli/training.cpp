@@ -67,6 +67,16 @@ TEST_CASE("trained weights are evaluated and classify", "[cli]") {
   const auto predictions = json_of("predict");
   REQUIRE(predictions.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) CHECK(predictions[i]["predicted"] == i);
+  const auto refused = [&](const std::string& subcommand, const Arguments& more) {
+    Arguments arguments{subcommand};
+    arguments.insert(arguments.end(), saved.begin(), saved.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ended ended = run_command(arguments);
+    CHECK(ended.code == 1);
+    CHECK(ended.out.empty());
+    return ended.err;
+  };
+  CHECK_THAT(refused("predict", {"--out", (folder / "none" / "x").string()}), test::contains("there is no folder"));
 }
 
 TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the same bits", "[cli]") {

@@ -53,6 +53,7 @@ TEST_CASE("every command that runs programs writes a timeline", "[cli]") {
   traced({"predict", "mlp", "--data", data, "--device", device, "--weights", weights}, "read outputs");
   traced({"bench", "mlp", "--device", device, "--batch", "2", "--seconds", "0.01"}, "compile");
   traced({"compare", "mlp", "--devices", device, "--batch", "2", "--steps", "1", "--seconds", "0.01"}, "compile");
+  traced({"profile", "mlp", "--device", device, "--batch", "2"}, "compile");
 }
 
 TEST_CASE("a timeline that cannot be written is told before the training", "[cli]") {

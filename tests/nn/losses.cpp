@@ -111,6 +111,28 @@ TEST_CASE("losses with every option equal PyTorch's, with their gradients", "[nn
   }
 }
 
+TEST_CASE("classes that a mask leaves out count nothing in a weighted loss", "[nn]") {
+  constexpr float kOut = -INFINITY;
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, Shape{2, 3}});
+    const Value t = graph.input("t", {DType::i32, Shape{2}});
+    const Value weighted = loss::CrossEntropy{.weights = {1, 1, 1}}(x, t);
+    const std::vector<Value> outputs{weighted, gradient(weighted, {{x}})[0], loss::CrossEntropy{}(x, t)};
+    Program program = compile(graph, outputs, std::make_shared<Variables>(device, 0));
+    program.write("x", Tensor::of<float>(Shape{2, 3}, std::vector<float>{1, kOut, 2, 3, 1, kOut}));
+    program.write("t", Tensor::of<std::int32_t>(Shape{2}, std::vector<std::int32_t>{0, 1}));
+    program.run();
+    const double expected = (std::log1p(std::exp(1.0)) + std::log1p(std::exp(2.0))) / 2;
+    CHECK(program.read(outputs[0]).values<float>()[0] == Approx(expected).epsilon(1e-5));
+    CHECK(program.read(outputs[2]).values<float>()[0] == Approx(expected).epsilon(1e-5));
+    const Tensor slope = program.read(outputs[1]);
+    CHECK(slope.values<float>()[0] == Approx((1 / (1 + std::exp(1.0)) - 1) / 2).epsilon(1e-5));
+    CHECK(slope.values<float>()[1] == 0);
+  }
+}
+
 TEST_CASE("classes out of range give NaN in every loss of classes", "[nn]") {
   const std::vector<float> weights{1, 2, 3};
   for (const DevicePtr& device : devices()) {

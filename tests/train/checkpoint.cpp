@@ -91,6 +91,31 @@ TEST_CASE("a checkpoint that contradicts itself is refused", "[train]") {
   }
 }
 
+TEST_CASE("a training goes on where the device counts no more updates", "[train]") {
+  constexpr std::int64_t kLate = 3 * std::int64_t{optim::kMostSteps};
+  const TemporaryFolder folder;
+  const auto path = folder / "late.safetensors", wrong = folder / "wrong.safetensors";
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Trainer early = small_trainer(device);
+    early.fit(small_data(50), {.batch = 10});
+    early.save_checkpoint(path);
+    io::Checkpoint late = io::load_checkpoint(path);
+    late.info.step = kLate;
+    io::save_checkpoint(wrong, late.tensors, late.info);
+    Trainer trainer = small_trainer(device);
+    CHECK_THROWS_AS(trainer.resume(wrong), FormatError);
+    late.tensors[optim::kStep] = Tensor::of<std::int32_t>(Shape{}, std::vector<std::int32_t>{optim::kMostSteps});
+    io::save_checkpoint(path, late.tensors, late.info);
+    trainer.resume(path);
+    trainer.fit(small_data(50), {.batch = 10});
+    CHECK(trainer.steps_done() == kLate + 5);
+    CHECK(trainer.variables()->read(optim::kStep).values<std::int32_t>()[0] == optim::kMostSteps);
+    trainer.save_checkpoint(path);
+    CHECK_NOTHROW(small_trainer(device).resume(path));
+  }
+}
+
 TEST_CASE("what was loaded last counts, whatever was run before", "[train]") {
   const Dataset data = small_data(50);
   const TemporaryFolder folder;
