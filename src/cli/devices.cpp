@@ -56,6 +56,7 @@ void add_devices(CLI::App& app) {
     } else {
       print(devices);
     }
+    std::cerr << idle_platforms_hint();
     if (devices.empty()) {
       throw DeviceError(
           "no device was found. An OpenCL driver is a package: pocl-opencl-icd (any CPU), mesa-opencl-icd, "

@@ -225,7 +225,9 @@ void run(const Options& options) {
   report.begin("OpenCL drivers");
   Drivers drivers;
   report.add(drivers.findings());
-  report.add(drivers.try_out(options.device.selector == "cpu" ? Weight::warning : Weight::obstacle));
+  const bool needs_opencl = options.device.selector != "cpu";
+  report.add(drivers.try_out(needs_opencl ? Weight::obstacle : Weight::warning));
+  const bool ends_programs = !report.obstacle().empty();
   const std::vector<DeviceInfo> listed = Device::list();
   report.begin("devices");
   warnings.take_to(report);
@@ -242,7 +244,7 @@ void run(const Options& options) {
     measure_device(device, report);
     warnings.take_to(report);
   }
-  const std::string sentence = verdict(device, report);
+  const std::string sentence = verdict(ends_programs ? nullptr : device, report);
   if (options.json) {
     report.document()["device"] = device ? device->info().id : "";
     report.document()["can_train"] = report.obstacle().empty();

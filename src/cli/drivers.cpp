@@ -25,9 +25,6 @@ constexpr std::chrono::seconds kPatience{60};  // many GPUs take some seconds
 constexpr const char* kVendors = "OCL_ICD_VENDORS";
 constexpr const char* kVendorPath = "OPENCL_VENDOR_PATH";
 constexpr const char* kFilenames = "OCL_ICD_FILENAMES";
-constexpr std::string_view kNeeds =
-    "PoCL needs /sys, and a folder that it can write in (HOME, or POCL_CACHE_DIR); a GPU's driver needs its kernel "
-    "module, of the same version, and the right to its device files";
 
 /// The first line of an .icd file: the driver's library.
 std::string library_in(const fs::path& icd) {
@@ -151,7 +148,7 @@ std::vector<Finding> Drivers::try_out(Weight weight) {
         {weight, fmt::format("{}: the driver {} ends every program that asks OpenCL for devices: {}. {}. Mend it or "
                              "remove the file; until then `--device cpu` does without OpenCL, and {} may name a folder "
                              "with the .icd files of other drivers",
-                             library.where, library.name, ending(alone), kNeeds, kVendors)});
+                             library.where, library.name, ending(alone), driver_needs(), kVendors)});
   }
   if (findings.empty()) {
     sound.clear();
@@ -169,11 +166,12 @@ std::vector<Finding> idle_driver_findings(const Drivers& drivers, std::span<cons
                                           std::span<const std::string> idle_platforms) {
   std::vector<Finding> findings;
   for (const std::string& name : idle_platforms) {
-    findings.push_back({Weight::warning, fmt::format("OpenCL's platform \"{}\" gives no device. {}", name, kNeeds)});
+    findings.push_back(
+        {Weight::warning, fmt::format("OpenCL's platform \"{}\" gives no device. {}", name, driver_needs())});
   }
   const bool has_device = std::ranges::any_of(listed, [](const DeviceInfo& info) { return info.backend == "opencl"; });
   if (drivers.has_any() && !has_device && findings.empty()) {
-    findings.push_back({Weight::warning, fmt::format("OpenCL's drivers load, and give no device. {}", kNeeds)});
+    findings.push_back({Weight::warning, fmt::format("OpenCL's drivers load, and give no device. {}", driver_needs())});
   }
   return findings;
 }

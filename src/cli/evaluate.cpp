@@ -1,6 +1,7 @@
 // concord evaluate: loss and accuracy of saved weights on a data set.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -49,6 +50,11 @@ void check_top(const Options& options, const Dataset& dataset) {
           : fmt::format("--top {}: {} has no classes", options.evaluate.k, dataset.name));
 }
 
+/// Behind the results, which are printed as they are.
+void check_finite(const Metrics& metrics) {
+  if (!std::isfinite(metrics.loss)) throw NonFinite("the loss is not finite");
+}
+
 void run(const Options& options) {
   const models::Model& model = models::find(options.training.model);
   const Dataset dataset =
@@ -80,13 +86,14 @@ void run(const Options& options) {
       json["confusion"] = std::vector<std::int32_t>(counts.begin(), counts.end());
     }
     std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-    return;
+    return check_finite(metrics);
   }
   std::cout << fmt::format("{} samples, loss {:.4f}", metrics.samples, metrics.loss);
   if (metrics.accuracy) std::cout << fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
   if (metrics.top_k) std::cout << fmt::format(", top-{} {:.2f} %", metrics.k, 100 * *metrics.top_k);
   std::cout << "\n";
   if (options.confusion) std::cout << "\n" << matrix_text(dataset, matrix);
+  check_finite(metrics);
 }
 
 }  // namespace

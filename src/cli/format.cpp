@@ -67,6 +67,7 @@ std::string human_bytes(std::uint64_t bytes) {
 void catch_signals() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGHUP, on_signal);  // a terminal that went away
 }
 
 bool stop_requested() { return signals > 0; }

@@ -12,6 +12,7 @@
 
 #include "command.hpp"
 #include "concord/concord.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/device/registry.hpp"
 
 namespace {
@@ -36,10 +37,19 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("concord: {}, not '{}': {}\n", error.what(), given[0], fmt::join(names, ", "));
 }
 
+/// OpenMP's threads wait for one another by spinning, GCC's for milliseconds: beside other programs that takes the
+/// processors from those that they wait for, and a step takes tens of times as long. Ten microseconds do as well.
+void wait_briefly(char* const* arguments) {
+  constexpr const char* kSpins = "GOMP_SPINCOUNT";
+  if (concord::environment(kSpins) || concord::environment("OMP_WAIT_POLICY")) return;
+  concord::restart_with(kSpins, "10000", arguments);  // it is read when the library is loaded
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace concord;
+  wait_briefly(argv);
   if (const auto code = serve_as_builder({argv, static_cast<std::size_t>(argc)})) return *code;
   std::vector<char*> words(argv, argv + argc);
   CLI::App app{"Concord trains and runs neural networks on any OpenCL device and on the CPU, with the same result."};

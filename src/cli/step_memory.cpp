@@ -39,6 +39,7 @@ MemoryNeed step_memory(const models::Model& model, nn::Module& network, const Te
 std::optional<MemoryNeed> step_memory_if_possible(const models::Model& model, nn::Module& network,
                                                   const TensorSpec& batch, const DevicePtr& device,
                                                   const TrainingOptions& training) {
+  if (batch.bytes() > device->info().max_allocation) return std::nullopt;  // at once: oneDNN takes long to refuse it
   try {
     return planned(model, network, batch, device, training, MemoryDetail::values);
   } catch (const OutOfMemory&) {

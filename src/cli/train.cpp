@@ -105,6 +105,9 @@ void run(Options& options) {
     }
   }();
   save("weights");
+  if (options.out.empty() && options.checkpoint.empty() && !options.quiet) {
+    std::cerr << "the weights are not kept: neither --out nor --checkpoint names a file\n";
+  }
   if (history.end == History::End::stopped) {
     std::cerr << fmt::format("stopped after {} step{}{}\n", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
                              options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"

@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -25,6 +26,8 @@ double ms_since(Clock::time_point start) {
 
 void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices, const CompareOptions& options) {
   CONCORD_CHECK(!devices.empty(), ArgumentError, "compare: no device was given");
+  CONCORD_CHECK(std::ranges::none_of(devices, [](const DevicePtr& device) { return device == nullptr; }), ArgumentError,
+                "compare: one of the devices is null");
   CONCORD_CHECK(options.steps > 0, ArgumentError, "compare: steps must be at least 1, got {}", options.steps);
   CONCORD_CHECK(options.check_every >= 0, ArgumentError, "compare: a check every {} steps", options.check_every);
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);

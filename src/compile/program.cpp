@@ -117,8 +117,9 @@ void ProgramImpl::settle() {
   }
   if (is_current) return;
   const timeline::Span span("settle");
-  settled_once = true;
+  settled_once = false;  // until all are: one of them may fail
   for (const std::unique_ptr<Launch>& launch : settled) launch->enqueue();
+  settled_once = true;
 }
 
 void ProgramImpl::commit() {

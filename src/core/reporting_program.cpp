@@ -83,7 +83,9 @@ EndedProgram run_reporting(const std::string& program, std::vector<std::string> 
       is_open = receive(ours, status ? 0 : kLook, ended.report);
     }
     if (!status) status = status_of(process, true);
-    if (WIFSIGNALED(*status)) {
+    if (!status) {
+      ended.end = "nobody knows how: its parent does not hear of children (SIGCHLD)";
+    } else if (WIFSIGNALED(*status)) {
       ended.end = ::strsignal(WTERMSIG(*status));
     } else if (WEXITSTATUS(*status) != 0) {
       ended.end = fmt::format("exit code {}", WEXITSTATUS(*status));

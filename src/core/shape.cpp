@@ -3,18 +3,21 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 
 namespace concord {
 
 Shape::Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {
   CONCORD_CHECK(dims_.size() <= kMaxRank, ShapeError, "shape {}: at most {} dimensions", str(), kMaxRank);
-  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  constexpr std::int64_t kMost = (std::int64_t{1} << 62) - 1;
   std::int64_t elements = 1;
   for (const std::int64_t dim : dims_) {
     CONCORD_CHECK(dim >= 0, ShapeError, "shape {}: a dimension is negative", str());
-    CONCORD_CHECK(dim == 0 || elements <= kMost / dim, ShapeError, "shape {}: too many elements", str());
-    elements *= dim;
+    const std::int64_t size = std::max<std::int64_t>(dim, 1);  // strides of an empty shape count it so, too
+    CONCORD_CHECK(elements <= kMost / size, ShapeError, "shape {}: too many elements", str());
+    elements *= size;
   }
 }
 

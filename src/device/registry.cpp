@@ -139,6 +139,20 @@ std::string describe(const DeviceInfo& info) {
 
 std::string_view driver_hint() { return kDriverHint; }
 
+std::string_view driver_needs() {
+  return "PoCL needs /sys, and a folder that it can write in (HOME, or POCL_CACHE_DIR); a GPU's driver needs its "
+         "kernel "
+         "module, of the same version, and the right to its device files";
+}
+
+std::string idle_platforms_hint() {
+  std::string hint;
+  for (const std::string& name : idle_platforms()) {
+    hint += fmt::format("OpenCL's platform \"{}\" gives no device. {}\n", name, driver_needs());
+  }
+  return hint;
+}
+
 bool has_opencl() {
 #ifdef CONCORD_WITH_OPENCL
   return true;
@@ -240,7 +254,16 @@ DevicePtr Device::open(std::string_view selector) {
   CONCORD_CHECK(error.empty(), DeviceError, "{}{}.{}", selector.empty() ? "CONCORD_DEVICE: " : "", error,
                 listing(infos));
   if (lower(wanted) == "auto") return open_first_usable(infos);
-  return open_listed(infos[select_device(infos, wanted)]);
+  const std::size_t place = [&] {
+    try {
+      return select_device(infos, wanted);
+    } catch (const DeviceError& unmatched) {
+      const std::string hint = idle_platforms_hint();
+      if (hint.empty()) throw;
+      throw DeviceError(fmt::format("{}\n{}", unmatched.what(), hint.substr(0, hint.size() - 1)));
+    }
+  }();
+  return open_listed(infos[place]);
 }
 
 }  // namespace concord

@@ -34,6 +34,12 @@ namespace concord {
 /// Which packages hold OpenCL drivers.
 [[nodiscard]] std::string_view driver_hint();
 
+/// Why each of the idle platforms may have no device, a line each; empty where there is none. For messages.
+[[nodiscard]] std::string idle_platforms_hint();
+
+/// What drivers need to give devices.
+[[nodiscard]] std::string_view driver_needs();
+
 /// Whether the OpenCL backend is part of this build.
 [[nodiscard]] bool has_opencl();
 

@@ -1,8 +1,9 @@
-// Tables of taps and places. Along an axis a tap sits at `tap` and a place at `place`, in parts of a pixel (1/step); their
-// sum is a pixel where it is a multiple of step, namely floor(place / step) + ceil(tap / step).
+// Tables of taps and places. Along an axis a tap sits at `tap` and a place at `place`, in parts of a pixel (1/step);
+// their sum is a pixel where it is a multiple of step, namely floor(place / step) + ceil(tap / step).
 #include "concord/opencl/patch_tables.hpp"
 
 #include <cstddef>
+#include <limits>
 
 namespace concord::opencl {
 namespace {
@@ -21,7 +22,10 @@ std::array<std::int64_t, 3> coordinates_of(const PatchPart& part, std::int64_t i
 class Tables {
  public:
   Tables(const Patch& patch, const PatchPart& taps, const PatchPart& places)
-      : patch_(patch), taps_(taps), places_(places), kernel_{taps.block / taps.page, taps.page / taps.line, taps.line} {}
+      : patch_(patch),
+        taps_(taps),
+        places_(places),
+        kernel_{taps.block / taps.page, taps.page / taps.line, taps.line} {}
 
   [[nodiscard]] bool fit() const {
     return static_cast<std::size_t>(kernel_[0] + kernel_[1] + kernel_[2]) <= kMostBits && places_.block <= kMostEntries;
@@ -58,7 +62,8 @@ class Tables {
   }
 
  private:
-  [[nodiscard]] PatchEntry entry(std::int64_t plane, const std::array<std::int64_t, 3>& pixel, std::uint32_t bits) const {
+  [[nodiscard]] PatchEntry entry(std::int64_t plane, const std::array<std::int64_t, 3>& pixel,
+                                 std::uint32_t bits) const {
     const std::int64_t at = plane + (pixel[0] * patch_.size[1] + pixel[1]) * patch_.size[2] + pixel[2];
     return {static_cast<std::int32_t>(at), static_cast<std::int32_t>(bits)};
   }
@@ -81,6 +86,7 @@ Sides sides_of(const Gemm& gemm) {
 }  // namespace
 
 bool has_patch_tables(const Gemm& gemm) {
+  if (gemm.largest > std::numeric_limits<std::int32_t>::max()) return false;  // kernels add entries up in 32 bits
   const Sides sides = sides_of(gemm);
   return sides.count <= kMostEntries && Tables(gemm.patch, sides.taps, sides.places).fit();
 }

@@ -84,6 +84,8 @@ Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
 
 void Fit::check_options() const {
   data::check(data_);
+  CONCORD_CHECK(std::ranges::none_of(options_.callbacks, [](const auto& callback) { return callback == nullptr; }),
+                ArgumentError, "fit: one of the callbacks is null");
   CONCORD_CHECK(options_.epochs >= 0 && options_.max_steps >= 0 && options_.report_every >= 0, ArgumentError,
                 "fit: epochs, max_steps and report_every must not be negative, got {}, {} and {}", options_.epochs,
                 options_.max_steps, options_.report_every);
@@ -323,6 +325,10 @@ History Fit::run() {
   while (state_.at.epoch < target_epoch_) {
     if (!train_epoch()) {
       history_.end = History::End::stopped;
+      if (state_.at.position > 0) {
+        const auto samples = static_cast<double>(state_.at.position);
+        history_.stopped_loss = static_cast<double>(state_.scalar(train::kLossSum)) / samples;
+      }
       if (!options_.checkpoint.empty()) state_.save_checkpoint(options_.checkpoint);
       break;
     }

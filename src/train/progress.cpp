@@ -12,7 +12,6 @@ void ProgressPrinter::clear_bar() {
 }
 
 void ProgressPrinter::on_step(const StepReport& report) {
-  loss_ = report.loss;
   if (!width_) return;
   const std::string head = fmt::format("epoch {}/{} ", report.epoch, report.epochs);
   const std::string tail = fmt::format(" {}/{}  loss {:.4f}  {:.0f}/s", report.batch, report.batches, report.loss,
@@ -32,7 +31,6 @@ void ProgressPrinter::on_step(const StepReport& report) {
 
 void ProgressPrinter::on_epoch(const EpochReport& report) {
   clear_bar();
-  loss_.reset();
   out_ << fmt::format("epoch {}/{}  loss {:.4f}", report.epoch, report.epochs, report.loss);
   if (report.validation) {
     out_ << fmt::format("  validation loss {:.4f}", report.validation->loss);
@@ -44,7 +42,8 @@ void ProgressPrinter::on_epoch(const EpochReport& report) {
 void ProgressPrinter::on_end(const History& history) {
   clear_bar();
   if (history.end == History::End::stopped) {
-    out_ << (loss_ ? fmt::format("stopped within an epoch, loss {:.4f}\n", *loss_) : "stopped\n");
+    out_ << (history.stopped_loss ? fmt::format("stopped within an epoch, loss {:.4f}\n", *history.stopped_loss)
+                                  : "stopped\n");
   }
   if (history.end == History::End::early) {
     out_ << fmt::format("no improvement since epoch {}: ended early\n", history.best_epoch);

@@ -22,7 +22,6 @@ class ProgressPrinter : public Callback {
 
   std::ostream& out_;
   std::optional<int> width_;
-  std::optional<double> loss_;  // of the epoch so far
 };
 
 }  // namespace concord

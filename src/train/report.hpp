@@ -42,6 +42,8 @@ struct History {
   std::vector<EpochReport> epochs;
   End end = End::finished;
   std::int64_t best_epoch = 0;  // with early stopping
+  /// Mean over the samples of an epoch until it was stopped within.
+  std::optional<double> stopped_loss = std::nullopt;
 };
 
 /// Hears of a training's course; called from the thread that runs `fit`.

@@ -204,6 +204,7 @@ TEST_CASE("compare refuses what it cannot compare", "[compare]") {
         [&] { (void)compare(network, "small", loss::cross_entropy, optim::Sgd{}, data, list, options); });
   };
   CHECK_THAT(refusal(small_data(), {}, kOptions), contains("no device"));
+  CHECK_THAT(refusal(small_data(), std::vector<DevicePtr>{one[0], nullptr}, kOptions), contains("is null"));
   CHECK_THAT(refusal(small_data(), one, {.steps = 0}), contains("steps must be at least 1, got 0"));
   CHECK_THAT(refusal(small_data(), one, {.steps = -5}), contains("got -5"));
   CHECK_THAT(refusal(small_data(), one, {.batch = 0}), contains("batch must be at least 1, got 0"));

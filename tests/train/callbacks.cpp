@@ -5,6 +5,7 @@
 #include "concord/train/json_log.hpp"
 #include "concord/train/progress.hpp"
 #include "files.hpp"
+#include "train/small_training.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -38,6 +39,16 @@ TEST_CASE("callbacks hear of steps, epochs and the end", "[train]") {
         std::vector<std::string>{"step 2", "step 4", "epoch 1", "step 1", "step 3", "epoch 2", "end"});
 }
 
+TEST_CASE("a training that stops within an epoch says the loss until then", "[train]") {
+  const auto stopped = [](std::int64_t report_every) {
+    Trainer trainer = small_trainer(devices().front());
+    return trainer.fit(small_data(50), {.batch = 10, .report_every = report_every, .max_steps = 3}).stopped_loss;
+  };
+  REQUIRE(stopped(1).has_value());
+  CHECK(stopped(1) == stopped(1000));
+  CHECK_FALSE(small_trainer(devices().front()).fit(small_data(50), {.batch = 10}).stopped_loss.has_value());
+}
+
 TEST_CASE("progress is plain lines in a file and a bar on a terminal", "[train]") {
   std::ostringstream plain;
   ProgressPrinter lines(plain, std::nullopt);
@@ -48,7 +59,7 @@ TEST_CASE("progress is plain lines in a file and a bar on a terminal", "[train]"
   CHECK(plain.str().find('\r') == std::string::npos);
   CHECK(std::ranges::count(plain.str(), '\n') == 1);
   lines.on_step({2, 5, 3, 20, 0.25, 100});
-  lines.on_end({.epochs = {}, .end = History::End::stopped});
+  lines.on_end({.epochs = {}, .end = History::End::stopped, .stopped_loss = 0.25});
   CHECK(plain.str().ends_with("\nstopped within an epoch, loss 0.2500\n"));
 
   for (const int width : {10, 40, 80, 200}) {

@@ -70,6 +70,7 @@ TEST_CASE("mistakes in data and options are told before any work", "[train]") {
   CHECK_THROWS_AS(trainer.predict(Dataset{}), ArgumentError);
   CHECK_THROWS_AS(trainer.fit(data, {.early_stopping = EarlyStopping{}}), ArgumentError);
 
+  CHECK_THROWS_WITH(trainer.fit(data, {.callbacks = {nullptr}}), contains("callbacks is null"));
   Dataset wrong_label = data;
   wrong_label.labels = data.labels.clone();
   wrong_label.labels.values<std::int32_t>()[5] = 3;
