@@ -1,6 +1,8 @@
 // The sessions' networks and what comes out of them.
 #include "faults/session.hpp"
 
+#include <cmath>
+
 #include "concord/device/tuner.hpp"
 #include "files.hpp"
 #include "opencl/opencl_test.hpp"
@@ -75,7 +77,9 @@ Outcome train(const std::string& device) {
   const History history = trainer.fit(data, {.epochs = 1, .batch = 4, .validate = data});
   Outcome outcome = weights_of(*trainer.variables());
   const EpochReport& epoch = history.epochs.back();
-  const std::vector losses{static_cast<float>(epoch.loss), static_cast<float>(epoch.validation->loss)};
+  // A validation that finds no memory goes on in smaller batches, whose losses are summed in another order.
+  const double validation = std::round(1e4 * epoch.validation->loss);
+  const std::vector losses{static_cast<float>(epoch.loss), static_cast<float>(validation)};
   outcome["loss"] = bytes_of(Tensor::of(Shape{2}, losses));
   return outcome;
 }
