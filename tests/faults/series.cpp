@@ -68,7 +68,11 @@ std::size_t check_series(Session session, const Series& series, std::size_t most
         check_message(*end.error, answer.name, series.name);
         ++errors;
       } else {
-        CHECK(end.outcome == clean);
+        for (const auto& [name, bytes] : clean) {
+          INFO(name);
+          CHECK(end.outcome.at(name) == bytes);
+        }
+        CHECK(end.outcome.size() == clean.size());
       }
       CHECK(faults::held() == before);
     }

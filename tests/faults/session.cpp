@@ -76,8 +76,9 @@ Outcome train(const std::string& device) {
                   {.seed = 4, .resident_fraction = 0}};
   const History history = trainer.fit(data, {.epochs = 1, .batch = 4, .validate = data});
   Outcome outcome = weights_of(*trainer.variables());
+  // A validation that finds no memory goes on in smaller batches: it counts more of them, and sums in another order.
+  std::erase_if(outcome, [](const auto& value) { return value.first.starts_with("eval."); });
   const EpochReport& epoch = history.epochs.back();
-  // A validation that finds no memory goes on in smaller batches, whose losses are summed in another order.
   const double validation = std::round(1e4 * epoch.validation->loss);
   const std::vector losses{static_cast<float>(epoch.loss), static_cast<float>(validation)};
   outcome["loss"] = bytes_of(Tensor::of(Shape{2}, losses));
