@@ -109,6 +109,8 @@ std::vector<Value> MaxPoolBackward::gradient(const Node& node, std::span<const V
 
 std::vector<TensorSpec> AvgPool::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 1);
+  CONCORD_CHECK((options().dilation == Spatial{1, 1, 1}), ShapeError, "avg_pool: {}: only max pooling is dilated",
+                options().str());
   expect_type(name(), "src", inputs[0], DType::f32);
   return {{DType::f32, dst_shape(pool_sizes(inputs[0].shape, options()))}};
 }

@@ -77,7 +77,10 @@ TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string
                 file, at.epoch, at.first_epoch, info.permutation_epoch);
   const std::int64_t steps = counter_of(checkpoint, optim::kStep, file);
   const std::int64_t accumulate = accumulation_of(info, file);
-  CONCORD_CHECK(steps == std::min<std::int64_t>(at.step / accumulate, optim::kMostSteps), FormatError,
+  // With a scaled loss a step whose gradients overflow updates nothing.
+  const bool may_skip = checkpoint.tensors.contains(optim::kScale);
+  const std::int64_t most_steps = std::min<std::int64_t>(at.step / accumulate, optim::kMostSteps);
+  CONCORD_CHECK(steps == most_steps || (may_skip && steps < most_steps), FormatError,
                 "{}: the checkpoint has {} steps done, {} an update, but its '{}' is {}", file, at.step, accumulate,
                 optim::kStep, steps);
   if (at.position == 0) return at;

@@ -259,6 +259,9 @@ TEST_CASE("pooling refuses what does not fit", "[ops][pool]") {
   const TensorSpec images{DType::f32, {2, 3, 4, 4}}, pooled{DType::f32, {2, 3, 2, 2}};
   const std::array<std::int64_t, 2> none{0, 2};
   const std::array<std::int64_t, 1> one{2};
+  ops::PoolOptions dilated = MaxPool2dOptions{.kernel = {2, 2}, .dilation = {1, 2}};
+  CHECK_THAT(error_with({images}, [&](auto x) { return avg_pool(x[0], dilated); }),
+             contains("only max pooling is dilated"));
   CHECK_THAT(error_with({images}, [](auto x) { return max_pool1d(x[0], {}); }),
              contains("(N, C, W), got [2, 3, 4, 4]"));
   CHECK_THAT(error_with({images}, [&](auto x) { return adaptive_avg_pool(x[0], none); }), contains("0x2"));

@@ -116,6 +116,27 @@ TEST_CASE("a training goes on where the device counts no more updates", "[train]
   }
 }
 
+TEST_CASE("a training whose scaled loss overflowed goes on", "[train]") {
+  const DevicePtr& device = devices().front();
+  const TemporaryFolder folder;
+  const auto path = folder / "run.safetensors";
+  const auto trainer = [&] { return small_trainer(device, {.precision = Precision::fp16}); };
+  Trainer first = trainer();
+  first.fit(small_data(50), {.batch = 10});
+  first.save_checkpoint(path);
+  io::Checkpoint skipped = io::load_checkpoint(path);
+  skipped.tensors[optim::kStep] = Tensor::of<std::int32_t>(Shape{}, std::vector<std::int32_t>{3});
+  io::save_checkpoint(path, skipped.tensors, skipped.info);
+  Trainer second = trainer();
+  second.resume(path);
+  second.fit(small_data(50), {.batch = 10});
+  CHECK(second.steps_done() == 10);
+  CHECK(second.variables()->read(optim::kStep).values<std::int32_t>()[0] == 8);
+  skipped.tensors[optim::kStep] = Tensor::of<std::int32_t>(Shape{}, std::vector<std::int32_t>{6});
+  io::save_checkpoint(path, skipped.tensors, skipped.info);
+  CHECK_THROWS_AS(trainer().resume(path), FormatError);
+}
+
 TEST_CASE("what was loaded last counts, whatever was run before", "[train]") {
   const Dataset data = small_data(50);
   const TemporaryFolder folder;

@@ -90,7 +90,10 @@ Results max_pool_backward(const ops::MaxPoolBackward& op, const ReplayedNode& no
   const std::size_t windows = static_cast<std::size_t>(plane_of(sizes.dst)),
                     plane = static_cast<std::size_t>(plane_of(sizes.src));
   for (std::size_t i = 0; i < diff.size(); ++i) {
-    if (indices[i] >= 0) result[i / windows * plane + static_cast<std::size_t>(indices[i])] += diff[i];
+    if (indices[i] < 0) continue;
+    // A device that finds the largest where nothing is.
+    if (indices[i] >= static_cast<double>(plane)) return {{Values(result.size(), NAN)}};
+    result[i / windows * plane + static_cast<std::size_t>(indices[i])] += diff[i];
   }
   return {{std::move(result)}};
 }
