@@ -51,6 +51,12 @@ std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues&
   return expected;
 }
 
+/// By the names that optim::minimize and gradient() give.
+Pass pass_of(std::string_view node) {
+  if (node.starts_with("grad/")) return Pass::gradient;
+  return node.starts_with("update/") ? Pass::update : Pass::forward;
+}
+
 /// How far result k is from the reference; `expected` is the first device's.
 Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const Tensor> expected,
                        const ReferenceValue& reference, bool fused, std::int64_t steps_done, Precision precision,
@@ -61,7 +67,7 @@ Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const 
                       .kernel = entry.kernel,
                       .value = node.outputs[k],
                       .shapes = entry.shapes,
-                      .gradient = entry.node.starts_with("grad/"),
+                      .pass = pass_of(entry.node),
                       .error = error_of(node.results[k], reference),
                       .step = steps_done,
                       .fused = fused};

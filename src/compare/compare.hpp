@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "concord/compare/operator_case.hpp"
@@ -41,11 +42,16 @@ struct CompareOptions {
   std::string case_node = {};    // the node to keep a case of; empty: the first that diverges
 };
 
+/// The part of a training step that an operator belongs to.
+enum class Pass : std::uint8_t { forward, gradient, update };
+/// "forward", "gradient", "update".
+[[nodiscard]] std::string_view name_of(Pass pass);
+
 /// How far one result of one operator is from the reference on the same inputs. Of a device's results of one node that
 /// one which is farthest for its tolerance.
 struct Deviation {
   std::string node, op, kernel, value, shapes;
-  bool gradient = false;  // a value of the backward pass
+  Pass pass = Pass::forward;
   double error = 0;       // largest absolute difference
   double tolerance = 0;   // what rounding explains
   std::int64_t step = 0;  // steps done before

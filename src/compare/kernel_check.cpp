@@ -36,14 +36,16 @@ std::optional<KernelFault> find_fault(const Graph& graph, std::span<const Value>
                                       const std::map<std::string, Tensor>& inputs, const DevicePtr& device,
                                       Precision precision) {
   constexpr std::uint64_t kSeed = 1;
-  Program program =
-      compile(graph, outputs, std::make_shared<Variables>(device, kSeed), {.keep_all = true, .precision = precision});
-  for (const auto& [name, tensor] : inputs) program.write(name, tensor);
   std::optional<KernelFault> first;
-  program.replay([](const std::string&) { return nullptr; },
-                 [&](const ReplayedNode& node) {
-                   if (!first) first = fault_of(node, precision);
-                 });
+  for (const bool fused : {false, true}) {
+    Program program = compile(graph, outputs, std::make_shared<Variables>(device, kSeed),
+                              {.keep_all = !fused, .keep_fused = fused, .precision = precision});
+    for (const auto& [name, tensor] : inputs) program.write(name, tensor);
+    program.replay([](const std::string&) { return nullptr; },
+                   [&](const ReplayedNode& node) {
+                     if (!first) first = fault_of(node, precision);
+                   });
+  }
   return first;
 }
 

@@ -9,13 +9,22 @@
 namespace concord {
 namespace {
 
+std::string_view kind_of_value(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return "forward value";
+    case Pass::gradient: return "gradient";
+    case Pass::update: return "updated value";
+  }
+  return {};
+}
+
 std::string sentence(const DeviceRun& run) {
   const Deviation& d = *run.first_deviation;
   return fmt::format(
       "{} ({}): {} '{}' of node {} leaves its tolerance after {} steps: error {:.3g}, allowed {:.3g}\n"
       "    operator {}, kernel {}\n    {}\n",
-      run.device.id, run.device.name, d.gradient ? "gradient" : "forward value", d.value, d.node, d.step, d.error,
-      d.tolerance, d.op, d.kernel, d.shapes);
+      run.device.id, run.device.name, kind_of_value(d.pass), d.value, d.node, d.step, d.error, d.tolerance, d.op,
+      d.kernel, d.shapes);
 }
 
 double last_distance(const auto& run) {
@@ -54,6 +63,15 @@ std::string cost_sentences(const Comparison& comparison) {
 }
 
 }  // namespace
+
+std::string_view name_of(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return "forward";
+    case Pass::gradient: return "gradient";
+    case Pass::update: return "update";
+  }
+  return {};
+}
 
 double Comparison::in_slowest_steps(std::span<const double> seconds) const {
   double slowest = 0;

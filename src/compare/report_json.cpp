@@ -9,9 +9,9 @@ namespace {
 using Json = nlohmann::json;
 
 Json as_json(const Deviation& d) {
-  return {{"node", d.node},           {"operator", d.op},       {"kernel", d.kernel},
-          {"value", d.value},         {"shapes", d.shapes},     {"error", d.error},
-          {"tolerance", d.tolerance}, {"gradient", d.gradient}, {"after_steps", d.step}};
+  return {{"node", d.node},           {"operator", d.op},        {"kernel", d.kernel},
+          {"value", d.value},         {"shapes", d.shapes},      {"error", d.error},
+          {"tolerance", d.tolerance}, {"pass", name_of(d.pass)}, {"after_steps", d.step}};
 }
 
 Json with_relative(const Deviation& d) {

@@ -19,6 +19,7 @@
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/recurrent.hpp"
@@ -67,12 +68,26 @@ double product_terms(const Sized& node) {
   return node.entry.cost.flops / 2 / static_cast<double>(std::max<std::int64_t>(node.results[0].elements(), 1));
 }
 
+double rounding_tolerance(const Sized& node, const Tensor& result, double largest_input) {
+  return 4e-5 * (node.largest(result) + 0.01 * largest_input);
+}
+
 double rounding_tolerance(const Sized& node, const Tensor& result) {
-  double inputs = 0;
+  double largest = 0;
   for (const Tensor& input : node.inputs) {
-    if (input.dtype() == DType::f32) inputs = std::max(inputs, node.largest(input));
+    if (input.dtype() == DType::f32) largest = std::max(largest, node.largest(input));
   }
-  return 4e-5 * (node.largest(result) + 0.01 * inputs);
+  return rounding_tolerance(node, result, largest);
+}
+
+// Of result k: what its own member of the group reads, and not the numbers of the others.
+double group_tolerance(const Sized& node, const ops::PointwiseGroup& group, std::size_t k) {
+  double largest = 0;
+  for (std::size_t i = 0; i < group.reach().size(); ++i) {
+    const Tensor& input = node.inputs[group.place_of(k / group.results(), i)];
+    if (input.dtype() == DType::f32) largest = std::max(largest, node.largest(input));
+  }
+  return rounding_tolerance(node, node.results[k], largest);
 }
 
 const Operator* unfused(const Operator* op) {
@@ -228,6 +243,7 @@ double rounding_of(const Sized& node, std::size_t k) {
   if (is<ops::RecurrentFamily>(op)) return 1e-4 * node.largest(result);  // roundings pass from step to step
   if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
   if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * node.largest(result);
+  if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(op)) return group_tolerance(node, *group, k);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
                       is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) ||

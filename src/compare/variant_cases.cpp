@@ -1,4 +1,4 @@
-// Sizes that fill tiles and sizes that do not, forward and backward.
+// Sizes that fill tiles and sizes that do not, forward and backward, with epilogues and without.
 #include "concord/compare/variant_cases.hpp"
 
 #include <fmt/format.h>
@@ -32,18 +32,18 @@ std::vector<Value> with_gradients(std::vector<Value> results, Inputs inputs) {
 }
 
 std::vector<Value> products(Inputs in) {
-  return with_gradients({matmul(in[0], in[1]), matmul(transpose(in[2], {0, 2, 1}), in[3])}, in);
+  return with_gradients({relu(matmul(in[0], in[1]) + in[4]), matmul(transpose(in[2], {0, 2, 1}), in[3]) + in[5]}, in);
 }
 
 std::vector<Value> convolutions(Inputs in) {
-  return with_gradients({conv2d(in[0], in[1], {.padding = {1, 1}}),
+  return with_gradients({relu(conv2d(in[0], in[1], {.padding = {1, 1}}) + in[6]),
                          conv2d(in[2], in[3], {.stride = {2, 2}, .padding = {1, 1}}), conv2d(in[4], in[5], {})},
                         in);
 }
 
 std::vector<Value> depthwise(Inputs in) {
   const std::int64_t groups = in[0].shape()[1];
-  return with_gradients({conv2d(in[0], in[1], {.padding = {1, 1}, .groups = groups}),
+  return with_gradients({relu(conv2d(in[0], in[1], {.padding = {1, 1}, .groups = groups}) + in[3]),
                          conv2d(in[0], in[2], {.stride = {2, 2}, .padding = {2, 2}, .groups = groups})},
                         in);
 }
@@ -52,7 +52,7 @@ std::vector<Value> attentions(Inputs in) {
   return with_gradients({attention(in[0], in[1], in[2], {.causal = ops::Causal::last})}, in);
 }
 
-std::vector<Value> batch_norms(Inputs in) { return with_gradients({batch_norm(in[0], in[1], in[2]).dst}, in); }
+std::vector<Value> batch_norms(Inputs in) { return with_gradients({relu(batch_norm(in[0], in[1], in[2]).dst)}, in); }
 
 std::vector<Value> recurrents(Inputs in) {
   const RecurrentResult result =
@@ -76,12 +76,15 @@ bool VariantCase::concerns(std::string_view family_of_variant) const {
 
 const std::vector<VariantCase>& variant_cases() {
   static const std::vector<VariantCase> all{
-      {"product", "matmul", {{130, 99}, {99, 150}, {3, 64, 72}, {3, 64, 40}}, products},
+      {"product", "matmul", {{130, 99}, {99, 150}, {3, 64, 72}, {3, 64, 40}, {150}, {40}}, products},
       {"convolution",
        "conv2d and its gradients",
-       {{3, 12, 9, 8}, {70, 12, 3, 3}, {2, 9, 11, 10}, {130, 9, 3, 3}, {2, 64, 7, 7}, {64, 64, 1, 1}},
+       {{3, 12, 9, 8}, {70, 12, 3, 3}, {2, 9, 11, 10}, {130, 9, 3, 3}, {2, 64, 7, 7}, {64, 64, 1, 1}, {70, 1, 1}},
        convolutions},
-      {"depthwise", "depthwise conv2d and its gradients", {{2, 8, 19, 21}, {8, 1, 3, 3}, {8, 1, 5, 5}}, depthwise},
+      {"depthwise",
+       "depthwise conv2d and its gradients",
+       {{2, 8, 19, 21}, {8, 1, 3, 3}, {8, 1, 5, 5}, {8, 1, 1}},
+       depthwise},
       {"attention", "attention and its gradients", {{2, 2, 33, 32}, {2, 2, 47, 32}, {2, 2, 47, 32}}, attentions},
       {"batch_norm", "batch_norm and its gradient", {{4, 6, 9, 12}, {6}, {6}}, batch_norms},
       {"recurrent", "recurrent and its gradient", {{3, 66, 32}, {32, 8}, {66, 8}, {66, 8}}, recurrents},

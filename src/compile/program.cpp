@@ -74,8 +74,10 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
 Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
                        const CompileOptions& options) {
   Lowered lowered = lower(graph, outputs, options.keep_all);
-  if (options.fuse && !options.keep_all) fuse(lowered, device);
-  if (options.fuse && !options.keep_all && !options.keep_fused) group_updates(lowered);
+  if (options.fuse && !options.keep_all) {
+    fuse(lowered, device);
+    group_updates(lowered);
+  }
   if (options.keep_fused) {
     for (const LoweredNode& node : lowered.nodes) {
       for (const ValueId id : node.outputs) lowered.value(id).keep = true;

@@ -42,8 +42,12 @@ std::string NonFiniteReport::str() const {
 
 std::string ProgramImpl::shapes(const LoweredNode& node) const {
   const auto list = [&](const std::vector<ValueId>& ids) {
+    constexpr std::size_t kMost = 8;  // a group of updates has hundreds
     std::vector<std::string> texts;
     for (const TensorSpec& spec : lowered.specs(ids)) texts.push_back(spec.str());
+    const std::size_t left_out = texts.size() > kMost ? texts.size() - kMost : 0;
+    texts.resize(texts.size() - left_out);
+    if (left_out > 0) texts.push_back(fmt::format("… ({} more)", left_out));
     return fmt::format("{}", fmt::join(texts, ", "));
   };
   return fmt::format("{} -> {}", list(node.inputs), list(node.outputs));

@@ -121,12 +121,11 @@ class Graph {
   /// A purpose number for a random operator: a hash of its name, so that adding a layer leaves the others' numbers.
   [[nodiscard]] static std::uint32_t purpose(std::string_view name);
 
-  /// Names of nodes added inside are prefixed "name/"; of variables, "name.". Use through nn::Scope.
-  void push_scope(std::string name) { scopes_.push_back(std::move(name)); }
-  void pop_scope() { scopes_.pop_back(); }
+  /// `name` in the scopes that are open (Scope).
   [[nodiscard]] std::string scoped(std::string_view name, char separator) const;
 
  private:
+  friend class Scope;
   std::string unique_name(std::string name);
   Value append(Node node);
 
@@ -138,6 +137,18 @@ class Graph {
   std::vector<Assignment> assignments_;
   std::vector<std::string> scopes_;
   bool training_ = true;
+};
+
+/// Names what is added to `graph` during its lifetime: nodes "name/…", parameters "name.…".
+class Scope {
+ public:
+  Scope(Graph& graph, std::string name) : graph_(graph) { graph_.scopes_.push_back(std::move(name)); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  ~Scope() { graph_.scopes_.pop_back(); }
+
+ private:
+  Graph& graph_;
 };
 
 }  // namespace concord

@@ -15,17 +15,7 @@
 
 namespace concord::nn {
 
-/// Names what is added to `graph` during its lifetime: nodes "name/…", parameters "name.…".
-class Scope {
- public:
-  Scope(Graph& graph, std::string name) : graph_(graph) { graph_.push_scope(std::move(name)); }
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-  ~Scope() { graph_.pop_scope(); }
-
- private:
-  Graph& graph_;
-};
+using concord::Scope;
 
 /// Base of every layer and network. A module is a handle: a copy shares its parameters (to repeat a layer with weights
 /// of its own, construct it anew). Owes `forward`, which calls its children as functions, `child(x)`.

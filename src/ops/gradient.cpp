@@ -102,9 +102,11 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
   Graph& graph = loss.graph();
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
   std::map<Value, Summands> diff;  // value → gradient of the loss with respect to it
-  graph.push_scope("grad");
-  diff[loss].add(full(graph, loss.shape(), 1.0F));
-  graph.pop_scope();
+  const auto start = [&] {
+    const Scope scope(graph, "grad");
+    return full(graph, loss.shape(), 1.0F);
+  };
+  diff[loss].add(start());
 
   for (std::int32_t id = loss.node_id(); id >= 0; --id) {
     const Node& node = graph.node(id);
@@ -114,9 +116,8 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
     for (std::size_t k = 0; k < diff_dst.size(); ++k) {
       const auto found = diff.find(Value(&graph, id, static_cast<std::int32_t>(k)));
       if (found == diff.end()) continue;
-      graph.push_scope("grad/" + node.name);
+      const Scope scope(graph, "grad/" + node.name);
       diff_dst[k] = found->second.sum();
-      graph.pop_scope();
       reached = true;
     }
     if (!reached) continue;
@@ -125,22 +126,20 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
       wanted.push_back(depends[static_cast<std::size_t>(input.node_id())] && input.dtype() == DType::f32);
     }
     if (std::ranges::find(wanted, true) == wanted.end()) continue;
-    graph.push_scope("grad/" + node.name);
+    const Scope scope(graph, "grad/" + node.name);
     const std::vector<Value> diff_src = node.op->gradient(node, diff_dst, wanted);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!wanted[i] || !diff_src[i]) continue;
       diff[node.inputs[i]].add(diff_src[i]);
     }
-    graph.pop_scope();
   }
 
   std::vector<Value> result;
-  graph.push_scope("grad");
+  const Scope scope(graph, "grad");
   for (const Value& value : wrt) {
     const auto found = diff.find(value);
     result.push_back(found != diff.end() ? found->second.sum() : full(graph, value.shape(), 0.0F));
   }
-  graph.pop_scope();
   return result;
 }
 

@@ -168,6 +168,7 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
   const LossScale scale = options.loss_scale > 0 ? add_loss_scale(graph, options) : LossScale{};
   const Value scaled = scale.scale ? loss * reshape(scale.scale, loss.shape()) : loss;
   const std::vector<Value> gradients = gradient(scaled, weights);
+  const Scope all(graph, "update");
   std::vector<Gathered> gathered;
   std::vector<Value> sums;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -181,6 +182,7 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
   for (std::size_t p = 0; p < divided.parts.size(); ++p) {
     for (const Value& weight : divided.parts[p].weights) {
       const Rule rule = rule_for(weight, divided.parts[p].rule);
+      const Scope one(graph, weight.name());
       Update(weight, gathered[i++], rule, numbers.parts[p], numbers, options).add();
     }
   }

@@ -98,7 +98,7 @@ TEST_CASE("a wrong operator is named with its node, kernel and shapes", "[compar
   CHECK(deviation.value == "1/relu");
   CHECK(deviation.shapes == "f32 [10, 16] -> f32 [10, 16]");
   CHECK_FALSE(deviation.kernel.empty());
-  CHECK_FALSE(deviation.gradient);
+  CHECK(deviation.pass == Pass::forward);
   CHECK(deviation.error > deviation.tolerance);
   CHECK(deviation.error < 10);
   CHECK(deviation.step == 0);
@@ -109,7 +109,7 @@ TEST_CASE("a wrong operator of the backward pass is told as one", "[compare]") {
   const DeviceRun& run = comparison().runs[Place::wrong_gradient];
   REQUIRE(run.first_deviation);
   CHECK(run.first_deviation->op == "relu_backward");
-  CHECK(run.first_deviation->gradient);
+  CHECK(run.first_deviation->pass == Pass::gradient);
   CHECK_THAT(run.first_deviation->node, contains("grad/"));
 }
 

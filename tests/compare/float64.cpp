@@ -9,6 +9,7 @@
 #include "concord/compare/float64/evaluate.hpp"
 #include "concord/compare/tolerance.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/ops/fused.hpp"
 #include "files.hpp"
 #include "train/small_training.hpp"
 
@@ -30,11 +31,12 @@ class Operators {
   }
   Graph& graph() { return graph_; }
   /// Runs every operator alone and hands it to `seen`.
-  void run(const DevicePtr& device, Value result, const std::function<void(const ReplayedNode&)>& seen) {
+  void run(const DevicePtr& device, Value result, const std::function<void(const ReplayedNode&)>& seen,
+           const CompileOptions& options = {.keep_all = true}) {
     std::vector<Value> outputs{sum(result * input(result.shape()))};
     const std::vector<Value> gradients = gradient(outputs[0], inputs_);
     outputs.insert(outputs.end(), gradients.begin(), gradients.end());
-    Program program = compile(graph_, outputs, std::make_shared<Variables>(device, 7), {.keep_all = true});
+    Program program = compile(graph_, outputs, std::make_shared<Variables>(device, 7), options);
     PhiloxSequence words(Philox(5, 0));
     for (const Value& input : inputs_) {
       Tensor value(input.spec());
@@ -277,6 +279,29 @@ TEST_CASE("float64: attention with tokens before heads", "[compare]") {
                             .dropout = 0.3F});
         },
         {"attention", "attention_backward_query", "attention_backward_key_value"});
+}
+
+TEST_CASE("float64: operators with the formulas that are fused into them", "[compare]") {
+  for (const DevicePtr& device : devices()) {
+    Operators o;
+    const Value x = o.input({2, 3, 6, 5}), weights = o.input({4, 3, 3, 3}), bias = o.input({4, 1, 1});
+    const Value y = relu(conv2d(x, weights, {.padding = {1, 1}}) + bias);
+    std::vector<std::string> fused;
+    o.run(device, y,
+          [&](const ReplayedNode& node) {
+            if (dynamic_cast<const ops::Fused*>(node.op) == nullptr) return;
+            fused.push_back(node.entry.op);
+            const float64::Results exact = float64::evaluate(node);
+            REQUIRE(exact);
+            INFO(node.entry.op << " on " << device->info().id);
+            CHECK(largest_difference(node.results[0], exact->front()) <= tolerance_of(node, 0));
+            CHECK(largest_difference(node.results[0], float64::Values(exact->front().size())) > 0.1);
+          },
+          {.keep_fused = true});
+    INFO(device->info().id);
+    if (device->info().id != "cpu")
+      CHECK(std::ranges::any_of(fused, [](const std::string& op) { return op.starts_with("conv2d+"); }));
+  }
 }
 
 TEST_CASE("float64: recurrent layers in both directions", "[compare]") {

@@ -61,6 +61,13 @@ const std::vector<Planted>& planted() {
        {{"CONCORD_KERNELS", "gpu"}, {"CONCORD_GEMM", "tiled"}},
        "1/matmul",
        "matmul"},
+      {"an update of many weights that leaves the last ones as they were",
+       "pointwise_group_runs.cl",
+       {{"min(first + CHUNK, n)", "min(first + CHUNK, n > 20 ? n / 2 : n)"}},
+       {"mlp"},
+       {{"CONCORD_KERNELS", "cpu"}},
+       "update/1.weight/sgd … update/3.bias/sgd",
+       "sgd of 4"},
   };
   return all;
 }

@@ -34,7 +34,8 @@ Comparison comparison() {
 }
 
 Deviation deviation() {
-  return {"conv1/conv2d", "conv2d+add", "gemm 64x64", "conv1/add", "f32 [1, 2] -> f32 [3]", false, 0.5, 1e-5, 100};
+  return {"conv1/conv2d", "conv2d+add", "gemm 64x64", "conv1/add", "f32 [1, 2] -> f32 [3]",
+          Pass::forward,  0.5,          1e-5,         100};
 }
 
 }  // namespace
@@ -87,8 +88,10 @@ TEST_CASE("the table has a row a device and a sentence a diverging operator", "[
                  contains("opencl:0 (A graphics card): forward value 'conv1/add' of node conv1/conv2d leaves its "
                           "tolerance after 100 steps: error 0.5, allowed 1e-05\n") &&
                  contains("operator conv2d+add, kernel gemm 64x64\n") && contains("f32 [1, 2] -> f32 [3]\n"));
-  result.runs[1].first_deviation->gradient = true;
+  result.runs[1].first_deviation->pass = Pass::gradient;
   CHECK_THAT(result.table(), contains("gradient 'conv1/add'"));
+  result.runs[1].first_deviation->pass = Pass::update;
+  CHECK_THAT(result.table(), contains("updated value 'conv1/add'"));
 
   result.runs[0].device.name = std::string(60, 'x');
   result.runs[1].device.name = std::string(60, 'x') + " of another kind";
@@ -135,7 +138,7 @@ TEST_CASE("the JSON has all of it, whatever the names and numbers", "[compare]")
                                                                 {"kernel", "gemm 64x64"},
                                                                 {"value", "conv1/add"},
                                                                 {"shapes", "f32 [1, 2] -> f32 [3]"},
-                                                                {"gradient", false},
+                                                                {"pass", "forward"},
                                                                 {"error", nullptr},
                                                                 {"tolerance", 1e-5},
                                                                 {"after_steps", 100}}));

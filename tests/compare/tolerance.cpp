@@ -14,6 +14,7 @@
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
 #include "concord/ops/pool.hpp"
 #include "concord/ops/random.hpp"
 #include "concord/ops/reduce.hpp"
@@ -151,6 +152,18 @@ TEST_CASE("the tolerance of sums is that of their terms", "[compare]") {
   CHECK(tolerance(&maximum, {src}, constant({2, 1}, 3)) == 0);
   const Tensor one_large_row = Tensor::of<float>({2, 2}, {0, 0, 5, 5});
   CHECK(tolerance(&sum, {one_large_row}, constant({2, 1}, 10)) == Approx(4 * 8 * kUnit * 2 * 5));
+}
+
+TEST_CASE("the tolerance of an update in a group is that of its own numbers", "[compare]") {
+  using Reach = ops::PointwiseGroup::Reach;
+  const ops::PointwiseGroup group(Expression({scalar::input(0) - scalar::input(1) * scalar::input(2)}, 3), {DType::f32},
+                                  "sgd", {Reach::whole, Reach::shared, Reach::whole}, 2);
+  const std::vector<Tensor> inputs{constant({}, 0.5F), constant({3}, 1), constant({3}, 8), constant({2}, 100),
+                                   constant({2}, 200)};
+  const std::vector<Tensor> results{constant({3}, -3), constant({2}, 0)};
+  const ReplayedNode node{{}, &group, {}, inputs, {"a", "b"}, results};
+  CHECK(tolerance_of(node, 0, Precision::fp32) == Approx(4e-5 * (3 + 0.08)));
+  CHECK(tolerance_of(node, 1, Precision::fp32) == Approx(4e-5 * 2));
 }
 
 TEST_CASE("the tolerance of pointwise results is a part of the largest numbers", "[compare]") {

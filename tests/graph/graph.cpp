@@ -28,12 +28,11 @@ TEST_CASE("names are unique and lead back to their value", "[graph]") {
 TEST_CASE("scopes prefix names", "[graph]") {
   Graph graph;
   const Value x = graph.input("x", {DType::f32, {2}});
-  graph.push_scope("block");
-  graph.push_scope("act");
-  const Value y = relu(x);
-  graph.pop_scope();
-  graph.pop_scope();
-  CHECK(y.name() == "block/act/relu");
+  {
+    const Scope block(graph, "block"), act(graph, "act");
+    CHECK(relu(x).name() == "block/act/relu");
+  }
+  CHECK(relu(x).name() == "relu");
 }
 
 TEST_CASE("a variable has one node, and its name belongs to it alone", "[graph]") {
@@ -58,7 +57,7 @@ TEST_CASE("a shape mistake names its node and both operands", "[graph]") {
   Graph graph;
   const Value a = graph.input("a", {DType::f32, {2, 3}});
   const Value b = graph.input("b", {DType::f32, {4, 5}});
-  graph.push_scope("fc1");
+  const Scope scope(graph, "fc1");
   try {
     (void)matmul(a, b);
     FAIL("no error");

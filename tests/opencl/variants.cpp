@@ -114,20 +114,27 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
   const TemporaryFolder folder;
   const auto sources = folder_of_kernels();
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
-  const std::string good = content_of(sources / "gemm_tiled.cl"), from = "float left[THREAD_M];";
-  std::string bad = good;
-  REQUIRE(bad.find(from) != std::string::npos);
-  bad.replace(bad.find(from), from.size(), from + " sums[0][0] += 0.01f;");
+  const std::string good = content_of(sources / "gemm_tiled.cl");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string bad = good;
+    REQUIRE(bad.find(from) != std::string::npos);
+    return bad.replace(bad.find(from), from.size(), to);
+  };
+  const std::string bad = with("float left[THREAD_M];", "float left[THREAD_M]; sums[0][0] += 0.01f;");
+  // Wrong only where a bias is added before the result is written.
+  const std::string bad_epilogue = with("batch, m, outer, inner + 1)", "batch, m, outer, inner)");
   const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
-    for (const std::string& broken : {bad, "this does not compile\n" + good}) {
+    for (const std::string& broken : {bad, bad_epilogue, "this does not compile\n" + good}) {
       write_file(folder / "kernels/gemm_tiled.cl", broken);
       const DevicePtr opened = held.open();
       Variants& variants = *opened->variants();
       const VariantResult found = check_variant(opened, variants, kTiled);
       CHECK(found.was_taken);
-      CHECK_THAT(found.variant.quirk, contains(broken == bad ? "matmul by the kernel" : "building a kernel"));
+      CHECK_THAT(found.variant.quirk, contains(broken == bad            ? "matmul by the kernel"
+                                               : broken == bad_epilogue ? "matmul+add by the kernel"
+                                                                        : "building a kernel"));
       CHECK(found.unexplained.empty());
       CHECK_THAT(kernel_of_product(opened), !contains("tiled"));
     }

@@ -125,6 +125,15 @@ TEST_CASE("gradients of gradients", "[ops][gradient]") {
              }});
 }
 
+TEST_CASE("names are as before after a gradient that cannot be", "[ops][gradient]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {2, 3}});
+  const Value last = graph.variable(std::make_shared<Variable>(Variable{"scale", {DType::f32, {3}}, {}, true, {}}));
+  const Value mean = batch_norm(x, last, last).mean;
+  CHECK_THROWS_AS(gradient(sum(mean), std::vector{x}), NotSupported);
+  CHECK(relu(x).name() == "relu");
+}
+
 TEST_CASE("what the loss does not depend on has zero gradient", "[ops][gradient]") {
   const Input x{integers({3}, 1)};
   for (const DevicePtr& device : devices()) {

@@ -149,11 +149,10 @@ TEST_CASE("purposes follow names, so that another layer leaves them alone", "[op
   const auto purpose_in_scope = [](bool with_other) {
     Graph graph;
     if (with_other) {
-      graph.push_scope("other");
+      const Scope other(graph, "other");
       random_uniform(graph, {2});
-      graph.pop_scope();
     }
-    graph.push_scope("layer");
+    const Scope layer(graph, "layer");
     return purpose_of(random_uniform(graph, {2}));
   };
   CHECK(purpose_in_scope(false) == purpose_in_scope(true));

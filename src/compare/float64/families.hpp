@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "concord/compare/float64/evaluate.hpp"
+#include "concord/graph/expression.hpp"
 
 namespace concord::float64 {
 
@@ -13,7 +14,17 @@ namespace concord::float64 {
 /// The elements of an output, zeros.
 [[nodiscard]] Values zeros(const Tensor& result);
 
+/// Numbers of a shape, in row-major order.
+struct Operand {
+  Values values;
+  Shape shape;
+};
+/// The results of the expression over operands that broadcast to the output.
+[[nodiscard]] std::vector<Values> evaluate(const Expression& expression, std::span<const Operand> operands,
+                                           const Shape& output);
+
 [[nodiscard]] Results pointwise(const ReplayedNode& node);
+[[nodiscard]] Results fused(const ReplayedNode& node);
 [[nodiscard]] Results copy(const ReplayedNode& node);
 [[nodiscard]] Results matmul(const ReplayedNode& node);
 [[nodiscard]] Results conv(const ReplayedNode& node);

@@ -84,24 +84,18 @@ double coordinate(std::size_t element, const Shape& output, std::int32_t axis_fr
 
 }  // namespace
 
-Results pointwise(const ReplayedNode& node) {
-  const auto* op = dynamic_cast<const ops::Pointwise*>(node.op);
-  if (op == nullptr) return {};
-  const Shape& output = node.results[0].shape();
-  std::vector<Values> inputs, results(node.results.size(), zeros(node.results[0]));
+std::vector<Values> evaluate(const Expression& expression, std::span<const Operand> operands, const Shape& output) {
+  std::vector<Values> results(expression.results().size(), Values(static_cast<std::size_t>(output.elements())));
   std::vector<Broadcast> places;
-  for (const Tensor& input : node.inputs) {
-    inputs.push_back(doubles(input));
-    places.emplace_back(input.shape(), output);
-  }
-  const auto code = op->expression().code();
+  for (const Operand& operand : operands) places.emplace_back(operand.shape, output);
+  const auto code = expression.code();
   const auto value_of = [&](const Expression::Instruction& one, std::size_t element, const Values& values) -> double {
     const auto argument = [&](int i) {
       return one.arguments[i] < 0 ? 0 : values[static_cast<std::size_t>(one.arguments[i])];
     };
     const auto index = static_cast<std::size_t>(one.index);
     switch (one.function) {
-      case F::input: return inputs[index][places[index].place(element)];
+      case F::input: return operands[index].values[places[index].place(element)];
       case F::constant: return one.value;
       case F::coordinate: return coordinate(element, output, one.index);
       default: return apply(one.function, argument(0), argument(1), argument(2));
@@ -112,11 +106,19 @@ Results pointwise(const ReplayedNode& node) {
     for (std::size_t element = first; element < first + count; ++element) {
       for (std::size_t i = 0; i < code.size(); ++i) values[i] = value_of(code[i], element, values);
       for (std::size_t k = 0; k < results.size(); ++k) {
-        results[k][element] = values[static_cast<std::size_t>(op->expression().results()[k])];
+        results[k][element] = values[static_cast<std::size_t>(expression.results()[k])];
       }
     }
   });
   return results;
+}
+
+Results pointwise(const ReplayedNode& node) {
+  const auto* op = dynamic_cast<const ops::Pointwise*>(node.op);
+  if (op == nullptr) return {};
+  std::vector<Operand> operands;
+  for (const Tensor& input : node.inputs) operands.push_back({doubles(input), input.shape()});
+  return evaluate(op->expression(), operands, node.results[0].shape());
 }
 
 }  // namespace concord::float64
