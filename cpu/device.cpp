@@ -33,6 +33,17 @@ std::byte* at(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
   return static_cast<const HostBuffer&>(buffer).data() + offset;
 }
 
+/// By all threads where it is worth it.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  constexpr std::size_t kPart = std::size_t{1} << 18;
+  const auto parts = static_cast<std::int64_t>((bytes + kPart - 1) / kPart);
+#pragma omp parallel for schedule(static) if (parts >= 4)
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::size_t first = static_cast<std::size_t>(part) * kPart;
+    std::memcpy(to + first, from + first, std::min(kPart, bytes - first));
+  }
+}
+
 class HostStaging final : public Staging {
  public:
   explicit HostStaging(std::size_t bytes) : data_(host_memory(bytes)), bytes_(bytes) {}
@@ -91,11 +102,14 @@ class CpuDevice final : public Device {
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
     dst.touch();
     const timeline::Span span("upload", copies_, bytes.size());
-    if (!bytes.empty()) std::memcpy(at(dst, offset, bytes.size()), bytes.data(), bytes.size());
+    copy_bytes(at(dst, offset, bytes.size()), bytes.data(), bytes.size());
   }
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
     const timeline::Span span("download", copies_, bytes.size());
-    if (!bytes.empty()) std::memcpy(bytes.data(), at(src, offset, bytes.size()), bytes.size());
+    copy_bytes(bytes.data(), at(src, offset, bytes.size()), bytes.size());
+  }
+  [[nodiscard]] BufferPtr buffer_over(std::span<std::byte> bytes) override {
+    return std::make_shared<HostBuffer>(bytes.size(), std::shared_ptr<std::byte[]>(bytes.data(), [](std::byte*) {}));
   }
   void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
             std::size_t bytes) override {

@@ -11,7 +11,8 @@
 
 namespace concord {
 
-/// Each reorder is prepared once, and all go through one buffer of the largest value's size.
+/// Each reorder is prepared once. Where kernels cannot write the host's memory, all go through one buffer of the largest
+/// value's size.
 class PlainCopies {
  public:
   /// The numbers of a value with a layout that lies at `from`, as Device::read_async gives them. Throws OutOfMemory.
@@ -21,7 +22,7 @@ class PlainCopies {
 
  private:
   void grow(Device& device, BufferPtr& buffer, std::size_t bytes);
-  void reorder(Device& device, const LoweredValue& value, const Operand& stored, bool to_plain);
+  void reorder(Device& device, const LoweredValue& value, const Operand& stored, const Operand& plain, bool to_plain);
 
   std::map<std::pair<const LoweredValue*, bool>, std::unique_ptr<Kernel>> reorders_;  // of a value, to plain numbers?
   BufferPtr plain_, workspace_;

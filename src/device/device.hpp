@@ -105,6 +105,12 @@ class Device : public std::enable_shared_from_this<Device> {
     read(src, offset, bytes);
     return nullptr;
   }
+  /// The host's memory as a buffer that kernels write, which `bytes` have to outlive: from a device that computes in it,
+  /// and whose work is done when it is enqueued; null from any other.
+  [[nodiscard]] virtual BufferPtr buffer_over(std::span<std::byte> bytes) {
+    static_cast<void>(bytes);
+    return nullptr;
+  }
   /// Device-side.
   virtual void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
                     std::size_t bytes) = 0;
