@@ -158,14 +158,14 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
     try {
       const Comparison comparison = compare_one(options, model, model.least, devices);
       if (!comparison.agrees()) failed += fmt::format(" {}", model.name);
-      if (options.prints_json()) json += (json.empty() ? "[\n" : ",\n") + comparison.json();
+      if (options.prints_json()) json += (json.empty() ? "" : ",\n") + comparison.json();
       if (!options.prints_json()) print_row(comparison);
     } catch (const Error& error) {
       failed += fmt::format(" {}", model.name);
       std::cerr << model.name << ": " << error.what() << '\n';
     }
   }
-  if (options.prints_json()) std::cout << json << "]\n";
+  if (options.prints_json()) std::cout << "[\n" << json << "]\n";
   if (!failed.empty()) throw Error("the devices do not agree, or could not be compared, on:" + failed);
 }
 

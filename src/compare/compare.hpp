@@ -124,6 +124,8 @@ struct Comparison {
   /// Why not: "node conv1 on opencl:0 leaves its tolerance", "the loss of step 3 on cpu is not finite"; of the first
   /// device where that is so. Empty where they agree.
   [[nodiscard]] std::string disagreement() const;
+  /// Results of operators that were held against the reference, on all devices.
+  [[nodiscard]] std::int64_t checked_values() const;
   /// The table that `concord compare` prints.
   [[nodiscard]] std::string table() const;
   [[nodiscard]] std::string json(JsonDetail detail = JsonDetail::devices) const;

@@ -86,9 +86,9 @@ OperatorCase read_case(const std::filesystem::path& path) {
   OperatorCase c;
   try {
     const auto description = nlohmann::json::parse(found->second);
-    const int version = description.at("version");
+    const nlohmann::json& version = description.at("version");
     CONCORD_CHECK(version == kVersion, FormatError, "{}: the case is of version {}, this library reads version {}",
-                  path.string(), version, kVersion);
+                  path.string(), version.dump(), kVersion);
     description.at("node").get_to(c.node);
     description.at("operator").get_to(c.op);
     description.at("attributes").get_to(c.attributes);

@@ -44,9 +44,7 @@ std::string cost_of(const Comparison& comparison, const char* what, const std::v
 std::string verdict(const Comparison& comparison) {
   std::string text = fmt::format("<div class=\"verdict{}\"><b>{}</b>", comparison.agrees() ? "" : " bad",
                                  comparison.agrees() ? "✓ The devices agree." : "✗ The devices do not agree.");
-  std::int64_t checked = 0;
-  for (const DeviceRun& run : comparison.runs) checked += run.checked_values;
-  text += fmt::format(" {} values of operators were checked, each on the same inputs.", checked);
+  text += fmt::format(" {} values of operators were checked, each on the same inputs.", comparison.checked_values());
   text += cost_of(comparison, "Checks of every operator, alone and as fused", comparison.check_cost.all_seconds);
   text += cost_of(comparison, "Checked steps of all devices together", comparison.check_cost.step_seconds);
   for (const DeviceRun& run : comparison.runs) {

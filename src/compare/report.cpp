@@ -110,6 +110,12 @@ std::string Comparison::disagreement() const {
   return {};
 }
 
+std::int64_t Comparison::checked_values() const {
+  std::int64_t checked = 0;
+  for (const DeviceRun& run : runs) checked += run.checked_values;
+  return checked;
+}
+
 std::string Comparison::table() const {
   std::string text = fmt::format("{}: {} steps, batch {}, seed {}, {}; reference {}\n\n", network, options.steps,
                                  options.batch, options.seed, name_of(options.precision),
@@ -139,6 +145,10 @@ std::string Comparison::table() const {
   if (!runs.front().unreferenced.empty()) {
     text += fmt::format("no float64 reference, held against the first device: {}\n",
                         fmt::join(runs.front().unreferenced, ", "));
+  }
+  if (agrees()) {
+    text += fmt::format("{}: {} values of operators were checked, each on the same inputs\n",
+                        runs.size() > 1 ? "the devices agree" : "nothing is wrong", checked_values());
   }
   return text;
 }

@@ -3,6 +3,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/context.hpp"
+#include "concord/opencl/sizes.hpp"
 
 namespace concord::opencl {
 
@@ -18,10 +19,9 @@ std::string ChannelsLast::str() const { return fmt::format("channels-last {}", n
 DType storage_number(Precision precision) { return precision == Precision::fp16 ? DType::f16 : DType::bf16; }
 
 Layout channels_last(const TensorSpec& spec, DType number) {
-  // NVIDIA's GPUs take 65535 groups along the third index of a launch.
-  constexpr std::int64_t kMost = std::int64_t{1} << 31, kMostImages = 65535;
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const bool fits = spec.shape.rank() >= 3 && spec.shape.elements() > 0 && spec.shape.elements() < kMost &&
-                    spec.shape[0] <= kMostImages && spec.shape[1] % ChannelsLast::kBlock == 0;
+                    spec.shape[0] <= kMostGroups && spec.shape[1] % ChannelsLast::kBlock == 0;
   const bool is_number = spec.dtype == DType::f32 || spec.dtype == number;
   return fits && is_number ? std::make_shared<ChannelsLast>(spec.shape, number) : nullptr;
 }

@@ -147,6 +147,13 @@ void TrainerState::take_from_checkpoint(const std::map<std::string, TensorSpec>&
   }
 }
 
+bool TrainerState::averaged() const {
+  if (options.ema_decay == 0 || updates() == 0) return false;
+  if (optim::loss_scale_for(options.precision) == 0) return true;
+  if (variables->contains(optim::kStep)) return variables->read(optim::kStep).values<std::int32_t>()[0] > 0;
+  return !pending_checkpoint || pending_checkpoint->tensors.at(optim::kStep).values<std::int32_t>()[0] > 0;
+}
+
 void TrainerState::start_averages(const std::map<std::string, TensorSpec>& fresh) {
   if (!averaged()) return;
   const std::string prefix = optim::ema_name("");

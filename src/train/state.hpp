@@ -82,8 +82,8 @@ struct TrainerState {
   /// Puts weights where they belong, and in place of their averages.
   void write_weights(const io::TensorMap& tensors);
   [[nodiscard]] std::int64_t updates() const { return at.step / options.accumulate; }
-  /// Whether averages of the weights are what counts.
-  [[nodiscard]] bool averaged() const { return options.ema_decay > 0 && updates() > 0; }
+  /// Whether averages of the weights are what counts: from the first update on that was not left out.
+  [[nodiscard]] bool averaged() const;
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
   /// In batches of `batch`, or where there is no memory for those of `least`, to which it then sets `batch`.
   [[nodiscard]] Metrics evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least);

@@ -81,6 +81,7 @@ TEST_CASE("the table has a row a device and a sentence a diverging operator", "[
   CHECK_THAT(agreeing, contains("1.250") && contains("51200") && contains("3.0 MiB") && contains("2.50 s"));
   CHECK_THAT(agreeing, contains("2.125000") && contains("5.56e-02  none"));
   CHECK_THAT(agreeing, !contains("tolerance"));
+  CHECK_THAT(agreeing, contains("the devices agree: "));
 
   result.runs[1].first_deviation = deviation();
   CHECK_THAT(result.table(),
@@ -91,7 +92,7 @@ TEST_CASE("the table has a row a device and a sentence a diverging operator", "[
   result.runs[1].first_deviation->pass = Pass::gradient;
   CHECK_THAT(result.table(), contains("gradient 'conv1/add'"));
   result.runs[1].first_deviation->pass = Pass::update;
-  CHECK_THAT(result.table(), contains("updated value 'conv1/add'"));
+  CHECK_THAT(result.table(), contains("updated value 'conv1/add'") && !contains("the devices agree"));
 
   result.runs[0].device.name = std::string(60, 'x');
   result.runs[1].device.name = std::string(60, 'x') + " of another kind";

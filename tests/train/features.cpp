@@ -108,6 +108,23 @@ TEST_CASE("evaluations use the averaged weights", "[train]") {
   }
 }
 
+TEST_CASE("averages that no update has reached yet stand for nothing", "[train]") {
+  Dataset data = small_data(10);
+  for (float& value : data.features.values<float>()) value *= 1e36F;  // scaled gradients overflow
+  const auto trainer = [](double ema_decay) {
+    return Trainer{nn::Sequential{nn::Linear{6, 3}},
+                   loss::cross_entropy,
+                   optim::Sgd{.lr = 1e-3},
+                   devices().front(),
+                   {.seed = 4, .ema_decay = ema_decay, .precision = Precision::fp16}};
+  };
+  Trainer plain = trainer(0), averaged = trainer(0.9);
+  plain.fit(data, {.epochs = 1, .batch = 10});
+  averaged.fit(data, {.epochs = 1, .batch = 10});
+  REQUIRE(averaged.variables()->read("optim.step").values<std::int32_t>()[0] == 0);
+  CHECK(averaged.evaluate(data).loss == plain.evaluate(data).loss);
+}
+
 TEST_CASE("other settings than the checkpoint's are told", "[train]") {
   const DevicePtr& device = devices().front();
   const TemporaryFolder folder;
