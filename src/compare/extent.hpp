@@ -52,7 +52,8 @@ class Extents {
 /// Largest absolute difference; infinite where only one of two elements is NaN, or they are different infinities, and
 /// where tensors that are not f32 differ in any byte.
 [[nodiscard]] double largest_difference(const Tensor& a, const Tensor& b);
-/// Of an f32 tensor from as many numbers of double precision; numbers beyond f32 count as infinite.
+/// Of an f32 tensor from as many numbers of double precision; numbers beyond f32 count as infinite. Infinite where an
+/// i32 tensor is not equal to them.
 [[nodiscard]] double largest_difference(const Tensor& a, std::span<const double> b);
 
 }  // namespace concord

@@ -33,6 +33,7 @@ struct Operand {
 [[nodiscard]] Results softmax(const ReplayedNode& node);
 [[nodiscard]] Results reduce(const ReplayedNode& node);
 [[nodiscard]] Results gather(const ReplayedNode& node);
+[[nodiscard]] Results along(const ReplayedNode& node);
 [[nodiscard]] Results attention(const ReplayedNode& node);
 [[nodiscard]] Results recurrent(const ReplayedNode& node);
 [[nodiscard]] Results random(const ReplayedNode& node);
