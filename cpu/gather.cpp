@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "concord/ops/axis.hpp"
 #include "families.hpp"
 
 namespace concord::cpu {
@@ -52,7 +53,7 @@ PreparedKernel prepare_gather(Backend& backend, const ops::Gather&, const Kernel
   const Shape& table = request.inputs[0].shape;
   const Rows s{.rows = table[0],
                .count = request.inputs[1].shape.elements(),
-               .row = table.elements() / std::max<std::int64_t>(table[0], 1),
+               .row = ops::with_size(table, 0, 1).elements(),
                .type = request.inputs[0].dtype,
                .threads = backend.threads};
   return all_plain(request, loop_kernel("gather rows", 0, [s](const Pointers& pointers) {

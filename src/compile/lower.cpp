@@ -41,6 +41,40 @@ LoweredValue lowered_value(const Node& node, std::size_t output, std::string nam
   return value;
 }
 
+/// The node that makes `copied`, a value like `value` of its own.
+LoweredNode copy_node(Lowered& program, ValueId value, std::string name, ValueId& copied) {
+  LoweredValue copy = program.value(value);
+  copy.kind = LoweredValue::Kind::computed;
+  copy.variable = nullptr;
+  copy.alias_of = -1;
+  copy.keep = false;
+  copy.name = name;
+  // Every axis stays in its place. A formula would take whole numbers through float.
+  std::vector<std::size_t> order(copy.spec.shape.rank());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  program.values.push_back(std::move(copy));
+  copied = static_cast<ValueId>(program.values.size() - 1);
+  return {std::make_shared<const ops::Transpose>(std::move(order)), std::move(name), {value}, {copied}, nullptr};
+}
+
+/// An output that is a variable under another shape is read after the run, when an assignment has changed the variable:
+/// it becomes a view of a copy that is made before all else.
+void keep_from_assignments(Lowered& program, const Graph& graph, ValueId output) {
+  const ValueId root = program.root(output);
+  const LoweredValue& stored = program.value(root);
+  const bool is_assigned =
+      stored.variable && std::ranges::any_of(graph.assignments(), [&](const Assignment& assignment) {
+        return assignment.variable.node().variable == stored.variable;
+      });
+  if (root == output || !is_assigned) return;
+  ValueId copied = -1;
+  program.nodes.insert(program.nodes.begin(), copy_node(program, root, "before/" + stored.name, copied));
+  program.value(output).alias_of = copied;
+  for (LoweredNode& node : program.nodes) {
+    if (node.outputs[0] == output) node.inputs[0] = copied;
+  }
+}
+
 }  // namespace
 
 std::vector<TensorSpec> Lowered::specs(const std::vector<ValueId>& ids) const {
@@ -85,7 +119,10 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all)
     if (node.op->is_alias()) program.value(lowered.outputs[0]).alias_of = lowered.inputs[0];
     program.nodes.push_back(std::move(lowered));
   }
-  for (const Value& output : outputs) program.value(ids.at(output)).keep = true;
+  for (const Value& output : outputs) {
+    program.value(ids.at(output)).keep = true;
+    keep_from_assignments(program, graph, ids.at(output));
+  }
 
   for (const Assignment& assignment : graph.assignments()) {
     ValueId value = ids.at(assignment.value);
@@ -94,20 +131,8 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all)
     const bool taken = std::any_of(program.assignments.begin(), program.assignments.end(),
                                    [&](const auto& other) { return program.root(other.value) == program.root(value); });
     if (root.kind != LoweredValue::Kind::computed || taken) {
-      LoweredValue copy = program.value(value);
-      copy.kind = LoweredValue::Kind::computed;
-      copy.variable = nullptr;
-      copy.alias_of = -1;
-      copy.keep = false;
-      copy.name = "copy/" + program.value(variable).name;
-      const std::string name = copy.name;
-      // Every axis stays in its place. A formula would take whole numbers through float.
-      std::vector<std::size_t> order(copy.spec.shape.rank());
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      const auto op = std::make_shared<const ops::Transpose>(std::move(order));
-      program.values.push_back(std::move(copy));
-      const auto copied = static_cast<ValueId>(program.values.size() - 1);
-      program.nodes.push_back({op, name, {value}, {copied}, nullptr});
+      ValueId copied = -1;
+      program.nodes.push_back(copy_node(program, value, "copy/" + program.value(variable).name, copied));
       value = copied;
     }
     program.assignments.push_back({variable, value});

@@ -1,6 +1,8 @@
 // Gather of rows.
 #include "concord/opencl/element_kernel.hpp"
 #include "concord/opencl/kernels.hpp"
+#include "concord/opencl/sizes.hpp"
+#include "concord/ops/axis.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -23,7 +25,7 @@ Unit unit_of(std::size_t row_bytes) {
 PreparedKernel prepare_gather(Context& context, const ops::Gather& /*op*/, const KernelRequest& request) {
   const TensorSpec& table = request.inputs.at(0);
   const std::int64_t rows = table.shape[0];
-  const std::size_t row_bytes = rows == 0 ? 0 : table.bytes() / static_cast<std::size_t>(rows);
+  const std::size_t row_bytes = size_of(table.dtype) * size(ops::with_size(table.shape, 0, 1).elements());
   const Unit unit = unit_of(row_bytes);
   const auto width = static_cast<std::int64_t>(row_bytes / unit.bytes);
   ElementKernel kernel(context, request.inputs.at(1).shape.elements() * width);

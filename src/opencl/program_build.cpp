@@ -43,6 +43,18 @@ bool is_ptx(std::string_view text) {
 
 }  // namespace
 
+std::string kernels_in(std::string_view source) {
+  constexpr std::string_view kKernel = "\n__kernel ", kVoid = "void ";  // attributes may stand between them
+  std::string names;
+  for (std::size_t at = source.find(kKernel); at != std::string_view::npos; at = source.find(kKernel, at)) {
+    at = source.find(kVoid, at);
+    if (at == std::string_view::npos) break;
+    at += kVoid.size();
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", source.substr(at, source.find('(', at) - at));
+  }
+  return names.empty() ? "a kernel" : names;
+}
+
 ProgramHandle build_source(const boost::compute::context& context, const boost::compute::device& device,
                            const std::string& source, const std::string& options) {
   const char* text = source.c_str();
@@ -52,7 +64,9 @@ ProgramHandle build_source(const boost::compute::context& context, const boost::
   check(status, "clCreateProgramWithSource", device.name());
   build(program.get(), device, options);
   if (log_enabled(LogLevel::debug)) {
-    log(LogLevel::debug, fmt::format("built a kernel with {}\n{}", options, build_log(program.get(), device.id())));
+    const std::string said = build_log(program.get(), device.id());
+    log(LogLevel::debug, fmt::format("built {} with {}{}", kernels_in(source), options,
+                                     said.find_first_not_of(" \n") == std::string::npos ? "" : "\n" + said));
   }
   if (source.find(kInstructionMark) == std::string::npos) return program;
   return build_binary(context, device, with_marked_instructions(binary_of(program), device.name()), options);

@@ -11,6 +11,9 @@
 
 namespace concord::opencl {
 
+/// The names of the kernels in a source, for people.
+[[nodiscard]] std::string kernels_in(std::string_view source);
+
 /// Throws DeviceError with the build log when the source does not compile.
 [[nodiscard]] ProgramHandle build_source(const boost::compute::context& context, const boost::compute::device& device,
                                          const std::string& source, const std::string& options);

@@ -144,6 +144,9 @@ ProgramHandle ProgramCache::make(const std::string& key, const std::string& sour
     store(key, program);
     came = &Counts::built;
   }
+  if (came != &Counts::built && log_enabled(LogLevel::debug)) {
+    log(LogLevel::debug, fmt::format("took {} from the cache, built with {}", kernels_in(source), options));
+  }
   const std::lock_guard lock(mutex_);
   ++(counts_.*came);
   return program;

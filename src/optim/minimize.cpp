@@ -144,12 +144,15 @@ Rule rule_for(Value weight, const Rule& rule) {
   }
 }
 
-/// The step word of the random state counts good runs; its words are small enough to be exact as numbers.
+/// The step word of the random state counts good runs, from 0 again after kMostSteps; its words are small enough to be
+/// exact as numbers.
 void advance_random(Graph& graph, Value ok) {
   const Value state = graph.find("random.state");
   if (!state) return;
-  const Scalar moved = scalar::select(scalar::equal(scalar::coordinate(0), 2.0F), scalar::input(1), 0.0F);
-  graph.assign(state, pointwise("advance_random", {state, ok}, scalar::input(0) + moved, DType::i32));
+  const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
+  const Scalar moved = scalar::input(0) + scalar::select(is_step, scalar::input(1), 0.0F);
+  const Scalar is_last = is_step * scalar::equal(moved, static_cast<float>(kMostSteps));
+  graph.assign(state, pointwise("advance_random", {state, ok}, scalar::select(is_last, 0.0F, moved), DType::i32));
 }
 
 }  // namespace

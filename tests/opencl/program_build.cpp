@@ -9,6 +9,13 @@
 
 namespace concord::test {
 
+TEST_CASE("a source's kernels are named", "[opencl]") {
+  CHECK(opencl::kernels_in("// none\n") == "a kernel");
+  CHECK(
+      opencl::kernels_in("#define A\n__kernel void first(int a) {}\nvoid helper();\n__kernel __attribute__((reqd_work_"
+                         "group_size(T, 1, 1))) void second(\n    int b) {}\n") == "first, second");
+}
+
 TEST_CASE("marked instructions are switched on for the architecture that has them", "[opencl]") {
   const auto switched = [](const std::string& ptx) { return opencl::with_marked_instructions(ptx, "a device"); };
   CHECK(switched("// by a compiler\n.version 8.5\n.target sm_90, texmode_independent\n.address_size 64\n"

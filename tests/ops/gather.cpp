@@ -87,6 +87,21 @@ TEST_CASE("scatter_add sums rows of one index and skips those out of range", "[o
   }
 }
 
+TEST_CASE("rows of a table without rows are outside", "[ops][gather]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Graph graph;
+    const Value rows = gather(graph.input("table", {DType::f32, {0, 3}}), graph.input("index", {DType::i32, {2}}));
+    const Value whole = gather(graph.input("whole", {DType::i32, {0, 3}}), graph.find("index"));
+    Program program = compile(graph, std::vector{rows, whole}, std::make_shared<Variables>(device, 1));
+    program.write("index", Tensor::of<std::int32_t>({2}, std::vector<std::int32_t>{0, 1}));
+    program.run();
+    const Tensor result = program.read(rows), numbers = program.read(whole);
+    CHECK(std::ranges::all_of(result.values<float>(), [](float x) { return std::isnan(x); }));
+    CHECK(std::ranges::all_of(numbers.values<std::int32_t>(), [](std::int32_t x) { return x == 0; }));
+  }
+}
+
 TEST_CASE("gather and scatter_add refuse what does not fit", "[ops][gather]") {
   const auto error_of = [](const TensorSpec& a, const TensorSpec& b, Value (*build)(Value, Value)) {
     return shape_error({a, b}, [&](const std::vector<Value>& x) { return std::vector{build(x[0], x[1])}; });

@@ -43,6 +43,21 @@ std::map<std::string, std::vector<std::byte>> bytes_of(const Variables& variable
 
 }  // namespace
 
+TEST_CASE("random numbers go on beyond the largest step that is exact as a number", "[optim]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Training training(device);
+    training.step(1);
+    Tensor state = training.variables->read("random.state");
+    state.values<std::int32_t>()[2] = optim::kMostSteps - 1;
+    training.variables->write("random.state", state);
+    training.step(1);
+    CHECK(training.variables->read("random.state").values<std::int32_t>()[2] == 0);
+    training.step(1);
+    CHECK(training.variables->read("random.state").values<std::int32_t>()[2] == 1);
+  }
+}
+
 TEST_CASE("nothing changes from the first loss on that is not finite", "[optim]") {
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);
