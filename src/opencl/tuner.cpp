@@ -153,9 +153,10 @@ TunedProduct OpenClTuner::tune(const std::string& key, double seconds) {
   constexpr double kGain = 0.97;
   // An implementation that is slower by this as it plans is not the fastest with another tile.
   constexpr double kNear = 2.5;
+  constexpr double kMostSeconds = 1e6;  // that a clock can count to
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
   const auto noted = noted_.find(key);
   CONCORD_CHECK(noted != noted_.end(), ArgumentError, "no kernel was prepared for a product \"{}\"", key);
   ProductTrial trial(device_, context_, noted->second);

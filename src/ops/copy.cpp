@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "concord/core/check.hpp"
 #include "concord/ops/rules.hpp"
@@ -90,7 +91,13 @@ std::string Slice::attributes() const {
 std::vector<TensorSpec> Pad::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 1);
   expect_inside(name(), before_, step_, inputs[0].shape, dst_);
-  return {{inputs[0].dtype, dst_}};
+  const DType type = inputs[0].dtype;
+  const auto holds = [&](double least, double end) {
+    return value_ == std::floor(value_) && value_ >= least && value_ < end;
+  };
+  CONCORD_CHECK((type != DType::i32 || holds(-0x1p31, 0x1p31)) && (type != DType::u8 || holds(0, 256)), ArgumentError,
+                "{}: no {} is {}", name(), name_of(type), value_);
+  return {{type, dst_}};
 }
 
 std::vector<Value> Pad::gradient(const Node& node, std::span<const Value> diff_dst,

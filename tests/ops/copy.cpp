@@ -108,6 +108,19 @@ TEST_CASE("slice takes a range along one axis", "[ops][copy]") {
       [](const Array& x) { return sliced(sliced(x, 1, 0, 3, 2), 0, 3, 1, 1); });
 }
 
+TEST_CASE("padding of whole numbers is a whole number that the type has", "[ops][copy]") {
+  Graph graph;
+  const Value numbers = graph.input("numbers", {DType::i32, {2}}), bytes = graph.input("bytes", {DType::u8, {2}});
+  for (const float value : {0.5F, 3e9F, -3e9F, NAN, INFINITY}) {
+    INFO(value);
+    CHECK_THROWS_AS(pad(numbers, {1}, {1}, value), ArgumentError);
+    CHECK_THROWS_AS(pad(bytes, {1}, {1}, value), ArgumentError);
+  }
+  CHECK_THROWS_AS(pad(bytes, {1}, {1}, -1), ArgumentError);
+  CHECK(pad(numbers, {1}, {1}, -7).shape() == Shape{4});
+  CHECK(pad(bytes, {1}, {1}, 255).shape() == Shape{4});
+}
+
 TEST_CASE("pad puts a value around", "[ops][copy]") {
   check_copy(
       "every side", integers({2, 3}, 3),
