@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,7 +19,10 @@ void for_blocks(std::size_t n, const std::function<void(std::size_t i, std::size
   };
   std::vector<std::jthread> threads;
   const std::size_t useful = std::min<std::size_t>(std::thread::hardware_concurrency(), blocks);
-  for (std::size_t i = 1; i < useful; ++i) threads.emplace_back(work);
+  try {
+    for (std::size_t i = 1; i < useful; ++i) threads.emplace_back(work);
+  } catch (const std::system_error&) {  // the machine has no more threads: those that are there do it
+  }
   work();
 }
 

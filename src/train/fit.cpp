@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/philox.hpp"
 #include "concord/train/compared_fit.hpp"
+#include "concord/train/non_finite_search.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/stream.hpp"
@@ -48,7 +48,9 @@ class Fit {
   [[nodiscard]] std::int64_t batch_number() const {
     return (state_.at.position + plan_.full.size - 1) / plan_.full.size;
   }
-  [[nodiscard]] std::vector<std::int32_t> order_of_epoch() const;
+  [[nodiscard]] std::vector<std::int32_t> order_of_epoch() const {
+    return train::order_of(plan_, options_.shuffle, state_.options.seed, state_.at.epoch);
+  }
 
   TrainerState& state_;
   const Dataset& data_;
@@ -56,7 +58,7 @@ class Fit {
   train::EpochPlan plan_;
   train::Source source_;
   train::StepProgramPtr full_, last_;
-  std::optional<Program> checked_full_, checked_last_;  // the same steps with every value readable
+  train::NonFiniteSearch search_;
   std::optional<train::Stream> stream_;
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
@@ -70,7 +72,11 @@ class Fit {
 };
 
 Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
-    : state_(state), data_(data), options_(options), validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
+    : state_(state),
+      data_(data),
+      options_(options),
+      search_(state.variables, state.options.precision),
+      validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   check_options();
   plan_ = train::plan_epoch(data.size(), options.batch);
   CONCORD_CHECK(state_.at.position == 0 || (state_.at.batch == plan_.full.size && state_.at.samples == plan_.samples),
@@ -112,15 +118,6 @@ void Fit::build() {
   CONCORD_CHECK(state_.variables->read(optim::kOk).values<float>()[0] != 0, NonFinite,
                 "an earlier step of this training had a loss that is not finite; build a new trainer, or load a "
                 "checkpoint into one, to go on");
-}
-
-std::vector<std::int32_t> Fit::order_of_epoch() const {
-  if (options_.shuffle) {
-    return data::permutation(plan_.samples, state_.options.seed, static_cast<std::uint32_t>(state_.at.epoch));
-  }
-  std::vector<std::int32_t> order(static_cast<std::size_t>(plan_.samples));
-  std::iota(order.begin(), order.end(), 0);
-  return order;
 }
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
@@ -183,24 +180,16 @@ void Fit::augment(Tensor& features, std::span<const std::int32_t> rows) const {
   }
 }
 
-/// Runs the batch that comes next operator by operator, without its update.
+/// Looks at the batch that comes next.
 NonFiniteReport Fit::search_step(bool in_full) {
-  const train::StepProgram& step = in_full ? *full_ : *last_;
-  std::optional<Program>& checked = in_full ? checked_full_ : checked_last_;
-  if (!checked) {
-    checked.emplace(compile(*step.graph, {&step.loss, 1}, state_.variables,
-                            {.fuse = false, .keep_all = true, .precision = state_.options.precision}));
-  }
-  if (stream_) {
-    const std::vector<std::int32_t> order = order_of_epoch();
-    const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
-                                               static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
-    Dataset batch = data::subset(data_, rows);
-    augment(batch.features, rows);
-    checked->write("features", batch.features);
-    checked->write("labels", batch.labels);
-  }
-  return checked->find_non_finite();
+  const train::StepProgramPtr& step = in_full ? full_ : last_;
+  if (!stream_) return search_.run(step, nullptr);
+  const std::vector<std::int32_t> order = order_of_epoch();
+  const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
+                                             static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
+  Dataset batch = data::subset(data_, rows);
+  augment(batch.features, rows);
+  return search_.run(step, &batch);
 }
 
 /// For FitOptions::nan_trace.

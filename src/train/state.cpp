@@ -2,6 +2,7 @@
 #include "concord/train/state.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -224,6 +225,13 @@ EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch) {
   CONCORD_CHECK(plan.full.rows < std::int64_t{1} << 24, ArgumentError,
                 "an epoch of {} batches is too long (at most 2^24 - 1); use a larger batch", plan.full.rows);
   return plan;
+}
+
+std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uint64_t seed, std::int64_t epoch) {
+  if (shuffle) return data::permutation(plan.samples, seed, static_cast<std::uint32_t>(epoch));
+  std::vector<std::int32_t> order(static_cast<std::size_t>(plan.samples));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
 }
 
 bool is_transient(const std::string& name) { return name.starts_with("data.") || name.starts_with("eval."); }

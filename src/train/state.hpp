@@ -104,6 +104,10 @@ namespace train {
 /// Throws ArgumentError for an empty data set or a batch below 1; a batch above `samples` means all of them.
 [[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch);
 
+/// The samples of an epoch in the order in which they are trained on.
+[[nodiscard]] std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uint64_t seed,
+                                                 std::int64_t epoch);
+
 /// Whether a variable is data or counts an evaluation, and so is no part of a training's state.
 [[nodiscard]] bool is_transient(const std::string& name);
 
