@@ -1,93 +1,8 @@
 // The float64 references: every device computes what they say, for each family in the forms it has.
-#include <cmath>
-#include <functional>
-#include <set>
-
-#include "concord/compare/extent.hpp"
-#include "concord/compare/float64/evaluate.hpp"
-#include "concord/compare/tolerance.hpp"
-#include "concord/core/philox.hpp"
+#include "compare/float64_test.hpp"
 #include "concord/ops/fused.hpp"
-#include "concord_test.hpp"
 
 namespace concord::test {
-namespace {
-
-/// A graph whose f32 inputs are drawn from [-1, 1) and whose gradients by them are part of what is checked.
-class Operators {
- public:
-  Value input(Shape shape) {
-    Value x = graph_.input("x" + std::to_string(inputs_.size()), {DType::f32, std::move(shape)});
-    inputs_.push_back(x);
-    return x;
-  }
-  Value indices(Shape shape, std::vector<std::int32_t> values) {
-    Value x = graph_.input("i" + std::to_string(given_.size()), {DType::i32, shape});
-    given_.emplace(x.name(), Tensor::of<std::int32_t>(std::move(shape), values));
-    return x;
-  }
-  Graph& graph() { return graph_; }
-  /// Runs every operator alone and hands it to `seen`.
-  void run(const DevicePtr& device, Value result, const std::function<void(const ReplayedNode&)>& seen,
-           const CompileOptions& options = {.keep_all = true}) {
-    std::vector<Value> outputs{sum(result * input(result.shape()))};
-    const std::vector<Value> gradients = gradient(outputs[0], inputs_);
-    outputs.insert(outputs.end(), gradients.begin(), gradients.end());
-    Program program = compile(graph_, outputs, std::make_shared<Variables>(device, 7), options);
-    PhiloxSequence words(Philox(5, 0));
-    for (const Value& input : inputs_) {
-      Tensor value(input.spec());
-      for (float& x : value.values<float>()) x = static_cast<float>(words.next() >> 8) * 0x1p-23F - 1;
-      program.write(input.name(), value);
-    }
-    for (const auto& [name, value] : given_) program.write(name, value);
-    program.replay([](const std::string&) { return nullptr; }, seen);
-  }
-
- private:
-  Graph graph_;
-  std::vector<Value> inputs_;
-  std::map<std::string, Tensor> given_;
-};
-
-using Build = std::function<Value(Operators&)>;
-
-/// Checks all operators that `build` and its gradient are made of; `expected` have to be among those with a reference.
-void check(const std::string& what, const Build& build, const std::vector<std::string>& expected) {
-  for (const DevicePtr& device : devices()) {
-    INFO(what << " on " << device->info().id);
-    Operators operators;
-    std::set<std::string> referenced;
-    operators.run(device, build(operators), [&](const ReplayedNode& node) {
-      const float64::Results exact = float64::evaluate(node);
-      if (!exact) return;
-      referenced.emplace(node.entry.op);
-      for (std::size_t k = 0; k < node.results.size(); ++k) {
-        if ((*exact)[k].empty()) continue;
-        INFO(node.entry.node << " output " << k << ": " << node.entry.op << ", " << node.entry.shapes);
-        REQUIRE((*exact)[k].size() == static_cast<std::size_t>(node.results[k].elements()));
-        CHECK(largest_difference(node.results[k], (*exact)[k]) <= tolerance_of(node, k));
-      }
-    });
-    for (const std::string& name : expected) {
-      INFO(name);
-      CHECK(referenced.contains(name));
-    }
-  }
-}
-
-Value recurrent_layer(Operators& o, ops::RecurrentCell cell, bool reverse) {
-  const std::int64_t steps = 3, batch = 2, hidden = 5, gates = ops::gates_of(cell);
-  RecurrentOperands operands{o.input({steps, batch, gates * hidden}), o.input({gates * hidden, hidden}),
-                             o.input({batch, hidden})};
-  if (cell == ops::RecurrentCell::lstm) operands.c0 = o.input({batch, hidden});
-  if (cell == ops::RecurrentCell::gru) operands.bias = o.input({3 * hidden});
-  const RecurrentResult result = recurrent(cell, operands, reverse);
-  const Value states = sum(square(result.y)) + sum(result.hn);
-  return cell == ops::RecurrentCell::lstm ? states + sum(square(result.cn)) : states;
-}
-
-}  // namespace
 
 TEST_CASE("float64: convolutions with strides, padding, dilation and groups", "[compare]") {
   const std::vector<std::string> two{"conv2d", "conv2d_backward_data", "conv2d_backward_weights"};
@@ -243,69 +158,6 @@ TEST_CASE("float64: reductions, copies, gathers and formulas", "[compare]") {
         {"random_normal", "random_bernoulli"});
 }
 
-TEST_CASE("float64: operators along an axis", "[compare]") {
-  for (const bool exclusive : {false, true}) {
-    for (const bool reverse : {false, true}) {
-      check("cumsum",
-            [&](Operators& o) {
-              return cumsum(o.input({3, 5, 2}), 1, {.exclusive = exclusive, .reverse = reverse});
-            },
-            {"cumsum"});
-    }
-  }
-  for (const bool largest : {false, true}) {
-    check("top_k", [&](Operators& o) { return top_k(o.input({2, 7, 3}), 3, 1, largest).values; }, {"top_k"});
-  }
-  check("by index",
-        [](Operators& o) {
-          const Value index = o.indices({2, 4}, {3, 0, 2, 2, 1, 1, 0, 3});
-          return scatter_add_along(gather_along(o.input({2, 5}), index, 1), index, 1, 4);
-        },
-        {"gather_along", "scatter_add_along"});
-  check("resampled",
-        [](Operators& o) {
-          const Value larger = interpolate(o.input({1, 2, 5, 4}), {.size = {7, 9}, .mode = Interpolation::cubic});
-          return gaussian_blur(larger, 3, 0.8) +
-                 interpolate(o.input({1, 2, 3, 3}), {.size = {7, 9}, .mode = Interpolation::linear});
-        },
-        {"resample"});
-}
-
-TEST_CASE("float64: attention with masks, lengths, shared keys and dropout", "[compare]") {
-  const std::vector<std::string> all{"attention", "attention_backward_query", "attention_backward_key_value"};
-  for (const ops::Causal causal : {ops::Causal::none, ops::Causal::first, ops::Causal::last}) {
-    check(
-        "causal",
-        [&](Operators& o) {
-          return attention(o.input({2, 4, 3, 8}), o.input({2, 2, 5, 8}), o.input({2, 2, 5, 8}),
-                           {.lengths = o.indices({2}, {5, 4}), .causal = causal});
-        },
-        all);
-  }
-  check(
-      "mask and dropout",
-      [](Operators& o) {
-        const Value mask =
-            pointwise("mask", {full(o.graph(), Shape{1, 1, 1, 1}, 0)},
-                      scalar::coordinate(0) * 0.3F - scalar::coordinate(1), DType::f32, Shape{1, 1, 3, 6});
-        return attention(o.input({2, 2, 3, 8}), o.input({2, 2, 6, 8}), o.input({2, 2, 6, 8}),
-                         {.mask = mask, .dropout = 0.3F, .scale = 0.7F});
-      },
-      all);
-}
-
-TEST_CASE("float64: attention with tokens before heads", "[compare]") {
-  check("tokens first",
-        [&](Operators& o) {
-          return attention(o.input({2, 3, 4, 8}), o.input({2, 5, 2, 8}), o.input({2, 5, 2, 8}),
-                           {.lengths = o.indices({2}, {5, 4}),
-                            .causal = ops::Causal::last,
-                            .layout = ops::HeadLayout::tokens_first,
-                            .dropout = 0.3F});
-        },
-        {"attention", "attention_backward_query", "attention_backward_key_value"});
-}
-
 TEST_CASE("float64: operators with the formulas that are fused into them", "[compare]") {
   for (const DevicePtr& device : devices()) {
     Operators o;
@@ -326,17 +178,6 @@ TEST_CASE("float64: operators with the formulas that are fused into them", "[com
     INFO(device->info().id);
     if (device->info().id != "cpu")
       CHECK(std::ranges::any_of(fused, [](const std::string& op) { return op.starts_with("conv2d+"); }));
-  }
-}
-
-TEST_CASE("float64: recurrent layers in both directions", "[compare]") {
-  using ops::RecurrentCell;
-  for (const RecurrentCell cell :
-       {RecurrentCell::rnn_tanh, RecurrentCell::rnn_relu, RecurrentCell::lstm, RecurrentCell::gru}) {
-    for (const bool reverse : {false, true}) {
-      check(std::string(name_of(cell)), [&](Operators& o) { return recurrent_layer(o, cell, reverse); },
-            {"recurrent", "recurrent_backward"});
-    }
   }
 }
 

@@ -30,8 +30,8 @@ Values zeros(const Tensor& result) { return Values(static_cast<std::size_t>(resu
 
 Results evaluate(const ReplayedNode& node) {
   if (!std::ranges::all_of(node.inputs, is_readable)) return {};
-  constexpr std::array kFamilies{pointwise, fused,  copy,   matmul, conv,      pool,      normalise,
-                                 softmax,   reduce, gather, along,  attention, recurrent, random};
+  constexpr std::array kFamilies{pointwise, fused,  copy,  matmul,    conv,      pool,   normalise, softmax,
+                                 reduce,    gather, along, attention, recurrent, random, ctc};
   for (const auto family : kFamilies) {
     if (Results results = family(node)) return results;
   }

@@ -32,6 +32,7 @@ struct Operand {
 [[nodiscard]] Results normalise(const ReplayedNode& node);
 [[nodiscard]] Results softmax(const ReplayedNode& node);
 [[nodiscard]] Results reduce(const ReplayedNode& node);
+[[nodiscard]] Results ctc(const ReplayedNode& node);
 [[nodiscard]] Results gather(const ReplayedNode& node);
 [[nodiscard]] Results along(const ReplayedNode& node);
 [[nodiscard]] Results attention(const ReplayedNode& node);
