@@ -66,4 +66,10 @@ TEST_CASE("one number among millions is found", "[compare]") {
   }
 }
 
+TEST_CASE("whole numbers are equal to their reference or not", "[compare]") {
+  const Tensor places = Tensor::of<std::int32_t>(Shape{3}, std::vector<std::int32_t>{4, -1, 16777217});
+  CHECK(largest_difference(places, std::vector<double>{4, -1, 16777217}) == 0);
+  CHECK(std::isinf(largest_difference(places, std::vector<double>{4, -1, 16777216})));
+}
+
 }  // namespace concord::test

@@ -130,6 +130,11 @@ TEST_CASE("float64: reductions, copies, gathers and formulas", "[compare]") {
           return sum(x, {0, 2}) + reduce_max(x, {0, 2}) * reduce_min(x, {0, 2});
         },
         {"reduce_sum", "reduce_max", "reduce_min"});
+  check("places",
+        [](Operators& o) {
+          return gather(o.input({4, 2}), argmax(o.input({3, 4, 5}), 1));
+        },
+        {"argmax", "gather"});
   check("copies",
         [](Operators& o) {
           const Value x = o.input({3, 4, 5}), y = o.input({2, 3, 5});

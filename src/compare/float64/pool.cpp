@@ -63,18 +63,21 @@ double divisor_of(const ops::PoolSizes& s, const std::array<Window, 3>& window) 
   return count;
 }
 
-/// The indices are left to the device.
+/// Of equal values the first wins, and the first NaN.
 Results max_pool(const ops::MaxPool& op, const ReplayedNode& node) {
   const Values src = doubles(node.inputs[0]);
-  Values dst(static_cast<std::size_t>(node.results[0].elements()), -INFINITY);
+  Values dst(static_cast<std::size_t>(node.results[0].elements()), -INFINITY), indices(dst.size(), -1);
   const ops::PoolSizes sizes = ops::pool_sizes(node.inputs[0].shape(), op.options());
   each_window(sizes, [&](std::int64_t channel, std::size_t to, const std::array<Window, 3>& window) {
     each_pixel(sizes, window, [&](std::int64_t place) {
       const double value = src[static_cast<std::size_t>(channel + place)];
-      if (value > dst[to] || std::isnan(value)) dst[to] = value;
+      if (indices[to] < 0 || value > dst[to] || (std::isnan(value) && !std::isnan(dst[to]))) {
+        dst[to] = value;
+        indices[to] = static_cast<double>(place);
+      }
     });
   });
-  return {{std::move(dst), Values{}}};
+  return {{std::move(dst), std::move(indices)}};
 }
 
 /// Where windows overlap, the devices' sums of a few numbers have no tolerance, and so no reference here.

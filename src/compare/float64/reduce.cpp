@@ -1,11 +1,11 @@
-// Sums and extremes over axes (ops/reduce.hpp). The place of the largest value is no number to compare with a
-// tolerance.
+// Sums, extremes and their places over axes (ops/reduce.hpp).
 #include "concord/ops/reduce.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "concord/compare/float64/families.hpp"
+#include "concord/ops/axis.hpp"
 
 namespace concord::float64 {
 namespace {
@@ -21,11 +21,30 @@ double neutral(ops::ReduceKind kind) {
   return kind == ops::ReduceKind::maximum ? -INFINITY : INFINITY;
 }
 
+/// Of equal values the first, and the first NaN.
+Values places_of_largest(const ops::Reduce& op, const ReplayedNode& node) {
+  const Values src = doubles(node.inputs[0]);
+  const ops::AxisSizes s = ops::axis_sizes(node.inputs[0].shape(), op.axes()[0]);
+  Values places;
+  for (std::int64_t line = 0; line < s.outer * s.inner; ++line) {
+    const auto value = [&](std::int64_t i) {
+      return src[static_cast<std::size_t>((line / s.inner * s.length + i) * s.inner + line % s.inner)];
+    };
+    std::int64_t best = 0;
+    for (std::int64_t i = 1; i < s.length; ++i) {
+      if (value(i) > value(best) || (std::isnan(value(i)) && !std::isnan(value(best)))) best = i;
+    }
+    places.push_back(static_cast<double>(best));
+  }
+  return places;
+}
+
 }  // namespace
 
 Results reduce(const ReplayedNode& node) {
   const auto* op = dynamic_cast<const ops::Reduce*>(node.op);
-  if (op == nullptr || op->kind() == ops::ReduceKind::argmax) return {};
+  if (op == nullptr) return {};
+  if (op->kind() == ops::ReduceKind::argmax) return {{places_of_largest(*op, node)}};
   const auto dims = node.inputs[0].shape().dims();
   std::vector<std::int64_t> strides = node.results[0].shape().strides();
   for (const std::size_t axis : op->axes()) strides[axis] = 0;
