@@ -73,7 +73,7 @@ AtomicFile::AtomicFile(std::filesystem::path path)
     : path_(replaceable(path)),
       temporary_(temporary_beside(path_)),
       descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
-  CONCORD_CHECK(descriptor_ >= 0, IoError, "cannot create a file beside {}: {}", path_.string(), reason());
+  CONCORD_CHECK(descriptor_ >= 0, IoError, "cannot write {}: no file can be made in its folder: {}", path_.string(), reason());
 }
 
 AtomicFile::~AtomicFile() {

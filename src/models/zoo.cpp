@@ -1,6 +1,10 @@
 // The list of networks.
 #include "concord/models/zoo.hpp"
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "concord/core/check.hpp"
 #include "concord/models/networks.hpp"
 
@@ -46,6 +50,32 @@ TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n) {
   return {model.dtype, Shape(dims)};
 }
 
+namespace {
+
+/// Letters to insert, delete or replace to make one of the other (Levenshtein, 1965).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+/// "; did you mean lenet?" where a name is near, else ".".
+std::string suggestion(std::string_view network) {
+  const Model& nearest =
+      *std::ranges::min_element(all(), {}, [&](const Model& model) { return distance(network, model.name); });
+  if (distance(network, nearest.name) > std::max<std::size_t>(1, network.size() / 4)) return ".";
+  return fmt::format("; did you mean {}?", nearest.name);
+}
+
+}  // namespace
+
 const Model& find(std::string_view name) {
   const std::string_view network = name.substr(0, name.find(':'));
   std::string names;
@@ -53,7 +83,7 @@ const Model& find(std::string_view name) {
     if (model.name == network) return network == name ? model : with_sizes(model, name);
     names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
   }
-  throw ArgumentError(fmt::format("there is no network '{}'; there are {}", network, names));
+  throw ArgumentError(fmt::format("there is no network '{}'{} There are {}", network, suggestion(network), names));
 }
 
 std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant) {

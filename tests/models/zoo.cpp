@@ -73,6 +73,9 @@ TEST_CASE("a network can have other sizes, by name", "[models]") {
   CHECK_THROWS_AS(models::find("mlp:"), ArgumentError);
   CHECK_THROWS_AS(models::find("mlp:depth=2,"), ArgumentError);
   CHECK_THROWS_WITH(models::find("vgg11:depth=3"), contains("vgg11 has one size only"));
-  CHECK_THROWS_WITH(models::find("perceptron:depth=3"), contains("no network 'perceptron'"));
+  CHECK_THROWS_WITH(models::find("perceptron:depth=3"), contains("no network 'perceptron'. There are mlp, lenet"));
+  CHECK_THROWS_WITH(models::find("resnet80"), contains("no network 'resnet80'; did you mean resnet20? There are"));
+  CHECK_THROWS_WITH(models::find("lenett"), contains("did you mean lenet?"));
+  CHECK_THROWS_WITH(models::find("vgg_19"), contains("did you mean vgg19?"));
   CHECK_THROWS_WITH(models::find("gpt_tiny:width=130"), contains("equal heads"));
 }
