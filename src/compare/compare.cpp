@@ -85,19 +85,17 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
   }
 }
 
-/// Side by side on the same cores the threads of one would wait for those of the other.
-bool share_cores(const Side& a, const Side& b) {
-  return a.device->info().kind == DeviceKind::cpu && b.device->info().kind == DeviceKind::cpu;
-}
+bool is_on_host(const Side& side) { return side.device->info().kind == DeviceKind::cpu; }
 
-/// A step of every device that checks what it runs: the others' steps go on beside the check of the first one's, but
-/// for those on the cores that it needs.
+/// A step of every device that checks what it runs: the others' steps go on beside the check of the first one's.
+/// Devices on the host's cores take turns: side by side the threads of one would wait for those of the other.
 void step_checked(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
                   Comparison& comparison) {
   const Clock::time_point start = Clock::now();
+  const bool take_turns = std::ranges::count_if(sides, is_on_host) > 1;
   for (Side& side : sides.subspan(1)) {
     side.run(batch);
-    if (share_cores(side, sides[0])) (void)side.loss();
+    if (take_turns && is_on_host(side)) (void)side.loss();
   }
   comparison.runs[0].losses.push_back(checks.step_first(batch, done, comparison.runs));
   for (std::size_t d = 1; d < sides.size(); ++d) comparison.runs[d].losses.push_back(sides[d].loss());

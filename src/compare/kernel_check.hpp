@@ -20,9 +20,9 @@ struct KernelFault {
   [[nodiscard]] std::string str() const;
 };
 
-/// The first fault among the operators that `outputs` need, each by itself, then as fusion makes it, on what this device
-/// computed before it; operators without a reference (float64/evaluate.hpp) are passed over. `inputs` are the graph's, by name. Throws what
-/// compiling and running throw.
+/// The first fault among the operators that `outputs` need, each by itself, then as fusion makes it, on what this
+/// device computed before it; operators without a reference (float64/evaluate.hpp) are passed over. `inputs` are the
+/// graph's, by name. Throws what compiling and running throw.
 [[nodiscard]] std::optional<KernelFault> find_fault(const Graph& graph, std::span<const Value> outputs,
                                                     const std::map<std::string, Tensor>& inputs,
                                                     const DevicePtr& device, Precision precision);

@@ -43,7 +43,9 @@ std::string cost_of(const Comparison& comparison, const char* what, const std::v
 
 std::string verdict(const Comparison& comparison) {
   std::string text = fmt::format("<div class=\"verdict{}\"><b>{}</b>", comparison.agrees() ? "" : " bad",
-                                 comparison.agrees() ? "✓ The devices agree." : "✗ The devices do not agree.");
+                                 !comparison.agrees()         ? "✗ The devices do not agree."
+                                 : comparison.runs.size() > 1 ? "✓ The devices agree."
+                                                              : "✓ Nothing is wrong.");
   text += fmt::format(" {} values of operators were checked, each on the same inputs.", comparison.checked_values());
   text += cost_of(comparison, "Checks of every operator, alone and as fused", comparison.check_cost.all_seconds);
   text += cost_of(comparison, "Checked steps of all devices together", comparison.check_cost.step_seconds);

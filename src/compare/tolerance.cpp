@@ -192,8 +192,8 @@ bool stores_in_16_bits(Precision precision) { return precision == Precision::bf1
 
 // What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
 double storage_tolerance(const Sized& node, std::size_t k, Precision precision) {
-  if (!stores_in_16_bits(precision)) return 0;
-  constexpr std::size_t kImage = 3;  // dimensions at least
+  if (!stores_in_16_bits(precision) || is<ops::PointwiseGroup>(node.op)) return 0;  // variables are f32
+  constexpr std::size_t kImage = 3;                                                 // dimensions at least
   const auto is_image = [](const Tensor& tensor) { return tensor.shape().rank() >= kImage; };
   if (!is_image(node.results[0]) && std::ranges::none_of(node.inputs, is_image)) return 0;
   const Operator* op = unfused(node.op);

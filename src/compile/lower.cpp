@@ -59,7 +59,7 @@ LoweredNode copy_node(Lowered& program, ValueId value, std::string name, ValueId
 
 /// An output that is a variable under another shape is read after the run, when an assignment has changed the variable:
 /// it becomes a view of a copy that is made before all else.
-void keep_from_assignments(Lowered& program, const Graph& graph, ValueId output) {
+void keep_from_assignments(Lowered& program, const Graph& graph, ValueId output, std::map<ValueId, ValueId>& copies) {
   const ValueId root = program.root(output);
   const LoweredValue& stored = program.value(root);
   const bool is_assigned =
@@ -67,8 +67,12 @@ void keep_from_assignments(Lowered& program, const Graph& graph, ValueId output)
         return assignment.variable.node().variable == stored.variable;
       });
   if (root == output || !is_assigned) return;
-  ValueId copied = -1;
-  program.nodes.insert(program.nodes.begin(), copy_node(program, root, "before/" + stored.name, copied));
+  const auto [place, is_new] = copies.try_emplace(root, -1);
+  if (is_new) {
+    LoweredNode copy = copy_node(program, root, "before/" + stored.name, place->second);
+    program.nodes.insert(program.nodes.begin(), std::move(copy));
+  }
+  const ValueId copied = place->second;
   program.value(output).alias_of = copied;
   for (LoweredNode& node : program.nodes) {
     if (node.outputs[0] == output) node.inputs[0] = copied;
@@ -119,10 +123,9 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all)
     if (node.op->is_alias()) program.value(lowered.outputs[0]).alias_of = lowered.inputs[0];
     program.nodes.push_back(std::move(lowered));
   }
-  for (const Value& output : outputs) {
-    program.value(ids.at(output)).keep = true;
-    keep_from_assignments(program, graph, ids.at(output));
-  }
+  for (const Value& output : outputs) program.value(ids.at(output)).keep = true;
+  std::map<ValueId, ValueId> copies;
+  for (const Value& output : outputs) keep_from_assignments(program, graph, ids.at(output), copies);
 
   for (const Assignment& assignment : graph.assignments()) {
     ValueId value = ids.at(assignment.value);

@@ -11,8 +11,8 @@
 
 namespace concord {
 
-/// Each reorder is prepared once. Where kernels cannot write the host's memory, all go through one buffer of the largest
-/// value's size.
+/// Each reorder is prepared once. Values go through one buffer of the largest one's size, but for those that kernels
+/// write into the host's memory themselves.
 class PlainCopies {
  public:
   /// The numbers of a value with a layout that lies at `from`, as Device::read_async gives them. Throws OutOfMemory.

@@ -52,7 +52,7 @@ struct TraceEntry {
   std::string node;    // "conv1/conv2d"
   std::string op;      // "conv2d"
   std::string kernel;  // the implementation chosen
-  std::string shapes;  // "f32 [64, 1, 28, 28], f32 [20, 1, 5, 5] -> f32 [64, 20, 24, 24]"
+  std::string shapes;  // "f32 [64, 1, 28, 28], f32 [20, 1, 5, 5] -> f32 [64, 20, 24, 24]"; of a group the first
   double seconds = 0;
   Cost cost;
 };
@@ -120,7 +120,8 @@ class Program {
   void write(const std::string& input, const Tensor& value);
   /// The storage of an input, for transfers of one's own.
   [[nodiscard]] Operand input(const std::string& name) const;
-  /// Reads a value by name after a run (waits for it): an output, an input, a variable, or with keep_all any value.
+  /// Reads a value by name after a run (waits for it): an output, an input, a variable, or with keep_all any value. A
+  /// variable that is assigned is then as the run leaves it, and so is a view of it that is no output.
   [[nodiscard]] Tensor read(const std::string& value) const;
   [[nodiscard]] Tensor read(Value value) const { return read(value.name()); }
 

@@ -6,6 +6,7 @@
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
+#include "concord/ops/pointwise_group.hpp"
 
 namespace concord {
 namespace {
@@ -42,10 +43,11 @@ std::string NonFiniteReport::str() const {
 
 std::string ProgramImpl::shapes(const LoweredNode& node) const {
   const auto list = [&](const std::vector<ValueId>& ids) {
-    constexpr std::size_t kMost = 8;  // a group of updates has hundreds
+    // A group of updates has hundreds.
+    const std::size_t most = dynamic_cast<const ops::PointwiseGroup*>(node.op.get()) != nullptr ? 8 : SIZE_MAX;
     std::vector<std::string> texts;
     for (const TensorSpec& spec : lowered.specs(ids)) texts.push_back(spec.str());
-    const std::size_t left_out = texts.size() > kMost ? texts.size() - kMost : 0;
+    const std::size_t left_out = texts.size() > most ? texts.size() - most : 0;
     texts.resize(texts.size() - left_out);
     if (left_out > 0) texts.push_back(fmt::format("… ({} more)", left_out));
     return fmt::format("{}", fmt::join(texts, ", "));

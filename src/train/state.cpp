@@ -179,10 +179,11 @@ io::TensorMap TrainerState::persistent() const {
 }
 
 io::TensorMap TrainerState::evaluated_weights() const {
+  const bool by_average = averaged();
   io::TensorMap tensors;
   for (const auto& [name, spec] : weights) {
     const std::string average = optim::ema_name(name);
-    tensors.emplace(name, variables->read(averaged() && variables->contains(average) ? average : name));
+    tensors.emplace(name, variables->read(by_average && variables->contains(average) ? average : name));
   }
   return tensors;
 }

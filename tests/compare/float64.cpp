@@ -130,6 +130,12 @@ TEST_CASE("float64: reductions, copies, gathers and formulas", "[compare]") {
           return sum(x, {0, 2}) + reduce_max(x, {0, 2}) * reduce_min(x, {0, 2});
         },
         {"reduce_sum", "reduce_max", "reduce_min"});
+  check("whole numbers by formula, and such a table with indices outside",
+        [](Operators& o) {
+          const Value whole = cast(o.input({5}) * 9.0F, DType::i32);
+          return cast(gather(whole, o.indices({4}, {0, -1, 7, 3})), DType::f32);
+        },
+        {"gather"});
   check("places",
         [](Operators& o) {
           return gather(o.input({4, 2}), argmax(o.input({3, 4, 5}), 1));

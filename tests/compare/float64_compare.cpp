@@ -23,6 +23,25 @@ TEST_CASE("with float64 a wrong operator of the first device is found, and right
   CHECK_THAT(result.table(), contains("reference float64"));
 }
 
+TEST_CASE("with float64 a case has whole numbers as well", "[compare]") {
+  const DevicePtr right = devices().front();
+  const std::vector<DevicePtr> list{
+      right, wrong_device(
+                 right, "wrong", [](const Operator& op) { return op.name() == "max_pool"; }, 77)};
+  nn::Sequential network{nn::Conv2d{1, 4, 3, {.padding = 1}}, nn::MaxPool2d{2}, nn::Flatten{}, nn::Linear{36, 3}};
+  const Comparison result = compare(
+      network, "small", loss::cross_entropy, optim::Sgd{.lr = 0.01}, data::synthetic(Shape{1, 6, 6}, 3, 20), list,
+      {.steps = 1, .batch = 10, .seconds = 0.001, .reference = Reference::float64, .case_node = "1/max_pool"});
+  CHECK_FALSE(result.runs[0].first_deviation);
+  REQUIRE(result.runs[1].first_deviation);
+  CHECK(result.runs[1].first_deviation->node == "1/max_pool");
+  REQUIRE(result.runs[0].kept_case);
+  const OperatorCase& kept = *result.runs[0].kept_case;
+  REQUIRE(kept.expected.size() == 2);
+  CHECK(kept.expected[1].dtype() == DType::i32);
+  CHECK(largest_difference(kept.expected[1], kept.results[1]) == 0);
+}
+
 TEST_CASE("operators without a float64 reference are named", "[compare]") {
   nn::Sequential network{nn::Linear{6, 16}, nn::Sigmoid{}, nn::Linear{16, 3}};
   const auto with_noise = [](Value output, Value labels) {

@@ -194,14 +194,15 @@ TEST_CASE("an output that is a variable under another shape is what it was befor
     INFO(device->info().name);
     Graph graph;
     const Value w = variable(graph, "w", {DType::f32, {2, 2}});
-    const Value row = reshape(w, {4}), doubled = row * 2.0F;
+    const Value row = reshape(w, {4}), column = reshape(row, {4, 1}), doubled = row * 2.0F;
     graph.assign(w, w + 1.0F);
     const auto variables = std::make_shared<Variables>(device, 1);
-    Program program = compile(graph, std::vector{row, doubled}, variables);
+    Program program = compile(graph, std::vector{column, row, doubled}, variables);
     for (float at_first = 0; at_first < 3; ++at_first) {
       if (at_first == 0) variables->write("w", Tensor::of<float>(Shape{2, 2}, std::vector<float>(4, 0)));
       program.run();
       CHECK(program.read(row).values<float>()[3] == at_first);
+      CHECK(program.read(column).values<float>()[3] == at_first);
       CHECK(program.read(doubled).values<float>()[3] == 2 * at_first);
       CHECK(variables->read("w").values<float>()[3] == at_first + 1);
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "concord/compare/extent.hpp"
 #include "goldens.hpp"
 
 using namespace concord;
@@ -136,11 +137,11 @@ TEST_CASE("updates in groups give the bits of updates one by one", "[optim]") {
   const nlohmann::json recorded = golden("optimizers.json");
   for (const DevicePtr& device : devices()) {
     for (const Case& c : cases()) {
-      if (std::string_view(c.name).starts_with("muon"))
-        continue;  // its products round otherwise where formulas are fused into them
       Run grouped(device, recorded.at("start"), c.optimizer, c.options);
       Run single(device, recorded.at("start"), c.optimizer, c.options, {.keep_all = true});
       INFO(c.name << " on " << device->info().id);
+      // Its products round otherwise where formulas are fused into them.
+      const bool has_products = std::string_view(c.name).starts_with("muon");
       CHECK(grouped.program->launches() <= single.program->launches());
       for (int step = 0; step < 5; ++step) {
         grouped.program->run();
@@ -148,7 +149,8 @@ TEST_CASE("updates in groups give the bits of updates one by one", "[optim]") {
       }
       for (const std::string& name : single.variables->names()) {
         INFO(name);
-        CHECK(std::ranges::equal(grouped.variables->read(name).bytes(), single.variables->read(name).bytes()));
+        const Tensor a = grouped.variables->read(name), b = single.variables->read(name);
+        CHECK(largest_difference(a, b) <= (has_products ? 1e-4 : 0));
       }
     }
   }

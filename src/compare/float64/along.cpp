@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "concord/compare/float64/families.hpp"
 #include "concord/ops/axis.hpp"
@@ -96,7 +99,7 @@ std::vector<Values> selected(const ops::TopK& op, const ReplayedNode& node) {
       indices[to.place(outer, i, inner)] = static_cast<double>(taken);
     }
   });
-  return {std::move(values), std::move(indices)};
+  return {std::move(values), holds_subnormals(src) ? Values{} : std::move(indices)};
 }
 
 /// What element i of an axis is computed of: (place, weight) each; of an axis without a map itself.

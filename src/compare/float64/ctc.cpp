@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <vector>
 
 #include "concord/compare/float64/families.hpp"
 
@@ -11,6 +14,7 @@ namespace concord::float64 {
 namespace {
 
 double log_sum(std::initializer_list<double> logs) {
+  if (std::ranges::any_of(logs, [](double log) { return std::isnan(log); })) return NAN;
   const double largest = std::max(logs);
   if (std::isinf(largest)) return largest;
   double sum = 0;

@@ -12,7 +12,8 @@ namespace concord::float64 {
 
 /// Numbers in row-major order; an i32 or u8 tensor's are exact.
 using Values = std::vector<double>;
-/// One an output, or nothing where there is no reference. An output that is not f32 may be left empty.
+/// One an output, or nothing where there is no reference. Of the outputs that are not f32 those are
+/// there that tell the places of largest values; others are empty.
 using Results = std::optional<std::vector<Values>>;
 
 /// The results of an operator from `node.inputs`; of `node.results` only the specs are looked at. There is no reference

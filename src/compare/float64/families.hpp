@@ -14,14 +14,16 @@ namespace concord::float64 {
 /// The elements of an output, zeros.
 [[nodiscard]] Values zeros(const Tensor& result);
 
+/// Whether there are numbers that some devices take for 0, so that they see other places of the largest.
+[[nodiscard]] bool holds_subnormals(const Values& values);
 /// Numbers of a shape, in row-major order.
-struct Operand {
+struct Numbers {
   Values values;
   Shape shape;
 };
 /// The results of the expression over operands that broadcast to the output.
-[[nodiscard]] std::vector<Values> evaluate(const Expression& expression, std::span<const Operand> operands,
-                                           const Shape& output);
+[[nodiscard]] std::vector<Values> values_of(const Expression& expression, std::span<const Numbers> operands,
+                                            const Shape& output);
 
 [[nodiscard]] Results pointwise(const ReplayedNode& node);
 [[nodiscard]] Results fused(const ReplayedNode& node);

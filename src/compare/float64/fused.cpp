@@ -14,11 +14,11 @@ Results fused(const ReplayedNode& node) {
   Results results = evaluate(base);
   if (!results) return {};
   const Shape& output = node.results[0].shape();
-  std::vector<Operand> operands{{std::move(results->front()), output}};
+  std::vector<Numbers> operands{{std::move(results->front()), output}};
   for (const Tensor& extra : std::span(node.inputs).subspan(op->base_inputs())) {
     operands.push_back({doubles(extra), extra.shape()});
   }
-  results->front() = std::move(evaluate(op->epilogue(), operands, output).front());
+  results->front() = std::move(values_of(op->epilogue(), operands, output).front());
   return results;
 }
 

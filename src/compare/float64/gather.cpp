@@ -11,13 +11,14 @@ namespace {
 
 Values gathered(const ReplayedNode& node) {
   const Values table = doubles(node.inputs[0]), indices = doubles(node.inputs[1]);
+  const double outside = node.inputs[0].dtype() == DType::f32 ? NAN : 0;
   const auto rows = static_cast<double>(node.inputs[0].shape().dims()[0]);
   Values result = zeros(node.results[0]);
   const std::size_t length = result.size() / std::max<std::size_t>(indices.size(), 1);
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const bool inside = indices[i] >= 0 && indices[i] < rows;
     for (std::size_t k = 0; k < length; ++k) {
-      result[i * length + k] = inside ? table[static_cast<std::size_t>(indices[i]) * length + k] : NAN;
+      result[i * length + k] = inside ? table[static_cast<std::size_t>(indices[i]) * length + k] : outside;
     }
   }
   return result;

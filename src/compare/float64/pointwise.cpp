@@ -84,10 +84,10 @@ double coordinate(std::size_t element, const Shape& output, std::int32_t axis_fr
 
 }  // namespace
 
-std::vector<Values> evaluate(const Expression& expression, std::span<const Operand> operands, const Shape& output) {
+std::vector<Values> values_of(const Expression& expression, std::span<const Numbers> operands, const Shape& output) {
   std::vector<Values> results(expression.results().size(), Values(static_cast<std::size_t>(output.elements())));
   std::vector<Broadcast> places;
-  for (const Operand& operand : operands) places.emplace_back(operand.shape, output);
+  for (const Numbers& operand : operands) places.emplace_back(operand.shape, output);
   const auto code = expression.code();
   const auto value_of = [&](const Expression::Instruction& one, std::size_t element, const Values& values) -> double {
     const auto argument = [&](int i) {
@@ -116,9 +116,9 @@ std::vector<Values> evaluate(const Expression& expression, std::span<const Opera
 Results pointwise(const ReplayedNode& node) {
   const auto* op = dynamic_cast<const ops::Pointwise*>(node.op);
   if (op == nullptr) return {};
-  std::vector<Operand> operands;
+  std::vector<Numbers> operands;
   for (const Tensor& input : node.inputs) operands.push_back({doubles(input), input.shape()});
-  return evaluate(op->expression(), operands, node.results[0].shape());
+  return values_of(op->expression(), operands, node.results[0].shape());
 }
 
 }  // namespace concord::float64

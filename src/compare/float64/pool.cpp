@@ -77,7 +77,7 @@ Results max_pool(const ops::MaxPool& op, const ReplayedNode& node) {
       }
     });
   });
-  return {{std::move(dst), std::move(indices)}};
+  return {{std::move(dst), holds_subnormals(src) ? Values{} : std::move(indices)}};
 }
 
 /// Where windows overlap, the devices' sums of a few numbers have no tolerance, and so no reference here.
