@@ -123,6 +123,7 @@ class Underway {
   }
   void finish() {
     while (!nodes_.empty()) take_first();
+    device_.finish();  // operators without results were not waited for
     ended_ = true;
   }
 

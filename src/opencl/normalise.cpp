@@ -23,8 +23,11 @@ bool by_groups(const Context& context) {
   const std::optional<std::string> forced = environment("CONCORD_BATCH_NORM");
   CONCORD_CHECK(!forced || *forced == "groups" || *forced == "runs", ArgumentError,
                 "CONCORD_BATCH_NORM is \"{}\"; there are groups and runs", *forced);
-  if (forced) return *forced == "groups";
   const bool in_groups = context.limits().max_work_group >= kLeastThreads;
+  CONCORD_CHECK(in_groups || forced != "groups", NotSupported,
+                "CONCORD_BATCH_NORM is \"groups\", whose kernels need work-groups of {} items; this device takes {}",
+                kLeastThreads, context.limits().max_work_group);
+  if (forced) return *forced == "groups";
   return in_groups &&
          context.variants().takes_first(variant::kBatchNormGroups, variant::kBatchNormRuns, !context.limits().is_cpu);
 }

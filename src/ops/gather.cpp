@@ -57,11 +57,18 @@ std::vector<Value> ScatterAdd::gradient(const Node& node, std::span<const Value>
   std::vector<std::int64_t> dims(src.shape().rank(), 1);
   std::ranges::copy(indices.shape().dims(), dims.begin());
   const Scalar index = scalar::input(1);
-  Scalar valid = scalar::less_equal(0.0F, index) * scalar::less(index, Scalar(static_cast<float>(rows_)));
+  Scalar valid = is_inside(name(), index, rows_);
   if (padding_ >= 0) valid = valid * (1.0F - scalar::equal(index, static_cast<float>(padding_)));
   diffs[0] = pointwise("scatter_add_backward", {gather(diff_dst[0], indices), reshape(indices, Shape(std::move(dims)))},
                        scalar::select(valid, scalar::input(0), 0.0F));
   return diffs;
+}
+
+Scalar is_inside(std::string_view op, const Scalar& index, std::int64_t size) {
+  constexpr std::int64_t kMost = 1 << 24;
+  CONCORD_CHECK(size <= kMost, NotSupported, "{}: the gradient where indices reach {}; formulas count to {}", op, size,
+                kMost);
+  return scalar::less_equal(0.0F, index) * scalar::less(index, Scalar(static_cast<float>(size)));
 }
 
 std::string ScatterAdd::attributes() const { return fmt::format("rows {} padding {}", rows_, padding_); }

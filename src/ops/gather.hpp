@@ -2,6 +2,9 @@
 // summed the same way each time.
 #pragma once
 
+#include <string_view>
+
+#include "concord/graph/expression.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace concord {
@@ -39,6 +42,9 @@ class ScatterAdd final : public Operator {
  private:
   std::int64_t rows_, padding_;
 };
+
+/// 1 where an index is in [0, size), else 0. Throws NotSupported if not every such index is exact in f32.
+[[nodiscard]] Scalar is_inside(std::string_view op, const Scalar& index, std::int64_t size);
 
 }  // namespace ops
 

@@ -3,6 +3,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/ops/axis.hpp"
+#include "concord/ops/gather.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/rules.hpp"
 
@@ -49,10 +50,9 @@ std::vector<Value> ScatterAddAlong::gradient(const Node& node, std::span<const V
   const Value indices = node.inputs[1];
   // Gathering gives NaN for the indices that scatter-add skips; their gradient is zero.
   const Scalar index = scalar::input(1);
-  const Scalar valid = scalar::less_equal(0.0F, index) * scalar::less(index, Scalar(static_cast<float>(size_)));
   diffs[0] = pointwise("scatter_add_along_backward",
                        {gather_along(diff_dst[0], indices, static_cast<std::int64_t>(axis_)), indices},
-                       scalar::select(valid, scalar::input(0), 0.0F));
+                       scalar::select(is_inside(name(), index, size_), scalar::input(0), 0.0F));
   return diffs;
 }
 

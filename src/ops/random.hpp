@@ -36,6 +36,7 @@ class Random final : public Operator {
 
 }  // namespace ops
 
+/// Of [low, high): high itself only where low + (high - low) · u rounds to it.
 Value random_uniform(Graph& graph, Shape shape, float low = 0, float high = 1);
 Value random_normal(Graph& graph, Shape shape, float mean = 0, float deviation = 1);
 /// `value` with this probability, else 0. `label` names the stream.

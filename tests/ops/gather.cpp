@@ -111,6 +111,10 @@ TEST_CASE("gather and scatter_add refuse what does not fit", "[ops][gather]") {
   CHECK_THAT(error_of({DType::f32, {3, 2}}, {DType::f32, {4}}, rows), contains("f32 [4]"));
   CHECK_THAT(error_of({DType::f32, {}}, {DType::i32, {4}}, rows), contains("[]"));
   CHECK_THAT(error_of({DType::f32, {3, 2}}, {DType::i32, {4}}, scatter), contains("[3, 2]") && contains("[4]"));
+  Graph graph;
+  const Value src = graph.input("src", {DType::f32, {2}});
+  const Value many = scatter_add(src, graph.input("indices", {DType::i32, {2}}), (1 << 24) + 1);
+  CHECK_THROWS_AS(gradient(sum(many), std::vector{src}), NotSupported);
 }
 
 }  // namespace
