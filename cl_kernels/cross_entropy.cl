@@ -46,6 +46,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy
   if (of_row != largest) RELATIVE_TO(of_row);
   LANES_REDUCE(others, scratch, COMBINE_SUM);
   LANES_REDUCE(ones, scratch, COMBINE_SUM);
+  // exp(∞ − ∞)
+  if (isinf(largest)) ones = NAN;
   const float log_sum = log1p(ones - 1.0f + others), each = smoothing / (float)classes;
 #ifdef CLASS_INDEX
   const int chosen = target[target_offset + min(row, rows - 1)];
@@ -61,7 +63,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy
   target += target_offset + begin;
   float value = 0.0f;
   for (ulong c = LANE; c < classes; c += LANES) {
-    value += ((1.0f - smoothing) * target[c] + each) * (log_sum - (logits[c] - largest));
+    const float weight = (1.0f - smoothing) * target[c] + each;
+    // A class that cannot be (probability 0, logit -∞) adds nothing.
+    value += weight != 0.0f ? weight * (log_sum - (logits[c] - largest)) : 0.0f;
   }
   LANES_REDUCE(value, scratch, COMBINE_SUM);
 #endif

@@ -1,5 +1,4 @@
 // Cross-entropy with logits: one pass a row for the maximum, one for the exponentials.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -16,7 +15,10 @@ struct Sizes {
 
 void run_row(const Sizes& s, const Pointers& pointers, std::int64_t row) {
   const float* logits = pointers.input<float>(0) + row * s.classes;
-  const float highest = *std::max_element(logits, logits + s.classes);
+  float highest = -std::numeric_limits<float>::infinity();
+  for (std::int64_t c = 0; c < s.classes; ++c) {
+    if (logits[c] > highest || std::isnan(logits[c])) highest = logits[c];
+  }
   double total = 0;
   for (std::int64_t c = 0; c < s.classes; ++c) total += static_cast<double>(std::exp(logits[c] - highest));
   const double log_total = std::log(total) + static_cast<double>(highest);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "concord/device/device.hpp"
@@ -64,6 +65,12 @@ class ForwardingDevice : public Device {
 
  private:
   DevicePtr device_;
+};
+
+/// Stands for a device of its own.
+class OtherDevice final : public ForwardingDevice {
+ public:
+  OtherDevice(DevicePtr device, std::string id) : ForwardingDevice(std::move(device)) { info_.id = std::move(id); }
 };
 
 }  // namespace concord::test

@@ -91,6 +91,10 @@ CompareOptions Options::how() const {
 void check_places(const Options& options) {
   for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.case_file})
     require_writable(file);
+  require_different({{"--html", options.outputs.html_file},
+                     {"--json", options.outputs.json_file},
+                     {"--save-case", options.case_file},
+                     {"--trace", options.trace.file}});
 }
 
 /// `work` on batches of this size. Which size is possible is not known: a comparison keeps every value of a step.

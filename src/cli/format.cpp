@@ -65,9 +65,10 @@ std::string human_bytes(std::uint64_t bytes) {
 }
 
 void catch_signals() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  std::signal(SIGHUP, on_signal);  // a terminal that went away
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {  // the last: a terminal that went away
+    // What was ignored when the command began stays so, as under nohup.
+    if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
 }
 
 bool stop_requested() { return signals > 0; }

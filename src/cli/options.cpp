@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <type_traits>
 
@@ -37,6 +39,18 @@ void require_writable(const std::string& file) {
   CONCORD_CHECK(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status), IoError,
                 "{} cannot be written: it is not a regular file", file);
   const AtomicFile probe(file);
+}
+
+void require_different(std::initializer_list<std::pair<std::string_view, std::string>> files) {
+  std::map<std::filesystem::path, std::string_view> options;
+  for (const auto& [option, file] : files) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(file, error);
+    if (file.empty() || (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))) continue;
+    const auto [first, is_new] =
+        options.emplace(std::filesystem::weakly_canonical(std::filesystem::absolute(file), error), option);
+    CONCORD_CHECK(is_new, ArgumentError, "{} and {} would both write {}", first->second, option, file);
+  }
 }
 
 void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
@@ -125,13 +139,34 @@ optim::Optimizer TrainingOptions::make_optimizer() const {
   return chosen.make(*this, lr > 0 ? lr : chosen.lr);
 }
 
+namespace {
+
+void check_frozen(const std::vector<std::string>& patterns, const Graph& graph) {
+  std::vector<std::string_view> names;
+  for (const VariablePtr& variable : graph.variables()) {
+    if (variable->trainable) names.push_back(variable->name);
+  }
+  constexpr std::size_t kMost = 8;
+  const std::size_t left_out = names.size() - std::min(names.size(), kMost);
+  for (const std::string& pattern : patterns) {
+    const optim::Match matches = optim::named(pattern);
+    CONCORD_CHECK(std::ranges::any_of(graph.variables(), [&](const VariablePtr& v) { return matches(*v); }),
+                  ArgumentError, "--freeze {} matches no parameter; there are {}{}", pattern,
+                  fmt::join(std::span(names).first(names.size() - left_out), ", "),
+                  left_out > 0 ? fmt::format(" and {} more", left_out) : "");
+  }
+}
+
+}  // namespace
+
 std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, const TensorSpec& samples) const {
   std::vector<optim::Group> groups;
   for (const std::string& pattern : freeze) groups.push_back({.match = optim::named(pattern), .frozen = true});
   const bool muon = optimizer == "muon", lars = optimizer == "lars";
-  if (!muon && !lars && !decay_matrices_only) return groups;
+  if (freeze.empty() && !muon && !lars && !decay_matrices_only) return groups;
   Graph graph;
   static_cast<void>(network(graph.input("features", samples)));
+  check_frozen(freeze, graph);
   const auto add_unless_empty = [&](optim::Group group) {
     const auto is_left = [&](const VariablePtr& variable) {
       const auto matches = [&](const optim::Group& g) { return g.match(*variable); };

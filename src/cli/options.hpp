@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "command.hpp"
@@ -19,6 +21,9 @@ namespace concord::cli {
 void require_writable(const std::string& file);
 /// The first of these alone. Throws IoError.
 void require_folder_of(const std::string& file);
+/// What each of these options writes: one file cannot hold two. Devices, such as /dev/null, and empty names are left
+/// out. Throws ArgumentError.
+void require_different(std::initializer_list<std::pair<std::string_view, std::string>> files);
 
 /// MODEL and how it is trained.
 struct TrainingOptions {

@@ -46,6 +46,10 @@ optim::Schedule make_schedule(const Options& options) {
 void run(Options& options) {
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
   require_folder_of(options.log);  // it may be a device
+  require_different({{"--out", options.out},
+                     {"--checkpoint", options.checkpoint},
+                     {"--log", options.log},
+                     {"--trace", options.trace.file}});
   const models::Model& model = models::find(options.training.model);
   const std::uint64_t seed = options.training.seed;
   // A resumed language model goes on with the alphabet that it has.
@@ -102,6 +106,9 @@ void run(Options& options) {
       save("the last good weights");
       if (!options.checkpoint.empty()) trainer.save_checkpoint(options.checkpoint);
       throw;
+    } catch (const IoError&) {  // of the log or a checkpoint
+      save("the weights so far");
+      throw;
     }
   }();
   save("weights");
@@ -138,8 +145,9 @@ void add_train(CLI::App& app) {
       ->check(from_0_below_1());
   command->add_option("--patience", options->patience, "Stop after so many epochs without a better validation loss")
       ->check(count());
-  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps")->check(count());
-  command->add_option("--resume", options->resume, "Go on from this checkpoint")->check(CLI::ExistingFile);
+  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps of this run")->check(count());
+  command->add_option("--resume", options->resume, "Go on from this checkpoint, with its seed")
+      ->check(CLI::ExistingFile);
   command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped")
       ->check(file_name());
   command->add_option("--out", options->out, "Write the weights here (safetensors)")->check(file_name());

@@ -166,7 +166,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   check_arguments(dataset, devices, options);
   Batches batches(dataset, options.batch, options.seed);
   const TrainingStep step(network, loss, optimizer, {.clip = options.clip, .groups = options.groups}, options.precision,
-                          batches.features(), batches.labels());
+                          batches.features(), batches.labels(), dataset.classes);
   Comparison comparison{name, options, {}};
   std::vector<Side> sides = make_sides(step, devices, comparison);
   for (std::size_t d = 0; d < sides.size(); ++d) comparison.runs[d].memory_bytes = sides[d].device->allocated();

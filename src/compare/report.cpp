@@ -149,6 +149,9 @@ std::string Comparison::table() const {
   if (agrees()) {
     text += fmt::format("{}: {} values of operators were checked, each on the same inputs\n",
                         runs.size() > 1 ? "the devices agree" : "nothing is wrong", checked_values());
+  } else {
+    text +=
+        fmt::format("{}: {}\n", runs.size() > 1 ? "the devices do not agree" : "something is wrong", disagreement());
   }
   return text;
 }

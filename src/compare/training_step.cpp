@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "concord/data/dataset.hpp"
 #include "concord/optim/minimize.hpp"
 
 namespace concord {
 
 TrainingStep::TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
                            const optim::MinimizeOptions& how, Precision products, const TensorSpec& features,
-                           const TensorSpec& labels)
+                           const TensorSpec& labels, int classes)
     : precision(products) {
   const Value x = graph.input("features", features), y = graph.input("labels", labels);
-  loss = loss_of(network(x), y);
+  const Value output = network(x);
+  data::check_outputs(output.shape(), y.shape(), classes);
+  loss = loss_of(output, y);
   optim::MinimizeOptions scaled = how;
   scaled.loss_scale = optim::loss_scale_for(precision);
   optim::minimize(loss, optimizer, scaled);

@@ -19,11 +19,11 @@ namespace concord {
 using Batch = std::pair<Tensor, Tensor>;
 
 /// Forward, loss, backward and update of a network as one graph with the inputs "features" and "labels". The loss is
-/// scaled as the precision wants it.
+/// scaled as the precision wants it. Throws what data::check_outputs throws of the network's output and `classes`.
 struct TrainingStep {
   TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
                const optim::MinimizeOptions& how, Precision products, const TensorSpec& features,
-               const TensorSpec& labels);
+               const TensorSpec& labels, int classes = 0);
   /// Compiled for a device, with the step's precision.
   [[nodiscard]] Program compiled(const VariablesPtr& variables, CompileOptions options = {}) const;
 

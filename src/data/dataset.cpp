@@ -64,6 +64,17 @@ void check(const Dataset& dataset) {
                                   (wrong - values.begin()) / a_sample, dataset.classes));
 }
 
+void check_outputs(const Shape& outputs, const Shape& labels, int classes) {
+  if (classes == 0) return;
+  const auto dims = outputs.dims();
+  CONCORD_CHECK(
+      !dims.empty() && std::ranges::equal(dims.first(dims.size() - 1), labels.dims()), ShapeError,
+      "class labels {} need a network whose outputs are these dimensions and one more for the classes, got {}",
+      labels.str(), outputs.str());
+  CONCORD_CHECK(classes <= dims.back(), ArgumentError,
+                "the data set has labels up to {}, but the network has {} outputs", classes - 1, dims.back());
+}
+
 Dataset from_arrays(Tensor features, Tensor labels, int classes) {
   constexpr int kMostClasses = 1 << 24;
   const bool counts_classes = classes == 0 && labels.dtype() == DType::i32;

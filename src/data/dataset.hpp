@@ -57,6 +57,10 @@ namespace data {
 /// [0, classes) or for an empty set.
 void check(const Dataset& dataset);
 
+/// Whether `outputs` has a number for each of so many classes, and the labels its other dimensions; 0 classes fit any.
+/// Throws ShapeError and ArgumentError.
+void check_outputs(const Shape& outputs, const Shape& labels, int classes);
+
 /// Checks and joins two arrays. `classes` 0 with i32 labels takes the largest label + 1. Throws what check() throws.
 [[nodiscard]] Dataset from_arrays(Tensor features, Tensor labels, int classes = 0);
 

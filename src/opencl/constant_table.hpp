@@ -17,7 +17,7 @@ template <class Entry>
   // OpenCL takes a pointer to what it does not write.
   const cl_mem memory = clCreateBuffer(context.context().get(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
                                        entries.size_bytes(), const_cast<Entry*>(entries.data()), &status);
-  check(status, "clCreateBuffer", context.name());
+  check_allocation(status, "clCreateBuffer", context.name());
   return boost::compute::buffer(memory, false);
 }
 

@@ -64,7 +64,7 @@ class SubBuffers {
       cl_int status = CL_SUCCESS;
       MemoryHandle part(clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
       if (status != CL_SUCCESS) known_.erase(found);
-      check(status, "clCreateSubBuffer", context.name());
+      check_allocation(status, "clCreateSubBuffer", context.name());
       found->second = std::move(part);
     }
     return found->second.get();

@@ -125,7 +125,7 @@ std::vector<float> result_of(Context& context, const Product& product, const Ker
     cl_int status = CL_SUCCESS;
     const cl_mem_flags flags = values == nullptr ? CL_MEM_READ_WRITE : CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR;
     MemoryHandle memory(clCreateBuffer(context.context().get(), flags, bytes, values, &status));
-    check(status, "clCreateBuffer", context.name());
+    check_allocation(status, "clCreateBuffer", context.name());
     return std::make_unique<OpenClBuffer>(std::move(memory), bytes, accounting);
   };
   const auto left = buffer_of(a.size() * 4, a.data()), right = buffer_of(b.size() * 4, b.data());

@@ -17,15 +17,6 @@ constexpr std::size_t kAlignment = 256;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Pinned memory that cannot be had is memory that is short, whatever the driver calls it.
-void check_pinned(cl_int status, const std::string& call, const Context& context) {
-  if (status == CL_OUT_OF_RESOURCES) {
-    throw OutOfMemory(fmt::format("{} failed on {}: {}. {}", call, context.name(), status_name(status),
-                                  advice(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
-  }
-  check(status, call, context.name());
-}
-
 }  // namespace
 
 StagingMemory::StagingMemory(Context& context, std::size_t bytes) : context_(context) {
@@ -33,10 +24,10 @@ StagingMemory::StagingMemory(Context& context, std::size_t bytes) : context_(con
   cl_int status = CL_SUCCESS;
   memory_ = MemoryHandle(
       clCreateBuffer(context.context().get(), CL_MEM_ALLOC_HOST_PTR | CL_MEM_READ_WRITE, size, nullptr, &status));
-  check_pinned(status, fmt::format("allocating {} bytes of pinned host memory", bytes), context);
+  check_allocation(status, fmt::format("allocating {} bytes of pinned host memory", bytes), context.name());
   void* mapped = clEnqueueMapBuffer(context.transfer_queue().get(), memory_.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
                                     0, size, 0, nullptr, nullptr, &status);
-  check_pinned(status, fmt::format("mapping {} bytes of pinned host memory", bytes), context);
+  check_allocation(status, fmt::format("mapping {} bytes of pinned host memory", bytes), context.name());
   bytes_ = {static_cast<std::byte*>(mapped), bytes};
 }
 

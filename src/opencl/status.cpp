@@ -73,6 +73,10 @@ constexpr std::array kStatusNames{
     StatusName{-9999, "illegal memory access in a kernel (NVIDIA)"},
 };
 
+std::string message(cl_int status, std::string_view call, std::string_view device, std::string_view what_to_do) {
+  return fmt::format("{} failed on {}: {} ({}). {}", call, device, status_name(status), status, what_to_do);
+}
+
 }  // namespace
 
 std::string_view status_name(cl_int status) {
@@ -105,10 +109,14 @@ bool is_memory_failure(cl_int status) {
 
 void check(cl_int status, std::string_view call, std::string_view device) {
   if (status == CL_SUCCESS) return;
-  const std::string message =
-      fmt::format("{} failed on {}: {} ({}). {}", call, device, status_name(status), status, advice(status));
-  if (is_memory_failure(status)) throw OutOfMemory(message);
-  throw DeviceError(message);
+  const std::string text = message(status, call, device, advice(status));
+  if (is_memory_failure(status)) throw OutOfMemory(text);
+  throw DeviceError(text);
+}
+
+void check_allocation(cl_int status, std::string_view call, std::string_view device) {
+  if (status != CL_OUT_OF_RESOURCES) return check(status, call, device);
+  throw OutOfMemory(message(status, call, device, advice(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
 }
 
 }  // namespace concord::opencl

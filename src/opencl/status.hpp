@@ -19,5 +19,7 @@ namespace concord::opencl {
 /// Throws for anything but CL_SUCCESS: OutOfMemory when device or host ran out of memory, else DeviceError. The message
 /// names the call, the device and the code, and says what to do.
 void check(cl_int status, std::string_view call, std::string_view device);
+/// The same of a call that makes or maps memory: resources that it does not find are memory, too.
+void check_allocation(cl_int status, std::string_view call, std::string_view device);
 
 }  // namespace concord::opencl

@@ -1,7 +1,9 @@
 // JsonLog: reports as JSON objects.
 #include "concord/train/json_log.hpp"
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "concord/core/check.hpp"
 
@@ -36,7 +38,8 @@ JsonLog::JsonLog(std::filesystem::path path) : path_(std::move(path)), file_(pat
 
 void JsonLog::write(const std::string& line) {
   file_ << line << std::endl;
-  CONCORD_CHECK(file_.good(), IoError, "{}: cannot be written", path_.string());
+  CONCORD_CHECK(file_.good(), IoError, "{}: cannot be written: {}", path_.string(),
+                std::generic_category().message(errno));
 }
 
 void JsonLog::on_epoch(const EpochReport& report) {

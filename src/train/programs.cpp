@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/data/dataset.hpp"
 #include "concord/nn/channel_norm.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -23,17 +24,6 @@ void call_network(Traced& traced, const Recipe& recipe, Value features) {
     const bool known = std::ranges::find(before, variable) != before.end();
     if (!known && variable->name != "random.state") traced.weights.push_back(variable);
   }
-}
-
-void check_classes(Value output, Value labels, int classes) {
-  if (classes == 0) return;
-  const auto dims = output.shape().dims();
-  CONCORD_CHECK(
-      !dims.empty() && std::ranges::equal(dims.first(dims.size() - 1), labels.shape().dims()), ShapeError,
-      "class labels {} need a network whose outputs are these dimensions and one more for the classes, got {}",
-      labels.shape().str(), output.shape().str());
-  CONCORD_CHECK(classes <= dims.back(), ArgumentError,
-                "the data set has labels up to {}, but the network has {} outputs", classes - 1, dims.back());
 }
 
 /// After each good step the cursor moves on and the loss is added up.
@@ -95,7 +85,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   }
   call_network(traced, recipe, batch.features);
   if (key.purpose == Purpose::predict) return traced;
-  check_classes(traced.output, batch.labels, classes);
+  data::check_outputs(traced.output.shape(), batch.labels.shape(), classes);
   traced.loss = recipe.loss(traced.output, batch.labels);
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "a trainer's loss is one number, got {}; use Reduction::mean or sum", traced.loss.shape().str());

@@ -183,6 +183,8 @@ TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
     CHECK(ended.out.empty());  // before the training
   }
   refused({"compare", "all", "--devices", cheap_device(), "--html", file}, 2, "for one network");
+  refused(compare_mlp({"--html", file, "--json", (folder / "." / "file").string()}), 2,
+          "--html and --json would both write");
   const Ended nothing = run_command(compare_mlp({"--save-case", file}));
   CHECK(nothing.code == 0);
   CHECK_THAT(nothing.err, test::contains("no operator diverged"));

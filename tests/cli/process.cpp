@@ -97,7 +97,7 @@ bool Process::wait_for_error_text(std::string_view text) {
   return true;
 }
 
-void Process::interrupt() const { REQUIRE(kill(pid_, SIGINT) == 0); }
+void Process::send(int signal) const { REQUIRE(kill(pid_, signal) == 0); }
 
 Ended Process::finish() {
   while (read_error_text()) {

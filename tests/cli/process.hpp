@@ -31,7 +31,7 @@ class Process {
 
   /// Reads standard error until it holds `text`; false when it ended without.
   [[nodiscard]] bool wait_for_error_text(std::string_view text);
-  void interrupt() const;  // SIGINT, as Ctrl-C sends it
+  void send(int signal) const;
   [[nodiscard]] Ended finish();
 
  private:

@@ -1,5 +1,6 @@
 // The command's way through a training: weights that are evaluated and used, a checkpoint left by Ctrl-C, another
 // network's files, a full disk and a cache that cannot be written.
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -86,7 +87,7 @@ TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the sam
   const std::string checkpoint = (folder / "run.safetensors").string();
   Process process(command_path(), train(data, {"--epochs", "100000", "--checkpoint", checkpoint}));
   REQUIRE(process.wait_for_error_text("epoch 1/100000"));
-  process.interrupt();
+  process.send(SIGINT);
   const Ended stopped = process.finish();
   INFO(stopped.err);
   CHECK(stopped.code == 130);
@@ -105,6 +106,20 @@ TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the sam
       train(data, {"--epochs", "100000", "--max-steps", std::to_string(steps + 7), "--out", whole_weights}));
   CHECK(whole.code == 0);
   CHECK(content_of(resumed_weights) == content_of(whole_weights));
+}
+
+TEST_CASE("a signal that was ignored at the start stops no training, as under nohup", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 320, 10);
+  const Arguments shell{"-c", "trap '' HUP; exec \"$@\"", "sh", command_path()};
+  Process process("/bin/sh", with(shell, train(data, {"--epochs", "100"})));
+  REQUIRE(process.wait_for_error_text("epoch 1/100"));
+  process.send(SIGHUP);
+  const Ended ended = process.finish();
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK_THAT(ended.err, test::contains("epoch 100/100"));
 }
 
 TEST_CASE("files of another network are refused by name", "[cli]") {

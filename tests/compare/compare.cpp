@@ -29,12 +29,6 @@ class UnfusingDevice final : public ForwardingDevice {
   }
 };
 
-/// Stands for a device of its own.
-class OtherDevice final : public ForwardingDevice {
- public:
-  OtherDevice(DevicePtr device, std::string id) : ForwardingDevice(std::move(device)) { info_.id = std::move(id); }
-};
-
 /// Where each device stands in the comparison.
 enum Place : std::size_t { reference, same, wrong_activation, wrong_gradient, wrong_fusion, others };
 
@@ -196,6 +190,21 @@ TEST_CASE("between the steps only a device that fuses otherwise is held against 
   CHECK(checked_of_first(plain, 1) > checked_of_first(plain, 0));
 }
 
+TEST_CASE("a training that overflows is told as such, and blames no operator", "[compare]") {
+  nn::Sequential network = small_net();
+  CompareOptions options = kOptions;
+  options.seconds = 0.01;
+  options.check_every = 1;
+  const Comparison result =
+      compare(network, "small", loss::cross_entropy, optim::Sgd{.lr = 1e19}, small_data(25), devices(), options);
+  for (const DeviceRun& run : result.runs) {
+    INFO(run.device.id);
+    CHECK_FALSE(run.first_deviation);
+  }
+  CHECK_FALSE(result.agrees());
+  CHECK_THAT(result.disagreement(), contains("not finite"));
+}
+
 TEST_CASE("compare refuses what it cannot compare", "[compare]") {
   nn::Sequential network = small_net();
   const std::vector<DevicePtr> one{devices().front()};
@@ -219,6 +228,9 @@ TEST_CASE("compare refuses what it cannot compare", "[compare]") {
   CHECK_THAT(refusal(wrong, one, kOptions), contains("empty"));
   const Dataset images = data::synthetic(Shape{1, 8, 8}, 3, 20);
   CHECK_THROWS_AS(compare(network, "small", loss::cross_entropy, optim::Sgd{}, images, one, kOptions), ShapeError);
+  Dataset more_classes = small_data();
+  more_classes.classes = 12;
+  CHECK_THAT(refusal(more_classes, one, kOptions), contains("labels up to 11, but the network has"));
 }
 
 }  // namespace concord::test

@@ -9,8 +9,9 @@ using namespace concord::test;
 
 namespace {
 
-const Answer kOutOfMemory{dnnl_out_of_memory, "out_of_memory"}, kUnimplemented{dnnl_unimplemented, "unimplemented"},
-    kRuntimeError{dnnl_runtime_error, "runtime_error"};
+const Answer kOutOfMemory{dnnl_out_of_memory, "out_of_memory", ErrorType::memory},
+    kUnimplemented{dnnl_unimplemented, "unimplemented", ErrorType::unsupported},
+    kRuntimeError{dnnl_runtime_error, "runtime_error", ErrorType::device};
 
 constexpr std::size_t kFew = 8;
 

@@ -12,9 +12,13 @@ using namespace concord::test;
 
 namespace {
 
-const Answer kAllocationFailure{-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"}, kOutOfResources{-5, "CL_OUT_OF_RESOURCES"},
-    kOutOfHostMemory{-6, "CL_OUT_OF_HOST_MEMORY"}, kNotAvailable{-2, "CL_DEVICE_NOT_AVAILABLE"},
-    kBuildFailure{-11, "CL_BUILD_PROGRAM_FAILURE"}, kWaitListError{-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"};
+const Answer kAllocationFailure{-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE", ErrorType::memory},
+    kOutOfHostMemory{-6, "CL_OUT_OF_HOST_MEMORY", ErrorType::memory},
+    kNoResources{-5, "CL_OUT_OF_RESOURCES", ErrorType::memory},  // where memory is allocated
+    kOutOfResources{-5, "CL_OUT_OF_RESOURCES", ErrorType::device},
+    kNotAvailable{-2, "CL_DEVICE_NOT_AVAILABLE", ErrorType::device},
+    kBuildFailure{-11, "CL_BUILD_PROGRAM_FAILURE", ErrorType::device},
+    kWaitListError{-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", ErrorType::device};
 
 void check_all(std::optional<faults::Kind> kind, const std::vector<Answer>& answers, std::size_t most = 8) {
   bool is_there = false;
@@ -22,7 +26,8 @@ void check_all(std::optional<faults::Kind> kind, const std::vector<Answer>& answ
     if (device->info().backend != "opencl") continue;
     is_there = true;
     const Series series{device->info().id, device->info().name, kind, answers};
-    for (const Session session : {train, trace, replay, multiply}) CHECK(check_series(session, series, most) > 0);
+    for (const Session session : {train, trace, replay, compare_beside, multiply})
+      CHECK(check_series(session, series, most) > 0);
     check_series(tune, series, most);  // which goes on with the other kernels
   }
   if (!is_there) WARN("skipped: no OpenCL device");
@@ -35,7 +40,7 @@ TEST_CASE("a context or queue that is not to be had", "[faults]") {
 }
 
 TEST_CASE("an allocation fails", "[faults]") {
-  check_all(faults::Kind::allocation, {kAllocationFailure, kOutOfResources, kOutOfHostMemory});
+  check_all(faults::Kind::allocation, {kAllocationFailure, kNoResources, kOutOfHostMemory});
 }
 
 // What launches are bound with is made outside of `Device::prepare`, too, as when a product's ways are measured.
@@ -78,7 +83,7 @@ TEST_CASE("many calls of a training fail, one after another", "[faults][.slow]")
   using faults::Kind;
   constexpr std::size_t kMany = 64;
   for (const Kind kind : {Kind::open, Kind::allocation, Kind::build, Kind::argument, Kind::enqueue, Kind::copy}) {
-    check_all(kind, {kOutOfResources}, kMany);
+    check_all(kind, {kind == Kind::allocation ? kNoResources : kOutOfResources}, kMany);
   }
   check_all(std::nullopt, {kNotAvailable}, kMany);
 }

@@ -27,14 +27,22 @@ std::set<std::uint64_t> spread(std::uint64_t calls, std::size_t most) {
 
 struct End {
   std::optional<std::string> error;
+  std::optional<ErrorType> type;  // none of another type
   Outcome outcome;
 };
 
+std::optional<ErrorType> type_of(const Error& error) {
+  if (dynamic_cast<const OutOfMemory*>(&error) != nullptr) return ErrorType::memory;
+  if (dynamic_cast<const DeviceError*>(&error) != nullptr) return ErrorType::device;
+  if (dynamic_cast<const NotSupported*>(&error) != nullptr) return ErrorType::unsupported;
+  return std::nullopt;
+}
+
 End run(Session session, const std::string& device) {
   try {
-    return {std::nullopt, session(device)};
+    return {std::nullopt, std::nullopt, session(device)};
   } catch (const Error& error) {
-    return {error.what(), {}};
+    return {error.what(), type_of(error), {}};
   }
 }
 
@@ -66,6 +74,7 @@ std::size_t check_series(Session session, const Series& series, std::size_t most
       happened += fault.happened() ? 1 : 0;
       if (end.error) {
         check_message(*end.error, answer.name, series.name);
+        CHECK(end.type == answer.type);
         ++errors;
       } else {
         for (const auto& [name, bytes] : clean) {

@@ -1,6 +1,7 @@
 // A series of faults in one session: which, and what must hold after each.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +11,14 @@
 
 namespace concord::test {
 
+/// A DeviceError that is no OutOfMemory, an OutOfMemory, or NotSupported.
+enum class ErrorType : std::uint8_t { device, memory, unsupported };
+
 /// What a call answers, and what a user reads of it.
 struct Answer {
   int status;
   std::string name;
+  ErrorType type;
 };
 
 struct Series {

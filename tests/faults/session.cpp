@@ -5,6 +5,7 @@
 
 #include "concord/device/tuner.hpp"
 #include "files.hpp"
+#include "forwarding_device.hpp"
 #include "opencl/opencl_test.hpp"
 #include "train/small_training.hpp"
 
@@ -110,6 +111,22 @@ Outcome replay(const std::string& device) {
       [](const ReplayedNode&) {});
   program.commit();
   return outcome_of(program);
+}
+
+Outcome compare_beside(const std::string& device) {
+  const std::vector<DevicePtr> sides{std::make_shared<OtherDevice>(Device::open(device), "one"),
+                                     std::make_shared<OtherDevice>(Device::open(device), "two")};
+  nn::Sequential net = strided();
+  const Comparison result =
+      compare(net, "strided", loss::cross_entropy, optim::Sgd{.lr = 0.1}, data::synthetic(Shape{2, 8, 8}, 3, 6), sides,
+              {.steps = 2, .batch = 3, .seconds = 1e-4, .check_every = 1});
+  if (const std::string why = result.disagreement(); !why.empty()) throw Error(why);
+  Outcome outcome;
+  for (const DeviceRun& run : result.runs) {
+    outcome["losses of " + run.device.id] =
+        bytes_of(Tensor::of(Shape{static_cast<std::int64_t>(run.losses.size())}, run.losses));
+  }
+  return outcome;
 }
 
 Outcome multiply(const std::string& device) {

@@ -19,6 +19,8 @@ using Session = Outcome (*)(const std::string& device);
 [[nodiscard]] Outcome trace(const std::string& device);
 /// Such a step operator by operator, on its own values and then on given ones, and its end.
 [[nodiscard]] Outcome replay(const std::string& device);
+/// It beside itself, as two devices that are checked at the same time: every value, in every step.
+[[nodiscard]] Outcome compare_beside(const std::string& device);
 /// A product of matrices by CLBlast, with temporary memory.
 [[nodiscard]] Outcome multiply(const std::string& device);
 /// The kernels for a product measured; nothing comes out, since measurements choose.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 #include "ops/op_test.hpp"
 
@@ -127,6 +129,23 @@ TEST_CASE("cross-entropy of large logits, and of labels out of range", "[ops][so
     CHECK(loss.values[1] == 2e4);
     CHECK(std::isnan(loss.values[2]));
     CHECK(std::isnan(loss.values[3]));
+  }
+}
+
+TEST_CASE("cross-entropy of logits without end is what its formula gives", "[ops][softmax]") {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const Input logits{Array({6, 3}, {-inf, 1, 1, -inf, 1, 1, inf, 1, 1, -inf, -inf, -inf, nan, 1, 1, 1, 1, nan})};
+  const Input labels{Array({6}, {1, 0, 0, 0, 1, 1}), DType::i32};
+  const Input probabilities{Array({6, 3}, {0, 1, 0, 0.5, 0.5, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0})};
+  const auto losses = [](const std::vector<Value>& x) { return std::vector{cross_entropy_rows(x[0], x[1])}; };
+  for (const DevicePtr& device : devices()) {
+    for (const Input& target : {labels, probabilities}) {
+      INFO("device " << device->info().id << (target.dtype == DType::i32 ? ", labels" : ", probabilities"));
+      const Array loss = to_array(run(device, {logits, target}, losses)[0]);
+      CHECK(loss.values[0] == Approx(std::numbers::ln2));  // the class that cannot be has probability 0
+      CHECK(loss.values[1] == inf);
+      for (std::size_t row = 2; row < 6; ++row) CHECK(std::isnan(loss.values[row]));
+    }
   }
 }
 
