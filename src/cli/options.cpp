@@ -30,6 +30,7 @@ void require_folder_of(const std::string& file) {
 }
 
 void require_writable(const std::string& file) {
+  CONCORD_CHECK(file != "-", ArgumentError, "'-' stands for no file here; one of this name is ./-");
   if (file.empty()) return;
   require_folder_of(file);
   std::error_code error;

@@ -172,10 +172,7 @@ class Tune {
       std::cout << fmt::format("no time was left for {} products (--seconds), the largest {}\n", left_.size(),
                                left_.front().key);
     }
-    if (!stored_.empty()) std::cout << fmt::format("stored in {}\n", stored_.string());
-    if (stored_.empty() && !options_.out.empty()) {
-      std::cout << fmt::format("nothing was measured, and {} not written\n", options_.out);
-    }
+    std::cout << (stored_.empty() ? "nothing new was stored\n" : fmt::format("stored in {}\n", stored_.string()));
   }
 
   void print_json() const {

@@ -31,6 +31,8 @@ void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices,
   CONCORD_CHECK(options.steps > 0, ArgumentError, "compare: steps must be at least 1, got {}", options.steps);
   CONCORD_CHECK(options.check_every >= 0, ArgumentError, "compare: a check every {} steps", options.check_every);
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
+  CONCORD_CHECK(options.seconds > 0, ArgumentError, "compare: a speed cannot be measured in {} seconds",
+                options.seconds);
   data::check(dataset);
 }
 

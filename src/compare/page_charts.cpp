@@ -35,8 +35,15 @@ std::vector<double> all_of(const std::vector<Curve>& curves, double PlotPoint::*
 
 std::string curves_chart(const std::vector<Curve>& curves, const std::string& y_label, Scale scale,
                          const std::string& description) {
-  const Axis x = axis_over("step", Scale::linear, all_of(curves, &PlotPoint::x));
-  const Axis y = axis_over(y_label, scale, all_of(curves, &PlotPoint::y));
+  const std::vector<double> values = all_of(curves, &PlotPoint::y);
+  const Axis y = axis_over(y_label, scale, values);
+  if (std::ranges::none_of(values, [&](double value) { return y.shows(value); })) {
+    return fmt::format(
+        "<p class=\"soft\">Nothing to draw: the {} is {} at every step.</p>\n", y_label,
+        std::ranges::all_of(values, [](double value) { return value == 0; }) ? "zero" : "zero or not finite");
+  }
+  Axis x = axis_over("step", Scale::linear, all_of(curves, &PlotPoint::x));
+  x.has_whole_ticks = true;
   return in_both_sizes([&](int width) {
     Plot plot(x, y, width);
     for (const Curve& curve : curves) plot.line(curve.points, curve.style);

@@ -22,8 +22,8 @@ double round_step(double value) {
   return 10 * power;
 }
 
-std::vector<double> linear_ticks(double low, double high, int count) {
-  const double step = round_step((high - low) / count);
+std::vector<double> linear_ticks(double low, double high, int count, double least_step) {
+  const double step = std::max(round_step((high - low) / count), least_step);
   std::vector<double> ticks;
   for (auto i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) ticks.push_back(i * step);
   return ticks;
@@ -70,7 +70,7 @@ double Axis::place(double value) const {
 bool Axis::shows(double value) const { return std::isfinite(value) && (scale == Scale::linear || value > 0); }
 
 std::vector<double> Axis::ticks(int count) const {
-  return scale == Scale::linear ? linear_ticks(low, high, count) : log_ticks(low, high, count);
+  return scale == Scale::linear ? linear_ticks(low, high, count, has_whole_ticks ? 1 : 0) : log_ticks(low, high, count);
 }
 
 Axis axis_over(std::string label, Scale scale, std::span<const double> values) {

@@ -15,7 +15,8 @@ enum class Scale : std::uint8_t { linear, log };
 struct Axis {
   std::string label;
   Scale scale = Scale::linear;
-  double low = 0, high = 1;  // above 0 on a log scale
+  double low = 0, high = 1;      // above 0 on a log scale
+  bool has_whole_ticks = false;  // on a linear scale: of what is counted
   /// Where it lies between low and high: 0 to 1 inside.
   [[nodiscard]] double place(double value) const;
   /// Whether it can be drawn: finite, and above 0 on a log scale.

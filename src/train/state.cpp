@@ -132,7 +132,7 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
 
 void TrainerState::check_checkpoint(const io::Checkpoint& checkpoint, const std::filesystem::path& path,
                                     const std::map<std::string, TensorSpec>& expected, bool all) {
-  const std::string what = fmt::format("{}: checkpoint of another network or optimizer", path.string());
+  const std::string what = fmt::format("{}: checkpoint of another network, optimizer or moving average", path.string());
   if (all) return io::check_tensors(checkpoint.tensors, expected, what);
   io::TensorMap needed;
   for (const auto& [name, tensor] : checkpoint.tensors) {

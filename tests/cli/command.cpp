@@ -53,6 +53,7 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   check_refusal(with(train, {"--schedule", "lineal"}), 2, {"--schedule: lineal not in"});
   check_refusal(with(train, {"--resume", "/nonexistent/run.safetensors"}), 2, {"--resume", "does not exist"});
   check_refusal(with(train, {"--out", "net", "--checkpoint", "./net"}), 2, {"--out and --checkpoint would both write"});
+  check_refusal(with(train, {"--out", "-"}), 2, {"'-' stands for no file here"});
   check_refusal(with(train, {"--freeze", "nosuch"}), 2, {"--freeze nosuch matches no parameter", "there are 1.weight"});
   check_refusal({"evaluate", "mlp", "--data", "random"}, 2, {"--weights is required"});
   check_refusal({"compare", "mlp"}, 2, {"--devices is required"});

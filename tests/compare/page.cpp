@@ -103,7 +103,11 @@ TEST_CASE("the page tells times, rooflines and what a ULP does", "[compare]") {
 TEST_CASE("losses that are not finite leave the page whole", "[compare]") {
   Comparison result = comparison();
   for (DeviceRun& run : result.runs) run.losses = {NAN, INFINITY};
-  CHECK_THAT(result.html(), contains("a loss is not finite") && contains("</html>"));
+  CHECK_THAT(result.html(), contains("a loss is not finite") && contains("</html>") &&
+                                contains("Nothing to draw: the loss is zero or not finite at every step."));
+  for (DeviceRun& run : result.runs) run.losses = {0.5, 0.25};
+  result.nudged.clear();
+  CHECK_THAT(result.html(), contains("Nothing to draw: the largest difference so far is zero at every step."));
 }
 
 TEST_CASE("the JSON of operators has errors, times, ceilings and drift", "[compare]") {

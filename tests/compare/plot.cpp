@@ -29,6 +29,8 @@ TEST_CASE("ticks are round numbers inside the axis", "[compare]") {
   check_ticks({"x", Scale::log, 1e-9, 1e-3}, {1e-9, 1e-7, 1e-5, 1e-3});
   check_ticks({"x", Scale::log, 0.4, 12}, {0.5, 1, 2, 5, 10});
   check_ticks({"x", Scale::log, 90, 110}, {100});
+  check_ticks({"step", Scale::linear, 0.9, 3.1, true}, {1, 2, 3});
+  check_ticks({"step", Scale::linear, 0.9, 1.1, true}, {1});
 }
 
 TEST_CASE("an axis has room for all that can be drawn", "[compare]") {
