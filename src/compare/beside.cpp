@@ -1,17 +1,26 @@
-// One thread, one queue.
+// Threads, a queue of jobs and one of what they found.
 #include "concord/compare/beside.hpp"
 
+#include <system_error>
 #include <utility>
 
 namespace concord {
 
+Beside::Beside(std::size_t threads, std::size_t most) : most_(most) {
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    if (threads_.empty()) throw;
+  }
+}
+
 Beside::~Beside() { end(true); }
 
-void Beside::add(std::function<void()> job) {
+void Beside::add(Job job) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return jobs_.size() < most_ || thrown_; });
+  changed_.wait(lock, [&] { return waiting_.size() < most_ || thrown_; });
   rethrow();
-  jobs_.push_back(std::move(job));
+  waiting_.push_back(std::move(job));
   changed_.notify_all();
 }
 
@@ -23,35 +32,52 @@ void Beside::finish() {
 void Beside::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return !jobs_.empty() || ended_; });
-    if (jobs_.empty()) return;
-    const std::function<void()> job = std::move(jobs_.front());
-    jobs_.pop_front();
+    changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
+    if (waiting_.empty()) return;
+    const Job job = std::move(waiting_.front());
+    waiting_.pop_front();
+    const std::size_t place = noted_ + found_.size();
+    found_.emplace_back();
     changed_.notify_all();
     lock.unlock();
-    std::exception_ptr thrown;
     try {
-      job();
+      Note note = job();
+      lock.lock();
+      found_[place - noted_] = std::move(note);
+      note_found(lock);
     } catch (...) {
-      thrown = std::current_exception();
+      if (!lock.owns_lock()) lock.lock();
+      if (!thrown_) thrown_ = std::current_exception();
+      waiting_.clear();
+      changed_.notify_all();
     }
-    lock.lock();
-    if (!thrown) continue;
-    thrown_ = thrown;
-    jobs_.clear();
-    changed_.notify_all();
-    return;
   }
+}
+
+/// What jobs have found, up to the first that goes on. Where another thread is at it, that one does these, too.
+void Beside::note_found(std::unique_lock<std::mutex>& lock) {
+  if (is_noting_) return;
+  is_noting_ = true;
+  while (!found_.empty() && found_.front() && !thrown_) {
+    const Note note = std::move(*found_.front());
+    found_.pop_front();
+    ++noted_;
+    lock.unlock();
+    note();
+    lock.lock();
+  }
+  is_noting_ = false;
 }
 
 void Beside::end(bool drop) {
   {
     const std::lock_guard lock(mutex_);
-    if (drop) jobs_.clear();
+    if (drop) waiting_.clear();
     ended_ = true;
     changed_.notify_all();
   }
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void Beside::rethrow() const {

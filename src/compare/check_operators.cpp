@@ -7,10 +7,10 @@
 #include <future>
 #include <limits>
 #include <set>
+#include <thread>
 #include <tuple>
 #include <utility>
 
-#include "concord/compare/beside.hpp"
 #include "concord/compare/extent.hpp"
 #include "concord/compare/float64/evaluate.hpp"
 #include "concord/compare/tolerance.hpp"
@@ -22,7 +22,10 @@ namespace {
 /// another does not, so that an infinity or NaN tells nothing.
 constexpr double kLeastOfOverflow = 0x1p-20 * std::numeric_limits<float>::max();
 
-constexpr std::size_t kNodesAhead = 4;  // replayed and not checked yet: their values take memory
+constexpr std::size_t kResultsAhead = 8;  // of nodes replayed and not checked yet: they take memory
+
+/// For each device; it and others go on meanwhile, perhaps on the same cores.
+std::size_t checking_threads() { return std::clamp(std::thread::hardware_concurrency() / 4, 1U, 3U); }
 
 /// What the host gives for a node in double precision; false for a node without a reference, which has
 /// the first device's results in its place.
@@ -141,6 +144,8 @@ bool share_a_device(std::span<const Side> sides) {
   return devices.size() < sides.size();
 }
 
+void at_once(const Beside::Job& job) { job()(); }
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -148,6 +153,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 }  // namespace
 
 struct OperatorChecks::Check {
+  const Batch& batch;
+  bool alone;  // operators by themselves, too
   std::int64_t steps_done;
   ReferenceValues reference;
   Extents extents = {};  // of what operators are given and should make
@@ -156,6 +163,13 @@ struct OperatorChecks::Check {
     const auto found = reference.find(name);
     return found == reference.end() ? nullptr : &found->second.value;
   }
+};
+
+/// A node and what its results are held against.
+struct OperatorChecks::CheckedNode {
+  ReplayedNode node;
+  std::vector<Tensor> expected;  // none where the first device has no such results
+  bool fused;
 };
 
 // The first side's own weights serve: a replay leaves them as they are.
@@ -176,15 +190,15 @@ void OperatorChecks::compile() {
   cost_.compile_seconds += seconds_since(start);
 }
 
-/// Those of the first side, which the others get.
-ReferenceValues OperatorChecks::weights_for_all() const {
+void OperatorChecks::SidePrograms::feed(const Batch& batch, bool alone) {
+  if (alone) concord::feed(single, batch);
+  concord::feed(fused, batch);
+}
+
+/// What the first side begins the step with.
+ReferenceValues OperatorChecks::weights() const {
   ReferenceValues weights;
   for (auto& [name, value] : sides_[0].variables->read_all()) weights.emplace(name, ReferenceValue{value, {}, {}});
-  for (const SidePrograms& side : std::span(programs_).subspan(1)) {
-    for (const auto& [name, weight] : weights) {
-      if (side.variables->contains(name)) side.variables->write(name, weight.value);
-    }
-  }
   return weights;
 }
 
@@ -228,26 +242,37 @@ void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, Device
     value.expected = node.results[k];
   }
   if (options_.reference == Reference::float64 && add_exact(node, check.reference, run)) {
-    check_node(node, false, check, run);
+    check_node(node, false, check, run, at_once);
   }
 }
 
-void OperatorChecks::check_node(const ReplayedNode& node, bool fused, Check& check, DeviceRun& run) const {
-  const ReferenceValues& reference = check.reference;
-  const std::vector<Tensor> expected = expected_of(node, reference);
-  if (expected.empty()) return;
-  bool diverges_first = false;
-  for (std::size_t k = 0; k < node.results.size(); ++k) {
+/// How far result k is off, to be noted in the order of the results. The values are kept until then only where they may
+/// be written to a file.
+Beside::Note OperatorChecks::check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
+                                          Check& check, DeviceRun& run) const {
+  const ReplayedNode& node = checked->node;
+  Deviation deviation = deviation_of(node, k, checked->expected, check.reference.at(node.outputs[k]), checked->fused,
+                                     check.steps_done, options_.precision, check.extents);
+  const bool is_case = options_.case_node.empty() ? deviation.diverges() : node.entry.node == options_.case_node;
+  return [this, deviation = std::move(deviation), of_case = is_case ? checked : nullptr, &check, &run] {
     ++run.checked_values;
-    const Deviation deviation = deviation_of(node, k, expected, reference.at(node.outputs[k]), fused, check.steps_done,
-                                             options_.precision, check.extents);
     keep_worst(run.operators, deviation);
-    if (!deviation.diverges() || run.first_deviation) continue;
-    run.first_deviation = deviation;
-    diverges_first = true;
+    if (deviation.diverges() && !run.first_deviation) run.first_deviation = deviation;
+    if (of_case && !run.kept_case) {
+      run.kept_case = case_of(of_case->node, check.reference, of_case->fused, run.device, options_.precision);
+    }
+  };
+}
+
+/// Hands each result of the node to `take`, with what is to be done for it.
+void OperatorChecks::check_node(ReplayedNode node, bool fused, Check& check, DeviceRun& run,
+                                const std::function<void(Beside::Job)>& take) const {
+  std::vector<Tensor> expected = expected_of(node, check.reference);
+  const std::size_t results = expected.size();
+  const auto checked = std::make_shared<const CheckedNode>(CheckedNode{std::move(node), std::move(expected), fused});
+  for (std::size_t k = 0; k < results; ++k) {
+    take([this, checked, k, &check, &run] { return check_result(checked, k, check, run); });
   }
-  const bool is_case = options_.case_node.empty() ? diverges_first : node.entry.node == options_.case_node;
-  if (is_case && !run.kept_case) run.kept_case = case_of(node, reference, fused, run.device, options_.precision);
 }
 
 void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
@@ -265,46 +290,46 @@ float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, st
 }
 
 void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs) {
-  Check check{steps_done, weights_for_all()};
+  Check check{batch, alone, steps_done, weights()};
   const bool first_alone = alone || !fuse_alike_ || options_.reference == Reference::float64;
-  for (std::size_t i = 0; i < sides_.size(); ++i) {
-    if (alone || (i == 0 && first_alone)) feed(programs_[i].single, batch);
-    feed(programs_[i].fused, batch);
+  programs_[0].feed(batch, first_alone);
+  // The reference stays as it is from here on.
+  std::vector<ReplayedNode> of_first = run_first(first_alone, check, runs[0]);
+  if (sides_.size() == 1) {
+    for (ReplayedNode& node : of_first) check_node(std::move(node), true, check, runs[0], at_once);
+    return;
   }
-  const std::vector<ReplayedNode> of_first =
-      run_first(first_alone, check, runs[0]);  // the reference stays as it is now
-  const auto check_first = [&] {
-    for (const ReplayedNode& node : of_first) check_node(node, true, check, runs[0]);
-  };
-  if (sides_.size() == 1) return check_first();
-
   const auto mode = share_a_device(sides_) ? std::launch::deferred : std::launch::async;
   std::vector<std::future<void>> others;
   for (std::size_t i = 2; i < sides_.size(); ++i) {
-    others.push_back(std::async(mode, [&, i] { check_side(i, alone, check, runs[i], [] {}); }));
+    others.push_back(std::async(mode, [&, i] { check_side(i, {}, check, runs); }));
   }
-  check_side(1, alone, check, runs[1], check_first);
+  check_side(1, std::move(of_first), check, runs);
   for (std::future<void>& other : others) other.get();
 }
 
-/// The device goes on while another thread does `before` and compares what the device has made.
-void OperatorChecks::check_side(std::size_t i, bool alone, Check& check, DeviceRun& run,
-                                const std::function<void()>& before) {
-  Beside checks(kNodesAhead);
-  checks.add(before);
+/// The device goes on while other threads check `of_first`, nodes of the first device, and what this one has made.
+void OperatorChecks::check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check,
+                                std::span<DeviceRun> runs) {
+  Beside checks(checking_threads(), kResultsAhead);
+  const auto add = [&](Beside::Job job) { checks.add(std::move(job)); };
+  SidePrograms& side = programs_[i];
+  for (const auto& [name, value] : check.reference) {
+    if (side.variables->contains(name)) side.variables->write(name, value.value);
+  }
+  side.feed(check.batch, check.alone);
+  for (ReplayedNode& node : of_first) check_node(std::move(node), true, check, runs[0], add);
   const auto given = [&](const std::string& name) { return check.given(name); };
   Operators checked;
   const auto is_new = [&](const TraceEntry& entry, const Operator* op) {
     return checked.insert(key_of(entry, op)).second;
   };
   const auto replay = [&](Program& program, bool as_fused) {
-    const auto take = [&](const ReplayedNode& node) {
-      checks.add([this, node, as_fused, &check, &run] { check_node(node, as_fused, check, run); });
-    };
-    program.replay(given, take, is_new);
+    program.replay(
+        given, [&](const ReplayedNode& node) { check_node(node, as_fused, check, runs[i], add); }, is_new);
   };
-  if (alone) replay(programs_[i].single, false);
-  replay(programs_[i].fused, true);
+  if (check.alone) replay(side.single, false);
+  replay(side.fused, true);
   checks.finish();
 }
 

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "concord/compare/beside.hpp"
 #include "concord/compare/compare.hpp"
 #include "concord/compare/training_step.hpp"
 
@@ -46,16 +48,21 @@ class OperatorChecks {
   struct SidePrograms {
     VariablesPtr variables;
     Program single, fused;
+    void feed(const Batch& batch, bool alone);
   };
   struct Check;
+  struct CheckedNode;
 
   void compile();
   void run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs);
-  [[nodiscard]] ReferenceValues weights_for_all() const;
+  [[nodiscard]] ReferenceValues weights() const;
   [[nodiscard]] std::vector<ReplayedNode> run_first(bool alone, Check& check, DeviceRun& run);
-  void check_side(std::size_t i, bool alone, Check& check, DeviceRun& run, const std::function<void()>& before);
+  void check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check, std::span<DeviceRun> runs);
   void add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const;
-  void check_node(const ReplayedNode& node, bool fused, Check& check, DeviceRun& run) const;
+  void check_node(ReplayedNode node, bool fused, Check& check, DeviceRun& run,
+                  const std::function<void(Beside::Job)>& take) const;
+  [[nodiscard]] Beside::Note check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
+                                          Check& check, DeviceRun& run) const;
 
   const TrainingStep& step_;
   std::span<const Side> sides_;

@@ -95,9 +95,12 @@ void step_checked(const Batch& batch, std::int64_t done, std::span<Side> sides, 
                   Comparison& comparison) {
   const Clock::time_point start = Clock::now();
   const bool take_turns = std::ranges::count_if(sides, is_on_host) > 1;
-  for (Side& side : sides.subspan(1)) {
-    side.run(batch);
-    if (take_turns && is_on_host(side)) (void)side.loss();
+  for (const bool on_host : {false, true}) {
+    for (Side& side : sides.subspan(1)) {
+      if (is_on_host(side) != on_host) continue;
+      side.run(batch);
+      if (take_turns && on_host) (void)side.loss();
+    }
   }
   comparison.runs[0].losses.push_back(checks.step_first(batch, done, comparison.runs));
   for (std::size_t d = 1; d < sides.size(); ++d) comparison.runs[d].losses.push_back(sides[d].loss());

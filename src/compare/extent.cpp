@@ -12,13 +12,36 @@
 namespace concord {
 namespace {
 
+/// Some hundred microseconds: several tensors are read side by side anyway.
+constexpr std::size_t kLeastBlocks = 8;
+
 template <class Number>
 double blockwise_difference(std::span<const float> x, std::span<const Number> y) {
   std::vector<double> parts(blocks_of(x.size()));
-  for_blocks(x.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
-    parts[i] = rows::difference(x.subspan(first, count), y.subspan(first, count));
-  });
+  for_blocks(
+      x.size(),
+      [&](std::size_t i, std::size_t first, std::size_t count) {
+        parts[i] = rows::difference(x.subspan(first, count), y.subspan(first, count));
+      },
+      kLeastBlocks);
   return parts.empty() ? 0 : *std::ranges::max_element(parts);
+}
+
+/// Neighbouring dimensions that are all summed or all not.
+struct Run {
+  std::size_t size;
+  bool is_summed;
+};
+
+/// At least one.
+std::vector<Run> runs_of(const Shape& shape, std::span<const std::size_t> axes) {
+  const auto is_summed = [&](std::size_t d) { return std::ranges::find(axes, d) != axes.end(); };
+  std::vector<Run> runs{{1, is_summed(0)}};
+  for (std::size_t d = 0; d < shape.rank(); ++d) {
+    if (is_summed(d) != runs.back().is_summed) runs.push_back({1, is_summed(d)});
+    runs.back().size *= static_cast<std::size_t>(shape.dims()[d]);
+  }
+  return runs;
 }
 
 }  // namespace
@@ -26,9 +49,10 @@ double blockwise_difference(std::span<const float> x, std::span<const Number> y)
 Extent extent_of(const Tensor& tensor) {
   const auto values = tensor.values<float>();
   std::vector<rows::Sum> sums(blocks_of(values.size()));
-  for_blocks(values.size(), [&](std::size_t i, std::size_t first, std::size_t count) {
-    sums[i] = rows::sum(values.subspan(first, count));
-  });
+  for_blocks(
+      values.size(),
+      [&](std::size_t i, std::size_t first, std::size_t count) { sums[i] = rows::sum(values.subspan(first, count)); },
+      kLeastBlocks);
   rows::Sum total;
   for (const rows::Sum& sum : sums) {
     total.largest = std::max(total.largest, sum.largest);
@@ -40,29 +64,28 @@ Extent extent_of(const Tensor& tensor) {
 
 double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) {
   const auto values = tensor.values<float>();
-  const auto dims = tensor.shape().dims();
+  const std::vector<Run> runs = runs_of(tensor.shape(), axes);
   std::size_t terms = 1, sums = 1;
-  std::vector<std::size_t> steps(dims.size());  // in the sums, of each axis
-  for (std::size_t d = dims.size(); d-- > 0;) {
-    const bool is_summed = std::ranges::find(axes, d) != axes.end();
-    steps[d] = is_summed ? 0 : sums;
-    (is_summed ? terms : sums) *= static_cast<std::size_t>(dims[d]);
+  std::vector<std::size_t> steps(runs.size());  // in the sums, of each run
+  for (std::size_t r = runs.size(); r-- > 0;) {
+    steps[r] = runs[r].is_summed ? 0 : sums;
+    (runs[r].is_summed ? terms : sums) *= runs[r].size;
   }
-  const std::size_t row = dims.empty() ? 1 : static_cast<std::size_t>(dims.back());
+  const std::size_t row = runs.back().size;
   std::vector<double> squares(sums);
-  std::vector<std::int64_t> index(dims.size());
+  std::vector<std::size_t> index(runs.size());
   for (std::size_t begin = 0; begin < values.size(); begin += row) {
     std::size_t sum = 0;
-    for (std::size_t d = 0; d + 1 < dims.size(); ++d) sum += static_cast<std::size_t>(index[d]) * steps[d];
+    for (std::size_t r = 0; r + 1 < runs.size(); ++r) sum += index[r] * steps[r];
     const auto numbers = values.subspan(begin, row);
-    if (dims.empty() || steps.back() == 0) {
+    if (runs.back().is_summed) {
       squares[sum] += rows::sum(numbers).squares;
     } else {
       rows::add_squares(numbers, std::span(squares).subspan(sum, row));
     }
-    for (std::size_t d = dims.size() - std::min<std::size_t>(dims.size(), 1); d-- > 0;) {
-      if (++index[d] < dims[d]) break;
-      index[d] = 0;
+    for (std::size_t r = runs.size() - 1; r-- > 0;) {
+      if (++index[r] < runs[r].size) break;
+      index[r] = 0;
     }
   }
   if (squares.empty()) return 0;
