@@ -1,6 +1,7 @@
 // What every device owes: memory and its accounting, data movement in order with the compute queue, events.
 #include "concord/device/device.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -41,6 +42,21 @@ TEST_CASE("what is written to a device is read back, whatever the size and offse
       device->write(*buffer, 3, data);
       CHECK(read(*device, *buffer, 3, bytes) == data);
     }
+  }
+}
+
+TEST_CASE("a buffer over the host's memory is that memory", "[device]") {
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    std::vector<std::byte> memory(4096);
+    const BufferPtr buffer = device->buffer_over(memory);
+    REQUIRE((buffer != nullptr) == (device->info().id == "cpu"));
+    if (!buffer) continue;
+    CHECK(buffer->bytes() == memory.size());
+    device->fill(*buffer, 64, 1024, 0x01020304);
+    std::vector<std::byte> expected(4096);
+    std::ranges::copy(repeated(0x01020304, 1024), expected.begin() + 64);
+    CHECK(memory == expected);
   }
 }
 
