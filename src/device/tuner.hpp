@@ -38,7 +38,7 @@ class Tuner {
   /// Measures the kernels for a product that `products_of` gave, on random operands, for about so many seconds, each
   /// only after its result has been held against the plain kernel's, and takes the best into use. The planned kernel is
   /// measured however short the time; where nothing else was, nothing is taken. Throws OutOfMemory where the operands
-  /// do not fit, DeviceError where no kernel is right.
+  /// or all that the planned kernel needs do not fit, else DeviceError where no kernel is right.
   [[nodiscard]] virtual TunedProduct tune(const std::string& key, double seconds) = 0;
   /// Keeps what was found, in `file` or in the device's table. Gives the file. Throws IoError.
   virtual std::filesystem::path store(const std::filesystem::path& file = {}) = 0;

@@ -54,11 +54,16 @@ struct Candidate {
   GemmChoice choice;
   std::unique_ptr<Kernel> kernel;
   std::string failure;
+  bool lacks_memory = false;  // was the failure
   double seconds = INFINITY;
   [[nodiscard]] std::string name() const {
     if (!kernel) return choice.implementation;
     const std::string name = kernel->name();
     return name.substr(std::min(name.find(' ') + 1, name.size()));
+  }
+  void fail(const Error& error) {
+    failure = error.what();
+    lacks_memory = dynamic_cast<const OutOfMemory*>(&error) != nullptr;
   }
 };
 
@@ -91,7 +96,7 @@ class Candidates {
       candidate.kernel = prepare_choice(context_, gemm_, candidate.choice, "gemm");
       if (!candidate.kernel) candidate.failure = "it does not accept the product";
     } catch (const Error& error) {
-      candidate.failure = error.what();
+      candidate.fail(error);
     }
   }
 
@@ -109,7 +114,7 @@ void measure(ProductTrial& trial, Candidate& candidate, double best_seconds) {
     candidate.failure = outcome.fault;
     if (outcome.fault.empty()) candidate.seconds = outcome.seconds;
   } catch (const Error& error) {
-    candidate.failure = error.what();
+    candidate.fail(error);
   }
 }
 
@@ -181,8 +186,12 @@ TunedProduct OpenClTuner::tune(const std::string& key, double seconds) {
     measure_again(trial, *planned, *best);
     if (best->seconds > kGain * planned->seconds) best = planned;
   }
-  CONCORD_CHECK(std::isfinite(best->seconds), DeviceError, "no kernel computes the product {} on {}: {}", key,
-                context_.name(), fmt::join(result.refused, "; "));
+  if (!std::isfinite(best->seconds)) {
+    const std::string message = fmt::format("no kernel computes the product {} on {}: {}", key, context_.name(),
+                                            fmt::join(result.refused, "; "));
+    if (planned->lacks_memory) throw OutOfMemory(message);
+    throw DeviceError(message);
+  }
   result.planned = planned->name();
   result.planned_seconds = std::isfinite(planned->seconds) ? planned->seconds : 0;
   result.best = best->name();
