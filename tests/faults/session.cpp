@@ -114,6 +114,8 @@ Outcome replay(const std::string& device) {
 }
 
 Outcome compare_beside(const std::string& device) {
+  // Energy takes seconds to measure.
+  const Setting no_gpus("CONCORD_NVML", "/nonexistent"), no_processors("CONCORD_POWERCAP", "/nonexistent");
   const std::vector<DevicePtr> sides{std::make_shared<OtherDevice>(Device::open(device), "one"),
                                      std::make_shared<OtherDevice>(Device::open(device), "two")};
   nn::Sequential net = strided();
