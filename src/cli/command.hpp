@@ -3,7 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "concord/core/log.hpp"
 
 namespace concord::cli {
 
@@ -29,6 +32,12 @@ void add_tune(CLI::App& app);
 
 /// "139.8 GiB", "512 KiB".
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
+/// A line on standard error, where there is one: a message that cannot be written is no reason to end.
+void say(const std::string& line);
+void say_log(LogLevel level, std::string_view text);
+/// Where the library's messages go: warnings and errors, with `verbose` all.
+void log_to_standard_error(bool verbose);
 
 /// Set by SIGINT and SIGTERM once `catch_signals` was called; a second signal ends the process at once.
 void catch_signals();

@@ -54,7 +54,7 @@ constexpr std::int64_t kMostBatches = 16;  // of random data; they come again in
 constexpr std::string_view kAll = "all";
 
 /// Of the first device that has one. Where nothing diverged and none was asked for, says so.
-void save_case(Comparison& comparison, std::map<std::string, std::string> network, const std::string& file) {
+void save_case(const Comparison& comparison, const std::string& file) {
   const auto has_case = [](const DeviceRun& run) { return run.kept_case.has_value(); };
   auto found = std::ranges::find_if(comparison.runs.begin() + 1, comparison.runs.end(), has_case);
   if (found == comparison.runs.end()) found = std::ranges::find_if(comparison.runs, has_case);
@@ -63,7 +63,6 @@ void save_case(Comparison& comparison, std::map<std::string, std::string> networ
         fmt::format("no operator diverged, so {} was not written; --case NODE takes one that did not diverge", file));
     return;
   }
-  found->kept_case->network = std::move(network);
   write_case(file, *found->kept_case);
 }
 
@@ -128,8 +127,8 @@ Comparison compare_one(const Options& options, const models::Model& model, const
     return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
                    devices, how);
   });
-  if (!options.case_file.empty()) {
-    save_case(comparison, case_network(training, model, dataset, options.precision.name), options.case_file);
+  for (DeviceRun& run : comparison.runs) {
+    if (run.kept_case) run.kept_case->network = case_network(training, model, dataset, options.precision.name);
   }
   return comparison;
 }
@@ -138,10 +137,11 @@ void print_row(const Comparison& comparison) {
   double part = 0;
   std::int64_t checked = 0;
   std::string diverging = comparison.agrees() ? "none" : comparison.disagreement();
+  bool is_first = true;
   for (const DeviceRun& run : comparison.runs) {
     part = std::max(part, run.largest_loss_deviation);
     checked += run.checked_values;
-    if (!run.first_deviation) continue;
+    if (!run.first_deviation || !std::exchange(is_first, false)) continue;
     const Deviation& d = *run.first_deviation;
     diverging = fmt::format("{} on {}: error {:.3g}, allowed {:.3g} ({}, kernel {}, {})", d.node, run.device.id,
                             d.error, d.tolerance, d.op, d.kernel, d.shapes);
@@ -208,6 +208,7 @@ void run(const Options& options, const CLI::App& command) {
   const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
   std::cout << outputs.text(comparison);
   outputs.write_files(comparison);
+  if (!options.case_file.empty()) save_case(comparison, options.case_file);
   if (const std::string error = CompareOutputs::error(comparison); !error.empty()) throw Error(error);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <csignal>
+#include <cstdio>
 
 #include "command.hpp"
 
@@ -63,6 +64,12 @@ std::string human_bytes(std::uint64_t bytes) {
   }
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
+
+void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
+void say_log(LogLevel level, std::string_view text) { say(fmt::format("{}: {}", name_of(level), text)); }
+
+void log_to_standard_error(bool verbose) { set_log(say_log, verbose ? LogLevel::debug : LogLevel::warning); }
 
 void catch_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {  // the last: a terminal that went away

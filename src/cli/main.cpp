@@ -17,17 +17,10 @@
 
 namespace {
 
-/// On standard error, where there is one: a message that cannot be written is no reason to end.
-void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
-
-void say_log(concord::LogLevel level, std::string_view text) {
-  say(fmt::format("{}: {}", concord::name_of(level), text));
-}
-
 // Results count once they have arrived: on a full disk they are lost.
 int printed(int code) {
   if (std::cout.flush() || code != 0) return code;
-  say("concord: standard output cannot be written; is the disk full?");
+  concord::cli::say("concord: standard output cannot be written; is the disk full?");
   return 1;
 }
 
@@ -65,9 +58,9 @@ int main(int argc, char** argv) {
   app.failure_message(usage_message);
   bool verbose = false;
   app.add_flag("-v,--verbose", verbose, "Say on standard error what is cached, built and chosen")
-      ->each([](const std::string&) { set_log(say_log, LogLevel::debug); });
+      ->each([](const std::string&) { cli::log_to_standard_error(true); });
   app.fallthrough();
-  set_log(say_log, LogLevel::warning);
+  cli::log_to_standard_error(false);
   cli::add_devices(app);
   cli::add_doctor(app);
   cli::add_train(app);
@@ -85,16 +78,16 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return printed(app.exit(error) == 0 ? 0 : 2);
   } catch (const ArgumentError& error) {
-    say(fmt::format("concord: {}", error.what()));
+    cli::say(fmt::format("concord: {}", error.what()));
     return 2;
   } catch (const std::bad_alloc&) {
-    say("concord: main memory does not suffice; a smaller --batch takes less");
+    cli::say("concord: main memory does not suffice; a smaller --batch takes less");
     return 1;
   } catch (const std::filesystem::filesystem_error& error) {
-    say(fmt::format("concord: {}: {}", error.path1().string(), error.code().message()));
+    cli::say(fmt::format("concord: {}: {}", error.path1().string(), error.code().message()));
     return 1;
   } catch (const std::exception& error) {
-    say(fmt::format("concord: {}", error.what()));
+    cli::say(fmt::format("concord: {}", error.what()));
     return 1;
   }
   return printed(cli::stop_requested() ? 130 : 0);

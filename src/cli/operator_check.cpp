@@ -59,7 +59,7 @@ std::vector<OperatorCheck> operator_checks() {
 Comparison check_operators(const models::Model& model, std::span<const DevicePtr> devices) {
   const Dataset data = random_data(model, model.least, kBatch, 1);
   return compare(*network_for(model, data), std::string(model.name), models::loss_of(model.task), optim::Sgd{}, data,
-                 devices, {.steps = 1, .batch = kBatch, .seconds = 0.001});
+                 devices, {.steps = 1, .batch = kBatch, .seconds = 0.001, .reference = Reference::float64});
 }
 
 }  // namespace concord::cli

@@ -1,4 +1,4 @@
-// Whether the kernels of a device compute what another device does: a few small networks of the zoo that together have
+// Whether the kernels of a device compute what the host does: a few small networks of the zoo that together have
 // all operators the zoo trains with. Used by `concord doctor`.
 #pragma once
 
@@ -19,7 +19,8 @@ struct OperatorCheck {
 /// The networks to check with, each at its least size, those first that have most operators for their length.
 [[nodiscard]] std::vector<OperatorCheck> operator_checks();
 
-/// One training step of `model` on these devices, the first being the reference.
+/// One training step of `model` on these devices, held against the host in double precision, and where that has no
+/// reference against the first device.
 [[nodiscard]] Comparison check_operators(const models::Model& model, std::span<const DevicePtr> devices);
 
 }  // namespace concord::cli

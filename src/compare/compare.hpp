@@ -124,6 +124,10 @@ struct Comparison {
   /// Why not: "node conv1 on opencl:0 leaves its tolerance", "the loss of step 3 on cpu is not finite"; of the first
   /// device where that is so. Empty where they agree.
   [[nodiscard]] std::string disagreement() const;
+  /// The same of one device.
+  [[nodiscard]] std::string disagreement(std::size_t place) const;
+  /// "the devices agree", or of one device "nothing is wrong"; "the devices do not agree", "something is wrong".
+  [[nodiscard]] std::string_view verdict() const;
   /// Results of operators that were held against the reference, on all devices.
   [[nodiscard]] std::int64_t checked_values() const;
   /// The table that `concord compare` prints.

@@ -34,7 +34,8 @@ void nudge(Variables& weights, std::span<const std::string> names, std::uint64_t
   for (const std::string& name : names) {
     const Tensor before = weights.read(name);
     Tensor value = before.clone();
-    PhiloxSequence words(Philox(seed, philox_purpose(name)));
+    // Numbers of their own: those of the name alone may have given the first weights.
+    PhiloxSequence words(Philox(seed, philox_purpose("compare.nudge/" + name)));
     for (float& number : value.values<float>()) {
       number = std::nextafter(number, words.below(2) == 0 ? -INFINITY : INFINITY);
     }

@@ -17,8 +17,8 @@ std::optional<KernelFault> fault_of(const ReplayedNode& node, Precision precisio
   if (!exact) return {};
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     if ((*exact)[k].empty()) continue;
-    const double error = largest_difference(node.results[k], (*exact)[k]);
     const double tolerance = tolerance_of(node, k, precision);
+    const double error = comparable_error(largest_difference(node.results[k], (*exact)[k]), tolerance);
     if (!(error <= tolerance))
       return KernelFault{node.entry.op, node.entry.kernel, node.entry.shapes, error, tolerance};
   }

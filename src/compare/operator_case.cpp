@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "concord/compare/extent.hpp"
+#include "concord/compare/tolerance.hpp"
 #include "concord/core/check.hpp"
 
 namespace concord {
@@ -53,10 +54,11 @@ CaseReplay result_of(const OperatorCase& operator_case, const ReplayedNode& node
   CaseReplay replay{node.entry.op, node.entry.kernel, node.entry.shapes, {}};
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     const Tensor& result = node.results[k];
-    replay.results.push_back({operator_case.outputs[k], largest_difference(result, operator_case.expected[k]),
-                              operator_case.tolerances[k],
-                              largest_difference(operator_case.results[k], operator_case.expected[k]),
-                              largest_difference(result, operator_case.results[k])});
+    const Tensor &expected = operator_case.expected[k], &kept = operator_case.results[k];
+    const double tolerance = operator_case.tolerances[k];
+    replay.results.push_back(
+        {operator_case.outputs[k], comparable_error(largest_difference(result, expected), tolerance), tolerance,
+         comparable_error(largest_difference(kept, expected), tolerance), largest_difference(result, kept)});
   }
   return replay;
 }
@@ -75,7 +77,8 @@ void write_case(const std::filesystem::path& path, const OperatorCase& operator_
     tensors.emplace(prefixed("expected", c.outputs[k]), c.expected[k]);
     tensors.emplace(prefixed("result", c.outputs[k]), c.results[k]);
   }
-  io::write_safetensors(path, tensors, {{kKey, description.dump()}});
+  io::write_safetensors(path, tensors,
+                        {{kKey, description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}});
 }
 
 OperatorCase read_case(const std::filesystem::path& path) {
@@ -137,7 +140,9 @@ CaseReplay replay(const OperatorCase& operator_case, const Graph& graph, Value l
   Seen seen;
   const auto given = [&](const std::string& name) -> const Tensor* {
     const auto found = operator_case.inputs.find(name);
-    return found == operator_case.inputs.end() ? nullptr : &found->second;
+    CONCORD_CHECK(found != operator_case.inputs.end(), FormatError, "the case has no input '{}', which {} reads", name,
+                  operator_case.op);
+    return &found->second;
   };
   const auto take = [&](const ReplayedNode& node) { result = result_of(operator_case, node); };
   const auto is_it = [&](const TraceEntry& entry, const Operator* op) {

@@ -25,8 +25,8 @@ struct OperatorCase {
   std::map<std::string, std::string> network = {};  // what the graph is built from, as the writer of the file puts it
 };
 
-/// The metadata have "concord.case" = "1", the strings and `network`; the tensors are "input/NAME", "expected/NAME" and
-/// "result/NAME". Throws IoError.
+/// The metadata have one JSON document, "concord.case", with all that is no tensor; the tensors are "input/NAME",
+/// "expected/NAME" and "result/NAME". Throws IoError.
 void write_case(const std::filesystem::path& path, const OperatorCase& operator_case);
 /// Throws IoError, and FormatError when the file is no case.
 [[nodiscard]] OperatorCase read_case(const std::filesystem::path& path);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "concord/compare/compare.hpp"
@@ -41,18 +42,21 @@ std::string cost_of(const Comparison& comparison, const char* what, const std::v
                      seconds.size(), comparison.in_slowest_steps(seconds));
 }
 
-std::string verdict(const Comparison& comparison) {
-  std::string text = fmt::format("<div class=\"verdict{}\"><b>{}</b>", comparison.agrees() ? "" : " bad",
-                                 !comparison.agrees()         ? "✗ The devices do not agree."
-                                 : comparison.runs.size() > 1 ? "✓ The devices agree."
-                                                              : "✓ Nothing is wrong.");
+std::string verdict_of(const Comparison& comparison) {
+  std::string words(comparison.verdict());
+  words[0] = static_cast<char>(std::toupper(words[0]));
+  std::string text = comparison.agrees() ? fmt::format("<div class=\"verdict\"><b>✓ {}.</b>", words)
+                                         : fmt::format("<div class=\"verdict bad\"><b>✗ {}.</b>", words);
   text += fmt::format(" {} values of operators were checked, each on the same inputs.", comparison.checked_values());
   text += cost_of(comparison, "Checks of every operator, alone and as fused", comparison.check_cost.all_seconds);
   text += cost_of(comparison, "Checked steps of all devices together", comparison.check_cost.step_seconds);
-  for (const DeviceRun& run : comparison.runs) {
-    if (run.first_deviation) text += diverging(run);
-    if (!std::ranges::all_of(run.losses, [](float loss) { return std::isfinite(loss); })) {
-      text += fmt::format("<p>On <b>{}</b> a loss is not finite.</p>", escaped(run.device.id));
+  for (std::size_t place = 0; place < comparison.runs.size(); ++place) {
+    const DeviceRun& run = comparison.runs[place];
+    const std::string why = comparison.disagreement(place);
+    if (run.first_deviation) {
+      text += diverging(run);
+    } else if (!why.empty()) {
+      text += fmt::format("<p>What is wrong: {}.</p>", escaped(why));
     }
   }
   return text + "</div>\n";
@@ -133,7 +137,7 @@ std::string Comparison::html() const {
       "{}.</p>\n",
       title, kPageStyle, title, options.steps, options.batch, options.seed, name_of(options.precision),
       options.reference == Reference::float64 ? "float64 on the host" : escaped(runs.front().device.id), kVersion);
-  page += verdict(*this) + section("Devices", "Facts and speed of each.", cards(*this));
+  page += verdict_of(*this) + section("Devices", "Facts and speed of each.", cards(*this));
   page += section("Loss", "The same weights, batches and random numbers on each device.",
                   legend(*this, false) + loss_chart(*this));
   page += section("Drift",

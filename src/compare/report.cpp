@@ -95,19 +95,29 @@ double Deviation::ulps() const {
   return largest > 0 ? error / static_cast<double>(of_reference - std::nextafter(of_reference, 0.0F)) : INFINITY;
 }
 
+std::string Comparison::disagreement(std::size_t place) const {
+  const DeviceRun& run = runs.at(place);
+  if (run.first_deviation) {
+    return fmt::format("node {} on {} leaves its tolerance", run.first_deviation->node, run.device.id);
+  }
+  const auto wrong = std::ranges::find_if(run.losses, [](float loss) { return !std::isfinite(loss); });
+  if (wrong != run.losses.end()) {
+    return fmt::format("the loss of step {} on {} is not finite", wrong - run.losses.begin() + 1, run.device.id);
+  }
+  const bool is_reference = place == 0 && runs.size() > 1;
+  return is_reference || run.checked_values > 0 ? "" : fmt::format("no operator of {} was checked", run.device.id);
+}
+
 std::string Comparison::disagreement() const {
-  for (const DeviceRun& run : runs) {
-    if (run.first_deviation) {
-      return fmt::format("node {} on {} leaves its tolerance", run.first_deviation->node, run.device.id);
-    }
-    const auto wrong = std::ranges::find_if(run.losses, [](float loss) { return !std::isfinite(loss); });
-    if (wrong != run.losses.end()) {
-      return fmt::format("the loss of step {} on {} is not finite", wrong - run.losses.begin() + 1, run.device.id);
-    }
-    const bool is_reference = &run == &runs.front() && runs.size() > 1;
-    if (!is_reference && run.checked_values == 0) return fmt::format("no operator of {} was checked", run.device.id);
+  for (std::size_t place = 0; place < runs.size(); ++place) {
+    if (std::string why = disagreement(place); !why.empty()) return why;
   }
   return {};
+}
+
+std::string_view Comparison::verdict() const {
+  if (agrees()) return runs.size() > 1 ? "the devices agree" : "nothing is wrong";
+  return runs.size() > 1 ? "the devices do not agree" : "something is wrong";
 }
 
 std::int64_t Comparison::checked_values() const {
@@ -146,14 +156,11 @@ std::string Comparison::table() const {
     text += fmt::format("no float64 reference, held against the first device: {}\n",
                         fmt::join(runs.front().unreferenced, ", "));
   }
-  if (agrees()) {
-    text += fmt::format("{}: {} values of operators were checked, each on the same inputs\n",
-                        runs.size() > 1 ? "the devices agree" : "nothing is wrong", checked_values());
-  } else {
-    text +=
-        fmt::format("{}: {}\n", runs.size() > 1 ? "the devices do not agree" : "something is wrong", disagreement());
-  }
-  return text;
+  const std::string why = disagreement();
+  return text + fmt::format("{}: {}\n", verdict(),
+                            why.empty() ? fmt::format("{} values of operators were checked, each on the same inputs",
+                                                      checked_values())
+                                        : why);
 }
 
 }  // namespace concord

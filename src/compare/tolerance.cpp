@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -35,6 +36,8 @@ namespace {
 
 constexpr double kUnit = 0x1p-24;
 constexpr double kSmallestNormal = 0x1p-126;
+/// A tolerance is at least 2⁻²⁰ of what is rounded.
+constexpr double kLeastOfOverflow = 0x1p-20 * std::numeric_limits<float>::max();
 
 /// A node and the sizes of its numbers: a tensor is read once, however many terms of a tolerance ask for it.
 class Sized {
@@ -63,13 +66,14 @@ double sum_tolerance(double terms, double scale) {
   return 4 * std::max(8.0, std::sqrt(terms) / 4) * kUnit * terms * scale;
 }
 
+// Where nearly all numbers are 0, their rms tells nothing of the few that are added up.
+double sparse_tolerance(const Sized& node, const Tensor& result) {
+  return 8 * kUnit * (node.largest(result) + node.largest(node.inputs[0]));
+}
+
 // Products summed for one element of the result.
 double product_terms(const Sized& node) {
   return node.entry.cost.flops / 2 / static_cast<double>(std::max<std::int64_t>(node.results[0].elements(), 1));
-}
-
-double rounding_tolerance(const Sized& node, const Tensor& result, double largest_input) {
-  return 4e-5 * (node.largest(result) + 0.01 * largest_input);
 }
 
 double rounding_tolerance(const Sized& node, const Tensor& result) {
@@ -77,17 +81,46 @@ double rounding_tolerance(const Sized& node, const Tensor& result) {
   for (const Tensor& input : node.inputs) {
     if (input.dtype() == DType::f32) largest = std::max(largest, node.largest(input));
   }
-  return rounding_tolerance(node, result, largest);
+  return 4e-5 * (node.largest(result) + 0.01 * largest);
+}
+
+// How far two tensors of one size part in some elements that lie all over them.
+double sampled_difference(const Tensor& a, const Tensor& b) {
+  constexpr std::size_t kSamples = 64;
+  const auto x = a.values<float>(), y = b.values<float>();
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); i += x.size() / kSamples + 1) {
+    sum += std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
+  }
+  return sum;
+}
+
+// An update moves a variable by little: what moved it is rounded to its own size, the variable by a few bits. The
+// variable is the input that is nearest to the result.
+double update_tolerance(const Sized& node, const Tensor& result, std::span<const Tensor* const> inputs) {
+  const Tensor* variable = nullptr;
+  for (const Tensor* input : inputs) {
+    if (input->dtype() != DType::f32 || input->elements() != result.elements()) continue;
+    if (!variable || sampled_difference(*input, result) < sampled_difference(*variable, result)) variable = input;
+  }
+  const double moved = variable ? largest_difference(*variable, result) : node.largest(result);
+  return 32 * kUnit * node.largest(result) + 4e-5 * moved;
 }
 
 // Of result k: what its own member of the group reads, and not the numbers of the others.
 double group_tolerance(const Sized& node, const ops::PointwiseGroup& group, std::size_t k) {
-  double largest = 0;
+  std::vector<const Tensor*> inputs;
   for (std::size_t i = 0; i < group.reach().size(); ++i) {
-    const Tensor& input = node.inputs[group.place_of(k / group.results(), i)];
-    if (input.dtype() == DType::f32) largest = std::max(largest, node.largest(input));
+    inputs.push_back(&node.inputs[group.place_of(k / group.results(), i)]);
   }
-  return rounding_tolerance(node, node.results[k], largest);
+  return update_tolerance(node, node.results[k], inputs);
+}
+
+// The updates that are in no group. Their nodes are called as optim::minimize calls them.
+double single_update_tolerance(const Sized& node, const Tensor& result) {
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& input : node.inputs) inputs.push_back(&input);
+  return update_tolerance(node, result, inputs);
 }
 
 const Operator* unfused(const Operator* op) {
@@ -226,17 +259,21 @@ double rounding_of(const Sized& node, std::size_t k) {
     const auto* reduce = dynamic_cast<const ops::Reduce*>(op);
     return (reduce && reduce->kind() == ops::ReduceKind::sum) || is<ops::AvgPool>(op) || is<ops::AvgPoolBackward>(op);
   }();
-  if (const auto terms = scattered_terms(node)) return sum_tolerance(*terms, node.rms(node.inputs[0]));
+  if (const auto terms = scattered_terms(node)) {
+    return sum_tolerance(*terms, node.rms(node.inputs[0])) + sparse_tolerance(node, result);
+  }
   if (is_sum) {
     const double terms = std::max(1.0, static_cast<double>(node.inputs[0].elements()) /
                                            static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
-    return sum_tolerance(terms, term_scale(node));
+    return sum_tolerance(terms, term_scale(node)) + (is<ops::Reduce>(op) ? 0 : sparse_tolerance(node, result));
   }
   if (is<ops::BatchNorm>(op)) return forward_norm_tolerance(node, k, 2e-5);
   if (is<ops::BatchNormBackward>(op)) return batch_norm_backward_tolerance(node, k);
   if (is<ops::RowNorm>(op)) return forward_norm_tolerance(node, k, 2e-4);
   if (is<ops::RowNormBackward>(op)) return 2e-4 * node.largest(result);
-  if (is<ops::Resample>(op)) return sum_tolerance(product_terms(node), node.rms(node.inputs[0]));
+  if (is<ops::Resample>(op)) {
+    return sum_tolerance(product_terms(node), node.rms(node.inputs[0])) + sparse_tolerance(node, result);
+  }
   if (const auto* scan = dynamic_cast<const ops::CumSum*>(op)) {
     return sum_tolerance(static_cast<double>(result.shape().dims()[scan->axis()]), node.rms(node.inputs[0]));
   }
@@ -244,6 +281,7 @@ double rounding_of(const Sized& node, std::size_t k) {
   if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
   if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * node.largest(result);
   if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(op)) return group_tolerance(node, *group, k);
+  if (is<ops::Pointwise>(op) && node.entry.node.starts_with("update/")) return single_update_tolerance(node, result);
   const auto* random = dynamic_cast<const ops::Random*>(op);
   const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
                       is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) ||
@@ -264,6 +302,11 @@ double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, s
   return tolerance == 0 ? 0
                         : tolerance + factor_tolerance(sized, k, precision) +
                               kSmallestNormal * std::max(1.0, product_terms(sized));
+}
+
+double comparable_error(double error, double tolerance) {
+  const bool may_overflow = std::isinf(error) && tolerance > kLeastOfOverflow;
+  return std::isinf(tolerance) || may_overflow ? 0 : error;
 }
 
 double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {

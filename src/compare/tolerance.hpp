@@ -12,12 +12,17 @@ namespace concord {
 /// Largest absolute difference that rounding explains between two fp32 implementations of this operator, for output `k`
 /// of a replayed node. u = 2^-24:
 ///   sums of products (matmul, convolution)      4·max(8, √K/4)·u · K·rms(a)·rms(b), K terms each
-///   sums (reductions, scatter-add, avg pool)    4·max(8, √K/4)·u · K·rms(src), K of scatter-add: of its fullest place
-///   pointwise, softmax, cross-entropy, normal   4e-5 · (largest |result| + 0.01·largest |f32 input|)
+///   sums (also scatter-add, avg pool, resample) 4·max(8, √K/4)·u · K·rms(src), K of scatter-add: of its fullest place
+///   scatter-add, avg pool, resampling also      8u · (the largest |result| + the largest |src|)
+///   cumulative sums                             as sums of as many terms as the axis has
+///   pointwise, softmax, cross-entropy, normal,
+///     CTC, attention                            4e-5 · (largest |result| + 0.01·largest |f32 input|)
+///   updates of variables                        32u · the largest |result| + 4e-5 · the most it moved one
 ///   matmul and convolution with an epilogue     both of the above
 ///   batch norm                                  2e-5 of the largest |result|, and of rms(src) for its statistics
 ///   its backward                                2e-4 of the largest |result|; diff_scale, diff_shift also as a sum
 ///   row norm                                    2e-4 as batch norm
+///   recurrent; the backward of attention        1e-4; 2e-4 of the largest |result|
 ///   copies, max pool, gather, uniform, reorder  0
 /// The rms of a matrix is that of its largest row (column) along K, of a reduction's src that of its largest terms. A
 /// product of the largest factors may differ by 16u of it (factors of 22 bits serve as fp32), and by u for each term
@@ -37,5 +42,10 @@ namespace concord {
 /// too, to which it adds those it had to find.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
                                   Precision precision, Extents& extents);
+
+/// `error` as it is to be held against the tolerance: 0 where it tells nothing, since nothing is compared (the
+/// tolerance is infinite), or since numbers are so near the end of f32 that one order of a sum overflows and another
+/// does not.
+[[nodiscard]] double comparable_error(double error, double tolerance);
 
 }  // namespace concord

@@ -42,6 +42,9 @@ class KnownValues {
     return known_.at(source(id)).value.reshaped(program_.lowered.value(id).spec.shape);
   }
 
+  /// When it is there; null where it is.
+  [[nodiscard]] const EventPtr& arrival(ValueId id) const { return known_.at(source(id)).event; }
+
   /// What the operator that was just launched makes of it.
   ProgramImpl::Arriving result(ValueId id) {
     ProgramImpl::Arriving made = program_.read_async(id);
@@ -113,7 +116,7 @@ class Underway {
 
   struct Node {
     ReplayedNode replayed;
-    EventPtr last = nullptr;  // of what comes last of its results; null: they are there
+    EventPtr last = nullptr;  // of what comes last of its inputs and results; null: they are there
   };
   Node& add(ReplayedNode node) { return nodes_.emplace_back(Node{std::move(node)}); }
   /// Hands on what is there, and what is too far behind.
@@ -153,11 +156,14 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
     if (!node.op) continue;
     ReplayedNode replayed{impl_->describe(i), node.op.get(), {}, {}, {}, {}};
     if (!wanted || wanted(replayed.entry, node.op.get())) {
+      EventPtr last;
       for (const ValueId id : node.inputs) {
         replayed.input_names.push_back(known.name(id));
         replayed.inputs.push_back(known.input(id));
+        if (const EventPtr& arrival = known.arrival(id)) last = arrival;
       }
       Underway::Node& launched = underway.add(std::move(replayed));
+      launched.last = std::move(last);  // of a node without results
       impl_->launches[i]->enqueue();
       for (const ValueId id : node.outputs) {
         ProgramImpl::Arriving result = known.result(id);

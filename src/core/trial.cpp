@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <thread>
 
 namespace concord {
 namespace {
@@ -35,19 +36,30 @@ constexpr int kReturned = 86;  // not 0, with which the work may call exit()
   ::_exit(kReturned);
 }
 
-/// All that comes until its writers are gone; false at the deadline.
-bool hear(int channel, Clock::time_point deadline, std::string& words) {
+/// What comes within `patience` ms; false when its writers are gone.
+bool hear(int channel, int patience, std::string& words) {
   std::array<char, 4096> part{};
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd ready{channel, POLLIN, 0};
-    const int found = ::poll(&ready, 1, static_cast<int>(std::max<decltype(left)>(left, 0)));
+    const int found = ::poll(&ready, 1, patience);
     if (found < 0 && errno == EINTR) continue;
-    if (found <= 0) return false;
+    if (found <= 0) return true;
     const ssize_t got = ::read(channel, part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return true;
+    if (got <= 0) return false;
     words.append(part.data(), static_cast<std::size_t>(got));
+    patience = 0;
+  }
+}
+
+enum class State : std::uint8_t { runs, ended, unknown };
+
+/// `status` is that of a copy that has ended. Unknown where SIGCHLD is ignored.
+State state_of(pid_t copy, bool waits, int& status) {
+  for (;;) {
+    const pid_t waited = ::waitpid(copy, &status, waits ? 0 : WNOHANG);
+    if (waited < 0 && errno == EINTR) continue;
+    return waited == copy ? State::ended : waited == 0 ? State::runs : State::unknown;
   }
 }
 
@@ -71,17 +83,26 @@ Trial try_in_copy(const std::function<void()>& work, std::chrono::seconds patien
     ::close(ours);
     return {};
   }
+  constexpr int kLook = 50;  // ms between looks whether it has ended: what it started may hold the pipe longer
+  const Clock::time_point deadline = Clock::now() + patience;
   std::string words;
-  const bool ended = hear(ours, Clock::now() + patience, words);
-  ::close(ours);
-  if (!ended) ::kill(copy, SIGKILL);
   int status = 0;
-  pid_t waited = 0;
-  while ((waited = ::waitpid(copy, &status, 0)) < 0 && errno == EINTR) {
+  State state = State::runs;
+  for (bool is_open = true; state == State::runs && Clock::now() < deadline;) {
+    if (is_open) {
+      is_open = hear(ours, kLook, words);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    state = state_of(copy, false, status);
   }
-  if (ended && waited < 0) return {};  // SIGCHLD is ignored: nobody knows
+  if (state != State::runs) hear(ours, 0, words);
+  ::close(ours);
+  if (state == State::unknown) return {};
   Trial trial{.returned = false, .end = {}, .last_words = last_line(words)};
-  if (!ended) {
+  if (state == State::runs) {
+    ::kill(copy, SIGKILL);
+    state_of(copy, true, status);
     trial.end = fmt::format("no answer for {} s", patience.count());
   } else if (WIFSIGNALED(status)) {
     trial.end = ::strsignal(WTERMSIG(status));

@@ -45,6 +45,22 @@ TEST_CASE("a nudge moves every weight to a neighbour, up and down", "[compare]")
   CHECK(weight_distance(*other, *first, kNames) > 0);
 }
 
+TEST_CASE("a nudge has nothing to do with the numbers that gave the weights", "[compare]") {
+  for (const std::uint64_t seed : {1, 2}) {
+    const auto variables = std::make_shared<Variables>(devices().front(), seed);
+    static_cast<void>(variables->require({"w", {DType::f32, {1000}}, {Initializer::Kind::uniform, -1, 1}, true, {}}));
+    const Tensor before = variables->read("w");
+    nudge(*variables, kNames, seed);
+    const Tensor after = variables->read("w");
+    int outwards = 0;
+    for (std::size_t i = 0; i < 1000; ++i) {
+      if (std::abs(after.values<float>()[i]) > std::abs(before.values<float>()[i])) ++outwards;
+    }
+    CHECK(outwards > 400);
+    CHECK(outwards < 600);
+  }
+}
+
 TEST_CASE("weights are compared at most about 64 times, and at the end", "[compare]") {
   for (const std::int64_t steps : {1, 10, 64, 100, 1000}) {
     int count = 0;

@@ -108,6 +108,9 @@ TEST_CASE("a case whose tensors are not the operator's is refused", "[compare]")
   const auto refusal = [&](const OperatorCase& damaged) {
     return message_of<FormatError>([&] { (void)replayed(damaged, device); });
   };
+  OperatorCase incomplete = whole;
+  incomplete.inputs.clear();
+  CHECK_THAT(refusal(incomplete), contains("has no input '0/add', which relu reads"));
   for (std::vector<Tensor> OperatorCase::*const kept : {&OperatorCase::expected, &OperatorCase::results}) {
     OperatorCase other_shape = whole, other_type = whole;
     (other_shape.*kept)[0] = Tensor(DType::f32, Shape{1});

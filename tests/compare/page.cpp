@@ -103,9 +103,13 @@ TEST_CASE("the page tells times, rooflines and what a ULP does", "[compare]") {
 TEST_CASE("losses that are not finite leave the page whole", "[compare]") {
   Comparison result = comparison();
   for (DeviceRun& run : result.runs) run.losses = {NAN, INFINITY};
-  CHECK_THAT(result.html(), contains("a loss is not finite") && contains("</html>") &&
+  CHECK_THAT(result.html(), contains("What is wrong: the loss of step 1 on cpu is not finite.") &&
+                                contains("</html>") &&
                                 contains("Nothing to draw: the loss is zero or not finite at every step."));
   for (DeviceRun& run : result.runs) run.losses = {0.5, 0.25};
+  Comparison unchecked = result;
+  unchecked.runs[1].checked_values = 0;
+  CHECK_THAT(unchecked.html(), contains("What is wrong: no operator of opencl:0 was checked."));
   result.nudged.clear();
   CHECK_THAT(result.html(), contains("Nothing to draw: the largest difference so far is zero at every step."));
 }

@@ -45,4 +45,29 @@ TEST_CASE("work that ends its process says how", "[core]") {
   CHECK(silent.end == "no answer for 1 s");
 }
 
+TEST_CASE("what a trial starts and leaves behind keeps nobody waiting", "[core]") {
+  const auto start = std::chrono::steady_clock::now();
+  const Trial trial = try_in_copy(
+      [] {
+        std::fputs("started one\n", stderr);
+        if (::fork() == 0) {  // holds standard error
+          std::this_thread::sleep_for(seconds(20));
+          ::_exit(0);
+        }
+      },
+      seconds(60));
+  CHECK(trial.returned);
+  CHECK(trial.last_words == "started one");
+  CHECK(std::chrono::steady_clock::now() - start < seconds(10));
+}
+
+TEST_CASE("a trial that closes its standard error is waited for, but not for ever", "[core]") {
+  const auto close_and_sleep = [](int milliseconds) {
+    ::close(STDERR_FILENO);
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  };
+  CHECK(try_in_copy([&] { close_and_sleep(200); }, seconds(60)).returned);
+  CHECK(try_in_copy([&] { close_and_sleep(100000); }, seconds(1)).end == "no answer for 1 s");
+}
+
 }  // namespace concord::test
