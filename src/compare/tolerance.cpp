@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "concord/compare/attention_tolerance.hpp"
 #include "concord/compare/extent.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/attention.hpp"
@@ -43,7 +44,7 @@ constexpr double kLeastOfOverflow = 0x1p-20 * std::numeric_limits<float>::max();
 class Sized {
  public:
   Sized(const ReplayedNode& node, std::span<const Tensor> of_node, Extents& extents)
-      : entry(node.entry), op(node.op), inputs(node.inputs), results(of_node), extents_(extents) {}
+      : entry(node.entry), op(node.op), inputs(node.inputs), results(of_node), node_(node), extents_(extents) {}
   const TraceEntry& entry;
   const Operator* op;
   std::span<const Tensor> inputs, results;
@@ -52,8 +53,12 @@ class Sized {
   [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) const {
     return extents_.largest_rms_along(tensor, axes);
   }
+  [[nodiscard]] double of_attention(std::size_t k, double unit) const {
+    return attention_tolerance(node_, results, k, unit, extents_);
+  }
 
  private:
+  const ReplayedNode& node_;
   Extents& extents_;
 };
 
@@ -162,10 +167,12 @@ double batch_norm_backward_tolerance(const Sized& node, std::size_t k) {
 
 bool is_product(const Operator* op) { return is<ops::Matmul>(op) || is<ops::ConvFamily>(op); }
 
-bool holds_products(const Operator* op) {
-  return is<ops::RecurrentFamily>(op) || is<ops::Attention>(op) || is<ops::AttentionBackwardQuery>(op) ||
-         is<ops::AttentionBackwardKeyValue>(op);
+bool is_attention(const Operator* op) {
+  return is<ops::Attention>(op) || is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op);
 }
+
+// Operators that take no image as it is stored.
+bool takes_sequences(const Operator* op) { return is<ops::RecurrentFamily>(op) || is_attention(op); }
 
 double largest_number(const Sized& node, std::size_t k) {
   double most = node.largest(node.results[k]);
@@ -179,7 +186,8 @@ double largest_number(const Sized& node, std::size_t k) {
 double factor_tolerance(const Sized& node, std::size_t k, Precision precision) {
   if (precision == Precision::fp32) return 0;
   const double unit = unit_of(precision);
-  if (holds_products(node.op)) return 64 * unit * largest_number(node, k);
+  if (is<ops::RecurrentFamily>(node.op)) return 64 * unit * node.largest(node.results[k]);
+  if (is_attention(node.op)) return node.of_attention(k, unit);
   if (!is_product(unfused(node.op))) return 0;
   return 4 * unit * product_terms(node) * factor_scale(node, 0) * factor_scale(node, 1);
 }
@@ -225,8 +233,9 @@ bool stores_in_16_bits(Precision precision) { return precision == Precision::bf1
 
 // What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
 double storage_tolerance(const Sized& node, std::size_t k, Precision precision) {
-  if (!stores_in_16_bits(precision) || is<ops::PointwiseGroup>(node.op)) return 0;  // variables are f32
-  constexpr std::size_t kImage = 3;                                                 // dimensions at least
+  if (!stores_in_16_bits(precision) || takes_sequences(node.op)) return 0;
+  if (is<ops::PointwiseGroup>(node.op)) return 0;  // variables are f32
+  constexpr std::size_t kImage = 3;                // dimensions at least
   const auto is_image = [](const Tensor& tensor) { return tensor.shape().rank() >= kImage; };
   if (!is_image(node.results[0]) && std::ranges::none_of(node.inputs, is_image)) return 0;
   const Operator* op = unfused(node.op);

@@ -30,8 +30,8 @@ namespace concord {
 /// devices may take them for 0. Integer results must be equal.
 ///
 /// With another precision each device may or may not round factors to it (p = unit_of): what is a product may differ by
-/// 4p·K·rms(a)·rms(b) more, recurrent and attention operators by 64p of the largest |result| and |f32 input|. In bf16
-/// and fp16 images (three dimensions and more) may be stored as such numbers too:
+/// 4p·K·rms(a)·rms(b) more, recurrent operators by 64p of the largest |result|, attention by attention_tolerance(). In
+/// bf16 and fp16 images (three dimensions and more) may be stored as such numbers too:
 ///   sums                                        p·(K·rms(src) + the largest |result|)
 ///   batch norm                                  p·(2·the largest |result| + 8·the largest scale + the largest shift)
 ///   its backward's diff_scale, diff_shift       p·(8·K·rms(diff) + the largest |result|)
