@@ -11,6 +11,7 @@
 
 #include "concord/compare/attention_tolerance.hpp"
 #include "concord/compare/extent.hpp"
+#include "concord/compare/pointwise_tolerance.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
@@ -56,6 +57,8 @@ class Sized {
   [[nodiscard]] double of_attention(std::size_t k, double unit) const {
     return attention_tolerance(node_, results, k, unit, extents_);
   }
+  [[nodiscard]] double scale_of_pointwise(std::size_t k) const { return pointwise_scale(node_, k, extents_); }
+  [[nodiscard]] double of_pointwise(std::size_t k) const { return pointwise_tolerance(node_, results, k, extents_); }
 
  private:
   const ReplayedNode& node_;
@@ -87,45 +90,6 @@ double rounding_tolerance(const Sized& node, const Tensor& result) {
     if (input.dtype() == DType::f32) largest = std::max(largest, node.largest(input));
   }
   return 4e-5 * (node.largest(result) + 0.01 * largest);
-}
-
-// How far two tensors of one size part in some elements that lie all over them.
-double sampled_difference(const Tensor& a, const Tensor& b) {
-  constexpr std::size_t kSamples = 64;
-  const auto x = a.values<float>(), y = b.values<float>();
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); i += x.size() / kSamples + 1) {
-    sum += std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
-  }
-  return sum;
-}
-
-// An update moves a variable by little: what moved it is rounded to its own size, the variable by a few bits. The
-// variable is the input that is nearest to the result.
-double update_tolerance(const Sized& node, const Tensor& result, std::span<const Tensor* const> inputs) {
-  const Tensor* variable = nullptr;
-  for (const Tensor* input : inputs) {
-    if (input->dtype() != DType::f32 || input->elements() != result.elements()) continue;
-    if (!variable || sampled_difference(*input, result) < sampled_difference(*variable, result)) variable = input;
-  }
-  const double moved = variable ? largest_difference(*variable, result) : node.largest(result);
-  return 32 * kUnit * node.largest(result) + 4e-5 * moved;
-}
-
-// Of result k: what its own member of the group reads, and not the numbers of the others.
-double group_tolerance(const Sized& node, const ops::PointwiseGroup& group, std::size_t k) {
-  std::vector<const Tensor*> inputs;
-  for (std::size_t i = 0; i < group.reach().size(); ++i) {
-    inputs.push_back(&node.inputs[group.place_of(k / group.results(), i)]);
-  }
-  return update_tolerance(node, node.results[k], inputs);
-}
-
-// The updates that are in no group. Their nodes are called as optim::minimize calls them.
-double single_update_tolerance(const Sized& node, const Tensor& result) {
-  std::vector<const Tensor*> inputs;
-  for (const Tensor& input : node.inputs) inputs.push_back(&input);
-  return update_tolerance(node, result, inputs);
 }
 
 const Operator* unfused(const Operator* op) {
@@ -250,6 +214,7 @@ double storage_tolerance(const Sized& node, std::size_t k, Precision precision) 
     return unit * terms * 8 * node.rms(node.inputs[1]) + unit * node.largest(result);
   if (is<ops::Reduce>(op) || is<ops::AvgPool>(op))
     return unit * (terms * node.rms(node.inputs[0]) + node.largest(result));
+  if (is<ops::Pointwise>(op)) return 8 * unit * std::max(node.largest(result), node.scale_of_pointwise(k));
   return 8 * unit * largest_number(node, k);
 }
 
@@ -289,12 +254,10 @@ double rounding_of(const Sized& node, std::size_t k) {
   if (is<ops::RecurrentFamily>(op)) return 1e-4 * node.largest(result);  // roundings pass from step to step
   if (is<ops::Attention>(op)) return rounding_tolerance(node, result);
   if (is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op)) return 2e-4 * node.largest(result);
-  if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(op)) return group_tolerance(node, *group, k);
-  if (is<ops::Pointwise>(op) && node.entry.node.starts_with("update/")) return single_update_tolerance(node, result);
+  if (is<ops::Pointwise>(op) || is<ops::PointwiseGroup>(op)) return node.of_pointwise(k);
   const auto* random = dynamic_cast<const ops::Random*>(op);
-  const bool rounds = is<ops::Pointwise>(op) || is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) ||
-                      is<ops::CrossEntropy>(op) || is<ops::Ctc>(op) ||
-                      (random && random->distribution() == ops::Distribution::normal);
+  const bool rounds = is<ops::Softmax>(op) || is<ops::SoftmaxBackward>(op) || is<ops::CrossEntropy>(op) ||
+                      is<ops::Ctc>(op) || (random && random->distribution() == ops::Distribution::normal);
   return rounds ? rounding_tolerance(node, result) : 0;
 }
 
@@ -307,10 +270,11 @@ double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, s
   }
   const Sized sized(node, results, extents);
   const double tolerance = rounding_of(sized, k) + storage_tolerance(sized, k, precision);
-  // A device may take numbers below the smallest normal one for 0, each product of a sum among them.
-  return tolerance == 0 ? 0
-                        : tolerance + factor_tolerance(sized, k, precision) +
-                              kSmallestNormal * std::max(1.0, product_terms(sized));
+  if (tolerance == 0) return 0;
+  // A device may take numbers below the smallest normal one for 0, each product of a sum among them, before it
+  // multiplies by others.
+  const double lost = kSmallestNormal * std::max(1.0, product_terms(sized)) * std::max(1.0, largest_number(sized, k));
+  return tolerance + factor_tolerance(sized, k, precision) + lost;
 }
 
 double comparable_error(double error, double tolerance) {

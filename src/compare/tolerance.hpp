@@ -15,10 +15,10 @@ namespace concord {
 ///   sums (also scatter-add, avg pool, resample) 4·max(8, √K/4)·u · K·rms(src), K of scatter-add: of its fullest place
 ///   scatter-add, avg pool, resampling also      8u · (the largest |result| + the largest |src|)
 ///   cumulative sums                             as sums of as many terms as the axis has
-///   pointwise, softmax, cross-entropy, normal,
-///     CTC, attention                            4e-5 · (largest |result| + 0.01·largest |f32 input|)
-///   updates of variables                        32u · the largest |result| + 4e-5 · the most it moved one
-///   matmul and convolution with an epilogue     both of the above
+///   softmax, cross-entropy, normal, CTC,
+///     attention                                 4e-5 · (largest |result| + 0.01·largest |f32 input|)
+///   pointwise, updates of variables             pointwise_tolerance()
+///   matmul and convolution with an epilogue     as without, and as softmax
 ///   batch norm                                  2e-5 of the largest |result|, and of rms(src) for its statistics
 ///   its backward                                2e-4 of the largest |result|; diff_scale, diff_shift also as a sum
 ///   row norm                                    2e-4 as batch norm
@@ -26,8 +26,8 @@ namespace concord {
 ///   copies, max pool, gather, uniform, reorder  0
 /// The rms of a matrix is that of its largest row (column) along K, of a reduction's src that of its largest terms. A
 /// product of the largest factors may differ by 16u of it (factors of 22 bits serve as fp32), and by u for each term
-/// added to it. Where anything may differ, so may numbers below the smallest normal one, 2^-126 for each of K terms:
-/// devices may take them for 0. Integer results must be equal.
+/// added to it. Where anything may differ, so may numbers below the smallest normal one, which devices may take for 0:
+/// 2^-126 for each of K terms, times what they are multiplied by. Integer results must be equal.
 ///
 /// With another precision each device may or may not round factors to it (p = unit_of): what is a product may differ by
 /// 4p·K·rms(a)·rms(b) more, recurrent operators by 64p of the largest |result|, attention by attention_tolerance(). In
@@ -35,6 +35,7 @@ namespace concord {
 ///   sums                                        p·(K·rms(src) + the largest |result|)
 ///   batch norm                                  p·(2·the largest |result| + 8·the largest scale + the largest shift)
 ///   its backward's diff_scale, diff_shift       p·(8·K·rms(diff) + the largest |result|)
+///   pointwise                                   8p of the largest |result| and of pointwise_scale()
 ///   all others                                  8p of the largest |result| and |f32 input|
 /// and the indices of max pooling, argmax and top-k are not compared: rounded numbers tie.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision = Precision::fp32);
