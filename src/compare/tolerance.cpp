@@ -190,6 +190,17 @@ std::optional<double> scattered_terms(const Sized& node) {
   return std::nullopt;
 }
 
+// The most windows that share a number of the source.
+double windows_of_one_place(const ops::PoolOptions& options) {
+  double windows = 1;
+  for (std::size_t axis = 0; axis < options.kernel.size(); ++axis) {
+    const std::int64_t taps = options.kernel[axis], stride = options.stride[axis];
+    const std::int64_t width = (taps - 1) * options.dilation[axis] + 1;
+    windows *= options.is_adaptive() ? 2 : static_cast<double>(std::min(taps, (width + stride - 1) / stride));
+  }
+  return windows;
+}
+
 // Integer results that tell where the largest of several numbers is.
 bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::Reduce>(op) || is<ops::TopK>(op); }
 
@@ -240,6 +251,10 @@ double rounding_of(const Sized& node, std::size_t k) {
     const double terms = std::max(1.0, static_cast<double>(node.inputs[0].elements()) /
                                            static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
     return sum_tolerance(terms, term_scale(node)) + (is<ops::Reduce>(op) ? 0 : sparse_tolerance(node, result));
+  }
+  if (const auto* pool = dynamic_cast<const ops::MaxPoolBackward*>(op)) {
+    const double windows = windows_of_one_place(pool->options());
+    return windows <= 1 ? 0 : windows * windows * kUnit * node.largest(node.inputs[0]);
   }
   if (is<ops::BatchNorm>(op)) return forward_norm_tolerance(node, k, 2e-5);
   if (is<ops::BatchNormBackward>(op)) return batch_norm_backward_tolerance(node, k);

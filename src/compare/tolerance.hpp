@@ -23,6 +23,7 @@ namespace concord {
 ///   its backward                                2e-4 of the largest |result|; diff_scale, diff_shift also as a sum
 ///   row norm                                    2e-4 as batch norm
 ///   recurrent; the backward of attention        1e-4; 2e-4 of the largest |result|
+///   max pool's gradient                         n²u · the largest |diff|, n > 1 windows over one place
 ///   copies, max pool, gather, uniform, reorder  0
 /// The rms of a matrix is that of its largest row (column) along K, of a reduction's src that of its largest terms. A
 /// product of the largest factors may differ by 16u of it (factors of 22 bits serve as fp32), and by u for each term

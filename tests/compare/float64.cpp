@@ -61,7 +61,7 @@ TEST_CASE("float64: pooling with padding, ceil mode and adaptive windows", "[com
           return max_pool2d(o.input({2, 3, 7, 6}),
                             {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .ceil_mode = true});
         },
-        {"max_pool"});
+        {"max_pool", "max_pool_backward"});
   for (const bool padding : {false, true}) {
     check(
         "average",
