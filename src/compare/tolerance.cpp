@@ -253,7 +253,7 @@ double rounding_of(const Sized& node, std::size_t k) {
     return sum_tolerance(terms, term_scale(node)) + (is<ops::Reduce>(op) ? 0 : sparse_tolerance(node, result));
   }
   if (const auto* pool = dynamic_cast<const ops::MaxPoolBackward*>(op)) {
-    const double windows = windows_of_one_place(pool->options());
+    const double windows = windows_of_one_place(ops::pool_sizes(pool->src(), pool->options()).options);
     return windows <= 1 ? 0 : windows * windows * kUnit * node.largest(node.inputs[0]);
   }
   if (is<ops::BatchNorm>(op)) return forward_norm_tolerance(node, k, 2e-5);

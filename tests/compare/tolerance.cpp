@@ -112,6 +112,18 @@ TEST_CASE("a sum of the few numbers that are not 0 may be rounded", "[compare]")
   }
 }
 
+TEST_CASE("gradients that meet where max pooling's windows overlap may be rounded, others not", "[compare]") {
+  const Shape src{1, 1, 6, 6};
+  const auto allowed = [&](const ops::PoolOptions& options) {
+    const Shape dst(std::vector<std::int64_t>{1, 1, 3, 3});
+    const ops::MaxPoolBackward backward(options, src);
+    return tolerance(&backward, {constant(dst, 2), Tensor(DType::i32, dst)}, constant(src, 1));
+  };
+  CHECK(allowed({.kernel = {1, 2, 2}, .stride = {0, 0, 0}}) == 0);  // as the kernel
+  CHECK(allowed({.kernel = {1, 2, 2}, .stride = {1, 2, 2}}) == 0);
+  CHECK(allowed({.kernel = {1, 3, 3}, .stride = {1, 2, 2}, .padding = {0, 1, 1}}) == Approx(16 * kUnit * 2));
+}
+
 TEST_CASE("the tolerance of products grows with their terms and operands", "[compare]") {
   const ops::Matmul matmul(false, false);
   const Tensor a = constant({2, 100}, 3), b = constant({100, 5}, -0.5F), c = constant({2, 5}, -150);
