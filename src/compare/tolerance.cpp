@@ -84,6 +84,16 @@ double product_terms(const Sized& node) {
   return node.entry.cost.flops / 2 / static_cast<double>(std::max<std::int64_t>(node.results[0].elements(), 1));
 }
 
+// The most numbers that anything in it sums up: products, or those that become one of its smallest result.
+double summed_terms(const Sized& node) {
+  double terms = product_terms(node);
+  for (const Tensor& result : node.results) {
+    const auto parts = static_cast<double>(std::max<std::int64_t>(result.elements(), 1));
+    for (const Tensor& input : node.inputs) terms = std::max(terms, static_cast<double>(input.elements()) / parts);
+  }
+  return terms;
+}
+
 double rounding_tolerance(const Sized& node, const Tensor& result) {
   double largest = 0;
   for (const Tensor& input : node.inputs) {
@@ -288,7 +298,7 @@ double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, s
   if (tolerance == 0) return 0;
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them, before it
   // multiplies by others.
-  const double lost = kSmallestNormal * std::max(1.0, product_terms(sized)) * std::max(1.0, largest_number(sized, k));
+  const double lost = kSmallestNormal * std::max(summed_terms(sized), 1.0) * std::max(largest_number(sized, k), 1.0);
   return tolerance + factor_tolerance(sized, k, precision) + lost;
 }
 

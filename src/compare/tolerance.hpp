@@ -28,7 +28,7 @@ namespace concord {
 /// The rms of a matrix is that of its largest row (column) along K, of a reduction's src that of its largest terms. A
 /// product of the largest factors may differ by 16u of it (factors of 22 bits serve as fp32), and by u for each term
 /// added to it. Where anything may differ, so may numbers below the smallest normal one, which devices may take for 0:
-/// 2^-126 for each of K terms, times what they are multiplied by. Integer results must be equal.
+/// 2^-126 for each term that is summed up, times what they are multiplied by. Integer results must be equal.
 ///
 /// With another precision each device may or may not round factors to it (p = unit_of): what is a product may differ by
 /// 4p·K·rms(a)·rms(b) more, recurrent operators by 64p of the largest |result|, attention by attention_tolerance(). In
