@@ -130,7 +130,7 @@ void run(const Options& options) {
                                   {"peak_resident_bytes", peak_resident_bytes()},
                                   {"train", as_json(train, batch)},
                                   {"infer", as_json(infer, batch)}};
-    std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << json_text(document);
     return;
   }
   std::cout << fmt::format("{} ({} parameters), batch {}, {} on {}; first step {:.2f} s after the start\n",

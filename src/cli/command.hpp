@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ void add_tune(CLI::App& app);
 
 /// "139.8 GiB", "512 KiB".
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
+/// A document as commands print it, with a line end. Names of drivers and files need not be UTF-8.
+[[nodiscard]] std::string json_text(const nlohmann::json& document);
 
 /// A line on standard error, where there is one: a message that cannot be written is no reason to end.
 void say(const std::string& line);

@@ -134,19 +134,18 @@ Comparison compare_one(const Options& options, const models::Model& model, const
 }
 
 void print_row(const Comparison& comparison) {
-  double part = 0;
-  std::int64_t checked = 0;
   std::string diverging = comparison.agrees() ? "none" : comparison.disagreement();
-  bool is_first = true;
-  for (const DeviceRun& run : comparison.runs) {
-    part = std::max(part, run.largest_loss_deviation);
-    checked += run.checked_values;
-    if (!run.first_deviation || !std::exchange(is_first, false)) continue;
-    const Deviation& d = *run.first_deviation;
-    diverging = fmt::format("{} on {}: error {:.3g}, allowed {:.3g} ({}, kernel {}, {})", d.node, run.device.id,
+  const auto found =
+      std::ranges::find_if(comparison.runs, [](const DeviceRun& run) { return run.first_deviation.has_value(); });
+  if (found != comparison.runs.end()) {
+    const Deviation& d = *found->first_deviation;
+    diverging = fmt::format("{} on {}: error {:.3g}, allowed {:.3g} ({}, kernel {}, {})", d.node, found->device.id,
                             d.error, d.tolerance, d.op, d.kernel, d.shapes);
   }
-  std::cout << fmt::format("{:<22} {:>8} {:>13.2e}  {}\n", comparison.network, checked, part, diverging) << std::flush;
+  const double part = std::ranges::max(comparison.runs, {}, &DeviceRun::largest_loss_deviation).largest_loss_deviation;
+  std::cout << fmt::format("{:<22} {:>8} {:>13.2e}  {}\n", comparison.network, comparison.checked_values(), part,
+                           diverging)
+            << std::flush;
 }
 
 // Every network of the zoo at a small size. One that fails does not keep the others from being compared.

@@ -52,7 +52,7 @@ void add_devices(CLI::App& app) {
     if (*json) {
       nlohmann::json list = nlohmann::json::array();
       for (const DeviceInfo& info : devices) list.push_back(as_json(info));
-      std::cout << list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+      std::cout << json_text(list);
     } else {
       print(devices);
     }

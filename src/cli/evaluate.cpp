@@ -85,7 +85,7 @@ void run(const Options& options) {
       const auto counts = matrix.values<std::int32_t>();
       json["confusion"] = std::vector<std::int32_t>(counts.begin(), counts.end());
     }
-    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << json_text(json);
     return check_finite(metrics);
   }
   std::cout << fmt::format("{} samples, loss {:.4f}", metrics.samples, metrics.loss);

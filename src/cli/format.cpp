@@ -5,6 +5,7 @@
 #include <cctype>
 #include <csignal>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 
@@ -63,6 +64,10 @@ std::string human_bytes(std::uint64_t bytes) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string json_text(const nlohmann::json& document) {
+  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }

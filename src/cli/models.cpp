@@ -63,7 +63,7 @@ void run(const Options& options) {
                     {"batch", batch},
                     {"step_bytes", memory ? nlohmann::json(memory->total()) : nlohmann::json()}});
   }
-  std::cout << (options.json ? list.dump(2) + "\n"
+  std::cout << (options.json ? json_text(list)
                              : table(rows) +
                                    "GFLOP: of the forward pass; a multiplication and an addition are two. "
                                    "step: memory of values and variables without kernels' workspaces; too large: "

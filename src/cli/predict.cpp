@@ -79,7 +79,7 @@ void run(const Options& options) {
                     {"probability", prediction.probability},
                     {"label", label}});
   }
-  std::cout << (options.json ? json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : table(rows));
+  std::cout << (options.json ? json_text(json) : table(rows));
 }
 
 }  // namespace

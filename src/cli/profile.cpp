@@ -70,7 +70,7 @@ void run(const Options& options) {
         {"operators", nlohmann::json::array()}};
     for (const OperatorTime& time : operators) json["operators"].push_back(as_json(time, total.seconds, rows));
     json["total"] = as_json(total, total.seconds, Rows::kind);
-    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << json_text(json);
     return;
   }
   std::cout << fmt::format("{} of {}, batch {}, {} on {}: {:.3f} ms, {:.3f} ms in kernels one by one\n", what,

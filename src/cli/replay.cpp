@@ -48,7 +48,7 @@ std::string as_json(const OperatorCase& operator_case, const CaseReplay& replay,
                               {"error_in_case", result.case_error},
                               {"difference_from_case", result.from_case}});
   }
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 void run(const Options& options) {

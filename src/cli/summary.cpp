@@ -83,9 +83,7 @@ void run(const Options& options) {
   const DevicePtr device = options.step.open();
   const MemoryNeed memory = step_memory(model, *network, batch, device, options.step.training);
   if (options.json) {
-    std::cout << as_json(model, batch, summary, memory, device->info(), options.step)
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    std::cout << json_text(as_json(model, batch, summary, memory, device->info(), options.step));
   } else {
     std::cout << as_text(model, batch, summary, memory, device->info(), options.step);
   }

@@ -208,7 +208,7 @@ class Tune {
                                   {"best_ms", sum.best * 1e3}});
     }
     for (const TunableProduct& product : left_) json["left_out"].push_back(product.key);
-    std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << json_text(json);
   }
 
   const Options& options_;

@@ -19,9 +19,9 @@ namespace concord {
 ///   diff_q     8·unit·((1 + E)·max|diff_q| + scale·G·max|k|)
 ///   diff_k     8·unit·((1 + E)·max|diff_k| + scale·G·max|q|·(max|diff_v|/R(diff) + 4·√Q/S))
 ///   diff_v     8·unit·((1 + E)·max|diff_v| + R(diff)·4·√Q/S)
-/// max|diff_v|/R(diff) stands for the weights that meet in one key. Rounding as such takes at most a quarter of it, in
-/// trials with flat and peaked weights, outliers, single keys that all look at, and gradients that add up to nothing.
-/// 0 for any other operator.
+/// and with dropout as much more as the weights that stay. max|diff_v|/R(diff) stands for the weights that meet in one
+/// key. Rounding as such takes at most a third of it, with flat and peaked weights, outliers, one key that all look at,
+/// and gradients that add up to nothing (tests/compare/attention_tolerance.cpp). 0 for any other operator.
 [[nodiscard]] double attention_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
                                          double unit, Extents& extents);
 

@@ -13,6 +13,7 @@
 #include "concord/compare/extent.hpp"
 #include "concord/compare/float64/evaluate.hpp"
 #include "concord/compare/tolerance.hpp"
+#include "concord/optim/minimize.hpp"
 
 namespace concord {
 namespace {
@@ -57,7 +58,7 @@ std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues&
 /// By the names that optim::minimize and gradient() give.
 Pass pass_of(std::string_view node) {
   if (node.starts_with("grad/")) return Pass::gradient;
-  return node.starts_with("update/") ? Pass::update : Pass::forward;
+  return optim::is_update(node) ? Pass::update : Pass::forward;
 }
 
 /// How far result k is from the reference; `expected` is the first device's.

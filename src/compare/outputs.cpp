@@ -1,6 +1,8 @@
 // The results of a comparison as text and files.
 #include "concord/compare/outputs.hpp"
 
+#include <fmt/format.h>
+
 #include <span>
 
 #include "concord/core/platform.hpp"
@@ -21,7 +23,7 @@ void CompareOutputs::write_files(const Comparison& comparison) const {
 
 std::string CompareOutputs::error(const Comparison& comparison) {
   const std::string why = comparison.disagreement();
-  return why.empty() ? why : "the devices do not agree: " + why;
+  return why.empty() ? why : fmt::format("{}: {}", comparison.verdict(), why);
 }
 
 }  // namespace concord

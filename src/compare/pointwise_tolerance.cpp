@@ -8,6 +8,7 @@
 
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pointwise_group.hpp"
+#include "concord/optim/minimize.hpp"
 
 namespace concord {
 namespace {
@@ -68,7 +69,7 @@ double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> res
     }
     return update_tolerance(inputs, results[k], extents);
   }
-  if (node.entry.node.starts_with("update/")) {
+  if (optim::is_update(node.entry.node)) {
     for (const Tensor& input : node.inputs) inputs.push_back(&input);
     return update_tolerance(inputs, results[k], extents);
   }

@@ -11,7 +11,7 @@
 namespace concord {
 
 /// Of result k of a Pointwise or PointwiseGroup; `results` are the right ones. u = 2^-24.
-///   updates of variables ("update/…")  32u · the largest |result| + 4e-5 · the most one moved
+///   updates (optim::is_update)         32u · the largest |result| + 4e-5 · the most one moved
 ///   all others                         4e-5 · (the largest |result| + 0.01·pointwise_scale())
 [[nodiscard]] double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
                                          Extents& extents);

@@ -122,6 +122,10 @@ DevicePtr open_first_usable(std::span<const DeviceInfo> infos) {
   return nullptr;
 }
 
+std::string wanted_of(std::string_view selector) {
+  return selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : std::string(selector);
+}
+
 }  // namespace
 
 std::string_view name_of(DeviceKind kind) {
@@ -243,11 +247,20 @@ std::vector<DeviceInfo> Device::list() {
   return infos;
 }
 
-DevicePtr Device::open(std::string_view selector) {
-  const std::string wanted = selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : std::string(selector);
+bool takes_cpu(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
-  // Without looking at OpenCL drivers: loading them takes tens of milliseconds.
-  if (lower(wanted) == "cpu") return cpu::open_device(0);
+  return lower(wanted_of(selector)) == "cpu";
+#else
+  static_cast<void>(selector);
+  return false;
+#endif
+}
+
+DevicePtr Device::open(std::string_view selector) {
+  const std::string wanted = wanted_of(selector);
+#ifdef CONCORD_WITH_CPU
+  // To load drivers takes tens of milliseconds.
+  if (takes_cpu(selector)) return cpu::open_device(0);
 #endif
   const std::vector<DeviceInfo> infos = list();
   const std::string error = selector_error(wanted);

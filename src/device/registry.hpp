@@ -21,6 +21,9 @@ namespace concord {
 /// Throws DeviceError when none matches, or several that are not alike; the message lists what there is.
 [[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
 
+/// Whether Device::open takes the CPU for it without a look at OpenCL's drivers.
+[[nodiscard]] bool takes_cpu(std::string_view selector);
+
 /// What is wrong with a text that cannot be read as a selector, as a sentence without its end; empty where it can be,
 /// whether or not there is such a device.
 [[nodiscard]] std::string selector_error(std::string_view selector);

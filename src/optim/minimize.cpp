@@ -13,6 +13,8 @@
 namespace concord::optim {
 namespace {
 
+constexpr const char* kUpdate = "update";
+
 void check_options(const MinimizeOptions& options) {
   CONCORD_CHECK(options.clip.norm >= 0 && options.clip.value >= 0, ArgumentError,
                 "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
@@ -157,6 +159,8 @@ void advance_random(Graph& graph, Value ok) {
 
 }  // namespace
 
+bool is_update(std::string_view node) { return node.starts_with(std::string(kUpdate) + "/"); }
+
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
   CONCORD_CHECK(loss && loss.shape().elements() == 1, ShapeError,
                 "a loss to minimize is one number, got {}; use Reduction::mean or sum", loss ? loss.shape().str() : "");
@@ -171,7 +175,7 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
   const LossScale scale = options.loss_scale > 0 ? add_loss_scale(graph, options) : LossScale{};
   const Value scaled = scale.scale ? loss * reshape(scale.scale, loss.shape()) : loss;
   const std::vector<Value> gradients = gradient(scaled, weights);
-  const Scope all(graph, "update");
+  const Scope all(graph, kUpdate);
   std::vector<Gathered> gathered;
   std::vector<Value> sums;
   for (std::size_t i = 0; i < weights.size(); ++i) {

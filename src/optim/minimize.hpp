@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "concord/graph/graph.hpp"
 #include "concord/optim/groups.hpp"
@@ -42,9 +43,12 @@ struct MinimizeOptions {
 /// The first scale of the loss that products of this precision want: 65536 for fp16, else none.
 [[nodiscard]] double loss_scale_for(Precision precision);
 
+/// Whether a node of this name is of the updates that `minimize` adds: "update/…".
+[[nodiscard]] bool is_update(std::string_view node);
+
 /// Names of the scalar variables that `minimize` adds.
-inline constexpr const char* kRate = "optim.lr";      // f32, written by the host when a schedule changes it
-inline constexpr const char* kStep = "optim.step";    // i32, updates done, at most kMostSteps
+inline constexpr const char* kRate = "optim.lr";    // f32, written by the host when a schedule changes it
+inline constexpr const char* kStep = "optim.step";  // i32, updates done, at most kMostSteps
 /// Where the device stops counting, since formulas count in f32: corrections of so late a step change no more.
 inline constexpr std::int32_t kMostSteps = 1 << 24;
 inline constexpr const char* kOk = "optim.ok";        // f32, 1 until the first loss that is not finite, then 0 for good
