@@ -8,22 +8,23 @@ PreparedKernel prepare_ctc(Context& context, const ops::Ctc& op, const KernelReq
   const Shape& src = request.inputs[0].shape;
   const std::int64_t labels = request.inputs[1].shape[1], width = 2 * labels + 1;
   const std::size_t items = lanes_for(context, width, 1).lanes;
-  const std::size_t places_bytes = static_cast<std::size_t>(src[0] * src[1] * width) * sizeof(float);
-  const std::size_t ahead_bytes = static_cast<std::size_t>(src[1] * 2 * width) * sizeof(float);
+  constexpr std::size_t kPair = 2 * sizeof(float);  // a logarithm
+  const std::size_t places_bytes = static_cast<std::size_t>(src[0] * src[1] * width) * kPair;
+  const std::size_t ahead_bytes = static_cast<std::size_t>(src[1] * 2 * width) * kPair;
   const auto steps = static_cast<std::int32_t>(src[0]), samples = static_cast<std::int32_t>(src[1]);
   const auto classes = static_cast<std::int32_t>(src[2]), most = static_cast<std::int32_t>(labels);
   const auto program = context.program("ctc.cl", {"ITEMS=" + std::to_string(items)});
   std::vector<StagedKernel::AnyStage> stages;
   stages.emplace_back(Stage{program,
                             "ctc_paths",
-                            {input(0), input(1), input(2), input(3), output(0), workspace(), workspace(places_bytes),
-                             steps, samples, classes, most, op.blank()},
+                            {input(0), input(1), input(2), input(3), output(0), workspace(0, kPair),
+                             workspace(places_bytes, kPair), steps, samples, classes, most, op.blank()},
                             {static_cast<std::size_t>(samples) * items, 1, 1},
                             {items, 1, 1}});
   stages.emplace_back(Stage{program,
                             "ctc_occupancy",
-                            {input(1), input(2), input(3), workspace(), output(0), output(1), steps, samples, classes,
-                             most, op.blank(), static_cast<std::int32_t>(op.zero_infinity())},
+                            {input(1), input(2), input(3), workspace(0, kPair), output(0), output(1), steps, samples,
+                             classes, most, op.blank(), static_cast<std::int32_t>(op.zero_infinity())},
                             {static_cast<std::size_t>(src[0] * src[1]), 1, 1}});
   if (op.zero_infinity()) {
     stages.emplace_back(

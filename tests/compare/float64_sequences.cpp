@@ -72,6 +72,31 @@ TEST_CASE("float64: ctc with repeated labels, unequal lengths and targets that c
   }
 }
 
+TEST_CASE("float64: ctc of as many steps as a long utterance has", "[compare]") {
+  constexpr std::int64_t kSteps = 800, kLabels = 100, kClasses = 29;
+  std::vector<std::int32_t> labels(kLabels);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(1 + i * i % (kClasses - 1));
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Operators o;
+    // Log-probabilities go to -2600, where the last place of an f32 is 2e-4.
+    const Value log_p = log_softmax(o.input({kSteps, 1, kClasses}) * 3.0F, 2);
+    const Value losses =
+        ctc(log_p, o.indices({1, kLabels}, labels), o.indices({1}, {kSteps}), o.indices({1}, {kLabels}), 0, false);
+    std::size_t seen = 0;
+    o.run(device, losses, [&](const ReplayedNode& node) {
+      if (node.entry.op != "ctc") return;
+      const float64::Results exact = float64::evaluate(node);
+      REQUIRE(exact);
+      CHECK((*exact)[0][0] > 1000);
+      CHECK(largest_difference(node.results[0], (*exact)[0]) <= 4 * 0x1p-24 * (*exact)[0][0]);
+      CHECK(largest_difference(node.results[1], (*exact)[1]) <= 4e-6);
+      ++seen;
+    });
+    CHECK(seen == 1);
+  }
+}
+
 TEST_CASE("float64: attention with masks, lengths, shared keys and dropout", "[compare]") {
   const std::vector<std::string> all{"attention", "attention_backward_query", "attention_backward_key_value"};
   for (const ops::Causal causal : {ops::Causal::none, ops::Causal::first, ops::Causal::last}) {
