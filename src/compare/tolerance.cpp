@@ -107,15 +107,28 @@ const Operator* unfused(const Operator* op) {
   return fused != nullptr ? fused->base().get() : op;
 }
 
-// The size of a factor: of a matrix that of its largest row or column, since after a few steps of training those of the
-// labels seen are far larger than the others.
+// The dimensions of a factor over which one number of the result sums its products, of groups those of all together.
+// Of an image whose channels are summed: all of it, since its places are much alike.
+std::vector<std::size_t> summed_dimensions(const Operator* op, std::size_t input, std::size_t rank) {
+  if (const auto* matmul = dynamic_cast<const ops::Matmul*>(op)) {
+    const bool sums_over_last = input == 0 ? !matmul->transpose_a() : matmul->transpose_b();
+    return {rank - (sums_over_last ? 1 : 2)};
+  }
+  const bool is_whole_image = input == 0 && !is<ops::ConvBackwardWeights>(op);
+  const std::size_t kept = is<ops::Conv>(op) ? 0 : 1;  // weights (O, C, …), images (N, C, …)
+  std::vector<std::size_t> summed;
+  for (std::size_t dimension = 0; dimension < rank; ++dimension) {
+    if (is_whole_image || dimension != kept) summed.push_back(dimension);
+  }
+  return summed;
+}
+
+// The size of a factor: that of the largest numbers that are summed together, since after a few steps of training those
+// of the labels seen are far larger than the others.
 double factor_scale(const Sized& node, std::size_t input) {
   const Tensor& factor = node.inputs[input];
-  const auto* matmul = dynamic_cast<const ops::Matmul*>(unfused(node.op));
-  if (matmul == nullptr) return node.rms(factor);
-  const bool sums_over_last = input == 0 ? !matmul->transpose_a() : matmul->transpose_b();
-  const std::size_t axis = factor.shape().rank() - (sums_over_last ? 1 : 2);
-  return node.largest_rms_along(factor, {&axis, 1});
+  const auto summed = summed_dimensions(unfused(node.op), input, factor.shape().rank());
+  return summed.size() == factor.shape().rank() ? node.rms(factor) : node.largest_rms_along(factor, summed);
 }
 
 // Where few numbers of an operand are large, one product of the largest is the most that is rounded, and whatever is

@@ -25,7 +25,9 @@ namespace concord {
 ///   recurrent; the backward of attention        1e-4; 2e-4 of the largest |result|
 ///   max pool's gradient                         n²u · the largest |diff|, n > 1 windows over one place
 ///   copies, max pool, gather, uniform, reorder  0
-/// The rms of a matrix is that of its largest row (column) along K, of a reduction's src that of its largest terms. A
+/// The rms of a factor is that of the largest numbers that are summed together: of a matrix of its largest row (column)
+/// along K, of weights of those of one channel, of an image whose places are summed of its largest channel, of a
+/// reduction's src of its terms. A
 /// product of the largest factors may differ by 16u of it (factors of 22 bits serve as fp32), and by u for each term
 /// added to it. Where anything may differ, so may numbers below the smallest normal one, which devices may take for 0:
 /// 2^-126 for each term that is summed up, times what they are multiplied by. Integer results must be equal.

@@ -159,6 +159,28 @@ TEST_CASE("the tolerance of a matrix product is that of its largest row and colu
   CHECK(tolerance(&transposed, {a_turned, b_turned}, constant({3, 4}, 0)) == Approx(expected));
 }
 
+TEST_CASE("the tolerance of a convolution is that of the channel of the largest numbers", "[compare]") {
+  // (4, 4, 2, 2), 0 but for one channel.
+  const auto one_channel = [](std::size_t dimension, std::size_t channel, float value) {
+    Tensor tensor = constant({4, 4, 2, 2}, 0);
+    const std::size_t step = dimension == 0 ? 16 : 4;
+    for (std::size_t i = 0; i < 64; ++i) {
+      if (i / step % 4 == channel) tensor.values<float>()[i] = value;
+    }
+    return tensor;
+  };
+  const auto expected = [](double terms) { return Approx(kUnit * (4 * 8 * terms + 16 + terms) * 2 * 3); };
+  const ops::ConvOptions no_padding;
+  const Tensor even = constant({4, 4, 2, 2}, 2);
+  const ops::Conv forward(no_padding);
+  CHECK(tolerance(&forward, {even, one_channel(0, 3, -3)}, constant({4, 4, 1, 1}, 0)) == expected(16));
+  const ops::ConvBackwardData data(no_padding, Shape{4, 4, 3, 3});
+  const double terms = tolerance(&data, {even, constant({4, 4, 2, 2}, 3)}, constant({4, 4, 3, 3}, 0));
+  CHECK(tolerance(&data, {even, one_channel(1, 3, 3)}, constant({4, 4, 3, 3}, 0)) == Approx(terms));
+  const ops::ConvBackwardWeights weights(no_padding, Shape{4, 4, 1, 1});
+  CHECK(tolerance(&weights, {one_channel(1, 0, 2), one_channel(1, 2, 3)}, constant({4, 4, 1, 1}, 0)) == expected(16));
+}
+
 TEST_CASE("statistics whose terms cancel out may be off by what is rounded of the terms", "[compare]") {
   const ops::BatchNorm norm(1e-5F);
   const std::vector<Tensor> inputs{constant({4, 2}, 100), floats({1, 1}), floats({0, 0})};
