@@ -48,12 +48,12 @@ VariantResult check_variant(const DevicePtr& device, Variants& variants, const s
     Variants& variants;
     ~Preference() { variants.prefer({}); }
   };
+  const std::int64_t uses = variants.uses(name);  // before kinds of kernels are chosen, which counts as one
   variants.mark(name, {});
   variants.prefer(name);
   const Preference until_the_end{variants};
   const std::vector<Variant> all = variants.list();
   VariantResult result{*std::ranges::find(all, name, &Variant::name), false, {}};
-  const std::int64_t uses = variants.uses(name);
   for (const VariantCase& one : variant_cases()) {
     for (const Precision precision : precisions_of(*device)) {
       if (!one.concerns(result.variant.family) || !result.variant.quirk.empty()) continue;

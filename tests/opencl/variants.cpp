@@ -165,4 +165,18 @@ TEST_CASE("the check of a variant blames it for nothing else", "[opencl][variant
   }
 }
 
+TEST_CASE("the check of the kind of kernels that a device has anyway finds it taken", "[opencl][variants]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    const DevicePtr opened = Device::open(device->info().id);  // with the kind that is planned for it
+    for (const Variant& variant : opened->variants()->list()) {
+      if (!variant.name.starts_with("kernels for ")) continue;
+      const VariantResult found = check_variant(opened, *opened->variants(), variant.name);
+      INFO(variant.name);
+      CHECK(found.was_taken);
+      CHECK(found.variant.quirk.empty());
+      CHECK(found.unexplained.empty());
+    }
+  }
+}
+
 }  // namespace concord::test

@@ -108,22 +108,25 @@ TEST_CASE("a trainer keeps to its budget and says the batch that fits", "[train]
     return Trainer{
         image_net(), loss::cross_entropy, optim::Sgd{.lr = 0.01}, device, {.seed = kSeed, .memory_budget = budget}};
   };
-  std::size_t least = 0;
   std::string message;
-  try {
-    Trainer trainer = trainer_with(400'000);
-    trainer.fit(data, {.batch = 64});
-  } catch (const MemoryBudgetError& error) {
-    least = error.least();
-    message = error.what();
-  }
+  const auto least_of = [&](std::int64_t batch, std::size_t budget) -> std::size_t {
+    try {
+      trainer_with(budget).fit(data, {.batch = batch, .max_steps = 1});
+    } catch (const MemoryBudgetError& error) {
+      message = error.what();
+      return error.least();
+    }
+    return 0;
+  };
+  // Kernels may take a workspace for each thread, so a number of bytes would not do on every machine.
+  const std::size_t budget = least_of(1, 1);
+  const std::size_t least = least_of(64, budget);
   INFO(message);
-  REQUIRE(least > 400'000);
-  CHECK_THAT(message, contains("the memory budget is 0.38") && contains(fmt::format("({} bytes)", least)));
+  REQUIRE(least > budget);
+  CHECK_THAT(message, contains("the memory budget is ") && contains(fmt::format("({} bytes)", least)));
   std::smatch match;
   REQUIRE(std::regex_search(message, match, std::regex("largest batch that fits is ([0-9]+)")));
-  Trainer small = trainer_with(400'000);
-  CHECK_NOTHROW(small.fit(data, {.batch = std::stol(match[1]), .max_steps = 1}));
+  CHECK(least_of(std::stol(match[1]), budget) == 0);
 
   Trainer in_less = trainer_with(least), in_full = trainer_with(0);
   const History less = in_less.fit(data, {.epochs = 2, .batch = 64, .validate = data});
