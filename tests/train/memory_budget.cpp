@@ -123,7 +123,8 @@ TEST_CASE("a trainer keeps to its budget and says the batch that fits", "[train]
   const std::size_t least = least_of(64, budget);
   INFO(message);
   REQUIRE(least > budget);
-  CHECK_THAT(message, contains("the memory budget is ") && contains(fmt::format("({} bytes)", least)));
+  CHECK_THAT(message, contains(fmt::format("the memory budget is {:.3g} MiB", static_cast<double>(budget) / 0x1p20)) &&
+                          contains(fmt::format("({} bytes)", least)));
   std::smatch match;
   REQUIRE(std::regex_search(message, match, std::regex("largest batch that fits is ([0-9]+)")));
   CHECK(least_of(std::stol(match[1]), budget) == 0);
