@@ -22,6 +22,21 @@ extern "C" void on_signal(int number) {
   }
 }
 
+struct StoppingSignal {
+  int number;
+  bool was_ignored;  // when the command began, as under nohup: it stays so
+};
+
+StoppingSignal stopping_signal(int number) {
+  const auto handler = std::signal(number, SIG_IGN);
+  std::signal(number, handler);
+  return {number, handler == SIG_IGN};
+}
+
+// Before main: drivers have handlers of their own, which they set when they are loaded.
+const StoppingSignal stopping_signals[] = {stopping_signal(SIGINT), stopping_signal(SIGTERM),
+                                           stopping_signal(SIGHUP)};  // the last: a terminal that went away
+
 // Terminal columns of UTF-8 text: bytes that begin a character.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
@@ -77,9 +92,8 @@ void say_log(LogLevel level, std::string_view text) { say(fmt::format("{}: {}", 
 void log_to_standard_error(bool verbose) { set_log(say_log, verbose ? LogLevel::debug : LogLevel::warning); }
 
 void catch_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {  // the last: a terminal that went away
-    // What was ignored when the command began stays so, as under nohup.
-    if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
+  for (const StoppingSignal& signal : stopping_signals) {
+    std::signal(signal.number, signal.was_ignored ? SIG_IGN : on_signal);
   }
 }
 

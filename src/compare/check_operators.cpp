@@ -190,10 +190,16 @@ void OperatorChecks::SidePrograms::feed(const Batch& batch, bool alone) {
   concord::feed(fused, batch);
 }
 
-/// What the first side begins the step with.
-ReferenceValues OperatorChecks::weights() const {
+void OperatorChecks::SidePrograms::take_weights(const ReferenceValues& reference) const {
+  for (const auto& [name, value] : reference) {
+    if (variables->contains(name)) variables->write(name, value.value);
+  }
+}
+
+/// What a side begins the step with.
+ReferenceValues OperatorChecks::weights(std::size_t side) const {
   ReferenceValues weights;
-  for (auto& [name, value] : sides_[0].variables->read_all()) weights.emplace(name, ReferenceValue{value, {}, {}});
+  for (auto& [name, value] : sides_[side].variables->read_all()) weights.emplace(name, ReferenceValue{value, {}, {}});
   return weights;
 }
 
@@ -287,8 +293,38 @@ float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, st
   return programs_[0].fused.read(step_.loss).values<float>()[0];
 }
 
+StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64_t steps_done,
+                                   std::span<DeviceRun> runs) {
+  compile();
+  Check check{batch, true, steps_done, weights(i)};
+  for (const std::size_t side : {std::size_t{0}, i}) {
+    programs_[side].take_weights(check.reference);
+    programs_[side].feed(batch, true);
+  }
+  const auto given = [&](const std::string& name) { return check.given(name); };
+  Program& own = programs_[i].fused;
+  own.replay(given, [&](const ReplayedNode& node) {
+    for (std::size_t k = 0; k < node.results.size(); ++k) {
+      check.reference.emplace(node.outputs[k], ReferenceValue{node.results[k], {}, {}});
+    }
+  });
+  StepMade made{own.read(step_.loss).values<float>()[0], {}};
+  own.commit();
+  made.variables = programs_[i].variables->read_all();
+  programs_[0].single.replay(given, [&](const ReplayedNode& node) { add_expected(node, check, runs[0]); });
+  check_side(i, {}, check, runs);
+  return made;
+}
+
+NonFiniteReport OperatorChecks::find_non_finite(std::size_t i, const Batch& batch) {
+  compile();
+  programs_[i].take_weights(weights(i));
+  feed(programs_[i].fused, batch);
+  return programs_[i].fused.find_non_finite();
+}
+
 void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs) {
-  Check check{batch, alone, steps_done, weights()};
+  Check check{batch, alone, steps_done, weights(0)};
   const bool first_alone = alone || !fuse_alike_ || options_.reference == Reference::float64;
   programs_[0].feed(batch, first_alone);
   // The reference stays as it is from here on.
@@ -312,9 +348,7 @@ void OperatorChecks::check_side(std::size_t i, std::vector<ReplayedNode> of_firs
   Beside checks(checking_threads(), kResultsAhead);
   const auto add = [&](Beside::Job job) { checks.add(std::move(job)); };
   SidePrograms& side = programs_[i];
-  for (const auto& [name, value] : check.reference) {
-    if (side.variables->contains(name)) side.variables->write(name, value.value);
-  }
+  side.take_weights(check.reference);
   side.feed(check.batch, check.alone);
   for (ReplayedNode& node : of_first) check_node(std::move(node), true, check, runs[0], add);
   const auto given = [&](const std::string& name) { return check.given(name); };

@@ -23,6 +23,12 @@ struct ReferenceValue {
 };
 using ReferenceValues = std::map<std::string, ReferenceValue>;
 
+/// What a step made: its loss, and the variables as it left them.
+struct StepMade {
+  float loss;
+  std::map<std::string, Tensor> variables;
+};
+
 /// Adds what it finds to the runs, one for each side, and what it cost. All it is given must outlive it.
 ///
 /// The first side runs the kernels of its step, as fusion makes them, one after the other: what they make are the
@@ -40,6 +46,12 @@ class OperatorChecks {
   /// other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with
   /// float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
   float step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
+  /// Each operator of a side behind the first, by itself and as fusion makes it, on the values that its own kernels
+  /// make of its own weights, one after the other: it gives what they made. The first side's operators by themselves
+  /// are the reference; they take these weights, and the first side loses its own.
+  StepMade check_own(std::size_t side, const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
+  /// The first value that is not finite in the side's own step, with the kernels that it runs.
+  [[nodiscard]] NonFiniteReport find_non_finite(std::size_t side, const Batch& batch);
   /// Gives back the memory of the programs; the next run compiles them again.
   void release() { programs_.clear(); }
 
@@ -49,13 +61,15 @@ class OperatorChecks {
     VariablesPtr variables;
     Program single, fused;
     void feed(const Batch& batch, bool alone);
+    /// The weights that the reference begins the step with.
+    void take_weights(const ReferenceValues& reference) const;
   };
   struct Check;
   struct CheckedNode;
 
   void compile();
   void run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs);
-  [[nodiscard]] ReferenceValues weights() const;
+  [[nodiscard]] ReferenceValues weights(std::size_t side) const;
   [[nodiscard]] std::vector<ReplayedNode> run_first(bool alone, Check& check, DeviceRun& run);
   void check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check, std::span<DeviceRun> runs);
   void add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const;

@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 
 #include "concord/compare/batches.hpp"
 #include "concord/compare/check_operators.hpp"
 #include "concord/compare/drift.hpp"
+#include "concord/compare/second_run.hpp"
 #include "concord/compare/training_step.hpp"
 #include "concord/compile/measure.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/device/energy.hpp"
 
 namespace concord {
@@ -152,6 +155,40 @@ void note_loss_deviations(Comparison& comparison) {
   }
 }
 
+/// What the losses of two runs that begin one ULP away are, where `comparison` has none.
+std::vector<NudgedRun> nudged_losses(const TrainingStep& step, const Dataset& dataset, const DevicePtr& device,
+                                     const Comparison& comparison, std::span<const std::string> weights) {
+  Comparison beside{comparison.network, comparison.options, {}};
+  std::vector<Side> nudged = make_nudged(step, device, beside, weights);
+  Batches batches(dataset, comparison.options.batch, comparison.options.seed);
+  for (std::int64_t i = 0; i < comparison.options.steps; ++i) {
+    const Batch batch = batches.next();
+    for (std::size_t n = 0; n < nudged.size(); ++n) {
+      nudged[n].run(batch);
+      beside.nudged[n].losses.push_back(nudged[n].loss());
+    }
+  }
+  return beside.nudged;
+}
+
+/// Of each device the loss that asks for a second run, if one does. The nudged runs are done only where it takes them.
+std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep& step, const Dataset& dataset,
+                                                             const DevicePtr& device, const Comparison& comparison,
+                                                             std::span<const std::string> weights) {
+  std::vector<NudgedRun> nudged = comparison.nudged;
+  std::vector<std::optional<SuspiciousLoss>> suspicious;
+  for (const DeviceRun& run : comparison.runs) {
+    const auto ask = [&] {
+      return suspicious_loss(run.losses, comparison.runs.front().losses, nudged, comparison.options.precision);
+    };
+    suspicious.push_back(ask());
+    if (!suspicious.back() || !std::isfinite(suspicious.back()->deviation) || !nudged.empty()) continue;
+    nudged = nudged_losses(step, dataset, device, comparison, weights);
+    suspicious.back() = ask();
+  }
+  return suspicious;
+}
+
 void check_case(const Comparison& comparison) {
   const std::string& wanted = comparison.options.case_node;
   if (wanted.empty()) return;
@@ -188,7 +225,16 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
     train(batches, batch, sides, nudged, weights, checks, comparison);
   }
   note_loss_deviations(comparison);
+  const auto suspicious = suspicious_losses(step, dataset, devices[0], comparison, weights);
   checks.run_all(batch, options.steps, comparison.runs);
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    DeviceRun& run = comparison.runs[d];
+    if (!suspicious[d] || run.first_deviation) continue;
+    log(LogLevel::info, fmt::format("the loss of step {} on {} is not what rounding explains: its steps are run "
+                                    "again and checked",
+                                    suspicious[d]->step, run.device.id));
+    run.second_run = run_again(d, *suspicious[d], step, sides, dataset, checks, comparison);
+  }
   checks.release();
   measure_sides(sides, comparison);
   return comparison;

@@ -71,6 +71,26 @@ struct WeightDistance {
   double distance = 0;
 };
 
+/// Which other numbers a step made when it was run again.
+enum class Unlike : std::uint8_t {
+  none,
+  first_run,   // than in the first run: its kernels, or their order, do not repeat
+  one_by_one,  // than its kernels one by one: their order, or the memory that they share, is wrong
+};
+
+/// What running a device's training again has shown, where a loss was not finite or parted further from the first
+/// device's than rounding explains. An operator that it showed to be wrong is DeviceRun::first_deviation.
+struct SecondRun {
+  std::int64_t step = 0;  // whose loss it was, from 1
+  double deviation = 0;   // of that loss from the first device's, relative; infinite where it is not finite
+  double explained = 0;   // the same of the runs that began one ULP away, until that step
+  std::int64_t checked_steps = 0;
+  Unlike unlike = Unlike::none;
+  std::int64_t unlike_step = 0;
+  NonFiniteReport non_finite = {};  // the first value that is not finite, and in which step
+  std::int64_t non_finite_step = 0;
+};
+
 /// What one device did.
 struct DeviceRun {
   DeviceInfo device;
@@ -85,6 +105,7 @@ struct DeviceRun {
   std::int64_t largest_at_step = 0;
   std::int64_t checked_values = 0;
   std::optional<Deviation> first_deviation;
+  std::optional<SecondRun> second_run = {};
   std::vector<Deviation> operators;                   // each node checked, in execution order: by itself, then as fused
   std::vector<std::string> unreferenced = {};         // operators that were not checked: there is no float64 reference
   std::vector<WeightDistance> weight_distances = {};  // with CompareOptions::drift
@@ -118,14 +139,16 @@ struct Comparison {
   CheckCost check_cost = {};
   /// The median of these seconds, in steps of the slowest device.
   [[nodiscard]] double in_slowest_steps(std::span<const double> seconds) const;
-  /// No operator left its tolerance on any device, every device behind the first, or that one alone, was checked, and
-  /// every loss is finite.
+  /// No operator left its tolerance on any device, every device behind the first, or that one alone, was checked, every
+  /// loss is finite, and steps that were run again made the same.
   [[nodiscard]] bool agrees() const { return disagreement().empty(); }
   /// Why not: "node conv1 on opencl:0 leaves its tolerance", "the loss of step 3 on cpu is not finite"; of the first
   /// device where that is so. Empty where they agree.
   [[nodiscard]] std::string disagreement() const;
   /// The same of one device.
   [[nodiscard]] std::string disagreement(std::size_t place) const;
+  /// What the second run of a device showed, in a sentence; empty where there was none, or nothing is left to say.
+  [[nodiscard]] std::string second_run(std::size_t place) const;
   /// "the devices agree", or of one device "nothing is wrong"; "the devices do not agree", "something is wrong".
   [[nodiscard]] std::string_view verdict() const;
   /// Results of operators that were held against the reference, on all devices.
@@ -143,8 +166,9 @@ struct Comparison {
 /// that it had on devices[0], by itself and as fusion makes it, and its results are held against the tolerance of its
 /// kind (see tolerance.hpp); with `options.check_every`, in every so many steps what the step runs, too. The losses
 /// of correct devices part too, as rounding is amplified from step to step; `options.drift` shows how much of it
-/// rounding explains. Throws ArgumentError for no device, no step, batch 0 or a case_node that is no operator's, and
-/// what data::check() throws.
+/// rounding explains. Where a loss is not finite or parts by more than 100 times as much, the device's training is run
+/// again until there and its steps are checked on its own values (SecondRun). Throws ArgumentError for no device, no
+/// step, batch 0 or a case_node that is no operator's, and what data::check() throws.
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,
                                  const optim::Optimizer& optimizer, const Dataset& dataset,
                                  std::span<const DevicePtr> devices, const CompareOptions& options = {});

@@ -58,6 +58,9 @@ std::string verdict_of(const Comparison& comparison) {
     } else if (!why.empty()) {
       text += fmt::format("<p>What is wrong: {}.</p>", escaped(why));
     }
+    if (const std::string again = comparison.second_run(place); !again.empty()) {
+      text += fmt::format("<p>{}.</p>", escaped(again));
+    }
   }
   return text + "</div>\n";
 }

@@ -27,6 +27,10 @@ std::string sentence(const DeviceRun& run) {
       d.kernel, d.shapes);
 }
 
+std::string_view unlike_what(Unlike unlike) {
+  return unlike == Unlike::first_run ? "it made in the first run" : "its kernels make one by one";
+}
+
 double last_distance(const auto& run) {
   return run.weight_distances.empty() ? 0 : run.weight_distances.back().distance;
 }
@@ -100,12 +104,33 @@ std::string Comparison::disagreement(std::size_t place) const {
   if (run.first_deviation) {
     return fmt::format("node {} on {} leaves its tolerance", run.first_deviation->node, run.device.id);
   }
+  if (run.second_run && run.second_run->unlike != Unlike::none) {
+    return fmt::format("step {} on {}, run again, makes other numbers than {}", run.second_run->unlike_step,
+                       run.device.id, unlike_what(run.second_run->unlike));
+  }
   const auto wrong = std::ranges::find_if(run.losses, [](float loss) { return !std::isfinite(loss); });
   if (wrong != run.losses.end()) {
     return fmt::format("the loss of step {} on {} is not finite", wrong - run.losses.begin() + 1, run.device.id);
   }
   const bool is_reference = place == 0 && runs.size() > 1;
   return is_reference || run.checked_values > 0 ? "" : fmt::format("no operator of {} was checked", run.device.id);
+}
+
+std::string Comparison::second_run(std::size_t place) const {
+  const DeviceRun& run = runs.at(place);
+  if (!run.second_run) return {};
+  const SecondRun& again = *run.second_run;
+  if (again.non_finite.found) {
+    return fmt::format("{}: step {} has a value that is not finite; the first is that of {}", run.device.id,
+                       again.non_finite_step, again.non_finite.str());
+  }
+  const bool is_right = !run.first_deviation && again.unlike == Unlike::none;
+  if (!std::isfinite(again.deviation)) return {};
+  return fmt::format(
+      "{}: the loss of step {} parts by {:.2e} (from weights one ULP away by {:.2e}); run again, {} of its steps were "
+      "checked on its own values{}",
+      run.device.id, again.step, again.deviation, again.explained, again.checked_steps,
+      is_right ? ": all are right, rounding explains it" : "");
 }
 
 std::string Comparison::disagreement() const {
@@ -149,8 +174,9 @@ std::string Comparison::table() const {
   }
   text += cost_sentences(*this);
   if (options.drift) text += drift_sentences(*this);
-  for (const DeviceRun& run : runs) {
-    if (run.first_deviation) text += sentence(run);
+  for (std::size_t place = 0; place < runs.size(); ++place) {
+    if (runs[place].first_deviation) text += sentence(runs[place]);
+    if (const std::string again = second_run(place); !again.empty()) text += again + "\n";
   }
   if (!runs.front().unreferenced.empty()) {
     text += fmt::format("no float64 reference, held against the first device: {}\n",

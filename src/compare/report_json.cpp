@@ -36,6 +36,33 @@ Json as_json(const OperatorTime& time) {
           {"roofline", time.share()}};
 }
 
+std::string_view name_of(Unlike unlike) {
+  switch (unlike) {
+    case Unlike::none: return {};
+    case Unlike::first_run: return "the first run";
+    case Unlike::one_by_one: return "its kernels one by one";
+  }
+  return {};
+}
+
+Json as_json(const SecondRun& run) {
+  Json json{{"step", run.step},
+            {"loss_deviation", run.deviation},
+            {"nudged_loss_deviation", run.explained},
+            {"checked_steps", run.checked_steps},
+            {"unlike", nullptr},
+            {"non_finite", nullptr}};
+  if (run.unlike != Unlike::none) json["unlike"] = {{"step", run.unlike_step}, {"other_than", name_of(run.unlike)}};
+  if (run.non_finite.found) {
+    json["non_finite"] = {{"step", run.non_finite_step},
+                          {"node", run.non_finite.node},
+                          {"operator", run.non_finite.op},
+                          {"shapes", run.non_finite.shapes},
+                          {"text", run.non_finite.str()}};
+  }
+  return json;
+}
+
 Json as_json(const DeviceRun& run) {
   Json json{{"device", run.device.id},
             {"name", run.device.name},
@@ -50,7 +77,9 @@ Json as_json(const DeviceRun& run) {
             {"largest_loss_deviation", run.largest_loss_deviation},
             {"largest_loss_deviation_at_step", run.largest_at_step},
             {"checked_values", run.checked_values},
-            {"first_deviation", nullptr}};
+            {"first_deviation", nullptr},
+            {"second_run", nullptr}};
+  if (run.second_run) json["second_run"] = as_json(*run.second_run);
   if (run.first_deviation) json["first_deviation"] = as_json(*run.first_deviation);
   if (run.joules_a_step) {
     json["joules_a_step"] = *run.joules_a_step;

@@ -40,6 +40,12 @@ void Side::run(const Batch& batch) {
 
 float Side::loss() const { return program.read(loss_name_).values<float>()[0]; }
 
+void Side::restart(const TrainingStep& step) {
+  for (const VariablePtr& variable : step.graph.variables()) {
+    variables->write(variable->name, initial_value(*variable, variables->seed()));
+  }
+}
+
 double relative_deviation(float a, float expected) {
   const auto base = static_cast<double>(expected);
   const double deviation = std::abs(static_cast<double>(a) - base) / std::max(std::abs(base), 1e-30);

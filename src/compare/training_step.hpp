@@ -39,6 +39,8 @@ struct Side {
   void run(const Batch& batch);
   /// Of the last step; waits for it.
   [[nodiscard]] float loss() const;
+  /// Gives the variables their first values again.
+  void restart(const TrainingStep& step);
 
   DevicePtr device;
   VariablesPtr variables;

@@ -143,4 +143,28 @@ TEST_CASE("bugs planted into kernels are found and named", "[compare]") {
   }
 }
 
+/// The losses of six steps of batch 1 go through these numbers once, in the second step.
+TEST_CASE("a kernel that is wrong for rare numbers between the ends of a run is found and named", "[compare]") {
+  if (!command_is_there()) return;
+  const std::string list = cpu_and_pocl();
+  if (list.empty()) return;
+  for (const char* const wrong : {"NAN", "100.0f"}) {
+    INFO(wrong);
+    KernelCopy kernels;
+    kernels.edit("cross_entropy.cl",
+                 {{"loss[loss_offset + row] = value;",
+                   std::string("loss[loss_offset + row] = value > 4e-4f && value < 5e-4f ? ") + wrong + " : value;"}});
+    const Ended ended = run_command({"compare", "mlp", "--devices", list, "--batch", "1", "--steps", "6", "--lr", "0.1",
+                                     "--seconds", "0.001", "--json"},
+                                    {{"CONCORD_KERNEL_DIR", kernels.path()}});
+    INFO(ended.err);
+    CHECK(ended.code == 1);
+    const auto device = nlohmann::json::parse(ended.out).at("devices")[1];
+    REQUIRE_FALSE(device.at("first_deviation").is_null());
+    CHECK(device.at("first_deviation").at("node") == "cross_entropy");
+    CHECK(device.at("first_deviation").at("after_steps") == 1);
+    CHECK(device.at("second_run").at("step") == 2);
+  }
+}
+
 }  // namespace concord::test

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "concord/device/device.hpp"
@@ -13,7 +14,11 @@ namespace concord::test {
 /// Which operators are wrong.
 using WrongOperator = std::function<bool(const Operator&)>;
 
-/// `device` with the wrong operators' first number set to `value`, named `name`.
+/// What the first number becomes of which an operator makes `right`; nothing leaves it as it is.
+using WrongNumber = std::function<std::optional<float>(float right)>;
+
+/// `device` with the wrong operators' first number set to `value`, or to what `number` gives, named `name`.
 [[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, float value = 3);
+[[nodiscard]] DevicePtr wrong_device(DevicePtr device, std::string name, WrongOperator wrong, WrongNumber number);
 
 }  // namespace concord::test

@@ -60,7 +60,7 @@ void check_near(const std::vector<Tensor>& results, const std::vector<Tensor>& e
 
 void check_same(const std::vector<Input>& inputs, const Build& build, double tolerance,
                 const std::set<std::string>& kernels) {
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
     for (const Precision precision : {Precision::bf16, Precision::fp16}) {
       INFO(name_of(precision) << " on " << device->info().id);
       std::set<std::string> taken;
@@ -158,7 +158,7 @@ TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[openc
       {{32, 3, 67, 67}, {64, 3, 11, 11}, {.stride = {4, 4}, .padding = {2, 2}}},
       {{24, 12, 30, 31}, {64, 12, 3, 3}, {.padding = {1, 1}}},
   };
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
     const bool has_units = std::ranges::find(device->info().precisions, "bf16") != device->info().precisions.end();
     for (const Geometry& g : has_units ? geometries : std::vector{geometries.front()}) {
       const Build build = [&](const std::vector<Value>& x) {
@@ -212,7 +212,7 @@ TEST_CASE("channels-last: what the kernels do not serve is row-major as before",
 }
 
 TEST_CASE("channels-last: a trace counts the bytes as they lie", "[opencl][channels_last]") {
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
     std::set<std::string> taken;
     Graph graph;
     const Tensor image(DType::f32, {2, 16, 3, 5});
@@ -241,7 +241,7 @@ TEST_CASE("channels-last: reorders keep infinities and NaN, and round to the nea
     values.values<float>()[2 * c] = odd[c];
     values.values<float>()[2 * c + 1] = std::bit_cast<float>(0x7fffffffU);
   }
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
     INFO(device->info().id);
     const Layout last = opencl::channels_last(values.spec(), DType::bf16);
     const BufferPtr rows = device->allocate(64), packed = device->allocate(32);

@@ -86,7 +86,7 @@ void check_product(const DevicePtr& device, const Gemm& gemm, WaveUnits units, s
 }  // namespace
 
 TEST_CASE("matrix units of every kind multiply as their documents say", "[opencl][gemm][wave]") {
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     for (const WaveUnits units : kUnits) {
       for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
         if (!multiply_in(units, precision)) continue;
@@ -105,7 +105,7 @@ TEST_CASE("products on matrix units take operands of every form", "[opencl][gemm
   blocked.a.block = 16;
   blocked.a.row = 16;
   blocked.a.outer = 36 * 16;
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     for (Gemm gemm : {dense_gemm(64, 32, 96, false, true), dense_gemm(40, 33, 60, true, true),
                       dense_gemm(33, 31, 31, true, true), with_epilogue(shared), blocked}) {
       gemm.precision = Precision::fp16;
@@ -116,7 +116,7 @@ TEST_CASE("products on matrix units take operands of every form", "[opencl][gemm
 }
 
 TEST_CASE("products on matrix units cut k", "[opencl][gemm][wave]") {
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     Gemm gemm = with_epilogue(in_batches(dense_gemm(35, 34, 150, true, false), 2));
     gemm.precision = Precision::bf16;
     check_product(device, gemm, WaveUnits::wmma, 3);
@@ -128,7 +128,7 @@ TEST_CASE("products on matrix units serve the passes of a convolution", "[opencl
   const ops::ConvSizes s = ops::conv_sizes({2, 12, 7, 6}, {20, 12, 3, 3},
                                            {.stride = {1, 2, 1}, .padding = {0, 1, 1}, .padding_after = {0, 1, 1}});
   const ops::ConvSizes one = ops::conv_sizes({2, 12, 4, 4}, {20, 12, 1, 1}, {});  // whose places go in fours
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     for (Gemm gemm : {opencl::conv_forward_gemm(s), opencl::conv_backward_data_gemm(s),
                       opencl::conv_backward_weights_gemm(s), opencl::conv_backward_weights_gemm(one)}) {
       gemm.precision = Precision::fp16;
@@ -138,7 +138,7 @@ TEST_CASE("products on matrix units serve the passes of a convolution", "[opencl
 }
 
 TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[.][slow][opencl][wave]") {
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     CHECK(opencl::multiplies_right(context_of(device), "emulated units", Precision::fp16,
                                    [](opencl::Context& context, const Gemm& gemm, std::size_t) {
                                      return prepare_wave_kernel(context, gemm, small_kernel(WaveUnits::mfma),
@@ -148,7 +148,7 @@ TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[
 }
 
 TEST_CASE("matrix units whose instructions a driver does not know are not used", "[opencl][gemm][wave]") {
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     if (context_of(device).wave_units() != WaveUnits::none) continue;  // it may well know them
     CHECK_FALSE(opencl::multiplies_right(
         context_of(device), "MFMA", Precision::fp16, [](opencl::Context& context, const Gemm& gemm, std::size_t) {

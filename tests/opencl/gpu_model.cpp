@@ -31,7 +31,7 @@ GpuModel intel(std::string_view name, WaveUnits units, std::int64_t engines) {
 /// The names of kernels that are planned for products of these sizes on a device that plans as for `gpu`.
 std::string planned_for(const char* gpu, std::int64_t m, std::int64_t n, std::int64_t k) {
   const Setting as("CONCORD_PLAN_AS", gpu), kernels("CONCORD_KERNELS", "gpu"), implementation("CONCORD_GEMM", "tiled");
-  const DevicePtr opened = Device::open(opencl_devices().front()->info().id);
+  const DevicePtr opened = Device::open(opencl_devices_with_groups_of(256).front()->info().id);
   auto& context = dynamic_cast<opencl::OpenClDevice&>(*opened).context();
   return prepare_gemm(context, dense_gemm(m, n, k), "product")->name();
 }
@@ -96,7 +96,7 @@ TEST_CASE("the H200's unit is the one that rates of tiles are of", "[opencl][gpu
 }
 
 TEST_CASE("tiles are planned for the generation", "[opencl][gpu_model]") {
-  if (opencl_devices().empty()) return;
+  if (opencl_devices_with_groups_of(256).empty()) return;
   CHECK_THAT(planned_for("sm_90", 1024, 256, 512), !contains("shallow"));
   for (const char* const gpu : {"gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "xe-lp", "xe-hpg"}) {
     INFO(gpu);

@@ -20,6 +20,14 @@ namespace concord::test {
   return found;
 }
 
+/// Of these the ones that take work-groups of so many items: for kernels that are chosen nowhere else.
+[[nodiscard]] inline std::vector<DevicePtr> opencl_devices_with_groups_of(std::size_t items) {
+  std::vector<DevicePtr> found = opencl_devices();
+  std::erase_if(found, [&](const DevicePtr& device) { return device->info().max_work_group < items; });
+  if (found.empty()) WARN("skipped: no OpenCL device with work-groups of " << items);
+  return found;
+}
+
 /// The largest error of c = a·b, each a matrix, in units of the sum of the products' magnitudes.
 [[nodiscard]] inline double error_of_product(const Tensor& a, const Tensor& b, const Tensor& c) {
   const std::int64_t rows = a.shape()[0], depth = a.shape()[1], columns = b.shape()[1];
