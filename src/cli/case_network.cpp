@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "dataset.hpp"
@@ -70,6 +72,20 @@ std::map<std::string, std::string> case_network(const TrainingOptions& training,
           {"weight_decay", fmt::format("{}", training.weight_decay)},
           {"decay_matrices_only", training.decay_matrices_only ? "true" : "false"},
           {"freeze", fmt::format("{}", fmt::join(training.freeze, "\n"))}};
+}
+
+std::map<std::string, std::string> case_program(const std::string& program, const std::vector<std::string>& arguments) {
+  return {{"program", std::filesystem::absolute(program).lexically_normal().string()},
+          {"arguments", nlohmann::json(arguments).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+}
+
+std::optional<CaseProgram> program_of(const std::map<std::string, std::string>& network) {
+  if (!network.contains("program")) return std::nullopt;
+  try {
+    return CaseProgram{network.at("program"), nlohmann::json::parse(text_of(network, "arguments"))};
+  } catch (const nlohmann::json::exception&) {
+    throw FormatError("the case has arguments of its program that are none");
+  }
 }
 
 std::unique_ptr<TrainingStep> case_step(const std::map<std::string, std::string>& network) {

@@ -3,7 +3,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "concord/compare/training_step.hpp"
 #include "options.hpp"
@@ -18,5 +20,15 @@ namespace concord::cli {
 /// The same step. Throws FormatError when something is missing or is no number, ArgumentError when the zoo has no such
 /// network any more.
 [[nodiscard]] std::unique_ptr<TrainingStep> case_step(const std::map<std::string, std::string>& network);
+
+/// What a case says of a program in place of a network, so that program_of gives it back.
+[[nodiscard]] std::map<std::string, std::string> case_program(const std::string& program,
+                                                              const std::vector<std::string>& arguments);
+struct CaseProgram {
+  std::string path;
+  std::vector<std::string> arguments;
+};
+/// Nothing where the case is of a network of the zoo. Throws FormatError where it does not say the arguments.
+[[nodiscard]] std::optional<CaseProgram> program_of(const std::map<std::string, std::string>& network);
 
 }  // namespace concord::cli

@@ -30,7 +30,7 @@ struct Options {
   double seconds = 1;
   CLI::Option* json = nullptr;  // with a file or alone
   CompareOutputs outputs = {};
-  std::string case_file, case_node, reference = "device";
+  std::string case_node, reference = "device";
   std::string check = "ends";
   bool drift = false;
   std::vector<std::string> arguments = {};  // of a program
@@ -53,19 +53,6 @@ std::vector<std::string> Options::selectors() const {
 constexpr std::int64_t kMostBatches = 16;  // of random data; they come again in another order
 constexpr std::string_view kAll = "all";
 
-/// Of the first device that has one. Where nothing diverged and none was asked for, says so.
-void save_case(const Comparison& comparison, const std::string& file) {
-  const auto has_case = [](const DeviceRun& run) { return run.kept_case.has_value(); };
-  auto found = std::ranges::find_if(comparison.runs.begin() + 1, comparison.runs.end(), has_case);
-  if (found == comparison.runs.end()) found = std::ranges::find_if(comparison.runs, has_case);
-  if (found == comparison.runs.end()) {
-    log(LogLevel::warning,
-        fmt::format("no operator diverged, so {} was not written; --case NODE takes one that did not diverge", file));
-    return;
-  }
-  write_case(file, *found->kept_case);
-}
-
 /// CompareOptions::check_every. Throws ArgumentError.
 std::int64_t steps_between(const std::string& check) {
   if (check == "ends") return 0;
@@ -84,15 +71,16 @@ CompareOptions Options::how() const {
           .reference = reference == "float64" ? Reference::float64 : Reference::device,
           .check_every = steps_between(check),
           .drift = drift || !outputs.html_file.empty(),
-          .speed = outputs.has_files()};
+          .speed = outputs.has_files(),
+          .case_node = case_node};
 }
 
 void check_places(const Options& options) {
-  for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.case_file})
+  for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.outputs.case_file})
     require_writable(file);
   require_different({{"--html", options.outputs.html_file},
                      {"--json", options.outputs.json_file},
-                     {"--save-case", options.case_file},
+                     {"--save-case", options.outputs.case_file},
                      {"--trace", options.trace.file}});
 }
 
@@ -109,8 +97,13 @@ auto with_advice(std::int64_t batch, const Work& work) {
   }
 }
 
-Comparison compare_one(const Options& options, const models::Model& model, const Shape& sample,
-                       const std::vector<DevicePtr>& devices) {
+struct Compared {
+  Comparison comparison;
+  std::map<std::string, std::string> network;  // of a case
+};
+
+Compared compare_one(const Options& options, const models::Model& model, const Shape& sample,
+                     const std::vector<DevicePtr>& devices) {
   const TrainingOptions& training = options.training;
   const Dataset dataset =
       options.data == "random"
@@ -122,15 +115,13 @@ Comparison compare_one(const Options& options, const models::Model& model, const
   how.seed = training.seed;
   how.groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
   how.precision = options.precision.get();
-  how.case_node = options.case_node;
-  Comparison comparison = with_advice(training.batch, [&] {
-    return compare(*network, std::string(model.name), models::loss_of(model.task), training.make_optimizer(), dataset,
-                   devices, how);
-  });
-  for (DeviceRun& run : comparison.runs) {
-    if (run.kept_case) run.kept_case->network = case_network(training, model, dataset, options.precision.name);
-  }
-  return comparison;
+  Compared compared{with_advice(training.batch,
+                                [&] {
+                                  return compare(*network, std::string(model.name), models::loss_of(model.task),
+                                                 training.make_optimizer(), dataset, devices, how);
+                                }),
+                    case_network(training, model, dataset, options.precision.name)};
+  return compared;
 }
 
 void print_row(const Comparison& comparison) {
@@ -151,7 +142,7 @@ void print_row(const Comparison& comparison) {
 // Every network of the zoo at a small size. One that fails does not keep the others from being compared.
 void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
   if (options.data != "random" || !options.input.empty()) throw ArgumentError("'all' takes neither --data nor --input");
-  if (options.outputs.has_files() || !options.case_file.empty()) {
+  if (options.outputs.has_files() || !options.outputs.case_file.empty()) {
     throw ArgumentError("'all' prints its results: --html, --save-case and a file for --json are for one network");
   }
   std::string failed, json;
@@ -159,7 +150,7 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
     std::cout << fmt::format("{:<22} {:>8} {:>13}  {}\n", "network", "checked", "max loss dev", "diverging operator");
   for (const models::Model& model : models::all()) {
     try {
-      const Comparison comparison = compare_one(options, model, model.least, devices);
+      const Comparison comparison = compare_one(options, model, model.least, devices).comparison;
       if (!comparison.agrees()) failed += fmt::format(" {}", model.name);
       if (options.prints_json()) json += (json.empty() ? "" : ",\n") + comparison.json();
       if (!options.prints_json()) print_row(comparison);
@@ -174,8 +165,8 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
 
 /// What a program says itself cannot be said here.
 void refuse_options_of_networks(const CLI::App& command) {
-  static const std::set<std::string> kOfAll{"model",       "--devices", "--steps", "--seconds", "--drift",
-                                            "--reference", "--html",    "--json",  "--check"};
+  static const std::set<std::string> kOfAll{"model",  "--devices", "--steps", "--seconds",   "--drift", "--reference",
+                                            "--html", "--json",    "--check", "--save-case", "--case"};
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || kOfAll.contains(option->get_name())) continue;
     throw ArgumentError(fmt::format("{} is for the networks of `concord models`: the program says it itself, or not",
@@ -204,10 +195,9 @@ void run(const Options& options, const CLI::App& command) {
   for (const DevicePtr& device : devices) options.precision.warn_of(device->info());
   if (all) return run_all(options, devices);
   check_places(options);
-  const Comparison comparison = compare_one(options, *model, sample_shape(options.input, *model), devices);
+  const auto [comparison, network] = compare_one(options, *model, sample_shape(options.input, *model), devices);
   std::cout << outputs.text(comparison);
-  outputs.write_files(comparison);
-  if (!options.case_file.empty()) save_case(comparison, options.case_file);
+  outputs.write_files(comparison, network);
   if (const std::string error = CompareOutputs::error(comparison); !error.empty()) throw Error(error);
 }
 
@@ -249,7 +239,7 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
       ->capture_default_str();
   CLI::Option* const file =
       command
-          ->add_option("--save-case", options->case_file,
+          ->add_option("--save-case", options->outputs.case_file,
                        "Write the first diverging operator here, for `concord replay`; where none diverges nothing is "
                        "written, which a warning says")
           ->check(file_name());

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string_view>
 
+#include "case_network.hpp"
 #include "command.hpp"
 #include "concord/core/error.hpp"
 #include "concord/core/reporting_program.hpp"
@@ -25,23 +26,45 @@ std::vector<std::string> cut_program_arguments(std::vector<char*>& words) {
 
 bool is_program(const std::string& model) { return model.find('/') != std::string::npos; }
 
-void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request) {
-  request.name = std::filesystem::path(program).filename().string();
+namespace {
+
+/// Throws Error where the program did not answer; `what` it did not do.
+CompareReply answer_of(const std::string& program, std::vector<std::string> arguments, CompareRequest request,
+                       std::string_view what) {
   const auto request_for = [&](int channel) {
     request.channel = channel;
     return request.text();
   };
   const EndedProgram ended =
       run_reporting(program, std::move(arguments), CompareRequest::kVariable, request_for, request.outputs.prints_json);
-  const auto reply = CompareReply::read(ended.report);
+  auto reply = CompareReply::read(ended.report);
   if (!reply) {
-    throw Error(fmt::format(
-        "{} compared nothing{}. The command takes a training of Trainer::fit; a program with a loop of its own calls "
-        "concord::compare (samples/compare_devices.cpp)",
-        program, ended.end.empty() ? "" : fmt::format(" and ended: {}", ended.end)));
+    throw Error(
+        fmt::format("{} {}{}. The command takes a training of Trainer::fit; a program with a loop of its own "
+                    "calls concord::compare (samples/compare_devices.cpp)",
+                    program, what, ended.end.empty() ? "" : fmt::format(" and ended: {}", ended.end)));
   }
-  std::cout << reply->text;
-  if (!reply->error.empty()) throw Error(reply->error);
+  return *std::move(reply);
+}
+
+}  // namespace
+
+void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request) {
+  request.name = std::filesystem::path(program).filename().string();
+  request.network = case_program(program, arguments);
+  const CompareReply reply = answer_of(program, std::move(arguments), std::move(request), "compared nothing");
+  std::cout << reply.text;
+  if (!reply.error.empty()) throw Error(reply.error);
+}
+
+CompareReply replay_program(const std::string& program, std::vector<std::string> arguments,
+                            const std::string& case_file, const std::string& device) {
+  return answer_of(program, std::move(arguments),
+                   {.name = {},
+                    .devices = {device},
+                    .outputs = {.prints_json = true},
+                    .replayed_case = std::filesystem::absolute(case_file).string()},
+                   "replayed nothing");
 }
 
 }  // namespace concord::cli

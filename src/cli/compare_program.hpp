@@ -16,4 +16,9 @@ namespace concord::cli {
 /// its devices do not agree.
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request);
 
+/// Runs the program of a case, which replays the case on a device. Gives CaseReplay::json. Throws as compare_program
+/// does.
+[[nodiscard]] CompareReply replay_program(const std::string& program, std::vector<std::string> arguments,
+                                          const std::string& case_file, const std::string& device);
+
 }  // namespace concord::cli

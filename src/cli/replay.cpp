@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "case_network.hpp"
+#include "compare_program.hpp"
 #include "concord/compare/operator_case.hpp"
 #include "options.hpp"
 
@@ -19,45 +20,48 @@ struct Options {
   bool json = false;
 };
 
-std::string as_text(const OperatorCase& operator_case, const CaseReplay& replay, const DeviceInfo& device) {
-  const auto& network = operator_case.network;
-  std::string text =
-      fmt::format("{} of {}, batch {}, {}: {}{}, {}\nthe case is of {}, kernel {}; here {}, kernel {}\n\n",
-                  operator_case.node, network.at("model"), network.at("batch"), network.at("precision"),
-                  operator_case.op, operator_case.fused ? " as fused" : "", replay.shapes, operator_case.device,
-                  operator_case.kernel, device.id, replay.kernel);
+/// `report` is CaseReplay::json.
+std::string as_text(const nlohmann::json& report) {
+  const auto text_at = [](const nlohmann::json& json, const char* key) { return json.at(key).get<std::string>(); };
+  const nlohmann::json &network = report.at("network"), &of_case = report.at("case");
+  const std::string where = network.contains("program")
+                                ? text_at(network, "program")
+                                : fmt::format("{}, batch {}, {}", text_at(network, "model"), text_at(network, "batch"),
+                                              text_at(network, "precision"));
+  std::string text = fmt::format(
+      "{} of {}: {}{}, {}\nthe case is of {}, kernel {}; here {}, kernel {}\n\n", text_at(report, "node"), where,
+      text_at(report, "operator"), report.at("fused").get<bool>() ? " as fused" : "", text_at(report, "shapes"),
+      text_at(of_case, "device"), text_at(of_case, "kernel"), text_at(report, "device"), text_at(report, "kernel"));
+  // JSON has no infinity.
+  const auto number = [](const nlohmann::json& json) {
+    return json.is_null() ? std::string("inf") : fmt::format("{:.3g}", json.get<double>());
+  };
   std::vector<std::vector<std::string>> rows{{"value", "error", "allowed", "error in the case", "from its result"}};
-  for (const CaseReplay::Result& result : replay.results) {
-    rows.push_back({result.name, fmt::format("{:.3g}", result.error), fmt::format("{:.3g}", result.tolerance),
-                    fmt::format("{:.3g}", result.case_error), fmt::format("{:.3g}", result.from_case)});
+  for (const nlohmann::json& value : report.at("values")) {
+    rows.push_back({text_at(value, "value"), number(value.at("error")), number(value.at("tolerance")),
+                    number(value.at("error_in_case")), number(value.at("difference_from_case"))});
   }
   return text + table(rows);
 }
 
-std::string as_json(const OperatorCase& operator_case, const CaseReplay& replay, const DeviceInfo& device) {
-  nlohmann::json json{
-      {"node", operator_case.node},    {"operator", operator_case.op},
-      {"fused", operator_case.fused},  {"network", operator_case.network},
-      {"shapes", replay.shapes},       {"case", {{"device", operator_case.device}, {"kernel", operator_case.kernel}}},
-      {"device", device.id},           {"kernel", replay.kernel},
-      {"diverges", replay.diverges()}, {"values", nlohmann::json::array()}};
-  for (const CaseReplay::Result& result : replay.results) {
-    json["values"].push_back({{"value", result.name},
-                              {"error", result.error},
-                              {"tolerance", result.tolerance},
-                              {"error_in_case", result.case_error},
-                              {"difference_from_case", result.from_case}});
-  }
-  return json_text(json);
+CompareReply of_network(const Options& options, const OperatorCase& operator_case) {
+  const std::unique_ptr<TrainingStep> step = case_step(operator_case.network);
+  const DevicePtr device = options.device.open();
+  const CaseReplay result = replay(operator_case, step->graph, step->loss, device, step->precision);
+  return {result.json(operator_case, device->info()), result.diverging(operator_case, device->info())};
+}
+
+CompareReply of_program(const Options& options, const CaseProgram& program) {
+  if (!options.trace.file.empty()) throw ArgumentError("--trace is for cases of the networks of `concord models`");
+  return replay_program(program.path, program.arguments, options.file, options.device.selector);
 }
 
 void run(const Options& options) {
   const OperatorCase operator_case = read_case(options.file);
-  const std::unique_ptr<TrainingStep> step = case_step(operator_case.network);
-  const DevicePtr device = options.device.open();
-  const CaseReplay result = replay(operator_case, step->graph, step->loss, device, step->precision);
-  std::cout << (options.json ? as_json : as_text)(operator_case, result, device->info());
-  if (result.diverges()) throw Error(fmt::format("{} diverges on {}", operator_case.node, device->info().id));
+  const auto program = program_of(operator_case.network);
+  const CompareReply reply = program ? of_program(options, *program) : of_network(options, operator_case);
+  if (!reply.text.empty()) std::cout << (options.json ? reply.text : as_text(nlohmann::json::parse(reply.text)));
+  if (!reply.error.empty()) throw Error(reply.error);
 }
 
 }  // namespace

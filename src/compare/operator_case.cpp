@@ -127,6 +127,31 @@ bool CaseReplay::diverges() const {
   return std::ranges::any_of(results, [](const Result& result) { return !(result.error <= result.tolerance); });
 }
 
+std::string CaseReplay::diverging(const OperatorCase& operator_case, const DeviceInfo& device) const {
+  return diverges() ? fmt::format("{} diverges on {}", operator_case.node, device.id) : "";
+}
+
+std::string CaseReplay::json(const OperatorCase& operator_case, const DeviceInfo& device) const {
+  nlohmann::json json{{"node", operator_case.node},
+                      {"operator", operator_case.op},
+                      {"fused", operator_case.fused},
+                      {"network", operator_case.network},
+                      {"shapes", shapes},
+                      {"case", {{"device", operator_case.device}, {"kernel", operator_case.kernel}}},
+                      {"device", device.id},
+                      {"kernel", kernel},
+                      {"diverges", diverges()},
+                      {"values", nlohmann::json::array()}};
+  for (const Result& result : results) {
+    json["values"].push_back({{"value", result.name},
+                              {"error", result.error},
+                              {"tolerance", result.tolerance},
+                              {"error_in_case", result.case_error},
+                              {"difference_from_case", result.from_case}});
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 CaseReplay replay(const OperatorCase& operator_case, const Graph& graph, Value loss, const DevicePtr& device,
                   Precision precision) {
   const auto variables = std::make_shared<Variables>(device, 1);

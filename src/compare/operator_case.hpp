@@ -43,6 +43,10 @@ struct CaseReplay {
   std::string op, kernel, shapes;
   std::vector<Result> results;
   [[nodiscard]] bool diverges() const;
+  /// "conv1/conv2d diverges on opencl:0"; empty where it does not.
+  [[nodiscard]] std::string diverging(const OperatorCase& operator_case, const DeviceInfo& device) const;
+  /// What `concord replay --json` prints: the case, the device, and of each result the errors.
+  [[nodiscard]] std::string json(const OperatorCase& operator_case, const DeviceInfo& device) const;
 };
 
 /// Runs the operator of a case alone. `graph` is the training step it was taken from, with this loss. Throws

@@ -23,6 +23,10 @@ std::string CompareRequest::text() const {
                         {"prints_json", outputs.prints_json},
                         {"html", outputs.html_file},
                         {"json", outputs.json_file},
+                        {"case", outputs.case_file},
+                        {"case_node", options.case_node},
+                        {"network", network},
+                        {"replayed_case", replayed_case},
                         {"channel", channel}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -44,6 +48,10 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
     json.at("prints_json").get_to(request.outputs.prints_json);
     json.at("html").get_to(request.outputs.html_file);
     json.at("json").get_to(request.outputs.json_file);
+    json.at("case").get_to(request.outputs.case_file);
+    json.at("case_node").get_to(request.options.case_node);
+    json.at("network").get_to(request.network);
+    json.at("replayed_case").get_to(request.replayed_case);
     json.at("channel").get_to(request.channel);
     return request;
   } catch (const nlohmann::json::exception&) {

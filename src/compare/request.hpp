@@ -1,7 +1,9 @@
-// What `concord compare PROGRAM` asks of a program that trains with a Trainer: to compare devices on that training
-// instead. It stands in the program's environment; the answer comes through a channel.
+// What `concord compare PROGRAM`, and `concord replay` of a case of one, ask of a program that trains with a Trainer:
+// to compare devices on that training, or to replay the case, instead. It stands in the program's environment; the
+// answer comes through a channel.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +13,7 @@
 namespace concord {
 
 struct CompareReply {
-  std::string text;   // to be printed
+  std::string text;   // to be printed; of a replay CaseReplay::json
   std::string error;  // why the devices do not agree, or could not be compared; empty: they agree
   /// Of what a program wrote to the channel; nothing where that is no whole answer.
   [[nodiscard]] static std::optional<CompareReply> read(const std::string& report);
@@ -22,10 +24,12 @@ struct CompareRequest {
 
   std::string name;                  // for the report
   std::vector<std::string> devices;  // selectors; the first is the reference
-  /// Steps, check_every, drift, reference, speed and seconds; the program itself says the others.
-  CompareOptions options;
-  CompareOutputs outputs;
-  int channel = -1;  // of core/reporting_program.hpp
+  /// Steps, check_every, drift, reference, speed, seconds and case_node; the program itself says the others.
+  CompareOptions options = {};
+  CompareOutputs outputs = {};
+  std::map<std::string, std::string> network = {};  // of a case that is saved: the program and its arguments
+  std::string replayed_case = {};                   // a file, to be replayed on devices[0] in place of a comparison
+  int channel = -1;                                 // of core/reporting_program.hpp
 
   /// For the environment: JSON.
   [[nodiscard]] std::string text() const;

@@ -4,17 +4,23 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "concord/compare/batches.hpp"
 #include "concord/compare/request.hpp"
+#include "concord/compare/training_step.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::train {
 namespace {
 
+std::int64_t batch_of(const Dataset& data, const FitOptions& fit) {
+  return data.size() > 0 ? std::min(fit.batch, data.size()) : fit.batch;
+}
+
 Comparison compared(const CompareRequest& request, const TrainerState& state, const Dataset& data,
                     const FitOptions& fit) {
   keep_freed_memory();  // every value of a network passes through the host, again and again
   CompareOptions options = request.options;
-  options.batch = data.size() > 0 ? std::min(fit.batch, data.size()) : fit.batch;
+  options.batch = batch_of(data, fit);
   options.seed = state.options.seed;
   options.groups = state.options.groups;
   options.clip = state.options.clip;
@@ -26,6 +32,25 @@ Comparison compared(const CompareRequest& request, const TrainerState& state, co
                  data, devices, options);
 }
 
+CompareReply comparison(const CompareRequest& request, const TrainerState& state, const Dataset& data,
+                        const FitOptions& fit) {
+  const Comparison comparison = compared(request, state, data, fit);
+  request.outputs.write_files(comparison, request.network);
+  return {request.outputs.text(comparison), CompareOutputs::error(comparison)};
+}
+
+CompareReply replayed(const CompareRequest& request, const TrainerState& state, const Dataset& data,
+                      const FitOptions& fit) {
+  const OperatorCase operator_case = read_case(request.replayed_case);
+  const Batches batches(data, batch_of(data, fit), state.options.seed);
+  const TrainingStep step(*state.recipe.network, state.recipe.loss, state.recipe.optimizer,
+                          {.clip = state.options.clip, .groups = state.options.groups}, state.options.precision,
+                          batches.features(), batches.labels(), data.classes);
+  const DevicePtr device = Device::open(request.devices.at(0));
+  const CaseReplay result = replay(operator_case, step.graph, step.loss, device, step.precision);
+  return {result.json(operator_case, device->info()), result.diverging(operator_case, device->info())};
+}
+
 }  // namespace
 
 void compare_if_asked(const TrainerState& state, const Dataset& data, const FitOptions& options) {
@@ -33,10 +58,7 @@ void compare_if_asked(const TrainerState& state, const Dataset& data, const FitO
   if (!request) return;
   CompareReply reply;
   try {
-    const Comparison comparison = compared(*request, state, data, options);
-    reply.text = request->outputs.text(comparison);
-    request->outputs.write_files(comparison);
-    reply.error = CompareOutputs::error(comparison);
+    reply = (request->replayed_case.empty() ? comparison : replayed)(*request, state, data, options);
   } catch (const std::exception& error) {
     reply.error = error.what();
   }

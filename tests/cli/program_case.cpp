@@ -1,0 +1,67 @@
+// Cases of a program's training: saved by compare, replayed by the program itself.
+#include <nlohmann/json.hpp>
+
+#include "cli/process.hpp"
+
+namespace concord::test {
+namespace {
+
+/// A program that trains: the command itself.
+Arguments training(const std::string& data) {
+  return {"train", "mlp", "--data", data, "--device", cheap_device(), "--batch", "5", "--seed", "7"};
+}
+
+Arguments saving(const std::string& program, const Arguments& own, const std::string& file) {
+  Arguments arguments{"compare", program, "--devices", cheap_device(), "--steps", "1", "--seconds", "0.001"};
+  arguments.insert(arguments.end(), {"--save-case", file, "--case", "grad/3/matmul/matmul", "--"});
+  arguments.insert(arguments.end(), own.begin(), own.end());
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("a case of a program's training is replayed by the program on each device", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string file = (folder / "case.safetensors").string();
+  const Ended saved = run_command(saving(command_path(), training(write_digits(folder / "data", 40, 10)), file));
+  INFO(saved.err);
+  REQUIRE(saved.code == 0);
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const Ended replayed = run_command({"replay", file, "--device", device->info().id, "--json"});
+    INFO(replayed.err);
+    REQUIRE(replayed.code == 0);
+    const auto report = nlohmann::json::parse(replayed.out);
+    CHECK(report.at("node") == "grad/3/matmul/matmul");
+    CHECK(report.at("device") == device->info().id);
+    CHECK(report.at("network").at("program") == command_path());
+    CHECK(report.at("diverges") == false);
+    REQUIRE(report.at("values").size() == 1);
+  }
+  const Ended text = run_command({"replay", file, "--device", cheap_device()});
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, test::contains("grad/3/matmul/matmul of " + command_path() + ": ") && test::contains("allowed"));
+  const Ended traced = run_command({"replay", file, "--trace", (folder / "trace.json").string()});
+  CHECK(traced.code == 2);
+  CHECK_THAT(traced.err, test::contains("--trace is for cases of the networks"));
+}
+
+TEST_CASE("a case whose program is gone, or trains no more, is refused", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string file = (folder / "case.safetensors").string(), program = (folder / "program").string();
+  std::filesystem::create_symlink(command_path(), program);
+  REQUIRE(run_command(saving(program, training(write_digits(folder / "data", 40, 10)), file)).code == 0);
+  const auto refusal = [&] {
+    const Ended ended = run_command({"replay", file, "--device", cheap_device()});
+    CHECK(ended.code == 1);
+    return ended.err;
+  };
+  std::filesystem::remove(program);
+  CHECK_THAT(refusal(), test::contains(program + " does not start: No such file"));
+  std::filesystem::create_symlink("/bin/true", program);
+  CHECK_THAT(refusal(), test::contains(program + " replayed nothing. The command takes a training of Trainer::fit"));
+}
+
+}  // namespace concord::test
