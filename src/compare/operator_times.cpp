@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "concord/core/median.hpp"
+
 namespace concord {
 namespace {
 
@@ -30,8 +32,7 @@ std::vector<TraceEntry> median_trace(Program& program, int runs) {
   for (std::size_t i = 0; i < result.size(); ++i) {
     std::vector<double> seconds;
     for (const std::vector<TraceEntry>& trace : traces) seconds.push_back(trace[i].seconds);
-    std::ranges::sort(seconds);
-    result[i].seconds = seconds[seconds.size() / 2];
+    result[i].seconds = median(seconds);
   }
   return result;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "concord/compile/measure.hpp"
+#include "concord/core/median.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
 
@@ -71,8 +72,7 @@ double median_of(const std::function<void()>& work) {
     work();
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  std::ranges::sort(seconds);
-  return seconds[kRuns / 2];
+  return median(seconds);
 }
 
 struct CopySeconds {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <vector>
 
+#include "concord/core/median.hpp"
+
 namespace concord {
 namespace {
 
@@ -31,11 +33,11 @@ RunTimes measure(Program& program, const MeasureOptions& options) {
   while (static_cast<std::int64_t>(samples.size()) < options.least || seconds_since(begin) < options.seconds) {
     samples.push_back(timed(times.runs_a_sample) / static_cast<double>(times.runs_a_sample));
   }
-  std::sort(samples.begin(), samples.end());
+  const auto [least, most] = std::ranges::minmax(samples);
   times.samples = static_cast<std::int64_t>(samples.size());
-  times.median_ms = samples[samples.size() / 2];
-  times.min_ms = samples.front();
-  times.max_ms = samples.back();
+  times.median_ms = median(samples);
+  times.min_ms = least;
+  times.max_ms = most;
   return times;
 }
 
