@@ -10,10 +10,10 @@
 #include <tuple>
 #include <utility>
 
+#include "concord/compare/deviation.hpp"
 #include "concord/compare/extent.hpp"
 #include "concord/compare/float64/evaluate.hpp"
 #include "concord/compare/tolerance.hpp"
-#include "concord/optim/minimize.hpp"
 
 namespace concord {
 namespace {
@@ -39,11 +39,6 @@ bool add_exact(const ReplayedNode& node, ReferenceValues& reference, DeviceRun& 
   return true;
 }
 
-double error_of(const Tensor& result, const ReferenceValue& reference) {
-  return reference.exact ? largest_difference(result, *reference.exact)
-                         : largest_difference(result, *reference.expected);
-}
-
 /// What the first device made of the node; empty where it has no such results.
 std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues& reference) {
   std::vector<Tensor> expected;
@@ -55,46 +50,6 @@ std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues&
   return expected;
 }
 
-/// By the names that optim::minimize and gradient() give.
-Pass pass_of(std::string_view node) {
-  if (node.starts_with("grad/")) return Pass::gradient;
-  return optim::is_update(node) ? Pass::update : Pass::forward;
-}
-
-/// How far result k is from the reference; `expected` is the first device's.
-Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const Tensor> expected,
-                       const ReferenceValue& reference, bool fused, std::int64_t steps_done, Precision precision,
-                       Extents& extents) {
-  const TraceEntry& entry = node.entry;
-  Deviation deviation{.node = entry.node,
-                      .op = entry.op,
-                      .kernel = entry.kernel,
-                      .value = node.outputs[k],
-                      .shapes = entry.shapes,
-                      .pass = pass_of(entry.node),
-                      .error = error_of(node.results[k], reference),
-                      .step = steps_done,
-                      .fused = fused};
-  if (deviation.error == 0) return deviation;
-  deviation.tolerance = tolerance_of(node, expected, k, precision, extents);
-  deviation.error = comparable_error(deviation.error, deviation.tolerance);
-  if (expected[k].dtype() == DType::f32) deviation.largest = extents.of(expected[k]).largest;
-  return deviation;
-}
-
-/// Keeps of each node the result that is farthest for its tolerance.
-void keep_worst(std::vector<Deviation>& operators, const Deviation& deviation) {
-  const auto is_same = [&](const Deviation& d) {
-    return d.fused == deviation.fused && d.node == deviation.node && d.op == deviation.op;
-  };
-  const auto found = std::ranges::find_if(operators, is_same);
-  if (found == operators.end()) {
-    operators.push_back(deviation);
-  } else if (deviation.share() > found->share()) {
-    *found = deviation;
-  }
-}
-
 /// The reference as a file keeps it.
 Tensor rounded(const ReferenceValue& reference) {
   if (!reference.exact || reference.expected->dtype() != DType::f32) return *reference.expected;
@@ -104,12 +59,12 @@ Tensor rounded(const ReferenceValue& reference) {
   return tensor;
 }
 
-OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference, bool fused, const DeviceInfo& device,
+OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference, Form form, const DeviceInfo& device,
                      Precision precision) {
   OperatorCase kept{.node = node.entry.node,
                     .op = node.entry.op,
                     .attributes = node.op->attributes(),
-                    .fused = fused,
+                    .fused = form == Form::fused,
                     .device = device.id,
                     .kernel = node.entry.kernel,
                     .outputs = node.outputs,
@@ -149,7 +104,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 struct OperatorChecks::Check {
   const Batch& batch;
-  bool alone;  // operators by themselves, too
+  Forms forms;
   std::int64_t steps_done;
   ReferenceValues reference;
   Extents extents = {};  // of what operators are given and should make
@@ -164,7 +119,7 @@ struct OperatorChecks::Check {
 struct OperatorChecks::CheckedNode {
   ReplayedNode node;
   std::vector<Tensor> expected;  // none where the first device has no such results
-  bool fused;
+  Form form;
 };
 
 // The first side's own weights serve: a replay leaves them as they are.
@@ -185,8 +140,8 @@ void OperatorChecks::compile() {
   cost_.compile_seconds += seconds_since(start);
 }
 
-void OperatorChecks::SidePrograms::feed(const Batch& batch, bool alone) {
-  if (alone) concord::feed(single, batch);
+void OperatorChecks::SidePrograms::feed(const Batch& batch, Forms forms) {
+  if (forms == Forms::both) concord::feed(single, batch);
   concord::feed(fused, batch);
 }
 
@@ -203,9 +158,9 @@ ReferenceValues OperatorChecks::weights(std::size_t side) const {
   return weights;
 }
 
-/// Without `alone` the first side's kernels are the reference as they are. Gives what it ran as fusion makes it and not
-/// by itself too, which is to be checked.
-std::vector<ReplayedNode> OperatorChecks::run_first(bool alone, Check& check, DeviceRun& run) {
+/// Run as fused alone, the first side's kernels are the reference as they are. Gives what it ran as fusion makes it and
+/// not by itself too, which is to be checked.
+std::vector<ReplayedNode> OperatorChecks::run_first(Forms forms, Check& check, DeviceRun& run) {
   const auto given = [&](const std::string& name) { return check.given(name); };
   std::map<Operators::value_type, ReplayedNode> as_fused;
   std::vector<Operators::value_type> order;
@@ -213,13 +168,13 @@ std::vector<ReplayedNode> OperatorChecks::run_first(bool alone, Check& check, De
     for (std::size_t k = 0; k < node.results.size(); ++k) {
       ReferenceValue& value =
           check.reference.emplace(node.outputs[k], ReferenceValue{node.results[k], {}, {}}).first->second;
-      if (!alone) value.expected = node.results[k];
+      if (forms == Forms::fused) value.expected = node.results[k];
     }
-    if (!alone) return;
+    if (forms == Forms::fused) return;
     order.push_back(key_of(node.entry, node.op));
     as_fused.emplace(order.back(), node);
   });
-  if (!alone) return {};
+  if (forms == Forms::fused) return {};
   const auto take = [&](const ReplayedNode& node) { add_expected(node, check, run); };
   programs_[0].single.replay(given, take, [&](const TraceEntry& entry, const Operator* op) {
     const auto found = as_fused.find(key_of(entry, op));
@@ -243,7 +198,7 @@ void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, Device
     value.expected = node.results[k];
   }
   if (options_.reference != Reference::float64 || !add_exact(node, check.reference, run)) return;
-  const auto checked = std::make_shared<const CheckedNode>(CheckedNode{node, node.results, false});
+  const auto checked = std::make_shared<const CheckedNode>(CheckedNode{node, node.results, Form::alone});
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     // Against itself it would be right whatever it is.
     if (check.reference.at(node.outputs[k]).exact) check_result(checked, k, check, run)();
@@ -255,25 +210,27 @@ void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, Device
 Beside::Note OperatorChecks::check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
                                           Check& check, DeviceRun& run) const {
   const ReplayedNode& node = checked->node;
-  Deviation deviation = deviation_of(node, k, checked->expected, check.reference.at(node.outputs[k]), checked->fused,
-                                     check.steps_done, options_.precision, check.extents);
+  const ReferenceValue& reference = check.reference.at(node.outputs[k]);
+  Deviation deviation = deviation_of(node, k, checked->expected, reference.exact, options_.precision, check.extents);
+  deviation.step = check.steps_done;
+  deviation.form = checked->form;
   const bool is_case = options_.case_node.empty() ? deviation.diverges() : node.entry.node == options_.case_node;
   return [this, deviation = std::move(deviation), of_case = is_case ? checked : nullptr, &check, &run] {
     if (!std::isinf(deviation.tolerance)) ++run.checked_values;
     keep_worst(run.operators, deviation);
     if (deviation.diverges() && !run.first_deviation) run.first_deviation = deviation;
     if (of_case && !run.kept_case) {
-      run.kept_case = case_of(of_case->node, check.reference, of_case->fused, run.device, options_.precision);
+      run.kept_case = case_of(of_case->node, check.reference, of_case->form, run.device, options_.precision);
     }
   };
 }
 
 /// Hands each result of the node to `take`, with what is to be done for it.
-void OperatorChecks::check_node(ReplayedNode node, bool fused, Check& check, DeviceRun& run,
+void OperatorChecks::check_node(ReplayedNode node, Form form, Check& check, DeviceRun& run,
                                 const std::function<void(Beside::Job)>& take) const {
   std::vector<Tensor> expected = expected_of(node, check.reference);
   const std::size_t results = expected.size();
-  const auto checked = std::make_shared<const CheckedNode>(CheckedNode{std::move(node), std::move(expected), fused});
+  const auto checked = std::make_shared<const CheckedNode>(CheckedNode{std::move(node), std::move(expected), form});
   for (std::size_t k = 0; k < results; ++k) {
     take([this, checked, k, &check, &run] { return check_result(checked, k, check, run); });
   }
@@ -282,13 +239,13 @@ void OperatorChecks::check_node(ReplayedNode node, bool fused, Check& check, Dev
 void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
   compile();
   const Clock::time_point start = Clock::now();
-  run(batch, true, steps_done, runs);
+  run(batch, Forms::both, steps_done, runs);
   cost_.all_seconds.push_back(seconds_since(start));
 }
 
 float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
   compile();
-  run(batch, false, steps_done, runs);
+  run(batch, Forms::fused, steps_done, runs);
   programs_[0].fused.commit();
   return programs_[0].fused.read(step_.loss).values<float>()[0];
 }
@@ -296,10 +253,10 @@ float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, st
 StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64_t steps_done,
                                    std::span<DeviceRun> runs) {
   compile();
-  Check check{batch, true, steps_done, weights(i)};
+  Check check{batch, Forms::both, steps_done, weights(i)};
   for (const std::size_t side : {std::size_t{0}, i}) {
     programs_[side].take_weights(check.reference);
-    programs_[side].feed(batch, true);
+    programs_[side].feed(batch, Forms::both);
   }
   const auto given = [&](const std::string& name) { return check.given(name); };
   Program& own = programs_[i].fused;
@@ -323,14 +280,15 @@ NonFiniteReport OperatorChecks::find_non_finite(std::size_t i, const Batch& batc
   return programs_[i].fused.find_non_finite();
 }
 
-void OperatorChecks::run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs) {
-  Check check{batch, alone, steps_done, weights(0)};
-  const bool first_alone = alone || !fuse_alike_ || options_.reference == Reference::float64;
-  programs_[0].feed(batch, first_alone);
+void OperatorChecks::run(const Batch& batch, Forms forms, std::int64_t steps_done, std::span<DeviceRun> runs) {
+  Check check{batch, forms, steps_done, weights(0)};
+  const bool is_reference_as_fused = fuse_alike_ && options_.reference == Reference::device;
+  const Forms of_reference = is_reference_as_fused ? forms : Forms::both;
+  programs_[0].feed(batch, of_reference);
   // The reference stays as it is from here on.
-  std::vector<ReplayedNode> of_first = run_first(first_alone, check, runs[0]);
+  std::vector<ReplayedNode> of_first = run_first(of_reference, check, runs[0]);
   if (sides_.size() == 1) {
-    for (ReplayedNode& node : of_first) check_node(std::move(node), true, check, runs[0], at_once);
+    for (ReplayedNode& node : of_first) check_node(std::move(node), Form::fused, check, runs[0], at_once);
     return;
   }
   const auto mode = share_a_device(sides_) ? std::launch::deferred : std::launch::async;
@@ -349,19 +307,19 @@ void OperatorChecks::check_side(std::size_t i, std::vector<ReplayedNode> of_firs
   const auto add = [&](Beside::Job job) { checks.add(std::move(job)); };
   SidePrograms& side = programs_[i];
   side.take_weights(check.reference);
-  side.feed(check.batch, check.alone);
-  for (ReplayedNode& node : of_first) check_node(std::move(node), true, check, runs[0], add);
+  side.feed(check.batch, check.forms);
+  for (ReplayedNode& node : of_first) check_node(std::move(node), Form::fused, check, runs[0], add);
   const auto given = [&](const std::string& name) { return check.given(name); };
   Operators checked;
   const auto is_new = [&](const TraceEntry& entry, const Operator* op) {
     return checked.insert(key_of(entry, op)).second;
   };
-  const auto replay = [&](Program& program, bool as_fused) {
+  const auto replay = [&](Program& program, Form form) {
     program.replay(
-        given, [&](const ReplayedNode& node) { check_node(node, as_fused, check, runs[i], add); }, is_new);
+        given, [&](const ReplayedNode& node) { check_node(node, form, check, runs[i], add); }, is_new);
   };
-  if (check.alone) replay(side.single, false);
-  replay(side.fused, true);
+  if (check.forms == Forms::both) replay(side.single, Form::alone);
+  replay(side.fused, Form::fused);
   checks.finish();
 }
 

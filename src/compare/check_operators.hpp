@@ -1,6 +1,7 @@
 // OperatorChecks: every operator of a training step, run on each device with the inputs it has on the first one.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -56,11 +57,13 @@ class OperatorChecks {
   void release() { programs_.clear(); }
 
  private:
+  /// What a check runs: what fusion makes of the operators, or each by itself as well.
+  enum class Forms : std::uint8_t { fused, both };
   /// What one side runs, with the weights of the first.
   struct SidePrograms {
     VariablesPtr variables;
     Program single, fused;
-    void feed(const Batch& batch, bool alone);
+    void feed(const Batch& batch, Forms forms);
     /// The weights that the reference begins the step with.
     void take_weights(const ReferenceValues& reference) const;
   };
@@ -68,12 +71,12 @@ class OperatorChecks {
   struct CheckedNode;
 
   void compile();
-  void run(const Batch& batch, bool alone, std::int64_t steps_done, std::span<DeviceRun> runs);
+  void run(const Batch& batch, Forms forms, std::int64_t steps_done, std::span<DeviceRun> runs);
   [[nodiscard]] ReferenceValues weights(std::size_t side) const;
-  [[nodiscard]] std::vector<ReplayedNode> run_first(bool alone, Check& check, DeviceRun& run);
+  [[nodiscard]] std::vector<ReplayedNode> run_first(Forms forms, Check& check, DeviceRun& run);
   void check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check, std::span<DeviceRun> runs);
   void add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const;
-  void check_node(ReplayedNode node, bool fused, Check& check, DeviceRun& run,
+  void check_node(ReplayedNode node, Form form, Check& check, DeviceRun& run,
                   const std::function<void(Beside::Job)>& take) const;
   [[nodiscard]] Beside::Note check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
                                           Check& check, DeviceRun& run) const;

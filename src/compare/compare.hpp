@@ -47,22 +47,32 @@ enum class Pass : std::uint8_t { forward, gradient, update };
 /// "forward", "gradient", "update".
 [[nodiscard]] std::string_view name_of(Pass pass);
 
+/// How an operator was run: by itself, or in the kernel that fusion makes of it and others.
+enum class Form : std::uint8_t { alone, fused };
+/// "by itself", "as fused".
+[[nodiscard]] std::string_view name_of(Form form);
+
+/// An element counts, where its own error is told, as at least so many times what rounding explains in fp32: a smaller
+/// one has less than eight bits that rounding leaves certain, so that ULPs of it would count noise. What is within that
+/// tolerance is at most a 256th, and 65536 ULPs, off.
+inline constexpr double kLeastOfTolerance = 256;
+
 /// How far one result of one operator is from the reference on the same inputs. Of a device's results of one node that
 /// one which is farthest for its tolerance.
 struct Deviation {
   std::string node, op, kernel, value, shapes;
   Pass pass = Pass::forward;
   double error = 0;       // largest absolute difference
-  double tolerance = 0;   // what rounding explains
+  double tolerance = 0;   // what rounding explains; infinite for what is not compared (tolerance.hpp)
   std::int64_t step = 0;  // steps done before
-  double largest = 0;     // absolute value that the reference has
-  bool fused = false;     // as fusion makes it, not the operator by itself
+  Form form = Form::alone;
+  /// Of the elements each by itself, those smaller than kLeastOfTolerance taken for that large: the largest error over
+  /// the reference, and over the distance between neighbouring f32 numbers there. Infinite where `error` is.
+  double largest_relative = 0, largest_ulps = 0;
+  std::vector<std::int64_t> worst_element = {};  // index of that of the most ULPs; empty where nothing differs
   [[nodiscard]] bool diverges() const { return !(error <= tolerance); }
   /// Of the tolerance; 0 where nothing differs, infinite where nothing may and something does.
   [[nodiscard]] double share() const;
-  /// The error over the largest value, and in units in the last place of it. Infinite where that is 0.
-  [[nodiscard]] double relative() const;
-  [[nodiscard]] double ulps() const;
 };
 
 /// How far the trained weights of a run are from those of the first device: the norm of the difference over theirs.

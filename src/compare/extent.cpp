@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,31 @@ double blockwise_difference(std::span<const float> x, std::span<const Number> y)
       },
       kLeastBlocks);
   return parts.empty() ? 0 : *std::ranges::max_element(parts);
+}
+
+template <class Number>
+Difference blockwise_elements(std::span<const float> x, std::span<const Number> y, double least) {
+  std::vector<rows::Elements> parts(blocks_of(x.size()));
+  for_blocks(
+      x.size(),
+      [&](std::size_t i, std::size_t first, std::size_t count) {
+        parts[i] = rows::elements(x.subspan(first, count), y.subspan(first, count), least);
+        parts[i].at += first;
+      },
+      kLeastBlocks);
+  Difference all;
+  for (const rows::Elements& part : parts) {
+    all.largest = std::max(all.largest, part.largest);
+    all.relative = std::max(all.relative, part.relative);
+    if (part.ulps > all.ulps) all.at = part.at;
+    all.ulps = std::max(all.ulps, part.ulps);
+  }
+  return all;
+}
+
+/// Of what must be equal.
+Difference difference_at(std::optional<std::size_t> place) {
+  return place ? Difference{INFINITY, INFINITY, INFINITY, *place} : Difference{};
 }
 
 /// Neighbouring dimensions that are all summed or all not.
@@ -130,6 +156,21 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 double largest_difference(const Tensor& a, std::span<const double> b) {
   if (a.dtype() == DType::i32) return std::ranges::equal(a.values<std::int32_t>(), b) ? 0 : INFINITY;
   return blockwise_difference(a.values<float>(), b);
+}
+
+Difference difference_of(const Tensor& a, const Tensor& b, double least) {
+  if (a.dtype() == DType::f32) return blockwise_elements(a.values<float>(), b.values<float>(), least);
+  const auto unequal = std::ranges::mismatch(a.bytes(), b.bytes()).in1;
+  if (unequal == a.bytes().end()) return {};
+  return difference_at(static_cast<std::size_t>(unequal - a.bytes().begin()) / size_of(a.dtype()));
+}
+
+Difference difference_of(const Tensor& a, std::span<const double> b, double least) {
+  if (a.dtype() != DType::i32) return blockwise_elements(a.values<float>(), b, least);
+  const auto values = a.values<std::int32_t>();
+  const auto unequal = std::ranges::mismatch(values, b).in1;
+  if (unequal == values.end()) return {};
+  return difference_at(static_cast<std::size_t>(unequal - values.begin()));
 }
 
 }  // namespace concord

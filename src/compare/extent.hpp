@@ -56,4 +56,16 @@ class Extents {
 /// i32 tensor is not equal to them.
 [[nodiscard]] double largest_difference(const Tensor& a, std::span<const double> b);
 
+/// How far the elements of a tensor are from those of its reference, each by itself.
+struct Difference {
+  double largest = 0;   // as largest_difference
+  double relative = 0;  // the largest |a - b| of an element over |b|
+  double ulps = 0;      // over the distance between neighbouring f32 numbers at |b|
+  std::size_t at = 0;   // the first element of so many ULPs
+};
+/// An element of the reference that is smaller than `least` is taken for that large, and none for less than 2^-126.
+/// `relative` and `ulps` are infinite where `largest` is.
+[[nodiscard]] Difference difference_of(const Tensor& a, const Tensor& b, double least);
+[[nodiscard]] Difference difference_of(const Tensor& a, std::span<const double> b, double least);
+
 }  // namespace concord

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t kLanes = 16;  // sums side by side, so that the loop needs no order and becomes vector code
 constexpr double kMost = std::numeric_limits<float>::max();
+constexpr double kSmallestNormal = std::numeric_limits<float>::min();
+constexpr double kUlpsOfOne = 0x1p23;  // from 1 to 2
+constexpr std::size_t kChunk = 1024;   // elements among which the worst is looked for, once the chunk is known
 
 std::uint32_t finite_magnitude(float value) {
   const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & 0x7fffffffU;
@@ -25,51 +28,110 @@ double square(std::uint32_t magnitude) {
   return value * value;
 }
 
-/// Where every difference is a finite number; infinite where one is not. Rounded as Number is.
-template <class Number>
-[[gnu::always_inline]] inline double finite_difference(const float* a, const Number* b, std::size_t whole) {
-  std::array<Number, kLanes> most{}, zeros{};
-  for (std::size_t i = 0; i < whole; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) {
-      const Number difference = std::abs(static_cast<Number>(a[i + k]) - b[i + k]);
-      zeros[k] += difference * 0;  // NaN from what is not finite
-      most[k] = most[k] < difference ? difference : most[k];
-    }
-  }
-  const double largest = *std::ranges::max_element(most);
-  const bool is_finite = std::ranges::all_of(zeros, [](Number zero) { return zero == 0; });
-  return is_finite && largest <= kMost ? largest : INFINITY;
-}
-
-// Overloads, since a template cannot be compiled for several vector widths.
-CONCORD_SIMD double finite_differences(const float* a, const float* b, std::size_t whole) {
-  return finite_difference(a, b, whole);
-}
-CONCORD_SIMD double finite_differences_f64(const float* a, const double* b, std::size_t whole) {
-  return finite_difference(a, b, whole);
-}
-
 double as_f32_range(double value) { return std::abs(value) > kMost ? std::copysign(INFINITY, value) : value; }
 double as_f32_range(float value) { return value; }
 
+/// 1 to 2: what is left of a number without its power of two.
+float mantissa(float size) {
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(size) & 0x7fffffU) | 0x3f800000U);
+}
+double mantissa(double size) {
+  return std::bit_cast<double>((std::bit_cast<std::uint64_t>(size) & 0xfffffffffffffU) | 0x3ff0000000000000U);
+}
+
 template <class Number>
-double careful_difference(std::span<const float> a, std::span<const Number> b) {
-  double most = 0;
+struct Worst {
+  Number largest, relative, ulps;  // infinite, all of them, where a difference is no finite number
+};
+
+/// Rounded as Number is.
+template <class Number>
+[[gnu::always_inline]] inline Worst<Number> finite_elements_of(const float* a, const Number* b, std::size_t whole,
+                                                               Number least) {
+  std::array<Number, kLanes> largest{}, relative{}, ulps{}, zeros{};
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t k = 0; k < kLanes; ++k) {
+      const Number right = b[i + k], size = std::abs(right) < least ? least : std::abs(right);
+      const Number difference = std::abs(static_cast<Number>(a[i + k]) - right), part = difference / size;
+      const Number in_ulps = part * mantissa(size);
+      zeros[k] += part * static_cast<float>(right) * 0;  // NaN from what is no finite f32 number
+      largest[k] = largest[k] < difference ? difference : largest[k];
+      relative[k] = relative[k] < part ? part : relative[k];
+      ulps[k] = ulps[k] < in_ulps ? in_ulps : ulps[k];
+    }
+  }
+  const Number most = std::ranges::max(std::ranges::max(largest), std::ranges::max(ulps));
+  if (!(most <= static_cast<Number>(kMost)) || !std::ranges::all_of(zeros, [](Number zero) { return zero == 0; })) {
+    constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+    return {kInfinity, kInfinity, kInfinity};
+  }
+  return {std::ranges::max(largest), std::ranges::max(relative), std::ranges::max(ulps)};
+}
+
+// Overloads, since a template cannot be compiled for several vector widths.
+CONCORD_SIMD Worst<float> finite_elements(const float* a, const float* b, std::size_t whole, float least) {
+  return finite_elements_of(a, b, whole, least);
+}
+CONCORD_SIMD Worst<double> finite_elements_f64(const float* a, const double* b, std::size_t whole, double least) {
+  return finite_elements_of(a, b, whole, least);
+}
+
+template <class Number>
+Elements careful_elements(std::span<const float> a, std::span<const Number> b, double least) {
+  Elements all;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double x = a[i], y = as_f32_range(b[i]);
     if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double difference = std::abs(x - y);
-    most = std::isnan(difference) ? INFINITY : std::max(most, difference);
+    const bool is_finite = std::isfinite(x) && std::isfinite(y);
+    const double size = std::max(std::abs(y), least), difference = is_finite ? std::abs(x - y) : INFINITY;
+    const double relative = is_finite ? difference / size : INFINITY;
+    const double ulps = is_finite ? relative * mantissa(size) * kUlpsOfOne : INFINITY;
+    if (ulps > all.ulps) all.at = i;
+    all.largest = std::max(all.largest, difference);
+    all.relative = std::max(all.relative, relative);
+    all.ulps = std::max(all.ulps, ulps);
   }
-  return most;
+  return all;
+}
+
+/// By chunks; only that of the worst element is read with care, which tells where it is.
+template <class Number>
+Elements elements_of(std::span<const float> a, std::span<const Number> b, double least, auto&& of_whole) {
+  least = std::clamp(least, kSmallestNormal, kMost);
+  Elements all;
+  std::size_t worst = a.size();  // chunk's first element
+  double most = 0;               // ULPs there, without their factor
+  const auto add = [&](double largest, double relative, double ulps, std::size_t first) {
+    all.largest = std::max(all.largest, largest);
+    all.relative = std::max(all.relative, relative);
+    if (ulps > most) worst = first;
+    most = std::max(most, ulps);
+  };
+  for (std::size_t first = 0; first < a.size(); first += kChunk) {
+    const auto x = a.subspan(first, std::min(kChunk, a.size() - first));
+    const auto y = b.subspan(first, x.size());
+    const std::size_t whole = x.size() / kLanes * kLanes;
+    const auto part = of_whole(x.data(), y.data(), whole, static_cast<Number>(least));
+    const bool is_finite = std::isfinite(part.largest);
+    if (is_finite) add(part.largest, part.relative, part.ulps, first);
+    const Elements rest =
+        is_finite ? careful_elements(x.subspan(whole), y.subspan(whole), least) : careful_elements(x, y, least);
+    add(rest.largest, rest.relative, rest.ulps / kUlpsOfOne, first);
+  }
+  if (worst == a.size()) return all;
+  const std::size_t size = std::min(kChunk, a.size() - worst);
+  const Elements chunk = careful_elements(a.subspan(worst, size), b.subspan(worst, size), least);
+  all.at = worst + chunk.at;
+  all.ulps = chunk.ulps;
+  return all;
 }
 
 template <class Number>
 double difference_of(std::span<const float> a, std::span<const Number> b, auto&& of_whole) {
   const std::size_t whole = a.size() / kLanes * kLanes;
-  const double most = of_whole(a.data(), b.data(), whole);
-  if (std::isinf(most)) return careful_difference(a, b);
-  return std::max(most, careful_difference(a.subspan(whole), b.subspan(whole)));
+  const double most = of_whole(a.data(), b.data(), whole, Number{1}).largest;
+  if (std::isinf(most)) return careful_elements(a, b, 1).largest;
+  return std::max(most, careful_elements(a.subspan(whole), b.subspan(whole), 1).largest);
 }
 
 }  // namespace
@@ -99,12 +161,18 @@ CONCORD_SIMD void add_squares(std::span<const float> values, std::span<double> s
   for (std::size_t i = 0; i < values.size(); ++i) squares[i] += square(finite_magnitude(values[i]));
 }
 
-double difference(std::span<const float> a, std::span<const float> b) {
-  return difference_of(a, b, finite_differences);
-}
+double difference(std::span<const float> a, std::span<const float> b) { return difference_of(a, b, finite_elements); }
 
 double difference(std::span<const float> a, std::span<const double> b) {
-  return difference_of(a, b, finite_differences_f64);
+  return difference_of(a, b, finite_elements_f64);
+}
+
+Elements elements(std::span<const float> a, std::span<const float> b, double least) {
+  return elements_of(a, b, least, finite_elements);
+}
+
+Elements elements(std::span<const float> a, std::span<const double> b, double least) {
+  return elements_of(a, b, least, finite_elements_f64);
 }
 
 }  // namespace concord::rows

@@ -2,6 +2,7 @@
 // Sums are made in a fixed number of lanes, so that their bits do not depend on the machine.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace concord::rows {
@@ -20,5 +21,13 @@ void add_squares(std::span<const float> values, std::span<double> squares);
 [[nodiscard]] double difference(std::span<const float> a, std::span<const float> b);
 /// Numbers beyond f32 count as infinite.
 [[nodiscard]] double difference(std::span<const float> a, std::span<const double> b);
+
+/// A Difference (extent.hpp) of a row.
+struct Elements {
+  double largest = 0, relative = 0, ulps = 0;
+  std::size_t at = 0;
+};
+[[nodiscard]] Elements elements(std::span<const float> a, std::span<const float> b, double least);
+[[nodiscard]] Elements elements(std::span<const float> a, std::span<const double> b, double least);
 
 }  // namespace concord::rows

@@ -1,5 +1,5 @@
 // The page of a comparison: what was run, what came out, and the charts and tables.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -11,6 +11,7 @@
 #include "concord/compare/page_style.hpp"
 #include "concord/compare/page_tables.hpp"
 #include "concord/core/version.hpp"
+#include "concord/device/registry.hpp"
 
 namespace concord {
 namespace {
@@ -29,11 +30,14 @@ std::string section(const char* title, const std::string& explanation, const std
 std::string diverging(const DeviceRun& run) {
   const Deviation& d = *run.first_deviation;
   return fmt::format(
-      "<p>On <b>{}</b> the first operator that leaves its tolerance is <b><code>{}</code></b>{}: error {}, allowed {}, "
-      "after {} steps.<br><span class=\"soft\">operator</span> <code>{}</code>, <span class=\"soft\">kernel</span> "
+      "<p>On <b>{}</b> the first operator that leaves its tolerance is <b><code>{}</code></b> {}: error {}, allowed "
+      "{}, "
+      "after {} steps; elements by up to {} of themselves, {} ULP at [{}].<br><span class=\"soft\">operator</span> "
+      "<code>{}</code>, <span class=\"soft\">kernel</span> "
       "<code>{}</code>, <span class=\"soft\">value</span> <code>{}</code><br><code>{}</code></p>",
-      escaped(run.device.id), escaped(d.node), d.fused ? " as fused" : "", html::brief(d.error),
-      html::brief(d.tolerance), d.step, escaped(d.op), escaped(d.kernel), escaped(d.value), escaped(d.shapes));
+      escaped(run.device.id), escaped(d.node), name_of(d.form), html::brief(d.error), html::brief(d.tolerance), d.step,
+      html::brief(d.largest_relative), html::brief(d.largest_ulps), fmt::join(d.worst_element, ", "), escaped(d.op),
+      escaped(d.kernel), escaped(d.value), escaped(d.shapes));
 }
 
 std::string cost_of(const Comparison& comparison, const char* what, const std::vector<double>& seconds) {
@@ -72,7 +76,8 @@ std::string fact(const char* name, const std::string& value) {
 std::string card(const Comparison& comparison, std::size_t place) {
   const DeviceRun& run = comparison.runs[place];
   const DeviceInfo& device = run.device;
-  std::string facts = fact("platform", device.platform) + fact("driver", device.driver);
+  std::string facts = fact("kind", std::string(name_of(device.kind))) + fact("vendor", device.vendor) +
+                      fact("platform", device.platform) + fact("driver", device.driver);
   if (device.memory > 0) facts += fact("its memory", binary_bytes(device.memory));
   facts += fact("compute units", fmt::format("{}", device.compute_units)) +
            fact("step", fmt::format("{:.3f} ms ({:.3f} to {:.3f})", run.median_ms, run.min_ms, run.max_ms)) +
@@ -115,10 +120,10 @@ std::string drift(const Comparison& comparison) {
 std::string errors_explanation(const Comparison& comparison) {
   const bool exact = comparison.options.reference == Reference::float64;
   std::string text = fmt::format(
-      "The largest error of an operator, as a share of what rounding explains; below it, relative to the largest "
-      "value. "
+      "The largest error of an operator, as a share of what rounding explains; below it in ULP, of the element that is "
+      "farthest off by that measure (smaller than {:.0f} times what rounding explains it is taken for that large). "
       "Each had the inputs of {} and is held against {}.",
-      escaped(comparison.runs.front().device.id),
+      kLeastOfTolerance, escaped(comparison.runs.front().device.id),
       exact ? "the host in double precision" : escaped(comparison.runs.front().device.id) + "'s result");
   if (const auto& names = comparison.runs.front().unreferenced; !names.empty()) {
     text += " No float64 reference, so held against the first device:";

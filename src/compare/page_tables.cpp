@@ -1,7 +1,7 @@
 // Rows that all devices share, and their cells.
 #include "concord/compare/page_tables.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -58,13 +58,15 @@ std::string share_text(double share) {
 }
 
 std::string heat_cell(const Deviation& d) {
-  const std::string title =
-      fmt::format("{}: error {}, allowed {}; relative {}, {} ULP of the largest value; after {} steps; {}; kernel {}",
-                  d.value, html::brief(d.error), html::brief(d.tolerance), html::brief(d.relative()),
-                  html::brief(d.ulps()), d.step, d.shapes, d.kernel);
-  const std::string relative = d.error == 0 ? "" : "<small>" + html::brief(d.relative()) + "</small>";
+  std::string title = fmt::format("{}: error {}, allowed {}", d.value, html::brief(d.error), html::brief(d.tolerance));
+  if (d.error != 0) {
+    title += fmt::format("; elements by up to {} of themselves, {} ULP at [{}]", html::brief(d.largest_relative),
+                         html::brief(d.largest_ulps), fmt::join(d.worst_element, ", "));
+  }
+  title += fmt::format("; after {} steps; {}; kernel {}", d.step, d.shapes, d.kernel);
+  const std::string ulps = d.error == 0 ? "" : "<small>" + html::brief(d.largest_ulps) + " ULP</small>";
   return fmt::format("<td class=\"{}\" title=\"{}\">{}{}</td>", heat_style(d.share()), html::escaped(title),
-                     share_text(d.share()), relative);
+                     share_text(d.share()), ulps);
 }
 
 /// Cells by row name and device; rows in the order in which they were first named.
@@ -106,14 +108,14 @@ class HeatRows {
 
 enum class HeatDetail : std::uint8_t { kinds, nodes };
 
-HeatRows heat_rows(const Comparison& comparison, HeatDetail detail, bool fused) {
+HeatRows heat_rows(const Comparison& comparison, HeatDetail detail, Form form) {
   HeatRows rows(comparison.runs.size());
   // The first device has no single operators of its own where it is the reference: others name their rows.
   for (std::size_t i = comparison.runs.size(); i-- > 0;) {
     for (const Deviation& d : comparison.runs[i].operators) {
-      if (d.fused != fused) continue;
+      if (d.form != form) continue;
       if (detail == HeatDetail::kinds) {
-        rows.add(d.op, fused ? "as fused" : "by itself", i, d);
+        rows.add(d.op, std::string(name_of(form)), i, d);
       } else {
         rows.add(d.node, d.op, i, d);
       }
@@ -124,8 +126,8 @@ HeatRows heat_rows(const Comparison& comparison, HeatDetail detail, bool fused) 
 
 std::string heat_part(const Comparison& comparison, HeatDetail detail) {
   const bool reference = comparison.options.reference == Reference::device;
-  const std::string rows = heat_rows(comparison, detail, false).html(reference);
-  const std::string fused = heat_rows(comparison, detail, true).html(false);
+  const std::string rows = heat_rows(comparison, detail, Form::alone).html(reference);
+  const std::string fused = heat_rows(comparison, detail, Form::fused).html(false);
   if (detail == HeatDetail::kinds) {
     return scrolling_table("errors by kind of operator", header(comparison, "operator"), rows + fused);
   }

@@ -2,29 +2,33 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "concord/compare/compare.hpp"
+#include "concord/core/median.hpp"
 
 namespace concord {
 namespace {
 
-std::string_view kind_of_value(Pass pass) {
-  switch (pass) {
-    case Pass::forward: return "forward value";
-    case Pass::gradient: return "gradient";
-    case Pass::update: return "updated value";
-  }
-  return {};
+struct PassWords {
+  std::string_view name, value;
+};
+
+const PassWords& words_of(Pass pass) {
+  static constexpr std::array<PassWords, 3> kWords{
+      {{"forward", "forward value"}, {"gradient", "gradient"}, {"update", "updated value"}}};
+  return kWords.at(static_cast<std::size_t>(pass));
 }
 
 std::string sentence(const DeviceRun& run) {
   const Deviation& d = *run.first_deviation;
   return fmt::format(
-      "{} ({}): {} '{}' of node {} leaves its tolerance after {} steps: error {:.3g}, allowed {:.3g}\n"
-      "    operator {}, kernel {}\n    {}\n",
-      run.device.id, run.device.name, kind_of_value(d.pass), d.value, d.node, d.step, d.error, d.tolerance, d.op,
-      d.kernel, d.shapes);
+      "{} ({}): {} '{}' of node {} leaves its tolerance after {} steps: error {:.3g}, allowed {:.3g}; "
+      "elements by up to {:.3g} of themselves, {:.3g} ULP at [{}]\n"
+      "    operator {} {}, kernel {}\n    {}\n",
+      run.device.id, run.device.name, words_of(d.pass).value, d.value, d.node, d.step, d.error, d.tolerance,
+      d.largest_relative, d.largest_ulps, fmt::join(d.worst_element, ", "), d.op, name_of(d.form), d.kernel, d.shapes);
 }
 
 std::string_view unlike_what(Unlike unlike) {
@@ -48,13 +52,6 @@ std::string drift_sentences(const Comparison& comparison) {
   return text;
 }
 
-double median(std::span<const double> values) {
-  if (values.empty()) return 0;
-  std::vector<double> sorted(values.begin(), values.end());
-  std::ranges::sort(sorted);
-  return sorted[sorted.size() / 2];
-}
-
 std::string cost_sentences(const Comparison& comparison) {
   const auto sentence_of = [&](std::string_view what, std::string_view whose, std::span<const double> seconds) {
     if (seconds.empty()) return std::string();
@@ -68,35 +65,12 @@ std::string cost_sentences(const Comparison& comparison) {
 
 }  // namespace
 
-std::string_view name_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward: return "forward";
-    case Pass::gradient: return "gradient";
-    case Pass::update: return "update";
-  }
-  return {};
-}
+std::string_view name_of(Pass pass) { return words_of(pass).name; }
 
 double Comparison::in_slowest_steps(std::span<const double> seconds) const {
   double slowest = 0;
   for (const DeviceRun& run : runs) slowest = std::max(slowest, run.median_ms);
   return slowest > 0 ? 1e3 * median(seconds) / slowest : 0;
-}
-
-double Deviation::share() const {
-  if (error == 0) return 0;
-  return std::isfinite(error) && tolerance > 0 ? error / tolerance : INFINITY;
-}
-
-double Deviation::relative() const {
-  if (error == 0) return 0;
-  return largest > 0 ? error / largest : INFINITY;
-}
-
-double Deviation::ulps() const {
-  if (error == 0) return 0;
-  const auto of_reference = static_cast<float>(largest);
-  return largest > 0 ? error / static_cast<double>(of_reference - std::nextafter(of_reference, 0.0F)) : INFINITY;
 }
 
 std::string Comparison::disagreement(std::size_t place) const {

@@ -2,25 +2,30 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/compare/compare.hpp"
+#include "concord/core/version.hpp"
+#include "concord/device/registry.hpp"
 
 namespace concord {
 namespace {
 
 using Json = nlohmann::json;
 
+/// Numbers that are not finite become null.
 Json as_json(const Deviation& d) {
-  return {{"node", d.node},           {"operator", d.op},        {"kernel", d.kernel},
-          {"value", d.value},         {"shapes", d.shapes},      {"error", d.error},
-          {"tolerance", d.tolerance}, {"pass", name_of(d.pass)}, {"after_steps", d.step}};
-}
-
-Json with_relative(const Deviation& d) {
-  Json json = as_json(d);
-  json["fused"] = d.fused;
-  json["share_of_tolerance"] = d.share();
-  json["relative_error"] = d.relative();
-  json["ulps_of_largest"] = d.ulps();
-  return json;
+  return {{"node", d.node},
+          {"operator", d.op},
+          {"kernel", d.kernel},
+          {"fused", d.form == Form::fused},
+          {"value", d.value},
+          {"shapes", d.shapes},
+          {"pass", name_of(d.pass)},
+          {"error", d.error},
+          {"tolerance", d.tolerance},
+          {"share_of_tolerance", d.share()},
+          {"largest_relative", d.largest_relative},
+          {"largest_ulps", d.largest_ulps},
+          {"worst_element", d.worst_element},
+          {"after_steps", d.step}};
 }
 
 Json as_json(const std::vector<WeightDistance>& distances) {
@@ -66,8 +71,12 @@ Json as_json(const SecondRun& run) {
 Json as_json(const DeviceRun& run) {
   Json json{{"device", run.device.id},
             {"name", run.device.name},
+            {"vendor", run.device.vendor},
+            {"kind", name_of(run.device.kind)},
             {"platform", run.device.platform},
             {"driver", run.device.driver},
+            {"compute_units", run.device.compute_units},
+            {"device_memory_bytes", run.device.memory},
             {"losses", run.losses},
             {"first_step_ms", run.first_step_ms},
             {"step_ms", {{"median", run.median_ms}, {"min", run.min_ms}, {"max", run.max_ms}}},
@@ -90,7 +99,7 @@ Json as_json(const DeviceRun& run) {
 
 void add_operators(const DeviceRun& run, Json& json) {
   json["operators"] = Json::array();
-  for (const Deviation& d : run.operators) json["operators"].push_back(with_relative(d));
+  for (const Deviation& d : run.operators) json["operators"].push_back(as_json(d));
   json["no_float64_reference"] = run.unreferenced;
   json["times"] = Json::array();
   for (const OperatorTime& time : run.times) json["times"].push_back(as_json(time));
@@ -122,7 +131,9 @@ std::string Comparison::json(JsonDetail detail) const {
                 {"seed", options.seed},
                 {"precision", name_of(options.precision)},
                 {"reference", options.reference == Reference::float64 ? "float64" : "device"},
+                {"version", kVersion},
                 {"agrees", agrees()},
+                {"disagreement", disagreement()},
                 {"checks",
                  {{"all_operators", checks_as_json(*this, check_cost.all_seconds)},
                   {"checked_steps", checks_as_json(*this, check_cost.step_seconds)},

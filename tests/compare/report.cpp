@@ -35,7 +35,8 @@ Comparison comparison() {
 
 Deviation deviation() {
   return {"conv1/conv2d", "conv2d+add", "gemm 64x64", "conv1/add", "f32 [1, 2] -> f32 [3]",
-          Pass::forward,  0.5,          1e-5,         100};
+          Pass::forward,  0.5,          1e-5,         100,         Form::fused,
+          0.25,           4194304,      {0, 3}};
 }
 
 }  // namespace
@@ -84,11 +85,14 @@ TEST_CASE("the table has a row a device and a sentence a diverging operator", "[
   CHECK_THAT(agreeing, contains("the devices agree: "));
 
   result.runs[1].first_deviation = deviation();
-  CHECK_THAT(result.table(),
-             contains("5.56e-02  conv1/conv2d\n") &&
-                 contains("opencl:0 (A graphics card): forward value 'conv1/add' of node conv1/conv2d leaves its "
-                          "tolerance after 100 steps: error 0.5, allowed 1e-05\n") &&
-                 contains("operator conv2d+add, kernel gemm 64x64\n") && contains("f32 [1, 2] -> f32 [3]\n"));
+  CHECK_THAT(
+      result.table(),
+      contains("5.56e-02  conv1/conv2d\n") &&
+          contains(
+              "opencl:0 (A graphics card): forward value 'conv1/add' of node conv1/conv2d leaves its "
+              "tolerance after 100 steps: error 0.5, allowed 1e-05; elements by up to 0.25 of themselves, 4.19e+06 ULP "
+              "at [0, 3]\n") &&
+          contains("operator conv2d+add as fused, kernel gemm 64x64\n") && contains("f32 [1, 2] -> f32 [3]\n"));
   result.runs[1].first_deviation->pass = Pass::gradient;
   CHECK_THAT(result.table(), contains("gradient 'conv1/add'"));
   result.runs[1].first_deviation->pass = Pass::update;
@@ -140,8 +144,13 @@ TEST_CASE("the JSON has all of it, whatever the names and numbers", "[compare]")
                                                                 {"value", "conv1/add"},
                                                                 {"shapes", "f32 [1, 2] -> f32 [3]"},
                                                                 {"pass", "forward"},
+                                                                {"fused", true},
                                                                 {"error", nullptr},
                                                                 {"tolerance", 1e-5},
+                                                                {"share_of_tolerance", nullptr},
+                                                                {"largest_relative", 0.25},
+                                                                {"largest_ulps", 4194304.0},
+                                                                {"worst_element", {0, 3}},
                                                                 {"after_steps", 100}}));
   CHECK_THAT(result.table(), contains("opencl:0"));
 }
