@@ -10,6 +10,7 @@
 #include "concord/compare/page_charts.hpp"
 #include "concord/compare/page_style.hpp"
 #include "concord/compare/page_tables.hpp"
+#include "concord/core/median.hpp"
 #include "concord/core/version.hpp"
 #include "concord/device/registry.hpp"
 
@@ -29,21 +30,22 @@ std::string section(const char* title, const std::string& explanation, const std
 
 std::string diverging(const DeviceRun& run) {
   const Deviation& d = *run.first_deviation;
-  return fmt::format(
-      "<p>On <b>{}</b> the first operator that leaves its tolerance is <b><code>{}</code></b> {}: error {}, allowed "
-      "{}, "
-      "after {} steps; elements by up to {} of themselves, {} ULP at [{}].<br><span class=\"soft\">operator</span> "
-      "<code>{}</code>, <span class=\"soft\">kernel</span> "
-      "<code>{}</code>, <span class=\"soft\">value</span> <code>{}</code><br><code>{}</code></p>",
-      escaped(run.device.id), escaped(d.node), name_of(d.form), html::brief(d.error), html::brief(d.tolerance), d.step,
-      html::brief(d.largest_relative), html::brief(d.largest_ulps), fmt::join(d.worst_element, ", "), escaped(d.op),
-      escaped(d.kernel), escaped(d.value), escaped(d.shapes));
+  const auto code = [](const std::string& text) { return "<code>" + escaped(text) + "</code>"; };
+  return fmt::format("<p>On <b>{}</b> the first operator that leaves its tolerance is <b>{}</b> {} ({}): ",
+                     escaped(run.device.id), code(d.node), name_of(d.form), name_of(d.pass)) +
+         fmt::format("error {}, allowed {} ({} times as much), after {} steps; ", html::brief(d.error),
+                     html::brief(d.tolerance), html::brief(d.share()), d.step) +
+         fmt::format("elements by up to {} of themselves, {} ULP at [{}].<br>", html::brief(d.largest_relative),
+                     html::brief(d.largest_ulps), fmt::join(d.worst_element, ", ")) +
+         fmt::format("<span class=\"soft\">operator</span> {}, <span class=\"soft\">kernel</span> {}, ", code(d.op),
+                     code(d.kernel)) +
+         fmt::format("<span class=\"soft\">value</span> {}<br>{}</p>", code(d.value), code(d.shapes));
 }
 
 std::string cost_of(const Comparison& comparison, const char* what, const std::vector<double>& seconds) {
   if (seconds.empty()) return {};
-  return fmt::format(" {}: {}, each as long as {:.1f} steps of the slowest device without checks.", what,
-                     seconds.size(), comparison.in_slowest_steps(seconds));
+  return fmt::format(" {}: {}, {:.0f} ms each, as long as {:.1f} steps of the slowest device without checks.", what,
+                     seconds.size(), 1e3 * median(seconds), comparison.in_slowest_steps(seconds));
 }
 
 std::string verdict_of(const Comparison& comparison) {
@@ -54,6 +56,9 @@ std::string verdict_of(const Comparison& comparison) {
   text += fmt::format(" {} values of operators were checked, each on the same inputs.", comparison.checked_values());
   text += cost_of(comparison, "Checks of every operator, alone and as fused", comparison.check_cost.all_seconds);
   text += cost_of(comparison, "Checked steps of all devices together", comparison.check_cost.step_seconds);
+  if (comparison.check_cost.compile_seconds > 0) {
+    text += fmt::format(" Compiling what is checked: {:.1f} s.", comparison.check_cost.compile_seconds);
+  }
   for (std::size_t place = 0; place < comparison.runs.size(); ++place) {
     const DeviceRun& run = comparison.runs[place];
     const std::string why = comparison.disagreement(place);

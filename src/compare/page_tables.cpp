@@ -58,7 +58,8 @@ std::string share_text(double share) {
 }
 
 std::string heat_cell(const Deviation& d) {
-  std::string title = fmt::format("{}: error {}, allowed {}", d.value, html::brief(d.error), html::brief(d.tolerance));
+  std::string title = fmt::format("{} ({}): error {}, allowed {}", d.value, name_of(d.pass), html::brief(d.error),
+                                  html::brief(d.tolerance));
   if (d.error != 0) {
     title += fmt::format("; elements by up to {} of themselves, {} ULP at [{}]", html::brief(d.largest_relative),
                          html::brief(d.largest_ulps), fmt::join(d.worst_element, ", "));
