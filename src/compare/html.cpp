@@ -60,7 +60,9 @@ std::string with_prefix(double value) {
 }
 
 std::string brief(double value) {
-  return !std::isfinite(value) || value == 0 ? special(value) : fmt::format("{:.2g}", value);
+  if (!std::isfinite(value) || value == 0) return special(value);
+  const double size = std::abs(value);
+  return size >= 99.5 && size < 99999.5 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
 }
 
 }  // namespace concord::html

@@ -12,7 +12,7 @@ namespace concord::html {
 /// Three digits with a prefix: "12.3 G", "450 m"; "0", "∞" and "NaN" for such.
 [[nodiscard]] std::string with_prefix(double value);
 
-/// Two digits in the shortest form: "0.53", "1.2e-07"; "0", "∞" and "NaN" for such.
+/// Two digits in the shortest form, whole from 100 to 99999: "0.53", "1.2e-07", "740"; "0", "∞" and "NaN" for such.
 [[nodiscard]] std::string brief(double value);
 
 }  // namespace concord::html

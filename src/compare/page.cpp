@@ -74,8 +74,9 @@ std::string verdict_of(const Comparison& comparison) {
   return text + "</div>\n";
 }
 
+/// Nothing where the device does not tell.
 std::string fact(const char* name, const std::string& value) {
-  return fmt::format("<dt>{}</dt><dd>{}</dd>", name, escaped(value));
+  return value.empty() ? "" : fmt::format("<dt>{}</dt><dd>{}</dd>", name, escaped(value));
 }
 
 std::string card(const Comparison& comparison, std::size_t place) {
@@ -125,9 +126,9 @@ std::string drift(const Comparison& comparison) {
 std::string errors_explanation(const Comparison& comparison) {
   const bool exact = comparison.options.reference == Reference::float64;
   std::string text = fmt::format(
-      "The largest error of an operator, as a share of what rounding explains; below it in ULP, of the element that is "
-      "farthest off by that measure (smaller than {:.0f} times what rounding explains it is taken for that large). "
-      "Each had the inputs of {} and is held against {}.",
+      "The largest error of an operator, as a share of what rounding explains. Below it the errors of single elements: "
+      "the largest over the element itself, and in ULP; an element smaller than {:.0f} times what rounding explains is "
+      "taken for that large. Each operator had the inputs of {} and is held against {}.",
       kLeastOfTolerance, escaped(comparison.runs.front().device.id),
       exact ? "the host in double precision" : escaped(comparison.runs.front().device.id) + "'s result");
   if (const auto& names = comparison.runs.front().unreferenced; !names.empty()) {

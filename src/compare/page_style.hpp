@@ -19,6 +19,7 @@ inline constexpr const char* kPageStyle = R"css(
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, "Segoe UI", Roboto, sans-serif; }
 main { max-width: 980px; margin: 0 auto; padding: 24px 16px 64px; }
+h1, p, .legend li { overflow-wrap: anywhere; }
 h1 { font-size: 1.55rem; line-height: 1.25; margin: 0 0 4px; }
 h2 { font-size: 1.15rem; margin: 40px 0 4px; }
 h3 { font-size: 1rem; margin: 20px 0 4px; }
@@ -29,9 +30,9 @@ code { font: 0.92em ui-monospace, "Cascadia Mono", Menlo, monospace; overflow-wr
   border: 1px solid var(--edge); border-left: 6px solid var(--good); }
 .verdict.bad { border-left-color: var(--bad); }
 .verdict > b { color: var(--good); } .verdict.bad > b { color: var(--bad); }
-.verdict p { margin: 4px 0 0; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 290px), 1fr)); gap: 12px; }
-.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px 16px; min-width: 0; }
+.verdict p { margin: 4px 0 0; max-width: none; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 290px), 1fr)); gap: 12px; }
+.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px 16px; min-width: 0; max-width: 560px; }
 .card h3 { margin: 0 0 2px; overflow-wrap: anywhere; }
 .card dl { display: grid; grid-template-columns: auto 1fr; gap: 2px 12px; margin: 8px 0 0; }
 .card dt { color: var(--soft); } .card dd { margin: 0; text-align: right; overflow-wrap: anywhere; }

@@ -65,9 +65,12 @@ std::string heat_cell(const Deviation& d) {
                          html::brief(d.largest_ulps), fmt::join(d.worst_element, ", "));
   }
   title += fmt::format("; after {} steps; {}; kernel {}", d.step, d.shapes, d.kernel);
-  const std::string ulps = d.error == 0 ? "" : "<small>" + html::brief(d.largest_ulps) + " ULP</small>";
+  std::string detail;
+  if (d.error != 0) {
+    detail = fmt::format("<small>{} · {} ULP</small>", html::brief(d.largest_relative), html::brief(d.largest_ulps));
+  }
   return fmt::format("<td class=\"{}\" title=\"{}\">{}{}</td>", heat_style(d.share()), html::escaped(title),
-                     share_text(d.share()), ulps);
+                     share_text(d.share()), detail);
 }
 
 /// Cells by row name and device; rows in the order in which they were first named.

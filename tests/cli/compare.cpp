@@ -27,32 +27,6 @@ Ended compare_training(const std::string& program, const Arguments& own, const A
   return run_command(arguments);
 }
 
-/// The path of a browser, or nothing and a word that the test is skipped.
-std::string browser() {
-  for (const char* const path : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
-    if (std::filesystem::exists(path)) return path;
-  }
-  WARN("skipped: there is no browser; apt-get install chromium");
-  return {};
-}
-
-/// A page that shows another one in a frame of a phone's width and then says what became of it.
-constexpr const char* kFrame =
-    R"html(<body><iframe src="report.html" style="width:380px;height:2000px;border:0"></iframe>
-<script>
-document.querySelector("iframe").onload = event => {
-  const view = event.target.contentWindow, page = view.document;
-  const shown = [...page.querySelectorAll("svg")].filter(svg => svg.getBoundingClientRect().width > 0);
-  const text = shown[0].querySelector("text");
-  document.body.dataset.found = JSON.stringify({
-    width: page.documentElement.scrollWidth, charts: shown.length,
-    chart: Math.max(...shown.map(svg => svg.getBoundingClientRect().right)),
-    scale: shown[0].getBoundingClientRect().width / shown[0].viewBox.baseVal.width,
-    font: parseFloat(view.getComputedStyle(text).fontSize),
-    loaded: view.performance.getEntriesByType("resource").length});
-};
-</script></body>)html";
-
 }  // namespace
 
 TEST_CASE("compare writes a page and a file of JSON, and prints the table beside them", "[cli]") {
@@ -191,35 +165,6 @@ TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
   CHECK_FALSE(std::filesystem::exists(file));
   write_file(file, "no case");
   refused({"replay", file, "--device", cheap_device()}, 1, file);
-}
-
-TEST_CASE("the page fits a phone in a browser and loads nothing", "[cli]") {
-  if (!command_is_there()) return;
-  const std::string program = browser();
-  if (program.empty()) return;
-  const TemporaryFolder folder;
-  const std::string frame = (folder / "frame.html").string();
-  const Ended ended = run_command(compare_mlp({"--html", (folder / "report.html").string()}));
-  INFO(ended.err);
-  REQUIRE(ended.code == 0);
-  write_file(frame, kFrame);
-  const Ended shown = Process(program, {"--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
-                                        "--user-data-dir=" + (folder / "profile").string(),
-                                        "--virtual-time-budget=5000", "--dump-dom", "file://" + frame})
-                          .finish();
-  INFO(shown.err);
-  const std::string mark = "data-found=\"";
-  const std::size_t begin = shown.out.find(mark);
-  REQUIRE(begin != std::string::npos);
-  std::string text =
-      shown.out.substr(begin + mark.size(), shown.out.find('"', begin + mark.size()) - begin - mark.size());
-  for (std::size_t at = 0; (at = text.find("&quot;")) != std::string::npos;) text.replace(at, 6, "\"");
-  const auto found = nlohmann::json::parse(text);
-  CHECK(found.at("width") <= 380);
-  CHECK(found.at("charts") == 4);  // loss, two of drift, roofline: each in one size
-  CHECK(found.at("chart") <= 380);
-  CHECK(found.at("scale").get<double>() * found.at("font").get<double>() >= 11);  // pixels of the text of a chart
-  CHECK(found.at("loaded") == 0);
 }
 
 TEST_CASE("the training of a program is compared instead of run", "[cli]") {

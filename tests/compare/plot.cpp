@@ -94,6 +94,10 @@ TEST_CASE("numbers are written for people", "[compare]") {
   CHECK(html::with_prefix(0) == "0");
   CHECK(html::with_prefix(INFINITY) == "∞");
   CHECK(html::brief(1.25e-7) == "1.2e-07");
+  CHECK(html::brief(99) == "99");
+  CHECK(html::brief(99.9) == "100");
+  CHECK(html::brief(-740.4) == "-740");
+  CHECK(html::brief(99999.7) == "1e+05");
   CHECK(html::brief(NAN) == "NaN");
   CHECK(html::escaped("\xff µ \xe2\x82") == "\xEF\xBF\xBD µ \xEF\xBF\xBD\xEF\xBF\xBD");
 }
