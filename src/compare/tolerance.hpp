@@ -27,10 +27,10 @@ namespace concord {
 ///   copies, max pool, gather, uniform, reorder  0
 /// The rms of a factor is that of the largest numbers that are summed together: of a matrix of its largest row (column)
 /// along K, of weights of those of one channel, of an image whose places are summed of its largest channel, of a
-/// reduction's src of its terms. A
-/// product of the largest factors may differ by 16u of it (factors of 22 bits serve as fp32), and by u for each term
-/// added to it. Where anything may differ, so may numbers below the smallest normal one, which devices may take for 0:
-/// 2^-126 for each term that is summed up, times what they are multiplied by. Integer results must be equal.
+/// reduction's src of its terms. A product of the largest factors may differ by 16u of it (factors of 22 bits serve as
+/// fp32), and by u for each term added to it. Where anything may differ, so may numbers below the smallest normal one,
+/// which devices may take for 0: 2^-126 for each term that is summed up, times what they are multiplied by. Integer
+/// results must be equal.
 ///
 /// With another precision each device may or may not round factors to it (p = unit_of): what is a product may differ by
 /// 4p·K·rms(a)·rms(b) more, recurrent operators by 64p of the largest |result|, attention by attention_tolerance(). In

@@ -145,8 +145,7 @@ std::string_view driver_hint() { return kDriverHint; }
 
 std::string_view driver_needs() {
   return "PoCL needs /sys, and a folder that it can write in (HOME, or POCL_CACHE_DIR); a GPU's driver needs its "
-         "kernel "
-         "module, of the same version, and the right to its device files";
+         "kernel module, of the same version, and the right to its device files";
 }
 
 std::string idle_platforms_hint() {

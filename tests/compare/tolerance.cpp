@@ -213,7 +213,7 @@ TEST_CASE("the tolerance of an update in a group is that of its own numbers", "[
   CHECK(tolerance_of(node, 1, Precision::fp32) == Approx(4e-5 * 100));
 }
 
-TEST_CASE("the tolerance of pointwise results is a part of the largest numbers", "[compare]") {
+TEST_CASE("the tolerance of formulas, softmax and normalisation is a part of the largest numbers", "[compare]") {
   Graph graph;
   const Value y = relu(graph.input("x", {DType::f32, {3}}));
   const Operator* relu_op = y.node().op.get();
