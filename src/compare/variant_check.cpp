@@ -48,7 +48,7 @@ VariantResult check_variant(const DevicePtr& device, Variants& variants, const s
     Variants& variants;
     ~Preference() { variants.prefer({}); }
   };
-  const std::int64_t uses = variants.uses(name);  // before kinds of kernels are chosen, which counts as one
+  const std::int64_t uses = variants.uses(name);
   variants.mark(name, {});
   variants.prefer(name);
   const Preference until_the_end{variants};

@@ -11,7 +11,7 @@ namespace concord {
 
 struct VariantResult {
   Variant variant;          // its quirk as it now is
-  bool was_taken = false;   // by any check
+  bool was_taken = false;   // by a kernel of any check
   std::string unexplained;  // a fault that is there without the variant as well
 };
 

@@ -24,7 +24,7 @@ class Variants {
   [[nodiscard]] virtual std::vector<Variant> list() const = 0;
   /// Takes it wherever it can serve, planned or not, unless it is marked. An empty name goes back to what is planned.
   virtual void prefer(std::string_view name) = 0;
-  /// How often it was taken so far; of products, where it was preferred.
+  /// By how many kernels it was taken so far; of products, where it was preferred.
   [[nodiscard]] virtual std::int64_t uses(std::string_view name) const = 0;
   /// Does without it for this reason; an empty one lifts the mark.
   virtual void mark(std::string_view name, std::string quirk) = 0;

@@ -101,7 +101,7 @@ bool Context::takes_cpu_kernels() const {
                   *kind);
     return *kind == "cpu";
   }
-  return variants_->takes_first(variant::kForCpus, variant::kForGpus, is_cpu(device_));
+  return variants_->prefers_first(variant::kForCpus, variant::kForGpus, is_cpu(device_));
 }
 
 Context::~Context() = default;

@@ -208,8 +208,11 @@ void OpenClDevice::wait_for(const EventPtr& event) {
 }
 
 PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
-  return translated(info_.name, fmt::format("preparing {}", request.op->name()),
-                    [&] { return kernel_table().prepare(*context_, request); });
+  return translated(info_.name, fmt::format("preparing {}", request.op->name()), [&] {
+    PreparedKernel prepared = kernel_table().prepare(*context_, request);
+    context_->variants().count(context_->limits().is_cpu ? variant::kForCpus : variant::kForGpus);
+    return prepared;
+  });
 }
 
 std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, const Layout& from, const Layout& to) {

@@ -72,10 +72,13 @@ bool KernelVariants::takes(std::string_view name, bool planned) {
   return is_taken;
 }
 
+bool KernelVariants::prefers_first(std::string_view first, std::string_view second, bool planned) const {
+  if (may(first) != may(second)) return may(first);
+  return preferred_ == first || preferred_ == second ? preferred_ == first : planned;
+}
+
 bool KernelVariants::takes_first(std::string_view first, std::string_view second, bool planned) {
-  bool is_first = planned;
-  if (preferred_ == first || preferred_ == second) is_first = preferred_ == first;
-  if (may(first) != may(second)) is_first = may(first);
+  const bool is_first = prefers_first(first, second, planned);
   count(is_first ? first : second);
   return is_first;
 }

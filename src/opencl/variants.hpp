@@ -40,7 +40,9 @@ class KernelVariants final : public Variants {
   [[nodiscard]] bool may(std::string_view name) const { return !quirks_.contains(name); }
   /// Whether it is to be taken by a kernel that it can serve; counted.
   [[nodiscard]] bool takes(std::string_view name, bool planned);
-  /// Whether the first of two ways is to be taken; counted.
+  /// Whether the first of two ways is to be taken.
+  [[nodiscard]] bool prefers_first(std::string_view first, std::string_view second, bool planned) const;
+  /// The same; counted.
   [[nodiscard]] bool takes_first(std::string_view first, std::string_view second, bool planned);
   /// The preferred variant of those that begin so, without that begin, where it is not marked.
   [[nodiscard]] std::optional<std::string> preferred(std::string_view begin) const;

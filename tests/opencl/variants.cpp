@@ -165,6 +165,25 @@ TEST_CASE("the check of a variant blames it for nothing else", "[opencl][variant
   }
 }
 
+TEST_CASE("a kind of kernels is taken by kernels, not by the choice of it", "[opencl][variants]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    const DevicePtr opened = Device::open(device->info().id);
+    Variants& variants = *opened->variants();
+    for (const Variant& kind : variants.list()) {
+      if (!kind.name.starts_with("kernels for ")) continue;
+      INFO(kind.name);
+      CHECK(variants.uses(kind.name) == 0);
+      variants.prefer(kind.name);
+      CHECK(variants.uses(kind.name) == 0);
+      static_cast<void>(kernel_of_product(opened));
+      CHECK(variants.uses(kind.name) == 1);
+      variants.mark(kind.name, "a test says so");
+      static_cast<void>(kernel_of_product(opened));  // of the other kind
+      CHECK(variants.uses(kind.name) == 1);
+    }
+  }
+}
+
 TEST_CASE("the check of the kind of kernels that a device has anyway finds it taken", "[opencl][variants]") {
   for (const DevicePtr& device : opencl_devices()) {
     const DevicePtr opened = Device::open(device->info().id);  // with the kind that is planned for it
