@@ -1,5 +1,5 @@
-// Whether the kernels of a device compute what the host does: a few small networks of the zoo that together have
-// all operators the zoo trains with. Used by `concord doctor`.
+// Whether the kernels of a device compute what the host does: a few small networks, most of the zoo, that together
+// have all operators the zoo trains with. Used by `concord doctor`.
 #pragma once
 
 #include <span>
@@ -16,7 +16,8 @@ struct OperatorCheck {
   std::vector<std::string> operators;  // that no earlier check of the list has
 };
 
-/// The networks to check with, each at its least size, those first that have most operators for their length.
+/// The networks to check with, each at its least size, those first that have most operators for the time
+/// they take.
 [[nodiscard]] std::vector<OperatorCheck> operator_checks();
 
 /// One training step of `model` on these devices, held against the host in double precision, and where that has no

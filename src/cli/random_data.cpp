@@ -34,7 +34,7 @@ class Noise {
 TensorSpec target_spec(const models::Model& model, const Shape& sample, std::int64_t n) {
   Graph graph;
   graph.set_training(false);
-  const auto network = models::make(model.name, {.input = sample});
+  const auto network = model.make({.classes = model.classes, .input = sample});
   const Value output = (*network)(graph.input("features", models::batch_of(model, sample, 1)));
   TensorSpec target = models::target_of(model.task, output.shape());
   std::vector<std::int64_t> dims(target.shape.dims().begin(), target.shape.dims().end());
