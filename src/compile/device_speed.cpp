@@ -16,8 +16,12 @@ namespace concord {
 namespace {
 
 constexpr MeasureOptions kShort{.seconds = 0.2, .least = 5, .warm_up = 2};
+/// Some ten thousand, each of which is in a timeline.
+constexpr MeasureOptions kLaunches{.seconds = 0.02, .least = 5, .warm_up = 2};
 
-double median_seconds(Program& program) { return measure(program, kShort).median_ms / 1e3; }
+double median_seconds(Program& program, const MeasureOptions& options = kShort) {
+  return measure(program, options).median_ms / 1e3;
+}
 
 /// Small numbers of both signs.
 Tensor numbers(const Shape& shape) {
@@ -28,12 +32,12 @@ Tensor numbers(const Shape& shape) {
 }
 
 /// Seconds of x + 1 over so many numbers.
-double seconds_of_increment(const DevicePtr& device, std::int64_t count) {
+double seconds_of_increment(const DevicePtr& device, std::int64_t count, const MeasureOptions& options) {
   Graph graph;
   const Value x = graph.input("x", {DType::f32, Shape{count}});
   Program program = compile(graph, std::vector{x + 1.0F}, std::make_shared<Variables>(device, 1));
   program.write("x", numbers(Shape{count}));
-  return median_seconds(program);
+  return median_seconds(program, options);
 }
 
 double seconds_of_product(const DevicePtr& device, std::int64_t size, Precision precision) {
@@ -98,9 +102,9 @@ DeviceSpeed measure_speed(const DevicePtr& device, Precision precision) {
   DeviceSpeed speed;
   const auto count = static_cast<std::int64_t>(largest / sizeof(float));
   const double array_bytes = static_cast<double>(count) * sizeof(float);
-  speed.bytes_per_second = 2 * array_bytes / seconds_of_increment(device, count);
+  speed.bytes_per_second = 2 * array_bytes / seconds_of_increment(device, count, kShort);
   measure_products(device, precision, largest, speed);
-  speed.launch_seconds = seconds_of_increment(device, 16);
+  speed.launch_seconds = seconds_of_increment(device, 16, kLaunches);
   const std::size_t bytes = std::min(largest, std::size_t{64} << 20);
   const CopySeconds large = seconds_of_copies(*device, bytes), small = seconds_of_copies(*device, 4);
   speed.upload_bytes_per_second = static_cast<double>(bytes) / large.up;

@@ -53,6 +53,10 @@ struct ProgramImpl {
   void commit();
   /// Enqueues the launches onto the timeline.
   void enqueue_recorded();
+  /// Enqueues one, onto the timeline where there is one.
+  void enqueue(std::size_t place);
+  /// For the timeline, of each launch.
+  [[nodiscard]] const std::vector<timeline::Label>& timeline_labels();
   [[nodiscard]] Tensor read(ValueId id);
   /// A value on its way to the host: it is there when `event` has happened, or is null.
   struct Arriving {

@@ -66,7 +66,7 @@ class KnownValues {
     const ValueId reordered = program_.lowered.value(stored).reorder_of;
     if (reordered < 0) return make_given(stored);
     prepare(program_.lowered.root(reordered));
-    if (reordered_.insert(stored).second) program_.launches[reorders_.at(stored)]->enqueue();
+    if (reordered_.insert(stored).second) program_.enqueue(reorders_.at(stored));
   }
 
   void make_given(ValueId stored) {
@@ -164,7 +164,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
       }
       Underway::Node& launched = underway.add(std::move(replayed));
       launched.last = std::move(last);  // of a node without results
-      impl_->launches[i]->enqueue();
+      impl_->enqueue(i);
       for (const ValueId id : node.outputs) {
         ProgramImpl::Arriving result = known.result(id);
         launched.replayed.outputs.push_back(impl_->lowered.value(id).name);

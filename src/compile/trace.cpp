@@ -77,15 +77,25 @@ TraceEntry ProgramImpl::describe(std::size_t i) const {
   return entry;
 }
 
-void ProgramImpl::enqueue_recorded() {
-  const timeline::Span span("enqueue step");
+const std::vector<timeline::Label>& ProgramImpl::timeline_labels() {
   if (labels.empty()) {
     for (std::size_t i = 0; i < launches.size(); ++i) {
       const TraceEntry entry = describe(i);
       labels.push_back(timeline::label(entry.node, fmt::format("{}, {}, {}", entry.op, entry.kernel, entry.shapes)));
     }
   }
-  for (std::size_t i = 0; i < launches.size(); ++i) device().enqueue_recorded(*launches[i], labels[i]);
+  return labels;
+}
+
+void ProgramImpl::enqueue_recorded() {
+  const timeline::Span span("enqueue step");
+  const std::vector<timeline::Label>& all = timeline_labels();
+  for (std::size_t i = 0; i < launches.size(); ++i) device().enqueue_recorded(*launches[i], all[i]);
+}
+
+void ProgramImpl::enqueue(std::size_t place) {
+  if (!timeline::recording()) return launches[place]->enqueue();
+  device().enqueue_recorded(*launches[place], timeline_labels()[place]);
 }
 
 std::vector<TraceEntry> Program::run_traced() {
@@ -104,7 +114,7 @@ std::vector<TraceEntry> Program::run_traced() {
 NonFiniteReport Program::find_non_finite() {
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "find_non_finite needs a program compiled with keep_all");
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
-    impl_->launches[i]->enqueue();
+    impl_->enqueue(i);
     const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
     if (!node.op) continue;  // a reorder changes no value
     for (const ValueId id : node.outputs) {

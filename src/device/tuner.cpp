@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "concord/core/error.hpp"
+#include "concord/core/timeline.hpp"
 
 namespace concord {
 
@@ -18,6 +19,7 @@ std::vector<TunableProduct> tune_within(Tuner& tuner, std::vector<TunableProduct
   for (auto product = products.begin(); product != products.end(); ++product) {
     const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
     if (left <= 0) return {product, products.end()};
+    const timeline::Span span("measure product");
     try {
       step(*product, tuner.tune(product->key, left), {});
     } catch (const DeviceError& error) {  // OutOfMemory among them

@@ -45,15 +45,37 @@ TEST_CASE("every command that runs programs writes a timeline", "[cli]") {
     const Tracks tracks = read_trace(trace);
     CHECK(tracks.contains(device + " kernels"));
     CHECK(tracks.contains(device + " copies"));
-    CHECK(has_span(tracks, "host", "enqueue step"));
     CHECK(has_span(tracks, "host", phase));
   };
   traced({"train", "mlp", "--data", data, "--device", device, "--epochs", "1", "--out", weights}, "validation");
+  CHECK(has_span(read_trace(trace), "host", "enqueue step"));
   traced({"evaluate", "mlp", "--data", data, "--device", device, "--weights", weights}, "evaluate");
   traced({"predict", "mlp", "--data", data, "--device", device, "--weights", weights}, "read outputs");
-  traced({"bench", "mlp", "--device", device, "--batch", "2", "--seconds", "0.01"}, "compile");
-  traced({"compare", "mlp", "--devices", device, "--batch", "2", "--steps", "1", "--seconds", "0.01"}, "compile");
-  traced({"profile", "mlp", "--device", device, "--batch", "2"}, "compile");
+  traced({"bench", "mlp", "--device", device, "--batch", "2", "--seconds", "0.01"}, "enqueue step");
+  traced({"profile", "mlp", "--device", device, "--batch", "2"}, "enqueue step");
+  const std::string file = (folder / "case.safetensors").string();
+  traced({"compare", "mlp", "--devices", device, "--batch", "2", "--steps", "1", "--seconds", "0.01", "--reference",
+          "float64", "--save-case", file, "--case", "grad/3/matmul/matmul"},
+         "enqueue step");
+  traced({"replay", file, "--device", device}, "compile");
+  traced({"doctor", "--device", device}, "enqueue step");
+}
+
+TEST_CASE("tune writes a timeline", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string trace = (folder / "trace.json").string(), table = (folder / "table.json").string();
+  for (const DevicePtr& device : devices()) {
+    if (device->info().backend != "opencl") continue;
+    const std::string id = device->info().id;
+    const Ended ended = run_command({"tune", "mlp", "--batch", "2", "--device", id, "--seconds", "0.001", "--again",
+                                     "--out", table, "--trace", trace});
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    const Tracks tracks = read_trace(trace);
+    CHECK(tracks.contains(id + " copies"));
+    CHECK(has_span(tracks, "host", "measure product"));
+  }
 }
 
 TEST_CASE("a timeline that cannot be written is told before the training", "[cli]") {
