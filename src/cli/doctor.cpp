@@ -2,21 +2,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
 #include <iostream>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
 #include "concord/compare/variant_check.hpp"
 #include "concord/compile/device_speed.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/device/registry.hpp"
+#include "doctor_report.hpp"
 #include "drivers.hpp"
-#include "finding.hpp"
+#include "machine.hpp"
 #include "operator_check.hpp"
 #include "options.hpp"
 
 namespace concord::cli {
 namespace {
-
-using Weight = Finding::Weight;
 
 struct Options {
   DeviceOption device;
@@ -25,36 +29,9 @@ struct Options {
   bool forget = false;
 };
 
-/// Everything found, told as it is found.
-class Report {
- public:
-  explicit Report(bool json) : json_(json) {
-    if (!json_) std::cout << std::unitbuf;
-  }
-  void begin(const std::string& section) {
-    section_ = section;
-    if (!json_) std::cout << section << "\n";
-  }
-  void add(const Finding& finding) {
-    if (finding.weight == Weight::warning) ++warnings_;
-    if (finding.weight == Weight::obstacle && obstacle_.empty()) obstacle_ = finding.text;
-    if (!json_) std::cout << fmt::format("  {:<9} {}\n", name_of(finding.weight), finding.text);
-    document_["findings"].push_back(
-        {{"section", section_}, {"weight", name_of(finding.weight)}, {"text", finding.text}});
-  }
-  void add(const std::vector<Finding>& findings) {
-    for (const Finding& finding : findings) add(finding);
-  }
-  nlohmann::json& document() { return document_; }
-  [[nodiscard]] int warnings() const { return warnings_; }
-  /// The first; empty when there is none.
-  [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
-
- private:
-  bool json_;
-  std::string section_, obstacle_;
-  int warnings_ = 0;
-  nlohmann::json document_ = {{"version", kVersion}, {"findings", nlohmann::json::array()}};
+struct Ending {
+  bool can_train = false;
+  std::string verdict;
 };
 
 /// While it lives, warnings of the library are kept; printed, as all the rest, only with --verbose.
@@ -71,26 +48,36 @@ class KeptWarnings {
   ~KeptWarnings() { log_to_standard_error(log_enabled(LogLevel::debug)); }
   KeptWarnings(const KeptWarnings&) = delete;
   KeptWarnings& operator=(const KeptWarnings&) = delete;
-  void take_to(Report& report) {
-    for (std::string& text : texts_) report.add({Weight::warning, std::move(text)});
+  /// Each once: devices are looked for more than once.
+  void take_to(DoctorReport& report, Trouble trouble) {
+    for (const std::string& text : texts_) {
+      if (told_.insert(text).second) report.add(warning(trouble, text));
+    }
     texts_.clear();
   }
 
  private:
   std::vector<std::string> texts_;
+  std::set<std::string> told_;
 };
 
-/// Null when it does not open, which the report then says.
-DevicePtr opened(const Options& options, Report& report) {
+std::string wanted(const Options& options) {
+  return options.device.selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : options.device.selector;
+}
+
+/// Null when none matches, or it does not open, which the report then says. Throws ArgumentError, as other commands do.
+DevicePtr opened(const Options& options, std::span<const DeviceInfo> listed, DoctorReport& report) {
+  Trouble trouble = Trouble::no_device;
   try {
+    static_cast<void>(select_device(listed, wanted(options)));
+    trouble = Trouble::device_does_not_open;
     DevicePtr device = options.device.open();
-    report.add({Weight::fine, "taken: " + describe(device->info())});
-    if (const std::uint64_t memory = device->info().memory; memory > 0 && memory < kLittleMemory) {
-      report.add({Weight::warning, fmt::format("its {} are little: take a small --batch", human_bytes(memory))});
-    }
+    report.add(findings_of(device->info()));
     return device;
+  } catch (const ArgumentError&) {
+    throw;
   } catch (const Error& error) {
-    report.add({Weight::obstacle, error.what()});
+    report.add(obstacle(trouble, error.what()));
     return nullptr;
   }
 }
@@ -107,7 +94,7 @@ DevicePtr reference_for(const Device& device) {
 
 /// What the comparison tells of the device in question, the last; of the other one it only warns.
 Finding finding_of(const Comparison& comparison, const OperatorCheck& check) {
-  Finding finding{Weight::fine, fmt::format("{}: {}", check.model->name, fmt::join(check.operators, ", "))};
+  Finding finding = fine(fmt::format("{}: {}", check.model->name, fmt::join(check.operators, ", ")));
   for (std::size_t place = 0; place < comparison.runs.size(); ++place) {
     const DeviceRun& run = comparison.runs[place];
     std::string why = comparison.disagreement(place);
@@ -118,7 +105,7 @@ Finding finding_of(const Comparison& comparison, const OperatorCheck& check) {
                         d.kernel, run.device.id, d.error, d.tolerance, d.shapes);
     }
     const bool is_asked = place + 1 == comparison.runs.size();
-    finding = {is_asked ? Weight::obstacle : Weight::warning, fmt::format("{}: {}", check.model->name, why)};
+    finding = (is_asked ? obstacle : warning)(Trouble::wrong_kernel, fmt::format("{}: {}", check.model->name, why));
   }
   return finding;
 }
@@ -127,11 +114,11 @@ Finding check_finding(const OperatorCheck& check, std::span<const DevicePtr> dev
   try {
     return finding_of(check_operators(*check.model, devices), check);
   } catch (const Error& error) {
-    return {Weight::obstacle, fmt::format("{}: {}", check.model->name, error.what())};
+    return obstacle(Trouble::failed_check, fmt::format("{}: {}", check.model->name, error.what()));
   }
 }
 
-void check_kernels(const DevicePtr& device, Report& report) {
+void check_kernels(const DevicePtr& device, DoctorReport& report) {
   std::vector<DevicePtr> devices{device};
   if (const DevicePtr reference = reference_for(*device)) devices.insert(devices.begin(), reference);
   report.begin(fmt::format("kernels of {} against the host in double precision", device->info().id));
@@ -141,27 +128,31 @@ void check_kernels(const DevicePtr& device, Report& report) {
 Finding variant_finding(const VariantResult& result) {
   const Variant& variant = result.variant;
   if (!variant.quirk.empty()) {
-    return {Weight::warning,
-            fmt::format("{}: {}. It is not used from now on; please report it", variant.name, variant.quirk)};
+    return warning(Trouble::wrong_kernel,
+                   fmt::format("{}: {}. It is not used from now on; please report it", variant.name, variant.quirk));
   }
-  if (!result.unexplained.empty()) return {Weight::obstacle, fmt::format("{}: {}", variant.name, result.unexplained)};
-  return {Weight::fine, variant.name + (result.was_taken ? ": right" : ": serves none of the checks on this device")};
+  if (!result.unexplained.empty()) {
+    return obstacle(Trouble::wrong_kernel, fmt::format("{}: {}", variant.name, result.unexplained));
+  }
+  return fine(variant.name + (result.was_taken ? ": right" : ": serves none of the checks on this device"));
 }
 
 /// Keeps what is marked where every process looks for it.
-void keep_quirks(const Variants& variants, bool has_quirks, Report& report) {
+void keep_quirks(const Variants& variants, bool has_quirks, DoctorReport& report) {
   try {
     variants.store();
-    if (has_quirks) report.add({Weight::fine, "what is not used stands in " + variants.file().string()});
+    if (has_quirks) report.add(fine("what is not used stands in " + variants.file().string()));
   } catch (const Error& error) {
     // Without quirks nothing has to be kept.
-    if (has_quirks)
-      report.add({Weight::obstacle, fmt::format("other programs will use what is wrong: {}", error.what())});
+    if (has_quirks) {
+      report.add(
+          obstacle(Trouble::quirks_not_kept, fmt::format("other programs will use what is wrong: {}", error.what())));
+    }
   }
 }
 
 /// What is wrong is marked, so that the checks that follow are of what the library then does.
-void check_variants(const DevicePtr& device, Report& report) {
+void check_variants(const DevicePtr& device, DoctorReport& report) {
   Variants* const variants = device->variants();
   if (variants == nullptr) return;
   report.begin(fmt::format("ways to compute on {}, against the host in double precision", device->info().id));
@@ -187,72 +178,89 @@ void forget_quirks(const Options& options) {
   }
 }
 
-void measure_device(const DevicePtr& device, Report& report) {
+void measure_device(const DevicePtr& device, DoctorReport& report) {
   report.begin("speed of " + device->info().id);
+  const DeviceSpeed speed = measure_speed(device);
+  report.document()["speed"] = {{"bytes_per_second", speed.bytes_per_second},
+                                {"flops_per_second", speed.flops_per_second},
+                                {"launch_seconds", speed.launch_seconds},
+                                {"upload_bytes_per_second", speed.upload_bytes_per_second},
+                                {"download_bytes_per_second", speed.download_bytes_per_second},
+                                {"upload_seconds", speed.upload_seconds},
+                                {"download_seconds", speed.download_seconds}};
+  report.add(
+      fine(fmt::format("{:.1f} GB/s of memory, {:.1f} GFLOP/s in a product of {}x{}", speed.bytes_per_second / 1e9,
+                       speed.flops_per_second / 1e9, speed.product_size, speed.product_size)));
+  report.add(fine(fmt::format("a launch costs {:.1f} us", speed.launch_seconds * 1e6)));
+  report.add(fine(fmt::format("copies: up {:.1f} GB/s and at least {:.1f} us, down {:.1f} GB/s and {:.1f} us",
+                              speed.upload_bytes_per_second / 1e9, speed.upload_seconds * 1e6,
+                              speed.download_bytes_per_second / 1e9, speed.download_seconds * 1e6)));
+}
+
+/// Whatever goes wrong is a finding like others, so that a verdict stands at the end. Wrong usage is not the machine's.
+void attempt(DoctorReport& report, const std::function<void()>& work) {
   try {
-    const DeviceSpeed speed = measure_speed(device);
-    report.document()["speed"] = {{"bytes_per_second", speed.bytes_per_second},
-                                  {"flops_per_second", speed.flops_per_second},
-                                  {"launch_seconds", speed.launch_seconds},
-                                  {"upload_bytes_per_second", speed.upload_bytes_per_second},
-                                  {"download_bytes_per_second", speed.download_bytes_per_second},
-                                  {"upload_seconds", speed.upload_seconds},
-                                  {"download_seconds", speed.download_seconds}};
-    report.add({Weight::fine,
-                fmt::format("{:.1f} GB/s of memory, {:.1f} GFLOP/s in a product of {}x{}", speed.bytes_per_second / 1e9,
-                            speed.flops_per_second / 1e9, speed.product_size, speed.product_size)});
-    report.add({Weight::fine, fmt::format("a launch costs {:.1f} us", speed.launch_seconds * 1e6)});
-    report.add(
-        {Weight::fine, fmt::format("copies: up {:.1f} GB/s and at least {:.1f} us, down {:.1f} GB/s and {:.1f} us",
-                                   speed.upload_bytes_per_second / 1e9, speed.upload_seconds * 1e6,
-                                   speed.download_bytes_per_second / 1e9, speed.download_seconds * 1e6)});
-  } catch (const Error& error) {
-    report.add({Weight::obstacle, error.what()});
+    work();
+  } catch (const ArgumentError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    report.add(obstacle(Trouble::little_memory, "main memory does not suffice for this"));
+  } catch (const std::exception& error) {
+    report.add(obstacle(Trouble::failed_check, error.what()));
   }
 }
 
-std::string verdict(const DevicePtr& device, const Report& report) {
-  if (!report.obstacle().empty()) {
-    return fmt::format("you cannot train{}: {}", device ? " on " + device->info().id : "", report.obstacle());
-  }
-  return fmt::format("You can train on {} ({}){}.", device->info().id, device->info().name,
-                     report.warnings() == 0 ? "; nothing is wrong" : "; the warnings above say what could be better");
-}
-
-void run(const Options& options) {
-  Report report(options.json);
-  KeptWarnings warnings;
+/// The device that was asked for, if it opens.
+DevicePtr look_at_machine(const Options& options, KeptWarnings& warnings, DoctorReport& report) {
   report.begin("OpenCL drivers");
   Drivers drivers;
   report.add(drivers.findings());
-  const bool needs_opencl = !takes_cpu(options.device.selector);
-  report.add(drivers.try_out(needs_opencl ? Weight::obstacle : Weight::warning));
-  const bool ends_programs = !report.obstacle().empty();
-  const std::vector<DeviceInfo> listed = Device::list();
+  report.add(
+      drivers.try_out(takes_cpu(options.device.selector) ? Finding::Weight::warning : Finding::Weight::obstacle));
   report.begin("devices");
-  warnings.take_to(report);
-  for (const DeviceInfo& info : listed) report.add({Weight::fine, describe(info)});
-  report.add(idle_driver_findings(drivers, listed, idle_platforms()));
-  report.add(device_file_findings(listed));
-  const DevicePtr device = opened(options, report);
-  warnings.take_to(report);
+  std::vector<DeviceInfo> listed;
+  DevicePtr device;
+  attempt(report, [&] {
+    listed = Device::list();
+    warnings.take_to(report, Trouble::device_left_out);
+    for (const DeviceInfo& info : listed) report.add(fine(describe(info)));
+    report.add(idle_driver_findings(drivers, listed, idle_platforms()));
+  });
+  attempt(report, [&] { report.add(findings_of(device_files(), listed)); });
+  attempt(report, [&] { device = opened(options, listed, report); });
+  warnings.take_to(report, Trouble::library_warning);
   report.begin("this machine");
-  report.add(machine_findings());
+  attempt(report, [&] { report.add(findings_of(machine_facts())); });
+  return device;
+}
+
+void run(const Options& options, std::optional<Ending>& ending) {
+  DoctorReport report(options.json ? nullptr : &std::cout);
+  KeptWarnings warnings;
+  const DevicePtr device = look_at_machine(options, warnings, report);
   if (device) {
-    check_variants(device, report);
-    check_kernels(device, report);
-    measure_device(device, report);
-    warnings.take_to(report);
+    for (const auto& check : {check_variants, check_kernels, measure_device}) {
+      attempt(report, [&] { check(device, report); });
+    }
+    warnings.take_to(report, Trouble::library_warning);
   }
-  const std::string sentence = verdict(ends_programs ? nullptr : device, report);
-  if (options.json) {
-    report.document()["device"] = device ? device->info().id : "";
-    report.document()["can_train"] = report.obstacle().empty();
-    report.document()["verdict"] = sentence;
-    std::cout << json_text(report.document());
-  }
-  if (!report.obstacle().empty()) throw DeviceError(sentence);
-  if (!options.json) std::cout << "\n" << sentence << "\n";
+  const std::string name =
+      device ? fmt::format("{} ({})", device->info().id, device->info().name) : fmt::format("\"{}\"", wanted(options));
+  ending = Ending{report.can_train(), report.verdict(name)};
+  if (!options.json) return;
+  report.document()["version"] = kVersion;
+  report.document()["device"] = device ? device->info().id : "";
+  report.document()["can_train"] = ending->can_train;
+  report.document()["verdict"] = ending->verdict;
+  std::cout << json_text(report.document());
+}
+
+/// The verdict is the last line, behind what a timeline has to say.
+void diagnose(const Options& options) {
+  std::optional<Ending> ending;
+  options.trace.around([&] { run(options, ending); });
+  if (!ending->can_train) throw DeviceError(ending->verdict);
+  if (!options.json) std::cout << "\n" << ending->verdict << "\n";
 }
 
 }  // namespace
@@ -264,8 +272,10 @@ void add_doctor(CLI::App& app) {
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--forget", options->forget, "Only remove what earlier runs found wrong with the device's kernels");
   options->trace.add(*command);
-  command->callback(
-      [options] { options->trace.around([&] { options->forget ? forget_quirks(*options) : run(*options); }); });
+  command->callback([options] {
+    if (!options->forget) return diagnose(*options);
+    options->trace.around([&] { forget_quirks(*options); });
+  });
 }
 
 }  // namespace concord::cli

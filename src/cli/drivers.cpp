@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "concord/core/access.hpp"
-#include "concord/core/error.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/trial.hpp"
 #include "concord/device/registry.hpp"
@@ -18,7 +17,6 @@
 namespace concord::cli {
 namespace {
 
-using Weight = Finding::Weight;
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kPatience{60};  // many GPUs take some seconds
@@ -53,7 +51,7 @@ std::string ending(const Trial& trial) {
 
 Drivers::Drivers() {
   if (!has_opencl()) {
-    findings_.push_back({Weight::warning, "this build has no OpenCL backend (CONCORD_OPENCL=OFF)"});
+    findings_.push_back(warning(Trouble::no_backend, "this build has no OpenCL backend (CONCORD_OPENCL=OFF)"));
     return;
   }
   std::string place = "/etc/OpenCL/vendors";
@@ -69,8 +67,8 @@ Drivers::Drivers() {
   std::istringstream names(environment(kFilenames).value_or(""));
   for (std::string name; std::getline(names, name, ':');) add_named(kFilenames, name);
   if (findings_.empty()) {
-    findings_.push_back({Weight::warning, fmt::format("no OpenCL driver is installed: {} names none{}. {}", place,
-                                                      moved, driver_hint())});
+    findings_.push_back(warning(Trouble::no_driver, fmt::format("no OpenCL driver is installed: {} names none{}. {}",
+                                                                place, moved, driver_hint())));
   }
 }
 
@@ -81,13 +79,15 @@ Drivers::~Drivers() {
 
 void Drivers::add(const std::string& where, const std::string& library) {
   if (library.empty()) {
-    findings_.push_back({Weight::warning, fmt::format("{} names no library; reinstall its driver", where)});
+    findings_.push_back(
+        warning(Trouble::driver_does_not_load, fmt::format("{} names no library; reinstall its driver", where)));
   } else if (const auto error = library_error(library)) {
     findings_.push_back(
-        {Weight::warning, fmt::format("{}: the driver {} does not load: {}. Reinstall its package, or remove the file",
-                                      where, library, *error)});
+        warning(Trouble::driver_does_not_load,
+                fmt::format("{}: the driver {} does not load: {}. Reinstall its package, or remove the file", where,
+                            library, *error)));
   } else {
-    findings_.push_back({Weight::fine, fmt::format("{}: the driver {} loads", where, library)});
+    findings_.push_back(fine(fmt::format("{}: the driver {} loads", where, library)));
     libraries_.push_back({where, library});
   }
 }
@@ -108,10 +108,19 @@ void Drivers::add_named(const std::string& variable, const std::string& name) {
   if (fs::is_directory(name, ignored)) return add_folder(name);
   const bool is_icd = fs::path(name).extension() == ".icd";
   if (is_icd && !fs::exists(name, ignored)) {
-    findings_.push_back({Weight::warning, fmt::format("{} names {}, which is not there", variable, name)});
+    findings_.push_back(
+        warning(Trouble::driver_does_not_load, fmt::format("{} names {}, which is not there", variable, name)));
   } else {
     add(variable + "=" + name, is_icd ? library_in(name) : name);
   }
+}
+
+bool Drivers::make_folder() {
+  std::error_code ignored;
+  std::string name = (fs::temp_directory_path(ignored) / "concord-drivers-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) return false;
+  folder_ = name;
+  return true;
 }
 
 void Drivers::leave_only(std::span<const Library> libraries) {
@@ -120,22 +129,22 @@ void Drivers::leave_only(std::span<const Library> libraries) {
   for (std::size_t i = 0; i < libraries.size(); ++i) {
     std::ofstream(folder_ / fmt::format("{:03}.icd", i)) << libraries[i].name << "\n";
   }
-  ::setenv(kVendors, folder_.c_str(), 1);
+  ::setenv(kVendors, folder_.empty() ? "/nonexistent" : folder_.c_str(), 1);
   ::unsetenv(kVendorPath);
   ::unsetenv(kFilenames);
 }
 
-std::vector<Finding> Drivers::try_out(Weight weight) {
+std::vector<Finding> Drivers::try_out(Finding::Weight weight) {
   const Trial together = ask_for_devices([] {});
   if (together.returned) return {};
-  std::string name = (fs::temp_directory_path() / "concord-drivers-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) {
-    throw IoError(
-        fmt::format("OpenCL's drivers end a program that asks for devices ({}), and no folder can be made in "
-                    "{} to tell which of them does",
-                    ending(together), fs::temp_directory_path().string()));
+  if (!make_folder()) {
+    leave_only({});
+    libraries_.clear();
+    return {{weight, Trouble::driver_ends_programs,
+             fmt::format("OpenCL's drivers end every program that asks for devices: {}. Which of them does cannot be "
+                         "told without a folder for temporary files (TMPDIR)",
+                         ending(together))}};
   }
-  folder_ = name;
   std::vector<Finding> findings;
   std::vector<Library> sound;
   for (const Library& library : libraries_) {
@@ -145,17 +154,19 @@ std::vector<Finding> Drivers::try_out(Weight weight) {
       continue;
     }
     findings.push_back(
-        {weight, fmt::format("{}: the driver {} ends every program that asks OpenCL for devices: {}. {}. Mend it or "
-                             "remove the file; until then `--device cpu` does without OpenCL, and {} may name a folder "
-                             "with the .icd files of other drivers",
-                             library.where, library.name, ending(alone), driver_needs(), kVendors)});
+        {weight, Trouble::driver_ends_programs,
+         fmt::format("{}: the driver {} ends every program that asks OpenCL for devices: {}. {}. Mend it or "
+                     "remove the file; until then `--device cpu` does without OpenCL, and {} may name a folder "
+                     "with the .icd files of other drivers",
+                     library.where, library.name, ending(alone), driver_needs(), kVendors)});
   }
   if (findings.empty()) {
     sound.clear();
     findings.push_back(
-        {weight, fmt::format("OpenCL's drivers, all in one program, end it when it asks for devices: {}. None does by "
-                             "itself: remove the .icd file of one, or let {} name a folder with those of the others",
-                             ending(together), kVendors)});
+        {weight, Trouble::driver_ends_programs,
+         fmt::format("OpenCL's drivers, all in one program, end it when it asks for devices: {}. None does by "
+                     "itself: remove the .icd file of one, or let {} name a folder with those of the others",
+                     ending(together), kVendors)});
   }
   leave_only(sound);
   libraries_ = std::move(sound);
@@ -166,12 +177,13 @@ std::vector<Finding> idle_driver_findings(const Drivers& drivers, std::span<cons
                                           std::span<const std::string> idle_platforms) {
   std::vector<Finding> findings;
   for (const std::string& name : idle_platforms) {
-    findings.push_back(
-        {Weight::warning, fmt::format("OpenCL's platform \"{}\" gives no device. {}", name, driver_needs())});
+    findings.push_back(warning(Trouble::driver_without_device,
+                               fmt::format("OpenCL's platform \"{}\" gives no device. {}", name, driver_needs())));
   }
   const bool has_device = std::ranges::any_of(listed, [](const DeviceInfo& info) { return info.backend == "opencl"; });
   if (drivers.has_any() && !has_device && findings.empty()) {
-    findings.push_back({Weight::warning, fmt::format("OpenCL's drivers load, and give no device. {}", driver_needs())});
+    findings.push_back(warning(Trouble::driver_without_device,
+                               fmt::format("OpenCL's drivers load, and give no device. {}", driver_needs())));
   }
   return findings;
 }

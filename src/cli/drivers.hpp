@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "concord/device/device.hpp"
 #include "finding.hpp"
 
 namespace concord::cli {
@@ -36,7 +37,9 @@ class Drivers {
   void add(const std::string& where, const std::string& library);
   void add_folder(const std::filesystem::path& folder);
   void add_named(const std::string& variable, const std::string& name);
-  /// For OpenCL's loader in this process.
+  /// For what is left; false where there is no place for it.
+  [[nodiscard]] bool make_folder();
+  /// For OpenCL's loader in this process. Without a folder, none of them.
   void leave_only(std::span<const Library> libraries);
 
   std::vector<Finding> findings_;

@@ -1,30 +1,56 @@
-// What `concord doctor` finds on a machine.
+// What `concord doctor` finds: how much it weighs and which trouble it is. The README's troubleshooting section has an
+// entry for each trouble.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
-
-#include "concord/device/device.hpp"
+#include <string_view>
 
 namespace concord::cli {
+
+enum class Trouble : std::uint8_t {
+  none,
+  no_backend,
+  no_driver,
+  driver_does_not_load,
+  driver_ends_programs,
+  driver_without_device,
+  device_left_out,
+  device_file_closed,
+  device_file_without_device,
+  no_device,
+  device_does_not_open,
+  little_memory,
+  cache_not_kept,
+  library_does_not_fit,
+  wrong_kernel,
+  quirks_not_kept,
+  failed_check,
+  library_warning
+};
+
+/// Of one trouble, for people.
+struct TroubleWords {
+  Trouble trouble;
+  std::string_view title;  // of its entry in the README
+  std::string_view why;    // "you cannot train on opencl:0: " and this
+};
+/// Each trouble but `none`.
+[[nodiscard]] std::span<const TroubleWords> all_troubles();
+[[nodiscard]] const TroubleWords& words_of(Trouble trouble);
 
 struct Finding {
   enum class Weight : std::uint8_t { fine, warning, obstacle };  // an obstacle keeps from training
   Weight weight = Weight::fine;
-  std::string text;
+  Trouble trouble = Trouble::none;  // of what is not fine
+  std::string text;                 // may have several lines
 };
-/// Bytes, of a machine or a device, below which little can be trained.
-inline constexpr std::uint64_t kLittleMemory = std::uint64_t{1} << 30;
+[[nodiscard]] Finding fine(std::string text);
+[[nodiscard]] Finding warning(Trouble trouble, std::string text);
+[[nodiscard]] Finding obstacle(Trouble trouble, std::string text);
 
 /// "fine", "warning", "obstacle".
-[[nodiscard]] const char* name_of(Finding::Weight weight);
-
-/// The device files of GPUs: whether this user may use them, and whether a device of `listed` stands for them.
-[[nodiscard]] std::vector<Finding> device_file_findings(std::span<const DeviceInfo> listed);
-
-/// Main memory, the folder of compiled kernels, the version of oneDNN.
-[[nodiscard]] std::vector<Finding> machine_findings();
+[[nodiscard]] std::string_view name_of(Finding::Weight weight);
 
 }  // namespace concord::cli

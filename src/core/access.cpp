@@ -2,12 +2,24 @@
 #include "concord/core/access.hpp"
 
 #include <dlfcn.h>
+#include <grp.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace concord {
 
-bool may_read_and_write(const std::filesystem::path& path) { return access(path.c_str(), R_OK | W_OK) == 0; }
+Permission permission_of(const std::filesystem::path& path) {
+  Permission permission;
+  permission.ours = access(path.c_str(), R_OK | W_OK) == 0;
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return permission;
+  constexpr mode_t kBoth = S_IRGRP | S_IWGRP;
+  permission.of_group = status.st_gid != 0 && (status.st_mode & kBoth) == kBoth;
+  const group* const named = getgrgid(status.st_gid);
+  permission.group = named != nullptr ? named->gr_name : std::to_string(status.st_gid);
+  return permission;
+}
 
 std::optional<std::string> library_error(const std::string& name) {
   if (dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return std::nullopt;

@@ -8,8 +8,13 @@
 
 namespace concord {
 
-/// Whether this process may read and write an existing file or device.
-[[nodiscard]] bool may_read_and_write(const std::filesystem::path& path);
+/// Who may read and write an existing file or device.
+struct Permission {
+  bool ours = false;      // this process
+  bool of_group = false;  // members of its group, which is not root's
+  std::string group;      // its number where it has no name
+};
+[[nodiscard]] Permission permission_of(const std::filesystem::path& path);
 
 /// Why a shared library does not load, in the words of the system; nothing when it does. It stays loaded.
 [[nodiscard]] std::optional<std::string> library_error(const std::string& name);

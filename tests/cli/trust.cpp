@@ -1,9 +1,7 @@
-// What makes a training believable: its timeline, the profile of a step, the search for values that are not finite, and
-// the doctor.
+// What makes a training believable: its timeline, the profile of a step, and the search for values that are not finite.
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
-#include "test_library.hpp"
 #include "timeline.hpp"
 
 using namespace concord;
@@ -11,22 +9,10 @@ using namespace concord::test;
 
 namespace {
 
-const Environment kNoDrivers{
-    {"OCL_ICD_VENDORS", "/nonexistent"}, {"OCL_ICD_FILENAMES", ""}, {"OPENCL_VENDOR_PATH", "/nonexistent"}};
-
-bool has_cpu() { return cheap_device() == "cpu"; }
-
 nlohmann::json parsed(const Ended& ended) {
   INFO(ended.err);
   REQUIRE(!ended.out.empty());
   return nlohmann::json::parse(ended.out);
-}
-
-/// Whether the doctor's report has such a finding with these words.
-bool has_finding(const nlohmann::json& report, const std::string& weight, const std::string& words) {
-  return std::ranges::any_of(report.at("findings"), [&](const nlohmann::json& finding) {
-    return finding.at("weight") == weight && contains(finding.at("text").get<std::string>(), words);
-  });
 }
 
 }  // namespace
@@ -165,98 +151,4 @@ TEST_CASE("profile sums operators, and lists launches", "[cli]") {
   const std::string table = profile({"--inference", "--detail"}).out;
   CHECK_THAT(table, test::contains("inference of mlp, batch 4") && test::contains("roofline") &&
                         test::contains("shapes") && test::contains("matmul") && test::contains("\ntotal "));
-}
-
-TEST_CASE("the doctor finds drivers that are missing or broken", "[cli]") {
-  if (!command_is_there()) return;
-  if (Device::list().empty() || !has_cpu()) {
-    WARN("skipped: there is no CPU device");
-    return;
-  }
-  Environment environment = kNoDrivers;
-  const Ended nothing = run_command({"doctor", "--device", "opencl", "--json"}, environment);
-  CHECK(nothing.code == 1);
-  const auto report = parsed(nothing);
-  CHECK(report.at("can_train") == false);
-  CHECK(has_finding(report, "warning", "no OpenCL driver is installed"));
-  CHECK(has_finding(report, "obstacle", "no device matches \"opencl\""));
-  CHECK_THAT(nothing.err, test::contains("concord: you cannot train") && test::contains("pocl-opencl-icd"));
-
-  const TemporaryFolder folder;
-  write_file(folder / "broken.icd", "libno-such-driver.so.1\n");
-  write_file(folder / "empty.icd", "");
-  write_file(folder / "idle.icd", "libm.so.6\n");  // loads, and is no driver
-  write_file(folder / "cache", "a file where a folder should be");
-  environment["OCL_ICD_VENDORS"] = folder.path().string();
-  environment["CONCORD_CACHE_DIR"] = (folder / "cache").string();
-  const Ended broken = run_command({"doctor", "--device", "opencl", "--json"}, environment);
-  CHECK(broken.code == 1);
-  const auto found = parsed(broken);
-  CHECK(has_finding(found, "warning", "the driver libno-such-driver.so.1 does not load: libno-such-driver.so.1"));
-  CHECK(has_finding(found, "warning", "empty.icd names no library"));
-  CHECK(has_finding(found, "warning", "OpenCL's drivers load, and give no device"));
-  CHECK(has_finding(found, "warning", "compiled kernels cannot be kept in " + (folder / "cache").string()));
-}
-
-TEST_CASE("the doctor outlives a driver that ends programs, and names it", "[cli]") {
-  if (!command_is_there()) return;
-  if (!has_cpu()) {
-    WARN("skipped: there is no CPU device");
-    return;
-  }
-  const TemporaryFolder folder;
-  write_file(folder / "fatal.icd", test_library(CONCORD_FATAL_DRIVER) + "\n");
-  Environment environment = kNoDrivers;
-  environment["OCL_ICD_VENDORS"] = folder.path().string();
-  REQUIRE(run_command({"devices"}, environment).code > 2);  // a signal's
-  const std::string ends = "ends every program that asks OpenCL for devices: Aborted, after \"nothing works here\"";
-  const Ended on_cpu = run_command({"doctor", "--device", "cpu", "--json"}, environment);
-  CHECK(on_cpu.code == 0);
-  CHECK(has_finding(parsed(on_cpu), "warning", ends));
-  const Ended on_any = run_command({"doctor", "--device", "opencl", "--json"}, environment);
-  CHECK(on_any.code == 1);
-  CHECK(has_finding(parsed(on_any), "obstacle", ends));
-  CHECK(has_finding(parsed(on_any), "obstacle", "no device matches \"opencl\""));
-
-  // The loader then finds the drivers that are left.
-  const std::filesystem::path others = "/etc/OpenCL/vendors/pocl.icd";
-  if (!std::filesystem::exists(others)) return;
-  std::filesystem::copy(others, folder / "pocl.icd");
-  const Ended beside = run_command({"doctor", "--device", "opencl:nowhere", "--json"}, environment);
-  CHECK(has_finding(parsed(beside), "obstacle", ends));
-  CHECK(has_finding(parsed(beside), "fine", "opencl:0"));
-}
-
-TEST_CASE("the doctor names a platform that gives no device", "[cli]") {
-  if (!command_is_there()) return;
-  bool has_pocl = false, has_others = false;
-  for (const DeviceInfo& info : Device::list()) {
-    const bool is_pocl = info.platform.find("PoCL") != std::string::npos;
-    has_pocl |= is_pocl;
-    has_others |= info.backend == "opencl" && !is_pocl;
-  }
-  if (!has_pocl || has_others) {
-    WARN("skipped: it takes PoCL, and no other OpenCL device");
-    return;
-  }
-  const Ended ended = run_command({"doctor", "--device", "opencl", "--json"}, {{"POCL_CACHE_DIR", "/dev/null/none"}});
-  CHECK(ended.code == 1);
-  CHECK(has_finding(parsed(ended), "warning", "OpenCL's platform \"Portable Computing Language\" gives no device"));
-}
-
-TEST_CASE("the doctor checks and measures a device", "[cli]") {
-  if (!command_is_there()) return;
-  if (!has_cpu()) {
-    WARN("skipped: there is no CPU device");
-    return;
-  }
-  const Ended ended = run_command({"doctor"}, kNoDrivers);  // the CPU is left, with nothing to compare it with
-  INFO(ended.err);
-  CHECK(ended.code == 0);
-  CHECK_THAT(ended.out, test::contains("no OpenCL driver is installed") && test::contains("taken: cpu") &&
-                            test::contains("oneDNN") && test::contains("conv2d_backward_weights") &&
-                            test::contains("GB/s of memory") && test::contains("a launch costs"));
-  CHECK_THAT(ended.out, test::contains("\nYou can train on cpu"));
-  const std::string last = ended.out.substr(ended.out.rfind('\n', ended.out.size() - 2) + 1);
-  CHECK_THAT(last, test::contains("You can train"));
 }
