@@ -116,9 +116,9 @@ void Drivers::add_named(const std::string& variable, const std::string& name) {
 }
 
 bool Drivers::make_folder() {
-  std::error_code ignored;
-  std::string name = (fs::temp_directory_path(ignored) / "concord-drivers-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) return false;
+  std::error_code error;
+  std::string name = (fs::temp_directory_path(error) / "concord-drivers-XXXXXX").string();
+  if (error || ::mkdtemp(name.data()) == nullptr) return false;
   folder_ = name;
   return true;
 }

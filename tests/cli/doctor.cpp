@@ -174,6 +174,9 @@ TEST_CASE("the doctor tells which devices are left out and why, and one that doe
   CHECK(left_out("\"Mute One\" is skipped: its driver has no compiler") == 1);
   CHECK(left_out("\"Switched Off\" is skipped: it is not available") == 1);
   CHECK(left_out("") == 3);
+  CHECK_FALSE(std::ranges::any_of(report.at("findings"), [](const nlohmann::json& finding) {
+    return finding.value("trouble", "") == "A warning of the library";  // the same once more
+  }));
   CHECK(has_finding(report, "fine", "opencl:0  Stuck One"));
   CHECK(has_finding(report, "obstacle", "CL_DEVICE_NOT_AVAILABLE"));
   check_ends_badly(run_command({"doctor", "--device", "opencl"}, environment), "it does not open");
