@@ -133,20 +133,22 @@ class CpuDevice final : public Device {
   void wait_for(const EventPtr&) override {}
 
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
-    return kernel_table().prepare(backend_, request);
+    return guarded(request.op->name(), [&] { return kernel_table().prepare(backend_, request); });
   }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override {
-    // A blocked weights tensor may have dimensions of its own (groups apart); its row-major form has the same.
-    const Desc src = desc_of(spec, from);
-    const Desc dst = desc_of(spec, to);
-    return reorder_kernel(from ? src : plain_desc(spec.dtype, dims_of(dst)),
-                          to ? dst : plain_desc(spec.dtype, dims_of(src)));
+    return guarded("reorder", [&] {
+      // A blocked weights tensor may have dimensions of its own (groups apart); its row-major form has the same.
+      const Desc src = desc_of(spec, from);
+      const Desc dst = desc_of(spec, to);
+      return reorder_kernel(from ? src : plain_desc(spec.dtype, dims_of(dst)),
+                            to ? dst : plain_desc(spec.dtype, dims_of(src)));
+    });
   }
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override {
-    return supports_fused(op, op_inputs, output, epilogue, extra);
+    return guarded(op.name(), [&] { return supports_fused(op, op_inputs, output, epilogue, extra); });
   }
   void finish() override {}
   [[nodiscard]] double timed(Launch& launch) override {

@@ -122,6 +122,18 @@ DevicePtr open_first_usable(std::span<const DeviceInfo> infos) {
   return nullptr;
 }
 
+/// What is left out is added to `skipped`.
+std::vector<DeviceInfo> list_all([[maybe_unused]] std::vector<std::string>* skipped) {
+  std::vector<DeviceInfo> infos;
+#ifdef CONCORD_WITH_CPU
+  for (DeviceInfo& info : cpu::list_devices()) infos.push_back(std::move(info));
+#endif
+#ifdef CONCORD_WITH_OPENCL
+  for (DeviceInfo& info : opencl::list_devices(skipped)) infos.push_back(std::move(info));
+#endif
+  return infos;
+}
+
 std::string wanted_of(std::string_view selector) {
   return selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : std::string(selector);
 }
@@ -235,16 +247,7 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
       fmt::format("\"{}\" matches several devices; name one by its index or a longer part:{}", selector, several));
 }
 
-std::vector<DeviceInfo> Device::list() {
-  std::vector<DeviceInfo> infos;
-#ifdef CONCORD_WITH_CPU
-  for (DeviceInfo& info : cpu::list_devices()) infos.push_back(std::move(info));
-#endif
-#ifdef CONCORD_WITH_OPENCL
-  for (DeviceInfo& info : opencl::list_devices()) infos.push_back(std::move(info));
-#endif
-  return infos;
-}
+std::vector<DeviceInfo> Device::list() { return list_all(nullptr); }
 
 bool takes_cpu(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
@@ -261,7 +264,8 @@ DevicePtr Device::open(std::string_view selector) {
   // To load drivers takes tens of milliseconds.
   if (takes_cpu(selector)) return cpu::open_device(0);
 #endif
-  const std::vector<DeviceInfo> infos = list();
+  std::vector<std::string> skipped;
+  const std::vector<DeviceInfo> infos = list_all(&skipped);
   const std::string error = selector_error(wanted);
   CONCORD_CHECK(error.empty(), DeviceError, "{}{}.{}", selector.empty() ? "CONCORD_DEVICE: " : "", error,
                 listing(infos));
@@ -270,7 +274,8 @@ DevicePtr Device::open(std::string_view selector) {
     try {
       return select_device(infos, wanted);
     } catch (const DeviceError& unmatched) {
-      const std::string hint = idle_platforms_hint();
+      std::string hint = idle_platforms_hint();
+      for (const std::string& one : skipped) hint += one + "\n";
       if (hint.empty()) throw;
       throw DeviceError(fmt::format("{}\n{}", unmatched.what(), hint.substr(0, hint.size() - 1)));
     }

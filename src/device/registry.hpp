@@ -62,8 +62,9 @@ struct LibraryVersions {
 [[nodiscard]] std::optional<LibraryVersions> onednn_versions();
 
 namespace opencl {
-/// Every OpenCL device, in the order of its index; empty without a driver. A broken driver is skipped and logged.
-[[nodiscard]] std::vector<DeviceInfo> list_devices();
+/// Every OpenCL device, in the order of its index; empty without a driver. A broken driver is skipped and logged, and
+/// why is added to `skipped`.
+[[nodiscard]] std::vector<DeviceInfo> list_devices(std::vector<std::string>* skipped = nullptr);
 [[nodiscard]] std::vector<std::string> idle_platforms();
 /// Throws DeviceError.
 [[nodiscard]] DevicePtr open_device(std::size_t index);

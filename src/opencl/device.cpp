@@ -1,7 +1,7 @@
 // OpenClDevice: memory, data movement, events; kernels come from kernels.cpp.
 #include "concord/opencl/device.hpp"
 
-#include <boost/compute/exception.hpp>
+#include <fmt/ranges.h>
 
 #include "concord/core/check.hpp"
 #include "concord/device/fresh_memory.hpp"
@@ -48,17 +48,6 @@ class OwnedStaging final : public Staging {
 void require_range(const Buffer& buffer, std::size_t offset, std::size_t bytes, std::string_view what) {
   CONCORD_CHECK(offset <= buffer.bytes() && bytes <= buffer.bytes() - offset, DeviceError,
                 "{}: bytes {} to {} of a buffer of {} bytes", what, offset, offset + bytes, buffer.bytes());
-}
-
-// What the wrappers of Boost.Compute throw, as an exception of ours.
-template <class Function>
-auto translated(const std::string& device, std::string_view what, Function&& function) {
-  try {
-    return function();
-  } catch (const boost::compute::opencl_error& error) {
-    check(error.error_code(), what, device);
-    throw;
-  }
 }
 
 }  // namespace
@@ -249,10 +238,15 @@ void OpenClDevice::record_copy(const char* name, EventHandle event, std::size_t 
 }
 
 DevicePtr open_device(std::size_t index) {
-  const std::vector<boost::compute::device> devices = enumerate_devices();
-  CONCORD_CHECK(index < devices.size(), DeviceError, "there is no OpenCL device {}: {} were found", index,
-                devices.size());
-  return std::make_shared<OpenClDevice>(devices[index], info_of(devices[index], index));
+  std::vector<std::string> skipped;
+  const std::vector<boost::compute::device> devices = enumerate_devices(&skipped);
+  CONCORD_CHECK(
+      index < devices.size(), DeviceError,
+      "there is no device opencl:{}: {} of OpenCL were found. `concord doctor` tells which drivers are there.\n{}",
+      index, devices.size(), fmt::join(skipped, "\n"));
+  const DeviceInfo info = translated(fmt::format("opencl:{}", index), "asking what the device is",
+                                     [&] { return info_of(devices[index], index); });
+  return std::make_shared<OpenClDevice>(devices[index], info);
 }
 
 }  // namespace concord::opencl

@@ -19,24 +19,33 @@
 namespace concord::opencl {
 namespace {
 
-std::vector<cl_platform_id> platforms() {
+void skip(std::vector<std::string>* skipped, const std::string& what) {
+  log(LogLevel::warning, what);
+  if (skipped != nullptr) skipped->push_back(what);
+}
+
+/// What Boost.Compute throws does not tell its code in its text.
+std::string reason_of(const std::exception& error) {
+  const auto* const raw = dynamic_cast<const boost::compute::opencl_error*>(&error);
+  return raw == nullptr ? error.what() : fmt::format("{} ({})", status_name(raw->error_code()), raw->error_code());
+}
+
+std::vector<cl_platform_id> platforms(std::vector<std::string>* skipped = nullptr) {
   cl_uint count = 0;
-  const cl_int status = clGetPlatformIDs(0, nullptr, &count);
+  cl_int status = clGetPlatformIDs(0, nullptr, &count);
   if (status == CL_PLATFORM_NOT_FOUND_KHR || (status == CL_SUCCESS && count == 0)) return {};
-  if (status != CL_SUCCESS) {
-    log(LogLevel::warning, fmt::format("OpenCL platforms cannot be listed: {} ({})", status_name(status), status));
-    return {};
-  }
   std::vector<cl_platform_id> ids(count);
-  check(clGetPlatformIDs(count, ids.data(), nullptr), "clGetPlatformIDs", "this machine");
-  return ids;
+  if (status == CL_SUCCESS) status = clGetPlatformIDs(count, ids.data(), nullptr);
+  if (status == CL_SUCCESS) return ids;
+  skip(skipped, fmt::format("OpenCL platforms cannot be listed: {} ({})", status_name(status), status));
+  return {};
 }
 
 std::string name_of_platform(cl_platform_id platform) {
   std::size_t bytes = 0;
   if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return "unnamed";
   std::string name(bytes, '\0');
-  clGetPlatformInfo(platform, CL_PLATFORM_NAME, bytes, name.data(), nullptr);
+  if (clGetPlatformInfo(platform, CL_PLATFORM_NAME, bytes, name.data(), nullptr) != CL_SUCCESS) return "unnamed";
   name.resize(bytes - 1);
   return name;
 }
@@ -48,19 +57,16 @@ cl_int count_devices(cl_platform_id platform, cl_uint& count) {
   return status == CL_DEVICE_NOT_FOUND ? CL_SUCCESS : status;
 }
 
-std::vector<cl_device_id> devices_of(cl_platform_id platform) {
+std::vector<cl_device_id> devices_of(cl_platform_id platform, std::vector<std::string>* skipped) {
   cl_uint count = 0;
-  const cl_int status = count_devices(platform, count);
+  cl_int status = count_devices(platform, count);
   if (status == CL_SUCCESS && count == 0) return {};
-  if (status != CL_SUCCESS) {
-    log(LogLevel::warning, fmt::format("OpenCL platform \"{}\" is skipped: its devices cannot be listed: {} ({})",
-                                       name_of_platform(platform), status_name(status), status));
-    return {};
-  }
   std::vector<cl_device_id> ids(count);
-  check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr), "clGetDeviceIDs",
-        name_of_platform(platform));
-  return ids;
+  if (status == CL_SUCCESS) status = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr);
+  if (status == CL_SUCCESS) return ids;
+  skip(skipped, fmt::format("OpenCL platform \"{}\" is skipped: its devices cannot be listed: {} ({})",
+                            name_of_platform(platform), status_name(status), status));
+  return {};
 }
 
 /// Why the backend cannot work with the device; empty when it can.
@@ -91,7 +97,7 @@ std::string board_name(const boost::compute::device& device) {
     return device.name();
   }
   std::string board(bytes, '\0');
-  clGetDeviceInfo(device.id(), kBoardName, bytes, board.data(), nullptr);
+  if (clGetDeviceInfo(device.id(), kBoardName, bytes, board.data(), nullptr) != CL_SUCCESS) return device.name();
   board.resize(bytes - 1);
   return fmt::format("{} ({})", board, device.name());
 }
@@ -124,21 +130,20 @@ std::string pci_address_of(const boost::compute::device& device) {
 
 }  // namespace
 
-std::vector<boost::compute::device> enumerate_devices() {
+std::vector<boost::compute::device> enumerate_devices(std::vector<std::string>* skipped) {
   std::vector<boost::compute::device> devices;
-  for (const cl_platform_id platform : platforms()) {
+  for (const cl_platform_id platform : platforms(skipped)) {
     try {
-      for (const cl_device_id id : devices_of(platform)) {
+      for (const cl_device_id id : devices_of(platform, skipped)) {
         const boost::compute::device device(id);
         if (const std::string why = obstacle(device); !why.empty()) {
-          log(LogLevel::warning, fmt::format("OpenCL device \"{}\" is skipped: {}", device.name(), why));
+          skip(skipped, fmt::format("OpenCL device \"{}\" is skipped: {}", device.name(), why));
         } else {
           devices.push_back(device);
         }
       }
     } catch (const std::exception& error) {
-      log(LogLevel::warning,
-          fmt::format("OpenCL platform \"{}\" is skipped: {}", name_of_platform(platform), error.what()));
+      skip(skipped, fmt::format("OpenCL platform \"{}\" is skipped: {}", name_of_platform(platform), reason_of(error)));
     }
   }
   return devices;
@@ -186,15 +191,15 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
   return info;
 }
 
-std::vector<DeviceInfo> list_devices() {
+std::vector<DeviceInfo> list_devices(std::vector<std::string>* skipped) {
   static_cast<void>(device_limits());  // what is wrong there is no device's fault
   std::vector<DeviceInfo> infos;
-  const std::vector<boost::compute::device> devices = enumerate_devices();
+  const std::vector<boost::compute::device> devices = enumerate_devices(skipped);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     try {
       infos.push_back(info_of(devices[i], i));
     } catch (const std::exception& error) {
-      log(LogLevel::warning, fmt::format("OpenCL device {} is skipped: {}", i, error.what()));
+      skip(skipped, fmt::format("OpenCL device {} is skipped: {}", i, reason_of(error)));
     }
   }
   return infos;

@@ -11,8 +11,8 @@
 namespace concord::opencl {
 
 /// Every usable device of every platform, platforms in the loader's order. No driver at all gives an empty list;
-/// platforms that fail and devices that cannot compile are left out and logged.
-[[nodiscard]] std::vector<boost::compute::device> enumerate_devices();
+/// platforms that fail and devices that cannot compile are left out and logged, and why is added to `skipped`.
+[[nodiscard]] std::vector<boost::compute::device> enumerate_devices(std::vector<std::string>* skipped = nullptr);
 
 /// What the device says of itself; its id is "opencl:<index>".
 [[nodiscard]] DeviceInfo info_of(const boost::compute::device& device, std::size_t index);

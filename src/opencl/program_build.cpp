@@ -27,11 +27,14 @@ std::string build_log(cl_program program, cl_device_id device) {
   return log;
 }
 
-void build(cl_program program, const boost::compute::device& device, const std::string& options) {
-  const cl_device_id id = device.id();
+void build(cl_program program, const BuildTarget& target, const std::string& options) {
+  const cl_device_id id = target.device.id();
   const cl_int status = clBuildProgram(program, 1, &id, options.c_str(), nullptr, nullptr);
-  CONCORD_CHECK(status == CL_SUCCESS, DeviceError, "building a kernel for {} failed: {} ({}). {}\noptions: {}\n{}",
-                device.name(), status_name(status), status, advice(status), options, build_log(program, id));
+  if (status == CL_SUCCESS) return;
+  const std::string text = fmt::format("building a kernel for {} failed: {} ({}). {}\noptions: {}\n{}", target.name,
+                                       status_name(status), status, advice(status), options, build_log(program, id));
+  if (is_memory_failure(status)) throw OutOfMemory(text);
+  throw DeviceError(text);
 }
 
 /// Whether the first line that is neither empty nor a comment gives the version of PTX, as the language wants it.
@@ -55,32 +58,30 @@ std::string kernels_in(std::string_view source) {
   return names.empty() ? "a kernel" : names;
 }
 
-ProgramHandle build_source(const boost::compute::context& context, const boost::compute::device& device,
-                           const std::string& source, const std::string& options) {
+ProgramHandle build_source(const BuildTarget& target, const std::string& source, const std::string& options) {
   const char* text = source.c_str();
   const std::size_t bytes = source.size();
   cl_int status = CL_SUCCESS;
-  ProgramHandle program(clCreateProgramWithSource(context.get(), 1, &text, &bytes, &status));
-  check(status, "clCreateProgramWithSource", device.name());
-  build(program.get(), device, options);
+  ProgramHandle program(clCreateProgramWithSource(target.context.get(), 1, &text, &bytes, &status));
+  check(status, "clCreateProgramWithSource", target.name);
+  build(program.get(), target, options);
   if (log_enabled(LogLevel::debug)) {
-    const std::string said = build_log(program.get(), device.id());
+    const std::string said = build_log(program.get(), target.device.id());
     log(LogLevel::debug, fmt::format("built {} with {}{}", kernels_in(source), options,
                                      said.find_first_not_of(" \n") == std::string::npos ? "" : "\n" + said));
   }
   if (source.find(kInstructionMark) == std::string::npos) return program;
-  return build_binary(context, device, with_marked_instructions(binary_of(program), device.name()), options);
+  return build_binary(target, with_marked_instructions(binary_of(program), target.name), options);
 }
 
-ProgramHandle build_binary(const boost::compute::context& context, const boost::compute::device& device,
-                           std::string_view binary, const std::string& options) {
+ProgramHandle build_binary(const BuildTarget& target, std::string_view binary, const std::string& options) {
   const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
   const std::size_t bytes = binary.size();
-  const cl_device_id id = device.id();
+  const cl_device_id id = target.device.id();
   cl_int status = CL_SUCCESS, loaded = CL_SUCCESS;
-  ProgramHandle program(clCreateProgramWithBinary(context.get(), 1, &id, &bytes, &data, &loaded, &status));
-  check(status, "clCreateProgramWithBinary", device.name());
-  build(program.get(), device, options);
+  ProgramHandle program(clCreateProgramWithBinary(target.context.get(), 1, &id, &bytes, &data, &loaded, &status));
+  check(status, "clCreateProgramWithBinary", target.name);
+  build(program.get(), target, options);
   return program;
 }
 

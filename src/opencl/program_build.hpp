@@ -14,13 +14,20 @@ namespace concord::opencl {
 /// The names of the kernels in a source, for people.
 [[nodiscard]] std::string kernels_in(std::string_view source);
 
-/// Throws DeviceError with the build log when the source does not compile.
-[[nodiscard]] ProgramHandle build_source(const boost::compute::context& context, const boost::compute::device& device,
-                                         const std::string& source, const std::string& options);
+/// What programs are built for. A device that is lost does not tell its name any more.
+struct BuildTarget {
+  boost::compute::context context;
+  boost::compute::device device;
+  std::string name;
+};
 
-/// Throws DeviceError when the driver does not take the binary.
-[[nodiscard]] ProgramHandle build_binary(const boost::compute::context& context, const boost::compute::device& device,
-                                         std::string_view binary, const std::string& options);
+/// Throws DeviceError with the build log when the source does not compile, OutOfMemory when that finds no memory.
+[[nodiscard]] ProgramHandle build_source(const BuildTarget& target, const std::string& source,
+                                         const std::string& options);
+
+/// Throws DeviceError when the driver does not take the binary, or OutOfMemory.
+[[nodiscard]] ProgramHandle build_binary(const BuildTarget& target, std::string_view binary,
+                                         const std::string& options);
 
 /// What `build_binary` makes the program of again; empty where the driver does not say.
 [[nodiscard]] std::string binary_of(const ProgramHandle& program);

@@ -83,10 +83,10 @@ cl_program PendingProgram::get() const {
   }
 }
 
-ProgramCache::ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder,
-                           unsigned threads, unsigned processes)
-    : context_(std::move(context)), device_(std::move(device)), folder_(std::move(folder)), pool_(threads) {
-  device_text_ = device_text(device_);
+ProgramCache::ProgramCache(boost::compute::context context, const boost::compute::device& device,
+                           std::filesystem::path folder, unsigned threads, unsigned processes)
+    : target_{std::move(context), device, device.name()}, folder_(std::move(folder)), pool_(threads) {
+  device_text_ = device_text(device);
   const std::filesystem::path program = processes == 0 || folder_.empty() ? "" : BuildProcesses::program();
   if (!program.empty()) {
     processes_ = std::make_unique<BuildProcesses>(program, folder_, device_text_, processes);
@@ -140,7 +140,7 @@ ProgramHandle ProgramCache::make(const std::string& key, const std::string& sour
     came = &Counts::built_elsewhere;
   }
   if (program.get() == nullptr) {
-    program = build_source(context_, device_, source, options);
+    program = build_source(target_, source, options);
     store(key, program);
     came = &Counts::built;
   }
@@ -175,7 +175,7 @@ ProgramHandle ProgramCache::load(const std::string& key, const std::string& opti
   if (!std::filesystem::is_regular_file(path, error)) return {};
   try {
     const std::string file = read_file(path);
-    if (const auto binary = binary_in(file, key)) return build_binary(context_, device_, *binary, options);
+    if (const auto binary = binary_in(file, key)) return build_binary(target_, *binary, options);
     log(LogLevel::info, fmt::format("program cache: {} is damaged or foreign, building anew", path.string()));
   } catch (const Error& failure) {
     log(LogLevel::info, fmt::format("program cache: {}, building anew", failure.what()));

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/compute/context.hpp>
-#include <boost/compute/device.hpp>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -14,6 +12,7 @@
 
 #include "concord/opencl/build_pool.hpp"
 #include "concord/opencl/handle.hpp"
+#include "concord/opencl/program_build.hpp"
 
 namespace concord::opencl {
 
@@ -42,7 +41,7 @@ class ProgramCache {
   /// Binaries go to `folder`; an empty one keeps them in memory only. `threads` programs are loaded or built at once;
   /// with 0, each is when it is asked for. From the third built one on other processes help where `processes` is not 0
   /// and there is a folder.
-  ProgramCache(boost::compute::context context, boost::compute::device device, std::filesystem::path folder,
+  ProgramCache(boost::compute::context context, const boost::compute::device& device, std::filesystem::path folder,
                unsigned threads, unsigned processes = 0);
   /// Leaves out what is not begun and waits for what is.
   ~ProgramCache();
@@ -71,8 +70,7 @@ class ProgramCache {
   [[nodiscard]] ProgramHandle load(const std::string& key, const std::string& options) const;
   void store(const std::string& key, const ProgramHandle& program);
 
-  boost::compute::context context_;
-  boost::compute::device device_;
+  BuildTarget target_;
   std::filesystem::path folder_;
   std::string device_text_;
   std::unique_ptr<BuildProcesses> processes_;  // null where none help

@@ -3,6 +3,7 @@
 
 #include <CL/cl.h>
 
+#include <boost/compute/exception/opencl_error.hpp>
 #include <string_view>
 
 namespace concord::opencl {
@@ -21,5 +22,16 @@ namespace concord::opencl {
 void check(cl_int status, std::string_view call, std::string_view device);
 /// The same of a call that makes or maps memory: resources that it does not find are memory, too.
 void check_allocation(cl_int status, std::string_view call, std::string_view device);
+
+/// function(), with what the wrappers of Boost.Compute throw turned into such an exception of `what`.
+template <class Function>
+auto translated(std::string_view device, std::string_view what, Function&& function) {
+  try {
+    return function();
+  } catch (const boost::compute::opencl_error& error) {
+    check(error.error_code(), what, device);
+    throw;
+  }
+}
 
 }  // namespace concord::opencl

@@ -13,6 +13,7 @@
 #include "concord/core/check.hpp"
 #include "concord/opencl/product_trial.hpp"
 #include "concord/opencl/program_build.hpp"
+#include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -154,6 +155,10 @@ std::vector<TunableProduct> OpenClTuner::products_of(const std::function<void()>
 }
 
 TunedProduct OpenClTuner::tune(const std::string& key, double seconds) {
+  return translated(context_.name(), "measuring the kernels of a product", [&] { return measured(key, seconds); });
+}
+
+TunedProduct OpenClTuner::measured(const std::string& key, double seconds) {
   // Where nothing gains as much as this, the plan stays: measurements differ by that.
   constexpr double kGain = 0.97;
   // An implementation that is slower by this as it plans is not the fastest with another tile.

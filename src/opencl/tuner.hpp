@@ -15,6 +15,8 @@ class OpenClTuner final : public Tuner {
   std::filesystem::path store(const std::filesystem::path& file) override { return context_.tuning().store(file); }
 
  private:
+  [[nodiscard]] TunedProduct measured(const std::string& key, double seconds);
+
   Device& device_;
   Context& context_;
   std::map<std::string, Gemm, std::less<>> noted_;

@@ -1,8 +1,18 @@
-// The order under way, and the counters.
+// The order under way, the counters, and who called.
 #include "faults/faults.hpp"
 
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <span>
+
+extern "C" const char __executable_start, etext;  // of this program, by the linker
 
 namespace concord::faults {
 namespace {
@@ -10,16 +20,57 @@ namespace {
 std::array<std::atomic<std::int64_t>, kObjects> references;
 
 std::mutex mutex;  // guards what follows
+std::map<Site, SiteCalls> sites;
 std::array<std::uint64_t, kKinds> call_counts;
 std::optional<Fault> ordered;
 bool has_happened = false;
-std::string_view function_name;
 
-std::uint64_t count_of(const Fault& fault) {
-  if (fault.kind) return call_counts[static_cast<std::size_t>(*fault.kind)];
-  std::uint64_t sum = 0;
-  for (const std::uint64_t one : call_counts) sum += one;
-  return sum;
+bool is_in_this_program(const void* address) {
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  return place >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+         place < reinterpret_cast<std::uintptr_t>(&etext);
+}
+
+/// The callers of the function that stands in, the nearest first.
+struct Callers {
+  static constexpr std::size_t kMost = 24;
+  std::array<void*, kMost> frames{};
+  std::span<void* const> outside;
+
+  Callers() {
+    const auto count = static_cast<std::size_t>(std::max(backtrace(frames.data(), static_cast<int>(kMost)), 0));
+    const auto end = frames.begin() + static_cast<std::ptrdiff_t>(count);
+    const auto ours = std::find_if(frames.begin(), end, is_in_this_program);
+    outside = {std::find_if_not(ours, end, is_in_this_program), end};
+  }
+};
+
+/// Where the library lies that an address belongs to.
+const void* library_of(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
+}
+
+/// A library that calls itself fails as a whole.
+bool is_inside(const Callers& callers, std::string_view function) {
+  static std::map<std::string, const void*, std::less<>> libraries;
+  auto known = libraries.find(function);
+  if (known == libraries.end()) {
+    const std::string name(function);
+    known = libraries.emplace(name, library_of(dlsym(RTLD_NEXT, name.c_str()))).first;
+  }
+  return !callers.outside.empty() && library_of(callers.outside.front()) == known->second;
+}
+
+/// Who calls, and who calls these: one wrapper serves many.
+Site site_of(const Callers& callers, std::string_view function, std::string_view of) {
+  constexpr std::size_t kDepth = 3;
+  Site hash = std::hash<std::string_view>{}(function) ^ std::hash<std::string_view>{}(of);
+  for (void* const frame : callers.outside.first(std::min(kDepth, callers.outside.size()))) {
+    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frame)) * 0x9e3779b97f4a7c15U;
+    hash ^= hash >> 29;
+  }
+  return hash;
 }
 
 }  // namespace
@@ -29,7 +80,6 @@ Ordered::Ordered(const Fault& fault) {
   const std::lock_guard lock(mutex);
   ordered = fault;
   has_happened = false;
-  function_name = {};
 }
 
 Ordered::~Ordered() {
@@ -42,19 +92,24 @@ bool Ordered::happened() const {
   return has_happened;
 }
 
-std::string_view Ordered::function() const {
+std::map<Site, SiteCalls> calls() {
   const std::lock_guard lock(mutex);
-  return function_name;
-}
-
-std::uint64_t calls(Kind kind) {
-  const std::lock_guard lock(mutex);
-  return call_counts[static_cast<std::size_t>(kind)];
+  return sites;
 }
 
 void reset_calls() {
   const std::lock_guard lock(mutex);
+  sites.clear();
   call_counts.fill(0);
+}
+
+std::string name_at(const void* address) {
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_sname == nullptr) return "an unnamed function";
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status),
+                                                         &std::free);
+  return name ? name.get() : info.dli_sname;
 }
 
 Held held() {
@@ -63,18 +118,27 @@ Held held() {
   return now;
 }
 
-std::optional<int> refused(Kind kind, std::string_view function) {
+std::optional<int> refused(Kind kind, std::string_view function, std::string_view of) {
+  const Callers callers;
+  const Site site = site_of(callers, function, of);
   const std::lock_guard lock(mutex);
-  ++call_counts[static_cast<std::size_t>(kind)];
-  if (!ordered) return std::nullopt;
-  if (!has_happened) {
-    const bool counts = !ordered->kind || *ordered->kind == kind;
-    if (!counts || count_of(*ordered) != ordered->nth) return std::nullopt;
-    has_happened = true;
-    function_name = function;
-    return ordered->status;
+  if (is_inside(callers, function)) return std::nullopt;
+  const auto [place, is_new] = sites.try_emplace(site);
+  SiteCalls& here = place->second;
+  if (is_new) {
+    here.kind = kind;
+    here.function = of.empty() ? std::string(function) : std::string(function) + " of " + std::string(of);
+    here.from = callers.outside.empty() ? nullptr : callers.outside.front();
   }
-  return ordered->lasting ? std::optional<int>(ordered->status) : std::nullopt;
+  ++here.calls;
+  const std::uint64_t of_kind = ++call_counts[static_cast<std::size_t>(kind)];
+  if (!ordered) return std::nullopt;
+  if (has_happened) return ordered->lasting ? std::optional<int>(ordered->status) : std::nullopt;
+  const bool is_due = ordered->site ? *ordered->site == site && here.calls == ordered->nth
+                                    : ordered->kind == kind && of_kind == ordered->nth;
+  if (!is_due) return std::nullopt;
+  has_happened = true;
+  return ordered->status;
 }
 
 void count(Object object, int change) { references[static_cast<std::size_t>(object)] += change; }

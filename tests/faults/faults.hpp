@@ -1,36 +1,53 @@
-// Faults on order: the test program defines the functions of OpenCL and of oneDNN that can fail (opencl_calls.cpp,
-// onednn_calls.cpp). The library calls these, and they call the driver's, unless a fault is ordered. So the product
-// knows nothing of its tests. Handles are counted on the way.
+// Faults on order: the test program defines the functions of OpenCL (opencl_calls.cpp, opencl_queries.cpp) and of
+// oneDNN (onednn_calls.cpp, onednn_descriptions.cpp, onednn_operations.cpp) that can fail. The library calls these, and
+// they call the driver's, unless a fault is ordered. So the product knows nothing of its tests. Handles are counted on
+// the way.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace concord::faults {
 
-/// What a call does; a fault is that of the N-th call of its kind.
+/// What a call does.
 enum class Kind : std::uint8_t {
-  open,        // contexts and queues
-  allocation,  // buffers, parts of buffers, mapped memory
-  build,       // programs and kernels
-  argument,    // of kernels
-  enqueue,     // kernels, fills, markers, barriers
-  copy,        // reads, writes and copies of buffers
-  wait,        // finish, flush, events
-  primitive,   // oneDNN's descriptors and primitives
-  memory,      // oneDNN's memory objects
-  execution,   // of oneDNN's primitives
+  open,         // contexts and queues
+  allocation,   // buffers, parts of buffers, mapped memory and its end
+  build,        // programs and kernels
+  argument,     // of kernels
+  enqueue,      // kernels, fills, markers, barriers
+  copy,         // reads, writes and copies of buffers
+  wait,         // finish, flush, events
+  query,        // what a platform, device, program, kernel or event says of itself
+  description,  // oneDNN's descriptors, attributes and what they say
+  primitive,    // oneDNN's primitives
+  memory,       // oneDNN's memory objects
+  execution,    // of oneDNN's primitives
 };
-inline constexpr std::size_t kKinds = 10;
+inline constexpr std::size_t kKinds = 12;
 
+/// A place that calls: who calls, and the callers of it, as they lie in the memory of this process.
+using Site = std::uint64_t;
+
+struct SiteCalls {
+  Kind kind{};
+  std::string function;  // that is called, "dnnl_primitive_create of matmul" where it makes several kinds of things
+  const void* from = nullptr;  // an address in the caller
+  std::uint64_t calls = 0;
+};
+
+/// The N-th call from a site, or of a kind where none is given.
 struct Fault {
-  std::optional<Kind> kind;  // none: a call of any kind counts
-  std::uint64_t nth = 1;     // from when it is ordered, counted from 1
-  int status = 0;            // what the call says, as its library does
-  bool lasting = false;      // this call and every later one of any kind
+  std::optional<Site> site;
+  Kind kind{};
+  std::uint64_t nth = 1;  // from when it is ordered, counted from 1
+  int status = 0;         // what the call says, as its library does
+  bool lasting = false;   // this call and every later one of any kind
 };
 
 /// A fault for as long as this lives; one at a time.
@@ -40,14 +57,15 @@ class Ordered {
   ~Ordered();
   Ordered(const Ordered&) = delete;
   Ordered& operator=(const Ordered&) = delete;
-  /// Whether it has happened, and the function it happened in.
   [[nodiscard]] bool happened() const;
-  [[nodiscard]] std::string_view function() const;
 };
 
-/// Calls since the counter was last set to zero, by an order or by `reset_calls`.
-[[nodiscard]] std::uint64_t calls(Kind kind);
+/// Calls since the counters were last set to zero, by an order or by `reset_calls`.
+[[nodiscard]] std::map<Site, SiteCalls> calls();
 void reset_calls();
+
+/// The name of what lies at or before the address: "concord::opencl::Context::timed + 0x1c3".
+[[nodiscard]] std::string name_at(const void* address);
 
 enum class Object : std::uint8_t {
   context,
@@ -57,10 +75,11 @@ enum class Object : std::uint8_t {
   kernel,
   event,
   description,
+  attribute,
   primitive,
   host_memory
 };
-inline constexpr std::size_t kObjects = 9;
+inline constexpr std::size_t kObjects = 10;
 
 /// References held at the moment: made or retained, and not released.
 using Held = std::array<std::int64_t, kObjects>;
@@ -68,8 +87,9 @@ using Held = std::array<std::int64_t, kObjects>;
 
 // For the functions that stand in for the libraries'.
 
-/// Counts a call; the status to return instead of making it, where a fault is due.
-[[nodiscard]] std::optional<int> refused(Kind kind, std::string_view function);
+/// Counts a call; the status to return instead of making it, where a fault is due. `of` tells kinds of things apart
+/// that one function makes.
+[[nodiscard]] std::optional<int> refused(Kind kind, std::string_view function, std::string_view of = {});
 void count(Object object, int change);
 
 }  // namespace concord::faults

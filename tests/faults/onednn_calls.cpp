@@ -1,39 +1,42 @@
-// The functions of oneDNN that make and release objects, or can fail while a network trains.
-#include <oneapi/dnnl/dnnl.h>
-#include <oneapi/dnnl/dnnl_version.h>
+// The functions of oneDNN that make, run and release what a program holds: engine, stream, primitives, memory objects.
+#include "faults/onednn_calls.hpp"
 
-#include "faults/faults.hpp"
-#include "faults/next_function.hpp"
+#include <oneapi/dnnl/dnnl_debug.h>
 
 namespace concord::faults {
 namespace {
 
-template <class Call>
-dnnl_status_t making(Kind kind, Object object, const char* name, const Call& call) {
-  if (const auto fault = refused(kind, name)) return static_cast<dnnl_status_t>(*fault);
-  const dnnl_status_t status = call();
-  if (status == dnnl_success) count(object, 1);
-  return status;
+std::string_view kind_of_primitive(const_dnnl_primitive_t primitive) {
+  const_dnnl_primitive_desc_t description = nullptr;
+  if (dnnl_primitive_get_primitive_desc(primitive, &description) != dnnl_success) return "a primitive";
+  return kind_of(description);
 }
-
-template <class Raw>
-dnnl_status_t releasing(Object object, dnnl_status_t (*next)(Raw), Raw raw) {
-  if (raw != nullptr) count(object, -1);
-  return next(raw);
-}
-
-#if DNNL_VERSION_MAJOR >= 3
-using MemoryDesc = const_dnnl_memory_desc_t;
-#else
-using MemoryDesc = const dnnl_memory_desc_t*;
-#endif
 
 }  // namespace
+
+// What this asks itself is not counted: the library's own function is called.
+std::string_view kind_of(const_dnnl_primitive_desc_t description) {
+  static auto* const next = next_function<decltype(dnnl_primitive_desc_query)>("dnnl_primitive_desc_query");
+  dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+  if (next(description, dnnl_query_primitive_kind, 0, &kind) != dnnl_success) return "a primitive";
+  return dnnl_prim_kind2str(kind);
+}
+
 }  // namespace concord::faults
 
 using namespace concord::faults;
 
 extern "C" {
+
+dnnl_status_t dnnl_engine_create(dnnl_engine_t* engine, dnnl_engine_kind_t kind, size_t index) {
+  static auto* const next = next_function<decltype(dnnl_engine_create)>("dnnl_engine_create");
+  return doing(Kind::open, "dnnl_engine_create", [&] { return next(engine, kind, index); });
+}
+
+dnnl_status_t dnnl_stream_create(dnnl_stream_t* stream, dnnl_engine_t engine, unsigned flags) {
+  static auto* const next = next_function<decltype(dnnl_stream_create)>("dnnl_stream_create");
+  return doing(Kind::open, "dnnl_stream_create", [&] { return next(stream, engine, flags); });
+}
 
 dnnl_status_t dnnl_memory_create(dnnl_memory_t* memory, MemoryDesc desc, dnnl_engine_t engine, void* handle) {
   static auto* const next = next_function<decltype(dnnl_memory_create)>("dnnl_memory_create");
@@ -48,7 +51,9 @@ dnnl_status_t dnnl_memory_destroy(dnnl_memory_t memory) {
 
 dnnl_status_t dnnl_primitive_create(dnnl_primitive_t* primitive, const_dnnl_primitive_desc_t desc) {
   static auto* const next = next_function<decltype(dnnl_primitive_create)>("dnnl_primitive_create");
-  return making(Kind::primitive, Object::primitive, "dnnl_primitive_create", [&] { return next(primitive, desc); });
+  return making(
+      Kind::primitive, Object::primitive, "dnnl_primitive_create", [&] { return next(primitive, desc); },
+      kind_of(desc));
 }
 
 dnnl_status_t dnnl_primitive_destroy(dnnl_primitive_t primitive) {
@@ -56,29 +61,12 @@ dnnl_status_t dnnl_primitive_destroy(dnnl_primitive_t primitive) {
   return releasing(Object::primitive, next, primitive);
 }
 
-dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int count,
-                                     const dnnl_exec_arg_t* arguments) {
+dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int arguments,
+                                     const dnnl_exec_arg_t* list) {
   static auto* const next = next_function<decltype(dnnl_primitive_execute)>("dnnl_primitive_execute");
-  if (const auto fault = refused(Kind::execution, "dnnl_primitive_execute")) return static_cast<dnnl_status_t>(*fault);
-  return next(primitive, stream, count, arguments);
+  return doing(
+      Kind::execution, "dnnl_primitive_execute", [&] { return next(primitive, stream, arguments, list); },
+      kind_of_primitive(primitive));
 }
-
-// oneDNN 3 has a function for each kind of primitive in its place.
-#if DNNL_VERSION_MAJOR < 3
-dnnl_status_t dnnl_primitive_desc_iterator_create(dnnl_primitive_desc_iterator_t* iterator, const_dnnl_op_desc_t desc,
-                                                  const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine,
-                                                  const_dnnl_primitive_desc_t hint) {
-  static auto* const next =
-      next_function<decltype(dnnl_primitive_desc_iterator_create)>("dnnl_primitive_desc_iterator_create");
-  return making(Kind::primitive, Object::description, "dnnl_primitive_desc_iterator_create",
-                [&] { return next(iterator, desc, attributes, engine, hint); });
-}
-
-dnnl_status_t dnnl_primitive_desc_iterator_destroy(dnnl_primitive_desc_iterator_t iterator) {
-  static auto* const next =
-      next_function<decltype(dnnl_primitive_desc_iterator_destroy)>("dnnl_primitive_desc_iterator_destroy");
-  return releasing(Object::description, next, iterator);
-}
-#endif
 
 }  // extern "C"

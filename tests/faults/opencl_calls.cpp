@@ -172,6 +172,14 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
   return mapped;
 }
 
+cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint waits, const cl_event* list,
+                               cl_event* event) {
+  static auto* const next = next_function<decltype(clEnqueueUnmapMemObject)>("clEnqueueUnmapMemObject");
+  return doing(
+      Kind::allocation, "clEnqueueUnmapMemObject", [&] { return next(queue, memory, mapped, waits, list, event); },
+      event);
+}
+
 cl_int clFinish(cl_command_queue queue) {
   static auto* const next = next_function<decltype(clFinish)>("clFinish");
   return waiting("clFinish", [&] { return next(queue); });

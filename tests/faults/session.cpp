@@ -61,12 +61,29 @@ Outcome outcome_of(const Program& program) {
   return outcome;
 }
 
+class Ending {
+ public:
+  explicit Ending(void (*what)()) : what_(what) {}
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+  ~Ending() { what_(); }
+
+ private:
+  void (*what_)();
+};
+
 /// (60, 70) by (70, 80)
 Value product(Graph& graph) {
   return matmul(graph.input("a", {DType::f32, {60, 70}}), graph.input("b", {DType::f32, {70, 80}}));
 }
 
 }  // namespace
+
+Outcome open(const std::string& device) {
+  const DeviceInfo info = Device::open(device)->info();
+  const auto text = std::as_bytes(std::span(info.name));
+  return {{"name", {text.begin(), text.end()}}};
+}
 
 Outcome train(const std::string& device) {
   const Dataset data = data::synthetic(Shape{1, 8, 8}, 3, 12, 0);
@@ -115,12 +132,13 @@ Outcome replay(const std::string& device) {
 
 Outcome compare_beside(const std::string& device) {
   // Energy takes seconds to measure.
-  const Setting no_gpus("CONCORD_NVML", "/nonexistent"), no_processors("CONCORD_POWERCAP", "/nonexistent");
+  const Setting no_gpus("CONCORD_NVML", "/nonexistent"), no_processors("CONCORD_POWERCAP", "/nonexistent"),
+      no_sensors("CONCORD_HWMON", "/nonexistent");
   const std::vector<DevicePtr> sides{std::make_shared<OtherDevice>(Device::open(device), "one"),
                                      std::make_shared<OtherDevice>(Device::open(device), "two")};
-  nn::Sequential net = strided();
+  nn::Sequential net{nn::Conv2d{2, 4, 3}, nn::ReLU{}, nn::GlobalAvgPool2d{}, nn::Flatten{}, nn::Linear{4, 3}};
   const Comparison result =
-      compare(net, "strided", loss::cross_entropy, optim::Sgd{.lr = 0.1}, data::synthetic(Shape{2, 8, 8}, 3, 6), sides,
+      compare(net, "small", loss::cross_entropy, optim::Sgd{.lr = 0.1}, data::synthetic(Shape{2, 8, 8}, 3, 6), sides,
               {.steps = 2, .batch = 3, .seconds = 1e-4, .check_every = 1});
   if (const std::string why = result.disagreement(); !why.empty()) throw Error(why);
   Outcome outcome;
@@ -140,6 +158,40 @@ Outcome multiply(const std::string& device) {
   program.write("b", Tensor::of(Shape{70, 80}, std::vector<float>(70 * 80, 3)));
   program.run();
   return {{"c", bytes_of(program.read(c))}};
+}
+
+Outcome predict(const std::string& device) {
+  const Dataset data = data::synthetic(Shape{1, 8, 8}, 3, 5, 0);
+  Trainer trainer{classifier(), loss::cross_entropy, optim::Sgd{.lr = 0.1}, Device::open(device), {.seed = 4}};
+  return {{"outputs", bytes_of(trainer.predict(data, 3))}};
+}
+
+Outcome sequences(const std::string& device) {
+  constexpr std::int64_t kSteps = 4, kSequences = 256;  // rows enough for weights that are packed
+  Graph graph;
+  nn::Sequential net{nn::LSTM{3, 8}, nn::Linear{8, 4}, nn::Softmax{}};
+  const Value y = net(graph.input("x", {DType::f32, Shape{kSteps, kSequences, 3}}));
+  const Value loss = mean(y * y);
+  graph.rename(loss, "loss");
+  optim::minimize(loss, optim::Sgd{.lr = 0.1});
+  Program program = compile(graph, {&loss, 1}, std::make_shared<Variables>(Device::open(device), 3));
+  program.write("x", Tensor::of(Shape{kSteps, kSequences, 3}, std::vector<float>(kSteps * kSequences * 3, 0.5F)));
+  program.run();
+  return outcome_of(program);
+}
+
+Outcome build_anew(const std::string& device) {
+  const TemporaryFolder folder;
+  const Setting cache("CONCORD_CACHE_DIR", folder.path().string());
+  const Setting held_to("CONCORD_DEVICE_LIMITS", "local_memory=16384");
+  set_log([](LogLevel, std::string_view) {}, LogLevel::debug);
+  const Ending silence([] { set_log({}); });
+  Graph graph;
+  const Value y = graph.input("x", {DType::f32, Shape{4}}) + 1;
+  Program program = compile(graph, {&y, 1}, std::make_shared<Variables>(Device::open(device), 3));
+  program.write("x", Tensor::of(Shape{4}, std::vector<float>{1, 2, 3, 4}));
+  program.run();
+  return {{"y", bytes_of(program.read(y))}};
 }
 
 Outcome tune(const std::string& device_id) {

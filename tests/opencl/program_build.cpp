@@ -46,9 +46,9 @@ TEST_CASE("a kernel with marked instructions is built where there is PTX, and re
     const std::string source = "//@ marks an instruction\n__kernel void twice(__global int* p) { *p *= 2; }";
     const boost::compute::context context(device);
     if (device.vendor().find("NVIDIA") != std::string::npos) {
-      CHECK(opencl::build_source(context, device, source, "").get() != nullptr);
+      CHECK(opencl::build_source({context, device, device.name()}, source, "").get() != nullptr);
     } else {
-      CHECK_THROWS_AS(opencl::build_source(context, device, source, ""), DeviceError);
+      CHECK_THROWS_AS(opencl::build_source({context, device, device.name()}, source, ""), DeviceError);
     }
   }
 }
