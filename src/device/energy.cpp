@@ -2,6 +2,7 @@
 #include "concord/device/energy.hpp"
 
 #include "concord/core/platform.hpp"
+#include "concord/device/hwmon.hpp"
 #include "concord/device/nvml.hpp"
 #include "concord/device/powercap.hpp"
 
@@ -12,7 +13,11 @@ std::unique_ptr<EnergyMeter> energy_meter(const DeviceInfo& device) {
     return powercap_meter(environment("CONCORD_POWERCAP").value_or("/sys/class/powercap"));
   }
   const std::string& address = device.pci_address;
-  return address.empty() ? nullptr : nvml_meter(environment("CONCORD_NVML").value_or("libnvidia-ml.so.1"), address);
+  if (!address.empty()) {
+    auto meter = nvml_meter(environment("CONCORD_NVML").value_or("libnvidia-ml.so.1"), address);
+    if (meter != nullptr) return meter;
+  }
+  return hwmon_meter(environment("CONCORD_HWMON").value_or("/sys/class/hwmon"), device.vendor, address);
 }
 
 }  // namespace concord

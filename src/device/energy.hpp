@@ -18,9 +18,10 @@ class EnergyMeter {
   [[nodiscard]] virtual std::string source() const = 0;
 };
 
-/// Of an NVIDIA GPU through NVML ($CONCORD_NVML, else libnvidia-ml.so.1), of a CPU through the kernel's powercap
-/// counters ($CONCORD_POWERCAP, else /sys/class/powercap), which mostly only root may read: they count whole
-/// processors, whatever runs on them. Null where nobody tells.
+/// Of an NVIDIA GPU through NVML ($CONCORD_NVML, else libnvidia-ml.so.1), of one of AMD or Intel through the kernel's
+/// sensors ($CONCORD_HWMON, else /sys/class/hwmon), of a CPU through the kernel's powercap counters ($CONCORD_POWERCAP,
+/// else /sys/class/powercap), which mostly only root may read: they count whole processors, whatever runs on them. Null
+/// where nobody tells.
 [[nodiscard]] std::unique_ptr<EnergyMeter> energy_meter(const DeviceInfo& device);
 
 }  // namespace concord

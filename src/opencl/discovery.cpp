@@ -4,6 +4,7 @@
 #include <CL/cl_ext.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/compute/platform.hpp>
 #include <boost/compute/system.hpp>
 #include <cstdio>
@@ -108,7 +109,7 @@ std::string platform_name(const boost::compute::platform& platform) {
   return is_pocl ? "PoCL, " + platform.name() : platform.name();
 }
 
-/// Of a GPU of NVIDIA; empty of other devices.
+/// Where a device is plugged in, as far as an extension of its driver tells.
 std::string pci_address_of(const boost::compute::device& device) {
   struct {
     cl_uint domain, bus, device, function;
@@ -119,6 +120,17 @@ std::string pci_address_of(const boost::compute::device& device) {
   if (device.supports_extension("cl_khr_pci_bus_info")) {
     constexpr cl_device_info kPciBusInfo = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR
     if (!ask(kPciBusInfo, place)) return {};
+  } else if (device.supports_extension("cl_amd_device_attribute_query")) {
+    constexpr cl_device_info kTopology = 0x4037;  // CL_DEVICE_TOPOLOGY_AMD
+    constexpr cl_uint kPcie = 1;
+    struct {
+      cl_uint type;
+      std::array<cl_uchar, 17> unused;
+      cl_uchar bus, device, function;
+    } topology{};
+    static_assert(sizeof topology == 24);  // as in AMD's cl_ext.h
+    if (!ask(kTopology, topology) || topology.type != kPcie) return {};
+    place = {0, topology.bus, topology.device, topology.function};
   } else {
     constexpr cl_device_info kBus = 0x4008, kSlot = 0x4009, kDomain = 0x400A;  // CL_DEVICE_PCI_…_ID_NV
     if (!device.supports_extension("cl_nv_device_attribute_query")) return {};

@@ -12,7 +12,8 @@ Arguments training(const std::string& data) {
 }
 
 Arguments saving(const std::string& program, const Arguments& own, const std::string& file) {
-  Arguments arguments{"compare", program, "--devices", cheap_device(), "--steps", "1", "--seconds", "0.001"};
+  const std::string twice = cheap_device() + "," + cheap_device();
+  Arguments arguments{"compare", program, "--devices", twice, "--steps", "1", "--seconds", "0.001"};
   arguments.insert(arguments.end(), {"--save-case", file, "--case", "grad/3/matmul/matmul", "--"});
   arguments.insert(arguments.end(), own.begin(), own.end());
   return arguments;

@@ -38,6 +38,15 @@ const std::vector<Fact>& device_facts() {
       {"checked_values", "values checked", 1789, "1789"},
       {"losses", "last loss", {2.5, 2.125}, "2.125000"},
       {"first_deviation", "diverging", nullptr, "fc/matmul"},  // by its own facts
+      {"second_run",
+       "",
+       {{"step", 2},
+        {"loss_deviation", 0.25},
+        {"nudged_loss_deviation", 1e-7},
+        {"checked_steps", 2},
+        {"unlike", nullptr},
+        {"non_finite", nullptr}},
+       "the loss of step 2 parts by 2.50e-01 (from weights one ULP away by 1.00e-07); run again, 2 of its steps"},
       {"no_float64_reference", "", {"odd_operator"}, "<code>odd_operator</code>"},
       {"ceilings",
        "products",
@@ -101,6 +110,7 @@ Comparison comparison() {
   run.first_deviation =
       Deviation{"fc/matmul", "matmul+relu", "tiled 64", "fc/relu", "f32 [8, 4]", Pass::update, 0.5, 0.0625,
                 41,          Form::fused,   0.75,       96,        {7, 3}};
+  run.second_run = SecondRun{.step = 2, .deviation = 0.25, .explained = 1e-7, .checked_steps = 2};
   run.operators = {*run.first_deviation};
   run.weight_distances = {{1, 1e-7}};
   run.times = {{"matmul", "tiled 64", "", "", 2, 2e-3, {4e6, 1e6}, 1e-3}};
