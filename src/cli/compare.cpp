@@ -115,13 +115,12 @@ Compared compare_one(const Options& options, const models::Model& model, const S
   how.seed = training.seed;
   how.groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
   how.precision = options.precision.get();
-  Compared compared{with_advice(training.batch,
-                                [&] {
-                                  return compare(*network, std::string(model.name), models::loss_of(model.task),
-                                                 training.make_optimizer(), dataset, devices, how);
-                                }),
-                    case_network(training, model, dataset, options.precision.name)};
-  return compared;
+  return {with_advice(training.batch,
+                      [&] {
+                        return compare(*network, std::string(model.name), models::loss_of(model.task),
+                                       training.make_optimizer(), dataset, devices, how);
+                      }),
+          case_network(training, model, dataset, options.precision.name)};
 }
 
 void print_row(const Comparison& comparison) {

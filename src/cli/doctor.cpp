@@ -213,10 +213,12 @@ void attempt(DoctorReport& report, const std::function<void()>& work) {
 /// The device that was asked for, if it opens.
 DevicePtr look_at_machine(const Options& options, KeptWarnings& warnings, DoctorReport& report) {
   report.begin("OpenCL drivers");
-  Drivers drivers;
-  report.add(drivers.findings());
-  report.add(
-      drivers.try_out(takes_cpu(options.device.selector) ? Finding::Weight::warning : Finding::Weight::obstacle));
+  std::optional<Drivers> drivers;
+  attempt(report, [&] {
+    report.add(drivers.emplace().findings());
+    report.add(
+        drivers->try_out(takes_cpu(options.device.selector) ? Finding::Weight::warning : Finding::Weight::obstacle));
+  });
   report.begin("devices");
   std::vector<DeviceInfo> listed;
   DevicePtr device;
@@ -224,7 +226,7 @@ DevicePtr look_at_machine(const Options& options, KeptWarnings& warnings, Doctor
     listed = Device::list();
     warnings.take_to(report, Trouble::device_left_out);
     for (const DeviceInfo& info : listed) report.add(fine(describe(info)));
-    report.add(idle_driver_findings(drivers, listed, idle_platforms()));
+    if (drivers) report.add(idle_driver_findings(*drivers, listed, idle_platforms()));
   });
   attempt(report, [&] { report.add(findings_of(device_files(), listed)); });
   attempt(report, [&] { device = opened(options, listed, report); });

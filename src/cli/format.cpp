@@ -28,9 +28,9 @@ struct StoppingSignal {
 };
 
 StoppingSignal stopping_signal(int number) {
-  const auto handler = std::signal(number, SIG_IGN);
-  std::signal(number, handler);
-  return {number, handler == SIG_IGN};
+  struct sigaction now = {};
+  sigaction(number, nullptr, &now);
+  return {number, now.sa_handler == SIG_IGN};
 }
 
 // Before main: drivers have handlers of their own, which they set when they are loaded.

@@ -62,7 +62,7 @@ std::string way_in(const Permission& permission) {
   if (permission.of_group)
     return fmt::format("sudo usermod -aG {} {}, then log in again", permission.group, user_name());
   return fmt::format(
-      "nor by its group {}; the package of its driver has a rule for udev that opens it to the group "
+      "it is not open to its group {} either; the package of its driver has a rule for udev that opens it to the group "
       "render or video",
       permission.group);
 }

@@ -1,6 +1,6 @@
 // concord replay: one operator alone, from the file that `concord compare --save-case` wrote. Exit code 1 when it
 // diverges.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ struct Options {
   std::string file;
   DeviceOption device;
   TraceOption trace;
-  bool json = false;
+  bool json = false, start = false;
 };
 
 /// `report` is CaseReplay::json.
@@ -52,6 +52,10 @@ CompareReply of_network(const Options& options, const OperatorCase& operator_cas
 }
 
 CompareReply of_program(const Options& options, const CaseProgram& program) {
+  if (!options.start) {
+    throw ArgumentError(fmt::format("the case is of a training of the program \"{} {}\": --start starts it so",
+                                    program.path, fmt::join(program.arguments, " ")));
+  }
   if (!options.trace.file.empty()) throw ArgumentError("--trace is for cases of the networks of `concord models`");
   return replay_program(program.path, program.arguments, options.file, options.device.selector);
 }
@@ -72,6 +76,7 @@ void add_replay(CLI::App& app) {
   command->add_option("case", options->file, "The file")->required()->check(CLI::ExistingFile);
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--start", options->start, "Start the program, where the case names one");
   options->trace.add(*command);
   command->callback([options] { options->trace.around([&] { run(*options); }); });
 }

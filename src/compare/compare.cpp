@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "concord/compare/batches.hpp"
@@ -52,13 +53,20 @@ std::vector<Side> make_sides(const TrainingStep& step, std::span<const DevicePtr
   return sides;
 }
 
-/// Two runs beside that of the first device.
+constexpr std::uint64_t kNudges[] = {1, 2};  // seeds of the runs beside that of the first device
+
+Side nudged_side(const TrainingStep& step, const DevicePtr& device, std::uint64_t seed,
+                 std::span<const std::string> weights, std::uint64_t nudged_by) {
+  Side side(step, device, seed);
+  nudge(*side.variables, weights, nudged_by);
+  return side;
+}
+
 std::vector<Side> make_nudged(const TrainingStep& step, const DevicePtr& device, Comparison& comparison,
                               std::span<const std::string> weights) {
   std::vector<Side> nudged;
-  for (const std::uint64_t seed : {1, 2}) {
-    nudged.emplace_back(step, device, comparison.options.seed);
-    nudge(*nudged.back().variables, weights, seed);
+  for (const std::uint64_t seed : kNudges) {
+    nudged.push_back(nudged_side(step, device, comparison.options.seed, weights, seed));
   }
   comparison.nudged.resize(nudged.size());
   return nudged;
@@ -155,20 +163,21 @@ void note_loss_deviations(Comparison& comparison) {
   }
 }
 
-/// What the losses of two runs that begin one ULP away are, where `comparison` has none.
+/// The losses of two runs that begin one ULP away, one after the other: memory for both may not be left.
 std::vector<NudgedRun> nudged_losses(const TrainingStep& step, const Dataset& dataset, const DevicePtr& device,
-                                     const Comparison& comparison, std::span<const std::string> weights) {
-  Comparison beside{comparison.network, comparison.options, {}};
-  std::vector<Side> nudged = make_nudged(step, device, beside, weights);
-  Batches batches(dataset, comparison.options.batch, comparison.options.seed);
-  for (std::int64_t i = 0; i < comparison.options.steps; ++i) {
-    const Batch batch = batches.next();
-    for (std::size_t n = 0; n < nudged.size(); ++n) {
-      nudged[n].run(batch);
-      beside.nudged[n].losses.push_back(nudged[n].loss());
+                                     const CompareOptions& options, std::span<const std::string> weights) {
+  std::vector<NudgedRun> runs;
+  for (const std::uint64_t seed : kNudges) {
+    Side side = nudged_side(step, device, options.seed, weights, seed);
+    Batches batches(dataset, options.batch, options.seed);
+    std::vector<float> losses;
+    for (std::int64_t i = 0; i < options.steps; ++i) {
+      side.run(batches.next());
+      losses.push_back(side.loss());
     }
+    runs.push_back({std::move(losses), 0, {}});
   }
-  return beside.nudged;
+  return runs;
 }
 
 /// Of each device the loss that asks for a second run, if one does. The nudged runs are done only where it takes them.
@@ -183,10 +192,33 @@ std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep&
     };
     suspicious.push_back(ask());
     if (!suspicious.back() || !std::isfinite(suspicious.back()->deviation) || !nudged.empty()) continue;
-    nudged = nudged_losses(step, dataset, device, comparison, weights);
+    nudged = nudged_losses(step, dataset, device, comparison.options, weights);
     suspicious.back() = ask();
   }
   return suspicious;
+}
+
+/// The devices whose losses ask for it run once more. What has been found until then stands, whatever memory is left.
+void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std::span<Side> sides,
+                          std::span<const std::optional<SuspiciousLoss>> suspicious, OperatorChecks& checks,
+                          Comparison& comparison) {
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    DeviceRun& run = comparison.runs[d];
+    if (!suspicious[d] || run.first_deviation) continue;
+    log(LogLevel::warning, fmt::format("the loss of step {} on {} is not what rounding explains: its {} steps until "
+                                       "there are run again, and some of them checked",
+                                       suspicious[d]->step, run.device.id, suspicious[d]->step));
+    run.second_run = run_again(d, *suspicious[d], step, sides, dataset, checks, comparison);
+  }
+}
+
+/// `work`, and a warning where memory does not suffice for it.
+void with_the_memory_left(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const OutOfMemory& error) {
+    log(LogLevel::warning, fmt::format("no steps are run again, for want of memory: {}", error.what()));
+  }
 }
 
 void check_case(const Comparison& comparison) {
@@ -225,16 +257,10 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
     train(batches, batch, sides, nudged, weights, checks, comparison);
   }
   note_loss_deviations(comparison);
-  const auto suspicious = suspicious_losses(step, dataset, devices[0], comparison, weights);
+  std::vector<std::optional<SuspiciousLoss>> suspicious(sides.size());
+  with_the_memory_left([&] { suspicious = suspicious_losses(step, dataset, devices[0], comparison, weights); });
   checks.run_all(batch, options.steps, comparison.runs);
-  for (std::size_t d = 0; d < sides.size(); ++d) {
-    DeviceRun& run = comparison.runs[d];
-    if (!suspicious[d] || run.first_deviation) continue;
-    log(LogLevel::info, fmt::format("the loss of step {} on {} is not what rounding explains: its steps are run "
-                                    "again and checked",
-                                    suspicious[d]->step, run.device.id));
-    run.second_run = run_again(d, *suspicious[d], step, sides, dataset, checks, comparison);
-  }
+  with_the_memory_left([&] { run_suspicious_again(step, dataset, sides, suspicious, checks, comparison); });
   checks.release();
   measure_sides(sides, comparison);
   return comparison;

@@ -69,10 +69,13 @@ struct Deviation {
   /// Of the elements each by itself, those smaller than kLeastOfTolerance taken for that large: the largest error over
   /// the reference, and over the distance between neighbouring f32 numbers there. Infinite where `error` is.
   double largest_relative = 0, largest_ulps = 0;
-  std::vector<std::int64_t> worst_element = {};  // index of that of the most ULPs; empty where nothing differs
+  /// Index of that of the most ULPs; empty where nothing differs, and of a scalar.
+  std::vector<std::int64_t> worst_element = {};
   [[nodiscard]] bool diverges() const { return !(error <= tolerance); }
   /// Of the tolerance; 0 where nothing differs, infinite where nothing may and something does.
   [[nodiscard]] double share() const;
+  /// " at [0, 3]", or nothing where there is no index.
+  [[nodiscard]] std::string place() const;
 };
 
 /// How far the trained weights of a run are from those of the first device: the norm of the difference over theirs.

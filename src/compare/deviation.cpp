@@ -1,6 +1,8 @@
 // Results held against their reference.
 #include "concord/compare/deviation.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -31,6 +33,10 @@ std::vector<std::int64_t> place_of(std::size_t element, const Shape& shape) {
 }  // namespace
 
 std::string_view name_of(Form form) { return form == Form::fused ? "as fused" : "by itself"; }
+
+std::string Deviation::place() const {
+  return worst_element.empty() ? "" : fmt::format(" at [{}]", fmt::join(worst_element, ", "));
+}
 
 double Deviation::share() const {
   if (error == 0) return 0;

@@ -35,8 +35,8 @@ std::string diverging(const DeviceRun& run) {
                      escaped(run.device.id), code(d.node), name_of(d.form), name_of(d.pass)) +
          fmt::format("error {}, allowed {} ({} times as much), after {} steps; ", html::brief(d.error),
                      html::brief(d.tolerance), html::brief(d.share()), d.step) +
-         fmt::format("elements by up to {} of themselves, {} ULP at [{}].<br>", html::brief(d.largest_relative),
-                     html::brief(d.largest_ulps), fmt::join(d.worst_element, ", ")) +
+         fmt::format("elements by up to {} of themselves, {} ULP{}.<br>", html::brief(d.largest_relative),
+                     html::brief(d.largest_ulps), d.place()) +
          fmt::format("<span class=\"soft\">operator</span> {}, <span class=\"soft\">kernel</span> {}, ", code(d.op),
                      code(d.kernel)) +
          fmt::format("<span class=\"soft\">value</span> {}<br>{}</p>", code(d.value), code(d.shapes));

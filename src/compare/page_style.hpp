@@ -32,7 +32,8 @@ code { font: 0.92em ui-monospace, "Cascadia Mono", Menlo, monospace; overflow-wr
 .verdict > b { color: var(--good); } .verdict.bad > b { color: var(--bad); }
 .verdict p { margin: 4px 0 0; max-width: none; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 290px), 1fr)); gap: 12px; }
-.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px 16px; min-width: 0; max-width: 560px; }
+.card { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px 16px;
+  min-width: 0; max-width: 560px; }
 .card h3 { margin: 0 0 2px; overflow-wrap: anywhere; }
 .card dl { display: grid; grid-template-columns: auto 1fr; gap: 2px 12px; margin: 8px 0 0; }
 .card dt { color: var(--soft); } .card dd { margin: 0; text-align: right; overflow-wrap: anywhere; }

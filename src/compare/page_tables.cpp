@@ -61,8 +61,8 @@ std::string heat_cell(const Deviation& d) {
   std::string title = fmt::format("{} ({}): error {}, allowed {}", d.value, name_of(d.pass), html::brief(d.error),
                                   html::brief(d.tolerance));
   if (d.error != 0) {
-    title += fmt::format("; elements by up to {} of themselves, {} ULP at [{}]", html::brief(d.largest_relative),
-                         html::brief(d.largest_ulps), fmt::join(d.worst_element, ", "));
+    title += fmt::format("; elements by up to {} of themselves, {} ULP{}", html::brief(d.largest_relative),
+                         html::brief(d.largest_ulps), d.place());
   }
   title += fmt::format("; after {} steps; {}; kernel {}", d.step, d.shapes, d.kernel);
   std::string detail;
@@ -176,7 +176,8 @@ std::string time_cell(const OperatorTime& time, double largest, std::size_t devi
 }  // namespace
 
 std::string heat_tables(const Comparison& comparison) {
-  return R"(<div class="scale" aria-label="colours"><span class="h0">equal</span><span class="h1">to 0.1 of the tolerance</span>)"
+  return R"(<div class="scale" aria-label="colours"><span class="h0">equal</span><span class="h1">)"
+         R"(to 0.1 of the tolerance</span>)"
          R"(<span class="h2">to 0.5</span><span class="h3">to 1</span><span class="h4">✗ beyond it</span></div>)" +
          heat_part(comparison, HeatDetail::kinds) + "<details><summary>Every operator of the step</summary>\n" +
          heat_part(comparison, HeatDetail::nodes) + "</details>\n";

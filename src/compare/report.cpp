@@ -25,10 +25,10 @@ std::string sentence(const DeviceRun& run) {
   const Deviation& d = *run.first_deviation;
   return fmt::format(
       "{} ({}): {} '{}' of node {} leaves its tolerance after {} steps: error {:.3g}, allowed {:.3g}; "
-      "elements by up to {:.3g} of themselves, {:.3g} ULP at [{}]\n"
+      "elements by up to {:.3g} of themselves, {:.3g} ULP{}\n"
       "    operator {} {}, kernel {}\n    {}\n",
       run.device.id, run.device.name, words_of(d.pass).value, d.value, d.node, d.step, d.error, d.tolerance,
-      d.largest_relative, d.largest_ulps, fmt::join(d.worst_element, ", "), d.op, name_of(d.form), d.kernel, d.shapes);
+      d.largest_relative, d.largest_ulps, d.place(), d.op, name_of(d.form), d.kernel, d.shapes);
 }
 
 std::string_view unlike_what(Unlike unlike) {
@@ -104,7 +104,7 @@ std::string Comparison::second_run(std::size_t place) const {
       "{}: the loss of step {} parts by {:.2e} (from weights one ULP away by {:.2e}); run again, {} of its steps were "
       "checked on its own values{}",
       run.device.id, again.step, again.deviation, again.explained, again.checked_steps,
-      is_right ? ": all are right, rounding explains it" : "");
+      is_right ? ": all of these are right" : "");
 }
 
 std::string Comparison::disagreement() const {

@@ -1,4 +1,5 @@
 // The results of a comparison as JSON.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "concord/compare/compare.hpp"
@@ -53,7 +54,7 @@ std::string_view name_of(Unlike unlike) {
 Json as_json(const SecondRun& run) {
   Json json{{"step", run.step},
             {"loss_deviation", run.deviation},
-            {"nudged_loss_deviation", run.explained},
+            {"nudged_loss_deviation", std::isfinite(run.deviation) ? Json(run.explained) : Json()},
             {"checked_steps", run.checked_steps},
             {"unlike", nullptr},
             {"non_finite", nullptr}};

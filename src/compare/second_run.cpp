@@ -13,13 +13,17 @@ namespace {
 
 using Values = std::map<std::string, Tensor>;
 
+constexpr std::int64_t kMostEarlier = 64;  // steps checked before the two in question: each takes as long as dozens
+
 bool is_finite(const Tensor& tensor) {
   return tensor.dtype() != DType::f32 ||
          std::ranges::all_of(tensor.values<float>(), [](float number) { return std::isfinite(number); });
 }
 
-bool are_finite(const Values& values) {
-  return std::ranges::all_of(values, [](const auto& named) { return is_finite(named.second); });
+/// Some have infinities by design, such as masks.
+bool stay_finite(const Values& before, const Values& after) {
+  return std::ranges::all_of(
+      after, [&](const auto& named) { return is_finite(named.second) || !is_finite(before.at(named.first)); });
 }
 
 bool has_same_bits(float a, float b) {
@@ -33,10 +37,10 @@ bool have_same_bits(const Values& a, const Values& b) {
 }
 
 /// One device's steps from the first one on.
-class Again {
+class SecondRunSteps {
  public:
-  Again(std::size_t place, const TrainingStep& step, std::span<Side> sides, const Dataset& dataset,
-        OperatorChecks& checks, Comparison& comparison, SecondRun& found)
+  SecondRunSteps(std::size_t place, const TrainingStep& step, std::span<Side> sides, const Dataset& dataset,
+                 OperatorChecks& checks, Comparison& comparison, SecondRun& found)
       : place_(place),
         step_(step),
         side_(sides[place]),
@@ -47,14 +51,19 @@ class Again {
 
   void find_non_finite(std::int64_t last) {
     Batches batches = begin();
+    Values before = side_.variables->read_all();
     for (std::int64_t done = 0; done < last; ++done) {
       const Batch batch = batches.next();
-      const Values before = side_.variables->read_all();
       if (!repeats(batch, done)) return;
-      if (std::isfinite(side_.loss()) && are_finite(side_.variables->read_all())) continue;
+      Values after = side_.variables->read_all();
+      if (std::isfinite(side_.loss()) && stay_finite(before, after)) {
+        before = std::move(after);
+        continue;
+      }
       for (const auto& [name, value] : before) side_.variables->write(name, value);
       found_.non_finite = checks_.find_non_finite(place_, batch);
       found_.non_finite_step = done + 1;
+      if (!found_.non_finite.found) note_unlike(Unlike::one_by_one, done);
       if (place_ > 0) check(batch, done);
       return;
     }
@@ -74,8 +83,7 @@ class Again {
       if (has_same_bits(made.loss, side_.loss()) && have_same_bits(made.variables, side_.variables->read_all())) {
         continue;
       }
-      found_.unlike = Unlike::one_by_one;
-      found_.unlike_step = done + 1;
+      note_unlike(Unlike::one_by_one, done);
       return true;
     }
     return false;
@@ -98,9 +106,13 @@ class Again {
   bool repeats(const Batch& batch, std::int64_t done) {
     side_.run(batch);
     if (has_same_bits(side_.loss(), run().losses[static_cast<std::size_t>(done)])) return true;
-    found_.unlike = Unlike::first_run;
-    found_.unlike_step = done + 1;
+    note_unlike(Unlike::first_run, done);
     return false;
+  }
+
+  void note_unlike(Unlike unlike, std::int64_t done) {
+    found_.unlike = unlike;
+    found_.unlike_step = done + 1;
   }
 
   std::size_t place_;
@@ -133,13 +145,14 @@ std::optional<SuspiciousLoss> suspicious_loss(std::span<const float> losses, std
 SecondRun run_again(std::size_t place, const SuspiciousLoss& loss, const TrainingStep& step, std::span<Side> sides,
                     const Dataset& dataset, OperatorChecks& checks, Comparison& comparison) {
   SecondRun found{.step = loss.step, .deviation = loss.deviation, .explained = loss.explained};
-  Again again(place, step, sides, dataset, checks, comparison, found);
+  SecondRunSteps steps(place, step, sides, dataset, checks, comparison, found);
   if (!std::isfinite(comparison.runs[place].losses[static_cast<std::size_t>(loss.step - 1)])) {
-    again.find_non_finite(loss.step);
+    steps.find_non_finite(loss.step);
     return found;
   }
   const std::int64_t before = std::max<std::int64_t>(0, loss.step - 2);
-  if (!again.check_steps(before, loss.step)) (void)again.check_steps(0, before);
+  if (steps.check_steps(before, loss.step)) return found;
+  (void)steps.check_steps(std::max<std::int64_t>(0, before - kMostEarlier), before);
   return found;
 }
 

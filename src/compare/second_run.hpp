@@ -27,7 +27,7 @@ struct SuspiciousLoss {
 /// Runs the side at `place` again from its first weights on the same batches until that loss. Of a loss that is not
 /// finite it looks for the first step that leaves a loss or a weight so, and in it for the first such value; behind the
 /// first side that step is checked, too. Of a finite loss it checks the step and the one before, and, where these are
-/// right, all the others. What diverges goes to the device's DeviceRun.
+/// right, up to 64 before them. What diverges goes to the device's DeviceRun.
 [[nodiscard]] SecondRun run_again(std::size_t place, const SuspiciousLoss& loss, const TrainingStep& step,
                                   std::span<Side> sides, const Dataset& dataset, OperatorChecks& checks,
                                   Comparison& comparison);

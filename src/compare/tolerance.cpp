@@ -5,13 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "concord/compare/rounding.hpp"
 #include "concord/ops/attention.hpp"
-#include "concord/ops/fused.hpp"
 #include "concord/ops/normalise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pointwise_group.hpp"

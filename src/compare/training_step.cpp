@@ -42,6 +42,7 @@ float Side::loss() const { return program.read(loss_name_).values<float>()[0]; }
 
 void Side::restart(const TrainingStep& step) {
   for (const VariablePtr& variable : step.graph.variables()) {
+    if (!variables->contains(variable->name)) continue;  // the step does not need it
     variables->write(variable->name, initial_value(*variable, variables->seed()));
   }
 }

@@ -64,8 +64,8 @@ struct ProgramImpl {
     EventPtr event;
   };
   [[nodiscard]] Arriving read_async(ValueId id);
-  /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in. The tensor stays as it is until
-  /// what is enqueued by now is done.
+  /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in. The tensor stays as it is
+  /// until what is enqueued by now is done.
   void overwrite(ValueId id, const Tensor& tensor);
   /// What is known of launch `i` without running it.
   [[nodiscard]] TraceEntry describe(std::size_t i) const;

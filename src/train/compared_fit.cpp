@@ -7,6 +7,7 @@
 #include "concord/compare/batches.hpp"
 #include "concord/compare/request.hpp"
 #include "concord/compare/training_step.hpp"
+#include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::train {
@@ -32,15 +33,17 @@ Comparison compared(const CompareRequest& request, const TrainerState& state, co
                  data, devices, options);
 }
 
-CompareReply comparison(const CompareRequest& request, const TrainerState& state, const Dataset& data,
-                        const FitOptions& fit) {
+CompareReply answer_comparison(const CompareRequest& request, const TrainerState& state, const Dataset& data,
+                               const FitOptions& fit) {
   const Comparison comparison = compared(request, state, data, fit);
   request.outputs.write_files(comparison, request.network);
   return {request.outputs.text(comparison), CompareOutputs::error(comparison)};
 }
 
-CompareReply replayed(const CompareRequest& request, const TrainerState& state, const Dataset& data,
-                      const FitOptions& fit) {
+CompareReply answer_replay(const CompareRequest& request, const TrainerState& state, const Dataset& data,
+                           const FitOptions& fit) {
+  data::check(data);
+  CONCORD_CHECK(fit.batch > 0, ArgumentError, "the batch must be at least 1, got {}", fit.batch);
   const OperatorCase operator_case = read_case(request.replayed_case);
   const Batches batches(data, batch_of(data, fit), state.options.seed);
   const TrainingStep step(*state.recipe.network, state.recipe.loss, state.recipe.optimizer,
@@ -58,7 +61,7 @@ void compare_if_asked(const TrainerState& state, const Dataset& data, const FitO
   if (!request) return;
   CompareReply reply;
   try {
-    reply = (request->replayed_case.empty() ? comparison : replayed)(*request, state, data, options);
+    reply = (request->replayed_case.empty() ? answer_comparison : answer_replay)(*request, state, data, options);
   } catch (const std::exception& error) {
     reply.error = error.what();
   }

@@ -88,7 +88,7 @@ TEST_CASE("a device file is told that is not the user's to use", "[cli]") {
     check(finding_of(file(path, of_group), listed), Weight::warning, Trouble::device_file_closed,
           fmt::format("{} may not be used by you: sudo usermod -aG video ", path));
     const Finding closed = finding_of(file(path, of_nobody), listed);
-    check(closed, Weight::warning, Trouble::device_file_closed, "nor by its group root");
+    check(closed, Weight::warning, Trouble::device_file_closed, "it is not open to its group root either");
     CHECK_THAT(closed.text, !test::contains("usermod"));
   }
 }

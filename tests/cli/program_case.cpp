@@ -30,7 +30,7 @@ TEST_CASE("a case of a program's training is replayed by the program on each dev
   REQUIRE(saved.code == 0);
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);
-    const Ended replayed = run_command({"replay", file, "--device", device->info().id, "--json"});
+    const Ended replayed = run_command({"replay", file, "--start", "--device", device->info().id, "--json"});
     INFO(replayed.err);
     REQUIRE(replayed.code == 0);
     const auto report = nlohmann::json::parse(replayed.out);
@@ -40,10 +40,14 @@ TEST_CASE("a case of a program's training is replayed by the program on each dev
     CHECK(report.at("diverges") == false);
     REQUIRE(report.at("values").size() == 1);
   }
-  const Ended text = run_command({"replay", file, "--device", cheap_device()});
+  const Ended text = run_command({"replay", file, "--start", "--device", cheap_device()});
   CHECK(text.code == 0);
   CHECK_THAT(text.out, test::contains("grad/3/matmul/matmul of " + command_path() + ": ") && test::contains("allowed"));
-  const Ended traced = run_command({"replay", file, "--trace", (folder / "trace.json").string()});
+  const Ended unasked = run_command({"replay", file, "--device", cheap_device()});
+  CHECK(unasked.code == 2);
+  CHECK_THAT(unasked.err, test::contains("of a training of the program \"" + command_path() + " train mlp") &&
+                              test::contains("--start starts it so"));
+  const Ended traced = run_command({"replay", file, "--start", "--trace", (folder / "trace.json").string()});
   CHECK(traced.code == 2);
   CHECK_THAT(traced.err, test::contains("--trace is for cases of the networks"));
 }
@@ -55,7 +59,7 @@ TEST_CASE("a case whose program is gone, or trains no more, is refused", "[cli]"
   std::filesystem::create_symlink(command_path(), program);
   REQUIRE(run_command(saving(program, training(write_digits(folder / "data", 40, 10)), file)).code == 0);
   const auto refusal = [&] {
-    const Ended ended = run_command({"replay", file, "--device", cheap_device()});
+    const Ended ended = run_command({"replay", file, "--start", "--device", cheap_device()});
     CHECK(ended.code == 1);
     return ended.err;
   };

@@ -48,6 +48,8 @@ TEST_CASE("the worst element is that of the most ULPs, of what rounding leaves o
   CHECK(one.largest_relative == Approx(0x1p-20 / 6));
   CHECK(one.largest_ulps == 2);
   CHECK(one.worst_element == std::vector<std::int64_t>{0, 1});
+  CHECK(one.place() == " at [0, 1]");
+  CHECK(Deviation{}.place().empty());  // of a scalar
 
   const double least = kLeastOfTolerance * tolerance_of(node, 0);
   const Deviation none = deviation(product(matmul, {6, 6 + 0x1p-20F, 0, -0x1p-20F}), right);

@@ -46,6 +46,36 @@ Comparison with_wrong_loss(float wrong) {
   return compared({right(), wrong_device(right(), "wrong", is_loss(), in_the_wrong_step(wrong))});
 }
 
+/// Devices that have trained side by side.
+struct Trained {
+  Trained(const std::vector<DevicePtr>& list, nn::Sequential layers)
+      : network(std::move(layers)),
+        batches(dataset, result.options.batch, result.options.seed),
+        step(network, loss::cross_entropy, optim::Sgd{.lr = 0.05F}, {}, Precision::fp32, batches.features(),
+             batches.labels()) {
+    for (const DevicePtr& device : list) sides.emplace_back(step, device, result.options.seed);
+    result.runs.resize(sides.size());
+    for (std::int64_t i = 0; i < result.options.steps; ++i) {
+      const Batch batch = batches.next();
+      for (std::size_t d = 0; d < sides.size(); ++d) {
+        sides[d].run(batch);
+        result.runs[d].losses.push_back(sides[d].loss());
+      }
+    }
+  }
+  SecondRun run_again(std::size_t place, std::int64_t until) {
+    OperatorChecks checks(step, sides, result.options, result.check_cost);
+    return concord::run_again(place, {.step = until}, step, sides, dataset, checks, result);
+  }
+
+  nn::Sequential network;
+  Dataset dataset = small_data(60);
+  Comparison result{"small", options(), {}};
+  Batches batches;
+  TrainingStep step;
+  std::vector<Side> sides;
+};
+
 NudgedRun nudged(std::vector<float> losses) { return {std::move(losses), 0, {}}; }
 
 }  // namespace
@@ -143,31 +173,48 @@ TEST_CASE("a step is told that makes other numbers than its kernels one by one",
         "step 4 on " + right()->info().id + ", run again, makes other numbers than its kernels make one by one");
 }
 
+TEST_CASE("a value that is not finite, and that no kernel by itself makes, is told", "[compare]") {
+  int prepared = 0;
+  const auto first = [&](const Operator& op) { return is_loss()(op) && ++prepared == 1; };  // the step's own
+  const Comparison result = compared({right(), wrong_device(right(), "wrong step", first, in_the_wrong_step(NAN))});
+  REQUIRE(result.runs[1].second_run);
+  CHECK_FALSE(result.runs[1].second_run->non_finite.found);
+  CHECK_THAT(result.disagreement(), contains("makes other numbers than its kernels make one by one"));
+}
+
+TEST_CASE("a value of the first device alone that is not finite blames no other", "[compare]") {
+  const Comparison result = compared({wrong_device(right(), "wrong", is_loss(), in_the_wrong_step(NAN)), right()});
+  REQUIRE(result.runs[0].second_run);
+  CHECK(result.runs[0].second_run->non_finite.found);
+  CHECK(result.runs[0].second_run->checked_steps == 0);
+  CHECK_FALSE(result.runs[1].second_run);
+  CHECK_FALSE(result.runs[1].first_deviation);
+  CHECK(result.disagreement() == "the loss of step 4 on " + right()->info().id + " is not finite");
+}
+
+TEST_CASE("an operator that was wrong long before the loss in question is found", "[compare]") {
+  Trained trained({right(), wrong_device(right(), "wrong", is_loss(), in_the_wrong_step(1e3F))}, small_net());
+  const SecondRun found = trained.run_again(1, 6);
+  CHECK(found.checked_steps == 2 + kWrongStep + 1);  // the last two, and from the first until the wrong one
+  REQUIRE(trained.result.runs[1].first_deviation);
+  CHECK(trained.result.runs[1].first_deviation->step == kWrongStep);
+}
+
 TEST_CASE("steps of right devices are, run again, those of their kernels one by one", "[compare]") {
-  const Dataset dataset = small_data(60);
-  nn::Sequential network = small_net();
-  Comparison result{"small", options(), {}};
-  Batches batches(dataset, result.options.batch, result.options.seed);
-  const TrainingStep step(network, loss::cross_entropy, optim::Adam{.lr = 0.01}, {}, Precision::fp32,
-                          batches.features(), batches.labels());
-  std::vector<Side> sides;
-  for (const DevicePtr& device : devices()) sides.emplace_back(step, device, result.options.seed);
-  result.runs.resize(sides.size());
-  for (std::int64_t i = 0; i < result.options.steps; ++i) {
-    const Batch batch = batches.next();
-    for (std::size_t d = 0; d < sides.size(); ++d) {
-      sides[d].run(batch);
-      result.runs[d].losses.push_back(sides[d].loss());
+  for (const bool has_state : {false, true}) {
+    INFO((has_state ? "with running statistics and random masks" : "plain"));
+    nn::Sequential network = has_state ? nn::Sequential{nn::Linear{6, 16}, nn::BatchNorm1d{16}, nn::ReLU{},
+                                                        nn::Dropout{0.3F}, nn::Linear{16, 3}}
+                                       : small_net();
+    Trained trained(devices(), std::move(network));
+    for (std::size_t d = 1; d < trained.sides.size(); ++d) {
+      INFO(trained.sides[d].device->info().id);
+      const SecondRun found = trained.run_again(d, 5);
+      CHECK(found.checked_steps == 5);
+      CHECK(found.unlike == Unlike::none);
+      CHECK_FALSE(trained.result.runs[d].first_deviation);
+      CHECK(trained.result.runs[d].checked_values > 0);
     }
-  }
-  OperatorChecks checks(step, sides, result.options, result.check_cost);
-  for (std::size_t d = 1; d < sides.size(); ++d) {
-    INFO(sides[d].device->info().id);
-    const SecondRun found = run_again(d, {.step = 5}, step, sides, dataset, checks, result);
-    CHECK(found.checked_steps == 5);
-    CHECK(found.unlike == Unlike::none);
-    CHECK_FALSE(result.runs[d].first_deviation);
-    CHECK(result.runs[d].checked_values > 0);
   }
 }
 

@@ -31,7 +31,9 @@ GpuModel intel(std::string_view name, WaveUnits units, std::int64_t engines) {
 /// The names of kernels that are planned for products of these sizes on a device that plans as for `gpu`.
 std::string planned_for(const char* gpu, std::int64_t m, std::int64_t n, std::int64_t k) {
   const Setting as("CONCORD_PLAN_AS", gpu), kernels("CONCORD_KERNELS", "gpu"), implementation("CONCORD_GEMM", "tiled");
-  const DevicePtr opened = Device::open(opencl_devices_with_groups_of(256).front()->info().id);
+  const std::vector<DevicePtr> listed = opencl_devices_with_groups_of(256);
+  REQUIRE_FALSE(listed.empty());
+  const DevicePtr opened = Device::open(listed.front()->info().id);
   auto& context = dynamic_cast<opencl::OpenClDevice&>(*opened).context();
   return prepare_gemm(context, dense_gemm(m, n, k), "product")->name();
 }
