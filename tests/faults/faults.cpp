@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 
 extern "C" const char __executable_start, etext;  // of this program, by the linker
 
@@ -45,10 +46,13 @@ struct Callers {
   }
 };
 
-/// Where the library lies that an address belongs to.
+/// Where the library lies that an address belongs to. Remembered, since to find it takes longer than many a call.
 const void* library_of(const void* address) {
+  static std::unordered_map<const void*, const void*> known;
+  const auto [place, is_new] = known.try_emplace(address, nullptr);
   Dl_info info{};
-  return dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
+  if (is_new && dladdr(address, &info) != 0) place->second = info.dli_fbase;
+  return place->second;
 }
 
 /// A library that calls itself fails as a whole.
@@ -62,12 +66,13 @@ bool is_inside(const Callers& callers, std::string_view function) {
   return !callers.outside.empty() && library_of(callers.outside.front()) == known->second;
 }
 
-/// Who calls, and who calls these: one wrapper serves many.
+/// Who calls, and who calls these: one wrapper serves many. The same in every process of this build.
 Site site_of(const Callers& callers, std::string_view function, std::string_view of) {
   constexpr std::size_t kDepth = 3;
   Site hash = std::hash<std::string_view>{}(function) ^ std::hash<std::string_view>{}(of);
   for (void* const frame : callers.outside.first(std::min(kDepth, callers.outside.size()))) {
-    hash = (hash ^ reinterpret_cast<std::uintptr_t>(frame)) * 0x9e3779b97f4a7c15U;
+    const auto offset = static_cast<const char*>(frame) - static_cast<const char*>(library_of(frame));
+    hash = (hash ^ static_cast<Site>(offset)) * 0x9e3779b97f4a7c15U;
     hash ^= hash >> 29;
   }
   return hash;
@@ -120,9 +125,9 @@ Held held() {
 
 std::optional<int> refused(Kind kind, std::string_view function, std::string_view of) {
   const Callers callers;
-  const Site site = site_of(callers, function, of);
   const std::lock_guard lock(mutex);
   if (is_inside(callers, function)) return std::nullopt;
+  const Site site = site_of(callers, function, of);
   const auto [place, is_new] = sites.try_emplace(site);
   SiteCalls& here = place->second;
   if (is_new) {

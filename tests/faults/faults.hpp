@@ -31,7 +31,7 @@ enum class Kind : std::uint8_t {
 };
 inline constexpr std::size_t kKinds = 12;
 
-/// A place that calls: who calls, and the callers of it, as they lie in the memory of this process.
+/// A place that calls: who calls, and two callers of it, as they lie in their libraries.
 using Site = std::uint64_t;
 
 struct SiteCalls {

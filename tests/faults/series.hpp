@@ -52,6 +52,7 @@ struct Series {
 /// What was done at the places that call a function.
 struct Tally {
   std::size_t sites = 0, faults = 0, errors = 0;
+  std::size_t missed = 0;  // last calls that no run made any more
   Tally& operator+=(const Tally& more);
 };
 using Tallies = std::map<std::string, Tally>;  // by function
@@ -79,7 +80,7 @@ class FaultSeries {
   [[nodiscard]] bool may_go_on(const faults::SiteCalls& calls, int status, const std::string& session) const;
   void fail_at(const Named& session, faults::Site site, const faults::SiteCalls& here, const Rule& rule,
                bool is_steady);
-  /// Nothing where the fault did not happen, since threads made fewer calls in this run.
+  /// Nothing where the fault did not happen, since this run made fewer calls.
   [[nodiscard]] std::optional<bool> ends_with_error(const Named& session, const faults::Fault& order,
                                                     const faults::SiteCalls& here, const Answer& answer);
 

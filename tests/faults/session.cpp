@@ -203,7 +203,7 @@ Outcome tune(const std::string& device_id) {
   const std::vector<TunableProduct> products = tuner->products_of([&] {
     static_cast<void>(compile(graph, {&c, 1}, std::make_shared<Variables>(device, 3)));
   });
-  for (const TunableProduct& one : products) static_cast<void>(tuner->tune(one.key, 0.01));
+  for (const TunableProduct& one : products) static_cast<void>(tuner->tune(one.key, 1e3));
   return {};
 }
 
