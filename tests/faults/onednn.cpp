@@ -74,7 +74,7 @@ TEST_CASE("oneDNN has no primitive or no memory for it", "[faults]") {
 }
 
 // What all programs of a process share is made at the first use: in a process of its own.
-TEST_CASE("oneDNN's engine or stream is not to be had at first", "[.first]") {
+TEST_CASE("the first engine and stream of oneDNN are not to be had", "[.first]") {
   for (const int status : {dnnl_out_of_memory, dnnl_unimplemented}) {
     const faults::Ordered fault({std::nullopt, Kind::open, 1, status});
     if (status == dnnl_out_of_memory) {
