@@ -118,8 +118,8 @@ std::string legend(const Comparison& comparison, bool nudged) {
   std::string items;
   for (std::size_t d = 0; d < comparison.runs.size(); ++d) {
     const DeviceInfo& device = comparison.runs[d].device;
-    items += fmt::format("<li><span class=\"key {}\"></span>{} <span class=\"soft\">{}</span></li>", device_style(d),
-                         html::escaped(device.id), html::escaped(device.name));
+    items += fmt::format("<li><span class=\"key {}\"></span><b>{}</b> <span class=\"soft\">{}</span></li>",
+                         device_style(d), html::escaped(device.id), html::escaped(device.name));
   }
   if (nudged && !comparison.nudged.empty()) {
     items += fmt::format("<li><span class=\"key dashed noise\"></span>{} from weights one ULP away</li>",

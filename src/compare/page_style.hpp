@@ -39,6 +39,7 @@ code { font: 0.92em ui-monospace, "Cascadia Mono", Menlo, monospace; overflow-wr
 .card dt { color: var(--soft); } .card dd { margin: 0; text-align: right; overflow-wrap: anywhere; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0 0; padding: 0; list-style: none; }
 .legend li { display: flex; align-items: center; gap: 7px; }
+.legend b { flex: 0 0 auto; max-width: 60%; font-weight: 600; }
 .key { flex: none; width: 18px; height: 0; border-top: 3px solid var(--c); border-radius: 2px; }
 .key.dashed { border-top-style: dashed; }
 .chart { background: var(--card); border: 1px solid var(--edge); border-radius: 8px; padding: 12px; margin: 8px 0 12px; }
