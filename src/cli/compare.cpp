@@ -168,8 +168,8 @@ void refuse_options_of_networks(const CLI::App& command) {
                                             "--html", "--json",    "--check", "--save-case", "--case"};
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || kOfAll.contains(option->get_name())) continue;
-    throw ArgumentError(fmt::format("{} is for the networks of `concord models`: the program says it itself, or not",
-                                    option->get_name()));
+    throw ArgumentError(
+        fmt::format("{} is for the networks of `concord models`: a program has its own, or none", option->get_name()));
   }
 }
 

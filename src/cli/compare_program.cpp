@@ -28,9 +28,9 @@ bool is_program(const std::string& model) { return model.find('/') != std::strin
 
 namespace {
 
-/// Throws Error where the program did not answer; `what` it did not do.
+/// Throws Error where the program did not answer: `failure` says what it did not do, `advice` what may help.
 CompareReply answer_of(const std::string& program, std::vector<std::string> arguments, CompareRequest request,
-                       std::string_view what) {
+                       std::string_view failure, std::string_view advice) {
   const auto request_for = [&](int channel) {
     request.channel = channel;
     return request.text();
@@ -39,10 +39,8 @@ CompareReply answer_of(const std::string& program, std::vector<std::string> argu
       run_reporting(program, std::move(arguments), CompareRequest::kVariable, request_for, request.outputs.prints_json);
   auto reply = CompareReply::read(ended.report);
   if (!reply) {
-    throw Error(
-        fmt::format("{} {}{}. The command takes a training of Trainer::fit; a program with a loop of its own "
-                    "calls concord::compare (samples/compare_devices.cpp)",
-                    program, what, ended.end.empty() ? "" : fmt::format(" and ended: {}", ended.end)));
+    throw Error(fmt::format("{} {}{}. The command takes a training of Trainer::fit{}", program, failure,
+                            ended.end.empty() ? "" : fmt::format(" and ended: {}", ended.end), advice));
   }
   return *std::move(reply);
 }
@@ -52,7 +50,9 @@ CompareReply answer_of(const std::string& program, std::vector<std::string> argu
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request) {
   request.name = std::filesystem::path(program).filename().string();
   request.network = case_program(program, arguments);
-  const CompareReply reply = answer_of(program, std::move(arguments), std::move(request), "compared nothing");
+  const CompareReply reply = answer_of(program, std::move(arguments), std::move(request), "compared nothing",
+                                       "; a program with a loop of its own calls concord::compare "
+                                       "(samples/compare_devices.cpp)");
   std::cout << reply.text;
   if (!reply.error.empty()) throw Error(reply.error);
 }
@@ -64,7 +64,7 @@ CompareReply replay_program(const std::string& program, std::vector<std::string>
                     .devices = {device},
                     .outputs = {.prints_json = true},
                     .replayed_case = std::filesystem::absolute(case_file).string()},
-                   "replayed nothing");
+                   "replayed nothing", "");
 }
 
 }  // namespace concord::cli

@@ -45,7 +45,8 @@ std::size_t width(const std::string& text) {
 
 bool is_number(const std::string& cell) {
   const std::size_t start = !cell.empty() && cell[0] == '-' ? 1 : 0;
-  return cell.size() > start && std::isdigit(static_cast<unsigned char>(cell[start])) != 0;
+  const bool is_name = cell.find('/') != std::string::npos;  // of a node, such as 3/add
+  return !is_name && cell.size() > start && std::isdigit(static_cast<unsigned char>(cell[start])) != 0;
 }
 
 }  // namespace

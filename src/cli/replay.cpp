@@ -1,6 +1,6 @@
 // concord replay: one operator alone, from the file that `concord compare --save-case` wrote. Exit code 1 when it
 // diverges.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -36,7 +36,8 @@ std::string as_text(const nlohmann::json& report) {
   const auto number = [](const nlohmann::json& json) {
     return json.is_null() ? std::string("inf") : fmt::format("{:.3g}", json.get<double>());
   };
-  std::vector<std::vector<std::string>> rows{{"value", "error", "allowed", "error in the case", "from its result"}};
+  std::vector<std::vector<std::string>> rows{
+      {"value", "error", "allowed", "error in the case", "apart from its result"}};
   for (const nlohmann::json& value : report.at("values")) {
     rows.push_back({text_at(value, "value"), number(value.at("error")), number(value.at("tolerance")),
                     number(value.at("error_in_case")), number(value.at("difference_from_case"))});
@@ -53,8 +54,10 @@ CompareReply of_network(const Options& options, const OperatorCase& operator_cas
 
 CompareReply of_program(const Options& options, const CaseProgram& program) {
   if (!options.start) {
-    throw ArgumentError(fmt::format("the case is of a training of the program \"{} {}\": --start starts it so",
-                                    program.path, fmt::join(program.arguments, " ")));
+    std::string arguments;
+    for (const std::string& argument : program.arguments) arguments += fmt::format(" \"{}\"", argument);
+    throw ArgumentError(fmt::format("the case is of a training of the program {}{}: --start starts it with {}",
+                                    program.path, arguments, arguments.empty() ? "no argument" : "these arguments"));
   }
   if (!options.trace.file.empty()) throw ArgumentError("--trace is for cases of the networks of `concord models`");
   return replay_program(program.path, program.arguments, options.file, options.device.selector);

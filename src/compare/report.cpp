@@ -142,7 +142,8 @@ std::string Comparison::table() const {
     text += fmt::format("{:<{}} {:<{}} {:>10.3f} {:>11.0f} {:>9} {:>6.1f} MiB {:>8.2f} s {:>11.6f} {:>13}  {}\n",
                         run.device.id, id_width, run.device.name, name_width, run.median_ms, run.samples_per_second,
                         run.joules_a_step ? fmt::format("{:.3g}", *run.joules_a_step) : "-",
-                        static_cast<double>(run.memory_bytes) / (1 << 20), run.first_step_ms / 1e3, run.losses.back(),
+                        static_cast<double>(run.memory_bytes) / (1 << 20), run.first_step_ms / 1e3,
+                        std::isnan(run.losses.back()) ? NAN : run.losses.back(),
                         is_reference ? "-" : fmt::format("{:.2e}", run.largest_loss_deviation),
                         run.first_deviation ? run.first_deviation->node : "none");
   }

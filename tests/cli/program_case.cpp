@@ -45,8 +45,8 @@ TEST_CASE("a case of a program's training is replayed by the program on each dev
   CHECK_THAT(text.out, test::contains("grad/3/matmul/matmul of " + command_path() + ": ") && test::contains("allowed"));
   const Ended unasked = run_command({"replay", file, "--device", cheap_device()});
   CHECK(unasked.code == 2);
-  CHECK_THAT(unasked.err, test::contains("of a training of the program \"" + command_path() + " train mlp") &&
-                              test::contains("--start starts it so"));
+  CHECK_THAT(unasked.err, test::contains("of a training of the program " + command_path() + " \"train\" \"mlp\"") &&
+                              test::contains("--start starts it with these arguments"));
   const Ended traced = run_command({"replay", file, "--start", "--trace", (folder / "trace.json").string()});
   CHECK(traced.code == 2);
   CHECK_THAT(traced.err, test::contains("--trace is for cases of the networks"));
