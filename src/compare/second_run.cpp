@@ -62,8 +62,11 @@ class SecondRunSteps {
       }
       for (const auto& [name, value] : before) side_.variables->write(name, value);
       found_.non_finite = checks_.find_non_finite(place_, batch);
-      found_.non_finite_step = done + 1;
-      if (!found_.non_finite.found) note_unlike(Unlike::one_by_one, done);
+      if (found_.non_finite.found) {
+        found_.non_finite_step = done + 1;
+      } else {
+        note_unlike(Unlike::one_by_one, done);
+      }
       if (place_ > 0) check(batch, done);
       return;
     }

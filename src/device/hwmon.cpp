@@ -13,16 +13,11 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/device/number_file.hpp"
 #include "concord/device/sampled_power.hpp"
 
 namespace concord {
 namespace {
-
-std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  std::uint64_t number = 0;
-  return stream >> number ? std::optional(number) : std::nullopt;
-}
 
 using PciAddress = std::array<unsigned, 4>;
 

@@ -11,15 +11,10 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/device/number_file.hpp"
 
 namespace concord {
 namespace {
-
-std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  std::uint64_t number = 0;
-  return stream >> number ? std::optional(number) : std::nullopt;
-}
 
 struct Counter {
   std::filesystem::path file;
