@@ -123,7 +123,8 @@ __kernel void conv_depthwise_backward_data(__global const float *restrict diff_d
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwise_backward_weights(
     __global const float *restrict src, ulong src_offset, __global const float *restrict diff_dst, ulong diff_dst_offset,
     __global float *restrict diff_weights, ulong diff_weights_offset, uint channels, uint images, SIZES) {
-  const int tap = (int)get_group_id(0), item = (int)get_local_id(0);
+  const int tap = (int)get_group_id(0);
+  const uint item = (uint)get_local_id(0);
   const uint output = (uint)get_group_id(1), channel = output / multiplier;
   const int kz = tap / (KERNEL_H * KERNEL_W), ky = tap / KERNEL_W % KERNEL_H, kx = tap % KERNEL_W;
   const int left = kx * DILATION_W - padding_w;
@@ -140,10 +141,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
       const int x_first = x_begin, x_step = 1;
 #else
   // Items take neighbouring columns of a row, and rows in turn where those are shorter than the group.
-  const int columns = min(dst_width, THREADS), rows_at_once = THREADS / columns;
-  for (uint image = 0; image < images && item / columns < rows_at_once; ++image) {
-    for (int row = item / columns; row < dst_depth * dst_height; row += rows_at_once) {
-      const int x_first = x_begin + item % columns, x_step = columns;
+  const uint columns = min((uint)dst_width, (uint)THREADS), rows_at_once = THREADS / columns;
+  const uint row_of_item = item / columns, column_of_item = item - row_of_item * columns;  // PoCL 5.0 miscompiles item % columns
+  for (uint image = 0; image < images && row_of_item < rows_at_once; ++image) {
+    for (int row = row_of_item; row < dst_depth * dst_height; row += rows_at_once) {
+      const int x_first = x_begin + column_of_item, x_step = columns;
 #endif
       const int z = row / dst_height * STRIDE_D - padding_d + kz * DILATION_D;
       const int y = row % dst_height * STRIDE_H - padding_h + ky * DILATION_H;
@@ -163,7 +165,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
 #if THREADS > 1
   __local float shared[THREADS];
   shared[item] = sum;
-  for (int half_size = THREADS / 2; half_size > 0; half_size /= 2) {
+  for (uint half_size = THREADS / 2; half_size > 0; half_size /= 2) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item < half_size) shared[item] += shared[item + half_size];
   }

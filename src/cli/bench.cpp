@@ -6,6 +6,7 @@
 
 #include "bench_network.hpp"
 #include "concord/compile/measure.hpp"
+#include "concord/core/human_bytes.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/device/energy.hpp"
 #include "operator_table.hpp"

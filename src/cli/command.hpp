@@ -31,9 +31,6 @@ void add_tune(CLI::App& app);
 /// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
 
-/// "139.8 GiB", "512 KiB".
-[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
-
 /// A document as commands print it, with a line end. Names of drivers and files need not be UTF-8.
 [[nodiscard]] std::string json_text(const nlohmann::json& document);
 

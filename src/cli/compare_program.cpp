@@ -47,6 +47,11 @@ CompareReply answer_of(const std::string& program, std::vector<std::string> argu
 
 }  // namespace
 
+void require_agreement(const CompareReply& reply) {
+  if (reply.is_wrong_use) throw ArgumentError(reply.error);
+  if (!reply.error.empty()) throw Error(reply.error);
+}
+
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request) {
   request.name = std::filesystem::path(program).filename().string();
   request.network = case_program(program, arguments);
@@ -54,7 +59,7 @@ void compare_program(const std::string& program, std::vector<std::string> argume
                                        "; a program with a loop of its own calls concord::compare "
                                        "(samples/compare_devices.cpp)");
   std::cout << reply.text;
-  if (!reply.error.empty()) throw Error(reply.error);
+  require_agreement(reply);
 }
 
 CompareReply replay_program(const std::string& program, std::vector<std::string> arguments,

@@ -16,6 +16,9 @@ namespace concord::cli {
 /// its devices do not agree.
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request);
 
+/// Throws what the program found wrong: ArgumentError where it was used wrongly, else Error.
+void require_agreement(const CompareReply& reply);
+
 /// Runs the program of a case, which replays the case on a device. Gives CaseReplay::json. Throws as compare_program
 /// does.
 [[nodiscard]] CompareReply replay_program(const std::string& program, std::vector<std::string> arguments,

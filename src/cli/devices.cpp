@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "concord/concord.hpp"
+#include "concord/core/human_bytes.hpp"
 #include "concord/device/registry.hpp"
 
 namespace concord::cli {

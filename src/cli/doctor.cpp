@@ -69,7 +69,7 @@ std::string wanted(const Options& options) {
 DevicePtr opened(const Options& options, std::span<const DeviceInfo> listed, DoctorReport& report) {
   Trouble trouble = Trouble::no_device;
   try {
-    static_cast<void>(select_device(listed, wanted(options)));
+    static_cast<void>(select_device(listed, options.device.selector));
     trouble = Trouble::device_does_not_open;
     DevicePtr device = options.device.open();
     report.add(findings_of(device->info()));
@@ -111,10 +111,17 @@ Finding finding_of(const Comparison& comparison, const OperatorCheck& check) {
 }
 
 Finding check_finding(const OperatorCheck& check, std::span<const DevicePtr> devices) {
+  const auto failed = [&](Trouble trouble, const Error& error) {
+    return obstacle(trouble, fmt::format("{}: {}", check.model->name, error.what()));
+  };
   try {
     return finding_of(check_operators(*check.model, devices), check);
+  } catch (const KernelBuildError& error) {
+    return failed(Trouble::wrong_kernel, error);
+  } catch (const OutOfMemory& error) {
+    return failed(Trouble::little_memory, error);
   } catch (const Error& error) {
-    return obstacle(Trouble::failed_check, fmt::format("{}: {}", check.model->name, error.what()));
+    return failed(Trouble::failed_check, error);
   }
 }
 
@@ -205,6 +212,8 @@ void attempt(DoctorReport& report, const std::function<void()>& work) {
     throw;
   } catch (const std::bad_alloc&) {
     report.add(obstacle(Trouble::little_memory, "main memory does not suffice for this"));
+  } catch (const OutOfMemory& error) {
+    report.add(obstacle(Trouble::little_memory, error.what()));
   } catch (const std::exception& error) {
     report.add(obstacle(Trouble::failed_check, error.what()));
   }

@@ -9,6 +9,7 @@
 
 #include "command.hpp"
 #include "concord/core/error.hpp"
+#include "concord/core/human_bytes.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::cli {
@@ -33,7 +34,7 @@ const std::vector<FileKind>& file_kinds() {
        "install nvidia-opencl-icd or libnvidia-compute, of the version of its driver"},
       {"dev", "nvidiactl"},
       {"dev", "nvidia-uvm"},
-      {"dev", "kfd", false, {"AMD", "Advanced Micro"}, "install mesa-opencl-icd or ROCm's rocm-opencl-runtime"},
+      {"dev", "kfd", false, {"AMD", "Advanced Micro"}, "install mesa-opencl-icd or rocm-opencl-icd"},
       {"dev/dri", "renderD", true, {}, "install intel-opencl-icd (Intel), mesa-opencl-icd (AMD and others)"}};
   return all;
 }

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/core/human_bytes.hpp"
 #include "concord/models/summary.hpp"
 #include "step_memory.hpp"
 

@@ -272,6 +272,7 @@ void TraceOption::add(CLI::App& command) {
 
 void TraceOption::around(const std::function<void()>& work) const {
   if (file.empty()) return work();
+  require_writable(file);
   timeline::Recording recording(file);
   try {
     work();

@@ -45,8 +45,20 @@ std::string as_text(const nlohmann::json& report) {
   return text + table(rows);
 }
 
+/// What a file gives must fit together: any other error of it is one of its content.
+template <class Work>
+auto of_file(const std::string& file, const Work& work) {
+  try {
+    return work();
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& error) {
+    throw FormatError(fmt::format("{}: {}", file, error.what()));
+  }
+}
+
 CompareReply of_network(const Options& options, const OperatorCase& operator_case) {
-  const std::unique_ptr<TrainingStep> step = case_step(operator_case.network);
+  const auto step = of_file(options.file, [&] { return case_step(operator_case.network); });
   const DevicePtr device = options.device.open();
   const CaseReplay result = replay(operator_case, step->graph, step->loss, device, step->precision);
   return {result.json(operator_case, device->info()), result.diverging(operator_case, device->info())};
@@ -65,10 +77,10 @@ CompareReply of_program(const Options& options, const CaseProgram& program) {
 
 void run(const Options& options) {
   const OperatorCase operator_case = read_case(options.file);
-  const auto program = program_of(operator_case.network);
+  const auto program = of_file(options.file, [&] { return program_of(operator_case.network); });
   const CompareReply reply = program ? of_program(options, *program) : of_network(options, operator_case);
   if (!reply.text.empty()) std::cout << (options.json ? reply.text : as_text(nlohmann::json::parse(reply.text)));
-  if (!reply.error.empty()) throw Error(reply.error);
+  require_agreement(reply);
 }
 
 }  // namespace

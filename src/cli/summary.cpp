@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/core/human_bytes.hpp"
 #include "step_memory.hpp"
 
 namespace concord::cli {

@@ -93,6 +93,9 @@ void run(Options& options) {
   if (!options.quiet) options.fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
   if (!options.log.empty()) options.fit.callbacks.push_back(std::make_shared<JsonLog>(options.log));
   const auto save = [&](std::string_view what) {
+    if (options.out.empty() && options.checkpoint.empty()) {
+      std::cerr << fmt::format("{} are not kept: neither --out nor --checkpoint names a file\n", what);
+    }
     if (options.out.empty()) return;
     trainer.save(options.out);
     std::cerr << fmt::format("{} are in {}\n", what, options.out);
@@ -111,10 +114,7 @@ void run(Options& options) {
       throw;
     }
   }();
-  save("weights");
-  if (options.out.empty() && options.checkpoint.empty() && !options.quiet) {
-    std::cerr << "the weights are not kept: neither --out nor --checkpoint names a file\n";
-  }
+  save("the weights");
   if (history.end == History::End::stopped) {
     std::cerr << fmt::format("stopped after {} step{}{}\n", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
                              options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"

@@ -229,8 +229,8 @@ void check_case(const Comparison& comparison) {
     if (run.kept_case) return;
     for (const Deviation& d : run.operators) names.insert(d.node);
   }
-  throw ArgumentError(fmt::format("compare: no operator that was checked is called '{}'; there are {}", wanted,
-                                  fmt::join(names, ", ")));
+  throw ArgumentError(
+      fmt::format("no operator that was checked is called '{}'; there are {}", wanted, fmt::join(names, ", ")));
 }
 
 }  // namespace

@@ -91,12 +91,17 @@ enum class Unlike : std::uint8_t {
   one_by_one,  // than its kernels one by one: their order, or the memory that they share, is wrong
 };
 
+/// A loss that rounding may not explain.
+struct SuspiciousLoss {
+  std::int64_t step = 0;  // whose loss it is, from 1
+  double deviation = 0;   // from the first device's, relative; infinite where it is not finite
+  double explained = 0;   // the largest deviation, until that step, of the runs that began one ULP away
+};
+
 /// What running a device's training again has shown, where a loss was not finite or parted further from the first
 /// device's than rounding explains. An operator that it showed to be wrong is DeviceRun::first_deviation.
 struct SecondRun {
-  std::int64_t step = 0;  // whose loss it was, from 1
-  double deviation = 0;   // of that loss from the first device's, relative; infinite where it is not finite
-  double explained = 0;   // the same of the runs that began one ULP away, until that step
+  SuspiciousLoss loss = {};
   std::int64_t checked_steps = 0;
   Unlike unlike = Unlike::none;
   std::int64_t unlike_step = 0;
@@ -161,7 +166,7 @@ struct Comparison {
   /// The same of one device.
   [[nodiscard]] std::string disagreement(std::size_t place) const;
   /// What the second run of a device showed, in a sentence; empty where there was none, or nothing is left to say.
-  [[nodiscard]] std::string second_run(std::size_t place) const;
+  [[nodiscard]] std::string second_run_text(std::size_t place) const;
   /// "the devices agree", or of one device "nothing is wrong"; "the devices do not agree", "something is wrong".
   [[nodiscard]] std::string_view verdict() const;
   /// Results of operators that were held against the reference, on all devices.

@@ -10,6 +10,7 @@
 #include "concord/compare/page_charts.hpp"
 #include "concord/compare/page_style.hpp"
 #include "concord/compare/page_tables.hpp"
+#include "concord/core/human_bytes.hpp"
 #include "concord/core/median.hpp"
 #include "concord/core/version.hpp"
 #include "concord/device/registry.hpp"
@@ -18,11 +19,6 @@ namespace concord {
 namespace {
 
 using html::escaped;
-
-std::string binary_bytes(std::uint64_t bytes) {
-  const auto mebibytes = static_cast<double>(bytes) / (1 << 20);
-  return mebibytes < 1024 ? fmt::format("{:.1f} MiB", mebibytes) : fmt::format("{:.1f} GiB", mebibytes / 1024);
-}
 
 std::string section(const char* title, const std::string& explanation, const std::string& content) {
   return content.empty() ? "" : fmt::format("<h2>{}</h2>\n<p class=\"soft\">{}</p>\n{}", title, explanation, content);
@@ -67,7 +63,7 @@ std::string verdict_of(const Comparison& comparison) {
     } else if (!why.empty()) {
       text += fmt::format("<p>What is wrong: {}.</p>", escaped(why));
     }
-    if (const std::string again = comparison.second_run(place); !again.empty()) {
+    if (const std::string again = comparison.second_run_text(place); !again.empty()) {
       text += fmt::format("<p>{}.</p>", escaped(again));
     }
   }
@@ -84,14 +80,14 @@ std::string card(const Comparison& comparison, std::size_t place) {
   const DeviceInfo& device = run.device;
   std::string facts = fact("kind", std::string(name_of(device.kind))) + fact("vendor", device.vendor) +
                       fact("platform", device.platform) + fact("driver", device.driver);
-  if (device.memory > 0) facts += fact("its memory", binary_bytes(device.memory));
+  if (device.memory > 0) facts += fact("its memory", human_bytes(device.memory));
   facts += fact("compute units", fmt::format("{}", device.compute_units)) +
            fact("step", fmt::format("{:.3f} ms ({:.3f} to {:.3f})", run.median_ms, run.min_ms, run.max_ms)) +
            fact("samples", fmt::format("{:.0f} a second", run.samples_per_second)) +
            fact("energy", run.joules_a_step ? fmt::format("{:.3g} J a step ({})", *run.joules_a_step, run.energy_source)
                                             : "nobody tells") +
            fact("first step", fmt::format("{:.2f} s", run.first_step_ms / 1e3)) +
-           fact("memory taken", binary_bytes(run.memory_bytes)) +
+           fact("memory taken", human_bytes(run.memory_bytes)) +
            fact("last loss", run.losses.empty() ? "–" : fmt::format("{:.6f}", run.losses.back()));
   if (place > 0) {
     facts += fact("losses part by",

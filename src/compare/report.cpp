@@ -90,7 +90,7 @@ std::string Comparison::disagreement(std::size_t place) const {
   return is_reference || run.checked_values > 0 ? "" : fmt::format("no operator of {} was checked", run.device.id);
 }
 
-std::string Comparison::second_run(std::size_t place) const {
+std::string Comparison::second_run_text(std::size_t place) const {
   const DeviceRun& run = runs.at(place);
   if (!run.second_run) return {};
   const SecondRun& again = *run.second_run;
@@ -99,11 +99,11 @@ std::string Comparison::second_run(std::size_t place) const {
                        again.non_finite_step, again.non_finite.str());
   }
   const bool is_right = !run.first_deviation && again.unlike == Unlike::none;
-  if (!std::isfinite(again.deviation)) return {};
+  if (!std::isfinite(again.loss.deviation)) return {};
   return fmt::format(
       "{}: the loss of step {} parts by {:.2e} (from weights one ULP away by {:.2e}); run again, {} of its steps were "
       "checked on its own values{}",
-      run.device.id, again.step, again.deviation, again.explained, again.checked_steps,
+      run.device.id, again.loss.step, again.loss.deviation, again.loss.explained, again.checked_steps,
       is_right ? ": all of these are right" : "");
 }
 
@@ -151,7 +151,7 @@ std::string Comparison::table() const {
   if (options.drift) text += drift_sentences(*this);
   for (std::size_t place = 0; place < runs.size(); ++place) {
     if (runs[place].first_deviation) text += sentence(runs[place]);
-    if (const std::string again = second_run(place); !again.empty()) text += again + "\n";
+    if (const std::string again = second_run_text(place); !again.empty()) text += again + "\n";
   }
   if (!runs.front().unreferenced.empty()) {
     text += fmt::format("no float64 reference, held against the first device: {}\n",

@@ -52,9 +52,9 @@ std::string_view name_of(Unlike unlike) {
 }
 
 Json as_json(const SecondRun& run) {
-  Json json{{"step", run.step},
-            {"loss_deviation", run.deviation},
-            {"nudged_loss_deviation", std::isfinite(run.deviation) ? Json(run.explained) : Json()},
+  Json json{{"step", run.loss.step},
+            {"loss_deviation", run.loss.deviation},
+            {"nudged_loss_deviation", std::isfinite(run.loss.deviation) ? Json(run.loss.explained) : Json()},
             {"checked_steps", run.checked_steps},
             {"unlike", nullptr},
             {"non_finite", nullptr}};

@@ -60,14 +60,14 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
 }
 
 void CompareRequest::answer(const CompareReply& reply) const {
-  const nlohmann::json json{{"text", reply.text}, {"error", reply.error}};
+  const nlohmann::json json{{"text", reply.text}, {"error", reply.error}, {"is_wrong_use", reply.is_wrong_use}};
   report_to(channel, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 std::optional<CompareReply> CompareReply::read(const std::string& report) {
   try {
     const auto json = nlohmann::json::parse(report);
-    return CompareReply{json.at("text"), json.at("error")};
+    return CompareReply{json.at("text"), json.at("error"), json.at("is_wrong_use")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

@@ -13,8 +13,9 @@
 namespace concord {
 
 struct CompareReply {
-  std::string text;   // to be printed; of a replay CaseReplay::json
-  std::string error;  // why the devices do not agree, or could not be compared; empty: they agree
+  std::string text;           // to be printed; of a replay CaseReplay::json
+  std::string error;          // why the devices do not agree, or could not be compared; empty: they agree
+  bool is_wrong_use = false;  // what was asked for cannot be, an ArgumentError
   /// Of what a program wrote to the channel; nothing where that is no whole answer.
   [[nodiscard]] static std::optional<CompareReply> read(const std::string& report);
 };

@@ -147,7 +147,7 @@ std::optional<SuspiciousLoss> suspicious_loss(std::span<const float> losses, std
 
 SecondRun run_again(std::size_t place, const SuspiciousLoss& loss, const TrainingStep& step, std::span<Side> sides,
                     const Dataset& dataset, OperatorChecks& checks, Comparison& comparison) {
-  SecondRun found{.step = loss.step, .deviation = loss.deviation, .explained = loss.explained};
+  SecondRun found{.loss = loss};
   SecondRunSteps steps(place, step, sides, dataset, checks, comparison, found);
   if (!std::isfinite(comparison.runs[place].losses[static_cast<std::size_t>(loss.step - 1)])) {
     steps.find_non_finite(loss.step);

@@ -11,13 +11,6 @@
 
 namespace concord {
 
-/// A loss that rounding may not explain.
-struct SuspiciousLoss {
-  std::int64_t step = 0;  // from 1
-  double deviation = 0;   // relative to the first device's; infinite where it is not finite
-  double explained = 0;   // the largest deviation of a nudged run until this step
-};
-
 /// The first loss that is not finite, or whose deviation from `expected` is more than 100 times that of any of the
 /// `nudged` runs until then, and than 1e-4 and the unit roundoff of `precision`.
 [[nodiscard]] std::optional<SuspiciousLoss> suspicious_loss(std::span<const float> losses,

@@ -10,6 +10,7 @@
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
+#include "concord/core/human_bytes.hpp"
 
 namespace concord {
 namespace {
@@ -260,8 +261,6 @@ std::size_t arena_bytes(const Lowered& program, const DeviceInfo& device) {
   return std::accumulate(arena.slabs.begin(), arena.slabs.end(), std::size_t{0});
 }
 
-double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
-
 }  // namespace
 
 void recompute(Lowered& program, std::size_t budget, const DeviceInfo& device) {
@@ -301,9 +300,10 @@ void recompute(Lowered& program, std::size_t budget, const DeviceInfo& device) {
     (made.within ? high : low) = middle;
   }
   throw MemoryBudgetError(
-      fmt::format("the memory budget is {:.3g} MiB; the program takes {:.2f} MiB, and {:.2f} MiB ({} bytes) when all "
-                  "that can is computed again instead of kept",
-                  mebibytes(budget), mebibytes(before), mebibytes(least), least),
+      fmt::format(
+          "the memory budget is {}; the program takes {}, and {} ({} bytes) when all that can is computed again "
+          "instead of kept",
+          human_bytes(budget), human_bytes(before), human_bytes(least), least),
       least);
 }
 

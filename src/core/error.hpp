@@ -25,6 +25,12 @@ class OutOfMemory : public DeviceError {
   using DeviceError::DeviceError;
 };
 
+/// The device's compiler refuses a kernel, or ends without one; the message has the compiler's words.
+class KernelBuildError : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 /// Shapes or types that do not fit together; thrown while a network is built.
 class ShapeError : public Error {
  public:

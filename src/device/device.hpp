@@ -73,8 +73,9 @@ class Device : public std::enable_shared_from_this<Device> {
   ///   "auto"        the fastest GPU, then another OpenCL accelerator, then the oneDNN CPU;
   ///   "cpu"         the oneDNN CPU;       "opencl"  the best OpenCL device, PoCL included;
   ///   "opencl:1"    by index;             "opencl:nvidia"  by part of vendor, platform or name, or by kind ("gpu").
-  /// An empty selector takes $CONCORD_DEVICE, else "auto". Throws DeviceError when none matches, or when several do
-  /// and they are not equally good; the message lists what was found and which package provides a driver.
+  /// An empty selector takes $CONCORD_DEVICE, else "auto". Throws ArgumentError for what is no selector, and
+  /// DeviceError when none matches, or when several do and they are not equally good; the message lists what was found
+  /// and which package provides a driver.
   [[nodiscard]] static DevicePtr open(std::string_view selector = {});
   /// Every device of the machine; a broken driver is skipped and reported through the log.
   [[nodiscard]] static std::vector<DeviceInfo> list();
@@ -105,8 +106,8 @@ class Device : public std::enable_shared_from_this<Device> {
     read(src, offset, bytes);
     return nullptr;
   }
-  /// The host's memory as a buffer that kernels write, which `bytes` have to outlive: from a device that computes in it,
-  /// and whose work is done when it is enqueued; null from any other.
+  /// The host's memory as a buffer that kernels write, which `bytes` have to outlive: from a device that computes in
+  /// it, and whose work is done when it is enqueued; null from any other.
   [[nodiscard]] virtual BufferPtr buffer_over(std::span<std::byte> bytes) {
     static_cast<void>(bytes);
     return nullptr;
@@ -139,8 +140,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Finds the fastest kernels by measuring (tuner.hpp); null on a device that has no choice. Lives as long as the
   /// device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }
-  /// The ways to compute beside plainer ones (variants.hpp); null of a device that has one for everything. Lives as long
-  /// as the device.
+  /// The ways to compute beside plainer ones (variants.hpp); null of a device that has one for everything. Lives as
+  /// long as the device.
   [[nodiscard]] virtual Variants* variants() { return nullptr; }
   /// Waits until everything enqueued is done. Throws DeviceError when it failed.
   virtual void finish() = 0;

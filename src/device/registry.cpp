@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::string_view kDriverHint =
     "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), "
-    "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), ROCm's rocm-opencl-runtime "
-    "(AMD). `concord doctor` tells which drivers are there and give no device.";
+    "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), rocm-opencl-icd (ROCm, for "
+    "AMD). "
+    "`concord doctor` tells which drivers are there and give no device.";
 
 constexpr std::string_view kPrefix = "opencl:";
 
@@ -216,8 +217,9 @@ std::string selector_error(std::string_view selector) {
 }
 
 std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector) {
-  const std::string wanted = lower(selector), error = selector_error(selector);
-  CONCORD_CHECK(error.empty(), DeviceError, "{}.{}", error, listing(infos));
+  const std::string given = wanted_of(selector), wanted = lower(given), error = selector_error(given);
+  CONCORD_CHECK(error.empty(), ArgumentError, "{}{}.{}", selector.empty() ? "CONCORD_DEVICE: " : "", error,
+                listing(infos));
   std::vector<std::size_t> matches;
   if (wanted == "auto") {
     matches = auto_order(infos);
@@ -235,8 +237,7 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
   } else {
     matches = opencl_matches(infos, std::string_view(wanted).substr(kPrefix.size()));
   }
-  CONCORD_CHECK(!matches.empty(), DeviceError, "no device matches \"{}\".{}\n{}", selector, listing(infos),
-                kDriverHint);
+  CONCORD_CHECK(!matches.empty(), DeviceError, "no device matches \"{}\".{}\n{}", given, listing(infos), kDriverHint);
   const DeviceInfo& first = infos[matches.front()];
   if (std::ranges::all_of(matches, [&](std::size_t place) { return alike(infos[place], first); })) {
     return matches.front();
@@ -244,7 +245,7 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
   std::string several;
   for (const std::size_t place : matches) several += "\n  " + describe(infos[place]);
   throw DeviceError(
-      fmt::format("\"{}\" matches several devices; name one by its index or a longer part:{}", selector, several));
+      fmt::format("\"{}\" matches several devices; name one by its index or a longer part:{}", given, several));
 }
 
 std::vector<DeviceInfo> Device::list() { return list_all(nullptr); }
@@ -259,20 +260,16 @@ bool takes_cpu(std::string_view selector) {
 }
 
 DevicePtr Device::open(std::string_view selector) {
-  const std::string wanted = wanted_of(selector);
 #ifdef CONCORD_WITH_CPU
   // To load drivers takes tens of milliseconds.
   if (takes_cpu(selector)) return cpu::open_device(0);
 #endif
   std::vector<std::string> skipped;
   const std::vector<DeviceInfo> infos = list_all(&skipped);
-  const std::string error = selector_error(wanted);
-  CONCORD_CHECK(error.empty(), DeviceError, "{}{}.{}", selector.empty() ? "CONCORD_DEVICE: " : "", error,
-                listing(infos));
-  if (lower(wanted) == "auto") return open_first_usable(infos);
+  if (lower(wanted_of(selector)) == "auto") return open_first_usable(infos);
   const std::size_t place = [&] {
     try {
-      return select_device(infos, wanted);
+      return select_device(infos, selector);
     } catch (const DeviceError& unmatched) {
       std::string hint = idle_platforms_hint();
       for (const std::string& one : skipped) hint += one + "\n";

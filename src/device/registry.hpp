@@ -17,8 +17,9 @@ namespace concord {
 /// oneDNN backend is absent, CPUs through OpenCL.
 [[nodiscard]] std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos);
 
-/// The place in `infos` of the device that `selector` names (see Device::open); a function of its arguments alone.
-/// Throws DeviceError when none matches, or several that are not alike; the message lists what there is.
+/// The place in `infos` of the device that `selector` names (see Device::open), $CONCORD_DEVICE's where it is empty.
+/// Throws ArgumentError for what is no selector, DeviceError when none matches, or several that are not alike; the
+/// message lists what there is.
 [[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
 
 /// Whether Device::open takes the CPU for it without a look at OpenCL's drivers.

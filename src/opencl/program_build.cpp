@@ -34,7 +34,7 @@ void build(cl_program program, const BuildTarget& target, const std::string& opt
   const std::string text = fmt::format("building a kernel for {} failed: {} ({}). {}\noptions: {}\n{}", target.name,
                                        status_name(status), status, advice(status), options, build_log(program, id));
   if (is_memory_failure(status)) throw OutOfMemory(text);
-  throw DeviceError(text);
+  throw KernelBuildError(text);
 }
 
 /// Whether the first line that is neither empty nor a comment gives the version of PTX, as the language wants it.

@@ -64,6 +64,7 @@ void compare_if_asked(const TrainerState& state, const Dataset& data, const FitO
     reply = (request->replayed_case.empty() ? answer_comparison : answer_replay)(*request, state, data, options);
   } catch (const std::exception& error) {
     reply.error = error.what();
+    reply.is_wrong_use = dynamic_cast<const ArgumentError*>(&error) != nullptr;
   }
   request->answer(reply);
   std::exit(reply.error.empty() ? EXIT_SUCCESS : EXIT_FAILURE);

@@ -197,10 +197,10 @@ TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
   };
   refused(compare_mlp({"--save-case", file, "--case", "no/such"}), 2, "there are 1/");
   refused(compare_mlp({"--case", "1/matmul"}), 2, "--save-case");
-  for (const char* const option : {"--html", "--json", "--save-case"}) {
+  for (const char* const option : {"--html", "--json", "--save-case", "--trace"}) {
     const Ended ended = run_command(compare_mlp({option, (folder / "missing" / "file").string()}));
     CHECK(ended.code == 1);
-    CHECK_THAT(ended.err, test::contains("missing"));
+    CHECK_THAT(ended.err, test::contains("cannot be written: there is no folder " + (folder / "missing").string()));
     CHECK(ended.out.empty());  // before the training
   }
   refused({"compare", "all", "--devices", cheap_device(), "--html", file}, 2, "for one network");
@@ -212,6 +212,18 @@ TEST_CASE("compare and replay refuse what they cannot do", "[cli]") {
   CHECK_FALSE(std::filesystem::exists(file));
   write_file(file, "no case");
   refused({"replay", file, "--device", cheap_device()}, 1, file);
+  REQUIRE(run_command(compare_mlp({"--save-case", file, "--case", "1/matmul"})).code == 0);
+  const OperatorCase right = read_case(file);
+  for (const auto& [key, text] : {std::pair{"model", "no-such-net"},
+                                  {"batch", "none"},
+                                  {"precision", "fp7"},
+                                  {"optimizer", "luck"},
+                                  {"sample", "3xy"}}) {
+    OperatorCase wrong = right;
+    wrong.network[key] = text;
+    write_case(file, wrong);
+    refused({"replay", file, "--device", cheap_device()}, 1, "concord: " + file + ": ");
+  }
 }
 
 TEST_CASE("the training of a program is compared instead of run", "[cli]") {

@@ -76,7 +76,7 @@ TEST_CASE("a device that cannot be read ends with 2, one that is missing with 1"
                   {"concord: --devices: " + words});
   }
   const Ended of_environment = run_command({"bench", "mlp"}, {{"CONCORD_DEVICE", "vulkan"}});
-  CHECK(of_environment.code == 1);
+  CHECK(of_environment.code == 2);
   CHECK_THAT(of_environment.err, test::contains("concord: CONCORD_DEVICE: \"vulkan\" is no device selector"));
   // The first may be a part of a name.
   for (const char* selector : {"opencl:99x", "opencl:no-such-card", "opencl:4000000000"}) {

@@ -52,6 +52,17 @@ TEST_CASE("a case of a program's training is replayed by the program on each dev
   CHECK_THAT(traced.err, test::contains("--trace is for cases of the networks"));
 }
 
+TEST_CASE("a node that no training of the program has is wrong use", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  Arguments arguments =
+      saving(command_path(), training(write_digits(folder / "data", 40, 10)), (folder / "case.safetensors").string());
+  *std::ranges::find(arguments, "grad/3/matmul/matmul") = "no/such";
+  const Ended ended = run_command(arguments);
+  CHECK(ended.code == 2);
+  CHECK_THAT(ended.err, test::contains("no operator that was checked is called 'no/such'; there are 1/"));
+}
+
 TEST_CASE("a case whose program is gone, or trains no more, is refused", "[cli]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

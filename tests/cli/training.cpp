@@ -188,6 +188,10 @@ TEST_CASE("a training that loses its numbers ends with 1 and keeps the last good
   CHECK(evaluated.code == 1);  // they are so large that their loss is no number
   CHECK_THAT(evaluated.out, test::contains(" samples, loss "));
   CHECK_THAT(evaluated.err, test::contains("the loss is not finite"));
+  const Ended unkept = run_command(train(data, {"--lr", "1e30", "--quiet"}));
+  CHECK(unkept.code == 1);
+  CHECK_THAT(unkept.err,
+             test::contains("the last good weights are not kept: neither --out nor --checkpoint names a file\n"));
 }
 
 TEST_CASE("a cache that cannot be written stops nothing", "[cli]") {

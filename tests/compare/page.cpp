@@ -110,7 +110,7 @@ TEST_CASE("losses that are not finite leave the page whole", "[compare]") {
   unchecked.runs[1].checked_values = 0;
   CHECK_THAT(unchecked.html(), contains("What is wrong: no operator of opencl:0 was checked."));
   Comparison again = result;
-  again.runs[1].second_run = {.step = 2, .deviation = 0.5, .explained = 1e-7, .checked_steps = 2};
+  again.runs[1].second_run = {.loss = {.step = 2, .deviation = 0.5, .explained = 1e-7}, .checked_steps = 2};
   CHECK_THAT(again.html(), contains("<p>opencl:0: the loss of step 2 parts by 5.00e-01 (from weights one ULP away by "
                                     "1.00e-07); run again, 2 of its steps were checked on its own values: all of "
                                     "these are right.</p>"));

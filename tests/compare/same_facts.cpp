@@ -110,7 +110,7 @@ Comparison comparison() {
   run.first_deviation =
       Deviation{"fc/matmul", "matmul+relu", "tiled 64", "fc/relu", "f32 [8, 4]", Pass::update, 0.5, 0.0625,
                 41,          Form::fused,   0.75,       96,        {7, 3}};
-  run.second_run = SecondRun{.step = 2, .deviation = 0.25, .explained = 1e-7, .checked_steps = 2};
+  run.second_run = SecondRun{.loss = {.step = 2, .deviation = 0.25, .explained = 1e-7}, .checked_steps = 2};
   run.operators = {*run.first_deviation};
   run.weight_distances = {{1, 1e-7}};
   run.times = {{"matmul", "tiled 64", "", "", 2, 2e-3, {4e6, 1e6}, 1e-3}};

@@ -106,9 +106,9 @@ TEST_CASE("an operator that is wrong for numbers of one step in between is found
   const Comparison result = with_wrong_loss(1e3F);
   const DeviceRun& run = result.runs[1];
   REQUIRE(run.second_run);
-  CHECK(run.second_run->step == kWrongStep + 1);
-  CHECK(run.second_run->deviation > 100);
-  CHECK(run.second_run->explained < 1e-3);
+  CHECK(run.second_run->loss.step == kWrongStep + 1);
+  CHECK(run.second_run->loss.deviation > 100);
+  CHECK(run.second_run->loss.explained < 1e-3);
   CHECK(run.second_run->checked_steps == 2);
   CHECK(run.second_run->unlike == Unlike::none);
   REQUIRE(run.first_deviation);

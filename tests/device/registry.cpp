@@ -2,6 +2,7 @@
 #include "concord/device/registry.hpp"
 
 #include "concord_test.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
 namespace {
@@ -43,7 +44,7 @@ std::string chosen(const std::vector<DeviceInfo>& infos, std::string_view select
 std::string refusal(const std::vector<DeviceInfo>& infos, std::string_view selector) {
   try {
     return "chose " + chosen(infos, selector);
-  } catch (const DeviceError& error) {
+  } catch (const Error& error) {
     return error.what();
   }
 }
@@ -95,6 +96,10 @@ TEST_CASE("a selector without a match says what there is and which packages brin
   CHECK_THAT(refusal({pocl(0)}, "cpu"), contains("CONCORD_CPU=OFF"));
   CHECK_THAT(refusal({pocl(0)}, "vulkan"), contains("no device selector") && contains("opencl:gpu"));
   CHECK_THAT(refusal({pocl(0)}, "opencl:"), contains("no device selector"));
+  CHECK_THROWS_AS(chosen({pocl(0)}, "vulkan"), ArgumentError);
+  CHECK_THROWS_AS(chosen({pocl(0)}, "opencl:nvidia"), DeviceError);
+  const Setting of_environment("CONCORD_DEVICE", "vulkan");
+  CHECK_THAT(refusal({pocl(0)}, ""), contains("CONCORD_DEVICE: \"vulkan\" is no device selector"));
 }
 
 TEST_CASE("what can be read as a selector does not depend on the devices there are", "[device]") {

@@ -67,6 +67,16 @@ void reset_calls();
 /// The name of what lies at or before the address: "concord::opencl::Context::timed + 0x1c3".
 [[nodiscard]] std::string name_at(const void* address);
 
+/// While this lives OpenCL lists no device but this one, a cl_device_id: what a call at a place fails for is then its
+/// own. One at a time.
+class OnlyDevice {
+ public:
+  explicit OnlyDevice(void* device);
+  ~OnlyDevice();
+  OnlyDevice(const OnlyDevice&) = delete;
+  OnlyDevice& operator=(const OnlyDevice&) = delete;
+};
+
 enum class Object : std::uint8_t {
   context,
   queue,

@@ -16,19 +16,45 @@ cl_int asking(const char* name, cl_uint what, const Call& call) {
   return call();
 }
 
+cl_device_id only_device = nullptr;  // of OnlyDevice
+
 template <class Call>
 cl_int listing(const char* name, const Call& call) {
   if (const auto fault = refused(Kind::query, name)) return *fault;
   return call();
 }
 
+/// The one id as an answer of a function that lists.
+template <class Id>
+cl_int list_one(Id id, cl_uint places, Id* ids, cl_uint* count) {
+  if (ids != nullptr && places > 0) *ids = id;
+  if (count != nullptr) *count = 1;
+  return CL_SUCCESS;
+}
+
+cl_platform_id platform_of(cl_device_id device) {
+  static auto* const ask = next_function<decltype(clGetDeviceInfo)>("clGetDeviceInfo");
+  cl_platform_id platform = nullptr;
+  ask(device, CL_DEVICE_PLATFORM, sizeof platform, static_cast<void*>(&platform), nullptr);
+  return platform;
+}
+
 }  // namespace
+
+namespace concord::faults {
+
+OnlyDevice::OnlyDevice(void* device) { only_device = static_cast<cl_device_id>(device); }
+OnlyDevice::~OnlyDevice() { only_device = nullptr; }
+
+}  // namespace concord::faults
 
 extern "C" {
 
 cl_int clGetPlatformIDs(cl_uint places, cl_platform_id* ids, cl_uint* count) {
   static auto* const next = next_function<decltype(clGetPlatformIDs)>("clGetPlatformIDs");
-  return listing("clGetPlatformIDs", [&] { return next(places, ids, count); });
+  return listing("clGetPlatformIDs", [&] {
+    return only_device == nullptr ? next(places, ids, count) : list_one(platform_of(only_device), places, ids, count);
+  });
 }
 
 cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t bytes, void* value, size_t* needed) {
@@ -38,7 +64,11 @@ cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t 
 
 cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint places, cl_device_id* ids, cl_uint* count) {
   static auto* const next = next_function<decltype(clGetDeviceIDs)>("clGetDeviceIDs");
-  return listing("clGetDeviceIDs", [&] { return next(platform, type, places, ids, count); });
+  return listing("clGetDeviceIDs", [&] {
+    return only_device == nullptr
+               ? next(platform, type, places, ids, count)
+               : list_one(only_device, places, ids, count);  // the library asks for those of any type
+  });
 }
 
 cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, void* value, size_t* needed) {

@@ -105,7 +105,7 @@ TEST_CASE("the tuner finds the best kernel of a product and another device obeys
     CHECK(result.is_taken);
     CHECK(result.refused.empty());
     CHECK(result.tried == result.candidates);
-    CHECK(result.candidates > 3);
+    CHECK(result.candidates > 1);  // tilings too, of the ways that are not much slower than the best
     CHECK(result.best_seconds > 0);
     CHECK(result.best_seconds <= result.planned_seconds);
     const std::filesystem::path file = device->tuner()->store();
