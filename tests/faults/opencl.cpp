@@ -40,7 +40,8 @@ std::vector<Exception> exceptions() {
                     others = "the other kernels are measured", from_source = "a program is built from its source",
                     untimed = "what has no time is not on the timeline", host = "the host's clock is taken",
                     unkept = "a program is not kept", whole = "a device is no part of another",
-                    silent = "a compiler says nothing";
+                    silent = "a compiler says nothing", plain = "plain OpenCL C serves any device",
+                    unplaced = "a device without a PCI address has no energy";
   const std::vector<std::string> cached{"multiply", "tune",  "predict", "sequences",
                                         "trace",    "train", "replay",  "compare"};
   return {{Kind::allocation, "clEnqueueUnmapMemObject", {}, {}, "~", released},
@@ -62,10 +63,13 @@ std::vector<Exception> exceptions() {
           {Kind::query, "clGetEventInfo", {}, {"trace"}, "", untimed},
           {Kind::query, "clGetEventProfilingInfo", {}, {"trace"}, "", untimed},
           {Kind::query, "", {}, {"tune"}, "clblast", others},
+          {Kind::query, "clGetKernelWorkGroupInfo", {}, {"tune"}, "", others},
           {Kind::query, "clGetEventProfilingInfo", {}, {"tune"}, "", host},
           {Kind::query, "clGetProgramInfo", {}, {"build_anew"}, "", unkept},
           {Kind::query, "clGetProgramBuildInfo", {}, {"build_anew"}, "", silent},
-          {Kind::query, "clGetDeviceInfo of 0x1042", {}, {}, "", whole}};  // CL_DEVICE_PARENT_DEVICE, for Boost.Compute
+          {Kind::query, "clGetDeviceInfo of 0x1042", {}, {}, "", whole},  // CL_DEVICE_PARENT_DEVICE, for Boost.Compute
+          {Kind::query, "clGetDeviceInfo of 0x400", {}, {}, "", plain},  // CL_DEVICE_COMPUTE_CAPABILITY_…_NV and others
+          {Kind::query, "clGetDeviceInfo of 0x410F", {}, {}, "", unplaced}};  // CL_DEVICE_PCI_BUS_INFO_KHR
 }
 
 /// How many places of which functions there are at least.
