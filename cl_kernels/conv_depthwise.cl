@@ -140,9 +140,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
     for (int row = 0; row < dst_depth * dst_height; ++row) {
       const int x_first = x_begin, x_step = 1;
 #else
-  // Items take neighbouring columns of a row, and rows in turn where those are shorter than the group.
+  // Items take neighbouring columns of a row, and rows in turn where those are shorter than the group. Not by
+  // item % columns: PoCL 5.0 makes wrong sums of it.
   const uint columns = min((uint)dst_width, (uint)THREADS), rows_at_once = THREADS / columns;
-  const uint row_of_item = item / columns, column_of_item = item - row_of_item * columns;  // PoCL 5.0 miscompiles item % columns
+  const uint row_of_item = item / columns, column_of_item = item - row_of_item * columns;
   for (uint image = 0; image < images && row_of_item < rows_at_once; ++image) {
     for (int row = row_of_item; row < dst_depth * dst_height; row += rows_at_once) {
       const int x_first = x_begin + column_of_item, x_step = columns;

@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::string_view kDriverHint =
     "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), "
-    "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), rocm-opencl-icd (ROCm, for "
-    "AMD). "
-    "`concord doctor` tells which drivers are there and give no device.";
+    "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), rocm-opencl-icd (AMD's "
+    "ROCm). `concord doctor` tells which drivers are there and give no device.";
 
 constexpr std::string_view kPrefix = "opencl:";
 

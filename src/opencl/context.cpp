@@ -67,6 +67,7 @@ Context::Context(boost::compute::device device)
       queue_(context_, device_, boost::compute::command_queue::enable_profiling),
       transfer_queue_(context_, device_, boost::compute::command_queue::enable_profiling),
       name_(device_.name()),
+      is_rusticl_(device_.platform().name() == "rusticl"),
       options_(options_of(device_)),
       prologue_(prologue_of(device_limits())),
       limits_(limits_of(device_, device_limits())),
@@ -142,10 +143,16 @@ std::vector<NamedEvent> Context::events_of(const std::function<void()>& enqueue)
   return taken();
 }
 
+void Context::mark_end(const boost::compute::command_queue& queue) const {
+  if (is_rusticl_) clEnqueueMarkerWithWaitList(queue.get(), 0, nullptr, nullptr);
+}
+
 double Context::timed(const std::function<void()>& enqueue) {
+  mark_end(queue_);
   check(clFinish(queue_.get()), "clFinish", name_);
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<NamedEvent> events = events_of(enqueue);
+  mark_end(queue_);
   check(clFinish(queue_.get()), "clFinish", name_);
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - begin;
   double seconds = 0;

@@ -73,6 +73,10 @@ class Context {
   [[nodiscard]] PendingProgram program_from(const std::string& source,
                                             const std::vector<std::string>& definitions = {});
 
+  /// To be called before clFinish. Mesa's rusticl (22.3) waits there for nothing that was flushed before, unless
+  /// something lies behind it that was not: a marker.
+  void mark_end(const boost::compute::command_queue& queue) const;
+
   /// Holds what a library keeps for its users until the device is closed.
   void keep(std::shared_ptr<const void> library) { library_ = std::move(library); }
 
@@ -101,6 +105,7 @@ class Context {
   boost::compute::command_queue queue_;
   boost::compute::command_queue transfer_queue_;
   std::string name_;
+  bool is_rusticl_;
   std::string options_;
   std::string prologue_;  // of every source
   Limits limits_;

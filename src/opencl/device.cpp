@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
 #include "concord/opencl/channels_last.hpp"
@@ -59,8 +60,10 @@ struct OpenClDevice::Logs {
         copies(device + " copies", context.queue().get()),
         transfers(device + " transfer queue", context.transfer_queue().get()),
         source([this, &context] {
-          clFinish(context.queue().get());
-          clFinish(context.transfer_queue().get());
+          for (const auto* queue : {&context.queue(), &context.transfer_queue()}) {
+            context.mark_end(*queue);
+            clFinish(queue->get());
+          }
           collect();
         }) {}
   void collect() {
@@ -74,6 +77,13 @@ OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info
   context_ = translated(info_.name, "opening an OpenCL context", [&] { return std::make_unique<Context>(device); });
   tuner_ = std::make_unique<OpenClTuner>(*this, *context_);
   logs_ = std::make_unique<Logs>(info_.id, *context_);
+  if (info_.name.starts_with("llvmpipe")) {
+    log(LogLevel::warning,
+        fmt::format(
+            "{} ends the loops of a work-item after 65535 iterations, done or not: what a large network computes "
+            "on it may be wrong. PoCL (pocl-opencl-icd) and --device cpu are right on this processor",
+            info_.id));
+  }
   ring_ = std::make_unique<TransferRing>(*context_, logs_->copies);
 }
 
@@ -85,8 +95,10 @@ OpenClDevice::~OpenClDevice() {
     static_cast<void>(context_.release());
     return;
   }
-  clFinish(context_->queue().get());
-  clFinish(context_->transfer_queue().get());
+  for (const auto* queue : {&context_->queue(), &context_->transfer_queue()}) {
+    context_->mark_end(*queue);
+    clFinish(queue->get());
+  }
   logs_->collect();
 }
 
@@ -218,8 +230,10 @@ bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorS
 Variants* OpenClDevice::variants() { return &context_->variants(); }
 
 void OpenClDevice::finish() {
-  check(clFinish(context_->queue().get()), "clFinish", info_.name);
-  check(clFinish(context_->transfer_queue().get()), "clFinish", info_.name);
+  for (const auto* queue : {&context_->queue(), &context_->transfer_queue()}) {
+    context_->mark_end(*queue);
+    check(clFinish(queue->get()), "clFinish", info_.name);
+  }
   logs_->collect();
 }
 

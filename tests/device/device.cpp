@@ -159,6 +159,25 @@ TEST_CASE("reads and writes that nobody waits for keep their order", "[device]")
   }
 }
 
+TEST_CASE("a device is finished when what was flushed is done", "[device]") {
+  constexpr std::size_t kBytes = 16'000'000;
+  const std::vector<std::byte> expected = repeated(20, kBytes);
+  for (const DevicePtr& device : devices()) {
+    CAPTURE(device->info().id);
+    const BufferPtr from = device->allocate(kBytes), to = device->allocate(kBytes);
+    std::vector<std::byte> out(kBytes);
+    for (std::uint32_t i = 1; i <= 20; ++i) {
+      device->fill(*from, 0, kBytes, i);
+      device->copy(*from, 0, *to, 0, kBytes);
+    }
+    const EventPtr last = device->read_async(*to, 0, out);
+    device->flush();
+    device->finish();
+    CHECK(out == expected);
+    if (last) last->wait();  // memory that is still written to is not given back
+  }
+}
+
 TEST_CASE("memory is counted, and its lack is an exception that leaves the device usable", "[device]") {
   for (const DevicePtr& device : devices()) {
     CAPTURE(device->info().id);
