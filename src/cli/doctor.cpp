@@ -11,7 +11,6 @@
 
 #include "concord/compare/variant_check.hpp"
 #include "concord/compile/device_speed.hpp"
-#include "concord/core/platform.hpp"
 #include "concord/device/registry.hpp"
 #include "doctor_report.hpp"
 #include "drivers.hpp"
@@ -60,10 +59,6 @@ class KeptWarnings {
   std::vector<std::string> texts_;
   std::set<std::string> told_;
 };
-
-std::string wanted(const Options& options) {
-  return options.device.selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : options.device.selector;
-}
 
 /// Null when none matches, or it does not open, which the report then says. Throws ArgumentError, as other commands do.
 DevicePtr opened(const Options& options, std::span<const DeviceInfo> listed, DoctorReport& report) {
@@ -255,8 +250,8 @@ void run(const Options& options, std::optional<Ending>& ending) {
     }
     warnings.take_to(report, Trouble::library_warning);
   }
-  const std::string name =
-      device ? fmt::format("{} ({})", device->info().id, device->info().name) : fmt::format("\"{}\"", wanted(options));
+  const std::string name = device ? fmt::format("{} ({})", device->info().id, device->info().name)
+                                  : fmt::format("\"{}\"", wanted_device(options.device.selector));
   ending = Ending{report.can_train(), report.verdict(name)};
   if (!options.json) return;
   report.document()["version"] = kVersion;

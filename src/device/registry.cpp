@@ -134,10 +134,6 @@ std::vector<DeviceInfo> list_all([[maybe_unused]] std::vector<std::string>* skip
   return infos;
 }
 
-std::string wanted_of(std::string_view selector) {
-  return selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : std::string(selector);
-}
-
 }  // namespace
 
 std::string_view name_of(DeviceKind kind) {
@@ -205,6 +201,10 @@ std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos) {
       infos, [&](const DeviceInfo& info) { return info.kind != DeviceKind::cpu || !is_opencl(info) || !has_onednn; });
 }
 
+std::string wanted_device(std::string_view selector) {
+  return selector.empty() ? environment("CONCORD_DEVICE").value_or("auto") : std::string(selector);
+}
+
 std::string selector_error(std::string_view selector) {
   const std::string wanted = lower(selector);
   const bool is_whole = wanted == "auto" || wanted == "cpu" || wanted == "opencl";
@@ -216,7 +216,7 @@ std::string selector_error(std::string_view selector) {
 }
 
 std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector) {
-  const std::string given = wanted_of(selector), wanted = lower(given), error = selector_error(given);
+  const std::string given = wanted_device(selector), wanted = lower(given), error = selector_error(given);
   CONCORD_CHECK(error.empty(), ArgumentError, "{}{}.{}", selector.empty() ? "CONCORD_DEVICE: " : "", error,
                 listing(infos));
   std::vector<std::size_t> matches;
@@ -251,7 +251,7 @@ std::vector<DeviceInfo> Device::list() { return list_all(nullptr); }
 
 bool takes_cpu(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
-  return lower(wanted_of(selector)) == "cpu";
+  return lower(wanted_device(selector)) == "cpu";
 #else
   static_cast<void>(selector);
   return false;
@@ -265,7 +265,7 @@ DevicePtr Device::open(std::string_view selector) {
 #endif
   std::vector<std::string> skipped;
   const std::vector<DeviceInfo> infos = list_all(&skipped);
-  if (lower(wanted_of(selector)) == "auto") return open_first_usable(infos);
+  if (lower(wanted_device(selector)) == "auto") return open_first_usable(infos);
   const std::size_t place = [&] {
     try {
       return select_device(infos, selector);

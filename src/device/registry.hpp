@@ -22,6 +22,9 @@ namespace concord {
 /// message lists what there is.
 [[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
 
+/// The selector, or what an empty one stands for: $CONCORD_DEVICE, else "auto".
+[[nodiscard]] std::string wanted_device(std::string_view selector);
+
 /// Whether Device::open takes the CPU for it without a look at OpenCL's drivers.
 [[nodiscard]] bool takes_cpu(std::string_view selector);
 

@@ -3,6 +3,8 @@
 
 #include <fmt/ranges.h>
 
+#include <mutex>
+
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/device/fresh_memory.hpp"
@@ -51,6 +53,19 @@ void require_range(const Buffer& buffer, std::size_t offset, std::size_t bytes, 
                 "{}: bytes {} to {} of a buffer of {} bytes", what, offset, offset + bytes, buffer.bytes());
 }
 
+/// Told once a process.
+void warn_of_short_loops(const DeviceInfo& info) {
+  static std::once_flag told;
+  if (!info.name.starts_with("llvmpipe")) return;
+  std::call_once(told, [&] {
+    log(LogLevel::warning,
+        fmt::format(
+            "{} ends the loops of a work-item after 65535 iterations, done or not: what a large network computes "
+            "on it may be wrong. PoCL (pocl-opencl-icd) and --device cpu are right on this processor",
+            info.id));
+  });
+}
+
 }  // namespace
 
 /// A track of the timeline for kernels, for the copies in order with them, and for the transfer queue.
@@ -77,13 +92,7 @@ OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info
   context_ = translated(info_.name, "opening an OpenCL context", [&] { return std::make_unique<Context>(device); });
   tuner_ = std::make_unique<OpenClTuner>(*this, *context_);
   logs_ = std::make_unique<Logs>(info_.id, *context_);
-  if (info_.name.starts_with("llvmpipe")) {
-    log(LogLevel::warning,
-        fmt::format(
-            "{} ends the loops of a work-item after 65535 iterations, done or not: what a large network computes "
-            "on it may be wrong. PoCL (pocl-opencl-icd) and --device cpu are right on this processor",
-            info_.id));
-  }
+  warn_of_short_loops(info_);
   ring_ = std::make_unique<TransferRing>(*context_, logs_->copies);
 }
 

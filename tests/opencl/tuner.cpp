@@ -105,7 +105,8 @@ TEST_CASE("the tuner finds the best kernel of a product and another device obeys
     CHECK(result.is_taken);
     CHECK(result.refused.empty());
     CHECK(result.tried == result.candidates);
-    CHECK(result.candidates > 1);  // tilings too, of the ways that are not much slower than the best
+    // Kernels that are not made for the device may leave a way without tilings the fastest by far.
+    CHECK(result.candidates > (environment("CONCORD_KERNELS") ? 1U : 3U));
     CHECK(result.best_seconds > 0);
     CHECK(result.best_seconds <= result.planned_seconds);
     const std::filesystem::path file = device->tuner()->store();
