@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "concord/core/timeline.hpp"
+
 namespace concord {
 
 Beside::Beside(std::size_t threads, std::size_t most) : most_(most) {
@@ -30,6 +32,7 @@ void Beside::finish() {
 }
 
 void Beside::work() {
+  timeline::name_thread("checks");
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
@@ -41,7 +44,11 @@ void Beside::work() {
     changed_.notify_all();
     lock.unlock();
     try {
-      Note note = job();
+      Note note;
+      {
+        const timeline::Span span("check");
+        note = job();
+      }
       lock.lock();
       found_[place - noted_] = std::move(note);
       note_found(lock);

@@ -103,11 +103,25 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 }  // namespace
 
 struct OperatorChecks::Check {
-  const Batch& batch;
   Forms forms;
   std::int64_t steps_done;
-  ReferenceValues reference;
-  Extents extents = {};  // of what operators are given and should make
+  ReferenceValues reference;   // at first what the step begins with: weights and batch
+  std::vector<Device*> begun;  // by side; null until it has the weights, or copies them from the reference
+  Extents extents = {};        // of what operators are given and should make
+
+  Check(Forms what, std::int64_t steps, ReferenceValues values, std::size_t sides)
+      : forms(what), steps_done(steps), reference(std::move(values)), begun(sides) {}
+  Check(const Check&) = delete;
+  Check& operator=(const Check&) = delete;
+  /// Where something was thrown: the reference lives until nothing is copied from it.
+  ~Check() {
+    for (Device* device : begun) {
+      try {
+        if (device != nullptr) device->finish();
+      } catch (const Error&) {  // a lost device copies nothing more
+      }
+    }
+  }
 
   [[nodiscard]] const Tensor* given(const std::string& name) const {
     const auto found = reference.find(name);
@@ -140,22 +154,26 @@ void OperatorChecks::compile() {
   cost_.compile_seconds += seconds_since(start);
 }
 
-void OperatorChecks::SidePrograms::feed(const Batch& batch, Forms forms) {
-  if (forms == Forms::both) concord::feed(single, batch);
-  concord::feed(fused, batch);
-}
-
-void OperatorChecks::SidePrograms::take_weights(const ReferenceValues& reference) const {
-  for (const auto& [name, value] : reference) {
-    if (variables->contains(name)) variables->write(name, value.value);
-  }
-}
-
 /// What a side begins the step with.
-ReferenceValues OperatorChecks::weights(std::size_t side) const {
-  ReferenceValues weights;
-  for (auto& [name, value] : sides_[side].variables->read_all()) weights.emplace(name, ReferenceValue{value, {}, {}});
-  return weights;
+ReferenceValues OperatorChecks::beginning(std::size_t side, const Batch& batch) const {
+  ReferenceValues values;
+  const auto add = [&](const std::string& name, const Tensor& value) {
+    values.emplace(name, ReferenceValue{value, {}, {}});
+  };
+  for (const auto& [name, value] : sides_[side].variables->read_all()) add(name, value);
+  add("features", batch.first);
+  add("labels", batch.second);
+  return values;
+}
+
+/// The side's programs begin the step with the weights of the reference.
+void OperatorChecks::take_weights(std::size_t side, Check& check) const {
+  if (check.begun[side] != nullptr) return;
+  Variables& variables = *programs_[side].variables;
+  check.begun[side] = &variables.device();
+  for (const auto& [name, value] : check.reference) {
+    if (variables.contains(name)) variables.write_kept(name, value.value);
+  }
 }
 
 /// Run as fused alone, the first side's kernels are the reference as they are. Gives what it ran as fusion makes it and
@@ -239,25 +257,30 @@ void OperatorChecks::check_node(ReplayedNode node, Form form, Check& check, Devi
 void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
   compile();
   const Clock::time_point start = Clock::now();
-  run(batch, Forms::both, steps_done, runs);
+  Check check(Forms::both, steps_done, beginning(0, batch), sides_.size());
+  run(check, runs);
   cost_.all_seconds.push_back(seconds_since(start));
 }
 
-float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs) {
+void OperatorChecks::begin_step(const Batch& batch, std::int64_t steps_done) {
   compile();
-  run(batch, Forms::fused, steps_done, runs);
-  programs_[0].fused.commit();
+  step_begun_ = std::make_shared<Check>(Forms::fused, steps_done, beginning(0, batch), sides_.size());
+  for (std::size_t i = 1; i < sides_.size(); ++i) {
+    if (sides_[i].device->info().kind == DeviceKind::cpu) take_weights(i, *step_begun_);
+  }
+}
+
+float OperatorChecks::step_first(std::span<DeviceRun> runs) {
+  const std::shared_ptr<Check> check = std::exchange(step_begun_, nullptr);
+  run(*check, runs);
   return programs_[0].fused.read(step_.loss).values<float>()[0];
 }
 
 StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64_t steps_done,
                                    std::span<DeviceRun> runs) {
   compile();
-  Check check{batch, Forms::both, steps_done, weights(i)};
-  for (const std::size_t side : {std::size_t{0}, i}) {
-    programs_[side].take_weights(check.reference);
-    programs_[side].feed(batch, Forms::both);
-  }
+  Check check(Forms::both, steps_done, beginning(i, batch), sides_.size());
+  for (const std::size_t side : {std::size_t{0}, i}) take_weights(side, check);
   const auto given = [&](const std::string& name) { return check.given(name); };
   Program& own = programs_[i].fused;
   own.replay(given, [&](const ReplayedNode& node) {
@@ -268,6 +291,7 @@ StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64
   StepMade made{own.read(step_.loss).values<float>()[0], {}};
   own.commit();
   made.variables = programs_[i].variables->read_all();
+  check.begun[i] = nullptr;  // the check begins with the weights from before the step again
   programs_[0].single.replay(given, [&](const ReplayedNode& node) { add_expected(node, check, runs[0]); });
   check_side(i, {}, check, runs);
   return made;
@@ -275,28 +299,27 @@ StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64
 
 NonFiniteReport OperatorChecks::find_non_finite(std::size_t i, const Batch& batch) {
   compile();
-  programs_[i].take_weights(weights(i));
+  Check check(Forms::fused, 0, beginning(i, batch), sides_.size());
+  take_weights(i, check);
   feed(programs_[i].fused, batch);
   return programs_[i].fused.find_non_finite();
 }
 
-void OperatorChecks::run(const Batch& batch, Forms forms, std::int64_t steps_done, std::span<DeviceRun> runs) {
-  Check check{batch, forms, steps_done, weights(0)};
+void OperatorChecks::run(Check& check, std::span<DeviceRun> runs) {
   const bool is_reference_as_fused = fuse_alike_ && options_.reference == Reference::device;
-  const Forms of_reference = is_reference_as_fused ? forms : Forms::both;
-  programs_[0].feed(batch, of_reference);
+  const Forms of_reference = is_reference_as_fused ? check.forms : Forms::both;
   // The reference stays as it is from here on.
   std::vector<ReplayedNode> of_first = run_first(of_reference, check, runs[0]);
   if (sides_.size() == 1) {
     for (ReplayedNode& node : of_first) check_node(std::move(node), Form::fused, check, runs[0], at_once);
-    return;
   }
   const auto mode = share_a_device(sides_) ? std::launch::deferred : std::launch::async;
   std::vector<std::future<void>> others;
-  for (std::size_t i = 2; i < sides_.size(); ++i) {
-    others.push_back(std::async(mode, [&, i] { check_side(i, {}, check, runs); }));
+  for (std::size_t i = 1; i < sides_.size(); ++i) {
+    others.push_back(std::async(
+        mode, [&, i] { check_side(i, i == 1 ? std::move(of_first) : std::vector<ReplayedNode>{}, check, runs); }));
   }
-  check_side(1, std::move(of_first), check, runs);
+  if (check.forms == Forms::fused) programs_[0].fused.commit();
   for (std::future<void>& other : others) other.get();
 }
 
@@ -306,8 +329,7 @@ void OperatorChecks::check_side(std::size_t i, std::vector<ReplayedNode> of_firs
   Beside checks(checking_threads(), kResultsAhead);
   const auto add = [&](Beside::Job job) { checks.add(std::move(job)); };
   SidePrograms& side = programs_[i];
-  side.take_weights(check.reference);
-  side.feed(check.batch, check.forms);
+  take_weights(i, check);
   for (ReplayedNode& node : of_first) check_node(std::move(node), Form::fused, check, runs[0], add);
   const auto given = [&](const std::string& name) { return check.given(name); };
   Operators checked;

@@ -43,10 +43,12 @@ class OperatorChecks {
   /// Each operator by itself, and what fusion makes of them, from the weights of the first side. The first side's own
   /// fused kernels are checked like the others.
   void run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
-  /// The first side's step, to the bit what Side::run makes, and with it the check of the kernels that a step of each
-  /// other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with
-  /// float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
-  float step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
+  /// Begins a step of the first side: sides on the host's cores get its weights on the way.
+  void begin_step(const Batch& batch, std::int64_t steps_done);
+  /// The first side's step that was begun, to the bit what Side::run makes, and with it the check of the kernels that a
+  /// step of each other side runs. They are held against the first side's kernels where all sides fuse alike, else, and
+  /// with float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
+  float step_first(std::span<DeviceRun> runs);
   /// Each operator of a side behind the first, by itself and as fusion makes it, on the values that its own kernels
   /// make of its own weights, one after the other: it gives what they made. The first side's operators by themselves
   /// are the reference; they take these weights, and the first side loses its own.
@@ -63,16 +65,14 @@ class OperatorChecks {
   struct SidePrograms {
     VariablesPtr variables;
     Program single, fused;
-    void feed(const Batch& batch, Forms forms);
-    /// The weights that the reference begins the step with.
-    void take_weights(const ReferenceValues& reference) const;
   };
   struct Check;
   struct CheckedNode;
 
   void compile();
-  void run(const Batch& batch, Forms forms, std::int64_t steps_done, std::span<DeviceRun> runs);
-  [[nodiscard]] ReferenceValues weights(std::size_t side) const;
+  void run(Check& check, std::span<DeviceRun> runs);
+  [[nodiscard]] ReferenceValues beginning(std::size_t side, const Batch& batch) const;
+  void take_weights(std::size_t side, Check& check) const;
   [[nodiscard]] std::vector<ReplayedNode> run_first(Forms forms, Check& check, DeviceRun& run);
   void check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check, std::span<DeviceRun> runs);
   void add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const;
@@ -86,6 +86,7 @@ class OperatorChecks {
   const CompareOptions& options_;
   CheckCost& cost_;
   std::vector<SidePrograms> programs_;
+  std::shared_ptr<Check> step_begun_;
   bool fuse_alike_ = false;  // no side's step has a value that the first one's has not
 };
 

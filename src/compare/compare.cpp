@@ -100,20 +100,29 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
 
 bool is_on_host(const Side& side) { return side.device->info().kind == DeviceKind::cpu; }
 
-/// A step of every device that checks what it runs: the others' steps go on beside the check of the first one's.
-/// Devices on the host's cores take turns: side by side the threads of one would wait for those of the other.
+/// A step of every device that checks what it runs. The others' own steps come first; those on the host's cores take
+/// turns, with the first device too: side by side the threads of one would wait for those of the other. The last of
+/// them is the oneDNN CPU, which is done when it is enqueued.
 void step_checked(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
                   Comparison& comparison) {
   const Clock::time_point start = Clock::now();
+  std::vector<Side*> taking_turns;
   const bool take_turns = std::ranges::count_if(sides, is_on_host) > 1;
-  for (const bool on_host : {false, true}) {
-    for (Side& side : sides.subspan(1)) {
-      if (is_on_host(side) != on_host) continue;
-      side.run(batch);
-      if (take_turns && on_host) (void)side.loss();
-    }
+  for (Side& side : sides.subspan(1)) {
+    if (take_turns && is_on_host(side)) taking_turns.push_back(&side);
   }
-  comparison.runs[0].losses.push_back(checks.step_first(batch, done, comparison.runs));
+  std::ranges::stable_partition(taking_turns,
+                                [](const Side* side) { return side->device->info().backend != "onednn"; });
+  if (!taking_turns.empty()) taking_turns[0]->run(batch);
+  for (Side& side : sides.subspan(1)) {
+    if (std::ranges::find(taking_turns, &side) == taking_turns.end()) side.run(batch);
+  }
+  checks.begin_step(batch, done);
+  for (Side* side : taking_turns) {
+    if (side != taking_turns[0]) side->run(batch);
+    (void)side->loss();
+  }
+  comparison.runs[0].losses.push_back(checks.step_first(comparison.runs));
   for (std::size_t d = 1; d < sides.size(); ++d) comparison.runs[d].losses.push_back(sides[d].loss());
   comparison.check_cost.step_seconds.push_back(1e-3 * ms_since(start));
 }

@@ -81,12 +81,20 @@ Tensor Variables::read(const std::string& name) const {
   return tensor;
 }
 
-void Variables::write(const std::string& name, const Tensor& value) {
+const BufferPtr& Variables::buffer_for(const std::string& name, const Tensor& value) const {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
   CONCORD_CHECK(found->second.spec == value.spec(), ShapeError, "variable '{}' is {}, got {}", name,
                 found->second.spec.str(), value.spec().str());
-  device_->write(*found->second.buffer, 0, value.bytes());
+  return found->second.buffer;
+}
+
+void Variables::write(const std::string& name, const Tensor& value) {
+  device_->write(*buffer_for(name, value), 0, value.bytes());
+}
+
+void Variables::write_kept(const std::string& name, const Tensor& value) {
+  device_->write_kept(*buffer_for(name, value), 0, value.bytes());
 }
 
 std::vector<std::string> Variables::names() const {

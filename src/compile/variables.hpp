@@ -35,6 +35,8 @@ class Variables {
   [[nodiscard]] Tensor read(const std::string& name) const;
   /// Throws ArgumentError for an unknown name, ShapeError for another spec.
   void write(const std::string& name, const Tensor& value);
+  /// As `write`, but the tensor stays as it is until what is enqueued by now is done (Device::write_kept).
+  void write_kept(const std::string& name, const Tensor& value);
   /// Names in order.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::map<std::string, Tensor> read_all() const;
@@ -47,6 +49,9 @@ class Variables {
     TensorSpec spec;
     BufferPtr buffer;
   };
+  /// Of a variable that `value` is to replace.
+  [[nodiscard]] const BufferPtr& buffer_for(const std::string& name, const Tensor& value) const;
+
   DevicePtr device_;
   std::uint64_t seed_;
   std::map<std::string, Slot> slots_;
