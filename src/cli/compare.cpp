@@ -76,8 +76,10 @@ CompareOptions Options::how() const {
 }
 
 void check_places(const Options& options) {
-  for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.outputs.case_file})
+  for (const std::string& file :
+       {options.outputs.html_file, options.outputs.json_file, options.outputs.case_file, options.trace.file}) {
     require_writable(file);
+  }
   require_different({{"--html", options.outputs.html_file},
                      {"--json", options.outputs.json_file},
                      {"--save-case", options.outputs.case_file},
@@ -165,7 +167,7 @@ void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
 /// What a program says itself cannot be said here.
 void refuse_options_of_networks(const CLI::App& command) {
   static const std::set<std::string> kOfAll{"model",  "--devices", "--steps", "--seconds",   "--drift", "--reference",
-                                            "--html", "--json",    "--check", "--save-case", "--case"};
+                                            "--html", "--json",    "--check", "--save-case", "--case",  "--trace"};
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || kOfAll.contains(option->get_name())) continue;
     throw ArgumentError(
@@ -173,15 +175,17 @@ void refuse_options_of_networks(const CLI::App& command) {
   }
 }
 
-void run(const Options& options, const CLI::App& command) {
-  CompareOutputs outputs = options.outputs;
-  outputs.prints_json = options.prints_json();
-  if (is_program(options.training.model)) {
-    refuse_options_of_networks(command);
-    check_places(options);
-    return compare_program(options.training.model, options.arguments,
-                           {.name = {}, .devices = options.selectors(), .options = options.how(), .outputs = outputs});
-  }
+void run_program(const Options& options, const CompareOutputs& outputs) {
+  check_places(options);
+  compare_program(options.training.model, options.arguments,
+                  {.name = {},
+                   .devices = options.selectors(),
+                   .options = options.how(),
+                   .outputs = outputs,
+                   .trace_file = options.trace.file});
+}
+
+void run_networks(const Options& options, const CompareOutputs& outputs) {
   if (!options.arguments.empty()) {
     throw ArgumentError(fmt::format("-- {}: arguments are for a program, named by its path", options.arguments[0]));
   }
@@ -198,6 +202,16 @@ void run(const Options& options, const CLI::App& command) {
   std::cout << outputs.text(comparison);
   outputs.write_files(comparison, network);
   if (const std::string error = CompareOutputs::error(comparison); !error.empty()) throw Error(error);
+}
+
+void run(const Options& options, const CLI::App& command) {
+  CompareOutputs outputs = options.outputs;
+  outputs.prints_json = options.prints_json();
+  if (!is_program(options.training.model)) {
+    return options.trace.around([&] { run_networks(options, outputs); });
+  }
+  refuse_options_of_networks(command);
+  run_program(options, outputs);
 }
 
 }  // namespace
@@ -245,7 +259,7 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
   command->add_option("--case", options->case_node, "Take this node for --save-case, diverging or not")
       ->check(not_empty())
       ->needs(file);
-  command->callback([options, command] { options->trace.around([&] { run(*options, *command); }); });
+  command->callback([options, command] { run(*options, *command); });
 }
 
 }  // namespace concord::cli

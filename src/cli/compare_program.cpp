@@ -63,12 +63,13 @@ void compare_program(const std::string& program, std::vector<std::string> argume
 }
 
 CompareReply replay_program(const std::string& program, std::vector<std::string> arguments,
-                            const std::string& case_file, const std::string& device) {
+                            const std::string& case_file, const std::string& device, const std::string& trace_file) {
   return answer_of(program, std::move(arguments),
                    {.name = {},
                     .devices = {device},
                     .outputs = {.prints_json = true},
-                    .replayed_case = std::filesystem::absolute(case_file).string()},
+                    .replayed_case = std::filesystem::absolute(case_file).string(),
+                    .trace_file = trace_file},
                    "replayed nothing", "");
 }
 

@@ -19,9 +19,10 @@ void compare_program(const std::string& program, std::vector<std::string> argume
 /// Throws what the program found wrong: ArgumentError where it was used wrongly, else Error.
 void require_agreement(const CompareReply& reply);
 
-/// Runs the program of a case, which replays the case on a device. Gives CaseReplay::json. Throws as compare_program
-/// does.
+/// Runs the program of a case, which replays the case on a device, and writes a timeline of that where `trace_file` is
+/// not empty. Gives CaseReplay::json. Throws as compare_program does.
 [[nodiscard]] CompareReply replay_program(const std::string& program, std::vector<std::string> arguments,
-                                          const std::string& case_file, const std::string& device);
+                                          const std::string& case_file, const std::string& device,
+                                          const std::string& trace_file);
 
 }  // namespace concord::cli

@@ -271,20 +271,8 @@ void TraceOption::add(CLI::App& command) {
 }
 
 void TraceOption::around(const std::function<void()>& work) const {
-  if (file.empty()) return work();
   require_writable(file);
-  timeline::Recording recording(file);
-  try {
-    work();
-  } catch (...) {
-    try {
-      recording.finish();
-    } catch (const Error& error) {
-      log(LogLevel::error, error.what());
-    }
-    throw;
-  }
-  recording.finish();
+  timeline::record(file, work);
 }
 
 void DeviceOption::add(CLI::App& command) {

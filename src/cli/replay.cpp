@@ -71,14 +71,19 @@ CompareReply of_program(const Options& options, const CaseProgram& program) {
     throw ArgumentError(fmt::format("the case is of a training of the program {}{}: --start starts it with {}",
                                     program.path, arguments, arguments.empty() ? "no argument" : "these arguments"));
   }
-  if (!options.trace.file.empty()) throw ArgumentError("--trace is for cases of the networks of `concord models`");
-  return replay_program(program.path, program.arguments, options.file, options.device.selector);
+  require_writable(options.trace.file);
+  return replay_program(program.path, program.arguments, options.file, options.device.selector, options.trace.file);
 }
 
 void run(const Options& options) {
   const OperatorCase operator_case = read_case(options.file);
   const auto program = of_file(options.file, [&] { return program_of(operator_case.network); });
-  const CompareReply reply = program ? of_program(options, *program) : of_network(options, operator_case);
+  CompareReply reply;
+  if (program) {
+    reply = of_program(options, *program);
+  } else {
+    options.trace.around([&] { reply = of_network(options, operator_case); });
+  }
   if (!reply.text.empty()) std::cout << (options.json ? reply.text : as_text(nlohmann::json::parse(reply.text)));
   require_agreement(reply);
 }
@@ -93,7 +98,7 @@ void add_replay(CLI::App& app) {
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--start", options->start, "Start the program, where the case names one");
   options->trace.add(*command);
-  command->callback([options] { options->trace.around([&] { run(*options); }); });
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace concord::cli

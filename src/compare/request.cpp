@@ -27,6 +27,7 @@ std::string CompareRequest::text() const {
                         {"case_node", options.case_node},
                         {"network", network},
                         {"replayed_case", replayed_case},
+                        {"trace", trace_file},
                         {"channel", channel}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -52,6 +53,7 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
     json.at("case_node").get_to(request.options.case_node);
     json.at("network").get_to(request.network);
     json.at("replayed_case").get_to(request.replayed_case);
+    json.at("trace").get_to(request.trace_file);
     json.at("channel").get_to(request.channel);
     return request;
   } catch (const nlohmann::json::exception&) {

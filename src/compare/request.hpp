@@ -30,6 +30,7 @@ struct CompareRequest {
   CompareOutputs outputs = {};
   std::map<std::string, std::string> network = {};  // of a case that is saved: the program and its arguments
   std::string replayed_case = {};                   // a file, to be replayed on devices[0] in place of a comparison
+  std::string trace_file = {};                      // for a timeline of it
   int channel = -1;                                 // of core/reporting_program.hpp
 
   /// For the environment: JSON.

@@ -236,4 +236,20 @@ void Recording::finish() {
   all.entries.clear();
 }
 
+void record(const std::filesystem::path& path, const std::function<void()>& work) {
+  if (path.empty()) return work();
+  Recording recording(path);
+  try {
+    work();
+  } catch (...) {
+    try {
+      recording.finish();
+    } catch (const Error& error) {
+      log(LogLevel::error, error.what());
+    }
+    throw;
+  }
+  recording.finish();
+}
+
 }  // namespace concord::timeline

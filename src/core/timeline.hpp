@@ -116,4 +116,8 @@ class Recording {
   bool finished_ = false;
 };
 
+/// Does `work`; with a file, not an empty path, records it, and writes the file at its end, also when it throws. Throws
+/// as Recording does.
+void record(const std::filesystem::path& path, const std::function<void()>& work);
+
 }  // namespace concord::timeline

@@ -9,6 +9,7 @@
 #include "concord/compare/training_step.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/timeline.hpp"
 
 namespace concord::train {
 namespace {
@@ -61,7 +62,9 @@ void compare_if_asked(const TrainerState& state, const Dataset& data, const FitO
   if (!request) return;
   CompareReply reply;
   try {
-    reply = (request->replayed_case.empty() ? answer_comparison : answer_replay)(*request, state, data, options);
+    timeline::record(request->trace_file, [&] {
+      reply = (request->replayed_case.empty() ? answer_comparison : answer_replay)(*request, state, data, options);
+    });
   } catch (const std::exception& error) {
     reply.error = error.what();
     reply.is_wrong_use = dynamic_cast<const ArgumentError*>(&error) != nullptr;

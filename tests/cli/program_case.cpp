@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
+#include "timeline.hpp"
 
 namespace concord::test {
 namespace {
@@ -47,9 +48,33 @@ TEST_CASE("a case of a program's training is replayed by the program on each dev
   CHECK(unasked.code == 2);
   CHECK_THAT(unasked.err, test::contains("of a training of the program " + command_path() + " \"train\" \"mlp\"") &&
                               test::contains("--start starts it with these arguments"));
-  const Ended traced = run_command({"replay", file, "--start", "--trace", (folder / "trace.json").string()});
-  CHECK(traced.code == 2);
-  CHECK_THAT(traced.err, test::contains("--trace is for cases of the networks"));
+}
+
+TEST_CASE("a program that is compared, or replays a case, writes a timeline of that", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string file = (folder / "case.safetensors").string(), trace = (folder / "trace.json").string();
+  const Arguments own = training(write_digits(folder / "data", 40, 10));
+  Arguments comparing = saving(command_path(), own, file);
+  comparing.insert(std::ranges::find(comparing, "--"), {"--trace", trace});
+  const Ended compared = run_command(comparing);
+  INFO(compared.err);
+  REQUIRE(compared.code == 0);
+  CHECK(has_span(read_trace(trace), "host", "enqueue step"));
+  std::filesystem::remove(trace);
+  const Ended replayed = run_command({"replay", file, "--start", "--device", cheap_device(), "--trace", trace});
+  INFO(replayed.err);
+  REQUIRE(replayed.code == 0);
+  const Tracks tracks = read_trace(trace);
+  CHECK(tracks.contains(cheap_device() + " kernels 2"));  // the first is that of the program's own device
+  CHECK(has_span(tracks, "host", "compile"));
+  const std::string nowhere = (folder / "no" / "trace.json").string();
+  for (Arguments arguments : {comparing, Arguments{"replay", file, "--start", "--trace", trace}}) {
+    *std::ranges::find(arguments, trace) = nowhere;
+    const Ended refused = run_command(arguments);
+    CHECK(refused.code == 1);
+    CHECK_THAT(refused.err, test::contains(nowhere));
+  }
 }
 
 TEST_CASE("a node that no training of the program has is wrong use", "[cli]") {
