@@ -38,7 +38,7 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
 }
 
 /// OpenMP's threads wait for one another by spinning, GCC's for milliseconds: beside other programs that takes the
-/// processors from those that they wait for, and a step takes tens of times as long. A short while does as well.
+/// processors from those that they wait for, and a step takes tens of times as long. 10000 turns do as well.
 void wait_briefly(char* const* arguments) {
   constexpr const char* kSpins = "GOMP_SPINCOUNT";
   if (concord::environment(kSpins) || concord::environment("OMP_WAIT_POLICY")) return;

@@ -105,20 +105,20 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 struct OperatorChecks::Check {
   Forms forms;
   std::int64_t steps_done;
-  ReferenceValues reference;   // at first what the step begins with: weights and batch
-  std::vector<Device*> begun;  // by side; null until it has the weights, or copies them from the reference
-  Extents extents = {};        // of what operators are given and should make
+  ReferenceValues reference;     // at first what the step begins with: weights and batch
+  std::vector<Device*> reading;  // by side: has the weights, or copies them from the reference; else null
+  Extents extents = {};          // of what operators are given and should make
 
   Check(Forms what, std::int64_t steps, ReferenceValues values, std::size_t sides)
-      : forms(what), steps_done(steps), reference(std::move(values)), begun(sides) {}
+      : forms(what), steps_done(steps), reference(std::move(values)), reading(sides) {}
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
-  /// Where something was thrown: the reference lives until nothing is copied from it.
+  /// Where something was thrown, devices may still copy from the reference; else they are done.
   ~Check() {
-    for (Device* device : begun) {
+    for (Device* device : reading) {
       try {
         if (device != nullptr) device->finish();
-      } catch (const Error&) {  // a lost device copies nothing more
+      } catch (...) {  // a lost device copies nothing more
       }
     }
   }
@@ -168,12 +168,13 @@ ReferenceValues OperatorChecks::beginning(std::size_t side, const Batch& batch) 
 
 /// The side's programs begin the step with the weights of the reference.
 void OperatorChecks::take_weights(std::size_t side, Check& check) const {
-  if (check.begun[side] != nullptr) return;
+  if (check.reading[side] != nullptr) return;
   Variables& variables = *programs_[side].variables;
-  check.begun[side] = &variables.device();
+  check.reading[side] = &variables.device();
   for (const auto& [name, value] : check.reference) {
     if (variables.contains(name)) variables.write_kept(name, value.value);
   }
+  variables.device().flush();
 }
 
 /// Run as fused alone, the first side's kernels are the reference as they are. Gives what it ran as fusion makes it and
@@ -258,22 +259,21 @@ void OperatorChecks::run_all(const Batch& batch, std::int64_t steps_done, std::s
   compile();
   const Clock::time_point start = Clock::now();
   Check check(Forms::both, steps_done, beginning(0, batch), sides_.size());
-  run(check, runs);
+  run(check, runs, [] {});
   cost_.all_seconds.push_back(seconds_since(start));
 }
 
-void OperatorChecks::begin_step(const Batch& batch, std::int64_t steps_done) {
+float OperatorChecks::step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs,
+                                 const std::function<void()>& others) {
   compile();
-  step_begun_ = std::make_shared<Check>(Forms::fused, steps_done, beginning(0, batch), sides_.size());
+  Check check(Forms::fused, steps_done, beginning(0, batch), sides_.size());
   for (std::size_t i = 1; i < sides_.size(); ++i) {
-    if (sides_[i].device->info().kind == DeviceKind::cpu) take_weights(i, *step_begun_);
+    if (sides_[i].device->info().kind == DeviceKind::cpu) take_weights(i, check);
   }
-}
-
-float OperatorChecks::step_first(std::span<DeviceRun> runs) {
-  const std::shared_ptr<Check> check = std::exchange(step_begun_, nullptr);
-  run(*check, runs);
-  return programs_[0].fused.read(step_.loss).values<float>()[0];
+  others();
+  Program& first = programs_[0].fused;
+  run(check, runs, [&] { first.commit(); });
+  return first.read(step_.loss).values<float>()[0];
 }
 
 StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64_t steps_done,
@@ -291,7 +291,7 @@ StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64
   StepMade made{own.read(step_.loss).values<float>()[0], {}};
   own.commit();
   made.variables = programs_[i].variables->read_all();
-  check.begun[i] = nullptr;  // the check begins with the weights from before the step again
+  check.reading[i] = nullptr;  // to begin the check with the weights again; what was read here came after their copies
   programs_[0].single.replay(given, [&](const ReplayedNode& node) { add_expected(node, check, runs[0]); });
   check_side(i, {}, check, runs);
   return made;
@@ -299,13 +299,15 @@ StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64
 
 NonFiniteReport OperatorChecks::find_non_finite(std::size_t i, const Batch& batch) {
   compile();
-  Check check(Forms::fused, 0, beginning(i, batch), sides_.size());
-  take_weights(i, check);
+  Variables& variables = *programs_[i].variables;
+  for (const auto& [name, value] : sides_[i].variables->read_all()) {
+    if (variables.contains(name)) variables.write(name, value);
+  }
   feed(programs_[i].fused, batch);
   return programs_[i].fused.find_non_finite();
 }
 
-void OperatorChecks::run(Check& check, std::span<DeviceRun> runs) {
+void OperatorChecks::run(Check& check, std::span<DeviceRun> runs, const std::function<void()>& first_done) {
   const bool is_reference_as_fused = fuse_alike_ && options_.reference == Reference::device;
   const Forms of_reference = is_reference_as_fused ? check.forms : Forms::both;
   // The reference stays as it is from here on.
@@ -314,13 +316,13 @@ void OperatorChecks::run(Check& check, std::span<DeviceRun> runs) {
     for (ReplayedNode& node : of_first) check_node(std::move(node), Form::fused, check, runs[0], at_once);
   }
   const auto mode = share_a_device(sides_) ? std::launch::deferred : std::launch::async;
-  std::vector<std::future<void>> others;
-  for (std::size_t i = 1; i < sides_.size(); ++i) {
-    others.push_back(std::async(
-        mode, [&, i] { check_side(i, i == 1 ? std::move(of_first) : std::vector<ReplayedNode>{}, check, runs); }));
+  std::vector<std::future<void>> beside;
+  beside.push_back(std::async(mode, first_done));
+  for (std::size_t i = 2; i < sides_.size(); ++i) {
+    beside.push_back(std::async(mode, [&, i] { check_side(i, {}, check, runs); }));
   }
-  if (check.forms == Forms::fused) programs_[0].fused.commit();
-  for (std::future<void>& other : others) other.get();
+  if (sides_.size() > 1) check_side(1, std::move(of_first), check, runs);
+  for (std::future<void>& one : beside) one.get();
 }
 
 /// The device goes on while other threads check `of_first`, nodes of the first device, and what this one has made.

@@ -43,12 +43,13 @@ class OperatorChecks {
   /// Each operator by itself, and what fusion makes of them, from the weights of the first side. The first side's own
   /// fused kernels are checked like the others.
   void run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
-  /// Begins a step of the first side: sides on the host's cores get its weights on the way.
-  void begin_step(const Batch& batch, std::int64_t steps_done);
-  /// The first side's step that was begun, to the bit what Side::run makes, and with it the check of the kernels that a
-  /// step of each other side runs. They are held against the first side's kernels where all sides fuse alike, else, and
-  /// with float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
-  float step_first(std::span<DeviceRun> runs);
+  /// The first side's step, to the bit what Side::run makes, and with it the check of the kernels that a step of each
+  /// other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with
+  /// float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
+  /// `others` lets the other sides take steps of their own, once the first side's weights are read, and queued on the
+  /// devices on the host's cores.
+  float step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs,
+                   const std::function<void()>& others);
   /// Each operator of a side behind the first, by itself and as fusion makes it, on the values that its own kernels
   /// make of its own weights, one after the other: it gives what they made. The first side's operators by themselves
   /// are the reference; they take these weights, and the first side loses its own.
@@ -70,7 +71,8 @@ class OperatorChecks {
   struct CheckedNode;
 
   void compile();
-  void run(Check& check, std::span<DeviceRun> runs);
+  /// `first_done` is called beside the other sides' checks, when the first side has run.
+  void run(Check& check, std::span<DeviceRun> runs, const std::function<void()>& first_done);
   [[nodiscard]] ReferenceValues beginning(std::size_t side, const Batch& batch) const;
   void take_weights(std::size_t side, Check& check) const;
   [[nodiscard]] std::vector<ReplayedNode> run_first(Forms forms, Check& check, DeviceRun& run);
@@ -86,7 +88,6 @@ class OperatorChecks {
   const CompareOptions& options_;
   CheckCost& cost_;
   std::vector<SidePrograms> programs_;
-  std::shared_ptr<Check> step_begun_;
   bool fuse_alike_ = false;  // no side's step has a value that the first one's has not
 };
 

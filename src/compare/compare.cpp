@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -100,29 +101,37 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
 
 bool is_on_host(const Side& side) { return side.device->info().kind == DeviceKind::cpu; }
 
-/// A step of every device that checks what it runs. The others' own steps come first; those on the host's cores take
-/// turns, with the first device too: side by side the threads of one would wait for those of the other. The last of
-/// them is the oneDNN CPU, which is done when it is enqueued.
+/// Whether its work is done when it is enqueued: Device::buffer_over is for such devices.
+bool computes_at_once(const Side& side) {
+  std::array<std::byte, 1> some{};
+  return side.device->buffer_over(some) != nullptr;
+}
+
+void put_those_at_once_last(std::vector<Side*>& sides) {
+  std::ranges::stable_partition(sides, [](const Side* side) { return !computes_at_once(*side); });
+}
+
+/// A step of every device that checks what it runs. The others' own steps come first. Where several devices are on the
+/// host's cores, they take turns: side by side the threads of one would wait for those of the other. The first that
+/// computes beside the host begins before all others, so that the host reads weights meanwhile.
 void step_checked(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
                   Comparison& comparison) {
   const Clock::time_point start = Clock::now();
-  std::vector<Side*> taking_turns;
   const bool take_turns = std::ranges::count_if(sides, is_on_host) > 1;
-  for (Side& side : sides.subspan(1)) {
-    if (take_turns && is_on_host(side)) taking_turns.push_back(&side);
-  }
-  std::ranges::stable_partition(taking_turns,
-                                [](const Side* side) { return side->device->info().backend != "onednn"; });
-  if (!taking_turns.empty()) taking_turns[0]->run(batch);
-  for (Side& side : sides.subspan(1)) {
-    if (std::ranges::find(taking_turns, &side) == taking_turns.end()) side.run(batch);
-  }
-  checks.begin_step(batch, done);
-  for (Side* side : taking_turns) {
-    if (side != taking_turns[0]) side->run(batch);
-    (void)side->loss();
-  }
-  comparison.runs[0].losses.push_back(checks.step_first(comparison.runs));
+  std::vector<Side*> at_any_time, in_turn;
+  for (Side& side : sides.subspan(1)) (take_turns && is_on_host(side) ? in_turn : at_any_time).push_back(&side);
+  put_those_at_once_last(at_any_time);
+  put_those_at_once_last(in_turn);
+  const std::size_t begun = in_turn.empty() || computes_at_once(*in_turn[0]) ? 0 : 1;
+  if (begun > 0) in_turn[0]->run(batch);
+  for (Side* side : at_any_time) side->run(batch);
+  const float loss = checks.step_first(batch, done, comparison.runs, [&] {
+    for (std::size_t i = 0; i < in_turn.size(); ++i) {
+      if (i >= begun) in_turn[i]->run(batch);
+      (void)in_turn[i]->loss();
+    }
+  });
+  comparison.runs[0].losses.push_back(loss);
   for (std::size_t d = 1; d < sides.size(); ++d) comparison.runs[d].losses.push_back(sides[d].loss());
   comparison.check_cost.step_seconds.push_back(1e-3 * ms_since(start));
 }
