@@ -97,7 +97,6 @@ bool share_a_device(std::span<const Side> sides) {
 void at_once(const Beside::Job& job) { job()(); }
 
 using Clock = std::chrono::steady_clock;
-
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 }  // namespace
@@ -113,7 +112,7 @@ struct OperatorChecks::Check {
       : forms(what), steps_done(steps), reference(std::move(values)), reading(sides) {}
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
-  /// Where something was thrown, devices may still copy from the reference; else they are done.
+  /// Where something was thrown, devices may still copy from the reference.
   ~Check() {
     for (Device* device : reading) {
       try {
@@ -157,9 +156,7 @@ void OperatorChecks::compile() {
 /// What a side begins the step with.
 ReferenceValues OperatorChecks::beginning(std::size_t side, const Batch& batch) const {
   ReferenceValues values;
-  const auto add = [&](const std::string& name, const Tensor& value) {
-    values.emplace(name, ReferenceValue{value, {}, {}});
-  };
+  const auto add = [&](const auto& name, const Tensor& value) { values.emplace(name, ReferenceValue{value, {}, {}}); };
   for (const auto& [name, value] : sides_[side].variables->read_all()) add(name, value);
   add("features", batch.first);
   add("labels", batch.second);
@@ -293,6 +290,7 @@ StepMade OperatorChecks::check_own(std::size_t i, const Batch& batch, std::int64
   made.variables = programs_[i].variables->read_all();
   check.reading[i] = nullptr;  // to begin the check with the weights again; what was read here came after their copies
   programs_[0].single.replay(given, [&](const ReplayedNode& node) { add_expected(node, check, runs[0]); });
+  check.reading[0] = nullptr;
   check_side(i, {}, check, runs);
   return made;
 }
@@ -344,6 +342,7 @@ void OperatorChecks::check_side(std::size_t i, std::vector<ReplayedNode> of_firs
   };
   if (check.forms == Forms::both) replay(side.single, Form::alone);
   replay(side.fused, Form::fused);
+  check.reading[i] = nullptr;  // a replay ends when the device is done
   checks.finish();
 }
 
