@@ -76,10 +76,8 @@ CompareOptions Options::how() const {
 }
 
 void check_places(const Options& options) {
-  for (const std::string& file :
-       {options.outputs.html_file, options.outputs.json_file, options.outputs.case_file, options.trace.file}) {
+  for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.outputs.case_file})
     require_writable(file);
-  }
   require_different({{"--html", options.outputs.html_file},
                      {"--json", options.outputs.json_file},
                      {"--save-case", options.outputs.case_file},
@@ -176,6 +174,7 @@ void refuse_options_of_networks(const CLI::App& command) {
 }
 
 void run_program(const Options& options, const CompareOutputs& outputs) {
+  require_writable(options.trace.file);
   check_places(options);
   compare_program(options.training.model, options.arguments,
                   {.name = {},
