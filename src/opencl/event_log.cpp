@@ -1,25 +1,32 @@
 // EventLog: profiling events become spans.
 #include "concord/opencl/event_log.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "concord/core/log.hpp"
+
 namespace concord::opencl {
 namespace {
 
-bool has_ended(cl_event event) {
+/// CL_COMPLETE, above it while the command is not done; below it: failed, which a wait for the queue tells.
+cl_int status_of(cl_event event) {
   cl_int status = CL_COMPLETE;
   clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  return status <= CL_COMPLETE;  // below it: failed, which a wait for the queue tells
+  return status;
 }
 
 }  // namespace
 
+// Mesa's rusticl 22.3 answers 0 to 3 nanoseconds for any command, queued to ended; a device's clock has run for longer.
 std::optional<cl_ulong> device_time(cl_event event, cl_profiling_info what) {
+  constexpr cl_ulong kPlaceholders = 1000;
   cl_ulong time = 0;
   if (clGetEventProfilingInfo(event, what, sizeof time, &time, nullptr) != CL_SUCCESS) return std::nullopt;
-  return time;
+  return time < kPlaceholders ? std::nullopt : std::optional(time);
 }
 
 void EventLog::add(timeline::Label label, std::vector<NamedEvent> events, std::uint64_t bytes) {
@@ -37,7 +44,7 @@ void EventLog::add(timeline::Label label, cl_event event, std::uint64_t bytes) {
 }
 
 void EventLog::collect() {
-  while (!waiting_.empty() && has_ended(waiting_.front().events.back().event.get())) {
+  while (!waiting_.empty() && status_of(waiting_.front().events.back().event.get()) <= CL_COMPLETE) {
     take(waiting_.front());
     waiting_.pop_front();
   }
@@ -47,14 +54,17 @@ void EventLog::collect() {
 std::optional<EventLog::Times> EventLog::times(cl_event first, cl_event last) {
   const auto begin = device_time(first, CL_PROFILING_COMMAND_START);
   const auto end = device_time(last, CL_PROFILING_COMMAND_END);
+  if (!begin || !end) return std::nullopt;
   const std::optional<timeline::Time> shift = offset();
-  if (!begin || !end || !shift) return std::nullopt;
+  if (!shift) return std::nullopt;
   const timeline::Time from = std::max(static_cast<timeline::Time>(*begin) + *shift, last_end_);
   return Times{from, std::max(static_cast<timeline::Time>(*end) + *shift, from)};
 }
 
 void EventLog::take(const Command& command) {
-  const std::optional<Times> all = times(command.events.front().event.get(), command.events.back().event.get());
+  const cl_event first = command.events.front().event.get(), last = command.events.back().event.get();
+  const std::optional<Times> all = times(first, last);
+  if (!all && status_of(last) == CL_COMPLETE) tell_missing();
   if (!all) return;
   timeline::add(track_, command.label, all->first, all->second, command.bytes);
   if (command.events.size() > 1) {
@@ -66,6 +76,11 @@ void EventLog::take(const Command& command) {
     }
   }
   last_end_ = all->second;
+}
+
+void EventLog::tell_missing() {
+  if (std::exchange(told_, true)) return;
+  log(LogLevel::warning, fmt::format("the driver tells no times of what it ran: the timeline lacks {}", name_));
 }
 
 // A marker is queued between two looks at the host's clock; of several the pair with least between counts.

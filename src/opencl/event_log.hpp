@@ -18,7 +18,7 @@ namespace concord::opencl {
 class EventLog {
  public:
   /// `queue` in order, with profiling.
-  EventLog(std::string_view track, cl_command_queue queue) : track_(track), queue_(queue) {}
+  EventLog(std::string_view track, cl_command_queue queue) : name_(track), track_(track), queue_(queue) {}
 
   /// The commands of `events` (null ones do not count), one after the other, as one span; of several, each in a span of
   /// its own inside. Call after they were enqueued.
@@ -35,17 +35,21 @@ class EventLog {
     std::uint64_t bytes;
   };
   void take(const Command& command);
+  /// Says, once, that the driver tells no times.
+  void tell_missing();
   /// A span of the device's clock on the timeline; nothing where the device does not say.
   using Times = std::pair<timeline::Time, timeline::Time>;
   [[nodiscard]] std::optional<Times> times(cl_event first, cl_event last);
   /// What to add to the device's clock for the host's; measured once.
   [[nodiscard]] std::optional<timeline::Time> offset();
 
+  std::string name_;
   timeline::Track track_;
   cl_command_queue queue_;
   std::deque<Command> waiting_;
   std::optional<timeline::Time> offset_;
   timeline::Time last_end_ = 0;
+  bool told_ = false;
 };
 
 }  // namespace concord::opencl

@@ -22,15 +22,17 @@ DevicePtr opened_with(const DevicePtr& device, const char* limits, const char* k
   return Device::open(device->info().id);
 }
 
-/// Whether the driver tells how much local memory a kernel takes. PoCL 5.0 says that none does.
-bool tells_local_memory(const DevicePtr& device) {
+constexpr cl_ulong kLocalBytes = 4096;
+/// What the driver tells of a kernel that takes `kLocalBytes` of local memory: nothing on PoCL 5.0, twice as much on
+/// Mesa's rusticl 22.3.
+cl_ulong local_memory_told(const DevicePtr& device) {
   opencl::Context& context = dynamic_cast<opencl::OpenClDevice&>(*device).context();
   const auto program = boost::compute::program::build_with_source(
-      "__kernel void turn(__global float *x) {\n  __local float all[64];\n  all[get_local_id(0)] = "
+      "__kernel void turn(__global float *x) {\n  __local float all[1024];\n  all[get_local_id(0)] = "
       "x[get_global_id(0)];\n"
       "  barrier(CLK_LOCAL_MEM_FENCE);\n  x[get_global_id(0)] = all[63 - get_local_id(0)];\n}\n",
       context.context());
-  return program.create_kernel("turn").get_work_group_info<cl_ulong>(context.device(), CL_KERNEL_LOCAL_MEM_SIZE) > 0;
+  return program.create_kernel("turn").get_work_group_info<cl_ulong>(context.device(), CL_KERNEL_LOCAL_MEM_SIZE);
 }
 
 /// Kernels that choose their work-groups and tiles by the device: products, convolutions, pooling, sums, attention.
@@ -93,6 +95,11 @@ TEST_CASE("the least device computes what the others do", "[opencl][limits]") {
   const std::vector<Input> inputs{{normal({2, 3, 12, 14}, 1)}, {normal({8, 3, 3, 3}, 2)}, {normal({4, 2, 3, 3}, 3)}};
   for (const DevicePtr& device : opencl_devices()) {
     INFO(device->info().id);
+    // Where too much is told, kernels that fit are refused.
+    if (local_memory_told(device) > kLocalBytes + 512) {
+      WARN("skipped: " << device->info().name << " tells of more local memory than a kernel takes");
+      continue;
+    }
     const std::vector<Tensor> expected = run(device, inputs, of_many_families);
     for (const char* kernels : {"cpu", "gpu"}) {
       INFO("kernels for a " << kernels);
@@ -134,7 +141,7 @@ TEST_CASE("a kernel that takes what is forbidden does not compile", "[opencl][li
 
 TEST_CASE("a kernel that takes more local memory than the device is held to is refused by name", "[opencl][limits]") {
   for (const DevicePtr& device : opencl_devices()) {
-    if (!tells_local_memory(device)) {
+    if (local_memory_told(device) == 0) {
       WARN("skipped: " << device->info().name << " does not tell how much local memory a kernel takes");
       continue;
     }

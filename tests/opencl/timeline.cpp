@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
+#include "driver_traits.hpp"
 #include "opencl/opencl_test.hpp"
 #include "timeline.hpp"
 
 namespace concord::test {
 
 TEST_CASE("an operator of several kernels shows each of them inside its span", "[opencl]") {
-  for (const DevicePtr& device : opencl_devices()) {
+  for (const DevicePtr& device : devices_with_times(opencl_devices())) {
     INFO(device->info().id);
     const TemporaryFolder folder;
     timeline::Recording recording(folder / "trace.json");
@@ -35,6 +36,21 @@ TEST_CASE("an operator of several kernels shows each of them inside its span", "
              span.end <= whole->end + kRounded;
     });
     CHECK(parts == 2);
+  }
+}
+
+// A driver that has no clock makes nothing faster than any memory.
+TEST_CASE("the time of a launch is no placeholder", "[opencl]") {
+  constexpr double kFastestMemory = 1e14;  // bytes a second
+  for (const DevicePtr& device : opencl_devices()) {
+    INFO(device->info().id);
+    Graph graph;
+    const Value x = graph.input("x", {DType::f32, {1 << 22}});
+    Program program = compile(graph, std::vector{x + 1.0F}, std::make_shared<Variables>(device, 1));
+    program.write("x", Tensor(DType::f32, x.shape()));
+    const std::vector<TraceEntry> entries = program.run_traced();
+    REQUIRE(entries.size() == 1);
+    CHECK(static_cast<double>(entries.front().cost.bytes) / entries.front().seconds < kFastestMemory);
   }
 }
 

@@ -1,6 +1,7 @@
 // What a recorded training shows: kernels, copies, host phases and data loading, on tracks of their own.
 #include "concord/core/timeline.hpp"
 
+#include "driver_traits.hpp"
 #include "small_training.hpp"
 #include "timeline.hpp"
 
@@ -9,7 +10,7 @@ using namespace concord::test;
 
 TEST_CASE("a recorded training has its kernels, copies, phases and loaders", "[train]") {
   const Dataset data = small_data(200), other = small_data(60, 1);
-  for (const DevicePtr& device : devices()) {
+  for (const DevicePtr& device : devices_with_times()) {
     const double resident = GENERATE(0.4, 0.0);
     const std::string& id = device->info().id;
     INFO(id << ", resident " << resident);
