@@ -12,11 +12,12 @@
 namespace concord::opencl {
 namespace {
 
-/// CL_COMPLETE, above it while the command is not done; below it: failed, which a wait for the queue tells.
+/// CL_COMPLETE, above it while the command is not done; below it: failed, or the device does not say, which a wait for
+/// the queue tells.
 cl_int status_of(cl_event event) {
   cl_int status = CL_COMPLETE;
-  clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  return status;
+  const cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return error == CL_SUCCESS ? status : error;
 }
 
 }  // namespace
@@ -54,7 +55,10 @@ void EventLog::collect() {
 std::optional<EventLog::Times> EventLog::times(cl_event first, cl_event last) {
   const auto begin = device_time(first, CL_PROFILING_COMMAND_START);
   const auto end = device_time(last, CL_PROFILING_COMMAND_END);
-  if (!begin || !end) return std::nullopt;
+  if (!begin || !end) {
+    if (status_of(first) == CL_COMPLETE && status_of(last) == CL_COMPLETE) tell_missing();
+    return std::nullopt;
+  }
   const std::optional<timeline::Time> shift = offset();
   if (!shift) return std::nullopt;
   const timeline::Time from = std::max(static_cast<timeline::Time>(*begin) + *shift, last_end_);
@@ -62,9 +66,7 @@ std::optional<EventLog::Times> EventLog::times(cl_event first, cl_event last) {
 }
 
 void EventLog::take(const Command& command) {
-  const cl_event first = command.events.front().event.get(), last = command.events.back().event.get();
-  const std::optional<Times> all = times(first, last);
-  if (!all && status_of(last) == CL_COMPLETE) tell_missing();
+  const std::optional<Times> all = times(command.events.front().event.get(), command.events.back().event.get());
   if (!all) return;
   timeline::add(track_, command.label, all->first, all->second, command.bytes);
   if (command.events.size() > 1) {
@@ -79,7 +81,7 @@ void EventLog::take(const Command& command) {
 }
 
 void EventLog::tell_missing() {
-  if (std::exchange(told_, true)) return;
+  if (std::exchange(told_missing_, true)) return;
   log(LogLevel::warning, fmt::format("the driver tells no times of what it ran: the timeline lacks {}", name_));
 }
 

@@ -11,7 +11,8 @@
 
 namespace concord::opencl {
 
-/// Nanoseconds of a command by the device's clock (CL_PROFILING_COMMAND_…); nothing where the device does not say.
+/// Nanoseconds of a command by the device's clock (CL_PROFILING_COMMAND_…); nothing where the device does not say,
+/// or says less than a microsecond, which is a placeholder.
 [[nodiscard]] std::optional<cl_ulong> device_time(cl_event event, cl_profiling_info what);
 
 /// One queue on the timeline: keeps events until their commands have ended.
@@ -35,7 +36,7 @@ class EventLog {
     std::uint64_t bytes;
   };
   void take(const Command& command);
-  /// Says, once, that the driver tells no times.
+  /// Says, once a track, that the driver tells no times.
   void tell_missing();
   /// A span of the device's clock on the timeline; nothing where the device does not say.
   using Times = std::pair<timeline::Time, timeline::Time>;
@@ -49,7 +50,7 @@ class EventLog {
   std::deque<Command> waiting_;
   std::optional<timeline::Time> offset_;
   timeline::Time last_end_ = 0;
-  bool told_ = false;
+  bool told_missing_ = false;
 };
 
 }  // namespace concord::opencl

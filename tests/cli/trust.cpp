@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
+#include "driver_traits.hpp"
 #include "timeline.hpp"
 
 using namespace concord;
@@ -29,9 +30,10 @@ TEST_CASE("every command that runs programs writes a timeline", "[cli]") {
     INFO(ended.err);
     REQUIRE(ended.code == 0);
     const Tracks tracks = read_trace(trace);
+    CHECK(has_span(tracks, "host", phase));
+    if (!has_times(device)) return;
     CHECK(tracks.contains(device + " kernels"));
     CHECK(tracks.contains(device + " copies"));
-    CHECK(has_span(tracks, "host", phase));
   };
   traced({"train", "mlp", "--data", data, "--device", device, "--epochs", "1", "--out", weights}, "validation");
   CHECK(has_span(read_trace(trace), "host", "enqueue step"));
@@ -59,7 +61,7 @@ TEST_CASE("tune writes a timeline", "[cli]") {
     INFO(ended.err);
     REQUIRE(ended.code == 0);
     const Tracks tracks = read_trace(trace);
-    CHECK(tracks.contains(id + " copies"));
+    if (has_times(device)) CHECK(tracks.contains(id + " copies"));
     CHECK(has_span(tracks, "host", "measure product"));
   }
 }

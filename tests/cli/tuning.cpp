@@ -26,7 +26,7 @@ TEST_CASE("tune measures a network's products and keeps them", "[cli]") {
   if (device.empty()) return;
   const TemporaryFolder folder;
   const Environment environment{{"CONCORD_TUNING_DIR", folder.path().string()}};
-  const Arguments tune{"tune", "mlp", "--batch", "8", "--device", device, "--seconds", "900"};
+  const Arguments tune{"tune", "mlp", "--batch", "8", "--device", device, "--seconds", "600"};
   Arguments as_json = tune;
   as_json.emplace_back("--json");
 

@@ -1,4 +1,4 @@
-// What a recording shows of operators on an OpenCL device.
+// What a recording shows of operators on an OpenCL device, and the times that a driver tells.
 #include "concord/core/timeline.hpp"
 
 #include <algorithm>
@@ -10,7 +10,11 @@
 namespace concord::test {
 
 TEST_CASE("an operator of several kernels shows each of them inside its span", "[opencl]") {
-  for (const DevicePtr& device : devices_with_times(opencl_devices())) {
+  for (const DevicePtr& device : opencl_devices()) {
+    if (!has_times(device)) {
+      WARN("skipped: " << device->info().name << " tells no times of kernels");
+      continue;
+    }
     INFO(device->info().id);
     const TemporaryFolder folder;
     timeline::Recording recording(folder / "trace.json");
@@ -39,7 +43,7 @@ TEST_CASE("an operator of several kernels shows each of them inside its span", "
   }
 }
 
-// A driver that has no clock makes nothing faster than any memory.
+// A driver without a clock must not make a launch look faster than any memory can be.
 TEST_CASE("the time of a launch is no placeholder", "[opencl]") {
   constexpr double kFastestMemory = 1e14;  // bytes a second
   for (const DevicePtr& device : opencl_devices()) {

@@ -10,7 +10,7 @@ using namespace concord::test;
 
 TEST_CASE("a recorded training has its kernels, copies, phases and loaders", "[train]") {
   const Dataset data = small_data(200), other = small_data(60, 1);
-  for (const DevicePtr& device : devices_with_times()) {
+  for (const DevicePtr& device : devices()) {
     const double resident = GENERATE(0.4, 0.0);
     const std::string& id = device->info().id;
     INFO(id << ", resident " << resident);
@@ -29,14 +29,15 @@ TEST_CASE("a recorded training has its kernels, copies, phases and loaders", "[t
     const auto count = [&](const std::string& track, const std::string& name) {
       return std::ranges::count(tracks.at(track), name, &TracedSpan::name);
     };
+    CHECK(count("host", "enqueue step") == 20 + 2);
+    CHECK(has_span(tracks, "loader", "fill batch") == (resident == 0));
+    if (!has_times(device)) continue;
     REQUIRE(tracks.contains(id + " kernels"));
     const TracedSpan& kernel = tracks.at(id + " kernels").front();
     CHECK_FALSE(kernel.detail.empty());
-    CHECK(count("host", "enqueue step") == 20 + 2);
     CHECK(count(id + " kernels", "0/add") + count(id + " kernels", "1/relu") >= 20);
     CHECK(has_span(tracks, id + " copies", "upload"));
     CHECK(has_span(tracks, id + " copies", "download"));
-    CHECK(has_span(tracks, "loader", "fill batch") == (resident == 0));
     if (device->info().backend == "opencl") {
       CHECK(has_span(tracks, id + " transfer queue", "upload") == (resident == 0));
     }
