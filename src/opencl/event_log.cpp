@@ -97,7 +97,9 @@ std::optional<timeline::Time> EventLog::offset() {
     const timeline::Time between = timeline::now() - before;
     const EventHandle event(marker);
     if (clWaitForEvents(1, &marker) != CL_SUCCESS) break;
-    const auto queued = device_time(marker, CL_PROFILING_COMMAND_QUEUED);
+    auto queued = device_time(marker, CL_PROFILING_COMMAND_QUEUED);
+    // Intel's runtime for CPUs says 0 of a marker.
+    if (!queued) queued = device_time(marker, CL_PROFILING_COMMAND_SUBMIT);
     if (!queued || between >= least) continue;
     least = between;
     offset_ = before + between / 2 - static_cast<timeline::Time>(*queued);
