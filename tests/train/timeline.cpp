@@ -42,12 +42,12 @@ TEST_CASE("a recorded training has its kernels, copies, phases and loaders", "[t
       CHECK(has_span(tracks, id + " transfer queue", "upload") == (resident == 0));
     }
     // By whatever clock: the device's work lies within the training.
-    constexpr double kSetBy = 1e4;  // microseconds between two clocks
+    constexpr double kApart = 1e4;  // microseconds that two clocks may differ
     const auto first = std::ranges::min_element(tracks.at("host"), {}, &TracedSpan::begin);
     const auto last = std::ranges::max_element(tracks.at("host"), {}, &TracedSpan::end);
     for (const TracedSpan& span : tracks.at(id + " kernels")) {
       CHECK(span.begin >= first->begin);
-      CHECK(span.end <= last->end + kSetBy);
+      CHECK(span.end <= last->end + kApart);
     }
   }
 }
