@@ -4,6 +4,7 @@
 
 #include "epilogue.hpp"
 #include "families.hpp"
+#include "onednn_faults.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -101,8 +102,9 @@ PreparedKernel prepare_conv_backward_weights(Backend&, const ops::ConvBackwardWe
   const Desc src = channels_last_desc(request.inputs[0]);
   const Desc diff_dst = channels_last_desc(request.inputs[1]);
   return guarded(op.name(), [&] {
-    const auto desc = conv_backward_weights(src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s),
-                                            attributes({}, request.precision));
+    const auto desc = conv_backward_weights(
+        src, any_desc(DType::f32, weights_dims(s)), diff_dst, geometry_of(s), attributes({}, request.precision),
+        [&](std::string_view implementation) { return !is_faulty_backward_weights(implementation, s); });
     return PreparedKernel{.kernel = primitive_kernel(
                               dnnl::convolution_backward_weights(desc), desc,
                               {input_argument(DNNL_ARG_SRC, 0, src), input_argument(DNNL_ARG_DIFF_DST, 1, diff_dst),

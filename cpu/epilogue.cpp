@@ -1,6 +1,9 @@
 // Epilogues: matching an expression to oneDNN's post-operations, and the operators made with them.
 #include "epilogue.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "concord/core/check.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/ops/fused.hpp"
@@ -18,6 +21,23 @@ std::int32_t other_argument(const Expression::Instruction& instruction, std::int
   const std::int32_t a = instruction.arguments[0], b = instruction.arguments[1];
   if ((a == value) == (b == value)) return -1;
   return a == value ? b : a;
+}
+
+// Adds a multiplication by `alpha` or an addition of `beta`. False where the chain would get a second linear step: the
+// kernels that oneDNN 2.6 compiles take the numbers of the last one for all of them, whatever lies between. A sum
+// behind a multiplication is one step with it, and products of numbers are one number where that is a normal one.
+bool append_linear(Epilogue& epilogue, float alpha, float beta) {
+  const auto is_linear = [](const EpilogueStep& step) { return step.algorithm == algorithm::eltwise_linear; };
+  if (std::ranges::none_of(epilogue.steps, is_linear)) {
+    epilogue.steps.push_back({algorithm::eltwise_linear, -1, alpha, beta});
+    return true;
+  }
+  EpilogueStep& last = epilogue.steps.back();
+  if (!is_linear(last) || last.beta != 0) return false;
+  if (!std::isnormal(last.alpha * alpha)) return false;
+  last.alpha *= alpha;
+  last.beta = beta;
+  return true;
 }
 
 // Adds the step that turns `value` into `instruction`; false when there is none.
@@ -41,8 +61,9 @@ bool append_step(Epilogue& epilogue, std::span<const Expression::Instruction> co
   }
   if (other.function != F::constant) return false;
   switch (instruction.function) {
-    case F::add: epilogue.steps.push_back({algorithm::eltwise_linear, -1, 1.0F, other.value}); return true;
-    case F::multiply: epilogue.steps.push_back({algorithm::eltwise_linear, -1, other.value, 0.0F}); return true;
+    case F::add: return append_linear(epilogue, 1.0F, other.value);
+    case F::multiply: return append_linear(epilogue, other.value, 0.0F);
+    case F::subtract: return value_first && append_linear(epilogue, 1.0F, -other.value);
     case F::maximum:
       if (other.value != 0) return false;
       epilogue.relu = true;

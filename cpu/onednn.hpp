@@ -137,19 +137,27 @@ struct ConvGeometry {
 #endif
 }
 
-[[nodiscard]] inline dnnl::convolution_backward_weights::primitive_desc conv_backward_weights(
+/// The first implementation whose name `accepts` takes; NotSupported where there is none. The search ends before this
+/// returns: it reads the forward primitive and, in oneDNN 2, the operation's description.
+template <class Accepts>
+[[nodiscard]] dnnl::convolution_backward_weights::primitive_desc conv_backward_weights(
     const Desc& src, const Desc& diff_weights, const Desc& diff_dst, const ConvGeometry& g,
-    const dnnl::primitive_attr& attributes) {
+    const dnnl::primitive_attr& attributes, const Accepts& accepts) {
+  using Backward = dnnl::convolution_backward_weights;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
   const auto hint = conv_forward(src, diff_weights, Desc(), diff_dst, g, {});
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine(),         kAlgorithm,      src,  diff_weights, diff_dst, g.stride, g.dilation,
-          g.padding_before, g.padding_after, hint, attributes};
+  Backward::primitive_desc desc(engine(), kAlgorithm, src, diff_weights, diff_dst, g.stride, g.dilation,
+                                g.padding_before, g.padding_after, hint, attributes);
 #else
-  return {dnnl::convolution_backward_weights::desc(kAlgorithm, src, diff_weights, diff_dst, g.stride, g.dilation,
-                                                   g.padding_before, g.padding_after),
-          attributes, engine(), hint};
+  const Backward::desc operation(kAlgorithm, src, diff_weights, diff_dst, g.stride, g.dilation, g.padding_before,
+                                 g.padding_after);
+  Backward::primitive_desc desc(operation, attributes, engine(), hint);
 #endif
+  while (!accepts(desc.impl_info_str())) {
+    if (!desc.next_impl()) throw NotSupported("oneDNN has no implementation of this weights' gradient that is right");
+  }
+  return desc;
 }
 
 /// `bias` may be an empty descriptor: none.

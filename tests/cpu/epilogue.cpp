@@ -30,6 +30,13 @@ TEST_CASE("bias, residual and relu are fused, other chains are not", "[cpu]") {
   CHECK(supported(matmul, operands, scalar::max(kFirst + kResult, 0.0F), {f32({1, 5})}));
   CHECK(supported(matmul, operands, scalar::max(kResult + kFirst + kSecond, 0.0F), {bias, whole}));
   CHECK(supported(matmul, operands, kResult * 0.5F + kFirst, {whole}));
+  CHECK(supported(matmul, operands, kResult * 0.5F + 0.25F, {}));
+  CHECK(supported(matmul, operands, kResult * 0.5F * 3.0F - 0.25F, {}));
+  CHECK(supported(matmul, operands, (kResult + kFirst) * 0.5F + kSecond, {whole, whole}));
+  // A second step with numbers of its own, which oneDNN 2.6 would give those of the last.
+  CHECK_FALSE(supported(matmul, operands, (kResult + 0.25F) * 0.5F, {}));
+  CHECK_FALSE(supported(matmul, operands, kResult * 0.5F + kFirst + 0.25F, {whole}));
+  CHECK_FALSE(supported(matmul, operands, kResult * 1e-30F * 1e-30F, {}));
   CHECK_FALSE(supported(matmul, operands, scalar::max(kResult, 0.0F) + kFirst, {bias}));
   CHECK_FALSE(supported(matmul, operands, kFirst - kResult, {bias}));
   CHECK_FALSE(supported(matmul, operands, kResult * kResult, {}));
@@ -51,6 +58,30 @@ TEST_CASE("a fused operator gives what its parts give", "[cpu]") {
       const float sum = base.values<float>()[i] + bias.values<float>()[i / 20 % 5] + residual.values<float>()[i];
       REQUIRE(got.values<float>()[i] == Approx(std::max(sum, 0.0F)).margin(1e-5));
     }
+  }
+}
+
+TEST_CASE("a chain of steps with numbers gives what its steps give", "[cpu]") {
+  const Tensor a = normal_tensor(Shape{17, 33}, 1), b = normal_tensor(Shape{33, 20}, 2);
+  const Tensor image = normal_tensor(Shape{2, 3, 7, 6}, 3), weights = normal_tensor(Shape{16, 3, 3, 3}, 4);
+  const auto matmul = std::make_shared<ops::Matmul>(false, false);
+  const auto conv = std::make_shared<ops::Conv>(ops::ConvOptions{});
+  const std::vector<Scalar> chains{kResult * 0.5F + 0.25F, kResult * 0.5F * 3.0F, kResult * 0.5F - 2.0F,
+                                   scalar::max(kResult * -2.0F + 0.25F, 0.0F),
+                                   scalar::max(kResult * 0.5F * 3.0F + 1.0F, 0.0F)};
+  for (const Scalar& chain : chains) {
+    const Expression expression({chain}, 1);
+    INFO(expression.str());
+    const auto check = [&](const std::shared_ptr<const Operator>& op, const std::vector<Tensor>& inputs) {
+      const Tensor base = run_kernel(*op, inputs, false).outputs[0];
+      const Tensor got = run_kernel(ops::Fused(op, 2, expression, "chain"), inputs, false).outputs[0];
+      for (std::size_t i = 0; i < got.values<float>().size(); ++i) {
+        const float given[] = {base.values<float>()[i]};
+        REQUIRE(got.values<float>()[i] == Approx(expression.evaluate(0, given)).margin(1e-5));
+      }
+    };
+    check(matmul, {a, b});
+    check(conv, {image, weights});
   }
 }
 

@@ -1,0 +1,23 @@
+// What oneDNN computes wrong, version by version, and how this backend does without it. Used where primitives are made;
+// tests/cpu/onednn_faults.cpp holds oneDNN to each row, tests/compile/random_networks.cpp looks for further ones.
+//
+//   versions   primitive                       what is wrong                           instead
+//   2.6        compiled post-operations        eltwise_linear steps all take the       one such step a chain
+//              (brgemm, jit), products and     numbers of the last one of the chain    (epilogue.cpp)
+//              convolutions
+//   2.6        weights' gradient of a 1x1      writes beyond its memory where the      the next implementation
+//              convolution with a stride,      channels of src are no multiple of 16
+//              jit_1x1, channels-last
+//   2.6        eltwise_relu                    NaN becomes 0                           a pass of our own
+#pragma once
+
+#include <string_view>
+
+#include "concord/ops/conv.hpp"
+
+namespace concord::cpu {
+
+/// Whether this implementation of the weights' gradient, by oneDNN's name, is one of the table's.
+[[nodiscard]] bool is_faulty_backward_weights(std::string_view implementation, const ops::ConvSizes& sizes);
+
+}  // namespace concord::cpu
