@@ -21,21 +21,63 @@
 namespace concord::test {
 namespace {
 
+/// The numbers of every value that has a reference, by name: each from those before it, in double precision, rounded to
+/// f32.
 using Reference = std::map<std::string, Tensor>;
 
 Tensor rounded(const float64::Values& exact, const TensorSpec& spec) {
   Tensor tensor(spec);
-  std::ranges::transform(exact, tensor.values<float>().begin(), [](double x) {
-    return std::abs(x) < 0x1p-126 ? 0.0F : static_cast<float>(x);  // which processors take for 0
-  });
+  const auto fill = [&](auto values) {
+    using T = typename decltype(values)::value_type;
+    std::ranges::transform(exact, values.begin(), [](double x) {
+      return std::abs(x) < 0x1p-126 ? T{0} : static_cast<T>(x);  // processors take these for 0
+    });
+  };
+  spec.dtype == DType::f32 ? fill(tensor.values<float>()) : fill(tensor.values<std::int32_t>());
   return tensor;
+}
+
+/// Leaves out what has no reference, and what is computed from that.
+void add_results(const Graph& graph, std::int32_t place, Reference& reference) {
+  const Node& node = graph.node(place);
+  ReplayedNode replayed;
+  replayed.op = node.op.get();
+  for (const Value& input : node.inputs) {
+    const auto found = reference.find(input.name());
+    if (found == reference.end()) return;
+    replayed.inputs.push_back(found->second);
+  }
+  for (const TensorSpec& spec : node.outputs) replayed.results.emplace_back(spec);
+  const auto name = [&](std::size_t k) {
+    return Value(const_cast<Graph*>(&graph), place, static_cast<std::int32_t>(k)).name();
+  };
+  if (node.op->is_alias()) {
+    std::ranges::copy(replayed.inputs[0].bytes(), replayed.results[0].bytes().begin());
+    reference.emplace(name(0), replayed.results[0]);
+  } else if (const float64::Results exact = float64::evaluate(replayed)) {
+    for (std::size_t k = 0; k < exact->size(); ++k) {
+      if (!(*exact)[k].empty()) reference.emplace(name(k), rounded((*exact)[k], node.outputs[k]));
+    }
+  }
+}
+
+Reference reference_of(const RandomNetwork& network) {
+  Reference reference = network.inputs;
+  reference.insert(network.variables.begin(), network.variables.end());
+  for (std::int32_t place = 0; place < network.graph.size(); ++place) {
+    if (network.graph.node(place).op != nullptr) add_results(network.graph, place, reference);
+  }
+  return reference;
 }
 
 /// One network on one device.
 class Trial {
  public:
   Trial(std::uint32_t seed, const DevicePtr& device)
-      : network_(seed), device_(device), precision_(precision_for(seed, device->info())) {}
+      : network_(seed),
+        device_(device),
+        precision_(precision_for(seed, device->info())),
+        reference_(reference_of(network_)) {}
 
   /// The first result that rounding does not explain; empty where there is none.
   std::string fault() {
@@ -75,17 +117,11 @@ class Trial {
   }
 
   void check_node(const ReplayedNode& node, const char* form) {
-    float64::Results exact;
     for (std::size_t k = 0; k < node.results.size(); ++k) {
-      const auto [place, is_new] = reference_.try_emplace(node.outputs[k], node.results[k]);
-      if (is_new) {  // made by no operator before: this is the unfused network
-        if (!exact) exact = float64::evaluate(node);
-        if (!exact || (*exact)[k].empty()) continue;
-        place->second =
-            node.results[k].dtype() == DType::f32 ? rounded((*exact)[k], node.results[k].spec()) : node.results[k];
-      }
+      const auto expected = reference_.find(node.outputs[k]);
+      if (expected == reference_.end()) continue;
       const double tolerance = tolerance_of(node, k, precision_);
-      const double error = comparable_error(largest_difference(node.results[k], place->second), tolerance);
+      const double error = comparable_error(largest_difference(node.results[k], expected->second), tolerance);
       if (error <= tolerance || !fault_.empty()) continue;
       fault_ =
           fmt::format("{} ({}) by the kernel {}, {}: error {:.3g}, allowed {:.3g} ({}, {})", node.entry.node,
