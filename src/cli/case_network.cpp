@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "concord/core/json.hpp"
 #include "dataset.hpp"
 
 namespace concord::cli {
@@ -81,11 +82,10 @@ std::map<std::string, std::string> case_program(const std::string& program, cons
 
 std::optional<CaseProgram> program_of(const std::map<std::string, std::string>& network) {
   if (!network.contains("program")) return std::nullopt;
-  try {
-    return CaseProgram{network.at("program"), nlohmann::json::parse(text_of(network, "arguments"))};
-  } catch (const nlohmann::json::exception&) {
-    throw FormatError("the case has arguments of its program that are none");
-  }
+  return read_json(text_of(network, "arguments"), "the arguments of the case's program",
+                   [&](const nlohmann::json& arguments) {
+                     return CaseProgram{network.at("program"), arguments};
+                   });
 }
 
 std::unique_ptr<TrainingStep> case_step(const std::map<std::string, std::string>& network) {

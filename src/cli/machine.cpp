@@ -8,9 +8,11 @@
 #include <system_error>
 
 #include "command.hpp"
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/error.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/private_files.hpp"
 
 namespace concord::cli {
 namespace {
@@ -114,10 +116,9 @@ Finding library_finding(const MachineFacts& facts) {
 
 /// Why nothing can be kept in the folder; empty where it can.
 std::string error_of_cache(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return error.message();
+  if (std::string why = foreign_access(folder); !why.empty()) return why;
   try {
+    create_private_directories(folder);
     const AtomicFile probe(folder / "doctor");
   } catch (const IoError& refusal) {
     return refusal.what();

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "dataset.hpp"

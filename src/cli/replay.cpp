@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "case_network.hpp"
 #include "compare_program.hpp"
@@ -84,7 +83,7 @@ void run(const Options& options) {
   } else {
     options.trace.around([&] { reply = of_network(options, operator_case); });
   }
-  if (!reply.text.empty()) std::cout << (options.json ? reply.text : as_text(nlohmann::json::parse(reply.text)));
+  if (!reply.text.empty()) std::cout << (options.json ? reply.text : as_text(parse_json(reply.text, "the reply")));
   require_agreement(reply);
 }
 

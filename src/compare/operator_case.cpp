@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "concord/compare/extent.hpp"
 #include "concord/compare/tolerance.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
 
 namespace concord {
 namespace {
@@ -87,8 +87,7 @@ OperatorCase read_case(const std::filesystem::path& path) {
   CONCORD_CHECK(found != file.metadata.end(), FormatError,
                 "{} is no case of an operator; `concord compare --save-case` writes one", path.string());
   OperatorCase c;
-  try {
-    const auto description = nlohmann::json::parse(found->second);
+  read_json(found->second, path.string() + ": the description of the case", [&](const nlohmann::json& description) {
     const nlohmann::json& version = description.at("version");
     CONCORD_CHECK(version == kVersion, FormatError, "{}: the case is of version {}, this library reads version {}",
                   path.string(), version.dump(), kVersion);
@@ -103,13 +102,7 @@ OperatorCase read_case(const std::filesystem::path& path) {
       c.tolerances.push_back(tolerance.is_null() ? INFINITY : tolerance.get<double>());  // JSON has no infinity
     }
     description.at("network").get_to(c.network);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw FormatError(fmt::format("{}: the description of the case is damaged: no JSON from its byte {} on",
-                                  path.string(), error.byte));
-  } catch (const nlohmann::json::exception&) {
-    throw FormatError(fmt::format(
-        "{}: the description of the case is damaged: something is missing, or of another type", path.string()));
-  }
+  });
   CONCORD_CHECK(c.tolerances.size() == c.outputs.size(), FormatError, "{}: {} results with {} tolerances",
                 path.string(), c.outputs.size(), c.tolerances.size());
   for (const std::string& name : c.outputs) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 

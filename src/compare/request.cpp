@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "concord/core/error.hpp"
+#include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/reporting_program.hpp"
 
@@ -36,27 +35,28 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
   const auto text = environment(kVariable);
   if (!text) return std::nullopt;
   try {
-    const auto json = nlohmann::json::parse(*text);
-    CompareRequest request;
-    json.at("name").get_to(request.name);
-    json.at("devices").get_to(request.devices);
-    json.at("steps").get_to(request.options.steps);
-    json.at("seconds").get_to(request.options.seconds);
-    request.options.reference = json.at("float64").get<bool>() ? Reference::float64 : Reference::device;
-    json.at("check_every").get_to(request.options.check_every);
-    json.at("drift").get_to(request.options.drift);
-    json.at("speed").get_to(request.options.speed);
-    json.at("prints_json").get_to(request.outputs.prints_json);
-    json.at("html").get_to(request.outputs.html_file);
-    json.at("json").get_to(request.outputs.json_file);
-    json.at("case").get_to(request.outputs.case_file);
-    json.at("case_node").get_to(request.options.case_node);
-    json.at("network").get_to(request.network);
-    json.at("replayed_case").get_to(request.replayed_case);
-    json.at("trace").get_to(request.trace_file);
-    json.at("channel").get_to(request.channel);
-    return request;
-  } catch (const nlohmann::json::exception&) {
+    return read_json(*text, kVariable, [](const nlohmann::json& json) {
+      CompareRequest request;
+      json.at("name").get_to(request.name);
+      json.at("devices").get_to(request.devices);
+      json.at("steps").get_to(request.options.steps);
+      json.at("seconds").get_to(request.options.seconds);
+      request.options.reference = json.at("float64").get<bool>() ? Reference::float64 : Reference::device;
+      json.at("check_every").get_to(request.options.check_every);
+      json.at("drift").get_to(request.options.drift);
+      json.at("speed").get_to(request.options.speed);
+      json.at("prints_json").get_to(request.outputs.prints_json);
+      json.at("html").get_to(request.outputs.html_file);
+      json.at("json").get_to(request.outputs.json_file);
+      json.at("case").get_to(request.outputs.case_file);
+      json.at("case_node").get_to(request.options.case_node);
+      json.at("network").get_to(request.network);
+      json.at("replayed_case").get_to(request.replayed_case);
+      json.at("trace").get_to(request.trace_file);
+      json.at("channel").get_to(request.channel);
+      return std::optional(std::move(request));
+    });
+  } catch (const FormatError&) {
     throw ArgumentError(fmt::format("{} is for `concord compare PROGRAM` to set; it is \"{}\"", kVariable, *text));
   }
 }
@@ -68,9 +68,10 @@ void CompareRequest::answer(const CompareReply& reply) const {
 
 std::optional<CompareReply> CompareReply::read(const std::string& report) {
   try {
-    const auto json = nlohmann::json::parse(report);
-    return CompareReply{json.at("text"), json.at("error"), json.at("is_wrong_use")};
-  } catch (const nlohmann::json::exception&) {
+    return read_json(report, "the reply", [](const nlohmann::json& json) {
+      return CompareReply{json.at("text"), json.at("error"), json.at("is_wrong_use")};
+    });
+  } catch (const FormatError&) {
     return std::nullopt;
   }
 }

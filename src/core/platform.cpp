@@ -2,7 +2,6 @@
 #include "concord/core/platform.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -12,7 +11,6 @@
 #endif
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -30,24 +28,6 @@ namespace {
 
 std::string reason() { return std::strerror(errno); }
 
-// Unique among the threads of this process and among processes.
-std::filesystem::path temporary_beside(const std::filesystem::path& path) {
-  static std::atomic<unsigned> counter{0};
-  std::filesystem::path name = path;
-  name += fmt::format(".{}.{}.tmp", getpid(), counter++);
-  return name;
-}
-
-// A rename is on the disk only when its folder is. Some file systems cannot sync folders; the rename holds all the
-// same.
-void sync_folder(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  close(descriptor);
-}
-
 // What a container may use, by control groups of version 2 or 1; the largest number when there is no limit.
 std::uint64_t container_limit() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
@@ -58,54 +38,7 @@ std::uint64_t container_limit() {
   return std::numeric_limits<std::uint64_t>::max();
 }
 
-// Where a file of this name really lies; a device or a folder must not be replaced by a file.
-std::filesystem::path replaceable(const std::filesystem::path& path) {
-  std::error_code ignored;
-  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
-  CONCORD_CHECK(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status), IoError,
-                "cannot replace {}: it is not a regular file", path.string());
-  return std::filesystem::is_symlink(path, ignored) ? std::filesystem::weakly_canonical(path) : path;
-}
-
 }  // namespace
-
-AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(replaceable(path)),
-      temporary_(temporary_beside(path_)),
-      descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
-  CONCORD_CHECK(descriptor_ >= 0, IoError, "cannot write {}: no file can be made in its folder: {}", path_.string(), reason());
-}
-
-AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
-}
-
-void AtomicFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    CONCORD_CHECK(written > 0, IoError, "cannot write {}: {}", path_.string(), reason());
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-}
-
-void AtomicFile::commit(Durability durability) {
-  const bool durable = durability == Durability::durable;
-  CONCORD_CHECK(!durable || fsync(descriptor_) == 0, IoError, "cannot write {}: {}", path_.string(), reason());
-  const int result = close(std::exchange(descriptor_, -1));
-  CONCORD_CHECK(result == 0, IoError, "cannot write {}: {}", path_.string(), reason());
-  CONCORD_CHECK(rename(temporary_.c_str(), path_.c_str()) == 0, IoError, "cannot replace {}: {}", path_.string(),
-                reason());
-  temporary_.clear();
-  if (durable) sync_folder(path_);
-}
-
-void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes, Durability durability) {
-  AtomicFile file(path);
-  file.write(bytes);
-  file.commit(durability);
-}
 
 std::string read_file(const std::filesystem::path& path) {
   errno = 0;

@@ -1,44 +1,15 @@
-// What differs by operating system: atomic file replacement, the cache folder, memory and terminal queries.
-// Used by every room; with child_process the only place for system calls.
+// What differs by operating system: the cache folder, memory and terminal queries. Used by every room; with
+// atomic_file, private_files and child_process the only place for system calls.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace concord {
-
-/// What a written file must outlive: `cached` content, which can be made again, is not flushed to the disk.
-enum class Durability : std::uint8_t { durable, cached };
-
-/// A file that appears whole or not at all: written beside `path` under a name of its own, then flushed to the disk
-/// and renamed over it by `commit`. Without `commit` the old file stays and nothing is left behind. Any number of
-/// threads and processes may replace the same path; the last commit wins.
-class AtomicFile {
- public:
-  /// Follows a symbolic link. Throws IoError naming the path and the system's reason, or when there is something else
-  /// than a file, for example a device.
-  explicit AtomicFile(std::filesystem::path path);
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-  ~AtomicFile();
-  /// Appends. Throws IoError (a full disk).
-  void write(std::span<const std::byte> bytes);
-  /// Replaces the file at the path. Throws IoError; the old file is then untouched.
-  void commit(Durability durability = Durability::durable);
-
- private:
-  std::filesystem::path path_, temporary_;
-  int descriptor_ = -1;
-};
-
-/// AtomicFile for content that is at hand. Throws IoError.
-void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
-                           Durability durability = Durability::durable);
 
 /// The whole content of a file. Throws IoError when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"

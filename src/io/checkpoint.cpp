@@ -2,12 +2,12 @@
 #include "concord/io/checkpoint.hpp"
 
 #include <concepts>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::io {
@@ -29,12 +29,8 @@ std::string to_text(const CheckpointInfo& info) {
 /// The fields of a checkpoint's description; what is missing or of another type is named.
 class Fields {
  public:
-  Fields(const std::string& text, const std::string& file) : file_(file) {
-    try {
-      json_ = Json::parse(text);
-    } catch (const Json::parse_error& error) {
-      fail(fmt::format("is no JSON from its byte {} on", error.byte));
-    }
+  Fields(const std::string& text, const std::string& file)
+      : file_(file), json_(parse_json(text, fmt::format("{}: {}", file, kKey))) {
     if (!json_.is_object()) fail("is no JSON object");
   }
 

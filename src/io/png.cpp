@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 

@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <vector>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::io {
@@ -113,23 +113,11 @@ class Reader {
     read_bytes(std::as_writable_bytes(std::span(header_)), kPrefix, "header");
     data_ = kPrefix + length;
 
-    std::vector<std::set<std::string>> keys;  // of the objects that are open
-    const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-      constexpr int kDeepest = 3;
-      if (depth > kDeepest) fail(kPrefix, "header", "objects are nested too deep");
-      if (event == Json::parse_event_t::object_start) keys.emplace_back();
-      if (event == Json::parse_event_t::object_end) keys.pop_back();
-      if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-        fail(kPrefix, "header", fmt::format("\"{}\" is there twice", value.get<std::string>()));
-      }
-      return true;
-    };
+    constexpr int kDepth = 3;
     try {
-      return Json::parse(header_, watch);
-    } catch (const Json::exception& error) {
-      const auto* parse = dynamic_cast<const Json::parse_error*>(&error);
-      fail(kPrefix + (parse != nullptr && parse->byte > 0 ? parse->byte - 1 : 0), "header",
-           "is no JSON from here on: the file is damaged, or no safetensors file");
+      return parse_json(header_, "header", {.bytes = kLongestHeader, .depth = kDepth});
+    } catch (const JsonError& error) {
+      fail(kPrefix + error.byte(), "header", error.problem() + ": the file is damaged, or no safetensors file");
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/private_files.hpp"
 #include "concord/opencl/build_processes.hpp"
 #include "concord/opencl/device_limits.hpp"
 #include "concord/opencl/discovery.hpp"
@@ -49,7 +50,7 @@ std::string options_of(const boost::compute::device& device) {
 std::filesystem::path program_folder(const boost::compute::device& device) {
   const bool left_to_driver = environment("CONCORD_DRIVER_CACHE").value_or("0") != "0";
   if (left_to_driver && keeps_programs_itself(device.platform().version())) return {};
-  const std::filesystem::path cache = cache_directory();
+  const std::filesystem::path cache = private_cache_directory();
   return cache.empty() ? cache : cache / "programs";
 }
 

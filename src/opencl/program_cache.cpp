@@ -12,9 +12,11 @@
 #include <system_error>
 #include <utility>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/private_files.hpp"
 #include "concord/core/version.hpp"
 #include "concord/opencl/build_processes.hpp"
 #include "concord/opencl/program_build.hpp"
@@ -174,6 +176,8 @@ ProgramHandle ProgramCache::load(const std::string& key, const std::string& opti
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
   try {
+    const std::string foreign = foreign_access(path);
+    CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
     const std::string file = read_file(path);
     if (const auto binary = binary_in(file, key)) return build_binary(target_, *binary, options);
     log(LogLevel::info, fmt::format("program cache: {} is damaged or foreign, building anew", path.string()));
@@ -188,11 +192,9 @@ void ProgramCache::store(const std::string& key, const ProgramHandle& program) {
   const std::string binary = binary_of(program);
   if (binary.empty()) return;
   try {
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    CONCORD_CHECK(!error, IoError, "cannot create {}: {}", folder_.string(), error.message());
+    create_private_directories(folder_);
     const std::string file = file_text(key, binary);
-    write_file_atomically(path_of(key), std::as_bytes(std::span(file)), Durability::cached);
+    write_file_atomically(path_of(key), std::as_bytes(std::span(file)), Durability::cached, Readers::owner);
   } catch (const IoError& failure) {
     // What is there still serves.
     if (!writable_.exchange(false)) return;

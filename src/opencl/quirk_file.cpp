@@ -2,13 +2,15 @@
 #include "concord/opencl/quirk_file.hpp"
 
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/private_files.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::opencl {
@@ -30,12 +32,13 @@ std::string file_name(const QuirkOrigin& origin) {
 }
 
 Quirks parsed(const std::string& text, const QuirkOrigin& origin) {
-  const Json json = Json::parse(text);
-  CONCORD_CHECK(json.at("format") == kFormat && json.at("version") == kFileVersion, FormatError,
-                "it is no file of quirks of this library");
-  CONCORD_CHECK(json.at("device") == origin.device && json.at("driver") == origin.driver, FormatError,
-                "it is of the device \"{}\" with the driver {}", json.at("device").dump(), json.at("driver").dump());
-  return json.at("quirks").get<Quirks>();
+  return read_json(text, "the file", [&](const Json& json) {
+    CONCORD_CHECK(json.at("format") == kFormat && json.at("version") == kFileVersion, FormatError,
+                  "it is no file of quirks of this library");
+    CONCORD_CHECK(json.at("device") == origin.device && json.at("driver") == origin.driver, FormatError,
+                  "it is of the device \"{}\" with the driver {}", json.at("device").dump(), json.at("driver").dump());
+    return json.at("quirks").get<Quirks>();
+  });
 }
 
 void warn(const std::filesystem::path& file, std::string_view why) {
@@ -45,7 +48,7 @@ void warn(const std::filesystem::path& file, std::string_view why) {
 }  // namespace
 
 std::filesystem::path quirk_file(const QuirkOrigin& origin) {
-  const std::filesystem::path cache = cache_directory();
+  const std::filesystem::path cache = private_cache_directory();
   return cache.empty() ? cache : cache / "quirks" / file_name(origin);
 }
 
@@ -54,9 +57,9 @@ Quirks read_quirks(const QuirkOrigin& origin) {
   std::error_code ignored;
   if (file.empty() || !std::filesystem::is_regular_file(file, ignored)) return {};
   try {
+    const std::string foreign = foreign_access(file);
+    CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
     return parsed(read_file(file), origin);
-  } catch (const Json::exception&) {
-    warn(file, "it is damaged");
   } catch (const std::exception& error) {
     warn(file, error.what());
   }
@@ -72,12 +75,11 @@ void write_quirks(const QuirkOrigin& origin, const Quirks& quirks) {
     CONCORD_CHECK(!error, IoError, "cannot remove {}: {}", file.string(), error.message());
     return;
   }
-  std::filesystem::create_directories(file.parent_path(), error);
-  CONCORD_CHECK(!error, IoError, "cannot create {}: {}", file.parent_path().string(), error.message());
+  create_private_directories(file.parent_path());
   const Json json{{"format", kFormat},       {"version", kFileVersion}, {"library", kVersion},
                   {"device", origin.device}, {"driver", origin.driver}, {"quirks", quirks}};
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  write_file_atomically(file, std::as_bytes(std::span(text)));
+  write_file_atomically(file, std::as_bytes(std::span(text)), Durability::durable, Readers::owner);
 }
 
 }  // namespace concord::opencl

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 

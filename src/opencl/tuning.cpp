@@ -9,6 +9,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/private_files.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/wave_units.hpp"
 
@@ -43,12 +44,10 @@ std::string file_name(const TuningOrigin& origin) {
 }
 
 std::filesystem::path file_in_first_folder(const TuningOrigin& origin) {
-  const bool has_own = environment("CONCORD_TUNING_DIR") || !cache_directory().empty();
+  const bool has_own = environment("CONCORD_TUNING_DIR") || !private_cache_directory().empty();
   CONCORD_CHECK(has_own, IoError, "there is no folder for tuning tables: set CONCORD_TUNING_DIR or CONCORD_CACHE_DIR");
   const std::filesystem::path folder = tuning_folders().front();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  CONCORD_CHECK(!error, IoError, "cannot create {}: {}", folder.string(), error.message());
+  create_private_directories(folder);
   return folder / file_name(origin);
 }
 
@@ -117,7 +116,8 @@ KernelDigests kernel_digests() {
 std::vector<std::filesystem::path> tuning_folders() {
   std::vector<std::filesystem::path> folders;
   if (const auto own = environment("CONCORD_TUNING_DIR")) folders.emplace_back(*own);
-  if (const std::filesystem::path cache = cache_directory(); !cache.empty()) folders.push_back(cache / "tuning");
+  if (const std::filesystem::path cache = private_cache_directory(); !cache.empty())
+    folders.push_back(cache / "tuning");
   if (const std::filesystem::path shared = shared_data_directory(); !shared.empty())
     folders.push_back(shared / "tuning");
   return folders;
@@ -137,6 +137,8 @@ const TuningEntries& Tuning::entries() {
 void Tuning::add(const std::filesystem::path& file) {
   if (!origin_) origin_ = tuning_origin(context_);
   try {
+    const std::string foreign = foreign_access(file);
+    CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
     std::optional<TuningTable> table = read_tuning(file, *origin_);
     if (!table) return;
     TuningEntries& to = table->driver == origin_->driver ? *entries_ : of_other_drivers_;

@@ -1,8 +1,9 @@
 // The JSON files of tuning tables.
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/opencl/tuning.hpp"
 
@@ -73,18 +74,10 @@ Json json_of(const TuningEntry& entry) {
   return json;
 }
 
-Json parsed(const std::filesystem::path& file) {
-  try {
-    return Json::parse(read_file(file));
-  } catch (const Json::parse_error& error) {
-    throw FormatError(fmt::format("it is no JSON (byte {})", error.byte));
-  }
-}
-
 }  // namespace
 
 std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin) {
-  const Json json = parsed(file);
+  const Json json = parse_json(read_file(file), "the file");
   const Fields fields(json, "the file");
   CONCORD_CHECK(fields.text("format") == kFormat, FormatError, "its format is not \"{}\"", kFormat);
   CONCORD_CHECK(fields.count("version") == kVersion, FormatError, "its version is {}, this library reads {}",

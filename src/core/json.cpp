@@ -1,0 +1,61 @@
+// The parser is told of every event, so that it stops at a limit before it has built what lies beyond.
+#include "concord/core/json.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "concord/core/check.hpp"
+
+namespace concord {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What the library says, without its own names: "[json.exception.type_error.302] type must be …" → "type must be …".
+std::string words_of(const Json::exception& error) {
+  const std::string text = error.what();
+  const std::size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+}  // namespace
+
+JsonError::JsonError(std::string_view subject, std::string problem, std::size_t byte)
+    : FormatError(byte > 0 ? fmt::format("{}, byte {}: {}", subject, byte, problem)
+                           : fmt::format("{}: {}", subject, problem)),
+      problem_(std::move(problem)),
+      byte_(byte) {}
+
+nlohmann::json parse_json(std::string_view text, std::string_view subject, const JsonLimits& limits) {
+  const auto fail = [&](std::string problem, std::size_t byte = 0) {
+    throw JsonError(subject, std::move(problem), byte);
+  };
+  if (text.size() > limits.bytes) fail(fmt::format("{} bytes of JSON; at most {} are read", text.size(), limits.bytes));
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
+    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (begins && depth >= limits.depth)
+      fail(fmt::format("is nested too deep: more than {} objects and arrays", limits.depth));
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      if (!keys.back().insert(key).second) fail(fmt::format("\"{}\" is there twice", key));
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, watch);
+  } catch (const Json::parse_error& error) {
+    throw JsonError(subject, "is no JSON from here on", error.byte > 0 ? error.byte - 1 : 0);
+  } catch (const Json::exception& error) {
+    throw JsonError(subject, words_of(error), 0);
+  }
+}
+
+void throw_unexpected_json(const nlohmann::json::exception& error, std::string_view subject) {
+  throw FormatError(fmt::format("{}: a value is missing or of another type: {}", subject, words_of(error)));
+}
+
+}  // namespace concord

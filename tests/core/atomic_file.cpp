@@ -1,0 +1,80 @@
+// What a killed process leaves behind is removed by the next one that writes to the folder, and nothing else is.
+#include "concord/core/atomic_file.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "concord/core/platform.hpp"
+#include "files.hpp"
+
+namespace concord::test {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+/// A process that has begun to write the file and neither goes on nor ends by itself.
+pid_t start_writer(const std::filesystem::path& path) {
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    AtomicFile file(path);
+    file.write(bytes_of("half of"));
+    static_cast<void>(write(ready[1], "x", 1));
+    while (true) pause();
+  }
+  char signal = 0;
+  REQUIRE(read(ready[0], &signal, 1) == 1);
+  close(ready[0]);
+  close(ready[1]);
+  return child;
+}
+
+void kill_and_wait(pid_t child) {
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+
+TEST_CASE("temporary files of killed processes are removed at the next save", "[core]") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 3; ++i) kill_and_wait(start_writer(folder / "weights"));
+  kill_and_wait(start_writer(folder / "other"));
+  CHECK(names_in(folder.path()).size() == 4);
+  write_file_atomically(folder / "weights", bytes_of("whole"));
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"weights"});
+  CHECK(read_file(folder / "weights") == "whole");
+}
+
+TEST_CASE("temporary files of running processes and files of others stay", "[core]") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> others{"notes.tmp", "weights.1.2.tmp", "weights.concord-1-2.tmp.bak",
+                                        "weights.concord-x-2.tmp", "weights.concord-12.tmp"};
+  for (const std::string& name : others) write_file(folder / name, "");
+  const pid_t child = start_writer(folder / "weights");
+  write_file_atomically(folder / "weights", bytes_of("whole"));
+  CHECK(names_in(folder.path()).size() == others.size() + 2);
+  kill_and_wait(child);
+  write_file_atomically(folder / "weights", bytes_of("again"));
+  CHECK(names_in(folder.path()).size() == others.size() + 1);
+}
+
+TEST_CASE("a file for its owner alone is nobody else's to read", "[core]") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "binary", bytes_of("code"), Durability::cached, Readers::owner);
+  CHECK((std::filesystem::status(folder / "binary").permissions() & std::filesystem::perms::mask) ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+}
+
+}  // namespace concord::test
