@@ -14,6 +14,7 @@
 #include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
 #include "families.hpp"
+#include "variants.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -82,7 +83,10 @@ DeviceInfo describe_cpu() {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice() : info_(describe_cpu()), backend_{.threads = omp_get_max_threads()} {}
+  CpuDevice()
+      : info_(describe_cpu()),
+        variants_({"cpu " + info_.name, "oneDNN " + info_.driver}),
+        backend_{.threads = omp_get_max_threads(), .variants = &variants_} {}
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
 
@@ -148,8 +152,9 @@ class CpuDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override {
-    return guarded(op.name(), [&] { return supports_fused(op, op_inputs, output, epilogue, extra); });
+    return guarded(op.name(), [&] { return supports_fused(backend_, op, op_inputs, output, epilogue, extra); });
   }
+  [[nodiscard]] Variants* variants() override { return &variants_; }
   void finish() override {}
   [[nodiscard]] double timed(Launch& launch) override {
     const auto start = std::chrono::steady_clock::now();
@@ -173,6 +178,7 @@ class CpuDevice final : public Device {
   };
 
   DeviceInfo info_;
+  CpuVariants variants_;
   Backend backend_;
   std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   EventPtr event_ = std::make_shared<PastEvent>();

@@ -8,7 +8,9 @@
 #include "concord/graph/expression.hpp"
 #include "concord/ops/fused.hpp"
 #include "families.hpp"
+#include "post_ops_check.hpp"
 #include "tile.hpp"
+#include "variants.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -165,12 +167,21 @@ PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const Kerne
   return prepare_with(*op.base(), *epilogue, request, backend.threads);
 }
 
-bool supports_fused(const Operator& op, std::span<const TensorSpec> op_inputs, const TensorSpec& output,
-                    const Expression& epilogue, std::span<const TensorSpec> extra) {
+bool supports_fused(const Backend& backend, const Operator& op, std::span<const TensorSpec> op_inputs,
+                    const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
   const auto axis = channel_axis_of(op, output.shape);
   if (!axis || output.dtype != DType::f32) return false;
   const auto matched = match_epilogue(epilogue, op_inputs.size(), output.shape, *axis, extra);
   if (!matched) return false;
+  const auto is_whole = [&](int operand) {
+    return extra[static_cast<std::size_t>(operand) - op_inputs.size()].shape == output.shape;
+  };
+  const bool is_matmul = dynamic_cast<const ops::Matmul*>(&op) != nullptr;
+  const Product product = is_matmul ? Product::matmul : Product::convolution;
+  if (!matched->steps.empty() &&
+      !(backend.variants->takes_post_ops(product) && is_right(product, *matched, is_whole))) {
+    return false;
+  }
   KernelRequest request{
       .op = &op, .inputs = {op_inputs.begin(), op_inputs.end()}, .input_layouts = {}, .outputs = {output}};
   request.inputs.insert(request.inputs.end(), extra.begin(), extra.end());

@@ -33,8 +33,9 @@ PreparedKernel prepare_conv_backward_weights(Backend& backend, const ops::ConvBa
                                              const KernelRequest& request);
 /// Of Matmul and Conv.
 PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const KernelRequest& request);
-[[nodiscard]] bool supports_fused(const Operator& op, std::span<const TensorSpec> op_inputs, const TensorSpec& output,
-                                  const Expression& epilogue, std::span<const TensorSpec> extra);
+[[nodiscard]] bool supports_fused(const Backend& backend, const Operator& op, std::span<const TensorSpec> op_inputs,
+                                  const TensorSpec& output, const Expression& epilogue,
+                                  std::span<const TensorSpec> extra);
 
 PreparedKernel prepare_max_pool(Backend& backend, const ops::MaxPool& op, const KernelRequest& request);
 PreparedKernel prepare_max_pool_backward(Backend& backend, const ops::MaxPoolBackward& op,

@@ -13,9 +13,12 @@
 
 namespace concord::cpu {
 
+class CpuVariants;
+
 /// What prepare functions get besides the request.
 struct Backend {
   int threads = 1;
+  CpuVariants* variants = nullptr;
 };
 
 /// Host memory, aligned to 64 bytes.

@@ -32,13 +32,17 @@ std::vector<Value> with_gradients(std::vector<Value> results, Inputs inputs) {
 }
 
 std::vector<Value> products(Inputs in) {
-  return with_gradients({relu(matmul(in[0], in[1]) + in[4]), matmul(transpose(in[2], {0, 2, 1}), in[3]) + in[5]}, in);
+  const Value chained = (matmul(in[0], in[1]) * 0.5F + in[6]) * in[4] * 3.0F - 0.25F;
+  return with_gradients(
+      {relu(matmul(in[0], in[1]) + in[4]), matmul(transpose(in[2], {0, 2, 1}), in[3]) + in[5], chained}, in);
 }
 
 std::vector<Value> convolutions(Inputs in) {
-  return with_gradients({relu(conv2d(in[0], in[1], {.padding = {1, 1}}) + in[6]),
-                         conv2d(in[2], in[3], {.stride = {2, 2}, .padding = {1, 1}}), conv2d(in[4], in[5], {})},
-                        in);
+  return with_gradients(
+      {relu(conv2d(in[0], in[1], {.padding = {1, 1}}) + in[6]),
+       conv2d(in[2], in[3], {.stride = {2, 2}, .padding = {1, 1}}), conv2d(in[4], in[5], {}),
+       (conv2d(in[4], in[5], {}) * 0.5F - in[4]) * 3.0F + 0.25F, conv2d(in[0], in[7], {.stride = {2, 1}})},
+      in);
 }
 
 std::vector<Value> depthwise(Inputs in) {
@@ -76,10 +80,17 @@ bool VariantCase::concerns(std::string_view family_of_variant) const {
 
 const std::vector<VariantCase>& variant_cases() {
   static const std::vector<VariantCase> all{
-      {"product", "matmul", {{130, 99}, {99, 150}, {3, 64, 72}, {3, 64, 40}, {150}, {40}}, products},
+      {"product", "matmul", {{130, 99}, {99, 150}, {3, 64, 72}, {3, 64, 40}, {150}, {40}, {130, 150}}, products},
       {"convolution",
        "conv2d and its gradients",
-       {{3, 12, 9, 8}, {70, 12, 3, 3}, {2, 9, 11, 10}, {130, 9, 3, 3}, {2, 64, 7, 7}, {64, 64, 1, 1}, {70, 1, 1}},
+       {{3, 12, 9, 8},
+        {70, 12, 3, 3},
+        {2, 9, 11, 10},
+        {130, 9, 3, 3},
+        {2, 64, 7, 7},
+        {64, 64, 1, 1},
+        {70, 1, 1},
+        {5, 12, 1, 1}},
        convolutions},
       {"depthwise",
        "depthwise conv2d and its gradients",

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "concord/device/variants.hpp"
-#include "concord/opencl/quirk_file.hpp"
+#include "concord/device/quirk_file.hpp"
 
 namespace concord::opencl {
 

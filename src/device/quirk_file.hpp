@@ -1,5 +1,5 @@
-// The quirk file of a device: the kernels that `concord doctor` found wrong on it, with this driver. Used by
-// KernelVariants.
+// The quirk file of a device: the kernels that `concord doctor` found wrong on it, with this driver. Used by the
+// Variants of both backends.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace concord::opencl {
+namespace concord {
 
 /// Why a variant is not taken, by its name.
 using Quirks = std::map<std::string, std::string, std::less<>>;
@@ -27,4 +27,4 @@ struct QuirkOrigin {
 /// Replaces the file; removes it when there are no quirks. Throws IoError.
 void write_quirks(const QuirkOrigin& origin, const Quirks& quirks);
 
-}  // namespace concord::opencl
+}  // namespace concord

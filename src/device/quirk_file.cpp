@@ -1,5 +1,5 @@
 // The JSON of quirk files.
-#include "concord/opencl/quirk_file.hpp"
+#include "concord/device/quirk_file.hpp"
 
 #include <cctype>
 #include <span>
@@ -13,7 +13,7 @@
 #include "concord/core/private_files.hpp"
 #include "concord/core/version.hpp"
 
-namespace concord::opencl {
+namespace concord {
 namespace {
 
 using Json = nlohmann::json;
@@ -82,4 +82,4 @@ void write_quirks(const QuirkOrigin& origin, const Quirks& quirks) {
   write_file_atomically(file, std::as_bytes(std::span(text)), Durability::durable, Readers::owner);
 }
 
-}  // namespace concord::opencl
+}  // namespace concord

@@ -1,0 +1,51 @@
+// What oneDNN's post-operations do is checked, and what is found wrong is not used.
+#include "concord/compare/variant_check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "files.hpp"
+#include "run_kernel.hpp"
+#include "setting.hpp"
+
+namespace concord::test {
+namespace {
+
+std::size_t launches_of(const DevicePtr& device) {
+  Graph graph;
+  const Value a = graph.input("a", {DType::f32, {8, 16}}), b = graph.input("b", {DType::f32, {16, 8}});
+  const std::vector<Value> outputs{matmul(a, b) * 0.5F + 0.25F};
+  return compile(graph, outputs, std::make_shared<Variables>(device, 1)).launches();
+}
+
+}  // namespace
+
+TEST_CASE("the post-operations of the CPU are right, and off once they are marked", "[cpu]") {
+  const TemporaryFolder folder;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  const Setting setting("CONCORD_CACHE_DIR", folder.path().string());
+  const DevicePtr device = Device::open("cpu");
+  Variants* const variants = device->variants();
+  REQUIRE(variants != nullptr);
+  REQUIRE(variants->list().size() == 2);
+  for (const Variant& variant : variants->list()) {
+    INFO(variant.name);
+    const VariantResult result = check_variant(device, *variants, variant.name);
+    CHECK(result.was_taken);
+    CHECK(result.variant.quirk.empty());
+    CHECK(result.unexplained.empty());
+  }
+  CHECK(launches_of(device) == 1);
+  variants->mark("product post-operations", "a test");
+  CHECK(launches_of(device) == 2);
+  variants->store();
+  CHECK(std::filesystem::is_regular_file(variants->file()));
+  set_log([](LogLevel, std::string_view) {}, LogLevel::warning);
+  CHECK(launches_of(Device::open("cpu")) == 2);
+  set_log({}, LogLevel::warning);
+  CHECK(variants->forget() == 1);
+  CHECK_FALSE(std::filesystem::exists(variants->file()));
+  CHECK(launches_of(Device::open("cpu")) == 1);
+  CHECK_THROWS_AS(variants->mark("another", "a test"), ArgumentError);
+}
+
+}  // namespace concord::test
