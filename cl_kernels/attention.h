@@ -24,14 +24,27 @@
 #define ITEM_Y (ITEM / TX)
 
 // Rows first … first + count of src (rows, WIDTH), `pitch` values apart, into a tile; zeros beyond the last row: what is
-// hidden may be anything.
-TILE_FUNCTION void load_tile(__local float4 *tile4, __global const float *src, const uint pitch, const uint first,
+// hidden may be anything. Whether any value that this item loads is not finite.
+TILE_FUNCTION bool load_tile(__local float4 *tile4, __global const float *src, const uint pitch, const uint first,
                              const uint count, const uint rows) {
   __local float *tile = (__local float *)tile4;
+  bool strange = false;
   for (uint e = ITEM; e < count * 4 * WIDTH4; e += THREADS) {
     const uint r = e / (4 * WIDTH4), d = e % (4 * WIDTH4);
     const bool inside = first + r < rows && d < WIDTH;
-    tile[r * STRIDE + d] = inside ? src[(ulong)(first + r) * pitch + d] : 0.0f;
+    const float x = inside ? src[(ulong)(first + r) * pitch + d] : 0.0f;
+    tile[r * STRIDE + d] = x;
+    strange = strange || is_strange(x);
+  }
+  return strange;
+}
+
+// Zeros for what is not finite among the values that this item loaded: 0·NaN would reach rows that do not see it.
+TILE_FUNCTION void clean_tile(__local float4 *tile4, const uint count) {
+  __local float *tile = (__local float *)tile4;
+  for (uint e = ITEM; e < count * 4 * WIDTH4; e += THREADS) {
+    const uint place = e / (4 * WIDTH4) * STRIDE + e % (4 * WIDTH4);
+    if (is_strange(tile[place])) tile[place] = 0.0f;
   }
 }
 

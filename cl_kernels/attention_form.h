@@ -29,8 +29,10 @@
 // The operands of the form, as arguments of a kernel.
 #ifdef MASK
 #define MASK_PARAMETERS , __global const float *mask, ulong mask_offset, ulong mask_batch, ulong mask_head, ulong mask_row
+#define ADDED(place) mask[place]
 #else
 #define MASK_PARAMETERS
+#define ADDED(place) 0.0f
 #endif
 #ifdef LENGTHS
 #define LENGTH_PARAMETERS , __global const int *lengths, ulong lengths_offset
@@ -42,8 +44,11 @@
 #ifdef DROPOUT
 #define DROPOUT_PARAMETERS , __global const int *state, ulong state_offset, uint purpose, float keep, float kept
 #define DRAW_ARGUMENTS , state + state_offset, purpose, keep, kept
+#define DRAW_PARAMETERS , __global const int *state, const uint purpose, const float keep, const float kept
 #else
 #define DROPOUT_PARAMETERS
+#define DRAW_ARGUMENTS
+#define DRAW_PARAMETERS
 #endif
 #define FORM_PARAMETERS MASK_PARAMETERS LENGTH_PARAMETERS DROPOUT_PARAMETERS
 #define SIZE_PARAMETERS uint heads, uint key_heads, uint queries, uint keys, float scale
@@ -58,6 +63,26 @@ static inline uint keys_seen(const uint t, const int length, const uint queries)
   return (uint)length;
 #endif
 }
+
+// A score from the product of query and key. What the mask hides is −∞ whatever the product is. fma: the gradients must
+// find the bits of the forward pass again.
+static inline float masked_score(const float product, const float scale, const float added) {
+  return added == -INFINITY ? -INFINITY : fma(scale, product, added);
+}
+
+// The weight of a score from the statistics of its row, the largest score and 1 / Σ exp(score − largest); 0 for what is
+// hidden.
+static inline float weight_of(const float score, const float largest, const float inverse) {
+  return score == -INFINITY ? 0.0f : exp(score - largest) * inverse;
+}
+
+// d loss / d score. What has a weight or a factor of 0 is not read, whatever it is.
+static inline float slope_of(const float weight, const float factor, const float product, const float delta) {
+  return weight == 0.0f ? 0.0f : weight * ((factor == 0.0f ? 0.0f : factor * product) - delta);
+}
+
+// Whether x is infinite or not a number.
+static inline bool is_strange(const float x) { return (as_uint(x) & 0x7f800000u) == 0x7f800000u; }
 
 // The first query that sees key s; may be beyond the last one.
 static inline uint first_query(const uint s, const int length, const uint queries) {
@@ -86,5 +111,30 @@ static inline float4 draw_four(const ulong row, const uint s, const uint keys, _
   return select((float4)(0.0f), (float4)(kept), convert_float4(bits) * 5.9604644775390625e-8f < keep);
 }
 #endif
+
+// Whether `value` is true for any item of the group.
+TILE_FUNCTION bool any_item(__local int *flag, const bool value) {
+  if (get_local_id(0) == 0) *flag = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (value) atomic_or(flag, 1);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return *flag != 0;
+}
+
+// The weight that multiplies a value, with the factor of dropout, from the vectors of its query and its key; for the few
+// values that are not finite, which the products leave out.
+static inline float one_weight(__global const float *query, __global const float *key, const float scale,
+                               const float added, const float largest, const float inverse, const ulong row,
+                               const uint s, const uint keys DRAW_PARAMETERS) {
+  float product = 0.0f;
+  for (uint d = 0; d < WIDTH; ++d) product += query[d] * key[d];
+  const float weight = weight_of(masked_score(product, scale, added), largest, inverse);
+#ifdef DROPOUT
+  const float4 four = draw_four(row, s / 4 * 4, keys, state, purpose, keep, kept);
+  return weight * (s % 4 == 0 ? four.x : s % 4 == 1 ? four.y : s % 4 == 2 ? four.z : four.w);
+#else
+  return weight;
+#endif
+}
 
 #endif

@@ -123,9 +123,11 @@ __kernel void ctc_occupancy(__global const int *restrict labels, ulong labels_of
   const int n = (int)(item % samples), t = (int)(item / samples);
   const float value = loss[loss_offset + n];
   occupancy += occupancy_offset + item * classes;
-  const float empty = isnan(value) || (isinf(value) && !zero_infinity) ? NAN : 0.0f;
+  const int input = input_lengths[input_lengths_offset + n];
+  const bool beyond = input >= 0 && input <= steps && t >= input, is_zero = value == INFINITY && zero_infinity;
+  const float empty = isfinite(value) || is_zero || beyond ? 0.0f : NAN;
   for (int c = 0; c < classes; ++c) occupancy[c] = empty;
-  if (!isfinite(value) || t >= input_lengths[input_lengths_offset + n]) return;
+  if (!isfinite(value) || beyond) return;
   const int places = 2 * target_lengths[target_lengths_offset + n] + 1, width = 2 * most_labels + 1;
   labels += labels_offset + (ulong)n * most_labels;
   places_of += places_of_offset + ((ulong)n * steps + t) * width;
@@ -134,5 +136,5 @@ __kernel void ctc_occupancy(__global const int *restrict labels, ulong labels_of
 
 __kernel void ctc_drop_infinity(__global float *loss, ulong loss_offset, int samples) {
   const int n = (int)get_global_id(0);
-  if (n < samples && isinf(loss[loss_offset + n])) loss[loss_offset + n] = 0.0f;
+  if (n < samples && loss[loss_offset + n] == INFINITY) loss[loss_offset + n] = 0.0f;
 }

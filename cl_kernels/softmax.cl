@@ -2,7 +2,7 @@
 // three times (largest value, sum of exponentials, result), once from memory and then from cache: 8 bytes an element.
 // The largest value is subtracted first, so no exponential overflows. LOG gives the logarithm.
 //   forward  dst = exp(x − max) / Σ exp(x − max);            LOG: x − max − log Σ exp(x − max)
-//   backward diff_src = dst·(diff_dst − Σ diff_dst·dst);     LOG: diff_dst − exp(dst)·Σ diff_dst
+//   backward diff_src = dst·(diff_dst − Σ diff_dst·dst);     LOG: diff_dst − exp(dst)·Σ diff_dst, 0 where both are 0
 #include "lanes.h"
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void softmax_forward(
@@ -46,7 +46,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void softmax_backw
   LANES_REDUCE(sum, scratch, COMBINE_SUM);
   if (row >= rows) return;
 #ifdef LOG
-  for (ulong i = LANE; i < length; i += LANES) diff_src[i * inner] = diff_dst[i * inner] - exp(dst[i * inner]) * sum;
+  for (ulong i = LANE; i < length; i += LANES) {
+    const float diff = diff_dst[i * inner], slope = diff - exp(dst[i * inner]) * sum;
+    diff_src[i * inner] = diff == 0.0f && sum == 0.0f ? 0.0f : slope;
+  }
 #else
   for (ulong i = LANE; i < length; i += LANES) diff_src[i * inner] = dst[i * inner] * (diff_dst[i * inner] - sum);
 #endif

@@ -28,6 +28,7 @@ struct Attention {
   int threads;
   std::int64_t padded;  // the width in whole groups of lanes
 
+  [[nodiscard]] std::int64_t rows() const { return s.batch * s.heads * s.queries; }
   [[nodiscard]] std::int64_t sharing() const { return s.heads / s.key_heads; }
   /// Floats of the scratch of one thread: see Scratch.
   [[nodiscard]] std::int64_t scratch() const { return 2 * s.width * kKeys + 4 * kKeys * padded + 3 * kQueries * kKeys; }
@@ -61,7 +62,7 @@ struct Head {
   const Pointers& pointers;
   std::int64_t batch, head;
   std::int64_t length;
-  std::int64_t of_queries;                // its first row among those of logsumexp and of dropout
+  std::int64_t of_queries;                // its first row among those of logsumexp, statistics and dropout
   std::int64_t query_values, key_values;  // where the values of its first query stand, and of its first key
 
   Head(const Attention& attention, const Pointers& operands, std::int64_t b, std::int64_t h)
@@ -130,6 +131,43 @@ Rows padded_rows(const Attention& a, Rows src, std::int64_t count, float* scratc
   return {scratch, a.padded};
 }
 
+/// What a product does about values that are not finite: `plain` lets 0·NaN be NaN, `guarded` leaves out what has a
+/// weight of 0. Blocks run plain, and again guarded where their results are not finite.
+enum class Products : std::uint8_t { plain, guarded };
+
+/// results (m, padded) += weights (m, k)·src (k, width); weight (i, p) at i·row + p·step.
+struct Weights {
+  const float* values;
+  std::int64_t row, step;
+};
+void add_weighted(const Attention& a, Products products, Weights weights, std::int64_t m, Rows src, std::int64_t k,
+                  float* results, float* scratch) {
+  if (products == Products::guarded) {
+    const std::int64_t count = k * a.s.width;
+    for (std::int64_t e = 0; e < count; ++e) {
+      const float x = src.values[e / a.s.width * src.pitch + e % a.s.width];
+      scratch[e / a.s.width * a.padded + e % a.s.width] = std::isfinite(x) ? x : 0.0F;
+    }
+    for (std::int64_t p = 0; p < k; ++p) {
+      std::fill(scratch + p * a.padded + a.s.width, scratch + (p + 1) * a.padded, 0.0F);
+    }
+  }
+  const Rows rows = products == Products::guarded ? Rows{scratch, a.padded} : padded_rows(a, src, k, scratch);
+  tile_multiply(
+      {weights.values, weights.row, weights.step, rows.values, rows.pitch, results, a.padded, m, a.padded, k, true});
+  if (products == Products::plain) return;
+  for (std::int64_t p = 0; p < k; ++p) {
+    for (std::int64_t d = 0; d < a.s.width; ++d) {
+      const float x = src.values[p * src.pitch + d];
+      if (std::isfinite(x)) continue;
+      for (std::int64_t i = 0; i < m; ++i) {
+        const float weight = weights.values[i * weights.row + p * weights.step];
+        if (weight != 0) results[i * a.padded + d] += weight * x;
+      }
+    }
+  }
+}
+
 /// Rows of results, times `factor`, to `count` rows of dst.
 void store(const Attention& a, const float* results, std::int64_t count, float factor, float* dst, std::int64_t pitch) {
   for (std::int64_t r = 0; r < count; ++r) {
@@ -137,18 +175,23 @@ void store(const Attention& a, const float* results, std::int64_t count, float f
   }
 }
 
-/// dst and logsumexp of queries first … first + count.
-void forward_block(const Head& head, std::int64_t first, std::int64_t count, const Scratch& scratch) {
+/// dst, logsumexp and statistics of queries first … first + count; whether all sums are finite.
+bool forward_block(const Head& head, std::int64_t first, std::int64_t count, const Scratch& scratch,
+                   Products products_of_values) {
   const Attention& a = head.a;
   const std::int64_t pitch = a.s.query_pitch();
   float* dst = head.pointers.output<float>(0) + head.query_values + first * pitch;
   float* logsumexp = head.pointers.output<float>(1) + head.of_queries + first;
+  float* row_largest = head.pointers.output<float>(2) + head.of_queries + first;
+  float* row_inverse = row_largest + a.rows();
   if (!head.valid()) {
     for (std::int64_t r = 0; r < count; ++r) {
       std::fill_n(dst + r * pitch, a.s.width, std::numeric_limits<float>::quiet_NaN());
     }
-    std::fill_n(logsumexp, count, std::numeric_limits<float>::quiet_NaN());
-    return;
+    for (float* rows : {logsumexp, row_largest, row_inverse}) {
+      std::fill_n(rows, count, std::numeric_limits<float>::quiet_NaN());
+    }
+    return true;
   }
   float largest[kQueries];
   double sum[kQueries] = {};
@@ -171,15 +214,17 @@ void forward_block(const Head& head, std::int64_t first, std::int64_t count, con
       if (correction != 1) tile_scale(scratch.results + r * a.padded, correction, a.padded);
       for (std::int64_t j = 0; j < seen && factors != nullptr; ++j) row[j] *= factors[r * kKeys + j];
     }
-    const Rows values = padded_rows(a, {head.key_rows(2, tile), a.s.key_pitch()}, keys, scratch.rows);
-    tile_multiply({scratch.scores, kKeys, 1, values.values, values.pitch, scratch.results, a.padded, count, a.padded,
-                   keys, true});
+    add_weighted(a, products_of_values, {scratch.scores, kKeys, 1}, count, {head.key_rows(2, tile), a.s.key_pitch()},
+                 keys, scratch.results, scratch.rows);
   }
   for (std::int64_t r = 0; r < count; ++r) {
     const float factor = sum[r] == 0 ? 0.0F : static_cast<float>(1 / sum[r]);
     store(a, scratch.results + r * a.padded, 1, factor, dst + r * pitch, pitch);
     logsumexp[r] = largest[r] + static_cast<float>(std::log(sum[r]));
+    row_largest[r] = largest[r];
+    row_inverse[r] = factor;
   }
+  return tile_is_finite(scratch.results, count * a.padded);
 }
 
 /// Of queries first … first + count and keys tile … tile + keys: the weights, those of dropout among them, in
@@ -194,14 +239,16 @@ void weights_and_slopes(const Head& head, std::int64_t first, std::int64_t count
     float* row = scratch.scores + r * kKeys;
     const std::int64_t seen = std::clamp<std::int64_t>(head.seen(t) - tile, 0, keys);
     tile_scores(row, head.mask(t, tile), head.a.form.scale, seen);
-    tile_exponentials(row, head.pointers.input<float>(4)[head.of_queries + t], seen, whole_groups(keys));
+    const float* largest = head.pointers.input<float>(4) + head.of_queries + t;
+    tile_weights(row, *largest, largest[head.a.rows()], seen, whole_groups(keys));
     tile_slopes(row, scratch.slopes + r * kKeys, factors == nullptr ? nullptr : factors + r * kKeys,
                 head.pointers.input<float>(5)[head.a.s.delta_of(head.batch, head.head, t)], whole_groups(keys));
   }
 }
 
-/// diff_q of queries first … first + count.
-void backward_query_block(const Head& head, std::int64_t first, std::int64_t count, const Scratch& scratch) {
+/// diff_q of queries first … first + count; whether all sums are finite.
+bool backward_query_block(const Head& head, std::int64_t first, std::int64_t count, const Scratch& scratch,
+                          Products products_of_keys) {
   const Attention& a = head.a;
   std::fill_n(scratch.results, count * a.padded, 0.0F);
   const std::int64_t end = head.valid() ? head.seen(first + count - 1) : 0;
@@ -210,17 +257,18 @@ void backward_query_block(const Head& head, std::int64_t first, std::int64_t cou
     tile_transpose(head.key_rows(1, tile), a.s.key_pitch(), keys, a.s.width, scratch.keys, kKeys);
     tile_transpose(head.key_rows(2, tile), a.s.key_pitch(), keys, a.s.width, scratch.values, kKeys);
     weights_and_slopes(head, first, count, tile, keys, scratch);
-    const Rows rows = padded_rows(a, {head.key_rows(1, tile), a.s.key_pitch()}, keys, scratch.rows);
-    tile_multiply(
-        {scratch.slopes, kKeys, 1, rows.values, rows.pitch, scratch.results, a.padded, count, a.padded, keys, true});
+    add_weighted(a, products_of_keys, {scratch.slopes, kKeys, 1}, count, {head.key_rows(1, tile), a.s.key_pitch()},
+                 keys, scratch.results, scratch.rows);
   }
   store(a, scratch.results, count, head.valid() ? a.form.scale : std::numeric_limits<float>::quiet_NaN(),
         head.pointers.output<float>(0) + head.query_values + first * a.s.query_pitch(), a.s.query_pitch());
+  return tile_is_finite(scratch.results, count * a.padded);
 }
 
-/// diff_k and diff_v of keys first … first + count; the heads that share them in order.
-void backward_key_value_block(const Attention& a, const Pointers& pointers, std::int64_t batch, std::int64_t key_head,
-                              std::int64_t first, std::int64_t count, const Scratch& scratch) {
+/// diff_k and diff_v of keys first … first + count; the heads that share them in order. Whether all sums are finite.
+bool backward_key_value_block(const Attention& a, const Pointers& pointers, std::int64_t batch, std::int64_t key_head,
+                              std::int64_t first, std::int64_t count, const Scratch& scratch,
+                              Products products_of_queries) {
   std::fill_n(scratch.results, count * a.padded, 0.0F);
   std::fill_n(scratch.more_results, count * a.padded, 0.0F);
   const Head owner(a, pointers, batch, key_head * a.sharing());
@@ -232,21 +280,21 @@ void backward_key_value_block(const Attention& a, const Pointers& pointers, std:
     for (std::int64_t tile = head.first_query(first); tile < a.s.queries; tile += kQueries) {
       const std::int64_t queries = std::min(kQueries, a.s.queries - tile);
       weights_and_slopes(head, tile, queries, first, keys, scratch);
-      const Rows diff = padded_rows(a, {head.query_rows(3, tile), a.s.query_pitch()}, queries, scratch.rows);
-      const Rows q = padded_rows(a, {head.query_rows(0, tile), a.s.query_pitch()}, queries, scratch.other_rows);
-      tile_multiply(
-          {scratch.slopes, 1, kKeys, q.values, q.pitch, scratch.results, a.padded, keys, a.padded, queries, true});
-      tile_multiply({scratch.scores, 1, kKeys, diff.values, diff.pitch, scratch.more_results, a.padded, keys, a.padded,
-                     queries, true});
+      add_weighted(a, products_of_queries, {scratch.slopes, 1, kKeys}, keys,
+                   {head.query_rows(0, tile), a.s.query_pitch()}, queries, scratch.results, scratch.other_rows);
+      add_weighted(a, products_of_queries, {scratch.scores, 1, kKeys}, keys,
+                   {head.query_rows(3, tile), a.s.query_pitch()}, queries, scratch.more_results, scratch.rows);
     }
   }
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::int64_t pitch = a.s.key_pitch(), place = owner.key_values + first * pitch;
   store(a, scratch.results, count, owner.valid() ? a.form.scale : nan, pointers.output<float>(0) + place, pitch);
   store(a, scratch.more_results, count, owner.valid() ? 1 : nan, pointers.output<float>(1) + place, pitch);
+  return tile_is_finite(scratch.results, count * a.padded) && tile_is_finite(scratch.more_results, count * a.padded);
 }
 
-/// A kernel that runs block(pointers, batch, head, first, count, scratch) for all blocks of `size` of `rows` rows.
+/// A kernel that runs block(pointers, batch, head, first, count, scratch, products) for all blocks of `size` of `rows`
+/// rows: plain, and guarded where that leaves something that is not finite.
 template <class Block>
 PreparedKernel over_blocks(const KernelRequest& request, const Attention& a, std::string name, std::int64_t heads,
                            std::int64_t rows, std::int64_t size, const Block& block) {
@@ -259,8 +307,12 @@ PreparedKernel over_blocks(const KernelRequest& request, const Attention& a, std
                                       const Scratch scratch(a, pointers.workspace<float>() + part * a.scratch());
                                       for (std::int64_t unit = begin; unit < end; ++unit) {
                                         const std::int64_t first = unit % blocks * size, head = unit / blocks;
-                                        block(pointers, head / heads, head % heads, first, std::min(size, rows - first),
-                                              scratch);
+                                        for (const Products products : {Products::plain, Products::guarded}) {
+                                          if (block(pointers, head / heads, head % heads, first,
+                                                    std::min(size, rows - first), scratch, products)) {
+                                            break;
+                                          }
+                                        }
                                       }
                                     });
                    }));
@@ -276,28 +328,31 @@ Attention attention_of(const Backend& backend, const Op& op, const KernelRequest
 
 PreparedKernel prepare_attention(Backend& backend, const ops::Attention& op, const KernelRequest& request) {
   const Attention a = attention_of(backend, op, request, 3);
-  return over_blocks(
-      request, a, "attention tiles", a.s.heads, a.s.queries, kQueries,
-      [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
-          const Scratch& scratch) { forward_block(Head(a, pointers, batch, head), first, count, scratch); });
+  return over_blocks(request, a, "attention tiles", a.s.heads, a.s.queries, kQueries,
+                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
+                         std::int64_t count, const Scratch& scratch, Products products) {
+                       return forward_block(Head(a, pointers, batch, head), first, count, scratch, products);
+                     });
 }
 
 PreparedKernel prepare_attention_backward_query(Backend& backend, const ops::AttentionBackwardQuery& op,
                                                 const KernelRequest& request) {
   const Attention a = attention_of(backend, op, request, 6);
-  return over_blocks(
-      request, a, "attention_backward_query tiles", a.s.heads, a.s.queries, kQueries,
-      [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
-          const Scratch& scratch) { backward_query_block(Head(a, pointers, batch, head), first, count, scratch); });
+  return over_blocks(request, a, "attention_backward_query tiles", a.s.heads, a.s.queries, kQueries,
+                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
+                         std::int64_t count, const Scratch& scratch, Products products) {
+                       return backward_query_block(Head(a, pointers, batch, head), first, count, scratch, products);
+                     });
 }
 
 PreparedKernel prepare_attention_backward_key_value(Backend& backend, const ops::AttentionBackwardKeyValue& op,
                                                     const KernelRequest& request) {
   const Attention a = attention_of(backend, op, request, 6);
-  return over_blocks(
-      request, a, "attention_backward_key_value tiles", a.s.key_heads, a.s.keys, kKeys,
-      [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
-          const Scratch& scratch) { backward_key_value_block(a, pointers, batch, head, first, count, scratch); });
+  return over_blocks(request, a, "attention_backward_key_value tiles", a.s.key_heads, a.s.keys, kKeys,
+                     [a](const Pointers& pointers, std::int64_t batch, std::int64_t head, std::int64_t first,
+                         std::int64_t count, const Scratch& scratch, Products products) {
+                       return backward_key_value_block(a, pointers, batch, head, first, count, scratch, products);
+                     });
 }
 
 }  // namespace concord::cpu

@@ -85,7 +85,7 @@ CONCORD_SIMD void tile_scores(float* row, const float* mask, float scale, std::i
     for (std::int64_t j = 0; j < count; ++j) row[j] *= scale;
   } else {
 #pragma omp simd
-    for (std::int64_t j = 0; j < count; ++j) row[j] = scale * row[j] + mask[j];
+    for (std::int64_t j = 0; j < count; ++j) row[j] = mask[j] == kHidden ? kHidden : scale * row[j] + mask[j];
   }
 }
 
@@ -117,17 +117,38 @@ CONCORD_SIMD double tile_exponentials(float* row, float subtract, std::int64_t c
   return sum;
 }
 
+CONCORD_SIMD void tile_weights(float* row, float subtract, float factor, std::int64_t count, std::int64_t columns) {
+  std::fill(row + count, row + columns, kHidden);
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const float power = concord_exp(row[j] - subtract) * factor;
+    row[j] = row[j] == kHidden ? 0.0F : power;
+  }
+}
+
 CONCORD_SIMD void tile_slopes(float* weights, float* slopes, const float* factors, float delta, std::int64_t columns) {
   if (factors == nullptr) {
 #pragma omp simd
-    for (std::int64_t j = 0; j < columns; ++j) slopes[j] = weights[j] * (slopes[j] - delta);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const float slope = weights[j] * (slopes[j] - delta);
+      slopes[j] = weights[j] == 0 ? 0.0F : slope;
+    }
   } else {
 #pragma omp simd
     for (std::int64_t j = 0; j < columns; ++j) {
-      slopes[j] = weights[j] * (factors[j] * slopes[j] - delta);
+      const float through = factors[j] == 0 ? 0.0F : factors[j] * slopes[j];
+      const float slope = weights[j] * (through - delta);
+      slopes[j] = weights[j] == 0 ? 0.0F : slope;
       weights[j] *= factors[j];
     }
   }
+}
+
+CONCORD_SIMD bool tile_is_finite(const float* row, std::int64_t count) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < count; ++j) sum += row[j] - row[j];
+  return sum == 0;
 }
 
 CONCORD_SIMD void tile_scale(float* row, float factor, std::int64_t columns) {

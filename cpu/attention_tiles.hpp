@@ -27,7 +27,7 @@ void tile_multiply(const TileProduct& product);
 void tile_transpose(const float* src, std::int64_t pitch, std::int64_t rows, std::int64_t width, float* dst,
                     std::int64_t columns);
 
-/// row[j] = scale·row[j] + mask[j] for j < count; mask may be null.
+/// row[j] = scale·row[j] + mask[j] for j < count, −∞ where mask[j] is, whatever row[j] is; mask may be null.
 void tile_scores(float* row, const float* mask, float scale, std::int64_t count);
 
 /// The largest of row[j], j < count; −∞ of none.
@@ -37,8 +37,15 @@ float tile_largest(const float* row, std::int64_t count);
 /// lanes. The sum, lane by lane.
 double tile_exponentials(float* row, float subtract, std::int64_t count, std::int64_t columns);
 
-/// slopes[j] = weights[j]·(factors[j]·slopes[j] − delta), then weights[j] *= factors[j]; factors may be null.
+/// row[j] = factor·exp(row[j] − subtract), 0 where row[j] is −∞, for j < count; 0 from there to `columns`.
+void tile_weights(float* row, float subtract, float factor, std::int64_t count, std::int64_t columns);
+
+/// slopes[j] = weights[j]·(factors[j]·slopes[j] − delta), then weights[j] *= factors[j]; factors may be null. A slope
+/// whose weight or factor is 0 is not read.
 void tile_slopes(float* weights, float* slopes, const float* factors, float delta, std::int64_t columns);
+
+/// Whether row[j] is finite for all j < count.
+bool tile_is_finite(const float* row, std::int64_t count);
 
 /// row[j] *= factor.
 void tile_scale(float* row, float factor, std::int64_t columns);

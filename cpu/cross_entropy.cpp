@@ -21,12 +21,14 @@ void run_row(const Sizes& s, const Pointers& pointers, std::int64_t row) {
   }
   double total = 0;
   for (std::int64_t c = 0; c < s.classes; ++c) total += static_cast<double>(std::exp(logits[c] - highest));
-  const double log_total = std::log(total) + static_cast<double>(highest);
+  const double log_total = std::log(total);
   pointers.output<float>(1)[row] = highest;
   pointers.output<float>(2)[row] = static_cast<float>(total);
 
-  // −Σ t'·log p with log p = logit − log Σ exp(logit)
-  const auto loss_of = [&](std::int64_t c) { return log_total - static_cast<double>(logits[c]); };
+  // −Σ t'·log p with log p = logit − max − log Σ exp(logit − max); the difference first: it may be 0 beside 1e30.
+  const auto loss_of = [&](std::int64_t c) {
+    return log_total - (static_cast<double>(logits[c]) - static_cast<double>(highest));
+  };
   const double smoothing = static_cast<double>(s.smoothing);
   double loss = 0;
   if (s.indices) {

@@ -88,9 +88,11 @@ void run_sample(const Sizes& s, const Pointers& pointers, std::int64_t n) {
   const Path path{pointers.input<std::int32_t>(1) + n * s.labels, s.blank, 2 * length + 1};
   float& loss = pointers.output<float>(0)[n];
   float* occupancy = pointers.output<float>(1) + n * s.classes;
+  // `value` up to the input's end, 0 after it.
   const auto fill = [&](float value) {
+    const bool known = input >= 0 && input <= s.steps;
     for (std::int64_t t = 0; t < s.steps; ++t) {
-      std::fill_n(occupancy + t * s.samples * s.classes, s.classes, value);
+      std::fill_n(occupancy + t * s.samples * s.classes, s.classes, t < input || !known ? value : 0.0F);
     }
   };
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -101,9 +103,9 @@ void run_sample(const Sizes& s, const Pointers& pointers, std::int64_t n) {
   }
   double* alpha = pointers.workspace<double>() + n * (s.steps + 2) * s.places();
   const double log_total = forward(s, path, log_p, input, alpha);
-  const bool possible = log_total != kImpossible;
-  loss = possible || !s.zero_infinity ? static_cast<float>(-log_total) : 0;
-  fill(possible || s.zero_infinity ? 0 : kNaN);
+  const bool possible = std::isfinite(log_total), is_zero = log_total == kImpossible && s.zero_infinity;
+  loss = is_zero ? 0 : static_cast<float>(-log_total);
+  fill(possible || is_zero ? 0 : kNaN);
   if (possible) backward(s, path, log_p, input, alpha, alpha + s.steps * s.places(), log_total, occupancy);
 }
 

@@ -66,7 +66,7 @@ PreparedKernel prepare_scatter_add(Backend& backend, const ops::ScatterAdd& op, 
   const std::int64_t count = request.inputs[1].shape.elements();
   const Rows s{.rows = op.rows(),
                .count = count,
-               .row = request.inputs[0].shape.elements() / std::max<std::int64_t>(count, 1),
+               .row = request.outputs[0].shape.elements() / op.rows(),
                .type = DType::f32,
                .threads = backend.threads,
                .padding = op.padding()};

@@ -197,34 +197,4 @@ template <class Accepts>
 #endif
 }
 
-#if DNNL_VERSION_MAJOR >= 3
-using SoftmaxForward = dnnl::softmax_forward;
-using SoftmaxBackward = dnnl::softmax_backward;
-#else
-using SoftmaxForward = dnnl::softmax_v2_forward;
-using SoftmaxBackward = dnnl::softmax_v2_backward;
-#endif
-
-[[nodiscard]] inline SoftmaxForward::primitive_desc softmax_forward(const Desc& src, int axis, bool log,
-                                                                    const dnnl::primitive_attr& attributes) {
-  constexpr auto kProp = dnnl::prop_kind::forward_training;
-  const auto algorithm = log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine(), kProp, algorithm, src, src, axis, attributes};
-#else
-  return {SoftmaxForward::desc(kProp, algorithm, src, src, axis), attributes, engine()};
-#endif
-}
-
-[[nodiscard]] inline SoftmaxBackward::primitive_desc softmax_backward(const Desc& dst, int axis, bool log,
-                                                                      const dnnl::primitive_attr& attributes) {
-  const auto hint = softmax_forward(dst, axis, log, {});
-  const auto algorithm = log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine(), algorithm, dst, dst, dst, axis, hint, attributes};
-#else
-  return {SoftmaxBackward::desc(algorithm, dst, dst, dst, axis), attributes, engine(), hint};
-#endif
-}
-
 }  // namespace concord::cpu

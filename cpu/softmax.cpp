@@ -1,58 +1,50 @@
-// Softmax and the gradients through oneDNN. Log-softmax is a loop of our own: oneDNN's logarithm is 1.4e-6 off where
-// the result is 0.
+// Softmax, its logarithm and the gradients: blocks of neighbouring columns spread over threads. Loops of our own: in
+// oneDNN 2.6 a row with a NaN is [NaN, 0, 0, 0], the gradient of the logarithm is NaN where the result is −∞, and the
+// logarithm is 1.4e-6 off where the result is 0.
 #include "concord/ops/softmax.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "concord/ops/axis.hpp"
 #include "families.hpp"
+#include "softmax_rows.hpp"
 
 namespace concord::cpu {
 namespace {
 
-// One line of `n` elements, `stride` apart.
-void log_softmax_line(const float* src, float* dst, std::int64_t n, std::int64_t stride) {
-  float highest = src[0];
-  for (std::int64_t i = 1; i < n; ++i) highest = std::max(highest, src[i * stride]);
-  double total = 0;
-  for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(std::exp(src[i * stride] - highest));
-  const auto log_total = static_cast<float>(std::log(total));
-  for (std::int64_t i = 0; i < n; ++i) dst[i * stride] = src[i * stride] - highest - log_total;
-}
-
-PreparedKernel prepare_log_softmax(const Backend& backend, const ops::Softmax& op, const KernelRequest& request) {
-  const Shape& shape = request.inputs[0].shape;
-  const std::int64_t n = shape.dims()[op.axis()], stride = shape.strides()[op.axis()], elements = shape.elements();
-  return all_plain(request, loop_kernel("log_softmax", 0, [=, threads = backend.threads](const Pointers& pointers) {
-                     parallel_for(elements / n, threads, elements >= kParallelElements / 4, [&](std::int64_t line) {
-                       const std::int64_t first = line / stride * n * stride + line % stride;
-                       log_softmax_line(pointers.input<float>(0) + first, pointers.output<float>(0) + first, n, stride);
-                     });
-                   }));
+/// block(its columns, its offset) for all blocks of a tensor that is normalised along `axis`.
+template <class Block>
+void for_blocks(const ops::AxisSizes& s, int threads, const Block& block) {
+  const std::int64_t wide = (s.inner + kSoftmaxLanes - 1) / kSoftmaxLanes, elements = s.outer * s.length * s.inner;
+  parallel_for(s.outer * wide, threads, elements >= kParallelElements / 4, [&](std::int64_t unit) {
+    const std::int64_t first = unit % wide * kSoftmaxLanes;
+    block(SoftmaxBlock{s.length, s.inner, std::min(kSoftmaxLanes, s.inner - first)},
+          unit / wide * s.length * s.inner + first);
+  });
 }
 
 }  // namespace
 
 PreparedKernel prepare_softmax(Backend& backend, const ops::Softmax& op, const KernelRequest& request) {
-  if (op.log()) return prepare_log_softmax(backend, op, request);
-  const Desc src = plain_desc(request.inputs[0]);
-  return guarded(op.name(), [&] {
-    const auto desc = softmax_forward(src, static_cast<int>(op.axis()), false, attributes());
-    return all_plain(request,
-                     primitive_kernel(SoftmaxForward(desc), desc,
-                                      {input_argument(DNNL_ARG_SRC, 0, src), output_argument(DNNL_ARG_DST, 0, src)}));
-  });
+  const ops::AxisSizes s = ops::axis_sizes(request.inputs[0].shape, op.axis());
+  Loop loop = [s, log = op.log(), threads = backend.threads](const Pointers& pointers) {
+    for_blocks(s, threads, [&](const SoftmaxBlock& block, std::int64_t at) {
+      softmax_forward_block(block, log, pointers.input<float>(0) + at, pointers.output<float>(0) + at);
+    });
+  };
+  return all_plain(request, loop_kernel(std::string(op.name()), 0, std::move(loop)));
 }
 
-PreparedKernel prepare_softmax_backward(Backend&, const ops::SoftmaxBackward& op, const KernelRequest& request) {
-  const Desc dst = plain_desc(request.inputs[0]);
-  return guarded(op.name(), [&] {
-    const auto desc = softmax_backward(dst, static_cast<int>(op.axis()), op.log(), attributes());
-    return all_plain(request,
-                     primitive_kernel(SoftmaxBackward(desc), desc,
-                                      {input_argument(DNNL_ARG_DIFF_DST, 0, dst), input_argument(DNNL_ARG_DST, 1, dst),
-                                       output_argument(DNNL_ARG_DIFF_SRC, 0, dst)}));
-  });
+PreparedKernel prepare_softmax_backward(Backend& backend, const ops::SoftmaxBackward& op,
+                                        const KernelRequest& request) {
+  const ops::AxisSizes s = ops::axis_sizes(request.inputs[0].shape, op.axis());
+  Loop loop = [s, log = op.log(), threads = backend.threads](const Pointers& pointers) {
+    for_blocks(s, threads, [&](const SoftmaxBlock& block, std::int64_t at) {
+      softmax_backward_block(block, log, pointers.input<float>(0) + at, pointers.input<float>(1) + at,
+                             pointers.output<float>(0) + at);
+    });
+  };
+  return all_plain(request, loop_kernel(std::string(op.name()), 0, std::move(loop)));
 }
 
 }  // namespace concord::cpu

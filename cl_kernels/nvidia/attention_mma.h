@@ -6,6 +6,9 @@
 // Products are fp32 by three tf32 products (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores",
 // 2022), sums of 16 added up outside the matrix unit, which rounds toward zero. An infinite operand gives NaN.
 //
+// What a row does not see has a weight of 0, but 0·NaN is NaN. A group whose results are not all finite computes them once
+// more, `guarded`: its tiles lose what is not finite before it is weighted, and what sees it gets it afterwards.
+//
 // Definitions beside those of attention_form.h: WIDTH, OWN, OTHER (a multiple of 32), M_TILES; ONE_PRODUCT for factors
 // rounded to tf32 in place of split ones, BF16_PRODUCT for those rounded to bf16.
 #ifndef CONCORD_ATTENTION_MMA_H
@@ -76,6 +79,34 @@ TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const float *src, con
            wanted);
   }
 #endif
+}
+
+// Zeros for what is not finite in a tile of OTHER rows that has arrived, a mark for the rows that had it. Begins and ends
+// with a barrier.
+TILE_FUNCTION void clean_rows(__local uint4 *tile, __local int *marks) {
+  if (ITEM < OTHER) marks[ITEM] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  __local uint *values = (__local uint *)tile;
+  for (uint e = ITEM; e < OTHER * PADDED; e += THREADS) {
+    if (is_strange(as_float(values[e]))) {
+      values[e] = 0;
+      atomic_or(marks + e / PADDED, 1);
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+// Whether a sum of this item is not finite.
+static inline bool has_strange(float results[M_TILES][D_TILES][4]) {
+  float sum = 0.0f;
+  EACH(i, M_TILES) EACH(j, D_TILES) EACH(e, 4) sum += results[i][j][e] - results[i][j][e];
+  return !(sum == 0.0f);
+}
+
+// exp(score − largest); `largest` is −∞ for a row that sees nothing.
+static inline float power_of(const float score, const float largest) {
+  const float base = largest == -INFINITY ? 0.0f : largest;  // not −∞ − −∞; a NaN stays one
+  return power_of_two((score - base) * LOG2_E);
 }
 
 // The six products of a step of sixteen, smallest first: `left` holds two steps of four values a lane, `right` two of two.

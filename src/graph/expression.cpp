@@ -65,8 +65,12 @@ class Numbering {
     if (const auto found = numbers_.find(&node); found != numbers_.end()) return found->second;
     Expression::Instruction instruction{node.function, {-1, -1, -1}, node.value, node.index};
     for (std::size_t i = 0; i < node.arguments.size(); ++i) instruction.arguments[i] = number(node.arguments[i]);
-    const Key key{node.function,           instruction.arguments[0],           instruction.arguments[1],
-                  instruction.arguments[2], std::bit_cast<std::uint32_t>(node.value), node.index};
+    const Key key{node.function,
+                  instruction.arguments[0],
+                  instruction.arguments[1],
+                  instruction.arguments[2],
+                  std::bit_cast<std::uint32_t>(node.value),
+                  node.index};
     const auto [entry, is_new] = known_.try_emplace(key, static_cast<std::int32_t>(code_.size()));
     if (is_new) code_.push_back(instruction);
     numbers_.emplace(&node, entry->second);
@@ -80,6 +84,25 @@ class Numbering {
   std::unordered_map<NodePointer, std::int32_t> numbers_;
   std::vector<Expression::Instruction> code_;
 };
+
+/// Whether a formula is 0 or 1 wherever it is computed.
+bool is_condition(const Scalar& a) {
+  switch (a.node().function) {
+    case F::less:
+    case F::less_equal:
+    case F::equal:
+    case F::is_finite: return true;
+    case F::multiply: return is_condition(a.node().arguments[0]) && is_condition(a.node().arguments[1]);
+    default: return false;
+  }
+}
+
+/// Whether a formula is a select with a branch of 0, or with one that may choose it.
+bool may_choose_zero(const Scalar& a) {
+  const auto& arguments = a.node().arguments;
+  return a.node().function == F::select && (is_number(arguments[1], 0) || is_number(arguments[2], 0) ||
+                                            may_choose_zero(arguments[1]) || may_choose_zero(arguments[2]));
+}
 
 Scalar derivative_of(const Scalar& formula, int index, std::unordered_map<NodePointer, Scalar>& done) {
   const Scalar::Node& node = formula.node();
@@ -95,7 +118,7 @@ Scalar derivative_of(const Scalar& formula, int index, std::unordered_map<NodePo
   Scalar total = 0.0F;
   for (std::size_t k = 0; k < node.arguments.size(); ++k) {
     const Scalar inner = derivative_of(node.arguments[k], index, done);
-    if (!is_number(inner, 0)) total = total + slope(formula, static_cast<int>(k)) * inner;
+    if (!is_number(inner, 0)) total = total + scalar::chain(slope(formula, static_cast<int>(k)), inner);
   }
   done.emplace(&node, total);
   return total;
@@ -103,8 +126,7 @@ Scalar derivative_of(const Scalar& formula, int index, std::unordered_map<NodePo
 
 }  // namespace
 
-Scalar::Scalar(float value)
-    : node_(std::make_shared<const Node>(Node{ScalarFunction::constant, {}, value, 0})) {}
+Scalar::Scalar(float value) : node_(std::make_shared<const Node>(Node{ScalarFunction::constant, {}, value, 0})) {}
 
 namespace scalar {
 
@@ -155,6 +177,22 @@ Scalar operator*(const Scalar& a, const Scalar& b) { return scalar::apply(F::mul
 Scalar operator/(const Scalar& a, const Scalar& b) { return scalar::apply(F::divide, {a, b}); }
 Scalar operator-(const Scalar& a) { return scalar::apply(F::negate, {a}); }
 
+namespace scalar {
+
+Scalar chain(const Scalar& slope, const Scalar& diff) {
+  if (is_number(slope, 1)) return diff;
+  if (is_number(diff, 1)) return slope;
+  for (const auto& [chosen, other] : {std::pair{slope, diff}, std::pair{diff, slope}}) {
+    if (is_condition(chosen)) return select(chosen, other, 0.0F);
+    if (!may_choose_zero(chosen)) continue;
+    const auto& arguments = chosen.node().arguments;
+    return select(arguments[0], chain(arguments[1], other), chain(arguments[2], other));
+  }
+  return slope * diff;
+}
+
+}  // namespace scalar
+
 Scalar derivative(const Scalar& formula, int index) {
   std::unordered_map<NodePointer, Scalar> done;
   return derivative_of(formula, index, done);
@@ -164,8 +202,7 @@ Scalar replace(const Scalar& formula, const Scalar& part, const Scalar& by) {
   Numbering numbering;
   const std::int32_t target = numbering.number(part);
   std::unordered_map<NodePointer, Scalar> done;
-  return rebuild(formula, done,
-                 [&](const Scalar& node) { return numbering.number(node) == target ? &by : nullptr; });
+  return rebuild(formula, done, [&](const Scalar& node) { return numbering.number(node) == target ? &by : nullptr; });
 }
 
 Scalar substitute(const Scalar& formula, std::span<const Scalar> replacements) {

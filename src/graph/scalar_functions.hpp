@@ -11,4 +11,10 @@ namespace concord {
 /// ∂y/∂argument for the outermost function of `y`; may contain `y` itself.
 [[nodiscard]] Scalar slope(const Scalar& y, int argument);
 
+namespace scalar {
+/// slope·diff, the chain rule. Where the slope is chosen and not computed (select with a branch of 0, a comparison), so
+/// is the product: 0·∞ and 0·NaN are 0.
+[[nodiscard]] Scalar chain(const Scalar& slope, const Scalar& diff);
+}  // namespace scalar
+
 }  // namespace concord

@@ -31,7 +31,9 @@ Value KlDivergence::operator()(Value log_probabilities, Value target) const {
   expect_same_shape("kl_divergence", log_probabilities, target);
   const Scalar positive = is_positive(second());
   const Scalar safe = select(positive, second(), 1.0F);  // no logarithm of 0, not even in a gradient
-  const Scalar formula = log_target ? scalar::exp(second()) * (second() - first())
+  // A target of probability 0 adds nothing, even where its logarithm is −∞.
+  const Scalar probability = scalar::exp(second());
+  const Scalar formula = log_target ? select(probability, probability * (second() - first()), 0.0F)
                                     : select(positive, second() * (log(safe) - first()), 0.0F * first());
   const Value terms = pointwise("kl_divergence", {log_probabilities, target}, formula);
   if (reduction != Reduction::mean || !per_sample) return reduced(terms, reduction);
@@ -80,7 +82,7 @@ Value Focal::operator()(Value logits, Value target) const {
                 gamma, alpha);
   const Scalar p = scalar::sigmoid(first());
   const Scalar missed = p + second() - 2.0F * p * second();  // 1 − p_t
-  Scalar formula = scalar::softplus(first()) - first() * second();
+  Scalar formula = bce_with_logits_formula();
   if (gamma == 1) formula = formula * missed;
   if (gamma == 2) formula = formula * missed * missed;
   if (gamma != 0 && gamma != 1 && gamma != 2) formula = formula * scalar::power(missed, gamma);

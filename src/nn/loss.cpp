@@ -50,8 +50,7 @@ Value SmoothL1::operator()(Value prediction, Value target) const {
 }
 
 Value BceWithLogits::operator()(Value logits, Value target) const {
-  const Scalar formula = scalar::softplus(prediction_of()) - prediction_of() * target_of();
-  return elementwise("bce_with_logits", logits, target, formula, reduction);
+  return elementwise("bce_with_logits", logits, target, bce_with_logits_formula(), reduction);
 }
 
 }  // namespace concord::loss

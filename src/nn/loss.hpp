@@ -65,7 +65,7 @@ struct SmoothL1 {
   Value operator()(Value prediction, Value target) const;
 };
 
-/// −t·log σ(x) − (1−t)·log(1 − σ(x)) as softplus(x) − t·x: no overflow for any x.
+/// −t·log σ(x) − (1−t)·log(1 − σ(x)): no overflow for any x, and no cancellation where a loss is small.
 struct BceWithLogits {
   Reduction reduction = Reduction::mean;
   Value operator()(Value logits, Value target) const;

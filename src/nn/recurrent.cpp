@@ -60,6 +60,14 @@ RecurrentCell rnn_cell(RnnNonlinearity nonlinearity) {
   return nonlinearity == RnnNonlinearity::tanh ? RecurrentCell::rnn_tanh : RecurrentCell::rnn_relu;
 }
 
+/// x (T, N, input) with zeros beyond the lengths i32 (N): the gradient of the weights multiplies what stands there by
+/// 0.
+Value without_padding(Value x, Value lengths) {
+  const Scalar is_step = scalar::less(scalar::coordinate(2), scalar::input(1));
+  return pointwise("without_padding", {x, reshape(lengths, Shape{1, x.shape()[1], 1})},
+                   scalar::select(is_step, scalar::input(0), 0.0F));
+}
+
 }  // namespace
 
 RecurrentLayer::RecurrentLayer(std::string name, RecurrentCell cell, std::int64_t input, std::int64_t hidden,
@@ -115,6 +123,7 @@ RecurrentOutput RecurrentLayer::run(Value x, const RecurrentState& first, Value 
   expect(x, first, lengths);
   Graph& graph = x.graph();
   Value y = options_.batch_first ? transpose(x, {1, 0, 2}) : x;
+  if (lengths) y = without_padding(y, lengths);
   const Shape state{y.shape()[1], hidden_}, one_of_many{1, y.shape()[1], hidden_};
   const auto state_of = [&](Value all, std::int64_t i) {
     return all ? reshape(slice(all, 0, i, i + 1), state) : full(graph, state, 0);

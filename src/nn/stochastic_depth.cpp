@@ -18,7 +18,9 @@ Value StochasticDepth::forward(Value x) {
   if (!graph.training() || p_ == 0) return x;
   std::vector<std::int64_t> dims(x.shape().rank(), 1);
   if (mode_ == Mode::row) dims[0] = x.shape()[0];
-  return x * dropout(full(graph, Shape(std::move(dims)), 1), p_);
+  const Value factor = dropout(full(graph, Shape(std::move(dims)), 1), p_);
+  return pointwise("stochastic_depth", {x, factor},
+                   scalar::select(scalar::input(1), scalar::input(0) * scalar::input(1), 0.0F));
 }
 
 }  // namespace concord::nn

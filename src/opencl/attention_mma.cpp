@@ -37,8 +37,9 @@ std::int64_t blocks_of(const AttentionProblem& problem) {
 std::int64_t local_bytes(const AttentionProblem& problem) {
   const MmaTiles tiles = tiles_of(problem);
   const std::int64_t owned = problem.pass == AttentionPass::forward ? 1 : 2;
-  const std::int64_t of_rows = problem.pass == AttentionPass::backward_key_value ? 4 * tiles.other : 0;
-  return 4 * ((owned * tiles.own + 4 * tiles.other) * padded(problem.sizes.width) + of_rows);
+  const std::int64_t of_rows = problem.pass == AttentionPass::backward_key_value ? 6 * tiles.other : 0;
+  const std::int64_t of_marks = tiles.other + 1;
+  return 4 * ((owned * tiles.own + 4 * tiles.other) * padded(problem.sizes.width) + of_rows + of_marks);
 }
 
 }  // namespace

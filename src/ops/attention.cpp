@@ -79,7 +79,7 @@ void expect_backward_operands(std::string_view op, const AttentionForm& form, st
   const Shape& q = inputs[0].shape;
   const AttentionSizes s = sizes_of(form.layout, q, inputs[1].shape);
   expect_spec(op, "diff_dst", inputs[3], DType::f32, q);
-  expect_spec(op, "logsumexp", inputs[4], DType::f32, Shape{s.batch, s.heads, s.queries});
+  expect_spec(op, "statistics", inputs[4], DType::f32, Shape{2, s.batch, s.heads, s.queries});
   expect_spec(op, "delta", inputs[5], DType::f32, Shape{q[0], q[1], q[2]});
 }
 
@@ -113,20 +113,23 @@ std::vector<TensorSpec> Attention::infer(std::span<const TensorSpec> inputs) con
   CONCORD_CHECK(inputs.size() >= 3, ShapeError, "{}: takes at least 3 operands, got {}", name(), inputs.size());
   expect_operands(name(), form_, inputs, 3);
   const AttentionSizes s = sizes_of(form_.layout, inputs[0].shape, inputs[1].shape);
-  return {inputs[0], {DType::f32, Shape{s.batch, s.heads, s.queries}}};
+  return {
+      inputs[0], {DType::f32, Shape{s.batch, s.heads, s.queries}}, {DType::f32, Shape{2, s.batch, s.heads, s.queries}}};
 }
 
 std::vector<Value> Attention::gradient(const Node& node, std::span<const Value> diff_dst,
                                        const std::vector<bool>& wanted) const {
   std::vector<Value> diffs = no_gradients(node);
   if (!diff_dst[0] && !diff_dst[1]) return diffs;
+  CONCORD_CHECK(!diff_dst[2], NotSupported, "{}: the statistics of attention have no gradient; its logsumexp has one",
+                node.name);
   CONCORD_CHECK(!form_.mask || !wanted[3], NotSupported,
                 "{}: attention has no gradient through its mask; attention_reference has one", node.name);
   Graph& graph = node.inputs[0].graph();
   const Value dst = output_of(node, 0);
   const Value diff = diff_dst[0] ? diff_dst[0] : full(graph, dst.shape(), 0.0F);
   std::vector<Value> operands(node.inputs.begin(), node.inputs.begin() + 3);
-  operands.insert(operands.end(), {diff, output_of(node, 1), delta_of(form_.layout, dst, diff, diff_dst[1])});
+  operands.insert(operands.end(), {diff, output_of(node, 2), delta_of(form_.layout, dst, diff, diff_dst[1])});
   operands.insert(operands.end(), node.inputs.begin() + 3, node.inputs.end());
   if (wanted[0]) diffs[0] = graph.add(std::make_shared<AttentionBackwardQuery>(form_), operands);
   if (wanted[1] || wanted[2]) {

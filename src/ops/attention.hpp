@@ -37,12 +37,16 @@ struct AttentionForm {
 };
 
 /// q (B, H, T, D), k, v (B, Hkv, S, D), H a multiple of Hkv: head h attends to the keys of head h / (H / Hkv).
-/// → dst (B, H, T, D) and logsumexp (B, H, T) of the scores. With tokens first q, dst (B, T, H, D), k, v (B, S, Hkv,
-/// D), and so their gradients; the mask and logsumexp are the same.
+/// → dst (B, H, T, D), logsumexp (B, H, T) of the scores, and statistics (2, B, H, T): the largest score of a row (NaN
+/// apart) and 1 / Σ exp(score − largest), which the gradients read: the logsumexp of scores of 1e9 has lost the sum.
+/// With tokens first q, dst (B, T, H, D), k, v (B, S, Hkv, D), and so their gradients; the mask, logsumexp and
+/// statistics are the same.
 ///
-/// A query that sees no key, or only keys whose mask is −∞, gives zeros and a logsumexp of −∞. A length outside [0, S]
-/// gives NaN. The weight of query t and key s is dropped where element ((b·H + h)·T + t)·S' + s of the stream is below
-/// the probability, with S' = S rounded up to a multiple of 4.
+/// A query that sees no key, or only keys whose mask is −∞, gives zeros and a logsumexp of −∞, and gradients of zero.
+/// Finite masks hide nothing: a row whose scores are all −1e9 or −3e38 has the weights of its scores, as in PyTorch.
+/// What has a weight of 0, because a length, causality, a mask of −∞ or dropout hides it, is not read: it may be NaN or
+/// infinite, and its gradient is 0. A length outside [0, S] gives NaN. The weight of query t and key s is dropped where
+/// element ((b·H + h)·T + t)·S' + s of the stream is below the probability, with S' = S rounded up to a multiple of 4.
 class Attention final : public Operator {
  public:
   explicit Attention(const AttentionForm& form) : form_(form) {}
@@ -58,8 +62,8 @@ class Attention final : public Operator {
   AttentionForm form_;
 };
 
-/// q, k, v, diff_dst (B, H, T, D), logsumexp (B, H, T), delta (B, H, T) = Σ_d dst·diff_dst − diff_logsumexp, then the
-/// operands of the form → diff_q. With tokens first delta is (B, T, H).
+/// q, k, v, diff_dst (B, H, T, D), statistics (2, B, H, T), delta (B, H, T) = Σ_d dst·diff_dst − diff_logsumexp, then
+/// the operands of the form → diff_q. With tokens first delta is (B, T, H).
 class AttentionBackwardQuery final : public Operator {
  public:
   explicit AttentionBackwardQuery(const AttentionForm& form) : form_(form) {}
@@ -129,7 +133,8 @@ struct AttentionOptions {
 /// See ops::Attention. Throws NotSupported when a gradient through the mask is asked for.
 Value attention(Value q, Value k, Value v, const AttentionOptions& options = {});
 /// The same numbers from matmul and softmax: it stores all scores (B, H, T, S), and has a gradient through the mask.
-/// In the same place of a graph it drops the same weights as `attention`. A length beyond S counts as S.
+/// In the same place of a graph it drops the same weights as `attention`. A length beyond S counts as S. It multiplies
+/// by weights of 0: a value that is not finite reaches the queries that do not see it.
 Value attention_reference(Value q, Value k, Value v, const AttentionOptions& options = {});
 
 }  // namespace concord

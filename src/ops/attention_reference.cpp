@@ -1,6 +1,7 @@
 // Attention from matrix products and softmax: what the fused operator is held against, and the form with a gradient
 // through the mask.
 #include <cmath>
+#include <limits>
 
 #include "concord/core/check.hpp"
 #include "concord/ops/attention.hpp"
@@ -8,13 +9,14 @@
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/random.hpp"
+#include "concord/ops/reduce.hpp"
 #include "concord/ops/softmax.hpp"
+#include "concord/ops/stop_gradient.hpp"
 
 namespace concord {
 namespace {
 
-/// Stands for −∞: where all scores of a row are hidden, softmax still has a value, and a gradient of zero.
-constexpr float kHidden = -1e30F;
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 /// 1 where query t sees key s, else 0, (B|1, 1, T, S).
 Value visible(Value lengths, ops::Causal causal, Graph& graph, const Shape& scores) {
@@ -56,13 +58,22 @@ Value attention_reference(Value q, Value k, Value v, const AttentionOptions& opt
   const Value seen = visible(options.lengths, options.causal, graph, scores_shape);
   const Scalar x = scalar::input(0), sees = scalar::input(1);
   const float scale = options.scale.value_or(1 / std::sqrt(static_cast<float>(s.width)));
-  const Scalar score = form.mask ? scale * x + scalar::input(2) : scale * x;
   std::vector<Value> operands{products, seen};
-  if (form.mask) operands.push_back(options.mask);
-  const Value scores =
-      pointwise("scores", operands, scalar::select(sees, scalar::max(score, kHidden), Scalar(kHidden)));
-  Value weights = pointwise("weights", {softmax(scores, -1), scores},
-                            scalar::select(scalar::less(kHidden, scalar::input(1)), scalar::input(0), 0.0F));
+  Scalar score = scale * x, hides = scalar::equal(sees, 0.0F);
+  if (form.mask) {
+    operands.push_back(options.mask);
+    const Scalar added = scalar::input(2);
+    score = score + added;
+    hides = scalar::max(hides, scalar::equal(added, kHidden));
+  }
+  const Value scores = pointwise("scores", operands, scalar::select(hides, Scalar(kHidden), score));
+  // A row that sees nothing takes part in the softmax with scores of 0, so that it has no NaN, and has weights of 0.
+  const Value largest = stop_gradient(reduce_max(scores, {-1}, true));
+  const Scalar is_empty = scalar::equal(scalar::input(1), kHidden);
+  const Value softened = softmax(pointwise("softened", {scores, largest}, scalar::select(is_empty, 0.0F, x)), -1);
+  const Value hidden = stop_gradient(scores);
+  Value weights = pointwise("weights", {softened, hidden},
+                            scalar::select(scalar::equal(scalar::input(1), kHidden), 0.0F, scalar::input(0)));
   if (graph.training() && options.dropout > 0) {
     form.dropout = options.dropout;
     weights = weights * slice(random_mask(graph, Shape{s.batch, s.heads, s.queries, s.drawn_keys()}, 1 - form.dropout,

@@ -32,7 +32,9 @@ std::vector<Value> Ctc::gradient(const Node& node, std::span<const Value> diff_d
   std::vector<Value> diffs = no_gradients(node);
   if (!diff_dst[0] || !wanted[0]) return diffs;
   const Value diff = reshape(diff_dst[0], Shape{1, node.inputs[0].shape()[1], 1});
-  diffs[0] = pointwise("ctc_backward", {diff, output_of(node, 1)}, -(scalar::input(0) * scalar::input(1)));
+  diffs[0] =
+      pointwise("ctc_backward", {diff, output_of(node, 1)},
+                scalar::select(scalar::equal(scalar::input(1), 0.0F), 0.0F, -(scalar::input(0) * scalar::input(1))));
   return diffs;
 }
 

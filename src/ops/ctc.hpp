@@ -8,9 +8,11 @@ namespace ops {
 
 /// log_probabilities f32 (T, N, C); targets i32 (N, S), of which the first target_lengths are used; input_lengths and
 /// target_lengths i32 (N) → loss (N) = −log p(target), and (T, N, C) the probability that a path which gives the target
-/// is at class c at time t, which is −d loss/d log_probabilities; 0 after the input's end. A target that no path of the
-/// input's length gives has an infinite loss and NaN occupancy, or 0 and 0 with `zero_infinity`. A length that is
-/// negative or beyond T or S, or a label outside [0, C) or equal to `blank`, gives NaN for its sample.
+/// is at class c at time t, which is −d loss/d log_probabilities; 0 after the input's end, always. A target that no
+/// path of the input's length gives has an infinite loss and, up to the input's end, NaN occupancy, or 0 and 0 with
+/// `zero_infinity`; so PyTorch. A length that is negative or beyond T or S, a label outside [0, C) or equal to `blank`,
+/// or a log-probability of NaN on a path gives NaN for its sample. Nothing after the input's or the target's end is
+/// read.
 class Ctc final : public Operator {
  public:
   Ctc(std::int32_t blank, bool zero_infinity) : blank_(blank), zero_infinity_(zero_infinity) {}

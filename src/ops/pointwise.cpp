@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/graph/scalar_functions.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/rules.hpp"
 
@@ -88,8 +89,8 @@ std::vector<Value> Pointwise::gradient(const Node& node, std::span<const Value> 
     Scalar by_outputs(0.0F);  // the same with the outputs' formulas replaced by the outputs
     for (const Part& part : parts) {
       const Scalar slope = derivative(part.formula, static_cast<int>(i));
-      by_inputs = by_inputs + slope * part.diff;
-      by_outputs = by_outputs + replace(slope, part.formula, part.dst) * part.diff;
+      by_inputs = by_inputs + scalar::chain(slope, part.diff);
+      by_outputs = by_outputs + scalar::chain(replace(slope, part.formula, part.dst), part.diff);
     }
     if (is_zero(by_inputs)) continue;
     const auto reads = [&](const Scalar& formula) {

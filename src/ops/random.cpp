@@ -93,7 +93,8 @@ Value dropout(Value x, float p) {
   if (p == 1) return full(graph, x.shape(), 0.0F);
   const float keep = 1.0F - p;
   const Value mask = random_mask(graph, x.shape(), keep, 1.0F / keep, "dropout");
-  return pointwise("dropout", {x, mask}, scalar::input(0) * scalar::input(1));
+  // Selected: what is dropped is 0 and has a gradient of 0 even where it is not a number.
+  return pointwise("dropout", {x, mask}, scalar::select(scalar::input(1), scalar::input(0) * scalar::input(1), 0.0F));
 }
 
 void advance_random(Graph& graph) {

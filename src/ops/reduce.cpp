@@ -50,9 +50,10 @@ std::vector<Value> Reduce::gradient(const Node& node, std::span<const Value> dif
     diffs[0] = pointwise("expand", {diff_dst[0]}, scalar::input(0), DType::f32, src.shape());
     return diffs;
   }
-  // Winners share the gradient evenly.
+  // Winners share the gradient evenly; a NaN wins.
   const Value dst = output_of(node, 0);
-  const Scalar wins = scalar::equal(scalar::input(0), scalar::input(1));
+  const Scalar is_number = scalar::equal(scalar::input(0), scalar::input(0));
+  const Scalar wins = scalar::max(scalar::equal(scalar::input(0), scalar::input(1)), 1.0F - is_number);
   const Value winners = pointwise("winners", {src, dst}, wins);
   const Value count = src.graph().add(std::make_shared<Reduce>(ReduceKind::sum, axes_), {winners});
   diffs[0] = pointwise(std::string(name()) + "_backward", {src, dst, diff_dst[0], count},

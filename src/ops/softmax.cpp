@@ -22,17 +22,21 @@ Value logits_gradient(Value diff, Value logits, Value largest, Value total, Valu
   const Scalar d = scalar::input(0);
   const Scalar p = scalar::exp(scalar::input(1) - scalar::input(2)) / scalar::input(3);
   const Scalar t = scalar::input(4);
+  // Selected, not multiplied by 0: the logits of an ignored row may be NaN.
+  const auto unless_ignored = [&](const Scalar& slope) {
+    return scalar::select(scalar::equal(d, 0.0F), 0.0F, d * slope);
+  };
   const float spread = smoothing / static_cast<float>(logits.shape()[1]);
   const auto smoothed = [&](const Scalar& hard) { return (1.0F - smoothing) * hard + spread; };
   if (target.dtype() == DType::i32) {
     const Value column = reshape(target, Shape{target.shape()[0], 1});
     return pointwise("cross_entropy_backward", {diff, logits, largest, total, column},
-                     d * (p - smoothed(scalar::equal(scalar::coordinate(0), t))));
+                     unless_ignored(p - smoothed(scalar::equal(scalar::coordinate(0), t))));
   }
   const Value whole = sum(target, {1}, true);  // 1 for true probabilities, but nothing forbids others
   const Scalar weight = (1.0F - smoothing) * scalar::input(5) + smoothing;
   return pointwise("cross_entropy_backward", {diff, logits, largest, total, target, whole},
-                   d * (p * weight - smoothed(t)));
+                   unless_ignored(p * weight - smoothed(t)));
 }
 
 }  // namespace
@@ -99,7 +103,8 @@ std::vector<Value> CrossEntropy::gradient(const Node& node, std::span<const Valu
   }
   if (wanted[1] && target.dtype() == DType::f32) {
     diffs[1] = pointwise("cross_entropy_backward", {diff, log_softmax(logits, 1)},
-                         (label_smoothing_ - 1.0F) * scalar::input(0) * scalar::input(1));
+                         scalar::select(scalar::equal(scalar::input(0), 0.0F), 0.0F,
+                                        (label_smoothing_ - 1.0F) * scalar::input(0) * scalar::input(1)));
   }
   return diffs;
 }

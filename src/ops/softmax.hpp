@@ -6,7 +6,7 @@
 namespace concord {
 namespace ops {
 
-/// Over one axis; `log` gives the logarithm.
+/// Over one axis; `log` gives the logarithm. A NaN or +∞ makes its whole row NaN, and so does a row of −∞ alone.
 class Softmax final : public Operator {
  public:
   Softmax(std::size_t axis, bool log) : axis_(axis), log_(log) {}
@@ -23,7 +23,7 @@ class Softmax final : public Operator {
   bool log_;
 };
 
-/// diff_dst, dst → diff_src.
+/// diff_dst, dst → diff_src. A row of log-softmax whose diff_dst is 0 has a diff_src of 0, whatever dst is.
 class SoftmaxBackward final : public Operator {
  public:
   SoftmaxBackward(std::size_t axis, bool log) : axis_(axis), log_(log) {}
@@ -39,7 +39,8 @@ class SoftmaxBackward final : public Operator {
 };
 
 /// logits f32 (N, C); target i32 (N), a class index, or f32 (N, C), probabilities → loss (N) = −Σ_c t'_c·log p_c with
-/// t' = (1−ε)·t + ε/C, p = softmax(logits). A class index outside [0, C) gives NaN. For the gradient, which computes p
+/// t' = (1−ε)·t + ε/C, p = softmax(logits). A class index outside [0, C) gives NaN. The gradient of a row
+/// whose diff_dst is 0 (an ignored one) is 0, whatever its logits are. For the gradient, which computes p
 /// anew from the logits, also each row's largest logit (N) and Σ exp(logit − largest) (N).
 class CrossEntropy final : public Operator {
  public:

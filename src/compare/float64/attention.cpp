@@ -1,5 +1,5 @@
-// Attention and its gradients from all scores (ops/attention.hpp): p = exp(scale·q·k + mask − logsumexp), dst = Σ p·m·v
-// with the factors m of dropout; in the gradients ds = p·(m·(diff_dst·v) − delta).
+// Attention and its gradients from all scores (ops/attention.hpp): p = exp(scale·q·k + mask − largest) / sum, dst = Σ
+// p·m·v with the factors m of dropout; in the gradients ds = p·(m·(diff_dst·v) − delta).
 #include "concord/ops/attention.hpp"
 
 #include <philox.h>
@@ -54,12 +54,11 @@ class Scores {
     if (form_.causal == ops::Causal::first) limit = std::min(length, t + 1);
     if (form_.causal == ops::Causal::last) limit = std::min(length, t + 1 + length - s_.queries);
     if (s >= limit) return -INFINITY;
-    double sum = dot(q, query(row), k, key(row, s)) * static_cast<double>(form_.scale);
-    if (form_.mask) {
-      sum += mask_[static_cast<std::size_t>(batch * s_.mask_strides[0] + head * s_.mask_strides[1] +
-                                            t * s_.mask_strides[2] + s)];
-    }
-    return sum;
+    const double product = dot(q, query(row), k, key(row, s)) * static_cast<double>(form_.scale);
+    if (!form_.mask) return product;
+    const double added = mask_[static_cast<std::size_t>(batch * s_.mask_strides[0] + head * s_.mask_strides[1] +
+                                                        t * s_.mask_strides[2] + s)];
+    return added == -INFINITY ? added : product + added;
   }
   /// What dropout multiplies the weight by.
   [[nodiscard]] double factor(std::int64_t row, std::int64_t s) const {
@@ -76,7 +75,9 @@ class Scores {
     for (std::size_t d = 0; d < static_cast<std::size_t>(s_.width); ++d) sum += a[at_a + d] * b[at_b + d];
     return sum;
   }
+  /// What has a weight of 0 is not read.
   void add(double weight, const Values& from, std::size_t at_from, Values& to, std::size_t at_to) const {
+    if (weight == 0) return;
     for (std::size_t d = 0; d < static_cast<std::size_t>(s_.width); ++d) to[at_to + d] += weight * from[at_from + d];
   }
   [[nodiscard]] double scale() const { return static_cast<double>(form_.scale); }
@@ -96,25 +97,32 @@ class Scores {
   Tensor state_;
 };
 
-/// The weight before dropout; 0 in rows that see nothing.
-double weight_of(double score, double logsumexp) { return logsumexp == -INFINITY ? 0 : std::exp(score - logsumexp); }
+/// The weight before dropout; 0 for what is hidden.
+double weight_of(double score, double largest, double inverse) {
+  return score == -INFINITY ? 0 : std::exp(score - largest) * inverse;
+}
 
 Results forward(const ops::Attention& op, const ReplayedNode& node) {
   const Scores scores(op.form(), node, 3);
-  Values dst = zeros(node.results[0]), logsumexps = zeros(node.results[1]);
+  Values dst = zeros(node.results[0]), logsumexps = zeros(node.results[1]), statistics = zeros(node.results[2]);
   for (std::int64_t row = 0; row < scores.rows(); ++row) {
     Values line;
     for (std::int64_t s = 0; s < scores.keys(); ++s) line.push_back(scores.score(row, s));
-    const double largest = line.empty() ? -INFINITY : *std::ranges::max_element(line);
+    const auto i = static_cast<std::size_t>(row);
+    double largest = -INFINITY;  // of those that are numbers
+    for (const double score : line) largest = std::fmax(largest, score);
     double sum = 0;
-    for (const double score : line) sum += largest == -INFINITY ? 0 : std::exp(score - largest);
-    const double logsumexp = logsumexps[static_cast<std::size_t>(row)] = largest + std::log(sum);
+    for (const double score : line) sum += weight_of(score, largest, 1);
+    const double inverse = sum == 0 ? 0 : 1 / sum;
+    logsumexps[i] = largest + std::log(sum);
+    statistics[i] = largest;
+    statistics[logsumexps.size() + i] = inverse;
     for (std::int64_t s = 0; s < scores.keys(); ++s) {
-      const double weight = weight_of(line[static_cast<std::size_t>(s)], logsumexp) * scores.factor(row, s);
+      const double weight = weight_of(line[static_cast<std::size_t>(s)], largest, inverse) * scores.factor(row, s);
       scores.add(weight, scores.v, scores.key(row, s), dst, scores.query(row));
     }
   }
-  return {{std::move(dst), std::move(logsumexps)}};
+  return {{std::move(dst), std::move(logsumexps), std::move(statistics)}};
 }
 
 struct Gradients {
@@ -123,16 +131,18 @@ struct Gradients {
 
 Gradients gradients_of(const ops::AttentionForm& form, const ReplayedNode& node) {
   const Scores scores(form, node, 6);
-  const Values diff = doubles(node.inputs[3]), logsumexps = doubles(node.inputs[4]), deltas = doubles(node.inputs[5]);
+  const Values diff = doubles(node.inputs[3]), statistics = doubles(node.inputs[4]), deltas = doubles(node.inputs[5]);
   Gradients g{zeros(node.inputs[0]), zeros(node.inputs[1]), zeros(node.inputs[2])};
+  const auto rows = static_cast<std::size_t>(scores.rows());
   for (std::int64_t row = 0; row < scores.rows(); ++row) {
     const auto i = static_cast<std::size_t>(row);
     const std::size_t query = scores.query(row);
     for (std::int64_t s = 0; s < scores.keys(); ++s) {
-      const double weight = weight_of(scores.score(row, s), logsumexps[i]), factor = scores.factor(row, s);
+      const double weight = weight_of(scores.score(row, s), statistics[i], statistics[rows + i]);
+      const double factor = scores.factor(row, s);
       const std::size_t key = scores.key(row, s);
-      const double slope =
-          weight * (factor * scores.dot(diff, query, scores.v, key) - deltas[scores.delta(row)]) * scores.scale();
+      const double through = factor == 0 ? 0 : factor * scores.dot(diff, query, scores.v, key);
+      const double slope = weight == 0 ? 0 : weight * (through - deltas[scores.delta(row)]) * scores.scale();
       scores.add(slope, scores.k, key, g.q, query);
       scores.add(slope, scores.q, query, g.k, key);
       scores.add(weight * factor, diff, query, g.v, key);

@@ -102,9 +102,11 @@ Results ctc(const ReplayedNode& node) {
   const auto dims = node.inputs[0].shape().dims();
   const auto samples = static_cast<std::size_t>(dims[1]), classes = static_cast<std::size_t>(dims[2]);
   for (std::size_t n = 0; n < samples; ++n) {
+    const std::int64_t times = node.inputs[2].values<std::int32_t>()[n];
     const auto fill = [&](double loss, double value) {
       losses[n] = loss;
-      for (std::size_t t = 0; t < static_cast<std::size_t>(dims[0]); ++t) {
+      const std::int64_t end = times >= 0 && times <= dims[0] ? times : dims[0];
+      for (std::size_t t = 0; t < static_cast<std::size_t>(end); ++t) {
         std::fill_n(occupancy.begin() + static_cast<std::ptrdiff_t>((t * samples + n) * classes), classes, value);
       }
     };
@@ -117,6 +119,10 @@ Results ctc(const ReplayedNode& node) {
     const double total = log_total(*sample, begin);
     if (total == kImpossible) {
       fill(op->zero_infinity() ? 0 : INFINITY, op->zero_infinity() ? 0 : NAN);
+      continue;
+    }
+    if (!std::isfinite(total)) {
+      fill(-total, NAN);
       continue;
     }
     losses[n] = -total;

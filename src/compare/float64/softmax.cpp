@@ -48,7 +48,7 @@ Values forward(const ops::Softmax& op, const Tensor& src, const Tensor& dst) {
   return result;
 }
 
-/// dst·(diff − Σ diff·dst); of the logarithm diff − exp(dst)·Σ diff.
+/// dst·(diff − Σ diff·dst); of the logarithm diff − exp(dst)·Σ diff, 0 where both are 0.
 Values backward(const ops::SoftmaxBackward& op, const ReplayedNode& node) {
   const Values diff = doubles(node.inputs[0]), dst = doubles(node.inputs[1]);
   const Lines lines(node.inputs[0].shape(), op.axis());
@@ -61,7 +61,11 @@ Values backward(const ops::SoftmaxBackward& op, const ReplayedNode& node) {
     }
     for (std::size_t i = 0; i < lines.length; ++i) {
       const std::size_t at = lines.element(row, i);
-      result[at] = op.log() ? diff[at] - std::exp(dst[at]) * sum : dst[at] * (diff[at] - sum);
+      if (!op.log()) {
+        result[at] = dst[at] * (diff[at] - sum);
+      } else if (diff[at] != 0 || sum != 0) {
+        result[at] = diff[at] - std::exp(dst[at]) * sum;
+      }
     }
   }
   return result;
