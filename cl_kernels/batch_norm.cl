@@ -9,10 +9,13 @@
 // but for the values by channel.
 // The sums run through memory from its end, so that they begin with what was written last and leave in the cache what
 // the second launch begins with.
-// The squares stay exact for large means: an item sums around its first value, items are joined around the mean of item
-// 0, parts around the mean of part 0, so that a join loses no more digits than there are items or parts. The order of
-// all sums depends on the sizes alone.
+// The squares stay exact for large means: an item sums around the mean of its first values, items are joined around the
+// mean of item 0, parts around the mean of part 0, so that a join loses no more digits than there are items or parts.
+// Squares that leave fp32 are summed again with another unit (batch_norm.h). The order of all sums depends on the sizes
+// alone.
 // With EPILOGUE_PARAMETERS the text in front (opencl/normalise.cpp) gives an expression that dst passes through.
+#include "batch_norm.h"
+
 #if WIDTH == 4
 #define UNROLL 4
 typedef float4 value_t;
@@ -61,84 +64,116 @@ static inline float batch_norm_count(uint other, uint begin, uint end) {
 // The sum over the items of the group, for all of them. In two steps of few barriers; scratch has room for
 // THREADS + ROOT.
 #define ROOT 16
-static inline __attribute__((always_inline)) float2 batch_norm_sum(float2 value, __local float2 *scratch) {
-  const uint item = (uint)get_local_id(0);
-  scratch[item] = value;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (item < ROOT) {
-    float2 sum = scratch[item];
-#pragma unroll
-    for (uint k = 1; k < THREADS / ROOT; ++k) sum += scratch[item + k * ROOT];
-    scratch[THREADS + item] = sum;
+#define BATCH_NORM_SUM(name, type)                                                                                  \
+  static inline __attribute__((always_inline)) type name(type value, __local type *scratch) {                      \
+    const uint item = (uint)get_local_id(0);                                                                        \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                                   \
+    scratch[item] = value;                                                                                          \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                                   \
+    if (item < ROOT) {                                                                                              \
+      type sum = scratch[item];                                                                                     \
+      _Pragma("unroll") for (uint k = 1; k < THREADS / ROOT; ++k) sum += scratch[item + k * ROOT];                  \
+      scratch[THREADS + item] = sum;                                                                                \
+    }                                                                                                               \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                                   \
+    type total = scratch[THREADS];                                                                                  \
+    _Pragma("unroll") for (uint k = 1; k < ROOT; ++k) total += scratch[THREADS + k];                                \
+    return total;                                                                                                   \
   }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  float2 total = scratch[THREADS];
-#pragma unroll
-  for (uint k = 1; k < ROOT; ++k) total += scratch[THREADS + k];
-  return total;
-}
+BATCH_NORM_SUM(batch_norm_sum, float2)
+BATCH_NORM_SUM(batch_norm_sum4, float4)
 
-// sums (channels, parts): mean and sum of centred squares.
+// sums (channels, parts): the mean as a pair, Σ (deviation·unit)², unit.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(
-    __global const value_t *restrict src, ulong src_offset, __global float2 *restrict sums, ulong sums_offset, SIZES) {
+    __global const value_t *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
+    float epsilon) {
   __local float2 scratch[THREADS + ROOT];
-  __local float reference;
+  __local float2 reference;
   BACKWARDS;
   src += src_offset;
-  float shift = 0.0f;
-  value_t sum = ZERO, squares = ZERO;
-  TURNS {
-    value_t x[UNROLL];
+  const float count = batch_norm_count(item, begin, end), whole = (float)((end - begin) * WIDTH);
+  float unit = 1.0f;
+  for (;;) {
+    float shift = 0.0f;
+    value_t sum = ZERO, squares = ZERO;
+    TURNS {
+      value_t x[UNROLL];
 #pragma unroll
-    for (uint k = 0; k < UNROLL; ++k) {
-      LOCATE(k);
-      x[k] = src[i];
-    }
-    if (e == begin + item) shift = TOTAL(x[0]) / WIDTH;
+      for (uint k = 0; k < UNROLL; ++k) {
+        LOCATE(k);
+        x[k] = src[i];
+      }
+      if (e == begin + item) {
+        value_t first = ZERO;
 #pragma unroll
-    for (uint k = 0; k < UNROLL; ++k) {
-      const value_t centred = INSIDE(k) ? x[k] - shift : ZERO;
-      sum += centred;
-      squares += centred * centred;
+        for (uint k = 0; k < UNROLL; ++k) first += x[k] * (1.0f / (UNROLL * WIDTH));
+        shift = TOTAL(first);
+      }
+#pragma unroll
+      for (uint k = 0; k < UNROLL; ++k) {
+        const value_t centred = INSIDE(k) ? (x[k] - shift) * unit : ZERO;
+        sum += centred;
+        squares += centred * centred;
+      }
     }
-  }
-  const float count = batch_norm_count(item, begin, end), rest = count > 0.0f ? TOTAL(sum) / count : 0.0f;
-  const float mean = shift + rest, own = fmax(TOTAL(squares) - rest * TOTAL(sum), 0.0f);
-  if (item == 0) reference = mean;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  const float base = reference, difference = mean - base;
-  const float2 total = batch_norm_sum((float2)(count * difference, own + count * difference * difference), scratch);
-  if (item == 0) {
-    const float offset = total.x / (float)((end - begin) * WIDTH);
-    sums[sums_offset + channel * parts + part_number] = (float2)(base + offset, fmax(total.y - offset * total.x, 0.0f));
+    const float rest = count > 0.0f ? TOTAL(sum) / count : 0.0f, own = TOTAL(squares) - rest * TOTAL(sum);
+    const float2 mean = batch_norm_pair(shift, rest / unit);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item == 0) reference = mean;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const float2 base = reference;
+    const float difference = ((mean.x - base.x) + (mean.y - base.y)) * unit;
+    const float away = count > 0.0f ? difference : 0.0f;
+    const float2 total =
+        batch_norm_sum((float2)(count * away, (own < 0.0f ? 0.0f : own) + count * away * away), scratch);
+    const float offset = total.x / whole, centred = total.y - offset * total.x;
+    const float kept = centred < 0.0f ? 0.0f : centred;  // NaN stays
+    const float next = unit == 1.0f ? batch_norm_unit(kept / whole, epsilon) : 1.0f;
+    if (next == 1.0f) {
+      const float2 pair = batch_norm_pair(base.x, base.y + offset / unit);
+      if (item == 0) sums[sums_offset + channel * parts + part_number] = (float4)(pair.x, pair.y, kept, unit);
+      return;
+    }
+    unit = next;
   }
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_forward(
-    __global const value_t *restrict src, ulong src_offset, __global const float2 *restrict sums, ulong sums_offset,
+    __global const value_t *restrict src, ulong src_offset, __global const float4 *restrict sums, ulong sums_offset,
     __global const float *restrict scale, ulong scale_offset, __global const float *restrict shift, ulong shift_offset,
     __global value_t *restrict dst, ulong dst_offset, __global float *restrict means, ulong means_offset,
     __global float *restrict variances, ulong variances_offset, SIZES, float epsilon EPILOGUE_PARAMETERS) {
   __local float2 scratch[THREADS + ROOT];
   FORWARDS;
   sums += sums_offset + channel * parts;
-  const float count = (float)values * WIDTH, base = sums[0].x;
-  float2 total = (float2)(0.0f, sums[0].y);
+  const float count = (float)values * WIDTH;
+  const float4 first = sums[0];
+  float unit = first.w;
+  float2 total = (float2)(0.0f, first.z);
   if (parts > 1) {
     const uint p = min(item, parts - 1);
-    const float2 other = sums[p];
-    const float difference = other.x - base, weight = (float)min(part, values - p * part) * WIDTH;
-    total = (float2)(weight * difference, other.y + weight * difference * difference);
+    const float4 other = sums[p];
+    const float weight = (float)min(part, values - p * part) * WIDTH;
+    total = batch_norm_joined_part(other, first, weight, 1.0f);
+    if (other.w != 1.0f) total = (float2)(NAN);  // not summed in this unit
     if (item >= parts) total = (float2)(0.0f);
+    unit = 1.0f;
     total = batch_norm_sum(total, scratch);
+    if (total.y != total.y) {
+      unit = first.w;
+      for (uint q = 1; q < parts; ++q) unit = fmin(unit, sums[q].w);
+      total = batch_norm_joined_part(other, first, weight, unit);
+      if (item >= parts) total = (float2)(0.0f);
+      total = batch_norm_sum(total, scratch);
+    }
   }
-  const float offset = total.x / count, mean = base + offset;
-  const float variance = fmax(total.y - offset * total.x, 0.0f) / count;
+  const norm_factors by = batch_norm_factors(first, total, count, unit, scale[scale_offset + channel],
+                                             shift[shift_offset + channel], epsilon);
+  const float mean = by.mean, factor = by.factor, added = by.added;
   if (part_number == 0 && item == 0) {
     means[means_offset + channel] = mean;
-    variances[variances_offset + channel] = variance;
+    variances[variances_offset + channel] = by.variance;
   }
-  const float factor = scale[scale_offset + channel] / sqrt(variance + epsilon), added = shift[shift_offset + channel];
   src += src_offset;
   dst += dst_offset;
   TURNS {
@@ -159,17 +194,26 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_fo
   }
 }
 
-// sums (channels, parts): Σ diff_dst and Σ diff_dst·(src − mean).
+// sums (channels, parts, 2): as batch_norm_rebased takes them, then the base.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward_sums(
     __global const value_t *restrict src, ulong src_offset, __global const value_t *restrict diff_dst,
-    ulong diff_dst_offset, __global const float *restrict means, ulong means_offset, __global float2 *restrict sums,
-    ulong sums_offset, SIZES) {
-  __local float2 scratch[THREADS + ROOT];
+    ulong diff_dst_offset, __global const float *restrict means, ulong means_offset,
+    __global const float *restrict variances, ulong variances_offset, __global float4 *restrict sums, ulong sums_offset,
+    SIZES, float epsilon) {
+  __local float4 scratch[THREADS + ROOT];
   BACKWARDS;
   src += src_offset;
   diff_dst += diff_dst_offset;
   const float mean = means[means_offset + channel];
-  value_t sum = ZERO, product = ZERO;
+  const float unit = batch_norm_unit(variances[variances_offset + channel], epsilon);
+  float base = 0.0f;  // the mean of a few values of the part
+#pragma unroll
+  for (uint k = 0; k < UNROLL; ++k) {
+    const uint at = min(begin + k, end - 1);
+    const uint image = (mul_hi(at, plane_multiplier) + at) >> plane_shift;
+    base += TOTAL(diff_dst[line + at + (ulong)image * stride]) * (1.0f / (UNROLL * WIDTH));
+  }
+  value_t sum = ZERO, product = ZERO, centred = ZERO, squares = ZERO;
   TURNS {
     value_t x[UNROLL], d[UNROLL];
 #pragma unroll
@@ -180,12 +224,20 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
     }
 #pragma unroll
     for (uint k = 0; k < UNROLL; ++k) {
-      sum += INSIDE(k) ? d[k] : ZERO;
-      product += INSIDE(k) ? d[k] * (x[k] - mean) : ZERO;
+      const value_t dk = INSIDE(k) ? d[k] - base : ZERO, xk = INSIDE(k) ? (x[k] - mean) * unit : ZERO;
+      sum += dk;
+      product += dk * xk;
+      centred += xk;
+      squares += xk * xk;
     }
   }
-  const float2 total = batch_norm_sum((float2)(TOTAL(sum), TOTAL(product)), scratch);
-  if (item == 0) sums[sums_offset + channel * parts + part_number] = total;
+  const float4 total =
+      batch_norm_sum4((float4)(TOTAL(sum), TOTAL(product), TOTAL(centred), TOTAL(squares)), scratch);
+  if (item == 0) {
+    sums += sums_offset + (channel * parts + part_number) * 2;
+    sums[0] = total;
+    sums[1] = (float4)(base, 0.0f, 0.0f, 0.0f);
+  }
 }
 
 // With x̂ = (src − mean)·r, r = 1/√(variance + ε): diff_shift = Σ diff_dst, diff_scale = Σ diff_dst·x̂,
@@ -194,26 +246,28 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
     __global const value_t *restrict src, ulong src_offset, __global const value_t *restrict diff_dst,
     ulong diff_dst_offset, __global const float *restrict scale, ulong scale_offset,
     __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
-    ulong variances_offset, __global const float2 *restrict sums, ulong sums_offset,
+    ulong variances_offset, __global const float4 *restrict sums, ulong sums_offset,
     __global value_t *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
     ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES, float epsilon) {
-  __local float2 scratch[THREADS + ROOT];
+  __local float4 scratch[THREADS + ROOT];
   FORWARDS;
-  sums += sums_offset + channel * parts;
-  float2 total = sums[0];
+  sums += sums_offset + channel * parts * 2;
+  float4 total = sums[0];
+  const float base = sums[1].x;
   if (parts > 1) {
-    total = sums[min(item, parts - 1)];
-    if (item >= parts) total = (float2)(0.0f);
-    total = batch_norm_sum(total, scratch);
+    const uint p = min(item, parts - 1);
+    total = batch_norm_rebased(sums[2 * p], (float)min(part, values - p * part) * WIDTH, sums[2 * p + 1].x - base);
+    if (item >= parts) total = (float4)(0.0f);
+    total = batch_norm_sum4(total, scratch);
   }
   const float mean = means[means_offset + channel], count = (float)values * WIDTH;
-  const float r = 1.0f / sqrt(variances[variances_offset + channel] + epsilon);
+  const float variance = variances[variances_offset + channel];
+  const gradient_factors by = batch_norm_gradient_factors(total, base, count, variance, batch_norm_unit(variance, epsilon),
+                                                          scale[scale_offset + channel], epsilon);
   if (part_number == 0 && item == 0) {
-    diff_scale[diff_scale_offset + channel] = total.y * r;
-    diff_shift[diff_shift_offset + channel] = total.x;
+    diff_scale[diff_scale_offset + channel] = by.diff_scale;
+    diff_shift[diff_shift_offset + channel] = by.diff_shift;
   }
-  const float factor = scale[scale_offset + channel] * r;
-  const float mean_sum = total.x / count, slope = total.y * r * r / count;
   src += src_offset;
   diff_dst += diff_dst_offset;
   diff_src += diff_src_offset;
@@ -229,7 +283,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
     }
 #pragma unroll
     for (uint k = 0; k < UNROLL; ++k) {
-      if (INSIDE(k)) diff_src[places[k]] = factor * (d[k] - mean_sum - (x[k] - mean) * slope);
+      if (INSIDE(k)) diff_src[places[k]] = by.factor * ((d[k] - by.diff_mean) - (x[k] - mean) * by.slope + by.rest);
     }
   }
 }

@@ -4,38 +4,52 @@
 //   forward   reads src three times (once from cache), writes dst: 12 bytes an element
 //   backward  reads src and diff_dst twice, writes diff_src: 20 bytes an element
 // A part's mean is taken first and corrected by the mean of what is left, the squares are centred on it, and parts are
-// joined as in Chan, Golub and LeVeque ("Updating Formulae and a Pairwise Algorithm …", 1979): a large mean costs no
-// digits. Sums run in chains of WIDTH values.
+// joined around the mean of the first: a large mean costs no digits. Sums run in chains of WIDTH values, which are joined
+// after few terms. Squares that leave fp32 are summed again with another unit (batch_norm.h).
 // With EPILOGUE_PARAMETERS the text in front (opencl/normalise.cpp) gives an expression that dst passes through.
+#include "batch_norm.h"
 #include "chains.h"
 
 #define WIDTH 16
+#define TERMS 128
 #define ADD(a, b) ((a) + (b))
 
 #ifndef EPILOGUE_PARAMETERS
 #define EPILOGUE_PARAMETERS
 #endif
 
-// Runs STATEMENT for every element of the part, where `i` is its place: first in vectors of WIDTH, then singly.
-#define EACH(VECTOR_STATEMENT, STATEMENT)                        \
-  for (ulong n = begin; n < end; ++n) {                          \
+// Runs STATEMENT for every element of the part, where `i` is its place: first in vectors of WIDTH, then singly; and JOINS
+// after TERMS of them.
+#define EACH_JOINED(VECTOR_STATEMENT, STATEMENT, JOINS)          \
+  for (ulong n = begin, terms = 0; n < end; ++n) {               \
     const ulong line = (n * channels + channel) * plane;         \
-    ulong s = 0;                                                 \
-    for (; s + WIDTH <= plane; s += WIDTH) {                     \
-      const ulong i = line + s;                                  \
-      VECTOR_STATEMENT;                                          \
-    }                                                            \
-    for (; s < plane; ++s) {                                     \
-      const ulong i = line + s;                                  \
-      STATEMENT;                                                 \
+    for (ulong s = 0; s < plane;) {                              \
+      const ulong stop = min(plane, s + TERMS * WIDTH);          \
+      terms += (stop - s + WIDTH - 1) / WIDTH;                   \
+      for (; s + WIDTH <= stop; s += WIDTH) {                    \
+        const ulong i = line + s;                                \
+        VECTOR_STATEMENT;                                        \
+      }                                                          \
+      for (; s < stop; ++s) {                                    \
+        const ulong i = line + s;                                \
+        STATEMENT;                                               \
+      }                                                          \
+      if (terms >= TERMS) {                                      \
+        JOINS;                                                   \
+        terms = 0;                                               \
+      }                                                          \
     }                                                            \
   }
-#define CHAINS(name) float16 name##_chains = (float16)(0.0f); float name = 0.0f
+#define EACH(VECTOR_STATEMENT, STATEMENT) EACH_JOINED(VECTOR_STATEMENT, STATEMENT, )
+// A sum: chains, what is added singly, and both of them joined.
+#define CHAINS(name) float16 name##_chains = (float16)(0.0f); float name##_single = 0.0f, name = 0.0f
 #define JOIN(name)                            \
   do {                                        \
     float joined_;                            \
     JOIN_CHAINS(joined_, name##_chains, ADD); \
-    name += joined_;                          \
+    name += joined_ + name##_single;          \
+    name##_chains = (float16)(0.0f);          \
+    name##_single = 0.0f;                     \
   } while (0)
 
 #define SIZES ulong images, ulong channels, ulong plane, ulong part
@@ -43,49 +57,63 @@
   const ulong channel = get_group_id(0), part_number = get_group_id(1), parts = get_num_groups(1); \
   const ulong begin = part_number * part, end = min(images, begin + part)
 
-// sums (channels, parts, 2): mean and sum of centred squares.
+// sums (channels, parts): the mean as a pair, Σ (deviation·unit)², unit.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_statistics(
-    __global const float *restrict src, ulong src_offset, __global float *restrict sums, ulong sums_offset, SIZES) {
+    __global const float *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
+    float epsilon) {
   PLACE;
   src += src_offset;
-  const float count = (float)((end - begin) * plane);
+  const float count = (float)((end - begin) * plane), share = 0x1p-31f;
   CHAINS(sum);
-  EACH(sum_chains += vload16(0, src + i), sum += src[i]);
+  EACH_JOINED(sum_chains += vload16(0, src + i), sum_single += src[i], JOIN(sum));
   JOIN(sum);
-  const float mean = sum / count;
-  CHAINS(rest);
-  CHAINS(squares);
-  EACH(const float16 x = vload16(0, src + i) - mean; rest_chains += x; squares_chains += x * x,
-       const float x = src[i] - mean; rest += x; squares += x * x);
-  JOIN(rest);
-  JOIN(squares);
-  const float correction = rest / count;
-  sums += sums_offset + (channel * parts + part_number) * 2;
-  sums[0] = mean + correction;
-  sums[1] = fmax(squares - correction * rest, 0.0f);
+  float mean = sum / count;
+  if (!(fabs(mean) < INFINITY)) {  // of large numbers
+    sum = 0.0f;
+    EACH_JOINED(sum_chains += vload16(0, src + i) * share, sum_single += src[i] * share, JOIN(sum));
+    JOIN(sum);
+    mean = sum / (count * share);
+  }
+  float unit = 1.0f, correction, own;
+  for (;;) {
+    CHAINS(rest);
+    CHAINS(squares);
+    EACH_JOINED(const float16 x = (vload16(0, src + i) - mean) * unit; rest_chains += x; squares_chains += x * x,
+                const float x = (src[i] - mean) * unit; rest_single += x; squares_single += x * x,
+                JOIN(rest); JOIN(squares));
+    JOIN(rest);
+    JOIN(squares);
+    correction = rest / count;
+    own = squares - correction * rest;
+    own = own < 0.0f ? 0.0f : own;  // NaN stays
+    if (unit != 1.0f) break;
+    unit = batch_norm_unit(own / count, epsilon);
+    if (unit == 1.0f) break;
+  }
+  const float2 pair = batch_norm_pair(mean, correction / unit);
+  sums[sums_offset + channel * parts + part_number] = (float4)(pair.x, pair.y, own, unit);
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_forward(
-    __global const float *restrict src, ulong src_offset, __global const float *restrict sums, ulong sums_offset,
+    __global const float *restrict src, ulong src_offset, __global const float4 *restrict sums, ulong sums_offset,
     __global const float *restrict scale, ulong scale_offset, __global const float *restrict shift, ulong shift_offset,
     __global float *restrict dst, ulong dst_offset, __global float *restrict means, ulong means_offset,
     __global float *restrict variances, ulong variances_offset, SIZES, float epsilon EPILOGUE_PARAMETERS) {
   PLACE;
-  sums += sums_offset + channel * parts * 2;
-  const float count = (float)(images * plane);
-  float mean = sums[0], squares = sums[1];
-  for (ulong p = 1; p < parts; ++p) {
-    const float before = (float)(p * part * plane), more = (float)(min(part, images - p * part) * plane);
-    const float difference = sums[2 * p] - mean;
-    mean += difference * (more / (before + more));
-    squares += sums[2 * p + 1] + difference * difference * (before * (more / (before + more)));
+  sums += sums_offset + channel * parts;
+  float unit = sums[0].w;
+  for (ulong p = 1; p < parts; ++p) unit = fmin(unit, sums[p].w);
+  float2 total = (float2)(0.0f);
+  for (ulong p = 0; p < parts; ++p) {
+    total += batch_norm_joined_part(sums[p], sums[0], (float)(min(part, images - p * part) * plane), unit);
   }
-  const float variance = squares / count;
+  const norm_factors by = batch_norm_factors(sums[0], total, (float)(images * plane), unit, scale[scale_offset + channel],
+                                             shift[shift_offset + channel], epsilon);
+  const float mean = by.mean, factor = by.factor, added = by.added;
   if (part_number == 0) {
     means[means_offset + channel] = mean;
-    variances[variances_offset + channel] = variance;
+    variances[variances_offset + channel] = by.variance;
   }
-  const float factor = scale[scale_offset + channel] / sqrt(variance + epsilon), added = shift[shift_offset + channel];
   src += src_offset;
   dst += dst_offset;
 #ifdef EPILOGUE
@@ -102,23 +130,40 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_forward(
 #endif
 }
 
-// sums (channels, parts, 2): Σ diff_dst and Σ diff_dst·(src − mean).
+// sums (channels, parts, 2): as batch_norm_rebased takes them, then the base.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward_sums(
     __global const float *restrict src, ulong src_offset, __global const float *restrict diff_dst, ulong diff_dst_offset,
-    __global const float *restrict means, ulong means_offset, __global float *restrict sums, ulong sums_offset, SIZES) {
+    __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
+    ulong variances_offset, __global float4 *restrict sums, ulong sums_offset, SIZES, float epsilon) {
   PLACE;
   src += src_offset;
   diff_dst += diff_dst_offset;
   const float mean = means[means_offset + channel];
+  const float unit = batch_norm_unit(variances[variances_offset + channel], epsilon);
+  // The mean of the first plane, or of a few values of it.
+  const ulong first = (begin * channels + channel) * plane, few = min(plane, (ulong)WIDTH);
+  float base = 0.0f;
+  for (ulong s = 0; s < few; ++s) base += diff_dst[first + s] / (float)few;
   CHAINS(sum);
   CHAINS(product);
-  EACH(const float16 d = vload16(0, diff_dst + i); sum_chains += d; product_chains += d * (vload16(0, src + i) - mean),
-       const float d = diff_dst[i]; sum += d; product += d * (src[i] - mean));
+  CHAINS(centred);
+  EACH_JOINED(const float16 d = vload16(0, diff_dst + i) - base; const float16 x = (vload16(0, src + i) - mean) * unit;
+              sum_chains += d; product_chains += d * x; centred_chains += x,
+              const float d = diff_dst[i] - base; const float x = (src[i] - mean) * unit;
+              sum_single += d; product_single += d * x; centred_single += x,
+              JOIN(sum); JOIN(product); JOIN(centred));
   JOIN(sum);
   JOIN(product);
+  JOIN(centred);
+  CHAINS(squares);
+  if (unit != 1.0f) {
+    EACH_JOINED(const float16 x = (vload16(0, src + i) - mean) * unit; squares_chains += x * x,
+                const float x = (src[i] - mean) * unit; squares_single += x * x, JOIN(squares));
+    JOIN(squares);
+  }
   sums += sums_offset + (channel * parts + part_number) * 2;
-  sums[0] = sum;
-  sums[1] = product;
+  sums[0] = (float4)(sum, product, centred, squares);
+  sums[1] = (float4)(base, 0.0f, 0.0f, 0.0f);
 }
 
 // With x̂ = (src − mean)·r, r = 1/√(variance + ε): diff_shift = Σ diff_dst, diff_scale = Σ diff_dst·x̂,
@@ -126,26 +171,28 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward(
     __global const float *restrict src, ulong src_offset, __global const float *restrict diff_dst, ulong diff_dst_offset,
     __global const float *restrict scale, ulong scale_offset, __global const float *restrict means, ulong means_offset,
-    __global const float *restrict variances, ulong variances_offset, __global const float *restrict sums,
+    __global const float *restrict variances, ulong variances_offset, __global const float4 *restrict sums,
     ulong sums_offset, __global float *restrict diff_src, ulong diff_src_offset, __global float *restrict diff_scale,
     ulong diff_scale_offset, __global float *restrict diff_shift, ulong diff_shift_offset, SIZES, float epsilon) {
   PLACE;
   sums += sums_offset + channel * parts * 2;
-  float sum = 0.0f, product = 0.0f;
+  const float base = sums[1].x, variance = variances[variances_offset + channel];
+  float4 total = (float4)(0.0f);
   for (ulong p = 0; p < parts; ++p) {
-    sum += sums[2 * p];
-    product += sums[2 * p + 1];
+    total += batch_norm_rebased(sums[2 * p], (float)(min(part, images - p * part) * plane), sums[2 * p + 1].x - base);
   }
-  const float mean = means[means_offset + channel], count = (float)(images * plane);
-  const float r = 1.0f / sqrt(variances[variances_offset + channel] + epsilon);
+  const gradient_factors by =
+      batch_norm_gradient_factors(total, base, (float)(images * plane), variance, batch_norm_unit(variance, epsilon),
+                                  scale[scale_offset + channel], epsilon);
   if (part_number == 0) {
-    diff_scale[diff_scale_offset + channel] = product * r;
-    diff_shift[diff_shift_offset + channel] = sum;
+    diff_scale[diff_scale_offset + channel] = by.diff_scale;
+    diff_shift[diff_shift_offset + channel] = by.diff_shift;
   }
-  const float factor = scale[scale_offset + channel] * r, mean_sum = sum / count, slope = product * r * r / count;
+  const float mean = means[means_offset + channel];
   src += src_offset;
   diff_dst += diff_dst_offset;
   diff_src += diff_src_offset;
-  EACH(vstore16(factor * (vload16(0, diff_dst + i) - mean_sum - (vload16(0, src + i) - mean) * slope), 0, diff_src + i),
-       diff_src[i] = factor * (diff_dst[i] - mean_sum - (src[i] - mean) * slope));
+  EACH(const float16 d = vload16(0, diff_dst + i) - by.diff_mean; const float16 x = vload16(0, src + i) - mean;
+       vstore16(by.factor * (d - x * by.slope + by.rest), 0, diff_src + i),
+       diff_src[i] = by.factor * ((diff_dst[i] - by.diff_mean) - (src[i] - mean) * by.slope + by.rest));
 }

@@ -1,37 +1,47 @@
 // Normalisation of rows, src (rows, length), and its gradient. LANES items share a row (lanes.h). CENTRED subtracts the
 // mean of the row; without it the mean of squares takes the place of the variance.
-//   forward  dst = (src − mean)·rstd, rstd = 1/√(variance + epsilon). The row is read three times (mean, deviations and
-//            their squares, result; twice where not CENTRED), once from memory and then from cache: 8 bytes an element.
+//   forward  dst = (src − mean)·rstd, rstd = 1/√(variance + epsilon). The row is read three times (mean and largest value,
+//            deviations and their squares, result), once from memory and then from cache: 8 bytes an element.
 //   backward diff_src = rstd·(diff_dst − mean(diff_dst) − dst·mean(diff_dst·dst)): 12 bytes an element.
 // A mean is found in two steps: a sum leaves a rounding, which the mean of the deviations finds; both are subtracted.
+// Deviations are multiplied by a power of two, `unit`, that brings the row's largest value to [1, 2), or that with which
+// epsilon is about 1 where that is less: so no square that counts leaves fp32. First sums add the part `share` (a power of
+// two) of each value and do not overflow where the mean does not.
 #include "chains.h"
 #include "lanes.h"
 
-// ADD(i, first, second) adds to both sums, which the items of a row then share. One item a row (CPUs) runs 16 chains side
-// by side, where READ gives 16 values.
+// ADD(i, first, second) adds to both numbers, which the items of a row then share by COMBINE. One item a row (CPUs) runs
+// 16 chains side by side, where READ gives 16 values. A chain is joined after few terms, so that roundings do not grow
+// with the length.
+#define COMBINE_SUM_AND_LARGEST(a, b) ((float2)((a).x + (b).x, fmax((a).y, (b).y)))
+#define TERMS 64
 #if LANES == 1
-#define PIECE 4096  // values whose sum is one term of the row's, so that roundings do not grow with the length
-#define ROW_SUMS(first, second, ADD)                                                   \
-  do {                                                                                 \
-    first = second = 0.0f;                                                             \
-    for (ulong i_ = 0; i_ < length;) {                                                 \
-      const ulong end_ = min(length, i_ + PIECE);                                      \
-      float16 firsts_ = (float16)(0.0f), seconds_ = (float16)(0.0f);                   \
-      float first_, second_;                                                           \
-      for (; i_ + 16 <= end_; i_ += 16) ADD(READ16, i_, float16, firsts_, seconds_);   \
-      JOIN_CHAINS(first_, firsts_, COMBINE_SUM);                                       \
-      JOIN_CHAINS(second_, seconds_, COMBINE_SUM);                                     \
-      for (; i_ < end_; ++i_) ADD(READ1, i_, float, first_, second_);                  \
-      first += first_;                                                                 \
-      second += second_;                                                               \
-    }                                                                                  \
+#define ROW_SUMS(first, second, ADD, COMBINE_SECOND, COMBINE)                            \
+  do {                                                                                   \
+    first = second = 0.0f;                                                               \
+    for (ulong i_ = 0; i_ < length;) {                                                   \
+      const ulong end_ = min(length, i_ + TERMS * 16);                                   \
+      float16 firsts_ = (float16)(0.0f), seconds_ = (float16)(0.0f);                     \
+      float first_, second_;                                                             \
+      for (; i_ + 16 <= end_; i_ += 16) ADD(READ16, i_, float16, firsts_, seconds_);     \
+      JOIN_CHAINS(first_, firsts_, COMBINE_SUM);                                         \
+      JOIN_CHAINS(second_, seconds_, COMBINE_SECOND);                                    \
+      for (; i_ < end_; ++i_) ADD(READ1, i_, float, first_, second_);                    \
+      first += first_;                                                                   \
+      second = COMBINE_SECOND(second, second_);                                          \
+    }                                                                                    \
   } while (0)
 #else
-#define ROW_SUMS(first, second, ADD)                                                                 \
+#define ROW_SUMS(first, second, ADD, COMBINE_SECOND, COMBINE)                                        \
   do {                                                                                               \
     float2 sums_ = (float2)(0.0f);                                                                   \
-    for (ulong i_ = LANE; i_ < length; i_ += LANES) ADD(READ1, i_, float, sums_.x, sums_.y);         \
-    LANES_REDUCE(sums_, scratch, COMBINE_SUM);                                                       \
+    for (ulong i_ = LANE; i_ < length;) {                                                            \
+      const ulong end_ = min(length, i_ + TERMS * LANES);                                            \
+      float2 terms_ = (float2)(0.0f);                                                                \
+      for (; i_ < end_; i_ += LANES) ADD(READ1, i_, float, terms_.x, terms_.y);                      \
+      sums_ = COMBINE(sums_, terms_);                                                                \
+    }                                                                                                \
+    LANES_REDUCE(sums_, scratch, COMBINE);                                                           \
     first = sums_.x;                                                                                 \
     second = sums_.y;                                                                                \
   } while (0)
@@ -39,19 +49,32 @@
 #define READ1(values, i) values[i]
 #define READ16(values, i) vload16(0, values + (i))
 
-#define ADD_VALUE(READ, i, type, sum, unused) sum += READ(values, i)
-#define ADD_DEVIATION(READ, i, type, sum, squares) \
-  do {                                             \
-    const type d_ = READ(values, i) - middle;      \
-    sum += d_;                                     \
-    squares += d_ * (d_ * share);                  \
+#define ADD_VALUE(READ, i, type, sum, unused) sum += READ(values, i) * share
+#define ADD_VALUE_AND_LARGEST(READ, i, type, sum, largest) \
+  do {                                                     \
+    const type v_ = READ(values, i);                       \
+    sum += v_ * share;                                     \
+    largest = fmax(largest, fabs(v_));                     \
+  } while (0)
+#define ADD_DEVIATION(READ, i, type, sum, squares)    \
+  do {                                                \
+    const type d_ = READ(values, i) * unit - middle;  \
+    sum += d_;                                        \
+    squares += d_ * d_;                               \
   } while (0)
 #define ADD_PRODUCT(READ, i, type, sum, products) \
   do {                                            \
     const type d_ = READ(values, i) - middle;     \
-    sum += d_;                                    \
-    products += d_ * READ(dst, i);                \
+    sum += d_ * share;                            \
+    products += d_ * (READ(dst, i) * share);      \
   } while (0)
+#define LARGER(a, b) fmax((a), (b))
+
+// 2^-e for a number in [2^e, 2^(e+1)), within [2^-126, most].
+static inline float row_norm_unit(float largest, float most) {
+  const int exponent = (int)(as_uint(largest) >> 23 & 0xff);
+  return fmin(as_float((uint)clamp(254 - exponent, 1, 253) << 23), most);
+}
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forward(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset,
@@ -59,54 +82,55 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
 #ifdef CENTRED
     __global float *restrict means, ulong means_offset,
 #endif
-    ulong rows, ulong length, float epsilon) {
+    ulong rows, ulong length, float share, float epsilon, float most_unit) {
   LANES_SCRATCH(float2, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW;
   __global const float *restrict values = src + src_offset + min(row, rows - 1) * length;
   dst += dst_offset + min(row, rows - 1) * length;
-  const float share = 1.0f / (float)length;  // of each square in the variance, which so stays below the end of fp32
-  float middle = 0.0f, sum, squares;
+  const float count = (float)length;
+  float sum, largest, squares;
+  ROW_SUMS(sum, largest, ADD_VALUE_AND_LARGEST, LARGER, COMBINE_SUM_AND_LARGEST);
+  const float unit = row_norm_unit(largest, most_unit);
+  float middle = 0.0f, rest = 0.0f;
 #ifdef CENTRED
-  ROW_SUMS(sum, squares, ADD_VALUE);
-  middle = sum / (float)length;
+  middle = sum / (count * share) * unit;
 #endif
-  ROW_SUMS(sum, squares, ADD_DEVIATION);
+  ROW_SUMS(sum, squares, ADD_DEVIATION, COMBINE_SUM, COMBINE_SUM);
 #ifdef CENTRED
-  const float rest = sum / (float)length;
-#else
-  const float rest = 0.0f;
+  rest = sum / count;
 #endif
-  const float variance = squares - rest * rest;
-  const float rstd = 1.0f / sqrt((variance < 0.0f ? 0.0f : variance) + epsilon);  // NaN stays
+  const float variance = squares / count - rest * rest;
+  const float rstd = 1.0f / sqrt((variance < 0.0f ? 0.0f : variance) + epsilon * unit * unit);  // NaN stays
   if (row >= rows) return;
-  for (ulong i = LANE; i < length; i += LANES) dst[i] = ((values[i] - middle) - rest) * rstd;
+  for (ulong i = LANE; i < length; i += LANES) dst[i] = ((values[i] * unit - middle) - rest) * rstd;
   if (LANE > 0) return;
-  rstds[rstds_offset + row] = rstd;
+  rstds[rstds_offset + row] = rstd * unit;
 #ifdef CENTRED
-  means[means_offset + row] = middle + rest;
+  means[means_offset + row] = (middle + rest) / unit;
 #endif
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_backward(
     __global const float *restrict diff_dst, ulong diff_dst_offset, __global const float *restrict dst,
     ulong dst_offset, __global const float *restrict rstds, ulong rstds_offset, __global float *restrict diff_src,
-    ulong diff_src_offset, ulong rows, ulong length) {
+    ulong diff_src_offset, ulong rows, ulong length, float share) {
   LANES_SCRATCH(float2, scratch);
   const ulong row = get_group_id(0) * (ulong)ROWS + ROW, begin = min(row, rows - 1) * length;
   __global const float *restrict values = diff_dst + diff_dst_offset + begin;
   dst += dst_offset + begin;
   diff_src += diff_src_offset + begin;
+  const float count = (float)length * share;
   float middle = 0.0f, rest = 0.0f, sum, product;
 #ifdef CENTRED
-  ROW_SUMS(sum, product, ADD_VALUE);
-  middle = sum / (float)length;
+  ROW_SUMS(sum, product, ADD_VALUE, COMBINE_SUM, COMBINE_SUM);
+  middle = sum / count;
 #endif
   // The mean of dst is 0, so that subtracting that of diff_dst first changes no product but its rounding.
-  ROW_SUMS(sum, product, ADD_PRODUCT);
+  ROW_SUMS(sum, product, ADD_PRODUCT, COMBINE_SUM, COMBINE_SUM);
 #ifdef CENTRED
-  rest = sum / (float)length;
+  rest = sum / count;
 #endif
-  product /= (float)length;
+  product /= count;
   if (row >= rows) return;
   const float rstd = rstds[rstds_offset + row];
   for (ulong i = LANE; i < length; i += LANES) {

@@ -171,30 +171,4 @@ template <class Accepts>
 #endif
 }
 
-[[nodiscard]] inline dnnl::normalization_flags scale_and_shift() {
-  return dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
-}
-
-[[nodiscard]] inline dnnl::batch_normalization_forward::primitive_desc batch_norm_forward(
-    const Desc& src, float epsilon, const dnnl::primitive_attr& attributes) {
-  constexpr auto kProp = dnnl::prop_kind::forward_training;
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine(), kProp, src, src, epsilon, scale_and_shift(), attributes};
-#else
-  return {dnnl::batch_normalization_forward::desc(kProp, src, epsilon, scale_and_shift()), attributes, engine()};
-#endif
-}
-
-[[nodiscard]] inline dnnl::batch_normalization_backward::primitive_desc batch_norm_backward(
-    const Desc& src, float epsilon, const dnnl::primitive_attr& attributes) {
-  constexpr auto kProp = dnnl::prop_kind::backward;
-  const auto hint = batch_norm_forward(src, epsilon, {});
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine(), kProp, src, src, src, epsilon, scale_and_shift(), hint, attributes};
-#else
-  return {dnnl::batch_normalization_backward::desc(kProp, src, src, epsilon, scale_and_shift()), attributes, engine(),
-          hint};
-#endif
-}
-
 }  // namespace concord::cpu

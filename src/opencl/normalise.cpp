@@ -45,11 +45,10 @@ struct Cut {
     operand.element_size = width * sizeof(float);
     return operand;
   }
-  /// Two sums for every part.
-  [[nodiscard]] Argument sums() const { return workspace(0, threads == 1 ? sizeof(float) : 2 * sizeof(float)); }
-  [[nodiscard]] std::size_t sums_bytes() const {
-    return static_cast<std::size_t>(channels * parts) * 2 * sizeof(float);
-  }
+  /// What is known of every part: vectors of four numbers, one forwards and two backwards.
+  static constexpr std::size_t kVector = 4 * sizeof(float);
+  [[nodiscard]] static Argument sums() { return workspace(0, kVector); }
+  [[nodiscard]] std::size_t sums_bytes() const { return static_cast<std::size_t>(channels * parts) * 2 * kVector; }
 };
 
 /// Parts of whole images.
@@ -173,7 +172,7 @@ EpilogueText epilogue_text(const Epilogue& epilogue, const KernelRequest& reques
   return text;
 }
 
-/// The two launches of a pass. Sizes, ε and what the epilogue takes follow the operands.
+/// The two launches of a pass. Sizes, ε and, of the second, what the epilogue takes follow the operands.
 PreparedKernel two_stages(Context& context, const KernelRequest& request, const Cut& cut, std::string_view name,
                           const std::string& first, std::vector<Argument> first_arguments, const std::string& second,
                           std::vector<Argument> second_arguments, float epsilon, const EpilogueText& epilogue = {}) {
@@ -182,6 +181,7 @@ PreparedKernel two_stages(Context& context, const KernelRequest& request, const 
       epilogue.text.empty() ? plain : context.program_from(epilogue.text + kernel_source(cut.file), cut.definitions);
   first_arguments.insert(first_arguments.end(), cut.sizes.begin(), cut.sizes.end());
   second_arguments.insert(second_arguments.end(), cut.sizes.begin(), cut.sizes.end());
+  first_arguments.emplace_back(epsilon);
   second_arguments.emplace_back(epsilon);
   second_arguments.insert(second_arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   const std::array<std::size_t, 3> global{static_cast<std::size_t>(cut.channels) * cut.threads,
@@ -227,7 +227,7 @@ PreparedKernel prepare_batch_norm_backward(Context& context, const ops::BatchNor
   if (auto kernel = prepare_batch_norm_backward_channels_last(context, op, request)) return *std::move(kernel);
   const Cut cut = cut_of(context, request.inputs[0].shape);
   return two_stages(context, request, cut, op.name(), "batch_norm_backward_sums",
-                    {cut.images(input(0)), cut.images(input(1)), input(3), cut.sums()}, "batch_norm_backward",
+                    {cut.images(input(0)), cut.images(input(1)), input(3), input(4), cut.sums()}, "batch_norm_backward",
                     {cut.images(input(0)), cut.images(input(1)), input(2), input(3), input(4), cut.sums(),
                      cut.images(output(0)), output(1), output(2)},
                     op.epsilon());

@@ -1,6 +1,10 @@
 // Normalisation of rows and its gradient on OpenCL devices: one kernel each.
 #include "concord/ops/row_norm.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/lanes.hpp"
 
@@ -15,11 +19,18 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
   std::vector<std::string> definitions = lanes.definitions();
   if (op.centred()) definitions.emplace_back("CENTRED");
   arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(request.inputs.size() + request.outputs.size()),
-                   {static_cast<std::uint64_t>(sizes.rows), static_cast<std::uint64_t>(sizes.length)});
+                   {static_cast<std::uint64_t>(sizes.rows), static_cast<std::uint64_t>(sizes.length),
+                    std::ldexp(1.0F, -static_cast<int>(std::bit_width(static_cast<std::uint64_t>(sizes.length))))});
   Stage stage{context.program("row_norm.cl", definitions), function, std::move(arguments)};
   lanes.cover(stage, sizes.rows);
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()),
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+}
+
+/// The greatest power of two whose square times epsilon is not above 1.
+float most_unit(float epsilon) {
+  constexpr int kMost = 126;
+  return std::ldexp(1.0F, epsilon > 0 ? std::min(kMost, -std::ilogb(epsilon) / 2 - 1) : kMost);
 }
 
 }  // namespace
@@ -28,6 +39,7 @@ PreparedKernel prepare_row_norm(Context& context, const ops::RowNorm& op, const 
   std::vector<Argument> arguments{input(0), output(0), output(1)};
   if (op.centred()) arguments.emplace_back(output(2));
   arguments.emplace_back(op.epsilon());
+  arguments.emplace_back(most_unit(op.epsilon()));
   return prepare(context, op, request, "row_norm_forward", std::move(arguments));
 }
 
