@@ -83,6 +83,25 @@ static inline float batch_norm_count(uint other, uint begin, uint end) {
 BATCH_NORM_SUM(batch_norm_sum, float2)
 BATCH_NORM_SUM(batch_norm_sum4, float4)
 
+// The mean of a turn's values without the least and the largest, so that no single value is far from most others.
+static inline __attribute__((always_inline)) float batch_norm_middle(const value_t *x) {
+  value_t sum = x[0], least = x[0], largest = x[0];
+#pragma unroll
+  for (uint k = 1; k < UNROLL; ++k) {
+    sum += x[k];
+    least = fmin(least, x[k]);
+    largest = fmax(largest, x[k]);
+  }
+  const value_t middle = (sum - least - largest) * (1.0f / (UNROLL - 2));
+#if WIDTH == 4
+  const float low = fmin(fmin(middle.x, middle.y), fmin(middle.z, middle.w));
+  const float high = fmax(fmax(middle.x, middle.y), fmax(middle.z, middle.w));
+  return (TOTAL(middle) - low - high) * 0.5f;
+#else
+  return middle;
+#endif
+}
+
 // sums (channels, parts): the mean as a pair, Σ (deviation·unit)², unit.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(
     __global const value_t *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
@@ -103,12 +122,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_st
         LOCATE(k);
         x[k] = src[i];
       }
-      if (e == begin + item) {
-        value_t first = ZERO;
-#pragma unroll
-        for (uint k = 0; k < UNROLL; ++k) first += x[k] * (1.0f / (UNROLL * WIDTH));
-        shift = TOTAL(first);
-      }
+      if (e == begin + item) shift = batch_norm_middle(x);
 #pragma unroll
       for (uint k = 0; k < UNROLL; ++k) {
         const value_t centred = INSIDE(k) ? (x[k] - shift) * unit : ZERO;

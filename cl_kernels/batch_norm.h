@@ -6,6 +6,8 @@
 #ifndef CONCORD_BATCH_NORM_H
 #define CONCORD_BATCH_NORM_H
 
+#include "norm_rstd.h"
+
 #define UNIT_OF_LARGE 0x1p-74f
 #define UNIT_OF_SMALL 0x1p66f
 
@@ -14,12 +16,6 @@
 static inline float batch_norm_unit(float variance, float epsilon) {
   const bool is_small = variance < 1e-28f && (variance > 0.0f || epsilon < 1e-28f);
   return is_small ? UNIT_OF_SMALL : !(variance < 1e36f) ? UNIT_OF_LARGE : 1.0f;
-}
-
-// 1/√(variance + epsilon)/unit for the variance of the deviations times unit.
-static inline float batch_norm_rstd(float variance, float unit, float epsilon) {
-  const float own = variance / unit / unit;
-  return own < epsilon ? 1.0f / sqrt(own + epsilon) / unit : 1.0f / sqrt(variance + epsilon * unit * unit);
 }
 
 // (base + offset) as a number of fp32 and what is left, whichever of them is larger.
@@ -45,7 +41,7 @@ static inline norm_factors batch_norm_factors(float4 first, float2 total, float 
   const float offset = total.x / count, rest = total.y - offset * total.x;
   const float variance = (rest < 0.0f ? 0.0f : rest) / count;  // NaN stays
   const float2 mean = batch_norm_pair(first.x, first.y + offset / unit);
-  const float factor = scale * (batch_norm_rstd(variance, unit, epsilon) * unit);
+  const float factor = scale * (norm_rstd(variance, unit, epsilon) * unit);
   return (norm_factors){mean.x, factor, shift - mean.y * factor, variance / unit / unit};
 }
 
@@ -64,7 +60,7 @@ static inline gradient_factors batch_norm_gradient_factors(float4 sums, float ba
                                                            float scale, float epsilon) {
   const float d = sums.x / count, x = sums.z / count;
   const float own = unit == 1.0f ? variance : fmax(sums.w / count - x * x, 0.0f);
-  const float rstd = batch_norm_rstd(own, unit, epsilon), product = sums.y - d * sums.z;
+  const float rstd = norm_rstd(own, unit, epsilon), product = sums.y - d * sums.z;
   const float slope = product / count * rstd * rstd;
   const float2 mean = batch_norm_pair(base, d);
   return (gradient_factors){scale * (rstd * unit), mean.x, slope * unit, x * slope - mean.y, product * rstd,

@@ -41,16 +41,23 @@
     }                                                            \
   }
 #define EACH(VECTOR_STATEMENT, STATEMENT) EACH_JOINED(VECTOR_STATEMENT, STATEMENT, )
-// A sum: chains, what is added singly, and both of them joined.
-#define CHAINS(name) float16 name##_chains = (float16)(0.0f); float name##_single = 0.0f, name = 0.0f
-#define JOIN(name)                            \
-  do {                                        \
-    float joined_;                            \
-    JOIN_CHAINS(joined_, name##_chains, ADD); \
-    name += joined_ + name##_single;          \
-    name##_chains = (float16)(0.0f);          \
-    name##_single = 0.0f;                     \
+// A sum: chains and what is added singly, then both with what they have joined so far, each as a sum and its roundings.
+#define CHAINS(name)                                                                             \
+  float16 name##_chains = (float16)(0.0f), name##_high = (float16)(0.0f), name##_low = (float16)(0.0f); \
+  float name##_single = 0.0f, name##_single_high = 0.0f, name##_single_low = 0.0f
+#define JOIN(name)                                                                    \
+  do {                                                                                \
+    ADD_EXACTLY(float16, name##_high, name##_low, name##_chains);                     \
+    ADD_EXACTLY(float, name##_single_high, name##_single_low, name##_single);         \
+    name##_chains = (float16)(0.0f);                                                  \
+    name##_single = 0.0f;                                                             \
   } while (0)
+#define TOTAL(name)                                                                   \
+  float name, name##_rest;                                                            \
+  JOIN(name);                                                                         \
+  JOIN_CHAINS(name, name##_high, ADD);                                                \
+  JOIN_CHAINS(name##_rest, name##_low, ADD);                                          \
+  name = (name + name##_single_high) + (name##_rest + name##_single_low)
 
 #define SIZES ulong images, ulong channels, ulong plane, ulong part
 #define PLACE                                                                                   \
@@ -64,14 +71,17 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_statisti
   PLACE;
   src += src_offset;
   const float count = (float)((end - begin) * plane), share = 0x1p-31f;
-  CHAINS(sum);
-  EACH_JOINED(sum_chains += vload16(0, src + i), sum_single += src[i], JOIN(sum));
-  JOIN(sum);
-  float mean = sum / count;
+  float mean;
+  {
+    CHAINS(sum);
+    EACH_JOINED(sum_chains += vload16(0, src + i), sum_single += src[i], JOIN(sum));
+    TOTAL(sum);
+    mean = sum / count;
+  }
   if (!(fabs(mean) < INFINITY)) {  // of large numbers
-    sum = 0.0f;
+    CHAINS(sum);
     EACH_JOINED(sum_chains += vload16(0, src + i) * share, sum_single += src[i] * share, JOIN(sum));
-    JOIN(sum);
+    TOTAL(sum);
     mean = sum / (count * share);
   }
   float unit = 1.0f, correction, own;
@@ -81,8 +91,8 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_statisti
     EACH_JOINED(const float16 x = (vload16(0, src + i) - mean) * unit; rest_chains += x; squares_chains += x * x,
                 const float x = (src[i] - mean) * unit; rest_single += x; squares_single += x * x,
                 JOIN(rest); JOIN(squares));
-    JOIN(rest);
-    JOIN(squares);
+    TOTAL(rest);
+    TOTAL(squares);
     correction = rest / count;
     own = squares - correction * rest;
     own = own < 0.0f ? 0.0f : own;  // NaN stays
@@ -152,15 +162,15 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
               const float d = diff_dst[i] - base; const float x = (src[i] - mean) * unit;
               sum_single += d; product_single += d * x; centred_single += x,
               JOIN(sum); JOIN(product); JOIN(centred));
-  JOIN(sum);
-  JOIN(product);
-  JOIN(centred);
+  TOTAL(sum);
+  TOTAL(product);
+  TOTAL(centred);
   CHAINS(squares);
   if (unit != 1.0f) {
     EACH_JOINED(const float16 x = (vload16(0, src + i) - mean) * unit; squares_chains += x * x,
                 const float x = (src[i] - mean) * unit; squares_single += x * x, JOIN(squares));
-    JOIN(squares);
   }
+  TOTAL(squares);
   sums += sums_offset + (channel * parts + part_number) * 2;
   sums[0] = (float4)(sum, product, centred, squares);
   sums[1] = (float4)(base, 0.0f, 0.0f, 0.0f);

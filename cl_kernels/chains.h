@@ -14,4 +14,12 @@
     value = parts_[0];                                                                         \
   } while (0)
 
+// Adds `value` to the sum `high` and its rounding to `low`, whichever of the two is larger (Knuth's TwoSum).
+#define ADD_EXACTLY(type, high, low, value)                           \
+  do {                                                                \
+    const type next_ = (high) + (value), part_ = next_ - (high);      \
+    low += ((high) - (next_ - part_)) + ((value) - part_);            \
+    high = next_;                                                     \
+  } while (0)
+
 #endif

@@ -9,30 +9,40 @@
 // two) of each value and do not overflow where the mean does not.
 #include "chains.h"
 #include "lanes.h"
+#include "norm_rstd.h"
 
 // ADD(i, first, second) adds to both numbers, which the items of a row then share by COMBINE. One item a row (CPUs) runs
 // 16 chains side by side, where READ gives 16 values. A chain is joined after few terms, so that roundings do not grow
 // with the length.
 #define COMBINE_SUM_AND_LARGEST(a, b) ((float2)((a).x + (b).x, fmax((a).y, (b).y)))
-#define TERMS 64
+#define COMBINE_LARGER(a, b) fmax((a), (b))
+#define TERMS 32
 #if LANES == 1
-#define ROW_SUMS(first, second, ADD, COMBINE_SECOND, COMBINE)                            \
-  do {                                                                                   \
-    first = second = 0.0f;                                                               \
-    for (ulong i_ = 0; i_ < length;) {                                                   \
-      const ulong end_ = min(length, i_ + TERMS * 16);                                   \
-      float16 firsts_ = (float16)(0.0f), seconds_ = (float16)(0.0f);                     \
-      float first_, second_;                                                             \
-      for (; i_ + 16 <= end_; i_ += 16) ADD(READ16, i_, float16, firsts_, seconds_);     \
-      JOIN_CHAINS(first_, firsts_, COMBINE_SUM);                                         \
-      JOIN_CHAINS(second_, seconds_, COMBINE_SECOND);                                    \
-      for (; i_ < end_; ++i_) ADD(READ1, i_, float, first_, second_);                    \
-      first += first_;                                                                   \
-      second = COMBINE_SECOND(second, second_);                                          \
-    }                                                                                    \
+#define ADD_PIECE_SUM(high, low, piece) ADD_EXACTLY(float16, high, low, piece)
+#define ADD_PIECE_LARGER(high, low, piece) high = fmax(high, piece)
+#define ROW_SUMS(first, second, ADD, SECOND, COMBINE)                                       \
+  do {                                                                                      \
+    float16 firsts_ = (float16)(0.0f), seconds_ = (float16)(0.0f);                          \
+    float16 first_low_ = (float16)(0.0f), second_low_ = (float16)(0.0f);                    \
+    ulong i_ = 0;                                                                           \
+    while (i_ + 16 <= length) {                                                             \
+      const ulong end_ = min(length, i_ + TERMS * 16);                                      \
+      float16 first_piece_ = (float16)(0.0f), second_piece_ = (float16)(0.0f);              \
+      for (; i_ + 16 <= end_; i_ += 16) ADD(READ16, i_, float16, first_piece_, second_piece_); \
+      ADD_PIECE_SUM(firsts_, first_low_, first_piece_);                                     \
+      ADD_PIECE_##SECOND(seconds_, second_low_, second_piece_);                             \
+    }                                                                                       \
+    float low_;                                                                             \
+    JOIN_CHAINS(first, firsts_, COMBINE_SUM);                                               \
+    JOIN_CHAINS(low_, first_low_, COMBINE_SUM);                                             \
+    first += low_;                                                                          \
+    JOIN_CHAINS(second, seconds_, COMBINE_##SECOND);                                        \
+    JOIN_CHAINS(low_, second_low_, COMBINE_SUM);                                            \
+    second += low_;                                                                         \
+    for (; i_ < length; ++i_) ADD(READ1, i_, float, first, second);                         \
   } while (0)
 #else
-#define ROW_SUMS(first, second, ADD, COMBINE_SECOND, COMBINE)                                        \
+#define ROW_SUMS(first, second, ADD, SECOND, COMBINE)                                        \
   do {                                                                                               \
     float2 sums_ = (float2)(0.0f);                                                                   \
     for (ulong i_ = LANE; i_ < length;) {                                                            \
@@ -68,7 +78,6 @@
     sum += d_ * share;                            \
     products += d_ * (READ(dst, i) * share);      \
   } while (0)
-#define LARGER(a, b) fmax((a), (b))
 
 // 2^-e for a number in [2^e, 2^(e+1)), within [2^-126, most].
 static inline float row_norm_unit(float largest, float most) {
@@ -95,12 +104,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
 #ifdef CENTRED
   middle = sum / (count * share) * unit;
 #endif
-  ROW_SUMS(sum, squares, ADD_DEVIATION, COMBINE_SUM, COMBINE_SUM);
+  ROW_SUMS(sum, squares, ADD_DEVIATION, SUM, COMBINE_SUM);
 #ifdef CENTRED
   rest = sum / count;
 #endif
   const float variance = squares / count - rest * rest;
-  const float rstd = 1.0f / sqrt((variance < 0.0f ? 0.0f : variance) + epsilon * unit * unit);  // NaN stays
+  const float rstd = norm_rstd(variance < 0.0f ? 0.0f : variance, unit, epsilon);  // NaN stays
   if (row >= rows) return;
   for (ulong i = LANE; i < length; i += LANES) dst[i] = ((values[i] * unit - middle) - rest) * rstd;
   if (LANE > 0) return;
@@ -122,11 +131,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_back
   const float count = (float)length * share;
   float middle = 0.0f, rest = 0.0f, sum, product;
 #ifdef CENTRED
-  ROW_SUMS(sum, product, ADD_VALUE, COMBINE_SUM, COMBINE_SUM);
+  ROW_SUMS(sum, product, ADD_VALUE, SUM, COMBINE_SUM);
   middle = sum / count;
 #endif
   // The mean of dst is 0, so that subtracting that of diff_dst first changes no product but its rounding.
-  ROW_SUMS(sum, product, ADD_PRODUCT, COMBINE_SUM, COMBINE_SUM);
+  ROW_SUMS(sum, product, ADD_PRODUCT, SUM, COMBINE_SUM);
 #ifdef CENTRED
   rest = sum / count;
 #endif

@@ -8,7 +8,7 @@ namespace concord::cpu {
 namespace {
 
 constexpr std::int64_t kLanes = 32;
-constexpr std::int64_t kTerms = 64;   // values that a lane adds before it is joined in double
+constexpr std::int64_t kTerms = 16;   // values that a lane adds before it goes into double
 constexpr std::int64_t kFirst = 256;  // values at least that the number near the mean is taken of
 
 // Calls term(place, sums) of each value of a channel with runs, where `sums` are `kSums` numbers of type Real of the
@@ -16,15 +16,15 @@ constexpr std::int64_t kFirst = 256;  // values at least that the number near th
 template <class Real, int kSums, class Term>
 [[gnu::always_inline]] inline void sum_runs(const NormPart& part, std::int64_t rows, double* totals, Term term) {
   Real lanes[kSums][kLanes] = {};
+  double wide[kSums][kLanes] = {};
   std::int64_t terms = 0;
   const auto join = [&]() __attribute__((always_inline)) {
     for (int k = 0; k < kSums; ++k) {
-      double total = 0;
+#pragma omp simd
       for (std::int64_t j = 0; j < kLanes; ++j) {
-        total += static_cast<double>(lanes[k][j]);
+        wide[k][j] += static_cast<double>(lanes[k][j]);
         lanes[k][j] = 0;
       }
-      totals[k] += total;
     }
     terms = 0;
   };
@@ -45,11 +45,14 @@ template <class Real, int kSums, class Term>
     }
   }
   join();
+  for (int k = 0; k < kSums; ++k) {
+    for (const double lane : wide[k]) totals[k] += lane;
+  }
 }
 
 // How many rows the number near the mean is taken of.
 std::int64_t first_rows(const NormPart& part) {
-  const std::int64_t rows = part.by_channel ? (kFirst + part.run - 1) / part.run : kTerms;
+  const std::int64_t rows = part.by_channel ? (kFirst + part.run - 1) / part.run : kFirst / 4;
   return std::min(part.rows, rows);
 }
 

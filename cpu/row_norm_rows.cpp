@@ -9,7 +9,7 @@ namespace concord::cpu {
 namespace {
 
 constexpr std::int64_t kLanes = 32;
-constexpr std::int64_t kPiece = 2048;  // values summed in the lanes
+constexpr std::int64_t kPiece = 16 * kLanes;  // values summed before the lanes go into double
 
 struct Sums {
   double first = 0, second = 0;
@@ -18,7 +18,7 @@ struct Sums {
 // The sums of term(i, first, second), which adds to both, over [0, n).
 template <class Real, class Term>
 [[gnu::always_inline]] inline Sums row_sums(std::int64_t n, Term term) {
-  Sums total;
+  double firsts[kLanes] = {}, seconds[kLanes] = {};
   for (std::int64_t begin = 0; begin < n; begin += kPiece) {
     const std::int64_t end = std::min(n, begin + kPiece);
     Real first[kLanes] = {}, second[kLanes] = {};
@@ -28,9 +28,15 @@ template <class Real, class Term>
       for (std::int64_t j = 0; j < kLanes; ++j) term(i + j, first[j], second[j]);
     }
     for (; i < end; ++i) term(i, first[i % kLanes], second[i % kLanes]);
-    for (const Real lane : first) total.first += static_cast<double>(lane);
-    for (const Real lane : second) total.second += static_cast<double>(lane);
+#pragma omp simd
+    for (std::int64_t j = 0; j < kLanes; ++j) {
+      firsts[j] += static_cast<double>(first[j]);
+      seconds[j] += static_cast<double>(second[j]);
+    }
   }
+  Sums total;
+  for (const double lane : firsts) total.first += lane;
+  for (const double lane : seconds) total.second += lane;
   return total;
 }
 
