@@ -9,12 +9,13 @@
 // but for the values by channel.
 // The sums run through memory from its end, so that they begin with what was written last and leave in the cache what
 // the second launch begins with.
-// The squares stay exact for large means: an item sums around the mean of its first values, items are joined around the
-// mean of item 0, parts around the mean of part 0, so that a join loses no more digits than there are items or parts.
+// The squares stay exact for large means: an item sums around a mean of its first values, items are joined around the
+// mean of one of them, parts around that of part 0, so that a join loses no more digits than there are items or parts.
 // Squares that leave fp32 are summed again with another unit (batch_norm.h). The order of all sums depends on the sizes
 // alone.
 // With EPILOGUE_PARAMETERS the text in front (opencl/normalise.cpp) gives an expression that dst passes through.
 #include "batch_norm.h"
+#include "chains.h"
 
 #if WIDTH == 4
 #define UNROLL 4
@@ -85,21 +86,28 @@ BATCH_NORM_SUM(batch_norm_sum4, float4)
 
 // The mean of a turn's values without the least and the largest, so that no single value is far from most others.
 static inline __attribute__((always_inline)) float batch_norm_middle(const value_t *x) {
-  value_t sum = x[0], least = x[0], largest = x[0];
+  const float share = 1.0f / (UNROLL - 2);
+  value_t sum = x[0] * share, least = x[0], largest = x[0];
 #pragma unroll
   for (uint k = 1; k < UNROLL; ++k) {
-    sum += x[k];
+    sum += x[k] * share;
     least = fmin(least, x[k]);
     largest = fmax(largest, x[k]);
   }
-  const value_t middle = (sum - least - largest) * (1.0f / (UNROLL - 2));
+  const value_t middle = sum - least * share - largest * share;
 #if WIDTH == 4
   const float low = fmin(fmin(middle.x, middle.y), fmin(middle.z, middle.w));
   const float high = fmax(fmax(middle.x, middle.y), fmax(middle.z, middle.w));
-  return (TOTAL(middle) - low - high) * 0.5f;
+  return TOTAL(middle * 0.5f) - low * 0.5f - high * 0.5f;
 #else
   return middle;
 #endif
+}
+
+// The one of three pairs between the others.
+static inline float2 batch_norm_median(float2 a, float2 b, float2 c) {
+  const float2 low = a.x < b.x ? a : b, high = a.x < b.x ? b : a;
+  return c.x < low.x ? low : c.x > high.x ? high : c;
 }
 
 // sums (channels, parts): the mean as a pair, Σ (deviation·unit)², unit.
@@ -107,14 +115,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_st
     __global const value_t *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
     float epsilon) {
   __local float2 scratch[THREADS + ROOT];
-  __local float2 reference;
+  __local float2 reference[3];
   BACKWARDS;
   src += src_offset;
   const float count = batch_norm_count(item, begin, end), whole = (float)((end - begin) * WIDTH);
   float unit = 1.0f;
   for (;;) {
     float shift = 0.0f;
-    value_t sum = ZERO, squares = ZERO;
+    value_t sum = ZERO, squares = ZERO, sum_low = ZERO, squares_low = ZERO;
     TURNS {
       value_t x[UNROLL];
 #pragma unroll
@@ -123,19 +131,23 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_st
         x[k] = src[i];
       }
       if (e == begin + item) shift = batch_norm_middle(x);
+      value_t turn = ZERO, turn_squares = ZERO;
 #pragma unroll
       for (uint k = 0; k < UNROLL; ++k) {
         const value_t centred = INSIDE(k) ? (x[k] - shift) * unit : ZERO;
-        sum += centred;
-        squares += centred * centred;
+        turn += centred;
+        turn_squares += centred * centred;
       }
+      ADD_EXACTLY(value_t, sum, sum_low, turn);
+      ADD_EXACTLY(value_t, squares, squares_low, turn_squares);
     }
-    const float rest = count > 0.0f ? TOTAL(sum) / count : 0.0f, own = TOTAL(squares) - rest * TOTAL(sum);
+    const float all = TOTAL(sum) + TOTAL(sum_low), rest = count > 0.0f ? all / count : 0.0f;
+    const float own = (TOTAL(squares) + TOTAL(squares_low)) - rest * all;
     const float2 mean = batch_norm_pair(shift, rest / unit);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (item == 0) reference = mean;
+    if (item < 3) reference[item] = mean;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const float2 base = reference;
+    const float2 base = batch_norm_median(reference[0], reference[1], reference[2]);
     const float difference = ((mean.x - base.x) + (mean.y - base.y)) * unit;
     const float away = count > 0.0f ? difference : 0.0f;
     const float2 total =

@@ -11,7 +11,7 @@
 #include "chains.h"
 
 #define WIDTH 16
-#define TERMS 128
+#define TERMS 16
 #define ADD(a, b) ((a) + (b))
 
 #ifndef EPILOGUE_PARAMETERS
@@ -25,7 +25,7 @@
     const ulong line = (n * channels + channel) * plane;         \
     for (ulong s = 0; s < plane;) {                              \
       const ulong stop = min(plane, s + TERMS * WIDTH);          \
-      terms += (stop - s + WIDTH - 1) / WIDTH;                   \
+      terms += (stop - s) / WIDTH + (stop - s) % WIDTH;          \
       for (; s + WIDTH <= stop; s += WIDTH) {                    \
         const ulong i = line + s;                                \
         VECTOR_STATEMENT;                                        \

@@ -16,7 +16,7 @@
 // with the length.
 #define COMBINE_SUM_AND_LARGEST(a, b) ((float2)((a).x + (b).x, fmax((a).y, (b).y)))
 #define COMBINE_LARGER(a, b) fmax((a), (b))
-#define TERMS 32
+#define TERMS 16
 #if LANES == 1
 #define ADD_PIECE_SUM(high, low, piece) ADD_EXACTLY(float16, high, low, piece)
 #define ADD_PIECE_LARGER(high, low, piece) high = fmax(high, piece)
