@@ -7,6 +7,7 @@
 #include "case_network.hpp"
 #include "compare_program.hpp"
 #include "concord/compare/operator_case.hpp"
+#include "concord/core/json.hpp"
 #include "options.hpp"
 
 namespace concord::cli {

@@ -30,7 +30,7 @@ pid_t start_writer(const std::filesystem::path& path) {
   if (child == 0) {
     AtomicFile file(path);
     file.write(bytes_of("half of"));
-    static_cast<void>(write(ready[1], "x", 1));
+    if (write(ready[1], "x", 1) != 1) _exit(1);
     while (true) pause();
   }
   char signal = 0;

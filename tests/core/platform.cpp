@@ -1,6 +1,8 @@
 // Files that appear whole or not at all, and the folder of the cache.
 #include "concord/core/platform.hpp"
 
+#include "concord/core/atomic_file.hpp"
+
 #include <cstdlib>
 
 #include "files.hpp"
