@@ -3,9 +3,11 @@
 #include "concord_test.hpp"
 
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "concord/core/platform.hpp"
+#include "locale.hpp"
 
 namespace concord::test {
 namespace {
@@ -65,6 +67,8 @@ const std::vector<DevicePtr>& devices() {
 }  // namespace concord::test
 
 int main(int argc, char** argv) {
+  std::optional<concord::test::ProcessLocale> locale;  // CTest runs the core of the tests under one with a comma
+  if (const auto name = concord::environment("CONCORD_TEST_LOCALE")) locale.emplace(*name);
   const int result = Catch::Session().run(argc, argv);
   // Before the end of the process: drivers unload in an order of their own.
   concord::test::kept_programs().clear();

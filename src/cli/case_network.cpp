@@ -6,9 +6,9 @@
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "concord/core/json.hpp"
+#include "concord/core/text.hpp"
 #include "dataset.hpp"
 
 namespace concord::cli {
@@ -30,13 +30,6 @@ Number number_of(const std::map<std::string, std::string>& network, const std::s
   return number;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 TrainingOptions training_of(const std::map<std::string, std::string>& network) {
   TrainingOptions training;
   training.model = text_of(network, "model");
@@ -45,7 +38,7 @@ TrainingOptions training_of(const std::map<std::string, std::string>& network) {
   training.momentum = number_of<double>(network, "momentum");
   training.weight_decay = number_of<double>(network, "weight_decay");
   training.decay_matrices_only = text_of(network, "decay_matrices_only") == "true";
-  training.freeze = lines_of(text_of(network, "freeze"));
+  training.freeze = split(text_of(network, "freeze"), '\n');
   training.batch = number_of<std::int64_t>(network, "batch");
   if (training.batch < 1) throw FormatError(fmt::format("the case has the batch {}", training.batch));
   return training;

@@ -7,12 +7,12 @@
 #include <charconv>
 #include <iostream>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include "case_network.hpp"
 #include "compare_program.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "dataset.hpp"
 #include "options.hpp"
 #include "random_data.hpp"
@@ -44,8 +44,7 @@ struct Options {
 std::vector<std::string> Options::selectors() const {
   std::vector<std::string> all;
   for (const std::string& list : devices) {
-    std::istringstream parts(list);
-    for (std::string one; std::getline(parts, one, ',');) all.push_back(one);
+    for (std::string& one : split(list, ',')) all.push_back(std::move(one));
   }
   return all;
 }

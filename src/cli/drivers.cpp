@@ -5,12 +5,11 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
-#include <sstream>
 
 #include "concord/core/access.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/trial.hpp"
 #include "concord/device/registry.hpp"
 
@@ -29,7 +28,7 @@ std::string library_in(const fs::path& icd) {
   std::ifstream file(icd);
   std::string line;
   std::getline(file, line);
-  while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
+  while (!line.empty() && is_space(line.back())) line.pop_back();
   return line;
 }
 
@@ -64,8 +63,7 @@ Drivers::Drivers() {
     if (std::error_code ignored; fs::exists(place, ignored)) add_named(variable, place);
   }
   if (moved.empty()) add_folder(place);
-  std::istringstream names(environment(kFilenames).value_or(""));
-  for (std::string name; std::getline(names, name, ':');) add_named(kFilenames, name);
+  for (const std::string& name : split(environment(kFilenames).value_or(""), ':')) add_named(kFilenames, name);
   if (findings_.empty()) {
     findings_.push_back(warning(Trouble::no_driver, fmt::format("no OpenCL driver is installed: {} names none{}. {}",
                                                                 place, moved, driver_hint())));

@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord::cli {
 namespace {
@@ -46,7 +46,7 @@ std::size_t width(const std::string& text) {
 bool is_number(const std::string& cell) {
   const std::size_t start = !cell.empty() && cell[0] == '-' ? 1 : 0;
   const bool is_name = cell.find('/') != std::string::npos;  // of a node, such as 3/add
-  return !is_name && cell.size() > start && std::isdigit(static_cast<unsigned char>(cell[start])) != 0;
+  return !is_name && cell.size() > start && is_digit(cell[start]);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <system_error>
 
 #include "command.hpp"
@@ -13,6 +12,7 @@
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/private_files.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord::cli {
 namespace {
@@ -44,7 +44,7 @@ const std::vector<FileKind>& file_kinds() {
 bool is_of(const FileKind& kind, std::string_view name) {
   if (!name.starts_with(kind.name)) return false;
   const std::string_view rest = name.substr(kind.name.size());
-  const bool is_number = std::ranges::all_of(rest, [](unsigned char c) { return std::isdigit(c) != 0; });
+  const bool is_number = std::ranges::all_of(rest, [](char c) { return is_digit(c); });
   return is_number && rest.empty() != kind.is_numbered;
 }
 

@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "concord/concord.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/device/registry.hpp"
 
 namespace {
@@ -49,6 +50,7 @@ void wait_briefly(char* const* arguments) {
 
 int main(int argc, char** argv) {
   using namespace concord;
+  const NeutralNumbers neutral;  // options are read as the locale wants, which a library may have set
   wait_briefly(argv);
   if (const auto code = serve_as_builder({argv, static_cast<std::size_t>(argc)})) return *code;
   std::vector<char*> words(argv, argv + argc);

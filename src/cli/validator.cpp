@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <string_view>
 
+#include "concord/core/text.hpp"
 #include "concord/device/registry.hpp"
 
 namespace concord::cli {
@@ -18,10 +18,9 @@ namespace {
 
 CLI::Validator number(const char* range, bool (*inside)(double), const char* help) {
   const auto refusal = [range, inside](const std::string& text) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    const bool read = !text.empty() && *end == '\0' && std::isfinite(value);
-    return read && inside(value) ? std::string() : fmt::format("{} is no finite number {}", text, range);
+    const auto value = number_in_text<double>(text);
+    const bool is_inside = value && std::isfinite(*value) && inside(*value);
+    return is_inside ? std::string() : fmt::format("{} is no finite number {}", text, range);
   };
   return {refusal, help, {}};
 }

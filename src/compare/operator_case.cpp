@@ -11,6 +11,7 @@
 #include "concord/compare/tolerance.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord {
 namespace {

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "concord/compare/compare.hpp"
@@ -12,6 +11,7 @@
 #include "concord/compare/page_tables.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/median.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 #include "concord/device/registry.hpp"
 
@@ -46,7 +46,7 @@ std::string cost_of(const Comparison& comparison, const char* what, const std::v
 
 std::string verdict_of(const Comparison& comparison) {
   std::string words(comparison.verdict());
-  words[0] = static_cast<char>(std::toupper(words[0]));
+  words[0] = upper(words[0]);
   std::string text = comparison.agrees() ? fmt::format("<div class=\"verdict\"><b>✓ {}.</b>", words)
                                          : fmt::format("<div class=\"verdict bad\"><b>✗ {}.</b>", words);
   text += fmt::format(" {} values of operators were checked, each on the same inputs.", comparison.checked_values());

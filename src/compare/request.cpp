@@ -7,6 +7,7 @@
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/reporting_program.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord {
 

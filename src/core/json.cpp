@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord {
 namespace {
@@ -45,6 +46,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view subject, const
     }
     return true;
   };
+  const NeutralNumbers neutral;
   try {
     return Json::parse(text, watch);
   } catch (const Json::parse_error& error) {

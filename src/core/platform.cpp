@@ -18,10 +18,10 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <sstream>
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord {
 namespace {
@@ -120,11 +120,11 @@ double process_age_seconds() {
   std::getline(file, text);
   const std::size_t name_end = text.rfind(')');  // the name may hold spaces
   if (name_end == std::string::npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  constexpr int kStartTime = 20;  // of the fields after the name
-  std::string field;
-  for (int i = 0; i < kStartTime; ++i) fields >> field;
-  const double start = std::strtod(field.c_str(), nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  constexpr std::size_t kStartTime = 20;  // of the fields after the name and a space
+  const std::vector<std::string> fields = split(std::string_view(text).substr(name_end + 1), ' ');
+  if (fields.size() <= kStartTime) return 0;
+  const double start =
+      number_in_text<double>(fields[kStartTime]).value_or(0) / static_cast<double>(sysconf(_SC_CLK_TCK));
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - start;

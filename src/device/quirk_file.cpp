@@ -2,6 +2,7 @@
 #include "concord/device/quirk_file.hpp"
 
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 
@@ -11,6 +12,7 @@
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/private_files.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord {
@@ -25,7 +27,7 @@ constexpr int kFileVersion = 1;
 std::string file_name(const QuirkOrigin& origin) {
   std::string name = origin.device + "_" + origin.driver;
   for (char& c : name) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+';
+    const bool is_plain = is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '+';
     if (!is_plain) c = '_';
   }
   return name + ".json";

@@ -2,13 +2,13 @@
 #include "concord/device/registry.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <optional>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord {
 namespace {
@@ -19,12 +19,6 @@ constexpr std::string_view kDriverHint =
     "ROCm). `concord doctor` tells which drivers are there and give no device.";
 
 constexpr std::string_view kPrefix = "opencl:";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 bool contains(std::string_view text, std::string_view lower_part) {
   return lower(text).find(lower_part) != std::string::npos;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 #include "concord/graph/scalar_functions.hpp"
 
 namespace concord {
@@ -235,7 +236,7 @@ std::string Expression::str() const {
     const Instruction& instruction = code_[i];
     switch (instruction.function) {
       case F::input: text += fmt::format("t{}=in{};", i, instruction.index); break;
-      case F::constant: text += fmt::format("t{}={:a};", i, instruction.value); break;
+      case F::constant: text += fmt::format("t{}={};", i, hexadecimal(instruction.value)); break;
       case F::coordinate: text += fmt::format("t{}=coordinate{};", i, instruction.index); break;
       default: {
         const ScalarFunctionInfo& info = info_of(instruction.function);

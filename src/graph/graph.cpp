@@ -3,15 +3,14 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/core/text.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace concord {
 
 const Node& Value::node() const { return graph_->node(node_); }
 const TensorSpec& Value::spec() const { return node().outputs[static_cast<std::size_t>(output_)]; }
-std::string Value::name() const {
-  return output_ == 0 ? node().name : fmt::format("{}:{}", node().name, output_);
-}
+std::string Value::name() const { return output_ == 0 ? node().name : fmt::format("{}:{}", node().name, output_); }
 
 Value Graph::input(std::string name, TensorSpec spec) {
   CONCORD_CHECK(!names_.contains(name), ArgumentError, "the graph already has a value named '{}'", name);
@@ -77,9 +76,9 @@ Value Graph::find(std::string_view name) {
   std::string node_name(name);
   std::int32_t output = 0;
   if (const std::size_t colon = node_name.rfind(':'); colon != std::string::npos && !names_.contains(node_name)) {
-    const std::string digits = node_name.substr(colon + 1);
-    if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
-    output = std::stoi(digits);
+    const auto number = number_in_text<std::int32_t>(std::string_view(node_name).substr(colon + 1));
+    if (!number || *number < 0) return {};
+    output = *number;
     node_name.resize(colon);
   }
   const auto found = names_.find(node_name);

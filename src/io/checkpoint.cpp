@@ -8,6 +8,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
+#include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 
 namespace concord::io {

@@ -14,6 +14,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord::io {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <array>
 #include <charconv>
-#include <sstream>
 #include <string_view>
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -79,8 +79,7 @@ void take(DeviceLimits& limits, std::string_view key, std::string_view value) {
 
 DeviceLimits parse_device_limits(const std::string& text) {
   DeviceLimits limits;
-  std::istringstream pairs(text);
-  for (std::string pair; std::getline(pairs, pair, ',');) {
+  for (const std::string& pair : split(text, ',')) {
     const std::size_t sign = pair.find('=');
     CONCORD_CHECK(sign != std::string::npos, ArgumentError, "{}: \"{}\" is no KEY=VALUE", kVariable, pair);
     take(limits, std::string_view(pair).substr(0, sign), std::string_view(pair).substr(sign + 1));

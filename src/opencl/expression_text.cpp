@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 #include "concord/opencl/pointwise.hpp"
 #include "concord/opencl/strides.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 std::string number_text(float value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
-  const std::string digits = fmt::format("{:a}f", value);
+  const std::string digits = hexadecimal(value) + "f";
   return std::signbit(value) ? "(" + digits + ")" : digits;
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <boost/compute/platform.hpp>
-#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <thread>
@@ -11,6 +10,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/opencl/status.hpp"
 
 namespace concord::opencl {
@@ -108,8 +108,7 @@ std::string with_marked_instructions(std::string ptx, std::string_view device) {
   }
   const std::size_t end = std::min(ptx.find('\n', target), ptx.size());
   const std::size_t family = ptx.find(kFamily, target), after = family + kFamily.size();
-  const bool is_plain =
-      family < end && (after >= ptx.size() || std::isalnum(static_cast<unsigned char>(ptx[after])) == 0);
+  const bool is_plain = family < end && (after >= ptx.size() || !(is_letter(ptx[after]) || is_digit(ptx[after])));
   if (is_plain) ptx.insert(after, 1, 'a');
   return ptx;
 }

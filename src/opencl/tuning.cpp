@@ -10,6 +10,7 @@
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/private_files.hpp"
+#include "concord/core/text.hpp"
 #include "concord/opencl/source.hpp"
 #include "concord/opencl/wave_units.hpp"
 
@@ -37,7 +38,7 @@ std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder
 std::string file_name(const TuningOrigin& origin) {
   std::string name = fmt::format("{}_{}_{}_{}", origin.device, origin.compute_units, origin.driver, origin.kind);
   for (char& c : name) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '+';
+    const bool is_plain = is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '+';
     if (!is_plain) c = '_';
   }
   return name + ".json";

@@ -5,6 +5,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/opencl/tuning.hpp"
 
 namespace concord::opencl {
