@@ -11,9 +11,11 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/threads.hpp"
 #include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
 #include "families.hpp"
+#include "threads.hpp"
 #include "variants.hpp"
 
 namespace concord::cpu {
@@ -38,7 +40,7 @@ std::byte* at(const Buffer& buffer, std::size_t offset, std::size_t bytes) {
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   constexpr std::size_t kPart = std::size_t{1} << 18;
   const auto parts = static_cast<std::int64_t>((bytes + kPart - 1) / kPart);
-#pragma omp parallel for schedule(static) if (parts >= 4)
+#pragma omp parallel for schedule(static) num_threads(num_threads()) if (parts >= 4)
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::size_t first = static_cast<std::size_t>(part) * kPart;
     std::memcpy(to + first, from + first, std::min(kPart, bytes - first));
@@ -74,7 +76,7 @@ DeviceInfo describe_cpu() {
   info.kind = DeviceKind::cpu;
   info.memory = physical_memory_bytes();
   info.max_allocation = info.memory;
-  info.compute_units = static_cast<std::uint32_t>(omp_get_max_threads());
+  info.compute_units = static_cast<std::uint32_t>(num_threads());
   info.max_work_group = 1;
   info.unified_memory = true;
   info.precisions = {"fp32"};
@@ -83,14 +85,12 @@ DeviceInfo describe_cpu() {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice()
-      : info_(describe_cpu()),
-        variants_({"cpu " + info_.name, "oneDNN " + info_.driver}),
-        backend_{.threads = omp_get_max_threads(), .variants = &variants_} {}
+  CpuDevice() : info_(describe_cpu()), variants_({"cpu " + info_.name, "oneDNN " + info_.driver}) { survive_forks(); }
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
 
   [[nodiscard]] BufferPtr allocate(std::size_t bytes) override {
+    const Use use(*this);
     const auto usage = usage_;
     std::shared_ptr<std::byte[]> memory = host_memory(bytes);
     usage->add(bytes);
@@ -101,14 +101,19 @@ class CpuDevice final : public Device {
   }
   [[nodiscard]] std::size_t allocated() const override { return usage_->now; }
   [[nodiscard]] std::size_t peak_allocated() const override { return usage_->peak; }
-  [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override { return std::make_shared<HostStaging>(bytes); }
+  [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override {
+    const Use use(*this);
+    return std::make_shared<HostStaging>(bytes);
+  }
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
+    const Use use(*this);
     dst.touch();
     const timeline::Span span("upload", copies_, bytes.size());
     copy_bytes(at(dst, offset, bytes.size()), bytes.data(), bytes.size());
   }
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
+    const Use use(*this);
     const timeline::Span span("download", copies_, bytes.size());
     copy_bytes(bytes.data(), at(src, offset, bytes.size()), bytes.size());
   }
@@ -117,11 +122,13 @@ class CpuDevice final : public Device {
   }
   void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
             std::size_t bytes) override {
+    const Use use(*this);
     dst.touch();
     const timeline::Span span("copy", copies_, bytes);
     std::memmove(at(dst, dst_offset, bytes), at(src, src_offset, bytes), bytes);
   }
   void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override {
+    const Use use(*this);
     dst.touch();
     const timeline::Span span("fill", copies_, bytes);
     std::fill_n(reinterpret_cast<std::uint32_t*>(at(dst, offset, bytes)), bytes / sizeof pattern, pattern);
@@ -137,10 +144,18 @@ class CpuDevice final : public Device {
   void wait_for(const EventPtr&) override {}
 
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
-    return guarded(request.op->name(), [&] { return kernel_table().prepare(backend_, request); });
+    const Use use(*this);
+    // A kernel that is done before other threads have woken up is the calling thread's: on a machine with other work
+    // they may wake up long after.
+    Backend backend{.threads = is_small(request.op->cost(request.inputs, request.outputs)) ? 1 : num_threads()};
+    const TeamSize team(backend.threads);
+    return guarded(request.op->name(), [&] { return kernel_table().prepare(backend, request); });
   }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override {
+    const Use use(*this);
+    const auto bytes = 2 * static_cast<double>(spec.bytes());
+    const TeamSize team(is_small({.flops = 0, .bytes = bytes}) ? 1 : num_threads());
     return guarded("reorder", [&] {
       // A blocked weights tensor may have dimensions of its own (groups apart); its row-major form has the same.
       const Desc src = desc_of(spec, from);
@@ -152,17 +167,20 @@ class CpuDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override {
-    return guarded(op.name(), [&] { return supports_fused(backend_, op, op_inputs, output, epilogue, extra); });
+    return guarded(op.name(), [&] { return supports_fused(variants_, op, op_inputs, output, epilogue, extra); });
   }
   [[nodiscard]] Variants* variants() override { return &variants_; }
-  void finish() override {}
+  void finish() override { const Use use(*this); }
+  void flush() override { watch_for_other_work(); }
   [[nodiscard]] double timed(Launch& launch) override {
+    const Use use(*this);
     const auto start = std::chrono::steady_clock::now();
     launch.enqueue();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
   void enqueue_recorded(Launch& launch, timeline::Label label) override {
+    const Use use(*this);
     const timeline::Span span(label, kernels_);
     launch.enqueue();
   }
@@ -178,8 +196,7 @@ class CpuDevice final : public Device {
   };
 
   DeviceInfo info_;
-  CpuVariants variants_;
-  Backend backend_;
+  mutable CpuVariants variants_;  // counts what it is asked for
   std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   EventPtr event_ = std::make_shared<PastEvent>();
   timeline::Track kernels_{"cpu kernels"}, copies_{"cpu copies"};

@@ -167,7 +167,7 @@ PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const Kerne
   return prepare_with(*op.base(), *epilogue, request, backend.threads);
 }
 
-bool supports_fused(const Backend& backend, const Operator& op, std::span<const TensorSpec> op_inputs,
+bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const TensorSpec> op_inputs,
                     const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
   const auto axis = channel_axis_of(op, output.shape);
   if (!axis || output.dtype != DType::f32) return false;
@@ -178,8 +178,7 @@ bool supports_fused(const Backend& backend, const Operator& op, std::span<const 
   };
   const bool is_matmul = dynamic_cast<const ops::Matmul*>(&op) != nullptr;
   const Product product = is_matmul ? Product::matmul : Product::convolution;
-  if (!matched->steps.empty() &&
-      !(backend.variants->takes_post_ops(product) && is_right(product, *matched, is_whole))) {
+  if (!matched->steps.empty() && !(variants.takes_post_ops(product) && is_right(product, *matched, is_whole))) {
     return false;
   }
   KernelRequest request{

@@ -33,7 +33,7 @@ PreparedKernel prepare_conv_backward_weights(Backend& backend, const ops::ConvBa
                                              const KernelRequest& request);
 /// Of Matmul and Conv.
 PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const KernelRequest& request);
-[[nodiscard]] bool supports_fused(const Backend& backend, const Operator& op, std::span<const TensorSpec> op_inputs,
+[[nodiscard]] bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const TensorSpec> op_inputs,
                                   const TensorSpec& output, const Expression& epilogue,
                                   std::span<const TensorSpec> extra);
 

@@ -5,18 +5,21 @@
 
 #include "concord/core/check.hpp"
 #include "subnormals.hpp"
+#include "threads.hpp"
 
 namespace concord::cpu {
 namespace {
 
 class PrimitiveLaunch final : public Launch {
  public:
-  PrimitiveLaunch(dnnl::primitive primitive, std::string name, std::unordered_map<int, dnnl::memory> arguments)
-      : primitive_(std::move(primitive)), name_(std::move(name)), memories_(std::move(arguments)) {
+  PrimitiveLaunch(dnnl::primitive primitive, std::string name, std::unordered_map<int, dnnl::memory> arguments,
+                  int threads)
+      : primitive_(std::move(primitive)), name_(std::move(name)), memories_(std::move(arguments)), threads_(threads) {
     for (const auto& [argument, memory] : memories_) arguments_.push_back({argument, memory.get()});
   }
   void enqueue() override {
     const SubnormalsAreZero mode;
+    const TeamSize team(threads_);
     // The C++ function would build the list of arguments anew each time.
     guarded(name_, [&] {
       dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(),
@@ -30,6 +33,7 @@ class PrimitiveLaunch final : public Launch {
   std::string name_;
   std::unordered_map<int, dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
+  int threads_;
 };
 
 class PrimitiveKernel final : public Kernel {
@@ -45,7 +49,7 @@ class PrimitiveKernel final : public Kernel {
   [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
                                              Operand workspace) const override {
     return guarded(name_, [&] {
-      return std::make_unique<PrimitiveLaunch>(primitive_, name_, memories_of(inputs, outputs, workspace));
+      return std::make_unique<PrimitiveLaunch>(primitive_, name_, memories_of(inputs, outputs, workspace), threads_);
     });
   }
 
@@ -69,6 +73,7 @@ class PrimitiveKernel final : public Kernel {
   Desc scratchpad_;
   std::string name_;
   std::vector<PrimitiveArgument> arguments_;
+  int threads_ = omp_get_max_threads();  // it was made for
 };
 
 class LoopLaunch final : public Launch {

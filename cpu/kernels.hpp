@@ -2,6 +2,8 @@
 // and the declarations of the families' prepare functions, which kernels.cpp enters into the KernelTable.
 #pragma once
 
+#include <atomic>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,7 +20,6 @@ class CpuVariants;
 /// What prepare functions get besides the request.
 struct Backend {
   int threads = 1;
-  CpuVariants* variants = nullptr;
 };
 
 /// Host memory, aligned to 64 bytes.
@@ -95,21 +96,50 @@ using Loop = std::function<void(const Pointers&)>;
 /// A kernel over row-major operands only.
 [[nodiscard]] PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel);
 
+/// No exception may leave a parallel region: the first is kept for the thread that began it.
+class FirstException {
+ public:
+  template <class Work>
+  void of(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      if (!taken_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic<bool> taken_ = false;
+  std::exception_ptr error_;
+};
+
 /// function(i) for i in [0, count), in parts of fixed assignment to threads; on this thread alone unless `parallel`.
 template <class Function>
 void parallel_for(std::int64_t count, int threads, bool parallel, const Function& function) {
-#pragma omp parallel for schedule(static) num_threads(threads) if (parallel)
-  for (std::int64_t i = 0; i < count; ++i) function(i);
+  if (!parallel || threads == 1) {
+    for (std::int64_t i = 0; i < count; ++i) function(i);
+    return;
+  }
+  FirstException first;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (std::int64_t i = 0; i < count; ++i) first.of([&] { function(i); });
+  first.rethrow();
 }
 
 /// function(part, begin, end) for `threads` consecutive parts of [0, count), or for one part unless `parallel`.
 template <class Function>
 void parallel_parts(std::int64_t count, int threads, bool parallel, const Function& function) {
-  const std::int64_t parts = parallel ? threads : 1;
-#pragma omp parallel for schedule(static) num_threads(threads) if (parallel)
+  if (!parallel || threads == 1) return function(0, std::int64_t{0}, count);
+  const std::int64_t parts = threads;
+  FirstException first;
+#pragma omp parallel for schedule(static) num_threads(threads)
   for (std::int64_t part = 0; part < parts; ++part) {
-    function(part, count * part / parts, count * (part + 1) / parts);
+    first.of([&] { function(part, count * part / parts, count * (part + 1) / parts); });
   }
+  first.rethrow();
 }
 
 /// Fewer elements than this are not worth waking threads for.

@@ -6,6 +6,7 @@
 
 #include "subnormals.hpp"
 #include "team.hpp"
+#include "threads.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -49,18 +50,6 @@ class RecurrentLaunch final : public Launch {
   Pointers pointers_;
 };
 
-/// While it lives, primitives are made for the thread that will execute them.
-class OneThread {
- public:
-  OneThread() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(threads_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int threads_;
-};
-
 /// Products (N, inner) × (inner, columns) of several sources with the same weights, each followed by a step.
 class RecurrentKernel final : public Kernel {
  public:
@@ -69,7 +58,7 @@ class RecurrentKernel final : public Kernel {
         product_(std::move(product)),
         parts_(std::make_shared<const std::vector<RecurrentPart>>(product_.parts)),
         step_(std::make_shared<const RecurrentStepWork>(std::move(step))) {
-    const OneThread one;
+    const TeamSize one(1);  // the thread of a part
     next_ = aligned(bytes_of(product_.rows * product_.columns + product_.kept));
     for (const RecurrentPart& part : *parts_) {
       for (const RecurrentPiece& piece : part.pieces) multiplies_.push_back(multiply(piece));

@@ -1,6 +1,9 @@
 // The processor's mode for subnormal numbers: MXCSR of x86-64, FPCR of 64-bit ARM.
 #include "subnormals.hpp"
 
+#include "concord/core/threads.hpp"
+#include "threads.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -31,10 +34,12 @@ void set_mode(std::uint64_t) {}
 SubnormalsAreZero::SubnormalsAreZero() : before_(mode()) {
   if ((before_ & kAreZero) != kAreZero) set_mode(before_ | kAreZero);
   // Threads that OpenMP starts later take the mode from the one that starts them.
-  thread_local bool others_are_set = false;
-  if (others_are_set || kAreZero == 0) return;
-  others_are_set = true;
-#pragma omp parallel
+  thread_local std::uint64_t set_in = ~std::uint64_t{0};
+  const int threads = num_threads();
+  const std::uint64_t now = thread_generation() << 16 | static_cast<std::uint64_t>(threads);
+  if (set_in == now || kAreZero == 0) return;
+  set_in = now;
+#pragma omp parallel num_threads(threads)
   set_mode(mode() | kAreZero);
 }
 

@@ -7,10 +7,12 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <thread>
 
 namespace concord::cpu {
 
-/// Lets threads wait for each other, again and again. Whoever waits long sleeps.
+/// Lets threads wait for each other, again and again. Whoever waits for more than microseconds leaves its processor to
+/// others that want it, and whoever waits long sleeps.
 class StepBarrier {
  public:
   /// Returns when `members` threads have called it.
@@ -25,11 +27,17 @@ class StepBarrier {
     for (int i = 0; i < kSpins; ++i) {
       if (phase_.load(std::memory_order_acquire) != phase) return;
     }
+    // Whoever is waited for may need this very processor.
+    for (int i = 0; i < kYields; ++i) {
+      if (phase_.load(std::memory_order_acquire) != phase) return;
+      std::this_thread::yield();
+    }
     phase_.wait(phase, std::memory_order_acquire);
   }
 
  private:
-  static constexpr int kSpins = 2'000'000;  // one or two milliseconds
+  static constexpr int kSpins = 4000;   // some microseconds
+  static constexpr int kYields = 2000;  // a millisecond, where nobody else wants the processor
   std::atomic<int> arrived_{0};
   std::atomic<std::uint32_t> phase_{0};
 };

@@ -9,6 +9,7 @@
 #include "concord/core/log.hpp"
 #include "concord/core/shape.hpp"
 #include "concord/core/tensor.hpp"
+#include "concord/core/threads.hpp"
 #include "concord/core/timeline.hpp"
 #include "concord/core/types.hpp"
 #include "concord/core/version.hpp"

@@ -223,6 +223,7 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")
       ->required()
       ->check(device_selectors());
+  add_threads(*command);
   command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(count());
   command->add_option("--data", options->data, kDataHelp)->capture_default_str()->check(data_name());
   command->add_option("--input", options->input, "One random sample, such as 3x64x64 [as published]")

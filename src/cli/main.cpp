@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -38,20 +39,9 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("concord: {}, not '{}': {}\n", error.what(), given[0], fmt::join(names, ", "));
 }
 
-/// OpenMP's threads wait for one another by spinning, GCC's for milliseconds: beside other programs that takes the
-/// processors from those that they wait for, and a step takes tens of times as long. 10000 turns do as well.
-void wait_briefly(char* const* arguments) {
-  constexpr const char* kSpins = "GOMP_SPINCOUNT";
-  if (concord::environment(kSpins) || concord::environment("OMP_WAIT_POLICY")) return;
-  concord::restart_with(kSpins, "10000", arguments);  // it is read when the library is loaded
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   using namespace concord;
   const NeutralNumbers neutral;  // options are read as the locale wants, which a library may have set
-  wait_briefly(argv);
   if (const auto code = serve_as_builder({argv, static_cast<std::size_t>(argc)})) return *code;
   std::vector<char*> words(argv, argv + argc);
   CLI::App app{"Concord trains and runs neural networks on any OpenCL device and on the CPU, with the same result."};
@@ -83,8 +73,7 @@ int main(int argc, char** argv) {
     cli::say(fmt::format("concord: {}", error.what()));
     return 2;
   } catch (const std::bad_alloc&) {
-    cli::say("concord: main memory does not suffice; a smaller --batch takes less");
-    return 1;
+    throw;
   } catch (const std::filesystem::filesystem_error& error) {
     cli::say(fmt::format("concord: {}: {}", error.path1().string(), error.code().message()));
     return 1;
@@ -93,4 +82,15 @@ int main(int argc, char** argv) {
     return 1;
   }
   return printed(cli::stop_requested() ? 130 : 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {  // nothing here may want memory
+    std::fputs("concord: main memory does not suffice; a smaller --batch takes less\n", stderr);
+    return 1;
+  }
 }

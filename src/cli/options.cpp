@@ -15,6 +15,7 @@
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/threads.hpp"
 #include "dataset.hpp"
 
 namespace concord::cli {
@@ -276,7 +277,16 @@ void TraceOption::around(const std::function<void()>& work) const {
   timeline::record(file, work);
 }
 
+void add_threads(CLI::App& command) {
+  command
+      .add_option_function<int>(
+          "--threads", [](const int& threads) { set_num_threads(threads); },
+          "Of the host, for what it computes [$CONCORD_NUM_THREADS, else all processors]")
+      ->check(whole(1, 4096));
+}
+
 void DeviceOption::add(CLI::App& command) {
+  add_threads(command);
   command.add_option("--device", selector, "auto, cpu, opencl, opencl:1, opencl:nvidia … [$CONCORD_DEVICE, else auto]")
       ->check(device_selector());
 }

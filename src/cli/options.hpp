@@ -59,6 +59,9 @@ struct SavedModelOptions {
 /// The shape as --input takes it.
 [[nodiscard]] std::string sample_text(const Shape& sample);
 
+/// --threads: set_num_threads.
+void add_threads(CLI::App& command);
+
 /// --device, for commands on one device.
 struct DeviceOption {
   std::string selector;

@@ -8,6 +8,7 @@
 #include "concord/compile/recompute.hpp"
 #include "concord/compile/tuning.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/core/log.hpp"
 
 namespace concord {
@@ -153,8 +154,10 @@ void ProgramImpl::overwrite(ValueId id, const Tensor& tensor) {
   device().write_kept(*operand.buffer, operand.offset, tensor.bytes());
 }
 
-Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
-                const CompileOptions& options) {
+namespace {
+
+std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
+                                      const CompileOptions& options) {
   const timeline::Span span("compile");
   CONCORD_CHECK(options.memory_budget == 0 || !(options.keep_all || options.keep_fused), ArgumentError,
                 "a memory budget cannot be held while every value is kept (keep_all, keep_fused)");
@@ -191,29 +194,56 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
       program->names.emplace(value.name, static_cast<ValueId>(v));
     }
   }
-  return Program(std::move(program));
+  return program;
 }
 
-Program::Program(std::unique_ptr<ProgramImpl> impl) : impl_(std::move(impl)) {}
+}  // namespace
+
+Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
+                const CompileOptions& options) {
+  CONCORD_CHECK(variables, ArgumentError, "compile is given no Variables: std::make_shared<Variables>(device, seed)");
+  for (const Value& output : outputs) graph.require_own(output, "an output of the program");
+  const Device::Use use(variables->device());
+  return with_host_memory("compiling a program", [&] { return Program(compiled(graph, outputs, variables, options)); });
+}
+
+Program compile(const Graph& graph, std::initializer_list<Value> outputs, const VariablesPtr& variables,
+                const CompileOptions& options) {
+  return compile(graph, std::span(outputs.begin(), outputs.size()), variables, options);
+}
+
+Program compile(const Graph& graph, const Value& output, const VariablesPtr& variables, const CompileOptions& options) {
+  return compile(graph, std::span(&output, 1), variables, options);
+}
+
+Program::Program(std::unique_ptr<ProgramImpl> impl) : impl_("a Program", std::move(impl)) {}
 Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
 void Program::run() {
-  impl_->settle();
+  const Device::Use use(impl_->device());
+  with_host_memory("a run of a program", [&] { impl_->run(); });
+}
+
+void ProgramImpl::run() {
+  settle();
   if (timeline::recording()) {
-    impl_->enqueue_recorded();
+    enqueue_recorded();
   } else {
-    for (const std::unique_ptr<Launch>& launch : impl_->launches) launch->enqueue();
+    for (const std::unique_ptr<Launch>& launch : launches) launch->enqueue();
   }
-  impl_->commit();
-  impl_->device().flush();
+  commit();
+  device().flush();
 }
 
 void Program::write(const std::string& input, const Tensor& value) {
+  const Device::Use use(impl_->device());
   const Operand operand = this->input(input);
   const TensorSpec& spec = impl_->lowered.value(impl_->names.at(input)).spec;
   CONCORD_CHECK(spec == value.spec(), ShapeError, "input '{}' is {}, got {}", input, spec.str(), value.spec().str());
+  CONCORD_CHECK(value.bytes().size() == spec.bytes(), ArgumentError,
+                "input '{}' is given a tensor that holds nothing: it was moved from", input);
   impl_->device().write(*operand.buffer, operand.offset, value.bytes());
 }
 
@@ -229,7 +259,8 @@ Tensor Program::read(const std::string& value) const {
   CONCORD_CHECK(found != impl_->names.end(), ArgumentError,
                 "the value '{}' is not readable: it is no output of the program{}", value,
                 impl_->keep_all ? "" : " (compile with keep_all to read every value)");
-  return impl_->read(found->second);
+  const Device::Use use(impl_->device());
+  return with_host_memory("reading the value " + value, [&] { return impl_->read(found->second); });
 }
 
 std::vector<std::string> Program::values() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "concord/compile/variables.hpp"
 #include "concord/core/error.hpp"
+#include "concord/core/held.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/graph/operator.hpp"
 
@@ -70,6 +72,7 @@ struct NonFiniteReport {
   std::string node, op, shapes;
   ValueRange value;
   std::vector<ValueRange> inputs;  // of f32
+  std::string cause = {};          // "index 99 of sample 3 is outside [0, 5)", where it is known
   /// "'head/log' (pointwise, f32 [2] -> f32 [2]; 1 of 2 elements), computed from x in [0, 4], …"
   [[nodiscard]] std::string str() const;
 };
@@ -86,8 +89,8 @@ struct ReplayedNode {
 
 struct ProgramImpl;
 
-/// `run` only enqueues: no allocation, no string, no host wait. Not thread-safe; a program keeps its device and
-/// variables alive.
+/// `run` only enqueues: no allocation, no string, no host wait. A program keeps its device and variables alive. One that
+/// was moved from, or whose device another thread is using, throws ArgumentError.
 class Program {
  public:
   Program(Program&&) noexcept;
@@ -141,13 +144,18 @@ class Program {
  private:
   friend Program compile(const Graph&, std::span<const Value>, const VariablesPtr&, const CompileOptions&);
   explicit Program(std::unique_ptr<ProgramImpl> impl);
-  std::unique_ptr<ProgramImpl> impl_;
+  Held<ProgramImpl> impl_;
 };
 
 /// Compiles what `outputs` and the graph's assignments need for the device of `variables`. Throws OutOfMemory with
 /// what the program needs and what there is, MemoryBudgetError with the least possible budget; NotSupported with the
-/// node no kernel exists for.
+/// node no kernel exists for; ArgumentError for an output that is empty or of another graph.
 [[nodiscard]] Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
+                              const CompileOptions& options = {});
+/// Of outputs that are listed, compile(graph, {y, loss}, variables), and of one.
+[[nodiscard]] Program compile(const Graph& graph, std::initializer_list<Value> outputs, const VariablesPtr& variables,
+                              const CompileOptions& options = {});
+[[nodiscard]] Program compile(const Graph& graph, const Value& output, const VariablesPtr& variables,
                               const CompileOptions& options = {});
 
 }  // namespace concord

@@ -51,6 +51,7 @@ struct ProgramImpl {
   /// Brings the results of settled nodes up to date.
   void settle();
   void commit();
+  void run();
   /// Enqueues the launches onto the timeline.
   void enqueue_recorded();
   /// Enqueues one, onto the timeline where there is one.

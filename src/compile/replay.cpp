@@ -149,6 +149,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
                      const std::function<void(const ReplayedNode&)>& seen,
                      const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted) {
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "replay needs a program compiled with keep_all");
+  const Device::Use use(impl_->device());
   KnownValues known(*impl_, values);
   Underway underway(impl_->device(), seen);
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
@@ -181,6 +182,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
 
 void Program::commit() {
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "commit needs a program compiled with keep_all");
+  const Device::Use use(impl_->device());
   impl_->commit();
 }
 

@@ -6,7 +6,10 @@
 
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
+#include "concord/ops/gather.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/pointwise_group.hpp"
+#include "concord/ops/softmax.hpp"
 
 namespace concord {
 namespace {
@@ -26,6 +29,34 @@ ValueRange range_of(std::string name, const Tensor& tensor) {
   return range;
 }
 
+/// How many rows the indices of an operator may name, which gives NaN for others; 0 of an operator without indices.
+std::int64_t index_limit(const Operator& op, const Shape& src) {
+  if (dynamic_cast<const ops::Gather*>(&op) != nullptr) return src[0];
+  if (dynamic_cast<const ops::CrossEntropy*>(&op) != nullptr) return src[1];
+  if (const auto* along = dynamic_cast<const ops::GatherAlong*>(&op)) return src.dims()[along->axis()];
+  return 0;
+}
+
+/// "index 99 of sample 3 (element [3, 0] of ids) is outside [0, 5)"; empty when the node's indices are right.
+std::string wrong_index(const LoweredNode& node, ProgramImpl& program) {
+  if (node.inputs.size() < 2) return {};
+  const LoweredValue& indices = program.lowered.value(program.lowered.source(node.inputs[1]));
+  const std::int64_t limit = index_limit(*node.op, program.lowered.value(node.inputs[0]).spec.shape);
+  if (limit == 0 || indices.spec.dtype != DType::i32) return {};
+  const Tensor held = program.read(program.lowered.source(node.inputs[1]));
+  const auto values = held.values<std::int32_t>();
+  const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= limit; });
+  if (wrong == values.end()) return {};
+  std::vector<std::int64_t> place;
+  std::int64_t rest = wrong - values.begin();
+  for (const std::int64_t stride : held.shape().strides()) {
+    place.push_back(rest / stride);
+    rest %= stride;
+  }
+  return fmt::format("index {} of sample {} (element [{}] of {}) is outside [0, {})", *wrong,
+                     place.empty() ? 0 : place.front(), fmt::join(place, ", "), indices.name, limit);
+}
+
 std::string text_of(const ValueRange& range) {
   if (range.not_finite == range.elements) return fmt::format("{} with none of {} finite", range.name, range.elements);
   return fmt::format("{} in [{}, {}]{}", range.name, range.least, range.greatest,
@@ -37,8 +68,9 @@ std::string text_of(const ValueRange& range) {
 std::string NonFiniteReport::str() const {
   std::vector<std::string> texts;
   for (const ValueRange& input : inputs) texts.push_back(text_of(input));
-  return fmt::format("'{}' ({}, {}; {} of {} elements), computed from {}", node, op, shapes, value.not_finite,
-                     value.elements, texts.empty() ? "no f32 value" : fmt::format("{}", fmt::join(texts, ", ")));
+  return fmt::format("'{}' ({}, {}; {} of {} elements{}{}), computed from {}", node, op, shapes, value.not_finite,
+                     value.elements, cause.empty() ? "" : ": ", cause,
+                     texts.empty() ? "no f32 value" : fmt::format("{}", fmt::join(texts, ", ")));
 }
 
 std::string ProgramImpl::shapes(const LoweredNode& node) const {
@@ -99,6 +131,7 @@ void ProgramImpl::enqueue(std::size_t place) {
 }
 
 std::vector<TraceEntry> Program::run_traced() {
+  const Device::Use use(impl_->device());
   std::vector<TraceEntry> entries;
   impl_->settle();
   impl_->device().finish();
@@ -113,6 +146,7 @@ std::vector<TraceEntry> Program::run_traced() {
 
 NonFiniteReport Program::find_non_finite() {
   CONCORD_CHECK(impl_->keep_all, ArgumentError, "find_non_finite needs a program compiled with keep_all");
+  const Device::Use use(impl_->device());
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
     impl_->enqueue(i);
     const LoweredNode& node = impl_->lowered.nodes[impl_->launch_nodes[i]];
@@ -128,6 +162,7 @@ NonFiniteReport Program::find_non_finite() {
         if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
         report.inputs.push_back(range_of(impl_->lowered.value(input).name, impl_->read(input)));
       }
+      report.cause = wrong_index(node, *impl_);
       return report;
     }
   }

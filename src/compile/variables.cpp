@@ -59,7 +59,12 @@ Tensor initial_value(const Variable& variable, std::uint64_t seed) {
   return tensor;
 }
 
+Variables::Variables(DevicePtr device, std::uint64_t seed) : device_(std::move(device)), seed_(seed) {
+  CONCORD_CHECK(device_, ArgumentError, "Variables are given a null device; Device::open gives one");
+}
+
 BufferPtr Variables::require(const Variable& variable) {
+  const Device::Use use(device());
   const auto found = slots_.find(variable.name);
   if (found != slots_.end()) {
     CONCORD_CHECK(found->second.spec == variable.spec, ShapeError,
@@ -74,6 +79,7 @@ BufferPtr Variables::require(const Variable& variable) {
 }
 
 Tensor Variables::read(const std::string& name) const {
+  const Device::Use use(device());
   const auto found = slots_.find(name);
   CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
   Tensor tensor = Tensor::unset(found->second.spec);
@@ -86,10 +92,13 @@ const BufferPtr& Variables::buffer_for(const std::string& name, const Tensor& va
   CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
   CONCORD_CHECK(found->second.spec == value.spec(), ShapeError, "variable '{}' is {}, got {}", name,
                 found->second.spec.str(), value.spec().str());
+  CONCORD_CHECK(value.bytes().size() == value.spec().bytes(), ArgumentError,
+                "variable '{}' is given a tensor that holds nothing: it was moved from", name);
   return found->second.buffer;
 }
 
 void Variables::write(const std::string& name, const Tensor& value) {
+  const Device::Use use(device());
   device_->write(*buffer_for(name, value), 0, value.bytes());
 }
 
@@ -104,6 +113,7 @@ std::vector<std::string> Variables::names() const {
 }
 
 std::map<std::string, Tensor> Variables::read_all() const {
+  const Device::Use use(device());
   std::map<std::string, Tensor> all;
   for (const auto& [name, slot] : slots_) all.emplace(name, read(name));
   return all;

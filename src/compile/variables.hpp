@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "concord/core/held.hpp"
 #include "concord/device/device.hpp"
 #include "concord/graph/graph.hpp"
 
@@ -20,7 +21,8 @@ namespace concord {
 /// Named, row-major tensors in the memory of one device.
 class Variables {
  public:
-  Variables(DevicePtr device, std::uint64_t seed) : device_(std::move(device)), seed_(seed) {}
+  /// Throws ArgumentError when there is no device.
+  Variables(DevicePtr device, std::uint64_t seed);
 
   /// The storage of `variable`, allocated and given its first value at the first call. Throws ShapeError when the
   /// name is taken by another spec.
@@ -40,7 +42,11 @@ class Variables {
   /// Names in order.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::map<std::string, Tensor> read_all() const;
-  [[nodiscard]] Device& device() const { return *device_; }
+  /// Throws ArgumentError when the variables were moved from.
+  [[nodiscard]] Device& device() const {
+    if (!device_) refuse_moved("a Variables");
+    return *device_;
+  }
   [[nodiscard]] const DevicePtr& device_pointer() const { return device_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
 

@@ -6,9 +6,9 @@
 #include "concord/core/error.hpp"
 
 /// CONCORD_CHECK(condition, ShapeError, "conv2d: expected {} channels, got {}", a, b);
-#define CONCORD_CHECK(condition, ErrorClass, ...)            \
-  do {                                                       \
-    if (!(condition)) {                                      \
+#define CONCORD_CHECK(condition, ErrorClass, ...)              \
+  do {                                                         \
+    if (!(condition)) {                                        \
       throw ::concord::ErrorClass(::fmt::format(__VA_ARGS__)); \
-    }                                                        \
+    }                                                          \
   } while (false)

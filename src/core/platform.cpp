@@ -83,10 +83,6 @@ std::filesystem::path shared_data_directory() {
   return {};
 }
 
-void restart_with(const char* variable, const char* value, char* const* arguments) {
-  if (::setenv(variable, value, 1) == 0) ::execv("/proc/self/exe", arguments);
-}
-
 std::uint64_t peak_resident_bytes() {
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;

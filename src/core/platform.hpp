@@ -27,10 +27,6 @@ namespace concord {
 /// The value of an environment variable, or nothing when it is unset or empty.
 [[nodiscard]] std::optional<std::string> environment(const char* name);
 
-/// Starts the program of this process anew, with this variable and the same arguments, for what reads its environment
-/// before main(). Returns where that cannot be done.
-void restart_with(const char* variable, const char* value, char* const* arguments);
-
 /// Most bytes of memory this process has occupied so far; 0 where the system does not say.
 [[nodiscard]] std::uint64_t peak_resident_bytes();
 

@@ -47,10 +47,11 @@ class Tensor {
   [[nodiscard]] const TensorSpec& spec() const { return spec_; }
   [[nodiscard]] const Shape& shape() const { return spec_.shape; }
   [[nodiscard]] DType dtype() const { return spec_.dtype; }
-  [[nodiscard]] std::int64_t elements() const { return spec_.shape.elements(); }
+  /// 0 of a tensor that was moved from: it holds nothing any more.
+  [[nodiscard]] std::int64_t elements() const { return data_ ? spec_.shape.elements() : 0; }
 
-  [[nodiscard]] std::span<std::byte> bytes() { return {data_.get(), spec_.bytes()}; }
-  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_.get(), spec_.bytes()}; }
+  [[nodiscard]] std::span<std::byte> bytes() { return {data_.get(), data_ ? spec_.bytes() : 0}; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_.get(), data_ ? spec_.bytes() : 0}; }
   /// The values as T. Throws ShapeError when T is not the element type.
   template <class T>
   [[nodiscard]] std::span<T> values() {

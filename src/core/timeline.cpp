@@ -82,7 +82,12 @@ void add_entry(const Entry& entry) {
   Recorder& all = recorder();
   const std::lock_guard lock(all.mutex);
   if (!recording() || entry.begin < all.start) return;
-  all.entries.push_back(entry);
+  try {
+    all.entries.push_back(entry);
+  } catch (const std::bad_alloc&) {  // spans end in destructors: the trace has what there was memory for
+    detail::is_recording = false;
+    return;
+  }
   if (all.entries.size() < kMostSpans) return;
   detail::is_recording = false;
   log(LogLevel::warning, fmt::format("the trace is full: it has the first {} spans", kMostSpans));

@@ -16,8 +16,8 @@ enum class DType : std::uint8_t { f32, f16, bf16, i32, u8 };
 [[nodiscard]] std::string_view name_of(DType type);
 
 /// How exact the factors of products (matmul, convolution, recurrent steps, attention) have to be. In bf16 and fp16 a
-/// device may also store images between operators as such numbers; sums, weights and their gradients, losses and all else
-/// are fp32 in each. A permission: a device without units for it computes in fp32.
+/// device may also store images between operators as such numbers; sums, weights and their gradients, losses and all
+/// else are fp32 in each. A permission: a device without units for it computes in fp32.
 enum class Precision : std::uint8_t {
   fp32,  // as exact as IEEE single precision
   tf32,  // 11 bits, the range of fp32

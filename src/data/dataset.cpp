@@ -14,6 +14,8 @@ namespace {
 // One element of an array of N.
 TensorSpec sample_of(const TensorSpec& array) {
   const auto dims = array.shape.dims();
+  CONCORD_CHECK(!dims.empty(), ArgumentError,
+                "a data set has no samples: its features or labels are empty, or were moved from");
   return {array.dtype, Shape(std::vector<std::int64_t>(dims.begin() + 1, dims.end()))};
 }
 

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
-#include <map>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/process_mark.hpp"
 #include "concord/core/timeline.hpp"
 
 namespace concord::data {
@@ -26,15 +28,16 @@ struct LoaderState {
   std::uint32_t epoch = 0;
   std::int64_t batches = 0;
   std::vector<std::thread> threads;
+  ProcessMark process;
 
   struct Filled {
-    std::size_t slot = 0;
+    std::int64_t batch = -1;  // none
     std::exception_ptr error;
   };
   std::mutex mutex;  // guards what follows
   std::condition_variable slot_freed, batch_filled;
-  std::vector<std::size_t> free_slots;
-  std::map<std::int64_t, Filled> filled;
+  std::vector<std::size_t> free_slots;  // has room for all: what threads do in the end allocates nothing
+  std::vector<Filled> filled;           // by slot
   std::int64_t claimed = 0, taken = 0;  // batches given to a thread, to the consumer
   bool stopping = false;
 
@@ -60,27 +63,37 @@ struct LoaderState {
   }
 
   void work() {
-    timeline::name_thread("loader");
+    try {
+      timeline::name_thread("loader");
+    } catch (const std::bad_alloc&) {  // it stays without a name
+    }
     std::unique_lock lock(mutex);
     while (true) {
       slot_freed.wait(lock, [&] { return stopping || claimed == batches || !free_slots.empty(); });
       if (stopping || claimed == batches) return;
       const std::int64_t batch = claimed++;
-      Filled result{free_slots.back(), nullptr};
+      const std::size_t slot = free_slots.back();
       free_slots.pop_back();
       lock.unlock();
+      std::exception_ptr error;
       try {
-        fill(batch, ring[result.slot]);
+        fill(batch, ring[slot]);
       } catch (...) {
-        result.error = std::current_exception();
+        error = std::current_exception();
       }
       lock.lock();
-      filled.emplace(batch, std::move(result));
+      filled[slot] = {batch, std::move(error)};
       batch_filled.notify_one();
     }
   }
 
+  /// The slot of a batch that was filled; as many as there are slots when it is not yet.
+  [[nodiscard]] std::size_t slot_of(std::int64_t batch) const {
+    return static_cast<std::size_t>(std::ranges::find(filled, batch, &Filled::batch) - filled.begin());
+  }
+
   void release(std::size_t slot) {
+    if (process.is_inherited()) return;
     const std::lock_guard lock(mutex);
     free_slots.push_back(slot);
     slot_freed.notify_one();
@@ -114,10 +127,17 @@ Loader::Loader(Dataset dataset, LoaderOptions options, std::vector<LoaderSlot> r
   state_->dataset = std::move(dataset);
   state_->options = std::move(options);
   state_->ring = std::move(ring);
+  state_->filled.resize(state_->ring.size());
   for (std::size_t slot = state_->ring.size(); slot-- > 0;) state_->free_slots.push_back(slot);
 }
 
-Loader::~Loader() { stop(); }
+Loader::~Loader() {
+  if (state_->process.is_inherited()) {
+    abandon(std::move(state_));
+  } else {
+    stop();
+  }
+}
 
 void Loader::stop() {
   {
@@ -128,13 +148,15 @@ void Loader::stop() {
   for (std::thread& thread : state_->threads) thread.join();
   state_->threads.clear();
   const std::lock_guard lock(state_->mutex);
-  for (const auto& [batch, result] : state_->filled) state_->free_slots.push_back(result.slot);
-  state_->filled.clear();
+  for (std::size_t slot = 0; slot < state_->filled.size(); ++slot) {
+    if (std::exchange(state_->filled[slot], {}).batch >= 0) state_->free_slots.push_back(slot);
+  }
   state_->taken = state_->batches;
 }
 
 void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   LoaderState& state = *state_;
+  state.process.require_own("a loader");
   const auto samples = state.dataset.size();
   for (const std::int32_t row : order) {
     CONCORD_CHECK(row >= 0 && row < samples, ArgumentError, "loader: row {} is outside the {} samples of {}", row,
@@ -149,11 +171,18 @@ void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   state.claimed = state.taken = 0;
   state.stopping = false;
   const std::int64_t threads = std::min<std::int64_t>(state.options.threads, state.batches);
-  for (std::int64_t i = 0; i < threads; ++i) state.threads.emplace_back([&state] { state.work(); });
+  try {
+    for (std::int64_t i = 0; i < threads; ++i) state.threads.emplace_back([&state] { state.work(); });
+  } catch (const std::system_error& error) {
+    CONCORD_CHECK(!state.threads.empty(), Error, "no thread could be started for the loader: {}", error.what());
+  } catch (const std::bad_alloc&) {
+    if (state.threads.empty()) throw;  // else those that there are do it
+  }
 }
 
 std::optional<Batch> Loader::next() {
   LoaderState& state = *state_;
+  state.process.require_own("a loader");
   std::unique_lock lock(state.mutex);
   if (state.taken == state.batches) return std::nullopt;
   const std::int64_t number = state.taken;
@@ -161,16 +190,17 @@ std::optional<Batch> Loader::next() {
   CONCORD_CHECK(state.claimed > number || !state.free_slots.empty(), ArgumentError,
                 "loader: all {} slots are held by the caller; release a batch before taking the next",
                 state.ring.size());
-  state.batch_filled.wait(lock, [&] { return state.filled.contains(number); });
-  const LoaderState::Filled result = std::move(state.filled.extract(number).mapped());
-  if (result.error) {
-    state.free_slots.push_back(result.slot);
+  state.batch_filled.wait(lock, [&] { return state.slot_of(number) < state.filled.size(); });
+  const std::size_t place = state.slot_of(number);
+  if (const std::exception_ptr error = std::exchange(state.filled[place], {}).error) {
+    state.free_slots.push_back(place);
     lock.unlock();
     stop();
-    std::rethrow_exception(result.error);
+    std::rethrow_exception(error);
   }
   ++state.taken;
-  const LoaderSlot& slot = state.ring[result.slot];
+  lock.unlock();
+  const LoaderSlot& slot = state.ring[place];
   Batch batch;
   batch.number_ = number;
   batch.size_ = static_cast<std::int64_t>(state.rows_of(number).size());
@@ -178,7 +208,7 @@ std::optional<Batch> Loader::next() {
   batch.labels_ = slot.labels;
   batch.feature_bytes_ = static_cast<std::size_t>(batch.size_) * state.feature_spec.bytes();
   batch.label_bytes_ = static_cast<std::size_t>(batch.size_) * state.label_spec.bytes();
-  batch.release_ = {nullptr, [keep = state_, index = result.slot](void*) { keep->release(index); }};
+  batch.release_ = {nullptr, [keep = state_, index = place](void*) { keep->release(index); }};
   return batch;
 }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/core/exclusive.hpp"
+#include "concord/core/process_mark.hpp"
 #include "concord/core/timeline.hpp"
 #include "concord/device/buffer.hpp"
 #include "concord/device/kernel.hpp"
@@ -62,7 +64,8 @@ class Device;
 using DevicePtr = std::shared_ptr<Device>;
 
 /// One compute device with an in-order compute queue and a transfer queue beside it. A device and its buffers,
-/// kernels and launches are used from one thread at a time; different devices from different threads at once.
+/// kernels and launches are used from one thread at a time; different devices from different threads at once. In a child
+/// (fork) of the process that opened it every use throws DeviceError.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   virtual ~Device() = default;
@@ -152,8 +155,30 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Enqueues a launch and puts it on the timeline, once it has ended, by the device's own clock where it has one.
   virtual void enqueue_recorded(Launch& launch, timeline::Label label) = 0;
 
+  /// A use of the device by the calling thread: whatever touches it makes one for as long. Throws DeviceError in a child
+  /// of the process that opened the device, ArgumentError while another thread uses it.
+  class Use {
+   public:
+    explicit Use(const Device& device) : use_(own(device).use_, [&] { return "the device " + device.info().id; }) {}
+
+   private:
+    static const Device& own(const Device& device) {
+      device.require_own_process();
+      return device;
+    }
+    Exclusive::Use use_;
+  };
+  /// The first of the two alone.
+  void require_own_process() const {
+    if (process_.is_inherited()) process_.require_own("the device " + info().id);
+  }
+
  protected:
   Device() = default;
+
+ private:
+  ProcessMark process_;
+  mutable Exclusive use_;
 };
 
 }  // namespace concord

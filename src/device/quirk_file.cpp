@@ -2,7 +2,6 @@
 #include "concord/device/quirk_file.hpp"
 
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 

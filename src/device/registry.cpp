@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
@@ -241,7 +242,9 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
       fmt::format("\"{}\" matches several devices; name one by its index or a longer part:{}", given, several));
 }
 
-std::vector<DeviceInfo> Device::list() { return list_all(nullptr); }
+std::vector<DeviceInfo> Device::list() {
+  return with_host_memory("listing devices", [] { return list_all(nullptr); });
+}
 
 bool takes_cpu(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
@@ -252,7 +255,9 @@ bool takes_cpu(std::string_view selector) {
 #endif
 }
 
-DevicePtr Device::open(std::string_view selector) {
+namespace {
+
+DevicePtr open_selected(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
   // To load drivers takes tens of milliseconds.
   if (takes_cpu(selector)) return cpu::open_device(0);
@@ -273,4 +278,9 @@ DevicePtr Device::open(std::string_view selector) {
   return open_listed(infos[place]);
 }
 
+}  // namespace
+
+DevicePtr Device::open(std::string_view selector) {
+  return with_host_memory("opening a device", [&] { return open_selected(selector); });
+}
 }  // namespace concord

@@ -1,16 +1,86 @@
 // Graph: adding nodes, names, variables.
 #include "concord/graph/graph.hpp"
 
+#include <mutex>
+
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/core/philox.hpp"
 #include "concord/core/text.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace concord {
 
-const Node& Value::node() const { return graph_->node(node_); }
-const TensorSpec& Value::spec() const { return node().outputs[static_cast<std::size_t>(output_)]; }
+namespace {
+
+/// The places of all graphs so far. Never destroyed: values in static objects may be asked at the end of the process.
+class Places {
+ public:
+  static Places& instance() {
+    static Places& places = *new Places;  // NOLINT(cppcoreguidelines-owning-memory)
+    return places;
+  }
+  GraphPlace& take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) {
+      GraphPlace& place = places_.emplace_back();
+      free_.reserve(places_.size());  // so that giving back allocates nothing
+      return place;
+    }
+    GraphPlace& place = *free_.back();
+    free_.pop_back();
+    return place;
+  }
+  void give_back(GraphPlace& place) {
+    place.graph = nullptr;
+    ++place.generation;
+    const std::lock_guard lock(mutex_);
+    free_.push_back(&place);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<GraphPlace> places_;
+  std::vector<GraphPlace*> free_;
+};
+
+}  // namespace
+
+Value::Value(Graph* graph, std::int32_t node, std::int32_t output)
+    : place_(graph == nullptr ? nullptr : &graph->place_),
+      generation_(graph == nullptr ? 0 : graph->place_.generation.load(std::memory_order_relaxed)),
+      node_(node),
+      output_(output) {}
+
+void Value::refuse() const {
+  throw ArgumentError(
+      place_ == nullptr ? "a Value is used that is empty: it was never given a value of a graph, or the function that "
+                          "should have returned one (a module's forward, a loss) returned {}"
+                        : "a Value is used whose Graph is gone: values are valid as long as the graph they were made "
+                          "in; keep the Graph, or read results by name from the Program");
+}
+
+const Node& Value::node() const { return graph().node(node_); }
+const TensorSpec& Value::spec() const {
+  const std::vector<TensorSpec>& outputs = node().outputs;
+  CONCORD_CHECK(output_ >= 0 && static_cast<std::size_t>(output_) < outputs.size(), ArgumentError,
+                "the node '{}' has no output {}: it has {}", node().name, output_, outputs.size());
+  return outputs[static_cast<std::size_t>(output_)];
+}
 std::string Value::name() const { return output_ == 0 ? node().name : fmt::format("{}:{}", node().name, output_); }
+
+Graph::Graph() : place_(Places::instance().take()) { place_.graph = this; }
+Graph::~Graph() { Places::instance().give_back(place_); }
+
+void Graph::refuse(std::int32_t id) const {
+  throw ArgumentError(fmt::format("there is no node {} in this graph of {}: a value of another graph?", id, size()));
+}
+
+void Graph::require_own(const Value& value, std::string_view what) const {
+  CONCORD_CHECK(value, ArgumentError, "{} is an empty Value", what);
+  CONCORD_CHECK(&value.graph() == this, ArgumentError,
+                "{} is '{}' of another graph: the values of one computation belong to one Graph", what, value.name());
+}
 
 Value Graph::input(std::string name, TensorSpec spec) {
   CONCORD_CHECK(!names_.contains(name), ArgumentError, "the graph already has a value named '{}'", name);
@@ -18,6 +88,7 @@ Value Graph::input(std::string name, TensorSpec spec) {
 }
 
 Value Graph::variable(const VariablePtr& variable) {
+  CONCORD_CHECK(variable, ArgumentError, "a graph is given a null variable");
   if (const auto found = names_.find(variable->name); found != names_.end()) {
     const Node& node = nodes_[static_cast<std::size_t>(found->second)];
     CONCORD_CHECK(node.variable == variable, ShapeError,
@@ -28,25 +99,30 @@ Value Graph::variable(const VariablePtr& variable) {
 }
 
 Value Graph::add(std::shared_ptr<const Operator> op, std::vector<Value> inputs) {
-  std::vector<TensorSpec> specs;
-  specs.reserve(inputs.size());
-  std::string name = unique_name(scoped(op->name(), '/'));
-  for (const Value& value : inputs) {
-    CONCORD_CHECK(value && &value.graph() == this, ArgumentError, "{}: an operand is empty or of another graph", name);
-    specs.push_back(value.spec());
-  }
-  try {
-    std::vector<TensorSpec> outputs = op->infer(specs);
-    return append({std::move(op), nullptr, std::move(name), std::move(inputs), std::move(outputs)});
-  } catch (const ShapeError& error) {
-    throw ShapeError(fmt::format("in {}: {}", name, error.what()));
-  }
+  return with_host_memory("building a graph", [&] {
+    std::vector<TensorSpec> specs;
+    specs.reserve(inputs.size());
+    std::string name = unique_name(scoped(op->name(), '/'));
+    for (const Value& value : inputs) {
+      if (!value || &value.graph() != this) require_own(value, fmt::format("{}: operand {}", name, specs.size()));
+      specs.push_back(value.spec());
+    }
+    try {
+      std::vector<TensorSpec> outputs = op->infer(specs);
+      return append({std::move(op), nullptr, std::move(name), std::move(inputs), std::move(outputs)});
+    } catch (const ShapeError& error) {
+      throw ShapeError(fmt::format("in {}: {}", name, error.what()));
+    }
+  });
 }
 
 void Graph::assign(Value variable, Value value) {
-  CONCORD_CHECK(variable && variable.node().variable, ArgumentError, "only a variable can be assigned to");
-  CONCORD_CHECK(value && variable.spec() == value.spec(), ShapeError, "'{}' is {}, cannot take {} of '{}'",
-                variable.name(), variable.spec().str(), value.spec().str(), value.name());
+  require_own(variable, "what is assigned to");
+  require_own(value, "what is assigned to '" + variable.name() + "'");
+  CONCORD_CHECK(variable.node().variable, ArgumentError, "only a variable can be assigned to, not '{}'",
+                variable.name());
+  CONCORD_CHECK(variable.spec() == value.spec(), ShapeError, "'{}' is {}, cannot take {} of '{}'", variable.name(),
+                variable.spec().str(), value.spec().str(), value.name());
   for (Assignment& assignment : assignments_) {
     if (assignment.variable == variable) {
       assignment.value = value;
@@ -57,6 +133,7 @@ void Graph::assign(Value variable, Value value) {
 }
 
 void Graph::rename(Value value, std::string name) {
+  require_own(value, "what is renamed");
   Node& node = nodes_[static_cast<std::size_t>(value.node_id())];
   CONCORD_CHECK(!node.variable, ArgumentError, "the variable '{}' keeps its name", node.name);
   names_.erase(node.name);
@@ -114,6 +191,7 @@ std::string Graph::unique_name(std::string name) {
 }
 
 Value Graph::append(Node node) {
+  const Exclusive::Use use(use_, [] { return "a graph"; });
   const auto id = static_cast<std::int32_t>(nodes_.size());
   names_.emplace(node.name, id);
   nodes_.push_back(std::move(node));

@@ -2,6 +2,7 @@
 // computed; compile/ turns it into a Program.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "concord/core/exclusive.hpp"
 #include "concord/core/tensor.hpp"
 
 namespace concord {
@@ -20,15 +22,28 @@ class Graph;
 class Operator;
 struct Node;
 
-/// A named, shaped, typed edge of a graph. A small handle; valid as long as its graph. The functions of ops/
-/// (relu, conv2d, matmul, …) take and return Values and add nodes to their graph.
+/// Where a graph is, for the values that outlive it. Never freed, but used again for later graphs.
+struct GraphPlace {
+  std::atomic<Graph*> graph = nullptr;
+  std::atomic<std::uint32_t> generation = 0;  // of the graph that is there now
+};
+
+/// A named, shaped, typed edge of a graph. A small handle; valid as long as its graph: the use of an empty value, or of
+/// one whose graph is gone, throws ArgumentError. The functions of ops/ (relu, conv2d, matmul, …) take and return Values
+/// and add nodes to their graph.
 class Value {
  public:
   Value() = default;
-  Value(Graph* graph, std::int32_t node, std::int32_t output) : graph_(graph), node_(node), output_(output) {}
+  /// Output `output` of a node of the graph, which may be null: an empty value.
+  Value(Graph* graph, std::int32_t node, std::int32_t output);
 
-  [[nodiscard]] explicit operator bool() const { return graph_ != nullptr; }
-  [[nodiscard]] Graph& graph() const { return *graph_; }
+  /// Whether it is a value at all; of a graph that is gone, too.
+  [[nodiscard]] explicit operator bool() const { return place_ != nullptr; }
+  [[nodiscard]] Graph& graph() const {
+    Graph* const graph = place_ == nullptr ? nullptr : place_->graph.load(std::memory_order_relaxed);
+    if (graph == nullptr || place_->generation.load(std::memory_order_relaxed) != generation_) refuse();
+    return *graph;
+  }
   [[nodiscard]] const Node& node() const;
   [[nodiscard]] std::int32_t node_id() const { return node_; }
   [[nodiscard]] std::int32_t output() const { return output_; }
@@ -42,7 +57,10 @@ class Value {
   friend auto operator<=>(const Value&, const Value&) = default;
 
  private:
-  Graph* graph_ = nullptr;
+  [[noreturn]] void refuse() const;
+
+  const GraphPlace* place_ = nullptr;
+  std::uint32_t generation_ = 0;
   std::int32_t node_ = -1;
   std::int32_t output_ = 0;
 };
@@ -86,9 +104,10 @@ struct Assignment {
 /// Nodes in the order they were added; every node's inputs come before it.
 class Graph {
  public:
-  Graph() = default;
+  Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
+  ~Graph();
 
   /// A value the user supplies before each run.
   Value input(std::string name, TensorSpec spec);
@@ -101,7 +120,13 @@ class Graph {
   /// Gives the node of `value` a name of the user's choice (made unique).
   void rename(Value value, std::string name);
 
-  [[nodiscard]] const Node& node(std::int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  /// Throws ArgumentError when there is no such node.
+  [[nodiscard]] const Node& node(std::int32_t id) const {
+    if (id < 0 || id >= size()) refuse(id);
+    return nodes_[static_cast<std::size_t>(id)];
+  }
+  /// Throws ArgumentError naming `what` ("the loss") unless the value is one of this graph.
+  void require_own(const Value& value, std::string_view what) const;
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   [[nodiscard]] std::span<const Assignment> assignments() const { return assignments_; }
   [[nodiscard]] std::vector<VariablePtr> variables() const;
@@ -126,9 +151,13 @@ class Graph {
 
  private:
   friend class Scope;
+  friend class Value;
+  [[noreturn]] void refuse(std::int32_t id) const;
   std::string unique_name(std::string name);
   Value append(Node node);
 
+  GraphPlace& place_;
+  Exclusive use_;  // of what changes the graph
   std::deque<Node> nodes_;
   std::unordered_map<std::string, std::int32_t> names_;
   std::unordered_map<std::string, int> next_suffix_;

@@ -224,6 +224,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
     const auto& [name, tensor] = *item;
     CONCORD_CHECK(!name.empty() && name != kMetadata, ArgumentError, "cannot write {}: a tensor is named \"{}\"",
                   path.string(), name);
+    CONCORD_CHECK(tensor.bytes().size() == tensor.spec().bytes(), ArgumentError,
+                  "cannot write {}: the tensor \"{}\" holds nothing: it was moved from", path.string(), name);
     const std::uint64_t end = offset + tensor.bytes().size();
     const auto dims = tensor.shape().dims();
     header[name] = {{"dtype", element_of(tensor.dtype()).name},

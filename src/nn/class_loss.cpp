@@ -1,4 +1,6 @@
 // CrossEntropy and Nll: losses of rows, one a sample or pixel, with classes that weigh differently or are ignored.
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/nn/reduced.hpp"
 #include "concord/ops/copy.hpp"
@@ -26,6 +28,17 @@ Shape places_of(const Shape& shape) {
   return Shape(std::move(dims));
 }
 
+/// What to do about a prediction (N, T, C) of a sequence network, whose target is (N, T).
+std::string classes_last_hint(const Shape& prediction, const Shape& target) {
+  const auto dims = prediction.dims();
+  const bool is_last = prediction.rank() > 2 && std::ranges::equal(dims.first(dims.size() - 1), target.dims());
+  if (!is_last) return {};
+  return fmt::format(
+      ". The classes are the second dimension here, as in PyTorch, but the last of {}: take transpose(prediction, {{0, "
+      "{}, …}}), or both as rows, reshape(prediction, {{-1, {}}}) and reshape(target, {{-1}})",
+      prediction.str(), prediction.rank() - 1, dims.back());
+}
+
 /// Prediction and target as rows.
 struct Rows {
   const char* loss;
@@ -40,7 +53,8 @@ struct Rows {
     const bool is_index = wanted.spec() == TensorSpec{DType::i32, places};
     CONCORD_CHECK(is_index || (probabilities && wanted.spec() == prediction.spec()), ShapeError,
                   "{}: for {} the target must be i32 {}, class indices{}, got {}", name, prediction.spec().str(),
-                  places.str(), probabilities ? " or probabilities of the same shape" : "", wanted.spec().str());
+                  places.str(), probabilities ? " or probabilities of the same shape" : "",
+                  wanted.spec().str() + classes_last_hint(shape, wanted.shape()));
     scores = as_rows(prediction);
     target = is_index ? reshape(wanted, Shape{places.elements()}) : as_rows(wanted);
   }

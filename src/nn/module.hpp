@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/core/exclusive.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/nn/extent.hpp"
 
@@ -23,7 +24,7 @@ using concord::Scope;
 /// Names. A child is named by `children()`, else by the order in which the module's children are first called: "0",
 /// "1", … A network whose forward calls other children in training than in evaluation must name them. The outermost
 /// module has no name: its parameters are "weight", those of its child "0" are "0.weight". Tracing the same network
-/// again gives the same names, as does tracing an equal one. Not to be traced from two threads at once.
+/// again gives the same names, as does tracing an equal one. Traced from two threads at once it throws ArgumentError.
 class Module {
  public:
   struct Child {
@@ -52,7 +53,11 @@ class Module {
   [[nodiscard]] static std::uint64_t freezes();
 
   /// `forward` under this module's name. What a ShapeError says begins with the path of the layer it happened in.
+  /// Throws ArgumentError when `x` or what `forward` returns is no value.
   Value operator()(Value x);
+
+ private:
+  struct Identity;
 
  protected:
   /// During its lifetime the module is being traced: what is added to `graph` stands under its name, and children that
@@ -66,6 +71,8 @@ class Module {
     ~Tracing();
 
    private:
+    std::shared_ptr<Identity> identity_;
+    Exclusive::Use use_;
     std::optional<Scope> scope_;
   };
 
@@ -79,11 +86,14 @@ class Module {
   /// Shared by the copies of a module: how its parent knows it again.
   struct Identity {
     std::map<std::shared_ptr<Identity>, std::string> numbered_children;
+    Exclusive tracing = {};
     bool frozen = false;
     std::uint64_t decided = 0;  // the count of `freezes` at the call that said so
   };
   void set_frozen(bool frozen);
   [[nodiscard]] static bool frozen_now(const Graph& graph);
+  /// "the module encoder.0 (ReLU)" while it is traced, for messages.
+  [[nodiscard]] std::string description(const Graph& graph) const;
   std::string name_of(Module& child);
 
   std::shared_ptr<Identity> identity_;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "concord/core/platform.hpp"
+#include "concord/core/process_mark.hpp"
 #include "concord/core/timeline.hpp"
 
 namespace concord::opencl {
@@ -62,10 +63,12 @@ class LivePools {
     if (!done.exchange(true)) static_cast<void>(std::atexit([] { instance().end_with_process(); }));
   }
   void end_with_process() {
+    if (process_.is_inherited()) return;  // the jobs run in the parent
     const std::lock_guard lock(mutex_);
     for (BuildPool* pool : pools_) pool->end_with_process();
   }
 
+  const ProcessMark process_;
   std::mutex mutex_;
   std::set<BuildPool*> pools_;
   std::atomic<bool> before_{false}, after_{false};

@@ -79,7 +79,7 @@ Context::Context(boost::compute::device device)
       variants_(std::make_unique<KernelVariants>(*this, [this] { limits_.is_cpu = takes_cpu_kernels(); })),
       tuning_(std::make_unique<Tuning>(*this)) {
   limits_.is_cpu = takes_cpu_kernels();
-  static_cast<void>(process_ending());
+  static_cast<void>(driver_is_gone());
 }
 
 GpuModel Context::find_gpu_model() const {

@@ -24,6 +24,7 @@ class OpenClEvent final : public Event {
   OpenClEvent(EventHandle event, std::shared_ptr<const Device> device)
       : event_(std::move(event)), device_(std::move(device)) {}
   void wait() override {
+    device_->require_own_process();
     const cl_event raw = event_.get();
     check(clWaitForEvents(1, &raw), "clWaitForEvents", device_->info().name);
   }
@@ -75,6 +76,7 @@ struct OpenClDevice::Logs {
         copies(device + " copies", context.queue().get()),
         transfers(device + " transfer queue", context.transfer_queue().get()),
         source([this, &context] {
+          if (driver_is_gone()) return;
           for (const auto* queue : {&context.queue(), &context.transfer_queue()}) {
             context.mark_end(*queue);
             clFinish(queue->get());
@@ -97,7 +99,7 @@ OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info
 }
 
 OpenClDevice::~OpenClDevice() {
-  if (process_ending()) {
+  if (driver_is_gone()) {
     static_cast<void>(ring_.release());
     static_cast<void>(logs_.release());
     static_cast<void>(tuner_.release());
@@ -112,6 +114,7 @@ OpenClDevice::~OpenClDevice() {
 }
 
 BufferPtr OpenClDevice::allocate(std::size_t bytes) {
+  const Use use(*this);
   const auto out_of_memory = [&](std::string_view why) {
     return OutOfMemory(
         fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at "
@@ -131,21 +134,25 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
 }
 
 StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {
+  const Use use(*this);
   return std::make_shared<OwnedStaging>(shared_from_this(), *context_, bytes);
 }
 
 void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
+  const Use use(*this);
   require_range(dst, offset, bytes.size(), "write");
   dst.touch();
   ring_->write(memory_of(&dst), offset, bytes);
 }
 
 void OpenClDevice::read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) {
+  const Use use(*this);
   require_range(src, offset, bytes.size(), "read");
   ring_->read(memory_of(&src), offset, bytes);
 }
 
 void OpenClDevice::write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
+  const Use use(*this);
   if (!context_->limits().is_cpu || bytes.empty()) return write(dst, offset, bytes);
   require_range(dst, offset, bytes.size(), "write");
   dst.touch();
@@ -153,6 +160,7 @@ void OpenClDevice::write_kept(Buffer& dst, std::size_t offset, std::span<const s
 }
 
 EventPtr OpenClDevice::read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) {
+  const Use use(*this);
   if (!context_->limits().is_cpu || bytes.empty()) return Device::read_async(src, offset, bytes);
   require_range(src, offset, bytes.size(), "read");
   return std::make_shared<OpenClEvent>(ring_->read_directly(memory_of(&src), offset, bytes, false), shared_from_this());
@@ -160,6 +168,7 @@ EventPtr OpenClDevice::read_async(const Buffer& src, std::size_t offset, std::sp
 
 void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
                         std::size_t bytes) {
+  const Use use(*this);
   require_range(src, src_offset, bytes, "copy from");
   require_range(dst, dst_offset, bytes, "copy to");
   dst.touch();
@@ -172,6 +181,7 @@ void OpenClDevice::copy(const Buffer& src, std::size_t src_offset, Buffer& dst, 
 }
 
 void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) {
+  const Use use(*this);
   require_range(dst, offset, bytes, "fill");
   dst.touch();
   CONCORD_CHECK(offset % 4 == 0 && bytes % 4 == 0, DeviceError, "fill: {} bytes at {} are not multiples of 4", bytes,
@@ -186,6 +196,7 @@ void OpenClDevice::fill(Buffer& dst, std::size_t offset, std::size_t bytes, std:
 
 EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
                                    const EventPtr& after) {
+  const Use use(*this);
   require_range(dst, offset, bytes, "write_async");
   dst.touch();
   CONCORD_CHECK(bytes > 0 && bytes <= staging->bytes().size(), DeviceError,
@@ -204,6 +215,7 @@ EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const Stagin
 }
 
 EventPtr OpenClDevice::record() {
+  const Use use(*this);
   cl_event marker = nullptr;
   check(clEnqueueMarkerWithWaitList(context_->queue().get(), 0, nullptr, &marker), "clEnqueueMarkerWithWaitList",
         info_.name);
@@ -211,6 +223,7 @@ EventPtr OpenClDevice::record() {
 }
 
 void OpenClDevice::wait_for(const EventPtr& event) {
+  const Use use(*this);
   if (!event) return;
   const cl_event raw = raw_of(event);
   check(clEnqueueBarrierWithWaitList(context_->queue().get(), 1, &raw, nullptr), "clEnqueueBarrierWithWaitList",
@@ -218,6 +231,7 @@ void OpenClDevice::wait_for(const EventPtr& event) {
 }
 
 PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
+  const Use use(*this);
   return translated(info_.name, fmt::format("preparing {}", request.op->name()), [&] {
     PreparedKernel prepared = kernel_table().prepare(*context_, request);
     context_->variants().count(context_->limits().is_cpu ? variant::kForCpus : variant::kForGpus);
@@ -226,6 +240,7 @@ PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
 }
 
 std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, const Layout& from, const Layout& to) {
+  const Use use(*this);
   return translated(info_.name, "preparing a reorder",
                     [&] { return prepare_channels_last_reorder(*context_, spec, from, to); });
 }
@@ -236,9 +251,13 @@ bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorS
   return opencl::supports_epilogue(*context_, op, op_inputs, output, epilogue, extra);
 }
 
-Variants* OpenClDevice::variants() { return &context_->variants(); }
+Variants* OpenClDevice::variants() {
+  const Use use(*this);
+  return &context_->variants();
+}
 
 void OpenClDevice::finish() {
+  const Use use(*this);
   for (const auto* queue : {&context_->queue(), &context_->transfer_queue()}) {
     context_->mark_end(*queue);
     check(clFinish(queue->get()), "clFinish", info_.name);
@@ -246,13 +265,18 @@ void OpenClDevice::finish() {
   logs_->collect();
 }
 
-void OpenClDevice::flush() { check(clFlush(context_->queue().get()), "clFlush", info_.name); }
+void OpenClDevice::flush() {
+  const Use use(*this);
+  check(clFlush(context_->queue().get()), "clFlush", info_.name);
+}
 
 double OpenClDevice::timed(Launch& launch) {
+  const Use use(*this);
   return context_->timed([&] { launch.enqueue(); });
 }
 
 void OpenClDevice::enqueue_recorded(Launch& launch, timeline::Label label) {
+  const Use use(*this);
   logs_->kernels.add(label, context_->events_of([&] { launch.enqueue(); }));
 }
 

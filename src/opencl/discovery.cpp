@@ -14,6 +14,7 @@
 #include "concord/device/registry.hpp"
 #include "concord/opencl/capability.hpp"
 #include "concord/opencl/device_limits.hpp"
+#include "concord/opencl/handle.hpp"
 #include "concord/opencl/status.hpp"
 #include "concord/opencl/wave_units.hpp"
 
@@ -32,6 +33,13 @@ std::string reason_of(const std::exception& error) {
 }
 
 std::vector<cl_platform_id> platforms(std::vector<std::string>* skipped = nullptr) {
+  if (driver_is_inherited()) {
+    skip(skipped,
+         "OpenCL is left out: the parent of this process used it before it forked, and its drivers' threads are not in "
+         "the child. Fork before the first use of OpenCL (Device::open, Device::list), or start another program (exec, "
+         "posix_spawn)");
+    return {};
+  }
   cl_uint count = 0;
   cl_int status = clGetPlatformIDs(0, nullptr, &count);
   if (status == CL_PLATFORM_NOT_FOUND_KHR || (status == CL_SUCCESS && count == 0)) return {};

@@ -26,7 +26,7 @@ class ClblastPrograms {
   ClblastPrograms(const ClblastPrograms&) = delete;
   ClblastPrograms& operator=(const ClblastPrograms&) = delete;
   ~ClblastPrograms() {
-    if (process_ending()) return;
+    if (driver_is_gone()) return;
     const std::scoped_lock lock(clblast_mutex());
     clblast::ClearCache();
   }

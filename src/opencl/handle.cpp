@@ -1,8 +1,10 @@
-// The end of the process, as seen by objects that outlive the driver.
+// Objects that outlive the driver: the end of the process, and its children.
 #include "concord/opencl/handle.hpp"
 
 #include <atomic>
 #include <cstdlib>
+
+#include "concord/core/process_mark.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -13,9 +15,14 @@ std::atomic<bool> ending{false};
 
 // Registered at the first question, asked when a context is made: after the driver registered its own exit functions,
 // hence run before them, and before the destructors of statics older than the context.
-bool process_ending() {
+bool driver_is_gone() {
   static const int registered = std::atexit([] { ending = true; });
-  return registered == 0 && ending;
+  return (registered == 0 && ending) || driver_is_inherited();
+}
+
+bool driver_is_inherited() {
+  static const ProcessMark first_use;
+  return first_use.is_inherited();
 }
 
 }  // namespace concord::opencl

@@ -1,5 +1,5 @@
-// Handle: sole owner of a raw OpenCL object. Released on destruction, except while the process ends: a driver may
-// already be unloaded then.
+// Handle: sole owner of a raw OpenCL object. Released on destruction, except while the process ends, when a driver may
+// already be unloaded, and in a forked child, which has none of its threads.
 #pragma once
 
 #include <CL/cl.h>
@@ -9,8 +9,11 @@
 
 namespace concord::opencl {
 
-/// True from the moment static objects made before the first use of OpenCL are destroyed.
-[[nodiscard]] bool process_ending();
+/// True where no driver may be called any more: from the moment static objects made before the first use of OpenCL are
+/// destroyed, and in a child of the process that used OpenCL first.
+[[nodiscard]] bool driver_is_gone();
+/// Whether this process is such a child. To be asked before the first call of OpenCL in every process.
+[[nodiscard]] bool driver_is_inherited();
 
 template <class Raw, cl_int(CL_API_CALL* release)(Raw)>
 class Handle {
@@ -23,7 +26,7 @@ class Handle {
     return *this;
   }
   ~Handle() {
-    if (raw_ != nullptr && !process_ending()) release(raw_);
+    if (raw_ != nullptr && !driver_is_gone()) release(raw_);
   }
   [[nodiscard]] Raw get() const { return raw_; }
 

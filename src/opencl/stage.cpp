@@ -168,7 +168,7 @@ StagedKernel::StagedKernel(Context& context, std::string name, std::vector<AnySt
 }
 
 StagedKernel::~StagedKernel() {
-  if (process_ending()) static_cast<void>(new std::vector<AnyStage>(std::move(stages_)));
+  if (driver_is_gone()) static_cast<void>(new std::vector<AnyStage>(std::move(stages_)));
 }
 
 std::unique_ptr<Launch> StagedKernel::bind(std::span<const Operand> inputs, std::span<const Operand> outputs,

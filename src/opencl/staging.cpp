@@ -32,7 +32,7 @@ StagingMemory::StagingMemory(Context& context, std::size_t bytes) : context_(con
 }
 
 StagingMemory::~StagingMemory() {
-  if (process_ending()) return;
+  if (driver_is_gone()) return;
   clEnqueueUnmapMemObject(context_.transfer_queue().get(), memory_.get(), bytes_.data(), 0, nullptr, nullptr);
   context_.mark_end(context_.transfer_queue());
   clFinish(context_.transfer_queue().get());

@@ -17,11 +17,17 @@ const Scalar& x1() {
   return x;
 }
 
+/// The type of what is added, subtracted or multiplied.
+DType type_with(const Value& a, const Value& b) {
+  const auto is_whole = [](const Value& x) { return x.dtype() == DType::i32 || x.dtype() == DType::u8; };
+  return is_whole(a) && is_whole(b) ? DType::i32 : DType::f32;
+}
+
 }  // namespace
 
-Value operator+(Value a, Value b) { return pointwise("add", {a, b}, x0() + x1()); }
-Value operator-(Value a, Value b) { return pointwise("subtract", {a, b}, x0() - x1()); }
-Value operator*(Value a, Value b) { return pointwise("multiply", {a, b}, x0() * x1()); }
+Value operator+(Value a, Value b) { return pointwise("add", {a, b}, x0() + x1(), type_with(a, b)); }
+Value operator-(Value a, Value b) { return pointwise("subtract", {a, b}, x0() - x1(), type_with(a, b)); }
+Value operator*(Value a, Value b) { return pointwise("multiply", {a, b}, x0() * x1(), type_with(a, b)); }
 Value operator/(Value a, Value b) { return pointwise("divide", {a, b}, x0() / x1()); }
 Value operator+(Value a, float b) { return pointwise("add", {a}, x0() + b); }
 Value operator-(Value a, float b) { return pointwise("subtract", {a}, x0() - b); }
@@ -31,7 +37,7 @@ Value operator+(float a, Value b) { return pointwise("add", {b}, a + x0()); }
 Value operator-(float a, Value b) { return pointwise("subtract", {b}, a - x0()); }
 Value operator*(float a, Value b) { return pointwise("multiply", {b}, a * x0()); }
 Value operator/(float a, Value b) { return pointwise("divide", {b}, a / x0()); }
-Value operator-(Value a) { return pointwise("negate", {a}, -x0()); }
+Value operator-(Value a) { return pointwise("negate", {a}, -x0(), type_with(a, a)); }
 
 Value relu(Value x) { return pointwise("relu", {x}, scalar::max(x0(), 0.0F)); }
 
@@ -85,8 +91,8 @@ Value clamp(Value x, float low, float high) {
                    scalar::select(scalar::less(x0(), low), low, scalar::select(scalar::less(high, x0()), high, x0())));
 }
 
-Value minimum(Value a, Value b) { return pointwise("minimum", {a, b}, scalar::min(x0(), x1())); }
-Value maximum(Value a, Value b) { return pointwise("maximum", {a, b}, scalar::max(x0(), x1())); }
+Value minimum(Value a, Value b) { return pointwise("minimum", {a, b}, scalar::min(x0(), x1()), type_with(a, b)); }
+Value maximum(Value a, Value b) { return pointwise("maximum", {a, b}, scalar::max(x0(), x1()), type_with(a, b)); }
 
 Value where(Value condition, Value a, Value b) {
   return pointwise("where", {condition, a, b}, scalar::select(x0(), x1(), scalar::input(2)));

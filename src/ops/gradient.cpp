@@ -9,6 +9,7 @@
 #include "concord/graph/operator.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/second_gradient.hpp"
 
 namespace concord {
 namespace {
@@ -94,12 +95,27 @@ class Summands {
   std::vector<Part> parts_;
 };
 
+/// By the operator's rule; a NotSupported says what to do instead.
+std::vector<Value> gradient_of(const Node& node, std::span<const Value> diff_dst, const std::vector<bool>& wanted) {
+  try {
+    return node.op->gradient(node, diff_dst, wanted);
+  } catch (const NotSupported& error) {
+    throw NotSupported(
+        fmt::format("{}. A gradient of a gradient? Meanwhile {}", error.what(), ops::instead_of(node.op->name())));
+  }
+}
+
 }  // namespace
+
+std::vector<Value> gradient(Value loss, std::initializer_list<Value> wrt) {
+  return gradient(loss, std::span(wrt.begin(), wrt.size()));
+}
 
 std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
   CONCORD_CHECK(loss && loss.dtype() == DType::f32 && loss.shape().elements() == 1, ShapeError,
                 "the gradient is taken of one f32 number, got {}", loss ? loss.spec().str() : "an empty value");
   Graph& graph = loss.graph();
+  for (const Value& value : wrt) graph.require_own(value, "what the gradient is taken with respect to");
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
   std::map<Value, Summands> diff;  // value → gradient of the loss with respect to it
   const auto start = [&] {
@@ -127,7 +143,7 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
     }
     if (std::ranges::find(wanted, true) == wanted.end()) continue;
     const Scope scope(graph, "grad/" + node.name);
-    const std::vector<Value> diff_src = node.op->gradient(node, diff_dst, wanted);
+    const std::vector<Value> diff_src = gradient_of(node, diff_dst, wanted);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!wanted[i] || !diff_src[i]) continue;
       diff[node.inputs[i]].add(diff_src[i]);

@@ -13,7 +13,9 @@ namespace ops {
 class Pointwise final : public Operator {
  public:
   Pointwise(Expression expression, std::vector<DType> types, std::string label, Shape at_least = {})
-      : expression_(std::move(expression)), types_(std::move(types)), label_(std::move(label)),
+      : expression_(std::move(expression)),
+        types_(std::move(types)),
+        label_(std::move(label)),
         at_least_(std::move(at_least)) {}
   [[nodiscard]] std::string_view name() const override { return label_; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -54,6 +56,8 @@ Value full(Graph& graph, Shape shape, float value);
 Value iota(Graph& graph, std::int64_t n);
 Value cast(Value x, DType type);
 
+// Of whole numbers (i32, u8) +, −, ×, minimum and maximum are i32, as in PyTorch but for u8, which PyTorch lets wrap
+// around; they are computed in float, exact up to 2^24. A quotient and what has a float operand are f32.
 Value operator+(Value a, Value b);
 Value operator-(Value a, Value b);
 Value operator*(Value a, Value b);

@@ -88,11 +88,16 @@ Match all_but_hidden_matrices(const Graph& network) {
 }
 
 bool is_trained(const Graph& graph, const Variable& variable, const std::vector<Group>& groups) {
-  const auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.match(variable); });
+  const auto group = std::ranges::find_if(groups, [&](const Group& g) { return g.match && g.match(variable); });
   return variable.trainable && !graph.is_frozen(variable) && (group == groups.end() || !group->frozen);
 }
 
 Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups) {
+  const auto require_rule = [](const Rule& rule) {
+    CONCORD_CHECK(rule.update || rule.for_shape, ArgumentError,
+                  "the optimizer '{}' has no update: it was moved from, or its rule() gives none", rule.name);
+  };
+  require_rule(optimizer.rule());
   std::vector<Partition::Part> parts;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     CONCORD_CHECK(groups[g].match, ArgumentError, "group {} of parameters has no match", g);
@@ -100,6 +105,7 @@ Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<
                   "group {} of parameters: the rate factor {} must be finite and not negative", g,
                   groups[g].rate_factor);
     parts.push_back(part_of(groups[g], optimizer));
+    require_rule(parts.back().rule);
   }
   parts.push_back({optimizer.rule(), 1, {}});
   std::vector<bool> matched(parts.size(), false);

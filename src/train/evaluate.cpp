@@ -128,16 +128,20 @@ Metrics TrainerState::evaluate_within_memory(const Dataset& data, std::int64_t& 
 }
 
 Metrics Trainer::evaluate(const Dataset& data, const EvaluateOptions& options) {
-  return state_->evaluate(data, options);
+  return with_state("evaluating", [&](TrainerState& state) { return state.evaluate(data, options); });
 }
 
 void Trainer::refresh_statistics(const Dataset& data, std::int64_t batch) {
+  with_state("refreshing statistics", [&](TrainerState& state) { state.refresh_statistics(data, batch); });
+}
+
+void TrainerState::refresh_statistics(const Dataset& data, std::int64_t batch) {
   using train::Purpose;
   data::check(data);
   train::EpochPlan plan = train::plan_epoch(data.size(), batch);
   plan.last.size = 0;
   plan.samples = plan.full.rows * plan.full.size;
-  TrainerState& state = *state_;
+  TrainerState& state = *this;
   if (!state.is_resident(data)) state.check_fits(data, Purpose::statistics, plan.full.size);
   const train::ProgramKey key{Purpose::statistics, state.source_of(data, true), {}, 0, state.averaged()};
   const auto [full, last] = state.epoch_programs(key, plan, data.classes);
@@ -168,6 +172,10 @@ Tensor Trainer::predict(const Tensor& features, std::int64_t batch) {
 }
 
 Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
+  return with_state("predicting", [&](TrainerState& state) { return state.predict(data, batch); });
+}
+
+Tensor TrainerState::predict(const Dataset& data, std::int64_t batch) {
   CONCORD_CHECK(data.features.shape().rank() >= 1 && data.features.elements() > 0, ArgumentError,
                 "predict: no samples given");
   const train::EpochPlan plan = train::plan_epoch(data.size(), batch);
@@ -176,8 +184,7 @@ Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
   train::EpochPlan anywhere = plan;
   anywhere.full.rows = 0;
   anywhere.last.first = 0;
-  const auto [full, last] =
-      state_->epoch_programs({train::Purpose::predict, source, {}, 0, state_->averaged()}, anywhere, 0);
+  const auto [full, last] = epoch_programs({train::Purpose::predict, source, {}, 0, averaged()}, anywhere, 0);
   Tensor outputs;
   std::size_t filled = 0;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {

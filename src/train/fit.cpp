@@ -337,8 +337,10 @@ History Fit::run() {
 }  // namespace
 
 History Trainer::fit(const Dataset& data, const FitOptions& options) {
-  train::compare_if_asked(*state_, data, options);
-  return Fit(*state_, data, options).run();
+  return with_state("training", [&](TrainerState& state) {
+    train::compare_if_asked(state, data, options);
+    return Fit(state, data, options).run();
+  });
 }
 
 }  // namespace concord

@@ -33,8 +33,8 @@ struct TrainerOptions {
   double ema_decay = 0;
   /// Of products, in training and evaluation; with fp16 the loss is scaled (optim::MinimizeOptions::loss_scale).
   Precision precision = Precision::fp32;
-  /// Of a training step, as CompileOptions::memory_budget; 0: none. Data sets on the device, weights and the optimizer's
-  /// state are beside it.
+  /// Of a training step, as CompileOptions::memory_budget; 0: none. Data sets on the device, weights and the
+  /// optimizer's state are beside it.
   std::size_t memory_budget = 0;
   /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
   bool check_gradients = false;
@@ -69,8 +69,8 @@ struct FitOptions {
   std::function<bool()> stop = {};
   std::int64_t max_steps = 0;  // batches in this call of `fit`; 0: no limit
   /// Each step is first run operator by operator, without its update, and the training stops at the first value that is
-  /// not finite, whether or not the loss would show it. Slow, and every value of a step takes memory of its own. Not for
-  /// Precision::fp16, whose scaled gradients may overflow: `fit` throws ArgumentError.
+  /// not finite, whether or not the loss would show it. Slow, and every value of a step takes memory of its own. Not
+  /// for Precision::fp16, whose scaled gradients may overflow: `fit` throws ArgumentError.
   bool nan_trace = false;
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
   int loader_threads = 2;                // for data that is streamed

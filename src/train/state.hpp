@@ -6,9 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "concord/core/exclusive.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/io/checkpoint.hpp"
 #include "concord/train/options.hpp"
 #include "concord/train/programs.hpp"
+#include "concord/train/trainer.hpp"
 
 namespace concord {
 
@@ -18,6 +21,7 @@ struct TrainerState {
   TrainerOptions options;
   VariablesPtr variables;
   train::ProgramCache programs = {};
+  Exclusive use = {};
 
   /// Where the training stands.
   struct Place {
@@ -90,6 +94,8 @@ struct TrainerState {
   /// What a training should have in common with the checkpoint that it goes on from, by name.
   [[nodiscard]] std::map<std::string, std::string> settings() const;
   void save_checkpoint(const std::filesystem::path& path) const;
+  void refresh_statistics(const Dataset& data, std::int64_t batch);
+  [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch);
   /// Warns, at the first fit after a resume, when this schedule is not that of the checkpoint.
   void compare_rates(const optim::Schedule& own_schedule);
   /// Throws FormatError unless the checkpoint has each of these tensors, and no others if `all`.
@@ -98,6 +104,13 @@ struct TrainerState {
   /// Moves these tensors, which were checked, from the waiting checkpoint to the device.
   void take_from_checkpoint(const std::map<std::string, TensorSpec>& names);
 };
+
+template <class Function>
+decltype(auto) Trainer::with_state(const char* what, Function&& function) const {
+  TrainerState& state = *state_;
+  const Exclusive::Use use(state.use, [] { return "a Trainer"; });
+  return with_host_memory(what, [&]() -> decltype(auto) { return function(state); });
+}
 
 namespace train {
 

@@ -18,8 +18,8 @@ class Stream {
   Stream(DevicePtr device, const Dataset& dataset, std::int64_t batch, const FitOptions& options);
   /// The samples of an epoch, or what is left of it.
   void start(std::vector<std::int32_t> order, std::int64_t epoch);
-  /// Puts the next batch into the program's inputs "features" and, unless it takes none, "labels"; the host does not wait
-  /// for the copy, but for that of two batches ago.
+  /// Puts the next batch into the program's inputs "features" and, unless it takes none, "labels"; the host does not
+  /// wait for the copy, but for that of two batches ago.
   void next(Program& program, bool with_labels = true);
 
  private:

@@ -95,82 +95,7 @@ TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string
   return at;
 }
 
-}  // namespace
-
-Trainer::Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimizer optimizer, DevicePtr device,
-                 const TrainerOptions& options) {
-  CONCORD_CHECK(network && loss && device, ArgumentError, "a trainer needs a network, a loss and a device");
-  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "a trainer accumulates 1 batch an update or more, got {}",
-                options.accumulate);
-  state_ = std::make_unique<TrainerState>(
-      TrainerState{{std::move(network),
-                    std::move(loss),
-                    std::move(optimizer),
-                    {options.clip, options.check_gradients, options.groups, options.accumulate, options.ema_decay,
-                     optim::loss_scale_for(options.precision)}},
-                   device,
-                   options,
-                   std::make_shared<Variables>(device, options.seed)});
-}
-
-Trainer::Trainer(Trainer&&) noexcept = default;
-Trainer& Trainer::operator=(Trainer&&) noexcept = default;
-Trainer::~Trainer() = default;
-
-void Trainer::prepare(const TensorSpec& sample) {
-  const train::Source source{{}, sample, {DType::f32, Shape{}}, 1.0F / 255, 0};
-  static_cast<void>(state_->program({train::Purpose::predict, source, {1, 0}, 0, state_->averaged()}, 0));
-}
-
-void Trainer::save(const std::filesystem::path& path) const {
-  CONCORD_CHECK(!state_->weights.empty(), ArgumentError,
-                "there are no weights to save yet: call fit, evaluate, predict or prepare first");
-  io::save_weights(path, state_->evaluated_weights(), state_->options.metadata);
-}
-
-void Trainer::load(const std::filesystem::path& path) {
-  if (state_->weights.empty()) {
-    static_cast<void>(io::read_safetensors(path, [](std::string_view) { return false; }));  // the header is checked now
-    state_->pending_weights = path;
-    return;
-  }
-  state_->write_weights(io::load_weights(path, state_->weights));
-}
-
-void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
-  const timeline::Span span("checkpoint");
-  io::CheckpointInfo info;
-  info.network = options.network;
-  info.epoch = at.epoch;
-  info.step = at.step;
-  info.position = at.position;
-  info.permutation_epoch = static_cast<std::uint32_t>(at.epoch);
-  info.seed = options.seed;
-  const optim::Rule& rule = recipe.optimizer.rule();
-  info.schedule = {{"base_rate", fmt::format("{}", rule.lr)},
-                   {"rate", fmt::format("{}", variables->read(optim::kRate).values<float>()[0])},
-                   {"kind", schedule}};
-  info.extra = {{"optimizer", rule.name},
-                {"first_epoch", std::to_string(at.first_epoch)},
-                {"batch", std::to_string(at.batch)},
-                {"samples", std::to_string(at.samples)},
-                {"accumulate", std::to_string(options.accumulate)},
-                {"losses", fmt::format("{}", fmt::join(losses, " "))}};
-  info.extra.merge(settings());
-  io::TensorMap tensors = persistent();
-  // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
-  tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
-  io::save_checkpoint(path, tensors, info, options.metadata);
-}
-
-void Trainer::save_checkpoint(const std::filesystem::path& path) const {
-  CONCORD_CHECK(state_->variables->contains(optim::kStep), ArgumentError,
-                "there is nothing to put into a checkpoint before the first step");
-  state_->save_checkpoint(path);
-}
-
-void Trainer::resume(const std::filesystem::path& path) {
-  TrainerState& state = *state_;
+void resume_from(TrainerState& state, const std::filesystem::path& path) {
   CONCORD_CHECK(state.at.step == 0 && !state.variables->contains(optim::kStep), ArgumentError,
                 "resume must come before the first fit");
   io::Checkpoint checkpoint = io::load_checkpoint(path);
@@ -205,6 +130,95 @@ void Trainer::resume(const std::filesystem::path& path) {
   state.pending_weights.reset();
   state.pending_checkpoint = std::move(checkpoint);
   state.take_from_checkpoint(state.known);
+}
+
+}  // namespace
+
+Trainer::Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimizer optimizer, DevicePtr device,
+                 const TrainerOptions& options)
+    : state_("a Trainer") {
+  CONCORD_CHECK(network && loss && device, ArgumentError, "a trainer needs a network, a loss and a device");
+  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "a trainer accumulates 1 batch an update or more, got {}",
+                options.accumulate);
+  state_ = with_host_memory("making a Trainer", [&] {
+    return std::make_unique<TrainerState>(
+        TrainerState{{std::move(network),
+                      std::move(loss),
+                      std::move(optimizer),
+                      {options.clip, options.check_gradients, options.groups, options.accumulate, options.ema_decay,
+                       optim::loss_scale_for(options.precision)}},
+                     device,
+                     options,
+                     std::make_shared<Variables>(device, options.seed)});
+  });
+}
+
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+void Trainer::prepare(const TensorSpec& sample) {
+  const train::Source source{{}, sample, {DType::f32, Shape{}}, 1.0F / 255, 0};
+  with_state("preparing a network", [&](TrainerState& state) {
+    static_cast<void>(state.program({train::Purpose::predict, source, {1, 0}, 0, state.averaged()}, 0));
+  });
+}
+
+void Trainer::save(const std::filesystem::path& path) const {
+  with_state("saving weights", [&](TrainerState& state) {
+    CONCORD_CHECK(!state.weights.empty(), ArgumentError,
+                  "there are no weights to save yet: call fit, evaluate, predict or prepare first");
+    io::save_weights(path, state.evaluated_weights(), state.options.metadata);
+  });
+}
+
+void Trainer::load(const std::filesystem::path& path) {
+  with_state("loading weights", [&](TrainerState& state) {
+    if (state.weights.empty()) {
+      static_cast<void>(io::read_safetensors(path, [](std::string_view) { return false; }));  // checks the header now
+      state.pending_weights = path;
+    } else {
+      state.write_weights(io::load_weights(path, state.weights));
+    }
+  });
+}
+
+void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
+  const timeline::Span span("checkpoint");
+  io::CheckpointInfo info;
+  info.network = options.network;
+  info.epoch = at.epoch;
+  info.step = at.step;
+  info.position = at.position;
+  info.permutation_epoch = static_cast<std::uint32_t>(at.epoch);
+  info.seed = options.seed;
+  const optim::Rule& rule = recipe.optimizer.rule();
+  info.schedule = {{"base_rate", fmt::format("{}", rule.lr)},
+                   {"rate", fmt::format("{}", variables->read(optim::kRate).values<float>()[0])},
+                   {"kind", schedule}};
+  info.extra = {{"optimizer", rule.name},
+                {"first_epoch", std::to_string(at.first_epoch)},
+                {"batch", std::to_string(at.batch)},
+                {"samples", std::to_string(at.samples)},
+                {"accumulate", std::to_string(options.accumulate)},
+                {"losses", fmt::format("{}", fmt::join(losses, " "))}};
+  info.extra.merge(settings());
+  io::TensorMap tensors = persistent();
+  // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
+  tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
+  io::save_checkpoint(path, tensors, info, options.metadata);
+}
+
+void Trainer::save_checkpoint(const std::filesystem::path& path) const {
+  with_state("saving a checkpoint", [&](TrainerState& state) {
+    CONCORD_CHECK(state.variables->contains(optim::kStep), ArgumentError,
+                  "there is nothing to put into a checkpoint before the first step");
+    state.save_checkpoint(path);
+  });
+}
+
+void Trainer::resume(const std::filesystem::path& path) {
+  with_state("loading a checkpoint", [&](TrainerState& state) { resume_from(state, path); });
 }
 
 /// Another rate after a resume may be meant, but is told: with it the training is not the one that was stopped.

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "concord/compile/variables.hpp"
+#include "concord/core/held.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
 #include "concord/nn/loss.hpp"
@@ -19,7 +20,9 @@ namespace concord {
 
 struct TrainerState;
 
-/// Not thread-safe; trainers on different devices, of networks built separately, may run at the same time.
+/// Used from one thread at a time: a call while another thread is inside throws ArgumentError, as does one on a trainer
+/// that was moved from. Trainers on different devices, of networks built separately, may run at the same time. Every
+/// function throws OutOfMemory when the host's memory does not suffice.
 class Trainer {
  public:
   template <std::derived_from<nn::Module> Network>
@@ -77,7 +80,11 @@ class Trainer {
   [[nodiscard]] Device& device() const;
 
  private:
-  std::unique_ptr<TrainerState> state_;
+  /// The state for a public function: checked, and in use by this thread for as long as `Function` runs.
+  template <class Function>
+  decltype(auto) with_state(const char* what, Function&& function) const;
+
+  Held<TrainerState> state_;
 };
 
 }  // namespace concord

@@ -51,6 +51,7 @@ TEST_CASE("numbers that an option does not take end with 2 and a sentence", "[cl
             "whole number from 1 to");
   }
   refused(train(), "--batch", {"064", "0x10", "+5"}, "whole number from 1 to");
+  refused(train(), "--threads", {"0", "-1", "many", "5000"}, "whole number from 1 to 4096");
   refused(train(), "--seed", {"-1", "18446744073709551616", "1.5"}, "whole number from 0 to 18446744073709551615");
   refused(bench, "--seconds", {"nan", "inf", "0"}, "finite number above 0");
   refused(compare, "--seconds", {"nan", "inf", "-1"}, "finite number above 0");

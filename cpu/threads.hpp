@@ -1,0 +1,50 @@
+// OpenMP's threads as this backend uses them: how many a kernel takes, how they wait, and that they survive a fork.
+#pragma once
+
+#include <omp.h>
+
+#include <cstdint>
+
+#include "concord/graph/operator.hpp"
+
+namespace concord::cpu {
+
+/// To be called before the first parallel region of the process. The threads of whoever forks the process end before,
+/// so that the child, which would inherit none of them but the knowledge of them, starts its own.
+void survive_forks();
+
+/// To be called now and then by a thread that computes: looks every tenth of a second whether others want the
+/// processors, in which case OpenMP's threads that wait for work sleep after microseconds instead of spinning for
+/// milliseconds, as GCC's do. Where nobody does, spinning is twice as fast. $OMP_WAIT_POLICY and $GOMP_SPINCOUNT count
+/// before that.
+void watch_for_other_work();
+
+/// Grows when threads may have been replaced by new ones: what was set on each of them is to be set again.
+[[nodiscard]] std::uint64_t thread_generation();
+
+/// While it lives, OpenMP's regions and oneDNN's primitives of the calling thread have so many threads: primitives
+/// made, and those executed, which has to be by as many as they were made for.
+class TeamSize {
+ public:
+  explicit TeamSize(int threads) : before_(omp_get_max_threads()) {
+    if (threads != before_) omp_set_num_threads(threads);
+    is_other_ = threads != before_;
+  }
+  TeamSize(const TeamSize&) = delete;
+  TeamSize& operator=(const TeamSize&) = delete;
+  ~TeamSize() {
+    if (is_other_) omp_set_num_threads(before_);
+  }
+
+ private:
+  int before_;
+  bool is_other_ = false;
+};
+
+/// Whether a kernel of so much work is done by the calling thread before others have woken up to help.
+[[nodiscard]] inline bool is_small(const Cost& cost) {
+  constexpr double kFlops = 4e10, kBytes = 1e10, kSeconds = 15e-6;  // of one thread
+  return cost.flops / kFlops + cost.bytes / kBytes < kSeconds;
+}
+
+}  // namespace concord::cpu

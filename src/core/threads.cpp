@@ -1,0 +1,57 @@
+// The number of threads, from the program or the environment.
+#include "concord/core/threads.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
+
+namespace concord {
+namespace {
+
+constexpr int kMost = 4096;
+
+std::atomic<int> wanted{0};  // 0: not said
+
+int processors() {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
+#endif
+  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+}
+
+int from_environment() {
+  if (const auto text = environment("CONCORD_NUM_THREADS")) {
+    const auto number = number_in_text<int>(*text);
+    CONCORD_CHECK(number && *number >= 1 && *number <= kMost, ArgumentError,
+                  "CONCORD_NUM_THREADS is \"{}\", which is no number of threads from 1 to {}", *text, kMost);
+    return *number;
+  }
+  // OpenMP's may be a list, a number a level of nesting; and what it cannot read it ignores.
+  const std::string list = environment("OMP_NUM_THREADS").value_or("");
+  const auto number = number_in_text<int>(std::string_view(list).substr(0, list.find(',')));
+  return number && *number >= 1 ? std::min(*number, kMost) : processors();
+}
+
+}  // namespace
+
+int num_threads() {
+  const int said = wanted.load(std::memory_order_relaxed);
+  if (said > 0) return said;
+  static const int given = from_environment();
+  return given;
+}
+
+void set_num_threads(int threads) {
+  CONCORD_CHECK(threads >= 1 && threads <= kMost, ArgumentError, "set_num_threads: {} is no number from 1 to {}",
+                threads, kMost);
+  wanted.store(threads, std::memory_order_relaxed);
+}
+
+}  // namespace concord

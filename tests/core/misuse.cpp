@@ -1,0 +1,473 @@
+// Ordinary mistakes: each throws an error that says what is wrong, and none ends the process.
+#include <functional>
+#include <optional>
+
+#include "concord/optim/groups.hpp"
+#include "files.hpp"
+#include "train/small_training.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+const TensorSpec kPair{DType::f32, Shape{2, 3}};
+
+/// What the work throws: "ArgumentError: …"; "nothing" without. An exception that is no concord::Error is named so.
+std::string thrown(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const ArgumentError& error) {
+    return std::string("ArgumentError: ") + error.what();
+  } catch (const ShapeError& error) {
+    return std::string("ShapeError: ") + error.what();
+  } catch (const Error& error) {
+    return std::string("Error: ") + error.what();
+  } catch (const std::exception& error) {
+    return std::string("no Error of Concord: ") + error.what();
+  }
+  return "nothing";
+}
+
+struct Forgetful : nn::Module {  // returns no value
+  Value forward(Value /*x*/) override { return {}; }
+};
+struct Elsewhere : nn::Module {  // returns a value of another graph
+  Graph other;
+  Value kept = other.input("kept", kPair);
+  std::shared_ptr<int> unused;
+  Value forward(Value /*x*/) override { return kept; }
+};
+struct Nameless : nn::Module {  // names a child that is not there
+  nn::ReLU child;
+  Value forward(Value x) override { return child(x); }
+  Children children() override { return {{"child", nullptr}}; }
+};
+
+Dataset small() { return data::synthetic(Shape{1, 4, 4}, 3, 12, 0); }
+nn::Sequential classifier() { return nn::Sequential{nn::Flatten{}, nn::Linear{16, 3}}; }
+DevicePtr device() { return devices().front(); }
+Trainer trainer() { return Trainer{classifier(), loss::cross_entropy, optim::Sgd{.lr = 0.1}, device()}; }
+
+}  // namespace
+
+TEST_CASE("an empty Value is refused by whatever it is handed to", "[core][misuse]") {
+  Graph graph;
+  const Value x = graph.input("x", kPair), empty;
+  nn::Linear linear{3, 2};
+  nn::LSTM lstm{3, 2};
+  const std::vector<std::function<void()>> uses{
+      [&] { static_cast<void>(empty.shape()); },
+      [&] { static_cast<void>(empty.spec()); },
+      [&] { static_cast<void>(empty.dtype()); },
+      [&] { static_cast<void>(empty.name()); },
+      [&] { static_cast<void>(empty.node()); },
+      [&] { static_cast<void>(empty.graph()); },
+      [&] { relu(empty); },
+      [&] { empty + empty; },
+      [&] { x + empty; },
+      [&] { empty* x; },
+      [&] { -empty; },
+      [&] { empty * 2.0F; },
+      [&] { matmul(x, empty); },
+      [&] { matmul(empty, x); },
+      [&] { softmax(empty); },
+      [&] { static_cast<void>(sum(empty)); },
+      [&] { static_cast<void>(reshape(empty, Shape{6})); },
+      [&] {
+        static_cast<void>(concat({x, empty}, 0));
+      },
+      [&] { static_cast<void>(concat({}, 0)); },
+      [&] { static_cast<void>(where(x, empty, x)); },
+      [&] { static_cast<void>(gather(x, empty)); },
+      [&] { static_cast<void>(attention(empty, empty, empty)); },
+      [&] { static_cast<void>(loss::cross_entropy(empty, empty)); },
+      [&] { static_cast<void>(loss::mse(x, empty)); },
+      [&] { linear(empty); },
+      [&] { static_cast<void>(linear.forward(empty)); },
+      [&] { lstm(empty); },
+      [&] { static_cast<void>(gradient(empty, {x})); },
+      [&] { static_cast<void>(gradient(sum(x), {empty})); },
+      [&] { graph.assign(empty, x); },
+      [&] { graph.assign(x, empty); },
+      [&] { graph.rename(empty, "y"); },
+      [&] { static_cast<void>(graph.variable(nullptr)); },
+      [&] { static_cast<void>(compile(graph, {empty}, std::make_shared<Variables>(device(), 1))); },
+      [&] { optim::minimize(empty, optim::Sgd{}); },
+  };
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const std::string message = thrown(uses[i]);
+    INFO("use " << i << ": " << message);
+    CHECK((message.starts_with("ArgumentError") || message.starts_with("ShapeError")));
+  }
+  CHECK_THAT(thrown([&] { relu(empty); }), contains("a Value is used that is empty"));
+}
+
+TEST_CASE("a Value whose graph is gone is refused, also where another graph lies in its place", "[core][misuse]") {
+  auto graph = std::make_unique<Graph>();
+  const Value x = graph->input("x", kPair);
+  graph.reset();
+  CHECK_THAT(thrown([&] { static_cast<void>(x.shape()); }), contains("whose Graph is gone"));
+  CHECK_THAT(thrown([&] { relu(x); }), contains("whose Graph is gone"));
+  std::vector<std::unique_ptr<Graph>> others;
+  for (int i = 0; i < 4; ++i) {
+    others.push_back(std::make_unique<Graph>());
+    const Value y = others.back()->input("y", kPair);
+    CHECK_THAT(thrown([&] { x + y; }), contains("whose Graph is gone"));
+    CHECK_THAT(thrown([&] { y + x; }), contains("whose Graph is gone"));
+  }
+}
+
+TEST_CASE("values of two graphs do not mix", "[core][misuse]") {
+  Graph one, two;
+  const Value a = one.input("a", kPair), b = two.input("b", kPair), deep = relu(relu(relu(b)));
+  const auto variable = std::make_shared<Variable>(Variable{"v", kPair, {}, true, {}});
+  const Value v = one.variable(variable);
+  for (const std::function<void()>& use : std::vector<std::function<void()>>{
+           [&] { a + b; },
+           [&] {
+             static_cast<void>(concat({a, deep}, 0));
+           },
+           [&] { one.assign(v, deep); },
+           [&] { two.assign(v, b); },
+           [&] { one.rename(deep, "other"); },
+           [&] { static_cast<void>(gradient(sum(a), {deep})); },
+           [&] {
+             static_cast<void>(compile(one, {a, deep}, std::make_shared<Variables>(device(), 1)));
+           },
+           [&] { static_cast<void>(compile(one, deep, std::make_shared<Variables>(device(), 1))); },
+           [&] { static_cast<void>(one.node(deep.node_id() + 100)); },
+           [&] { static_cast<void>(Value(&one, 0, 7).shape()); },
+       }) {
+    CHECK_THAT(thrown(use), contains("ArgumentError"));
+  }
+  CHECK_THAT(thrown([&] { a + b; }), contains("'b' of another graph"));
+}
+
+TEST_CASE("a module that returns no value is named", "[core][misuse]") {
+  Graph graph;
+  const Value x = graph.input("x", kPair);
+  Forgetful forgetful;
+  CHECK_THAT(thrown([&] { forgetful(x); }),
+             contains("forward of the module") && contains("Forgetful") && contains("returned an empty Value"));
+  nn::Sequential network;
+  network.push("head", Forgetful{}).push(nn::ReLU{});
+  CHECK_THAT(thrown([&] { network(x); }), contains("the module head"));
+  Nameless nameless;
+  CHECK_THAT(thrown([&] { nameless(x); }), contains("'child', which is a null pointer"));
+  const auto elsewhere = std::make_shared<Elsewhere>();
+  CHECK_THAT(thrown([&] { (*elsewhere)(x); }), contains("'kept' of another graph"));
+  Trainer training{Forgetful{}, loss::cross_entropy, optim::Sgd{.lr = 0.1}, device()};
+  CHECK_THAT(thrown([&] { training.fit(small()); }), contains("returned an empty Value"));
+  CHECK_THAT(thrown([&] { training.evaluate(small()); }), contains("returned an empty Value"));
+}
+
+TEST_CASE("what was moved from says so", "[core][misuse]") {
+  Trainer before = trainer();
+  Trainer after = std::move(before);
+  const Dataset data = small();
+  const TemporaryFolder folder;
+  for (const std::function<void()>& use : std::vector<std::function<void()>>{
+           [&] { before.fit(data); },
+           [&] { static_cast<void>(before.evaluate(data)); },
+           [&] { static_cast<void>(before.predict(data)); },
+           [&] { static_cast<void>(before.predict(data.features)); },
+           [&] { before.refresh_statistics(data); },
+           [&] { before.save(folder / "a"); },
+           [&] { before.load(folder / "a"); },
+           [&] { before.save_checkpoint(folder / "a"); },
+           [&] { before.resume(folder / "a"); },
+           [&] { before.prepare(data.feature_spec()); },
+           [&] { static_cast<void>(before.epochs_done()); },
+           [&] { static_cast<void>(before.steps_done()); },
+           [&] { static_cast<void>(before.variables()); },
+           [&] { static_cast<void>(before.device()); },
+       }) {
+    CHECK_THAT(thrown(use), contains("ArgumentError: a Trainer is used after it was moved from"));
+  }
+  after.fit(data, {.batch = 4});
+
+  Graph graph;
+  const Value y = relu(graph.input("x", kPair));
+  Program first = compile(graph, y, std::make_shared<Variables>(device(), 1));
+  Program second = std::move(first);
+  for (const std::function<void()>& use : std::vector<std::function<void()>>{
+           [&] { first.run(); },
+           [&] { static_cast<void>(first.read(y)); },
+           [&] { first.write("x", Tensor(kPair)); },
+           [&] { static_cast<void>(first.values()); },
+           [&] { static_cast<void>(first.memory()); },
+           [&] { static_cast<void>(first.cost()); },
+           [&] { static_cast<void>(first.device()); },
+           [&] { static_cast<void>(first.run_traced()); },
+       }) {
+    CHECK_THAT(thrown(use), contains("a Program is used after it was moved from"));
+  }
+  second.run();
+
+  Variables owned(device(), 1);
+  const Variables taken = std::move(owned);
+  CHECK_THAT(thrown([&] { static_cast<void>(owned.read("w")); }), contains("moved from"));
+  CHECK_THAT(thrown([&] { owned.write("w", Tensor(kPair)); }), contains("moved from"));
+
+  Tensor tensor(kPair);
+  const Tensor moved = std::move(tensor);
+  CHECK(tensor.elements() == 0);
+  CHECK(tensor.values<float>().empty());
+  CHECK_THAT(thrown([&] { second.write("x", tensor); }), contains("Error"));
+  CHECK_THAT(thrown([&] { io::write_safetensors(folder / "t", {{"t", tensor}}); }), contains("moved from"));
+
+  nn::Linear linear{3, 2};
+  const nn::Linear moved_layer = std::move(linear);
+  CHECK_THAT(thrown([&] { linear(graph.find("x")); }), contains("a layer is called that was moved from"));
+  nn::Conv2d conv{1, 2, 3};
+  const nn::Conv2d moved_conv = std::move(conv);
+  CHECK_THAT(thrown([&] { conv(graph.input("image", {DType::f32, Shape{1, 1, 8, 8}})); }), contains("Error"));
+  nn::LSTM lstm{3, 2};
+  const nn::LSTM moved_lstm = std::move(lstm);
+  CHECK_THAT(thrown([&] { lstm(graph.input("steps", {DType::f32, Shape{2, 1, 3}})); }), contains("Error"));
+
+  Dataset set = small();
+  const Dataset kept = std::move(set);
+  CHECK_THAT(thrown([&] { after.fit(set); }), contains("Error"));
+  CHECK_THAT(thrown([&] { static_cast<void>(after.predict(set)); }), contains("Error"));
+}
+
+TEST_CASE("nothing is refused where something is wanted", "[core][misuse]") {
+  const DevicePtr none;
+  Graph graph;
+  const Value y = relu(graph.input("x", kPair));
+  const Dataset nothing;
+  for (const std::function<void()>& use : std::vector<std::function<void()>>{
+           [&] {
+             Trainer{classifier(), loss::cross_entropy, optim::Sgd{.lr = 0.1}, none};
+           },
+           [&] {
+             Trainer{classifier(), Loss{}, optim::Sgd{.lr = 0.1}, device()};
+           },
+           [&] {
+             Trainer{std::shared_ptr<nn::Module>(), loss::cross_entropy, optim::Sgd{.lr = 0.1}, device()};
+           },
+           [&] { Variables(none, 1); },
+           [&] { static_cast<void>(compile(graph, y, nullptr)); },
+           [&] { trainer().fit(nothing); },
+           [&] { static_cast<void>(trainer().evaluate(nothing)); },
+           [&] { static_cast<void>(trainer().predict(nothing)); },
+           [&] { static_cast<void>(trainer().predict(Tensor{})); },
+           [&] { static_cast<void>(trainer().predict(Tensor(DType::f32, Shape{}))); },
+           [&] { trainer().refresh_statistics(nothing); },
+           [&] { trainer().fit(small(), {.validate = nothing}); },
+           [&] { trainer().fit(small(), {.callbacks = {nullptr}}); },
+           [&] { trainer().fit(small(), {.epochs = -1}); },
+           [&] { trainer().fit(small(), {.batch = 0}); },
+           [&] { trainer().fit(small(), {.batch = -4}); },
+           [&] { static_cast<void>(trainer().evaluate(small(), {.batch = 0})); },
+           [&] { static_cast<void>(data::from_arrays(Tensor{}, Tensor{})); },
+           [&] { static_cast<void>(nothing.feature_spec().bytes() == 0 ? throw ArgumentError("empty") : 0); },
+           [&] { static_cast<void>(data::slice(nothing, 0, 1)); },
+           [&] { static_cast<void>(data::subset(small(), std::vector<std::int32_t>{99})); },
+           [&] { static_cast<void>(data::synthetic(Shape{0}, 0, 0, 0)); },
+           [&] { static_cast<void>(data::Loader(small(), {.batch = 4}, {})); },
+           [&] {
+             static_cast<void>(data::Loader(small(), {.batch = 4}, {{}, {}}));
+           },
+           [&] {
+             Trainer{classifier(), loss::cross_entropy, optim::Sgd{.lr = 0.1}, device(), {.groups = {optim::Group{}}}}
+                 .fit(small());
+           },
+           [&] {
+             Trainer{nn::Sequential{}, loss::cross_entropy, optim::Sgd{.lr = 0.1}, device()}.fit(small());
+           },
+           [&] {
+             Trainer{classifier(), [](Value, Value) { return Value{}; }, optim::Sgd{.lr = 0.1}, device()}.fit(small());
+           },
+           [&] {
+             optim::Optimizer sgd = optim::Sgd{.lr = 0.1};
+             const optim::Optimizer moved = std::move(sgd);
+             Trainer{classifier(), loss::cross_entropy, sgd, device()}.fit(small());
+           },
+           [&] { trainer().save("/nowhere/at/all"); },
+           [&] { trainer().load("/nowhere/at/all"); },
+       }) {
+    const std::string message = thrown(use);
+    INFO(message);
+    CHECK((message.starts_with("ArgumentError") || message.starts_with("ShapeError") || message.starts_with("Error")));
+  }
+}
+
+TEST_CASE("sizes that make no sense are refused where the layer is made or called", "[core][misuse]") {
+  Graph graph;
+  const Value image = graph.input("image", {DType::f32, Shape{2, 4, 8, 8}});
+  const Value rows = graph.input("rows", {DType::f32, Shape{2, 4}});
+  const Value steps = graph.input("steps", {DType::f32, Shape{3, 2, 4}});
+  const std::vector<std::function<void()>> layers{
+      [&] {
+        nn::Conv2d{0, 4, 3}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 0, 3}(image);
+      },
+      [&] {
+        nn::Conv2d{-4, 4, 3}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, 0}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, -3}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, 3, {.stride = 0}}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, 3, {.padding = -1}}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, 3, {.dilation = 0}}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, 3, {.groups = 0}}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, 3, {.groups = 3}}(image);
+      },
+      [&] {
+        nn::Conv2d{4, 4, 99}(image);
+      },
+      [&] {
+        nn::ConvTranspose2d{4, 4, 3, {.stride = 0}}(image);
+      },
+      [&] {
+        nn::ConvTranspose2d{4, 4, 3, {.groups = 0}}(image);
+      },
+      [&] { nn::MaxPool2d{0}(image); },
+      [&] { nn::MaxPool2d{-2}(image); },
+      [&] {
+        nn::MaxPool2d{2, {.stride = 0}}(image);
+      },
+      [&] { nn::AvgPool2d{0}(image); },
+      [&] { nn::AvgPool2d{99}(image); },
+      [&] {
+        nn::Linear{0, 3}(rows);
+      },
+      [&] {
+        nn::Linear{4, -3}(rows);
+      },
+      [&] {
+        nn::Linear{5, 3}(rows);
+      },
+      [&] { nn::BatchNorm2d{0}(image); },
+      [&] { nn::BatchNorm2d{3}(image); },
+      [&] {
+        nn::GroupNorm{0, 4}(image);
+      },
+      [&] {
+        nn::GroupNorm{3, 4}(image);
+      },
+      [&] { nn::LayerNorm{Shape{0}}(rows); },
+      [&] { nn::LayerNorm{Shape{5}}(rows); },
+      [&] {
+        nn::LSTM{0, 3}(steps);
+      },
+      [&] {
+        nn::LSTM{4, 0}(steps);
+      },
+      [&] {
+        nn::GRU{-4, 3}(steps);
+      },
+      [&] {
+        nn::Embedding{0, 3};
+      },
+      [&] {
+        nn::Embedding{3, -1};
+      },
+      [&] {
+        nn::MultiheadAttention{0, 1};
+      },
+      [&] {
+        nn::MultiheadAttention{10, 3};
+      },
+      [&] {
+        nn::MultiheadAttention{8, 0};
+      },
+      [&] { nn::Dropout{-0.5F}(rows); },
+      [&] { nn::Dropout{2}(rows); },
+      [&] {
+        static_cast<void>(Shape{-1, 2});
+      },
+      [&] { static_cast<void>(Tensor(DType::f32, Shape{std::int64_t{1} << 50})); },
+      [&] {
+        static_cast<void>(reshape(rows, Shape{3, 3}));
+      },
+      [&] { static_cast<void>(slice(rows, 0, 5, 9)); },
+      [&] { static_cast<void>(slice(rows, 7, 0, 1)); },
+      [&] {
+        static_cast<void>(transpose(rows, {0, 0}));
+      },
+      [&] { static_cast<void>(softmax(rows, 9)); },
+      [&] { static_cast<void>(top_k(rows, 0)); },
+      [&] { static_cast<void>(top_k(rows, 99)); },
+  };
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::string message = thrown(layers[i]);
+    INFO("layer " << i << ": " << message);
+    CHECK((message != "nothing" && !message.starts_with("no Error")));
+  }
+}
+
+TEST_CASE("an integer sum, difference and product are integers", "[core][misuse]") {
+  for (const DevicePtr& each : devices()) {
+    Graph graph;
+    const Value a = graph.input("a", {DType::i32, Shape{3}}), b = graph.input("b", {DType::i32, Shape{3}});
+    const Value x = graph.input("x", {DType::f32, Shape{3}});
+    CHECK((a * x).dtype() == DType::f32);
+    CHECK((a / b).dtype() == DType::f32);
+    CHECK((a + 0.5F).dtype() == DType::f32);
+    const std::vector<Value> outputs{a + b, a - b, a * b, -a, minimum(a, b), maximum(a, b)};
+    for (const Value& output : outputs) CHECK(output.dtype() == DType::i32);
+    Program program = compile(graph, outputs, std::make_shared<Variables>(each, 1));
+    program.write("a", Tensor::of(Shape{3}, std::vector<std::int32_t>{1, -7, 1000000}));
+    program.write("b", Tensor::of(Shape{3}, std::vector<std::int32_t>{2, 3, -8}));
+    program.run();
+    const auto values = [&](std::size_t i) {
+      const Tensor result = program.read(outputs[i]);
+      return std::vector<std::int32_t>(result.values<std::int32_t>().begin(), result.values<std::int32_t>().end());
+    };
+    CHECK(values(0) == std::vector<std::int32_t>{3, -4, 999992});
+    CHECK(values(1) == std::vector<std::int32_t>{-1, -10, 1000008});
+    CHECK(values(2) == std::vector<std::int32_t>{2, -21, -8000000});
+    CHECK(values(3) == std::vector<std::int32_t>{-1, 7, -1000000});
+    CHECK(values(4) == std::vector<std::int32_t>{1, -7, -8});
+    CHECK(values(5) == std::vector<std::int32_t>{2, 3, 1000000});
+  }
+}
+
+TEST_CASE("cross_entropy says what to do about classes that come last", "[core][misuse]") {
+  Graph graph;
+  const Value sequences = graph.input("p", {DType::f32, Shape{2, 5, 7}});
+  const Value labels = graph.input("t", {DType::i32, Shape{2, 5}});
+  CHECK_THAT(thrown([&] { static_cast<void>(loss::cross_entropy(sequences, labels)); }),
+             contains("The classes are the second dimension here") && contains("reshape(prediction, {-1, 7})"));
+  CHECK(loss::cross_entropy(reshape(sequences, Shape{10, 7}), reshape(labels, Shape{10})).shape() == Shape{});
+  CHECK(loss::cross_entropy(transpose(sequences, {0, 2, 1}), labels).shape() == Shape{});
+}
+
+TEST_CASE("an index outside a table is told by sample, index and limit", "[core][misuse]") {
+  struct Words : nn::Module {
+    nn::Embedding table{5, 4};
+    nn::Linear head{4, 3};
+    Value forward(Value x) override { return head(mean(table(x), {1})); }
+  };
+  std::vector<std::int32_t> words(6 * 4, 2), labels(6, 1);
+  words[3 * 4 + 2] = 99;
+  const Dataset data = data::from_arrays(Tensor::of(Shape{6, 4}, words), Tensor::of(Shape{6}, labels), 3);
+  for (const DevicePtr& each : devices()) {
+    INFO(each->info().id);
+    for (const double resident : {0.4, 0.0}) {
+      Trainer training{Words{}, loss::cross_entropy, optim::Sgd{.lr = 0.1}, each, {.resident_fraction = resident}};
+      const std::string message = thrown([&] { training.fit(data, {.batch = 6, .shuffle = false}); });
+      INFO(message);
+      CHECK_THAT(message, contains("index 99 of sample 3") && contains("outside [0, 5)"));
+    }
+  }
+}
