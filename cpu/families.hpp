@@ -1,6 +1,7 @@
 // The prepare functions of the families, one file each; kernel_table.cpp enters them into the table of the backend.
 #pragma once
 
+#include "concord/ops/all_finite.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
@@ -49,6 +50,7 @@ PreparedKernel prepare_max_unpool_backward(Backend& backend, const ops::MaxUnpoo
 
 PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, const KernelRequest& request);
 PreparedKernel prepare_pointwise_group(Backend& backend, const ops::PointwiseGroup& op, const KernelRequest& request);
+PreparedKernel prepare_all_finite(Backend& backend, const ops::AllFinite& op, const KernelRequest& request);
 PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const KernelRequest& request);
 PreparedKernel prepare_softmax(Backend& backend, const ops::Softmax& op, const KernelRequest& request);
 PreparedKernel prepare_softmax_backward(Backend& backend, const ops::SoftmaxBackward& op, const KernelRequest& request);

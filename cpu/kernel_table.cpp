@@ -21,6 +21,7 @@ const KernelTable<Backend>& kernel_table() {
     t.add<ops::MaxUnpoolBackward, prepare_max_unpool_backward>();
     t.add<ops::Pointwise, prepare_pointwise>();
     t.add<ops::PointwiseGroup, prepare_pointwise_group>();
+    t.add<ops::AllFinite, prepare_all_finite>();
     t.add<ops::Reduce, prepare_reduce>();
     t.add<ops::Softmax, prepare_softmax>();
     t.add<ops::SoftmaxBackward, prepare_softmax_backward>();

@@ -32,7 +32,9 @@ int main() try {
     step.write("x", points);
     step.write("y", products);
     step.run();
-    if (i % 100 == 0) std::cout << "step " << i << ": loss " << step.read(loss).values<float>()[0] << '\n';
+    if (i % 100 > 0) continue;
+    optim::require_applied(graph, step);  // throws where a loss or gradient was not finite; weights are then as before
+    std::cout << "step " << i << ": loss " << step.read(loss).values<float>()[0] << '\n';
   }
 } catch (const Error& error) {
   std::cerr << error.what() << '\n';

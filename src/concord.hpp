@@ -76,6 +76,7 @@
 #include "concord/ops/softmax.hpp"
 #include "concord/ops/stop_gradient.hpp"
 #include "concord/ops/top_k.hpp"
+#include "concord/optim/failure.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizers.hpp"
 #include "concord/optim/schedule.hpp"

@@ -5,16 +5,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <iostream>
+#include <sstream>
 
 #include "command.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/io/safetensors.hpp"
 #include "random_data.hpp"
+#include "validator.hpp"
 
 namespace concord::cli {
 namespace {
 
 constexpr const char* kAlphabet = "concord.alphabet";
+constexpr const char* kValidation = "concord.validation";
 constexpr std::string_view kText = "text:";
 
 Dataset read(const std::string& name, std::string_view split, const std::string& directory) {
@@ -94,6 +99,54 @@ Dataset open_dataset(const std::string& name, std::string_view split, const mode
         fmt::format("{} has {} classes, the model tells {} apart", name, dataset.classes, model.classes));
   }
   return dataset;
+}
+
+void ValidationOptions::add(CLI::App& command) {
+  source_option = command
+                      .add_option("--validate", source,
+                                  "Validate on a part that is held out of the training set (split), on the test split "
+                                  "(test), or not at all (none)")
+                      ->capture_default_str()
+                      ->check(CLI::IsMember({"split", "test", "none"}));
+  part_option = command.add_option("--validation-split", part, "The part of the training set to validate on")
+                    ->capture_default_str()
+                    ->check(between_0_and_1());
+  seed_option =
+      command.add_option("--validation-seed", seed, "Chooses the samples to validate on")->capture_default_str();
+}
+
+void ValidationOptions::follow(const std::string& checkpoint) {
+  const auto metadata = io::read_safetensors(checkpoint, [](std::string_view) { return false; }).metadata;
+  const auto found = metadata.find(kValidation);
+  std::istringstream words(found == metadata.end() ? "test" : found->second);  // as checkpoints that do not say
+  ValidationOptions saved;
+  words >> saved.source >> saved.part >> saved.seed;
+  const auto take = [&](auto& own, const auto& other, const CLI::Option* option, const char* what) {
+    if (option->count() == 0) {
+      own = other;
+    } else if (own != other) {
+      std::cerr << fmt::format("{}: the training had {} {}; this one has {}\n", checkpoint, what, other, own);
+    }
+  };
+  take(source, saved.source, source_option, "--validate");
+  take(part, saved.part, part_option, "--validation-split");
+  take(seed, saved.seed, seed_option, "--validation-seed");
+}
+
+std::pair<Dataset, std::optional<Dataset>> ValidationOptions::divide(Dataset train) const {
+  if (!is_split()) return {std::move(train), std::nullopt};
+  if (train.size() < 2) {
+    throw ArgumentError(
+        fmt::format("{}: a part of {} sample cannot be held out to validate on: use --validate test or none",
+                    train.name, train.size()));
+  }
+  const auto wanted = static_cast<std::int64_t>(std::llround(part * static_cast<double>(train.size())));
+  auto [rest, held_out] = data::split(train, std::clamp<std::int64_t>(wanted, 1, train.size() - 1), seed);
+  return {std::move(rest), std::move(held_out)};
+}
+
+std::map<std::string, std::string> ValidationOptions::metadata() const {
+  return {{kValidation, fmt::format("{} {} {}", source, part, seed)}};
 }
 
 models::Variant variant_for(const models::Model& model, const Dataset& data) {

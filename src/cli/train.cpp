@@ -17,13 +17,15 @@ struct Options {
   MemoryBudgetOption memory_budget;
   TraceOption trace;
   std::string data;
+  ValidationOptions validation;
+  std::string last_batch = "keep";
   FitOptions fit;
   std::string schedule = "constant";
   std::string resume, out, checkpoint, log;
   double clip_norm = 0, clip_value = 0, ema_decay = 0;
   int accumulate = 1;
   std::int64_t patience = 0;
-  bool check_gradients = false;
+  bool check_gradients = true;
   bool auxiliary = false;
   bool quiet = false;
 };
@@ -43,6 +45,17 @@ optim::Schedule make_schedule(const Options& options) {
   return optim::schedule::constant();
 }
 
+LastBatch last_batch_of(const std::string& name) {
+  if (name == "drop") return LastBatch::drop;
+  return name == "merge" ? LastBatch::merge : LastBatch::keep;
+}
+
+std::string text_of(const Metrics& metrics) {
+  std::string text = fmt::format("loss {:.4f}", metrics.loss);
+  if (metrics.accuracy) text += fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
+  return fmt::format("{}, {} samples", text, metrics.samples);
+}
+
 void run(Options& options) {
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
   require_folder_of(options.log);  // it may be a device
@@ -55,11 +68,20 @@ void run(Options& options) {
   // A resumed language model goes on with the alphabet that it has.
   std::string alphabet = options.resume.empty() ? std::string{} : saved_alphabet(options.resume);
   if (alphabet.empty()) alphabet = alphabet_of(options.data);
-  const Dataset train = open_dataset(options.data, "train", model, seed, alphabet);
-  options.fit.validate = open_dataset(options.data, "test", model, seed, alphabet);
+  if (!options.resume.empty()) options.validation.follow(options.resume);
+  auto [train, held_out] = options.validation.divide(open_dataset(options.data, "train", model, seed, alphabet));
+  const Dataset test = open_dataset(options.data, "test", model, seed, alphabet);
+  options.fit.validate = options.validation.source == "test" ? std::optional(test) : std::move(held_out);
+  if (!options.fit.validate && (options.patience > 0 || options.schedule == "plateau")) {
+    throw ArgumentError(fmt::format("{} needs a validation, which --validate none leaves out",
+                                    options.patience > 0 ? "--patience" : "--schedule plateau"));
+  }
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
-  std::cerr << fmt::format("{} on {}, {}: {} samples\n", model.name, device->info().name, train.name, train.size());
+  std::cerr << fmt::format("{} on {}, {}: {} samples{}\n", model.name, device->info().name, train.name, train.size(),
+                           options.validation.is_split()
+                               ? fmt::format(", {} more held out to validate on", options.fit.validate->size())
+                               : "");
 
   TrainerOptions trainer_options;
   trainer_options.seed = seed;
@@ -76,6 +98,7 @@ void run(Options& options) {
   trainer_options.accumulate = options.accumulate;
   trainer_options.ema_decay = options.ema_decay;
   trainer_options.metadata = alphabet_metadata(alphabet);
+  trainer_options.metadata.merge(options.validation.metadata());
   Trainer trainer(network, models::loss_of(model, variant), options.training.make_optimizer(), device, trainer_options);
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
@@ -83,6 +106,7 @@ void run(Options& options) {
   }
 
   options.fit.batch = options.training.batch;
+  options.fit.last_batch = last_batch_of(options.last_batch);
   options.fit.schedule = make_schedule(options);
   options.fit.checkpoint = options.checkpoint;
   if (options.patience > 0) {
@@ -91,7 +115,8 @@ void run(Options& options) {
     options.fit.early_stopping = early;
   }
   if (!options.quiet) options.fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
-  if (!options.log.empty()) options.fit.callbacks.push_back(std::make_shared<JsonLog>(options.log));
+  std::shared_ptr<JsonLog> log;
+  if (!options.log.empty()) options.fit.callbacks.push_back(log = std::make_shared<JsonLog>(options.log));
   const auto save = [&](std::string_view what) {
     if (options.out.empty() && options.checkpoint.empty()) {
       std::cerr << fmt::format("{} are not kept: neither --out nor --checkpoint names a file\n", what);
@@ -106,8 +131,12 @@ void run(Options& options) {
     try {
       return trainer.fit(train, options.fit);
     } catch (const NonFinite&) {
-      save("the last good weights");
-      if (!options.checkpoint.empty()) trainer.save_checkpoint(options.checkpoint);
+      try {
+        save("the last good weights");
+        if (!options.checkpoint.empty()) trainer.save_checkpoint(options.checkpoint);
+      } catch (const NonFinite& error) {  // weights of a step before are not finite either
+        std::cerr << error.what() << '\n';
+      }
       throw;
     } catch (const IoError&) {  // of the log or a checkpoint
       save("the weights so far");
@@ -115,6 +144,12 @@ void run(Options& options) {
     }
   }();
   save("the weights");
+  // Looked at once, and nothing was chosen by it. With --validate test each epoch has told it.
+  if (history.end != History::End::stopped && options.validation.source != "test") {
+    const Metrics metrics = trainer.evaluate(test);
+    if (!options.quiet) std::cerr << "test: " << text_of(metrics) << '\n';
+    if (log) log->on_test(metrics);
+  }
   if (history.end == History::End::stopped) {
     std::cerr << fmt::format("stopped after {} step{}{}\n", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
                              options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"
@@ -143,7 +178,9 @@ void add_train(CLI::App& app) {
   command->add_option("--accumulate", options->accumulate, "Batches an update")->capture_default_str()->check(count());
   command->add_option("--ema", options->ema_decay, "Evaluate averaged weights; the part of the old average kept: 0.999")
       ->check(from_0_below_1());
-  command->add_option("--patience", options->patience, "Stop after so many epochs without a better validation loss")
+  command
+      ->add_option("--patience", options->patience,
+                   "Stop after so many epochs without a better validation loss (see --validate)")
       ->check(count());
   command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps of this run")->check(count());
   command->add_option("--resume", options->resume, "Go on from this checkpoint, with its seed")
@@ -152,8 +189,15 @@ void add_train(CLI::App& app) {
       ->check(file_name());
   command->add_option("--out", options->out, "Write the weights here (safetensors)")->check(file_name());
   command->add_option("--log", options->log, "Append a JSON line an epoch to this file")->check(file_name());
-  command->add_flag("--check-gradients", options->check_gradients,
-                    "Stop at gradients that are not finite even when the loss is");
+  options->validation.add(*command);
+  command
+      ->add_option("--last-batch", options->last_batch,
+                   "Samples that are left of an epoch: a small batch of their own (keep), left out (drop), or in the "
+                   "batch before (merge)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"keep", "drop", "merge"}));
+  command->add_flag("--check-gradients,!--no-check-gradients", options->check_gradients,
+                    "Stop at gradients that are not finite even when the loss is (the default)");
   command->add_flag("--nan-trace", options->fit.nan_trace,
                     "Run each step operator by operator first, and stop at the first value that is not finite; slow");
   command->add_flag("--auxiliary", options->auxiliary, "Train googlenet and inception_v3 with auxiliary classifiers");

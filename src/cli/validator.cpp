@@ -52,6 +52,11 @@ CLI::Validator from_0_below_1() {
       "from 0 to below 1", [](double x) { return x >= 0 && x < 1; }, "0..<1");
 }
 
+CLI::Validator between_0_and_1() {
+  return number(
+      "above 0 and below 1", [](double x) { return x > 0 && x < 1; }, "0<..<1");
+}
+
 CLI::Validator whole(std::uint64_t first, std::uint64_t last) {
   const auto refusal = [first, last](const std::string& text) {
     std::uint64_t value = 0;

@@ -11,6 +11,7 @@ namespace concord::cli {
 [[nodiscard]] CLI::Validator not_negative();
 [[nodiscard]] CLI::Validator from_0_to_1();
 [[nodiscard]] CLI::Validator from_0_below_1();
+[[nodiscard]] CLI::Validator between_0_and_1();
 
 /// Whole numbers, in decimal digits.
 [[nodiscard]] CLI::Validator whole(std::uint64_t first, std::uint64_t last);

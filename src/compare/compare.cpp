@@ -38,7 +38,8 @@ void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices,
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
   CONCORD_CHECK(options.seconds > 0, ArgumentError, "compare: a speed cannot be measured in {} seconds",
                 options.seconds);
-  data::check(dataset);
+  // Otherwise after it is known what labels the loss ignores.
+  if (data::labels_in_range(dataset)) data::check(dataset);
 }
 
 std::vector<Side> make_sides(const TrainingStep& step, std::span<const DevicePtr> devices, Comparison& comparison) {
@@ -259,6 +260,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   Batches batches(dataset, options.batch, options.seed);
   const TrainingStep step(network, loss, optimizer, {.clip = options.clip, .groups = options.groups}, options.precision,
                           batches.features(), batches.labels(), dataset.classes);
+  data::check(dataset, step.ignored);
   Comparison comparison{name, options, {}};
   std::vector<Side> sides = make_sides(step, devices, comparison);
   for (std::size_t d = 0; d < sides.size(); ++d) comparison.runs[d].memory_bytes = sides[d].device->allocated();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "concord/data/dataset.hpp"
+#include "concord/ops/loss_terms.hpp"
 #include "concord/optim/minimize.hpp"
 
 namespace concord {
@@ -17,6 +18,7 @@ TrainingStep::TrainingStep(nn::Module& network, const Loss& loss_of, const optim
   const Value output = network(x);
   data::check_outputs(output.shape(), y.shape(), classes);
   loss = loss_of(output, y);
+  if (const Value kept = find_kept_labels(graph, y)) ignored = ignored_label(kept);
   optim::MinimizeOptions scaled = how;
   scaled.loss_scale = optim::loss_scale_for(precision);
   optim::minimize(loss, optimizer, scaled);

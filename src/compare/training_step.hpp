@@ -30,6 +30,7 @@ struct TrainingStep {
   Precision precision;
   Graph graph;
   Value loss;
+  std::optional<std::int32_t> ignored;  // the label that the loss leaves out
 };
 
 /// One device with its weights and its program.

@@ -39,7 +39,13 @@ TensorSpec Dataset::label_spec() const { return sample_of(labels.spec()); }
 
 namespace data {
 
-void check(const Dataset& dataset) {
+bool labels_in_range(const Dataset& dataset) {
+  if (dataset.classes <= 0 || dataset.labels.dtype() != DType::i32) return true;
+  return std::ranges::all_of(dataset.labels.values<std::int32_t>(),
+                             [&](std::int32_t v) { return v >= 0 && v < dataset.classes; });
+}
+
+void check(const Dataset& dataset, std::optional<std::int32_t> ignored) {
   const Tensor &features = dataset.features, &labels = dataset.labels;
   CONCORD_CHECK(!features.bytes().empty() && !labels.bytes().empty(), ArgumentError,
                 "data set '{}': empty, features {}, labels {}", dataset.name, features.spec().str(),
@@ -59,7 +65,8 @@ void check(const Dataset& dataset) {
   CONCORD_CHECK(labels.dtype() == DType::i32, ArgumentError, "data set '{}': f32 targets have no classes, got {}",
                 dataset.name, dataset.classes);
   const auto values = labels.values<std::int32_t>();
-  const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= dataset.classes; });
+  const auto wrong =
+      std::ranges::find_if(values, [&](std::int32_t v) { return (v < 0 || v >= dataset.classes) && v != ignored; });
   if (wrong == values.end()) return;
   const std::int64_t a_sample = labels.elements() / labels.shape()[0];
   throw ArgumentError(fmt::format("data set '{}': label {} of sample {} is outside [0, {})", dataset.name, *wrong,
@@ -77,7 +84,7 @@ void check_outputs(const Shape& outputs, const Shape& labels, int classes) {
                 "the data set has labels up to {}, but the network has {} outputs", classes - 1, dims.back());
 }
 
-Dataset from_arrays(Tensor features, Tensor labels, int classes) {
+Dataset from_arrays(Tensor features, Tensor labels, int classes, std::optional<std::int32_t> ignored) {
   constexpr int kMostClasses = 1 << 24;
   const bool counts_classes = classes == 0 && labels.dtype() == DType::i32;
   Dataset dataset;
@@ -85,8 +92,12 @@ Dataset from_arrays(Tensor features, Tensor labels, int classes) {
   dataset.features = std::move(features);
   dataset.labels = std::move(labels);
   dataset.classes = counts_classes ? kMostClasses : classes;
-  check(dataset);
-  if (counts_classes) dataset.classes = std::ranges::max(dataset.labels.values<std::int32_t>()) + 1;
+  check(dataset, ignored);
+  if (!counts_classes) return dataset;
+  dataset.classes = 0;
+  for (const std::int32_t label : dataset.labels.values<std::int32_t>()) {
+    if (label != ignored) dataset.classes = std::max(dataset.classes, label + 1);
+  }
   return dataset;
 }
 

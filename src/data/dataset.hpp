@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,8 +33,8 @@ struct DeviceCopies {
 struct Dataset {
   std::string name;
   Tensor features;  // u8 or f32 [N, …], images are [N, C, H, W]; or i32 [N, T], numbers of words or characters
-  /// i32 [N], or [N, T] for a class at every place of a sequence, each in [0, classes); or f32 targets [N, …], then
-  /// classes is 0.
+  /// i32 [N], or [N, T] for a class at every place of a sequence, each in [0, classes) or what the loss ignores; or f32
+  /// targets [N, …], then classes is 0.
   Tensor labels;
   int classes = 0;
   std::vector<std::string> class_names;  // empty, or one a class
@@ -54,15 +55,19 @@ struct Dataset {
 namespace data {
 
 /// Throws ShapeError when types or lengths do not fit (see Dataset), ArgumentError naming the first label outside
-/// [0, classes) or for an empty set.
-void check(const Dataset& dataset);
+/// [0, classes) or for an empty set. Labels that are `ignored`, by the loss, may be outside.
+void check(const Dataset& dataset, std::optional<std::int32_t> ignored = {});
+/// Whether all labels are in [0, classes), or there are no classes.
+[[nodiscard]] bool labels_in_range(const Dataset& dataset);
 
 /// Whether `outputs` has a number for each of so many classes, and the labels its other dimensions; 0 classes fit any.
 /// Throws ShapeError and ArgumentError.
 void check_outputs(const Shape& outputs, const Shape& labels, int classes);
 
-/// Checks and joins two arrays. `classes` 0 with i32 labels takes the largest label + 1. Throws what check() throws.
-[[nodiscard]] Dataset from_arrays(Tensor features, Tensor labels, int classes = 0);
+/// Checks and joins two arrays. `classes` 0 with i32 labels takes the largest label + 1, but for those that are
+/// `ignored` by the loss. Throws what check() throws.
+[[nodiscard]] Dataset from_arrays(Tensor features, Tensor labels, int classes = 0,
+                                  std::optional<std::int32_t> ignored = {});
 
 /// n random samples of the shape `sample`, f32, label i mod classes; the features are a mean that belongs to the class,
 /// uniform in [-1, 1), plus noise uniform in [-1, 1): a network can learn them. A function of the arguments alone.

@@ -43,6 +43,7 @@ struct LoaderState {
 
   [[nodiscard]] std::span<const std::int32_t> rows_of(std::int64_t batch) const {
     const auto first = static_cast<std::size_t>(batch * options.batch);
+    if (options.merge_last && batch + 1 == batches) return std::span(order).subspan(first);
     return std::span(order).subspan(first, std::min(static_cast<std::size_t>(options.batch), order.size() - first));
   }
 
@@ -106,7 +107,9 @@ void check(const Dataset& dataset, const LoaderOptions& options, std::span<const
   CONCORD_CHECK(options.batch > 0, ArgumentError, "loader: batch {}", options.batch);
   CONCORD_CHECK(options.threads > 0, ArgumentError, "loader: {} threads", options.threads);
   CONCORD_CHECK(ring.size() >= 2, ArgumentError, "loader: {} slots, at least 2 are needed", ring.size());
-  const auto batch = static_cast<std::size_t>(options.batch);
+  CONCORD_CHECK(!options.merge_last || !options.drop_last, ArgumentError,
+                "loader: the last batch is dropped or merged, not both");
+  const auto batch = static_cast<std::size_t>(options.merge_last ? 2 * options.batch - 1 : options.batch);
   const std::size_t features = batch * dataset.feature_spec().bytes();
   const std::size_t labels = batch * dataset.label_spec().bytes();
   for (const LoaderSlot& slot : ring) {
@@ -168,6 +171,7 @@ void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   state.order = std::move(order);
   state.epoch = epoch;
   state.batches = state.options.drop_last ? rows / batch : (rows + batch - 1) / batch;
+  if (state.options.merge_last) state.batches = std::max(rows / batch, std::min<std::int64_t>(rows, 1));
   state.claimed = state.taken = 0;
   state.stopping = false;
   const std::int64_t threads = std::min<std::int64_t>(state.options.threads, state.batches);

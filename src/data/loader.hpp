@@ -25,7 +25,7 @@ struct SampleInfo {
 /// Changes one sample's features in place. Called from several threads at once.
 using Augmentation = std::function<void(std::span<std::byte> features, const SampleInfo& sample)>;
 
-/// Staging for one batch: batch·feature bytes and batch·label bytes, or more.
+/// Staging for one batch: feature and label bytes of the largest one, or more.
 struct LoaderSlot {
   StagingPtr features;
   StagingPtr labels;
@@ -34,7 +34,8 @@ struct LoaderSlot {
 struct LoaderOptions {
   std::int64_t batch = 64;
   int threads = 2;
-  bool drop_last = false;  // leave out a last batch that is not full
+  bool drop_last = false;   // leave out a last batch that is not full
+  bool merge_last = false;  // or let the one before have its samples, up to 2·batch − 1
   Augmentation augmentation = {};
 };
 
@@ -45,7 +46,7 @@ struct LoaderState;
 class Batch {
  public:
   [[nodiscard]] std::int64_t number() const { return number_; }  // within the epoch, from 0
-  [[nodiscard]] std::int64_t size() const { return size_; }      // samples; the last batch may have fewer
+  [[nodiscard]] std::int64_t size() const { return size_; }      // samples; the last batch may have fewer, or more
   [[nodiscard]] const StagingPtr& features() const { return features_; }
   [[nodiscard]] const StagingPtr& labels() const { return labels_; }
   [[nodiscard]] std::size_t feature_bytes() const { return feature_bytes_; }

@@ -1,6 +1,8 @@
 // Checkpoints and weights on top of safetensors.
 #include "concord/io/checkpoint.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <string_view>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
+#include "concord/core/log.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 
@@ -107,8 +110,22 @@ bool is_auxiliary(std::string_view name) {
 
 }  // namespace
 
+void check_finite(const std::filesystem::path& path, const TensorMap& tensors, const SaveOptions& options) {
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.dtype() != DType::f32) continue;
+    const std::int64_t bad = std::ranges::count_if(tensor.values<float>(), [](float v) { return !std::isfinite(v); });
+    if (bad == 0) continue;
+    const std::string what =
+        fmt::format("{}: '{}' has {} of {} elements that are not finite", path.string(), name, bad, tensor.elements());
+    CONCORD_CHECK(options.allow_non_finite, NonFinite,
+                  "{}; nothing is written. io::SaveOptions::allow_non_finite writes them all the same.", what);
+    log(LogLevel::warning, what + "; written all the same, as was asked for");
+  }
+}
+
 void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info,
-                     const Metadata& more) {
+                     const Metadata& more, const SaveOptions& options) {
+  check_finite(path, tensors, options);
   Metadata metadata{{kKey, to_text(info)}};
   metadata.insert(more.begin(), more.end());
   write_safetensors(path, tensors, metadata);
@@ -151,7 +168,9 @@ void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorS
   CONCORD_CHECK(text.empty(), FormatError, "{}: {}", what, text);
 }
 
-void save_weights(const std::filesystem::path& path, const TensorMap& weights, const Metadata& more) {
+void save_weights(const std::filesystem::path& path, const TensorMap& weights, const Metadata& more,
+                  const SaveOptions& options) {
+  check_finite(path, weights, options);
   Metadata metadata{{"format", "pt"}, {"producer", fmt::format("concord {}", kVersion)}};
   metadata.insert(more.begin(), more.end());
   write_safetensors(path, weights, metadata);

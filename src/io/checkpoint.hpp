@@ -33,10 +33,18 @@ struct Checkpoint {
 
 using Metadata = std::map<std::string, std::string>;
 
+struct SaveOptions {
+  /// Values that are not finite are refused, unless this says otherwise; they are then warned of.
+  bool allow_non_finite = false;
+};
+
+/// Throws NonFinite naming the first tensor of f32 with a value that is not finite, or warns of it if that is allowed.
+void check_finite(const std::filesystem::path& path, const TensorMap& tensors, const SaveOptions& options);
+
 /// Writes all variables: weights, optimizer state, running statistics, counters, the random state; `more` goes into the
-/// metadata beside the info. Throws IoError; the file that was there is then untouched.
+/// metadata beside the info. Throws IoError, and as check_finite; the file that was there is then untouched.
 void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info,
-                     const Metadata& more = {});
+                     const Metadata& more = {}, const SaveOptions& options = {});
 void save_checkpoint(const std::filesystem::path& path, const Variables& variables, const CheckpointInfo& info);
 
 /// Throws IoError, FormatError for a damaged file or one that is no checkpoint.
@@ -47,8 +55,10 @@ void save_checkpoint(const std::filesystem::path& path, const Variables& variabl
 void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorSpec>& expected,
                    const std::string& what);
 
-/// Parameters and buffers under their names as in PyTorch's state_dict, for other programs to read.
-void save_weights(const std::filesystem::path& path, const TensorMap& weights, const Metadata& more = {});
+/// Parameters and buffers under their names as in PyTorch's state_dict, for other programs to read. Throws as
+/// save_checkpoint.
+void save_weights(const std::filesystem::path& path, const TensorMap& weights, const Metadata& more = {},
+                  const SaveOptions& options = {});
 /// Those of `variables` that are named.
 void save_weights(const std::filesystem::path& path, const Variables& variables, std::span<const std::string> names);
 

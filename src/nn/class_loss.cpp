@@ -85,16 +85,14 @@ Value without_ignored(const Rows& rows, const std::optional<std::int32_t>& ignor
 Value finished(const Rows& rows, Value losses, Value counts, const std::optional<std::int32_t>& ignored,
                Reduction reduction) {
   if (ignored) {
-    const Scalar is_ignored = scalar::equal(scalar::input(1), static_cast<float>(*ignored));
+    const Value kept = kept_labels(rows.target, *ignored);
     const auto masked = [&](Value x) {
-      return pointwise("without_ignored", {x, rows.target}, scalar::select(is_ignored, 0.0F, scalar::input(0)));
+      return pointwise("without_ignored", {x, kept}, scalar::select(scalar::input(1), scalar::input(0), 0.0F));
     };
     losses = masked(losses);
-    if (reduction == Reduction::mean) {
-      counts = masked(counts ? counts : full(losses.graph(), losses.shape(), 1));
-    }
+    counts = counts ? masked(counts) : kept;
   }
-  if (reduction == Reduction::mean && counts) return sum(losses) / sum(counts);
+  if (reduction == Reduction::mean && counts) return weighted_mean(sum(losses), sum(counts));
   return reduced(reduction == Reduction::none ? reshape(losses, rows.places) : losses, reduction);
 }
 

@@ -8,10 +8,15 @@
 #include <vector>
 
 #include "concord/graph/graph.hpp"
+#include "concord/ops/loss_terms.hpp"
 
 namespace concord {
 
-/// prediction, target → loss; a scalar where it is to be trained on.
+/// prediction, target → loss; a scalar where it is to be trained on. One of one's own is taken for a mean over samples
+/// where it does not say otherwise: batches that are joined, by accumulation or in the losses of an epoch or an
+/// evaluation, count by their samples. `loss::weighted_mean(sum, weight)` as a result gives the weight of the batch,
+/// `loss::total(sum)` says that batches add up. The losses below do so where it matters, and it is found through sums
+/// of multiples of such losses (0.7F * a + 0.3F * b), whatever each is a mean over.
 using Loss = std::function<Value(Value prediction, Value target)>;
 
 namespace loss {
@@ -22,7 +27,8 @@ enum class Reduction : std::uint8_t { mean, sum, none };
 /// logits (N, C, d…); target i32 (N, d…), class indices, or f32 (N, C, d…), probabilities. −Σ_c w_c·t_c·log
 /// softmax(logits)_c with t smoothed by ε = label_smoothing: (1−ε)·t + ε/C. The mean of class indices is over the
 /// weights of their classes. A class index outside [0, C) that is not `ignore_index` gives NaN, as does the mean where
-/// all are ignored.
+/// all are ignored; a training leaves its weights alone in a batch of such labels, and an evaluation counts them
+/// nowhere.
 struct CrossEntropy {
   float label_smoothing = 0;
   std::vector<float> weights = {};                // w, one a class; empty: 1

@@ -3,6 +3,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/nn/loss.hpp"
+#include "concord/ops/loss_terms.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
 
@@ -11,7 +12,7 @@ namespace concord::loss {
 [[nodiscard]] inline Value reduced(Value losses, Reduction reduction) {
   switch (reduction) {
     case Reduction::mean: return mean(losses);
-    case Reduction::sum: return sum(losses);
+    case Reduction::sum: return total(sum(losses));
     case Reduction::none: return losses;
   }
   throw ArgumentError("unknown reduction");

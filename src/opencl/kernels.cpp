@@ -41,6 +41,7 @@ KernelTable<Context> make_table() {
   table.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
   table.add<ops::MaxUnpool, prepare_max_unpool>();
   table.add<ops::MaxUnpoolBackward, prepare_max_unpool_backward>();
+  table.add<ops::AllFinite, prepare_all_finite>();
   table.add<ops::Reduce, prepare_reduce>();
   table.add<ops::Softmax, prepare_softmax>();
   table.add<ops::SoftmaxBackward, prepare_softmax_backward>();

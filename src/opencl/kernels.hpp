@@ -5,6 +5,7 @@
 #include "concord/device/kernel_table.hpp"
 #include "concord/opencl/context.hpp"
 #include "concord/opencl/pointwise.hpp"
+#include "concord/ops/all_finite.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
@@ -42,6 +43,8 @@ namespace concord::opencl {
 [[nodiscard]] PreparedKernel prepare_avg_pool_backward(Context&, const ops::AvgPoolBackward&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_max_unpool(Context&, const ops::MaxUnpool&, const KernelRequest&);
 [[nodiscard]] PreparedKernel prepare_max_unpool_backward(Context&, const ops::MaxUnpoolBackward&, const KernelRequest&);
+// all_finite.cpp
+[[nodiscard]] PreparedKernel prepare_all_finite(Context&, const ops::AllFinite&, const KernelRequest&);
 // reduce.cpp
 [[nodiscard]] PreparedKernel prepare_reduce(Context&, const ops::Reduce&, const KernelRequest&);
 // softmax.cpp

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/ops/all_finite.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gradient.hpp"
+#include "concord/ops/loss_terms.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/step_numbers.hpp"
 #include "concord/optim/terms.hpp"
@@ -20,6 +22,8 @@ void check_options(const MinimizeOptions& options) {
                 "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
   CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "gradients are accumulated over 1 run or more, got {}",
                 options.accumulate);
+  CONCORD_CHECK(options.weight > 0 && options.weight <= 0x1p31, ArgumentError,
+                "a run counts with a weight above 0 and at most 2^31, got {}", options.weight);
   CONCORD_CHECK(options.loss_scale == 0 || (options.loss_scale >= 1 && options.loss_scale <= kMostScale), ArgumentError,
                 "the scale of the loss is from 1 to {}, got {}; 0 for none", kMostScale, options.loss_scale);
   CONCORD_CHECK(options.ema_decay >= 0 && options.ema_decay < 1, ArgumentError,
@@ -30,23 +34,45 @@ std::string state_name(Value weight, std::string_view state) {
   return fmt::format("optim.{}.{}", weight.name(), state);
 }
 
-/// A gradient with what earlier runs have gathered.
+/// A parameter's gradient in the making.
 struct Gathered {
-  Value sum;       // (gradients of this and earlier runs) / accumulate
-  Value variable;  // holds the earlier ones; empty without accumulation
+  Value gradient;                             // but for a factor that all parameters have in common
+  std::vector<std::pair<Value, Value>> sums;  // with accumulation: variables, and what they and this run make
 };
 
-/// `unscale` is empty, or the reciprocal of the loss's scale, which may be another in the next run.
-Gathered gather_gradient(Value weight, Value gradient, int accumulate, Value unscale) {
-  if (accumulate == 1) return {gradient, {}};
-  const Value variable = state_variable(weight.graph(), state_name(weight, "accumulated"), weight.spec(), 0);
+/// Of one term of the loss, with what earlier runs have gathered. `unscale` is empty, or the reciprocal of the loss's
+/// scale, which may be another in the next run.
+std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined, std::size_t term,
+                                        int accumulate, Value unscale) {
+  const std::string name = term == 0 ? "accumulated" : fmt::format("accumulated{}", term);
+  const Value variable = state_variable(weight.graph(), state_name(weight, name), weight.spec(), 0);
   std::vector<Value> inputs{variable, gradient};
-  Scalar part = scalar::input(1) * static_cast<float>(1.0 / accumulate);
-  if (unscale) {
-    inputs.push_back(unscale);
-    part = part * scalar::input(2);
+  const auto input = [&](Value value) {
+    inputs.push_back(value);
+    return scalar::input(static_cast<int>(inputs.size()) - 1);
+  };
+  // A total is not divided in the end, so its share must not be here.
+  const double share = joined.kind == LossTerm::Kind::total ? 1 : static_cast<double>(joined.fixed) / accumulate;
+  Scalar part = scalar::input(1) * static_cast<float>(share);
+  if (joined.weight) part = part * input(joined.weight);
+  if (unscale) part = part * input(unscale);
+  return {variable, pointwise("accumulate", inputs, scalar::input(0) + part)};
+}
+
+/// The sums of several terms, each times its factor.
+Value joined_sum(const std::vector<std::pair<Value, Value>>& sums, const std::vector<Joined>& joined) {
+  std::vector<Value> inputs;
+  Scalar total = 0.0F;
+  for (std::size_t t = 0; t < sums.size(); ++t) {
+    inputs.push_back(sums[t].second);
+    Scalar part = scalar::input(static_cast<int>(inputs.size()) - 1);
+    if (joined[t].factor) {
+      inputs.push_back(joined[t].factor);
+      part = part * scalar::input(static_cast<int>(inputs.size()) - 1);
+    }
+    total = total + part;
   }
-  return {pointwise("accumulate", inputs, scalar::input(0) + part), variable};
+  return pointwise("join_terms", inputs, total);
 }
 
 /// One parameter's update under construction: formulas and the variables that take them.
@@ -59,7 +85,7 @@ class Update {
         numbers_(numbers),
         options_(options),
         gathered_(gathered),
-        step_{weight, gathered.sum, part.lr, part.shared, {}} {}
+        step_{weight, gathered.gradient, part.lr, part.shared, {}} {}
 
   void add() {
     for (const Rule::State& state : rule_.states) {
@@ -86,10 +112,13 @@ class Update {
       }
     }
     if (numbers_.follow) follow(formulas[0]);
-    if (gathered_.variable) {
-      const Scalar good = inputs_.term(numbers_.taken), sum = inputs_.term(gathered_.sum);
-      targets_.push_back(gathered_.variable);
-      formulas_.push_back(scalar::select(apply_, 0.0F, scalar::select(good, sum, inputs_.term(gathered_.variable))));
+    if (!gathered_.sums.empty()) {
+      const Scalar good = inputs_.term(numbers_.taken), restart = inputs_.term(numbers_.restart);
+      for (const auto& [variable, sum] : gathered_.sums) {
+        targets_.push_back(variable);
+        formulas_.push_back(
+            scalar::select(restart, 0.0F, scalar::select(good, inputs_.term(sum), inputs_.term(variable))));
+      }
     }
     const std::vector<Value> results = inputs_.compute(rule_.name, formulas_, step_.weight.shape());
     for (std::size_t k = 0; k < targets_.size(); ++k) graph_.assign(targets_[k], results[k]);
@@ -137,6 +166,12 @@ class Update {
   std::vector<Scalar> formulas_;
 };
 
+std::vector<std::string> names_of(const std::vector<Value>& weights) {
+  std::vector<std::string> names;
+  for (const Value& weight : weights) names.push_back(weight.name());
+  return names;
+}
+
 Rule rule_for(Value weight, const Rule& rule) {
   if (!rule.for_shape) return rule;
   try {
@@ -173,18 +208,50 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
     weights.insert(weights.end(), part.weights.begin(), part.weights.end());
   }
   const LossScale scale = options.loss_scale > 0 ? add_loss_scale(graph, options) : LossScale{};
-  const Value scaled = scale.scale ? loss * reshape(scale.scale, loss.shape()) : loss;
-  const std::vector<Value> gradients = gradient(scaled, weights);
-  const Scope all(graph, kUpdate);
-  std::vector<Gathered> gathered;
-  std::vector<Value> sums;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    gathered.push_back(gather_gradient(weights[i], gradients[i], options.accumulate, scale.unscale));
-    sums.push_back(gathered.back().sum);
+  const std::vector<LossTerm> terms = terms_of(loss);
+  const auto scaled = [&](Value value) { return scale.scale ? value * reshape(scale.scale, value.shape()) : value; };
+  // Terms that are means over one weight are differentiated as such; a batch of weight 0 has no gradient.
+  const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });
+  Value finite_loss = loss;
+  std::vector<std::vector<Value>> gradients;  // by term, then by parameter
+  if (options.accumulate == 1 || terms.size() == 1) {
+    if (is_weighted) {
+      finite_loss = terms[0].value();
+      for (std::size_t t = 1; t < terms.size(); ++t) finite_loss = finite_loss + terms[t].value();
+    }
+    gradients.push_back(gradient(scaled(finite_loss), weights));
+  } else {
+    finite_loss = {};
+    for (const LossTerm& term : terms) {
+      const Value value = term.value();
+      finite_loss = finite_loss ? finite_loss + value : value;
+      gradients.push_back(gradient(scaled(value), weights));
+    }
   }
-  const bool need_norm = options.clip.norm > 0 || options.check_gradients || scale.scale;
-  const Value norm = need_norm ? global_norm(sums) : Value{};
-  const StepNumbers numbers = add_step_numbers(loss, norm, scale, optimizer.rule().lr, divided, options);
+  const Scope all(graph, kUpdate);
+  const std::vector<Joined> joined = join_runs(graph, terms, options);
+  std::vector<Gathered> gathered;
+  std::vector<Value> whole;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    Gathered own;
+    if (options.accumulate == 1) {
+      own.gradient = gradients[0][i];
+    } else {
+      for (std::size_t t = 0; t < terms.size(); ++t) {
+        own.sums.push_back(
+            gather_gradient(weights[i], gradients[t][i], joined[t], t, options.accumulate, scale.unscale));
+      }
+      own.gradient = terms.size() == 1 ? own.sums[0].second : joined_sum(own.sums, joined);
+    }
+    whole.push_back(own.gradient);
+    gathered.push_back(std::move(own));
+  }
+  Gradients known;
+  if (options.clip.norm > 0) known.norm = global_norm(whole);
+  if (options.check_gradients || scale.scale) known.finite = all_finite(whole, names_of(weights));
+  if (terms.size() == 1) known.factor = joined[0].factor;
+  const StepNumbers numbers =
+      add_step_numbers(finite_loss, known, joined, scale, optimizer.rule().lr, divided, options);
   std::size_t i = 0;
   for (std::size_t p = 0; p < divided.parts.size(); ++p) {
     for (const Value& weight : divided.parts[p].weights) {

@@ -20,12 +20,14 @@ struct Clip {
 
 struct MinimizeOptions {
   Clip clip = {};
-  /// Counts a step whose gradients are not finite as failed even when its loss is finite; costs a pass over them.
-  bool check_gradients = false;
+  /// A step whose gradients are not finite has failed as one with such a loss has. Without, they are applied.
+  bool check_gradients = true;
   /// Parameters trained in another way than the rest, or not at all.
   std::vector<Group> groups = {};
-  /// Runs of the program an update. The gradients' mean over so many runs is what is clipped and used; until then it is
-  /// gathered in variables "optim.<parameter>.accumulated". A mean loss over k batches of n is then that of one of k·n.
+  /// Runs of the program an update. What is clipped and used is the gradient of the loss of their batches as one (see
+  /// concord::Loss): sums and weights are gathered, in variables "optim.<parameter>.accumulated" and kGatheredWeight,
+  /// and divided at the update. Runs whose labels are all ignored count nothing; where all runs of an update are such,
+  /// it is left out. An update comes early in a run for which the host has set kFlush.
   int accumulate = 1;
   /// Above 0: a variable "ema.<parameter>" follows each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
   /// from the first update's result on (Polyak and Juditsky, 1992; torch.optim.swa_utils).
@@ -38,6 +40,9 @@ struct MinimizeOptions {
   /// Where programs that share Variables train different parameters (the two sides of a GAN), each needs counters and a
   /// rate of its own: "optim.<name>.lr" in place of "optim.lr", and so on. States of parameters keep their names.
   std::string name = {};
+  /// What a loss that is a mean over samples counts with among the runs of an update: their number, where programs with
+  /// batches of other sizes take part.
+  double weight = 1;
 };
 
 /// The first scale of the loss that products of this precision want: 65536 for fp16, else none.
@@ -55,7 +60,10 @@ inline constexpr const char* kOk = "optim.ok";        // f32, 1 until the first 
 inline constexpr const char* kScale = "optim.scale";  // f32, with `loss_scale` only
 inline constexpr const char* kScaleSteps = "optim.scale_steps";  // i32, good runs since it changed
 inline constexpr int kScaleInterval = 2000;
-inline constexpr const char* kGathered = "optim.gathered";  // i32, runs since the last update; with `accumulate` only
+// With `accumulate` only:
+inline constexpr const char* kGathered = "optim.gathered";               // i32, runs since the last update
+inline constexpr const char* kGatheredWeight = "optim.gathered_weight";  // f32, what their losses have been divided by
+inline constexpr const char* kFlush = "optim.flush";  // f32, set to 1 by the host before the last run of a group
 
 /// One of them with MinimizeOptions::name: "optim.lr" → "optim.<name>.lr".
 [[nodiscard]] std::string counter_name(const char* counter, const std::string& name);
@@ -65,8 +73,10 @@ inline constexpr const char* kGathered = "optim.gathered";  // i32, runs since t
 
 /// Adds to the graph of `loss` (one element) the gradients of all its trainable variables and their updates by
 /// `optimizer`; the states become variables "optim.<parameter>.<state>". The random state advances if it is used.
-/// Returns the value of `optim.ok` after this step. When it is 0, nothing is assigned: every variable, those of
-/// batch norm included, keeps what it held before the first bad step, which can then be run again to look at.
+/// Returns the value of `optim.ok` after this step. When it is 0, for a loss or a gradient that is not finite, nothing
+/// is assigned: every variable, those of batch norm included, keeps what it held before the first bad step, to the bit.
+/// require_applied (optim/failure.hpp) tells what went wrong. A batch whose labels are all ignored is no failure: it
+/// changes no parameter and none of the optimizer's state.
 /// To be called last, after everything else has been assigned; what is assigned later is not held back.
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options = {});
 

@@ -57,6 +57,11 @@ Value counter(Graph& graph, const std::string& name, DType type, float initial) 
   return state_variable(graph, name, {type, Shape{}}, initial);
 }
 
+/// Whether a run may have no weight at all.
+bool counts_nothing_at_times(const std::vector<Joined>& joined) {
+  return std::ranges::all_of(joined, [](const Joined& term) { return term.kind == LossTerm::Kind::weighted; });
+}
+
 std::string shared_name(std::size_t part, const std::string& state, const std::string& name) {
   return counter_name((part == 0 ? "optim." + state : fmt::format("optim.part{}.{}", part, state)).c_str(), name);
 }
@@ -81,7 +86,31 @@ LossScale add_loss_scale(Graph& graph, const MinimizeOptions& options) {
   return {scale, pointwise("unscale", {scale}, 1.0F / scalar::input(0))};
 }
 
-StepNumbers add_step_numbers(Value loss, Value norm, const LossScale& scale, double rate, const Partition& partition,
+std::vector<Joined> join_runs(Graph& graph, const std::vector<LossTerm>& terms, const MinimizeOptions& options) {
+  std::vector<Joined> all;
+  for (const LossTerm& term : terms) {
+    Joined joined{.kind = term.kind, .weight = term.weight, .fixed = 1, .variable = {}, .sum = {}, .factor = {}};
+    if (term.kind == LossTerm::Kind::mean) joined.fixed = static_cast<float>(options.weight);
+    if (options.accumulate > 1 && term.kind != LossTerm::Kind::total) {
+      std::string name = counter_name(kGatheredWeight, options.name);
+      if (!all.empty()) name += std::to_string(all.size());
+      joined.variable = counter(graph, name, DType::f32, 0);
+      std::vector<Value> inputs{joined.variable};
+      if (term.weight) inputs.push_back(term.weight);
+      const Scalar sum = scalar::input(0) + (term.weight ? scalar::input(1) : Scalar(joined.fixed));
+      const Scalar factor = static_cast<float>(options.accumulate) / sum;
+      const std::vector<Value> results = pointwise(
+          "join_runs", inputs, {sum, scalar::select(scalar::equal(sum, 0.0F), 0.0F, factor)}, {DType::f32, DType::f32});
+      joined.sum = results[0];
+      joined.factor = results[1];
+    }
+    all.push_back(joined);
+  }
+  return all;
+}
+
+StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::vector<Joined>& joined,
+                             const LossScale& scale, double rate, const Partition& partition,
                              const MinimizeOptions& options) {
   Graph& graph = loss.graph();
   const auto own_counter = [&](const char* name, DType type, float initial) {
@@ -96,19 +125,15 @@ StepNumbers add_step_numbers(Value loss, Value norm, const LossScale& scale, dou
   const Scalar lr = formulas.input(common), done = formulas.input(step), before = formulas.input(ok);
   Scalar good = before * scalar::is_finite(formulas.input(reshape(loss, Shape{})));
   Scalar factor = 1.0F, finite = 1.0F;
-  if (norm) {
-    Scalar size = formulas.input(norm);
-    finite = scalar::is_finite(size);
-    const bool is_scaled = scale.scale && options.accumulate == 1;
-    if (is_scaled) {
-      factor = formulas.input(scale.unscale);
-      size = size * factor;
-    }
-    if (options.clip.norm > 0) {
-      factor = factor * scalar::min(static_cast<float>(options.clip.norm) / (size + 1e-6F), 1.0F);
-    }
-    if (is_scaled || options.clip.norm > 0) formulas.add(factor, numbers.factor);
+  const bool is_scaled = scale.scale && options.accumulate == 1;
+  if (gradients.finite) finite = formulas.input(gradients.finite);
+  if (is_scaled) factor = formulas.input(scale.unscale);
+  if (gradients.factor) factor = factor * formulas.input(gradients.factor);
+  if (options.clip.norm > 0) {
+    const Scalar size = formulas.input(gradients.norm) * factor;
+    factor = factor * scalar::min(static_cast<float>(options.clip.norm) / (size + 1e-6F), 1.0F);
   }
+  if (is_scaled || gradients.factor || options.clip.norm > 0) formulas.add(factor, numbers.factor);
   Scalar taken = good * finite;
   Value next_scale, next_scale_steps;
   const Value scale_steps = scale.scale ? own_counter(kScaleSteps, DType::i32, 0) : Value{};
@@ -129,15 +154,33 @@ StepNumbers add_step_numbers(Value loss, Value norm, const LossScale& scale, dou
   formulas.add(good, numbers.ok);
   Scalar update = taken;
   Value gathered, gathered_next;
+  std::vector<Carried> divisors;
+  divisors.reserve(joined.size());  // the formulas hold on to its elements
   if (options.accumulate > 1) {
     gathered = own_counter(kGathered, DType::i32, 0);
     const Scalar count = formulas.input(gathered) + 1.0F;
-    const Scalar due = scalar::less_equal(static_cast<float>(options.accumulate), count);
+    const Scalar due = scalar::max(scalar::less_equal(static_cast<float>(options.accumulate), count),
+                                   formulas.input(own_counter(kFlush, DType::f32, 0)));
     update = taken * due;
-    formulas.add(update, numbers.update);
+    formulas.add(update, numbers.restart);
     formulas.add(scalar::select(taken, scalar::select(due, 0.0F, count), count - 1.0F), gathered_next, DType::i32);
+    for (const Joined& term : joined) {
+      if (!term.variable) continue;
+      const Scalar old = formulas.input(term.variable), sum = formulas.input(term.sum);
+      divisors.push_back({term.variable, {}});
+      formulas.add(scalar::select(taken, scalar::select(due, 0.0F, sum), old), divisors.back().next);
+    }
+  }
+  if (counts_nothing_at_times(joined)) {
+    Scalar counts = 0.0F;
+    for (const Joined& term : joined) {
+      const Scalar weight = formulas.input(term.variable ? term.sum : term.weight);
+      counts = scalar::max(counts, 1.0F - scalar::equal(weight, 0.0F));
+    }
+    update = update * counts;
   }
   Value next_step;
+  if (options.accumulate > 1 || counts_nothing_at_times(joined)) formulas.add(update, numbers.update);
   formulas.add(scalar::select(update, done + 1.0F, done), next_step, DType::i32);
   if (options.ema_decay > 0) {
     const auto keep = static_cast<float>(1 - options.ema_decay);
@@ -169,6 +212,7 @@ StepNumbers add_step_numbers(Value loss, Value norm, const LossScale& scale, dou
   }
   formulas.compute();
 
+  for (const Carried& divisor : divisors) graph.assign(divisor.variable, divisor.next);
   graph.assign(ok, numbers.ok);
   graph.assign(step, next_step);
   if (gathered) graph.assign(gathered, gathered_next);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "concord/ops/loss_terms.hpp"
 #include "concord/optim/minimize.hpp"
 
 namespace concord::optim {
@@ -17,7 +18,8 @@ struct PartNumbers {
 /// Values of rank 0.
 struct StepNumbers {
   Value ok;                        // 1 when this run and all before were good
-  Value update;                    // 1 when parameters change in this run; `ok` unless gradients are accumulated
+  Value update;                    // 1 when parameters change in this run
+  Value restart;                   // 1 when what was gathered is used up; with accumulation only
   Value taken;                     // 1 when this run's gradients count; `ok` unless the loss is scaled
   Value factor;                    // of the gradients; empty with neither clipping by norm nor a scaled loss
   Value follow;                    // how far averages move towards the weights; empty without them
@@ -32,10 +34,29 @@ struct LossScale {
 };
 [[nodiscard]] LossScale add_loss_scale(Graph& graph, const MinimizeOptions& options);
 
-/// Adds the numbers, and the counters that they depend on, to the graph. `norm` is that of all gradients, empty when it
-/// is not needed; they are still scaled, unless they are accumulated.
-[[nodiscard]] StepNumbers add_step_numbers(Value loss, Value norm, const LossScale& scale, double rate,
-                                           const Partition& partition, const MinimizeOptions& options);
+/// How the runs of an update join, for one term of the loss.
+struct Joined {
+  LossTerm::Kind kind = LossTerm::Kind::mean;
+  Value weight;  // of this run, rank 0; empty: `fixed`
+  float fixed = 1;
+  Value variable;  // the weights of the runs before; empty for a total, and without accumulation
+  Value sum;       // with this run's
+  Value factor;    // from what is gathered, Σ gradient·weight / accumulate, to the gradient; empty as `variable`
+};
+[[nodiscard]] std::vector<Joined> join_runs(Graph& graph, const std::vector<LossTerm>& terms,
+                                            const MinimizeOptions& options);
+
+/// What is known of all gradients of a step.
+struct Gradients {
+  Value norm;    // empty when it is not needed; still scaled, unless they are accumulated
+  Value finite;  // 1 when all elements are; empty when that is not asked for
+  Value factor;  // that they are still to be multiplied by, for both of the above; may be empty
+};
+
+/// Adds the numbers, and the counters that they depend on, to the graph. `loss` is finite in good steps.
+[[nodiscard]] StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::vector<Joined>& joined,
+                                           const LossScale& scale, double rate, const Partition& partition,
+                                           const MinimizeOptions& options);
 
 /// A new variable that is not trained, with this first value in all elements.
 [[nodiscard]] Value state_variable(Graph& graph, const std::string& name, const TensorSpec& spec, float initial);

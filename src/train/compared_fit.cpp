@@ -20,6 +20,7 @@ std::int64_t batch_of(const Dataset& data, const FitOptions& fit) {
 
 Comparison compared(const CompareRequest& request, const TrainerState& state, const Dataset& data,
                     const FitOptions& fit) {
+  state.check(data);
   keep_freed_memory();  // every value of a network passes through the host, again and again
   CompareOptions options = request.options;
   options.batch = batch_of(data, fit);
@@ -43,7 +44,7 @@ CompareReply answer_comparison(const CompareRequest& request, const TrainerState
 
 CompareReply answer_replay(const CompareRequest& request, const TrainerState& state, const Dataset& data,
                            const FitOptions& fit) {
-  data::check(data);
+  state.check(data);
   CONCORD_CHECK(fit.batch > 0, ArgumentError, "the batch must be at least 1, got {}", fit.batch);
   const OperatorCase operator_case = read_case(request.replayed_case);
   const Batches batches(data, batch_of(data, fit), state.options.seed);

@@ -19,27 +19,45 @@ constexpr const char* kRole = "eval";
 /// pass what it counts exactly, and often enough that the loss loses no digits that matter.
 class Totals {
  public:
-  Totals(TrainerState& state, const Shape& batch_labels)
+  Totals(TrainerState& state, const Shape& batch_labels, std::vector<LossTerm::Kind> terms)
       : state_(state),
-        batches_(std::clamp<std::int64_t>((std::int64_t{1} << 24) / most_hits(batch_labels), 1, kMostBatches)) {
+        batches_(std::clamp<std::int64_t>((std::int64_t{1} << 24) / most_hits(batch_labels), 1, kMostBatches)),
+        terms_(std::move(terms)),
+        sums_(terms_.size()),
+        weights_(terms_.size()) {
     take();
-    loss = first = among_k = 0;
+    first = among_k = labels = 0;
+    std::ranges::fill(sums_, 0);
+    std::ranges::fill(weights_, 0);
   }
   void step() {
     if (++waiting_ == batches_) take();
   }
   void take() {
     waiting_ = 0;
-    loss += take(train::kEvalLossSum);
+    for (std::size_t t = 0; t < terms_.size(); ++t) {
+      sums_[t] += take(train::loss_sum_name(kRole, t));
+      weights_[t] += take(train::loss_weight_name(kRole, t));
+    }
     first += take(train::kEvalFirst);
     among_k += take(train::kEvalAmongK);
+    labels += take(train::kEvalLabels);
   }
-  double loss = 0, first = 0, among_k = 0;
+  /// That of all batches as one.
+  [[nodiscard]] double loss(double samples) const {
+    double loss = 0;
+    for (std::size_t t = 0; t < terms_.size(); ++t) {
+      const bool is_total = terms_[t] == LossTerm::Kind::total, is_mean = terms_[t] == LossTerm::Kind::mean;
+      loss += sums_[t] / (is_total ? 1 : is_mean ? samples : weights_[t]);
+    }
+    return loss;
+  }
+  double first = 0, among_k = 0, labels = 0;
 
  private:
   static constexpr std::int64_t kMostBatches = 512;
 
-  double take(const char* name) {
+  double take(const std::string& name) {
     if (!state_.variables->contains(name)) return 0;
     Tensor sums = state_.variables->read(name);
     double value = 0, unit = 1;
@@ -54,6 +72,8 @@ class Totals {
 
   TrainerState& state_;
   std::int64_t batches_, waiting_ = 0;
+  std::vector<LossTerm::Kind> terms_;
+  std::vector<double> sums_, weights_;
 };
 
 /// Runs every batch of an epoch in order.
@@ -61,7 +81,7 @@ Totals run_all(TrainerState& state, const Dataset& data, const train::EpochPlan&
   const auto [full, last] = state.epoch_programs(key, plan, data.classes);
   std::optional<train::Stream> stream;
   if (!key.source.is_resident()) {
-    stream.emplace(state.device, data, plan.full.size, FitOptions{});
+    stream.emplace(state.device, data, plan, FitOptions{});
     std::vector<std::int32_t> order(static_cast<std::size_t>(plan.samples));
     std::iota(order.begin(), order.end(), 0);
     stream->start(std::move(order), 0);
@@ -69,7 +89,7 @@ Totals run_all(TrainerState& state, const Dataset& data, const train::EpochPlan&
   state.variables->write(train::cursor_name(kRole), Tensor(DType::i32, Shape{1}));
   std::vector<std::int64_t> labels(data.labels.shape().dims().begin(), data.labels.shape().dims().end());
   labels[0] = plan.full.size;
-  Totals totals(state, Shape(std::move(labels)));
+  Totals totals(state, Shape(std::move(labels)), full->terms);
   train::Pace pace(*state.device);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     train::StepProgram& step = b < plan.full.rows ? *full : *last;
@@ -96,7 +116,7 @@ Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
 
 Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evaluation) {
   const timeline::Span span("evaluate");
-  data::check(data);
+  check(data);
   CONCORD_CHECK(evaluation.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", evaluation.k);
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
@@ -106,9 +126,11 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
-  metrics.loss = totals.loss / samples;
+  metrics.loss = totals.loss(samples);
   if (k > 0) {
-    const auto labels = static_cast<double>(data.labels.elements());
+    // Where some are ignored the device has counted the others.
+    const bool all_count = !variables->contains(train::kEvalLabels);
+    const auto labels = all_count ? static_cast<double>(data.labels.elements()) : totals.labels;
     metrics.accuracy = totals.first / labels;
     metrics.top_k = totals.among_k / labels;
     metrics.k = k;
@@ -137,7 +159,7 @@ void Trainer::refresh_statistics(const Dataset& data, std::int64_t batch) {
 
 void TrainerState::refresh_statistics(const Dataset& data, std::int64_t batch) {
   using train::Purpose;
-  data::check(data);
+  state_->check(data);
   train::EpochPlan plan = train::plan_epoch(data.size(), batch);
   plan.last.size = 0;
   plan.samples = plan.full.rows * plan.full.size;
@@ -153,7 +175,7 @@ void TrainerState::refresh_statistics(const Dataset& data, std::int64_t batch) {
     state.variables->write(train::order_name(role, plan.full),
                            Tensor::of<std::int32_t>(Shape{plan.full.rows, plan.full.size}, order));
   } else {
-    stream.emplace(state.device, data, plan.full.size, FitOptions{});
+    stream.emplace(state.device, data, plan, FitOptions{});
     stream->start(std::move(order), 0);
   }
   state.variables->write(train::cursor_name(role), Tensor(DType::i32, Shape{1}));

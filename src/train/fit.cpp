@@ -8,6 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/optim/failure.hpp"
 #include "concord/train/compared_fit.hpp"
 #include "concord/train/non_finite_search.hpp"
 #include "concord/train/pace.hpp"
@@ -36,6 +37,7 @@ class Fit {
   bool train_epoch();
   void begin_epoch();
   void set_rate();
+  void set_flush(bool flush);
   [[nodiscard]] bool stop_wanted() const;
   void report_steps(Clock::time_point start, std::int64_t first_batch);
   void finish_epoch(double seconds, std::int64_t samples);
@@ -45,8 +47,11 @@ class Fit {
   void require_finite_values(bool in_full);
   [[noreturn]] void explain_failure();
   void check_finite();
-  [[nodiscard]] std::int64_t batch_number() const {
-    return (state_.at.position + plan_.full.size - 1) / plan_.full.size;
+  void check_last_batch() const;
+  [[nodiscard]] double loss_so_far(std::int64_t samples) const { return state_.loss_so_far(full_->terms, samples); }
+  [[nodiscard]] std::int64_t batch_number() const { return plan_.batches_in(state_.at.position); }
+  [[nodiscard]] std::int64_t updates_in(std::int64_t batches) const {
+    return plan_.updates_in(batches, state_.options.accumulate);
   }
   [[nodiscard]] std::vector<std::int32_t> order_of_epoch() const {
     return train::order_of(plan_, options_.shuffle, state_.options.seed, state_.at.epoch);
@@ -64,6 +69,7 @@ class Fit {
   std::int64_t steps_left_ = 0;  // of max_steps
   std::int64_t validation_batch_;
   float rate_ = NAN;  // on the device
+  std::optional<bool> flush_;
   History history_;
   // Early stopping.
   double best_ = INFINITY;
@@ -78,18 +84,36 @@ Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
       search_(state.variables, state.options.precision),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   check_options();
-  plan_ = train::plan_epoch(data.size(), options.batch);
+  plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
   CONCORD_CHECK(state_.at.position == 0 || (state_.at.batch == plan_.full.size && state_.at.samples == plan_.samples),
                 ArgumentError,
                 "the training stopped within an epoch of {} samples in batches of {}; it cannot go on with {} in "
                 "batches of {}",
                 state_.at.samples, state_.at.batch, plan_.samples, plan_.full.size);
+  CONCORD_CHECK(state_.at.position <= plan_.full.rows * plan_.full.size, ArgumentError,
+                "the training stopped before the last batch of an epoch, which this FitOptions::last_batch merges into "
+                "the one before; go on with that of the stopped training");
   state_.check_fits(data, train::Purpose::train, plan_.full.size);
+  check_last_batch();
   if (options.validate) state_.check_fits(*options.validate, train::Purpose::evaluate, 1);
 }
 
+/// A network may take full batches and no smaller ones.
+void Fit::check_last_batch() const {
+  if (plan_.last.size == 0) return;
+  try {
+    state_.check_fits(data_, train::Purpose::train, plan_.last.size);
+  } catch (const ShapeError& error) {
+    throw ShapeError(fmt::format(
+        "the last batch of an epoch has {} of {} samples in batches of {}, and the network does not take it: {}. Drop "
+        "that batch or merge it into the one before (FitOptions::last_batch, --last-batch), or choose another batch "
+        "size.",
+        plan_.last.size, plan_.samples, plan_.full.size, error.what()));
+  }
+}
+
 void Fit::check_options() const {
-  data::check(data_);
+  state_.check(data_);
   CONCORD_CHECK(std::ranges::none_of(options_.callbacks, [](const auto& callback) { return callback == nullptr; }),
                 ArgumentError, "fit: one of the callbacks is null");
   CONCORD_CHECK(options_.epochs >= 0 && options_.max_steps >= 0 && options_.report_every >= 0, ArgumentError,
@@ -100,7 +124,7 @@ void Fit::check_options() const {
                 "fit: the schedule {} needs a validation set", options_.schedule.description());
   CONCORD_CHECK(!options_.nan_trace || state_.options.precision != Precision::fp16, ArgumentError,
                 "fit: nan_trace does not go with fp16: its scaled gradients overflow until the scale suits them");
-  if (options_.validate) data::check(*options_.validate);
+  if (options_.validate) state_.check(*options_.validate);
   if (!options_.early_stopping) return;
   CONCORD_CHECK(options_.validate, ArgumentError, "fit: early stopping needs a validation set");
   CONCORD_CHECK(options_.early_stopping->monitor == EarlyStopping::Monitor::loss || options_.validate->classes > 0,
@@ -114,10 +138,11 @@ void Fit::build() {
   TrainerState::EpochPrograms programs = state_.epoch_programs(key, plan_, data_.classes);
   full_ = std::move(programs.full);
   last_ = std::move(programs.last);
-  if (!source_.is_resident()) stream_.emplace(state_.device, data_, plan_.full.size, options_);
-  CONCORD_CHECK(state_.variables->read(optim::kOk).values<float>()[0] != 0, NonFinite,
-                "an earlier step of this training had a loss that is not finite; build a new trainer, or load a "
-                "checkpoint into one, to go on");
+  if (!source_.is_resident()) stream_.emplace(state_.device, data_, plan_, options_);
+  CONCORD_CHECK(
+      state_.variables->read(optim::kOk).values<float>()[0] != 0, NonFinite,
+      "an earlier step of this training had a loss or a gradient that is not finite; build a new trainer, or load a "
+      "checkpoint into one, to go on");
 }
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
@@ -141,7 +166,10 @@ void Fit::begin_epoch() {
   state_.at.samples = plan_.samples;
   if (state_.at.position > 0) return;
   variables.write(train::cursor_name(kRole), Tensor(DType::i32, Shape{1}));
-  state_.set_scalar(train::kLossSum, 0);
+  for (std::size_t t = 0; t < full_->terms.size(); ++t) {
+    state_.set_scalar(train::loss_sum_name(kRole, t), 0);
+    state_.set_scalar(train::loss_weight_name(kRole, t), 0);
+  }
   if (variables.contains("random.state")) {
     // A stream of its own for each epoch; its words stay below 2^24, where they are exact as numbers.
     const Philox stream(state_.options.seed, philox_purpose("train.epoch"),
@@ -153,12 +181,25 @@ void Fit::begin_epoch() {
 }
 
 void Fit::set_rate() {
-  const auto rate = static_cast<float>(
+  const double wanted =
       options_.schedule(state_.recipe.optimizer.rule().lr,
-                        {.step = state_.updates(), .epoch = state_.at.epoch, .losses = state_.losses}));
+                        {.step = state_.at.updates, .epoch = state_.at.epoch, .losses = state_.losses});
+  const auto rate = static_cast<float>(wanted);
+  CONCORD_CHECK(
+      std::isfinite(rate) && wanted >= 0, ArgumentError,
+      "the schedule '{}' gives the learning rate {} for step {} (epoch {}, update {}): it must be finite and not "
+      "negative. The step is not done; weights and optimizer are those before it.",
+      options_.schedule.description(), wanted, state_.at.step + 1, state_.at.epoch + 1, state_.at.updates + 1);
   if (rate == rate_) return;
   state_.variables->write(optim::kRate, Tensor::of<float>(Shape{}, std::vector<float>{rate}));
   rate_ = rate;
+}
+
+/// The last batch of an epoch ends a group of accumulated ones.
+void Fit::set_flush(bool flush) {
+  if (state_.options.accumulate == 1 || flush == flush_) return;
+  state_.variables->write(optim::kFlush, Tensor::of<float>(Shape{}, std::vector<float>{flush ? 1.0F : 0.0F}));
+  flush_ = flush;
 }
 
 bool Fit::stop_wanted() const {
@@ -206,29 +247,30 @@ void Fit::require_finite_values(bool in_full) {
 void Fit::explain_failure() {
   const std::int64_t counted = state_.variables->read(train::cursor_name(kRole)).values<std::int32_t>()[0];
   state_.at.step += counted - batch_number();
-  state_.at.position = std::min(counted * plan_.full.size, plan_.samples);
-  std::string where = "no single value of the step run again was found to be";
+  state_.at.updates += updates_in(counted) - updates_in(batch_number());
+  state_.at.position = counted * plan_.full.size;
+  std::string what = "the loss", where = "no single value of the step run again was found to be";
   try {
     const NonFiniteReport report = search_step(counted < plan_.full.rows);
     if (report.found) where = "the first such value is that of " + report.str();
+    if (const auto gradient = search_.bad_gradient(counted < plan_.full.rows ? full_ : last_)) {
+      if (search_.loss_is_finite()) what = "the loss is finite, but a gradient";
+      where += "; not finite is " + gradient->str();
+    }
   } catch (const Error& error) {
     where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());
   }
   throw NonFinite(fmt::format(
-      "the loss{} of step {} (epoch {}, batch {}) is not finite: {}. Weights and optimizer are those before that step.",
-      state_.options.check_gradients || state_.options.clip.norm > 0 ? " or a gradient" : "", state_.at.step + 1,
-      state_.at.epoch + 1, counted + 1, where));
+      "{} of step {} (epoch {}, batch {}) is not finite: {}. Weights and optimizer are those before that step. {}",
+      what, state_.at.step + 1, state_.at.epoch + 1, counted + 1, where, optim::kNonFiniteAdvice));
 }
 
 void Fit::report_steps(Clock::time_point start, std::int64_t first_batch) {
   check_finite();
   const auto done = static_cast<double>(state_.at.position - first_batch * plan_.full.size);
-  const StepReport report{state_.at.epoch + 1,
-                          target_epoch_,
-                          batch_number(),
-                          plan_.batches(),
-                          static_cast<double>(state_.scalar(train::kLossSum)) / static_cast<double>(state_.at.position),
-                          done / seconds_since(start)};
+  const StepReport report{
+      state_.at.epoch + 1,        target_epoch_, batch_number(), plan_.batches(), loss_so_far(state_.at.position),
+      done / seconds_since(start)};
   for (const auto& callback : options_.callbacks) callback->on_step(report);
 }
 
@@ -247,6 +289,7 @@ bool Fit::train_epoch() {
       return false;
     }
     set_rate();
+    set_flush(b + 1 == plan_.batches());
     const bool in_full = b < plan_.full.rows;
     train::StepProgram& step = in_full ? *full_ : *last_;
     if (options_.nan_trace) require_finite_values(in_full);
@@ -254,6 +297,7 @@ bool Fit::train_epoch() {
     step.program.run();
     pace.step();
     ++state_.at.step;
+    state_.at.updates += updates_in(b + 1) - updates_in(b);
     --steps_left_;
     state_.at.position += in_full ? plan_.full.size : plan_.last.size;
     const bool due = options_.report_every > 0 ? state_.at.step % options_.report_every == 0
@@ -270,7 +314,7 @@ bool Fit::train_epoch() {
 
 void Fit::finish_epoch(double seconds, std::int64_t samples) {
   EpochReport report;
-  report.loss = static_cast<double>(state_.scalar(train::kLossSum)) / static_cast<double>(plan_.samples);
+  report.loss = loss_so_far(plan_.samples);
   ++state_.at.epoch;
   state_.at.position = 0;
   report.epoch = state_.at.epoch;
@@ -315,8 +359,7 @@ History Fit::run() {
     if (!train_epoch()) {
       history_.end = History::End::stopped;
       if (state_.at.position > 0) {
-        const auto samples = static_cast<double>(state_.at.position);
-        history_.stopped_loss = static_cast<double>(state_.scalar(train::kLossSum)) / samples;
+        history_.stopped_loss = loss_so_far(state_.at.position);
       }
       if (!options_.checkpoint.empty()) state_.save_checkpoint(options_.checkpoint);
       break;

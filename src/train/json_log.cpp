@@ -58,4 +58,8 @@ void JsonLog::on_end(const History& history) {
   write(nlohmann::ordered_json{{"event", "end"}, {"reason", name_of(history.end)}}.dump());
 }
 
+void JsonLog::on_test(const Metrics& metrics) {
+  write(nlohmann::ordered_json{{"event", "test"}, {"test", json_of(metrics)}}.dump());
+}
+
 }  // namespace concord

@@ -11,12 +11,15 @@ namespace concord {
 /// {"event": "epoch", "epoch": 1, "steps": 938, "loss": …, "rate": …, "seconds": …, "samples_per_second": …,
 ///  "validation": {"loss": …, "accuracy": …, "top_k": …, "k": 5, "samples": 10000}}
 /// {"event": "end", "reason": "finished" | "stopped" | "early"}
+/// {"event": "test", "test": {as validation}}, where `on_test` is called
 class JsonLog : public Callback {
  public:
   /// Appends to the file. Throws IoError when it cannot be written, now or later.
   explicit JsonLog(std::filesystem::path path);
   void on_epoch(const EpochReport& report) override;
   void on_end(const History& history) override;
+  /// Of the trained network on a test set, once; `fit` does not call it.
+  void on_test(const Metrics& metrics);
 
  private:
   void write(const std::string& line);

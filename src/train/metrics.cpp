@@ -34,7 +34,7 @@ std::int64_t most_hits(const Shape& labels) {
   return labels[0] * std::max(std::min(a_sample, kHitUnit), a_sample / kHitUnit);
 }
 
-Hits count_hits(Value logits, Value labels, int k) {
+Hits count_hits(Value logits, Value labels, int k, Value kept) {
   using scalar::equal, scalar::less;
   const std::int64_t samples = labels.shape()[0];
   logits = reshape(logits, {labels.shape().elements(), -1});
@@ -48,11 +48,17 @@ Hits count_hits(Value logits, Value labels, int k) {
   const auto within = [](int places) {
     return less(scalar::input(0), static_cast<float>(places)) * scalar::is_finite(scalar::input(1));
   };
-  const auto hits = pointwise("hits", {rank, own_logit}, {within(1), within(k)}, {DType::f32, DType::f32});
-  return {counted(hits[0], samples), counted(hits[1], samples)};
+  if (!kept) {
+    const auto hits = pointwise("hits", {rank, own_logit}, {within(1), within(k)}, {DType::f32, DType::f32});
+    return {counted(hits[0], samples), counted(hits[1], samples), {}};
+  }
+  kept = reshape(kept, {-1, 1});
+  const auto among = [&](int places) { return scalar::select(scalar::input(2), within(places), 0.0F); };
+  const auto hits = pointwise("hits", {rank, own_logit, kept}, {among(1), among(k)}, {DType::f32, DType::f32});
+  return {counted(hits[0], samples), counted(hits[1], samples), counted(kept, samples)};
 }
 
-Tensor confusion_matrix(const Tensor& outputs, const Tensor& labels) {
+Tensor confusion_matrix(const Tensor& outputs, const Tensor& labels, std::optional<std::int32_t> ignored) {
   CONCORD_CHECK(outputs.shape().rank() == 2 && outputs.shape()[1] > 0 && labels.shape() == Shape{outputs.shape()[0]},
                 ShapeError, "confusion matrix: expected outputs [N, C] and labels [N], got {} and {}",
                 outputs.spec().str(), labels.spec().str());
@@ -64,6 +70,7 @@ Tensor confusion_matrix(const Tensor& outputs, const Tensor& labels) {
   const auto cells = counts.values<std::int32_t>();
   for (std::size_t i = 0; i < label_values.size(); ++i) {
     const std::int32_t label = label_values[i];
+    if (label == ignored) continue;
     CONCORD_CHECK(label >= 0 && label < classes, ArgumentError,
                   "confusion matrix: label {} of sample {} is not in [0, {})", label, i, classes);
     const auto row = values.subspan(i * row_size, row_size);

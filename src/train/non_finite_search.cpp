@@ -1,6 +1,8 @@
 // The step compiled with every value kept.
 #include "concord/train/non_finite_search.hpp"
 
+#include <cmath>
+
 namespace concord::train {
 
 NonFiniteReport NonFiniteSearch::run(const StepProgramPtr& step, const Dataset* batch) {
@@ -16,6 +18,13 @@ NonFiniteReport NonFiniteSearch::run(const StepProgramPtr& step, const Dataset* 
     checked.write("labels", batch->labels);
   }
   return checked.find_non_finite();
+}
+
+std::optional<optim::BadGradient> NonFiniteSearch::bad_gradient(const StepProgramPtr& step) {
+  Program& checked = checked_.at(step);
+  checked.run();  // changes nothing
+  loss_is_finite_ = std::isfinite(checked.read(step->loss).values<float>()[0]);
+  return optim::first_bad_gradient(*step->graph, checked);
 }
 
 }  // namespace concord::train

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "concord/data/dataset.hpp"
+#include "concord/optim/failure.hpp"
 #include "concord/train/programs.hpp"
 
 namespace concord::train {
@@ -16,10 +18,15 @@ class NonFiniteSearch {
   /// The step with its present weights and without its update. `batch` is null where the batch that comes next lies on
   /// the device. Throws what compiling and running throw; a step that is searched again is not compiled again.
   [[nodiscard]] NonFiniteReport run(const StepProgramPtr& step, const Dataset* batch);
+  /// After `run` of a step that the device does not apply: the first parameter whose gradient is not finite.
+  [[nodiscard]] std::optional<optim::BadGradient> bad_gradient(const StepProgramPtr& step);
+  /// Of the step of `bad_gradient`.
+  [[nodiscard]] bool loss_is_finite() const { return loss_is_finite_; }
 
  private:
   VariablesPtr variables_;
   Precision precision_;
+  bool loss_is_finite_ = true;
   std::map<StepProgramPtr, Program> checked_;  // the same steps with every value readable
 };
 

@@ -24,9 +24,11 @@ struct TrainerOptions {
   optim::Clip clip = {};
   /// Parameters with a rate, weight decay or optimizer of their own, or frozen; the first that matches takes each.
   std::vector<optim::Group> groups = {};
-  /// Batches an update: weights change after every so many batches, by the mean of their gradients, as they would after
-  /// one so many times as large (but for batch norm, which sees each batch alone). Those that are left at the end of an
-  /// epoch count with the next. Clipping is of the mean, schedules count updates.
+  /// Batches an update: weights change after every so many batches, as they would after one so many times as large,
+  /// whatever the loss averages over (concord::Loss); but for batch norm, which sees each batch alone. Those that are
+  /// left at the end of an epoch make an update of their own, as a short last batch does. Clipping is of the joined
+  /// gradient, schedules count updates. Batches whose labels are all ignored count nothing; an update of such alone is
+  /// left out: weights and optimizer stay as they are.
   int accumulate = 1;
   /// Above 0: `evaluate`, `predict` and `save` use averages of the trained weights, with this part of the old average
   /// kept in each update (0.999, say). Running statistics are not averaged; see Trainer::refresh_statistics.
@@ -36,8 +38,8 @@ struct TrainerOptions {
   /// Of a training step, as CompileOptions::memory_budget; 0: none. Data sets on the device, weights and the
   /// optimizer's state are beside it.
   std::size_t memory_budget = 0;
-  /// Stops at gradients that are not finite even when the loss is; costs a pass over them each step.
-  bool check_gradients = false;
+  /// Stops at gradients that are not finite even when the loss is, before they are applied. Without, they are.
+  bool check_gradients = true;
   /// Data sets are kept on the device as long as they take at most this part of its memory, all together.
   double resident_fraction = 0.4;
   /// Kept in the metadata of the files that `save` and `save_checkpoint` write: what it takes to use the weights beside
@@ -54,9 +56,16 @@ struct EarlyStopping {
   bool restore_best = true;   // put the best epoch's weights back at the end, but not when stopped: it may go on
 };
 
+/// What becomes of the samples that are left when the batches of an epoch do not come out even.
+enum class LastBatch : std::uint8_t {
+  keep,  // a batch of their own, however small
+  drop,  // left out of this epoch; others are in the next, where samples are shuffled
+  merge  // the batch before has them too
+};
+
 struct FitOptions {
   std::int64_t epochs = 1;
-  std::int64_t batch = 64;  // the last batch of an epoch has what is left
+  std::int64_t batch = 64;
   std::optional<Dataset> validate = std::nullopt;
   optim::Schedule schedule = optim::schedule::constant();
   bool shuffle = true;  // anew each epoch
@@ -74,6 +83,9 @@ struct FitOptions {
   bool nan_trace = false;
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
   int loader_threads = 2;                // for data that is streamed
+  /// Batch norm cannot train on a last batch of one value a channel; drop or merge it there. Where no batch is full,
+  /// all samples are one batch whatever this says. Evaluations keep theirs: they use the running statistics.
+  LastBatch last_batch = LastBatch::keep;
 };
 
 struct EvaluateOptions {

@@ -13,7 +13,7 @@
 namespace concord::train {
 namespace {
 
-Value counter(Graph& graph, const char* name, std::int64_t numbers = 1) {
+Value counter(Graph& graph, const std::string& name, std::int64_t numbers = 1) {
   return graph.variable(std::make_shared<Variable>(Variable{name, {DType::f32, Shape{numbers}}, {}, false, {}}));
 }
 
@@ -26,39 +26,78 @@ void call_network(Traced& traced, const Recipe& recipe, Value features) {
   }
 }
 
-/// After each good step the cursor moves on and the loss is added up.
-void count_training(const Traced& traced, Value cursor, std::int64_t batch, Value ok) {
-  Graph& graph = *traced.graph;
-  const Value total = counter(graph, kLossSum);
-  const Scalar good = scalar::input(0);
-  const Scalar added = scalar::input(2) + scalar::input(1) * static_cast<float>(batch);
-  const auto counted =
-      pointwise("count", {ok, reshape(traced.loss, Shape{}), total, cursor},
-                {scalar::select(good, added, scalar::input(2)), scalar::input(3) + good}, {DType::f32, DType::i32});
-  graph.assign(total, counted[0]);
-  graph.assign(cursor, counted[1]);
+/// A formula over a few numbers, built input by input.
+class Counting {
+ public:
+  Scalar input(Value value) {
+    inputs_.push_back(value.shape().rank() == 1 ? value : reshape(value, Shape{1}));
+    return scalar::input(static_cast<int>(inputs_.size()) - 1);
+  }
+  void add(Value variable, const Scalar& next, DType type = DType::f32) {
+    variables_.push_back(variable);
+    formulas_.push_back(next);
+    types_.push_back(type);
+  }
+  void assign() {
+    const auto counted = pointwise("count", inputs_, formulas_, types_);
+    for (std::size_t i = 0; i < counted.size(); ++i) counted[i].graph().assign(variables_[i], counted[i]);
+  }
+
+ private:
+  std::vector<Value> inputs_, variables_;
+  std::vector<Scalar> formulas_;
+  std::vector<DType> types_;
+};
+
+/// Adds the terms of a loss up, and moves the cursor on; both by `good`, 1 or 0.
+void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::string& role, Value cursor,
+                 std::int64_t batch, Value ok) {
+  Counting counting;
+  const Scalar good = ok ? counting.input(ok) : Scalar(1.0F);
+  const auto add = [&](const std::string& name, const Scalar& part) {
+    const Value variable = counter(graph, name);
+    const Scalar old = counting.input(variable);
+    counting.add(variable, ok ? scalar::select(good, old + part, old) : old + part);
+  };
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const Scalar sum = counting.input(terms[t].sum);
+    const bool is_mean = terms[t].kind == LossTerm::Kind::mean;
+    add(loss_sum_name(role, t), is_mean ? sum * static_cast<float>(batch) : sum);
+    if (terms[t].weight) add(loss_weight_name(role, t), counting.input(terms[t].weight));
+  }
+  counting.add(cursor, counting.input(cursor) + good, DType::i32);
+  counting.assign();
 }
 
-void count_evaluation(const Traced& traced, Value cursor, Value labels, std::int64_t batch, int k) {
+void count_hits_of(const Traced& traced, Value labels, int k) {
   Graph& graph = *traced.graph;
-  const Value total = counter(graph, kEvalLossSum);
-  const auto counted =
-      pointwise("count", {total, reshape(traced.loss, Shape{}), cursor},
-                {scalar::input(0) + scalar::input(1) * static_cast<float>(batch), scalar::input(2) + 1.0F},
-                {DType::f32, DType::i32});
-  graph.assign(total, counted[0]);
-  graph.assign(cursor, counted[1]);
   if (k == 0) return;
-  const Hits hits = count_hits(traced.output, labels, k);
-  const Value first = counter(graph, kEvalFirst, 2), among_k = counter(graph, kEvalAmongK, 2);
-  const auto sums =
-      pointwise("count", {first, hits.first, among_k, hits.among_k},
-                {scalar::input(0) + scalar::input(1), scalar::input(2) + scalar::input(3)}, {DType::f32, DType::f32});
-  graph.assign(first, sums[0]);
-  graph.assign(among_k, sums[1]);
+  const Hits hits = count_hits(traced.output, labels, k, find_kept_labels(graph, labels));
+  Counting counting;
+  const auto add = [&](const char* name, Value counted) {
+    if (!counted) return;
+    const Value variable = counter(graph, name, 2);
+    const Scalar old = counting.input(variable);
+    counting.add(variable, old + counting.input(counted));
+  };
+  add(kEvalFirst, hits.first);
+  add(kEvalAmongK, hits.among_k);
+  add(kEvalLabels, hits.labels);
+  counting.assign();
 }
 
 }  // namespace
+
+namespace {
+
+std::string numbered(std::string name, std::size_t term) { return term == 0 ? name : fmt::format("{}{}", name, term); }
+
+}  // namespace
+
+std::string loss_sum_name(const std::string& role, std::size_t term) { return numbered(role + ".loss_sum", term); }
+std::string loss_weight_name(const std::string& role, std::size_t term) {
+  return numbered(role + ".loss_weight", term);
+}
 
 std::string role_of(Purpose purpose) {
   switch (purpose) {
@@ -89,11 +128,24 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   traced.loss = recipe.loss(traced.output, batch.labels);
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "a trainer's loss is one number, got {}; use Reduction::mean or sum", traced.loss.shape().str());
+  if (const Value kept = find_kept_labels(graph, batch.labels)) traced.ignored = ignored_label(kept);
+  const std::vector<LossTerm> terms = terms_of(traced.loss);
+  for (const LossTerm& term : terms) traced.terms.push_back(term.kind);
+  const std::string role = role_of(key.purpose);
   if (key.purpose == Purpose::train) {
-    count_training(traced, batch.cursor, key.plan.size,
-                   optim::minimize(traced.loss, recipe.optimizer, recipe.minimize));
+    optim::MinimizeOptions how = recipe.minimize;
+    how.weight = static_cast<double>(key.plan.size);
+    const Value ok = optim::minimize(traced.loss, recipe.optimizer, how);
+    count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
   } else {
-    count_evaluation(traced, batch.cursor, batch.labels, key.plan.size, key.k);
+    count_batch(graph, terms, role, batch.cursor, key.plan.size, {});
+    count_hits_of(traced, batch.labels, key.k);
+  }
+  // What a batch of ignored labels divides by 0 is none of the program's business.
+  const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });
+  if (is_weighted) {
+    traced.loss = terms[0].value();
+    for (std::size_t t = 1; t < terms.size(); ++t) traced.loss = traced.loss + terms[t].value();
   }
   return traced;
 }

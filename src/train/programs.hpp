@@ -4,10 +4,12 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 
 #include "concord/compile/program.hpp"
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
+#include "concord/ops/loss_terms.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/train/source.hpp"
 
@@ -37,8 +39,9 @@ struct ProgramKey {
 /// A program with the graph that it was made from.
 struct StepProgram {
   std::unique_ptr<Graph> graph;
-  Value output;  // of the network
-  Value loss;    // empty for Purpose::predict
+  Value output;                       // of the network
+  Value loss;                         // empty for Purpose::predict; 0 for a batch that counts nothing
+  std::vector<LossTerm::Kind> terms;  // of the loss
   Program program;
 };
 using StepProgramPtr = std::shared_ptr<StepProgram>;
@@ -51,9 +54,11 @@ struct Recipe {
   optim::MinimizeOptions minimize;
 };
 
-// Sums that the programs keep on the device, f32 [1].
-inline constexpr const char* kLossSum = "train.loss_sum";  // of the epoch so far, over samples
-inline constexpr const char* kEvalLossSum = "eval.loss_sum";
+/// The sums that the programs keep on the device of term `term` of the loss, f32 [1]: of the epoch so far, or of an
+/// evaluation. A term that is a mean counts by its samples; a weighted one has its weights summed beside it.
+[[nodiscard]] std::string loss_sum_name(const std::string& role, std::size_t term);
+[[nodiscard]] std::string loss_weight_name(const std::string& role, std::size_t term);
+inline constexpr const char* kEvalLabels = "eval.labels";  // labels that are not ignored, as a count
 // Counts, f32 [2] (see Hits).
 inline constexpr const char* kEvalFirst = "eval.first";     // labels that came first
 inline constexpr const char* kEvalAmongK = "eval.among_k";  // or among the k first
@@ -62,7 +67,9 @@ inline constexpr const char* kEvalAmongK = "eval.among_k";  // or among the k fi
 struct Traced {
   std::unique_ptr<Graph> graph;
   Value output, loss;
-  std::vector<VariablePtr> weights;  // parameters and running statistics of the network
+  std::vector<LossTerm::Kind> terms;
+  std::optional<std::int32_t> ignored;  // the label that the loss leaves out
+  std::vector<VariablePtr> weights;     // parameters and running statistics of the network
 };
 /// Builds the graph of a step. No device is touched. Throws ShapeError naming the layer that does not fit,
 /// ArgumentError when `classes` labels cannot be told by the network's outputs.

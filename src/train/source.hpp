@@ -29,11 +29,20 @@ struct BatchPlan {
   friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
 };
 
-/// The batches of one epoch: full ones, then a shorter one if the samples do not divide.
+/// The batches of one epoch: full ones, then one of another size if the samples do not divide.
 struct EpochPlan {
-  BatchPlan full, last;  // size 0: there is none
-  std::int64_t samples = 0;
+  BatchPlan full, last;      // size 0: there is none
+  std::int64_t samples = 0;  // of the epoch
+  std::int64_t all = 0;      // of the data set; more where the last batch is dropped
   [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
+  /// Batches that have been done after so many samples.
+  [[nodiscard]] std::int64_t batches_in(std::int64_t position) const {
+    return position == samples ? batches() : position / full.size;
+  }
+  /// Updates of the first batches of an epoch: an epoch's last update takes what is left.
+  [[nodiscard]] std::int64_t updates_in(std::int64_t done, std::int64_t accumulate) const {
+    return done / accumulate + (done == batches() && done % accumulate > 0 ? 1 : 0);
+  }
 };
 /// What keeps the place in an epoch: "train" or "eval".
 [[nodiscard]] std::string cursor_name(const std::string& role);

@@ -32,6 +32,12 @@ void TrainerState::check_fits(const Dataset& dataset, train::Purpose purpose, st
   static_cast<void>(train::trace(recipe, {purpose, source, {batch, 0}, 0}, dataset.classes));
 }
 
+void TrainerState::check(const Dataset& dataset) const {
+  if (data::labels_in_range(dataset)) return data::check(dataset);
+  const train::Source source{{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
+  data::check(dataset, train::trace(recipe, {train::Purpose::evaluate, source, {1, 0}, 0}, 0).ignored);
+}
+
 train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
   train::Source streamed{{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
   if (!may_reside) return streamed;
@@ -125,7 +131,7 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   known.merge(fresh);
   weights.merge(traced_weights);
   const auto made = std::make_shared<train::StepProgram>(
-      train::StepProgram{std::move(traced.graph), traced.output, traced.loss, std::move(compiled)});
+      train::StepProgram{std::move(traced.graph), traced.output, traced.loss, traced.terms, std::move(compiled)});
   programs.add(key, made);
   return made;
 }
@@ -149,8 +155,7 @@ void TrainerState::take_from_checkpoint(const std::map<std::string, TensorSpec>&
 }
 
 bool TrainerState::averaged() const {
-  if (options.ema_decay == 0 || updates() == 0) return false;
-  if (optim::loss_scale_for(options.precision) == 0) return true;
+  if (options.ema_decay == 0 || at.updates == 0) return false;
   if (variables->contains(optim::kStep)) return variables->read(optim::kStep).values<std::int32_t>()[0] > 0;
   return !pending_checkpoint || pending_checkpoint->tensors.at(optim::kStep).values<std::int32_t>()[0] > 0;
 }
@@ -161,6 +166,19 @@ void TrainerState::start_averages(const std::map<std::string, TensorSpec>& fresh
   for (const auto& [name, spec] : fresh) {
     if (name.starts_with(prefix)) variables->write(name, variables->read(name.substr(prefix.size())));
   }
+}
+
+double TrainerState::loss_so_far(std::span<const LossTerm::Kind> terms, std::int64_t samples) const {
+  double loss = 0;
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    auto divisor = static_cast<double>(samples);
+    if (terms[t] == LossTerm::Kind::total) divisor = 1;
+    if (terms[t] == LossTerm::Kind::weighted) {
+      divisor = static_cast<double>(scalar(train::loss_weight_name("train", t)));
+    }
+    loss += static_cast<double>(scalar(train::loss_sum_name("train", t))) / divisor;
+  }
+  return loss;
 }
 
 void TrainerState::set_scalar(const std::string& name, float value) {
@@ -214,24 +232,37 @@ std::map<std::string, std::string> TrainerState::settings() const {
 
 namespace train {
 
-EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch) {
+EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch, LastBatch last) {
   CONCORD_CHECK(batch >= 1, ArgumentError, "the batch must have one sample or more, got {}", batch);
   CONCORD_CHECK(samples >= 1, ArgumentError, "the data set is empty");
   EpochPlan plan;
-  plan.samples = samples;
+  plan.all = plan.samples = samples;
   plan.full.size = std::min(batch, samples);
   plan.full.rows = samples / plan.full.size;
   plan.last.size = samples % plan.full.size;
-  plan.last.first = samples - plan.last.size;
+  if (plan.last.size > 0 && last == LastBatch::drop) {
+    plan.samples -= plan.last.size;
+    plan.last.size = 0;
+  }
+  if (plan.last.size > 0 && last == LastBatch::merge) {
+    if (--plan.full.rows == 0) {
+      plan.full = {samples, 1};
+      plan.last.size = 0;
+    } else {
+      plan.last.size += plan.full.size;
+    }
+  }
+  plan.last.first = plan.samples - plan.last.size;
   CONCORD_CHECK(plan.full.rows < std::int64_t{1} << 24, ArgumentError,
                 "an epoch of {} batches is too long (at most 2^24 - 1); use a larger batch", plan.full.rows);
   return plan;
 }
 
 std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uint64_t seed, std::int64_t epoch) {
-  if (shuffle) return data::permutation(plan.samples, seed, static_cast<std::uint32_t>(epoch));
-  std::vector<std::int32_t> order(static_cast<std::size_t>(plan.samples));
+  std::vector<std::int32_t> order(static_cast<std::size_t>(plan.all));
   std::iota(order.begin(), order.end(), 0);
+  if (shuffle) order = data::permutation(plan.all, seed, static_cast<std::uint32_t>(epoch));
+  order.resize(static_cast<std::size_t>(plan.samples));
   return order;
 }
 

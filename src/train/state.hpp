@@ -27,6 +27,7 @@ struct TrainerState {
   struct Place {
     std::int64_t epoch = 0;               // epochs done
     std::int64_t step = 0;                // batches done
+    std::int64_t updates = 0;             // for schedules: those that were left out count, too
     std::int64_t position = 0;            // samples of the current epoch done
     std::int64_t first_epoch = 0;         // of the current call of fit, or of the one that was stopped
     std::int64_t batch = 0, samples = 0;  // of the epoch that `position` lies in
@@ -57,6 +58,8 @@ struct TrainerState {
   [[nodiscard]] bool is_resident(const Dataset& dataset) const;
   /// Throws, before the device is touched, when the network does not fit the data set's samples or labels.
   void check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch) const;
+  /// Throws as data::check; labels that the loss ignores may be outside the classes.
+  void check(const Dataset& dataset) const;
   /// The source for this data set: on the device if it fits, or is there already; else streamed.
   train::Source source_of(const Dataset& dataset, bool may_reside);
   /// The same storage, with averages under the names of the weights that they are of.
@@ -77,6 +80,8 @@ struct TrainerState {
   /// Writes the value of a scalar variable f32 or i32 [1], if there is such a variable.
   void set_scalar(const std::string& name, float value);
   [[nodiscard]] float scalar(const std::string& name) const;
+  /// The loss of the epoch so far, of `samples`, by the sums on the device of these terms.
+  [[nodiscard]] double loss_so_far(std::span<const LossTerm::Kind> terms, std::int64_t samples) const;
   /// What a checkpoint holds: everything but the data and the counters of evaluations.
   [[nodiscard]] io::TensorMap persistent() const;
   /// Weights and running statistics, with averages where evaluations use them, under the weights' names.
@@ -85,7 +90,6 @@ struct TrainerState {
   [[nodiscard]] io::TensorMap read_weights() const;
   /// Puts weights where they belong, and in place of their averages.
   void write_weights(const io::TensorMap& tensors);
-  [[nodiscard]] std::int64_t updates() const { return at.step / options.accumulate; }
   /// Whether averages of the weights are what counts: from the first update on that was not left out.
   [[nodiscard]] bool averaged() const;
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
@@ -93,7 +97,7 @@ struct TrainerState {
   [[nodiscard]] Metrics evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least);
   /// What a training should have in common with the checkpoint that it goes on from, by name.
   [[nodiscard]] std::map<std::string, std::string> settings() const;
-  void save_checkpoint(const std::filesystem::path& path) const;
+  void save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& how = {}) const;
   void refresh_statistics(const Dataset& data, std::int64_t batch);
   [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch);
   /// Warns, at the first fit after a resume, when this schedule is not that of the checkpoint.
@@ -115,7 +119,7 @@ decltype(auto) Trainer::with_state(const char* what, Function&& function) const 
 namespace train {
 
 /// Throws ArgumentError for an empty data set or a batch below 1; a batch above `samples` means all of them.
-[[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch);
+[[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch, LastBatch last = LastBatch::keep);
 
 /// The samples of an epoch in the order in which they are trained on.
 [[nodiscard]] std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uint64_t seed,

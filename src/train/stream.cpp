@@ -11,10 +11,13 @@ constexpr std::size_t kRing = 5;
 
 }  // namespace
 
-Stream::Stream(DevicePtr device, const Dataset& dataset, std::int64_t batch, const FitOptions& options)
+Stream::Stream(DevicePtr device, const Dataset& dataset, const EpochPlan& plan, const FitOptions& options)
     : device_(std::move(device)) {
-  const std::size_t feature_bytes = static_cast<std::size_t>(batch) * dataset.feature_spec().bytes();
-  const std::size_t label_bytes = static_cast<std::size_t>(batch) * dataset.label_spec().bytes();
+  const std::int64_t batch = plan.full.size;
+  const bool merges = plan.last.size > batch;
+  const auto largest = static_cast<std::size_t>(merges ? 2 * batch - 1 : batch);
+  const std::size_t feature_bytes = largest * dataset.feature_spec().bytes();
+  const std::size_t label_bytes = largest * dataset.label_spec().bytes();
   for (Slot& slot : slots_) {
     slot.features = device_->allocate(feature_bytes);
     slot.labels = device_->allocate(label_bytes);
@@ -25,6 +28,7 @@ Stream::Stream(DevicePtr device, const Dataset& dataset, std::int64_t batch, con
   }
   data::LoaderOptions loader;
   loader.batch = batch;
+  loader.merge_last = merges;
   loader.threads = options.loader_threads;
   loader.augmentation = options.augmentation;
   loader_ = std::make_unique<data::Loader>(dataset, std::move(loader), std::move(ring));

@@ -10,12 +10,13 @@
 #include "concord/compile/program.hpp"
 #include "concord/data/loader.hpp"
 #include "concord/train/options.hpp"
+#include "concord/train/source.hpp"
 
 namespace concord::train {
 
 class Stream {
  public:
-  Stream(DevicePtr device, const Dataset& dataset, std::int64_t batch, const FitOptions& options);
+  Stream(DevicePtr device, const Dataset& dataset, const EpochPlan& plan, const FitOptions& options);
   /// The samples of an epoch, or what is left of it.
   void start(std::vector<std::int32_t> order, std::int64_t epoch);
   /// Puts the next batch into the program's inputs "features" and, unless it takes none, "labels"; the host does not

@@ -77,9 +77,14 @@ TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string
                 file, at.epoch, at.first_epoch, info.permutation_epoch);
   const std::int64_t steps = counter_of(checkpoint, optim::kStep, file);
   const std::int64_t accumulate = accumulation_of(info, file);
-  // With a scaled loss a step whose gradients overflow updates nothing.
-  const bool may_skip = checkpoint.tensors.contains(optim::kScale);
-  const std::int64_t most_steps = std::min<std::int64_t>(at.step / accumulate, optim::kMostSteps);
+  at.updates = info.extra.contains("updates") ? extra_number(info, "updates", file) : at.step / accumulate;
+  CONCORD_CHECK(at.updates <= at.step && at.updates >= at.step / accumulate, FormatError,
+                "{}: the checkpoint has {} steps done, {} an update, but {} updates", file, at.step, accumulate,
+                at.updates);
+  // With a scaled loss a step whose gradients overflow updates nothing, as does one whose labels are all ignored.
+  const bool may_skip =
+      checkpoint.tensors.contains(optim::kScale) || checkpoint.tensors.contains(train::loss_weight_name("train", 0));
+  const std::int64_t most_steps = std::min<std::int64_t>(at.updates, optim::kMostSteps);
   CONCORD_CHECK(steps == most_steps || (may_skip && steps < most_steps), FormatError,
                 "{}: the checkpoint has {} steps done, {} an update, but its '{}' is {}", file, at.step, accumulate,
                 optim::kStep, steps);
@@ -164,11 +169,11 @@ void Trainer::prepare(const TensorSpec& sample) {
   });
 }
 
-void Trainer::save(const std::filesystem::path& path) const {
+void Trainer::save(const std::filesystem::path& path, const io::SaveOptions& options) const {
   with_state("saving weights", [&](TrainerState& state) {
     CONCORD_CHECK(!state.weights.empty(), ArgumentError,
                   "there are no weights to save yet: call fit, evaluate, predict or prepare first");
-    io::save_weights(path, state.evaluated_weights(), state.options.metadata);
+    io::save_weights(path, state.evaluated_weights(), state.options.metadata, options);
   });
 }
 
@@ -183,7 +188,7 @@ void Trainer::load(const std::filesystem::path& path) {
   });
 }
 
-void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
+void TrainerState::save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& how) const {
   const timeline::Span span("checkpoint");
   io::CheckpointInfo info;
   info.network = options.network;
@@ -202,18 +207,19 @@ void TrainerState::save_checkpoint(const std::filesystem::path& path) const {
                 {"samples", std::to_string(at.samples)},
                 {"accumulate", std::to_string(options.accumulate)},
                 {"losses", fmt::format("{}", fmt::join(losses, " "))}};
+  if (options.accumulate > 1) info.extra["updates"] = std::to_string(at.updates);
   info.extra.merge(settings());
   io::TensorMap tensors = persistent();
   // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
   tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
-  io::save_checkpoint(path, tensors, info, options.metadata);
+  io::save_checkpoint(path, tensors, info, options.metadata, how);
 }
 
-void Trainer::save_checkpoint(const std::filesystem::path& path) const {
+void Trainer::save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& options) const {
   with_state("saving a checkpoint", [&](TrainerState& state) {
     CONCORD_CHECK(state.variables->contains(optim::kStep), ArgumentError,
                   "there is nothing to put into a checkpoint before the first step");
-    state.save_checkpoint(path);
+    state.save_checkpoint(path, options);
   });
 }
 
@@ -234,7 +240,8 @@ void TrainerState::compare_rates(const optim::Schedule& own_schedule) {
   const double base = recipe.optimizer.rule().lr;
   std::span<const double> earlier = losses;  // at that step
   if (at.position == 0 && !earlier.empty()) earlier = earlier.first(earlier.size() - 1);
-  const std::int64_t step = (at.step - 1) / options.accumulate;
+  const std::int64_t batch = at.position > 0 ? at.position / at.batch : 0;  // an epoch's last makes an update
+  const std::int64_t step = at.updates - (batch % options.accumulate == 0 ? 1 : 0);
   const std::string own = fmt::format("{}", static_cast<float>(own_schedule(base, {step, epoch, earlier})));
   if (own == saved.at("rate")) return;
   log(LogLevel::warning, fmt::format("{}: step {} had the learning rate {}; this optimizer and schedule give {}",

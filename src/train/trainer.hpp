@@ -10,6 +10,7 @@
 #include "concord/core/held.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
+#include "concord/io/checkpoint.hpp"
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/optimizer.hpp"
@@ -38,9 +39,11 @@ class Trainer {
   /// Trains for `epochs` more epochs; after `resume` or a stopped fit, for what is left of them. Before any work on the
   /// device: throws ArgumentError for an empty data set, a batch below 1 or labels outside the network's classes,
   /// ShapeError naming the layer that the samples do not fit. A batch above the size of the data set means all of it.
-  /// At the first loss that is not finite throws NonFinite, naming the step and the first node that produced such a
-  /// value; weights and optimizer are then those before that step. In a process that `concord compare PROGRAM` started
-  /// the training is compared on several devices instead, and the process ends.
+  /// At the first loss or gradient that is not finite throws NonFinite, naming the step, the first node that produced
+  /// such a value and the first parameter whose gradient has one; weights, optimizer, averages and running statistics
+  /// are then those before that step, to the bit. A rate of the schedule that is negative or not finite is an
+  /// ArgumentError before its step. In a process that `concord compare PROGRAM` started the training is compared on
+  /// several devices instead, and the process ends.
   History fit(const Dataset& data, const FitOptions& options = {});
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
   /// Sets the running statistics of batch norms anew to their mean over the data, through the weights that evaluations
@@ -54,15 +57,16 @@ class Trainer {
 
   /// Weights, averaged if they are, and running statistics as safetensors, under the names and shapes of the equal
   /// PyTorch module.
-  /// Before the first fit or evaluate the network's names are not known: ArgumentError. Throws IoError.
-  void save(const std::filesystem::path& path) const;
+  /// Before the first fit or evaluate the network's names are not known: ArgumentError. Throws IoError, and NonFinite
+  /// for weights that are not finite, unless the options allow them; the file that was there is then untouched.
+  void save(const std::filesystem::path& path, const io::SaveOptions& options = {}) const;
   /// Takes over weights, in place of those that an earlier `load` or `resume` brought; before the network is known they
   /// wait for it. Throws IoError, FormatError for a damaged file or one of another network (then, too, not before the
   /// network is known).
   void load(const std::filesystem::path& path);
 
-  /// Everything needed to go on as if nothing had happened, written whole or not at all.
-  void save_checkpoint(const std::filesystem::path& path) const;
+  /// Everything needed to go on as if nothing had happened, written whole or not at all. Throws as `save`.
+  void save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& options = {}) const;
   /// Continues from a checkpoint; call before the first fit. On the device that wrote it the result has the same bits
   /// as an uninterrupted run. Throws as `load`; the seed of the checkpoint replaces the options', its weights those of
   /// an earlier `load`. The weights count from now on; the optimizer's state waits for the first fit. Other clipping or

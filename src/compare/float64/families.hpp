@@ -25,6 +25,7 @@ struct Numbers {
 [[nodiscard]] std::vector<Values> values_of(const Expression& expression, std::span<const Numbers> operands,
                                             const Shape& output);
 
+[[nodiscard]] Results all_finite(const ReplayedNode& node);
 [[nodiscard]] Results pointwise(const ReplayedNode& node);
 [[nodiscard]] Results fused(const ReplayedNode& node);
 [[nodiscard]] Results copy(const ReplayedNode& node);

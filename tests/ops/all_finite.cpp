@@ -1,0 +1,53 @@
+// AllFinite: one bad element anywhere is found, and no large, small or infinite-looking one taken for it.
+#include "concord/ops/all_finite.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "concord_test.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+TEST_CASE("one element that is not finite is found among any number of tensors", "[ops]") {
+  for (const DevicePtr& device : devices()) {
+    for (const std::size_t tensors : {1U, 2U, 70U}) {  // more than one launch
+      INFO(device->info().id << ", " << tensors << " tensors");
+      Graph graph;
+      std::vector<Value> values;
+      std::vector<std::string> names;
+      std::vector<Shape> shapes;
+      for (std::size_t i = 0; i < tensors; ++i) {
+        shapes.push_back(i % 3 == 0 ? Shape{} : i % 3 == 1 ? Shape{131, 1013} : Shape{7, 3});
+        names.push_back("x" + std::to_string(i));
+        values.push_back(graph.input(names.back(), {DType::f32, shapes.back()}));
+      }
+      const Value all = all_finite(values, names);
+      Program program = compile(graph, {{all}}, std::make_shared<Variables>(device, 0));
+      const auto write = [&](std::size_t i, std::int64_t place, float value) {
+        Tensor tensor(DType::f32, shapes[i]);
+        std::ranges::fill(tensor.values<float>(), std::numeric_limits<float>::max());
+        tensor.values<float>()[0] = -std::numeric_limits<float>::denorm_min();
+        if (place >= 0) tensor.values<float>()[static_cast<std::size_t>(place)] = value;
+        program.write(names[i], tensor);
+      };
+      const auto result = [&] {
+        program.run();
+        return program.read(all).values<float>()[0];
+      };
+      for (std::size_t i = 0; i < tensors; ++i) write(i, -1, 0);
+      CHECK(result() == 1);
+      for (const std::size_t i : {std::size_t{0}, tensors / 2, tensors - 1}) {
+        for (const std::int64_t place : {std::int64_t{0}, shapes[i].elements() / 2, shapes[i].elements() - 1}) {
+          for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
+            INFO("tensor " << i << ", element " << place << ", " << bad);
+            write(i, place, bad);
+            CHECK(result() == 0);
+          }
+        }
+        write(i, -1, 0);
+      }
+      CHECK(result() == 1);
+    }
+  }
+}
