@@ -159,7 +159,7 @@ void Trainer::refresh_statistics(const Dataset& data, std::int64_t batch) {
 
 void TrainerState::refresh_statistics(const Dataset& data, std::int64_t batch) {
   using train::Purpose;
-  state_->check(data);
+  check(data);
   train::EpochPlan plan = train::plan_epoch(data.size(), batch);
   plan.last.size = 0;
   plan.samples = plan.full.rows * plan.full.size;
