@@ -38,7 +38,7 @@ class ProcessLocale {
     // localedef warns by its exit code as well: what counts is whether the locale is there.
     const std::string command =
         "localedef -i " + name + " -f UTF-8 " + (*folder_ / whole).string() + " >/dev/null 2>&1";
-    static_cast<void>(std::system(command.c_str()));
+    [[maybe_unused]] const int result = std::system(command.c_str());
     path_.emplace("LOCPATH", folder_->path().string());
     if (std::setlocale(LC_ALL, whole.c_str()) != nullptr) return;
     throw Error("there is no locale " + whole + " and localedef made none; install the package locales");

@@ -33,7 +33,7 @@ std::string in_child(const std::function<std::string()>& work, bool exits = fals
     } catch (const std::exception& error) {
       text = std::string("another exception: ") + error.what();
     }
-    static_cast<void>(::write(ends[1], text.data(), text.size()));
+    [[maybe_unused]] const auto written = ::write(ends[1], text.data(), text.size());
     ::close(ends[1]);
     if (exits) std::exit(0);  // with exit functions and destructors
     ::_exit(0);
