@@ -118,7 +118,7 @@ TEST_CASE("a Value whose graph is gone is refused, also where another graph lies
   }
 }
 
-TEST_CASE("values of two graphs do not mix", "[core][misuse]") {
+TEST_CASE("a value of another graph is refused by name", "[core][misuse]") {
   Graph one, two;
   const Value a = one.input("a", kPair), b = two.input("b", kPair), deep = relu(relu(relu(b)));
   const auto variable = std::make_shared<Variable>(Variable{"v", kPair, {}, true, {}});
