@@ -93,7 +93,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
 }
 
 // A work-group owns OWN keys and values of one head: group (block, key head, batch), and walks over the queries of all
-// heads that share them. The tile of queries passes twice, that of diff_dst once. Local memory as above.
+// heads that share them. The tile of queries passes twice, that of diff_dst once. Local memory as above, 4 bytes more.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_backward_key_value(
     __global const float *q, ulong q_offset, __global const float *k, ulong k_offset, __global const float *v,
     ulong v_offset, __global const float *diff_dst, ulong diff_dst_offset, __global const float *statistics,

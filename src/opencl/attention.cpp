@@ -20,7 +20,8 @@ std::size_t local_bytes(const Tiles& tiles, std::size_t width, AttentionPass pas
   const std::size_t stride = 4 * ((((width + tiles.tx - 1) / tiles.tx * tiles.tx + 3) / 4) | 1);
   const std::size_t rows = (pass == AttentionPass::forward ? 1 : 2) * tiles.own + tiles.other;
   const std::size_t scratch = pass == AttentionPass::forward ? tiles.own * tiles.tx : 0;
-  return sizeof(float) * (rows * stride + tiles.own * (tiles.other + 4) + scratch);
+  const std::size_t flag = pass == AttentionPass::backward_query ? 0 : 1;
+  return sizeof(float) * (rows * stride + tiles.own * (tiles.other + 4) + scratch + flag);
 }
 
 /// The first that fits: an item has at most 64 sums in registers. CPUs take small tiles, which they compile four times
