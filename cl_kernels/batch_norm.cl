@@ -232,13 +232,22 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_ba
   diff_dst += diff_dst_offset;
   const float mean = means[means_offset + channel];
   const float unit = batch_norm_unit(variances[variances_offset + channel], epsilon);
-  float base = 0.0f;  // the mean of a few values of the part
+  float near = 0.0f, least = INFINITY, largest = -INFINITY;  // of a few values of the part
 #pragma unroll
   for (uint k = 0; k < UNROLL; ++k) {
     const uint at = min(begin + k, end - 1);
     const uint image = (mul_hi(at, plane_multiplier) + at) >> plane_shift;
-    base += TOTAL(diff_dst[line + at + (ulong)image * stride]) * (1.0f / (UNROLL * WIDTH));
+    const value_t d = diff_dst[line + at + (ulong)image * stride];
+    near += TOTAL(d * (1.0f / (UNROLL * WIDTH)));
+#if WIDTH == 4
+    least = fmin(least, fmin(fmin(d.x, d.y), fmin(d.z, d.w)));
+    largest = fmax(largest, fmax(fmax(d.x, d.y), fmax(d.z, d.w)));
+#else
+    least = fmin(least, d);
+    largest = fmax(largest, d);
+#endif
   }
+  const float base = batch_norm_base(near, least, largest);
   value_t sum = ZERO, product = ZERO, centred = ZERO, squares = ZERO;
   TURNS {
     value_t x[UNROLL], d[UNROLL];

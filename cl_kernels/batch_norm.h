@@ -45,8 +45,13 @@ static inline norm_factors batch_norm_factors(float4 first, float2 total, float 
   return (norm_factors){mean.x, factor, shift - mean.y * factor, variance / unit / unit};
 }
 
-// Sums of a part for the gradient, with x = (src − mean)·unit and d = diff_dst − base, where base is near the mean of
-// diff_dst: Σ d, Σ d·x, Σ x, Σ x²; the base stands behind them. Here they are of another base.
+// The number that sums of diff_dst are taken around: one near their mean, if a few of them tell that it is far from 0. Around
+// another one sums would be larger than they are.
+static inline float batch_norm_base(float near, float least, float largest) {
+  return fabs(near) > largest - least ? near : 0.0f;
+}
+
+// Sums of a part for the gradient, with x = (src − mean)·unit and d = diff_dst − base: Σ d, Σ d·x, Σ x, Σ x²; the base stands behind them. Here they are of another base.
 static inline float4 batch_norm_rebased(float4 sums, float count, float lifted) {
   return sums + (float4)(count * lifted, lifted * sums.z, 0.0f, 0.0f);
 }

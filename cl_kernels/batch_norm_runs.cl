@@ -150,10 +150,15 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
   diff_dst += diff_dst_offset;
   const float mean = means[means_offset + channel];
   const float unit = batch_norm_unit(variances[variances_offset + channel], epsilon);
-  // The mean of the first plane, or of a few values of it.
   const ulong first = (begin * channels + channel) * plane, few = min(plane, (ulong)WIDTH);
-  float base = 0.0f;
-  for (ulong s = 0; s < few; ++s) base += diff_dst[first + s] / (float)few;
+  float near = 0.0f, least = INFINITY, largest = -INFINITY;
+  for (ulong s = 0; s < few; ++s) {
+    near += diff_dst[first + s] / (float)few;
+    least = fmin(least, diff_dst[first + s]);
+    largest = fmax(largest, diff_dst[first + s]);
+  }
+  // One value tells nothing.
+  const float base = few > 1 ? batch_norm_base(near, least, largest) : 0.0f;
   CHAINS(sum);
   CHAINS(product);
   CHAINS(centred);

@@ -16,6 +16,15 @@
 #define NEUTRAL CONCAT(NEUTRAL_, KIND)
 #define WIDTH 16
 #define UNROLL 8  // reads in flight
+#define TERMS 16  // of a chain before it is joined
+
+// Joins what a chain has reduced to `value`. Sums keep the roundings of this in `low`, which is nothing to add where the
+// sum is infinite.
+#define JOIN_SUM(type, value, low, chain) ADD_EXACTLY(type, value, low, chain)
+#define JOIN_MAXIMUM(type, value, low, chain) value = COMBINE_MAXIMUM(value, chain)
+#define JOIN_MINIMUM(type, value, low, chain) value = COMBINE_MINIMUM(value, chain)
+#define JOIN CONCAT(JOIN_, KIND)
+#define WITH_LOW(value, low) ((low) == (low) ? (value) + (low) : (value))
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
@@ -25,16 +34,19 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
   const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
   const ulong end = min(length, begin + part);
   src += src_offset + outer * length * inner + (output - outer_part * inner);
-  float value = NEUTRAL;
+  float value = NEUTRAL, low = 0.0f;
   ulong i = begin + LANE;
   for (; i + (UNROLL - 1) * LANES < end; i += UNROLL * LANES) {
     float next[UNROLL];
 #pragma unroll
     for (uint k = 0; k < UNROLL; ++k) next[k] = src[(i + k * LANES) * inner];
+    float chain = next[0];
 #pragma unroll
-    for (uint k = 0; k < UNROLL; ++k) value = COMBINE(value, next[k]);
+    for (uint k = 1; k < UNROLL; ++k) chain = COMBINE(chain, next[k]);
+    JOIN(float, value, low, chain);
   }
   for (; i < end; i += LANES) value = COMBINE(value, src[i * inner]);
+  value = WITH_LOW(value, low);
   LANES_REDUCE(value, scratch, COMBINE);
   if (LANE == 0 && row < outputs) dst[dst_offset + row] = value;
 }
@@ -47,12 +59,20 @@ __kernel void reduce_rows(__global const float *restrict src, ulong src_offset, 
   float value = NEUTRAL;
   ulong i = 0;
   if (count >= WIDTH) {
-    float16 chains = (float16)(NEUTRAL);
-    for (; i + WIDTH <= count; i += WIDTH) {
-      const float16 next = vload16(0, src + i);
-      chains = COMBINE(chains, next);
+    float16 all = (float16)(NEUTRAL), low = (float16)(0.0f);
+    while (i + WIDTH <= count) {
+      const ulong stop = min(count, i + TERMS * WIDTH);
+      float16 chains = vload16(0, src + i);
+      for (i += WIDTH; i + WIDTH <= stop; i += WIDTH) {
+        const float16 next = vload16(0, src + i);
+        chains = COMBINE(chains, next);
+      }
+      JOIN(float16, all, low, chains);
     }
-    JOIN_CHAINS(value, chains, COMBINE);
+    float rest;
+    JOIN_CHAINS(value, all, COMBINE);
+    JOIN_CHAINS(rest, low, COMBINE_SUM);
+    value = WITH_LOW(value, rest);
   }
   for (; i < count; ++i) value = COMBINE(value, src[i]);
   dst[dst_offset + row] = value;
@@ -65,17 +85,27 @@ __kernel void reduce_columns(__global const float *restrict src, ulong src_offse
   src += src_offset + outer * length * inner + column;
   dst += dst_offset + outer_part * inner + column;
   if (column + WIDTH <= inner) {
-    float16 value = (float16)(NEUTRAL);
-    for (ulong i = begin; i < end; ++i) {
-      const float16 next = vload16(0, src + i * inner);
-      value = COMBINE(value, next);
+    float16 value = (float16)(NEUTRAL), low = (float16)(0.0f);
+    for (ulong i = begin; i < end;) {
+      const ulong stop = min(end, i + TERMS);
+      float16 chain = vload16(0, src + i * inner);
+      for (++i; i < stop; ++i) {
+        const float16 next = vload16(0, src + i * inner);
+        chain = COMBINE(chain, next);
+      }
+      JOIN(float16, value, low, chain);
     }
-    vstore16(value, 0, dst);
+    vstore16(WITH_LOW(value, low), 0, dst);
   } else {
     for (ulong j = 0; column + j < inner; ++j) {
-      float value = NEUTRAL;
-      for (ulong i = begin; i < end; ++i) value = COMBINE(value, src[i * inner + j]);
-      dst[j] = value;
+      float value = NEUTRAL, low = 0.0f;
+      for (ulong i = begin; i < end;) {
+        const ulong stop = min(end, i + TERMS);
+        float chain = src[i * inner + j];
+        for (++i; i < stop; ++i) chain = COMBINE(chain, src[i * inner + j]);
+        JOIN(float, value, low, chain);
+      }
+      dst[j] = WITH_LOW(value, low);
     }
   }
 }

@@ -131,7 +131,9 @@ void run(const ReducePlan& plan, const Pointers& pointers) {
     if (plan.chunks > 1) {
       std::copy_n(result, group.lanes, partial + chunk * plan.kept_count + group.first);
     } else {
-      for (std::int64_t j = 0; j < group.lanes; ++j) dst[group.dst + j * dst_stride] = static_cast<float>(result[j]);
+      for (std::int64_t j = 0; j < group.lanes; ++j) {
+        dst[group.dst + j * dst_stride] = reduce_finished(plan.kind, result[j]);
+      }
     }
   });
   if (plan.chunks == 1) return;
@@ -140,7 +142,7 @@ void run(const ReducePlan& plan, const Pointers& pointers) {
     for (std::int64_t c = 1; c < plan.chunks; ++c) {
       result = reduce_combine(plan.kind, result, partial[c * plan.kept_count + k]);
     }
-    dst[offset_of(k, plan.kept.dims, plan.kept.strides[1], plan.kept.dims.size())] = static_cast<float>(result);
+    dst[offset_of(k, plan.kept.dims, plan.kept.strides[1], plan.kept.dims.size())] = reduce_finished(plan.kind, result);
   }
 }
 

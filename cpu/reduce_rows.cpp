@@ -2,6 +2,7 @@
 #include "reduce_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "formulas.h"
@@ -44,6 +45,39 @@ template <class Combine>
   }
 }
 
+[[gnu::always_inline]] inline double row_squares(const float* src, std::int64_t n, std::int64_t stride) {
+  double lanes[kLanes] = {};
+  std::int64_t i = 0;
+  if (stride == 1) {
+    for (; i + kLanes <= n; i += kLanes) {
+#pragma omp simd
+      for (std::int64_t j = 0; j < kLanes; ++j) {
+        const auto value = static_cast<double>(src[i + j]);
+        lanes[j] += value * value;
+      }
+    }
+  }
+  for (; i < n; ++i) {
+    const auto value = static_cast<double>(src[i * stride]);
+    lanes[i % kLanes] += value * value;
+  }
+  double total = 0;
+  for (const double lane : lanes) total += lane;
+  return total;
+}
+
+[[gnu::always_inline]] inline void column_squares(const float* src, std::int64_t rows, std::int64_t stride,
+                                                  std::int64_t lanes, double* result) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* row = src + r * stride;
+#pragma omp simd
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      const auto value = static_cast<double>(row[j]);
+      result[j] += value * value;
+    }
+  }
+}
+
 constexpr auto kAdd = [](float a, float b) { return a + b; };
 constexpr auto kGreater = [](float a, float b) { return concord_maximum(a, b); };
 constexpr auto kLesser = [](float a, float b) { return concord_minimum(a, b); };
@@ -67,7 +101,15 @@ double reduce_combine(ReduceKind kind, double a, double b) {
   }
 }
 
+float reduce_finished(ReduceKind kind, double result) {
+  if (kind != ReduceKind::norm) return static_cast<float>(result);
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const double root = std::sqrt(result);
+  return static_cast<float>(std::isfinite(result) && root > kLargest ? kLargest : root);
+}
+
 CONCORD_SIMD double reduce_row(ReduceKind kind, const float* src, std::int64_t n, std::int64_t stride) {
+  if (kind == ReduceKind::norm) return row_squares(src, n, stride);
   double result = reduce_identity(kind);
   for (std::int64_t i = 0; i < n; i += kPiece) {
     const float* piece = src + i * stride;
@@ -85,6 +127,7 @@ CONCORD_SIMD double reduce_row(ReduceKind kind, const float* src, std::int64_t n
 
 CONCORD_SIMD void reduce_columns(ReduceKind kind, const float* src, std::int64_t rows, std::int64_t stride,
                                  std::int64_t lanes, double* result) {
+  if (kind == ReduceKind::norm) return column_squares(src, rows, stride, lanes, result);
   float partial[kReduceLanes];
   for (std::int64_t r = 0; r < rows; r += kRows) {
     const float* piece = src + r * stride;

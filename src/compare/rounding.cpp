@@ -167,6 +167,13 @@ std::optional<double> of_sum(const SizedNode& node, std::size_t k) {
   return sum_tolerance(terms, term_scale(node)) + (is_pool ? sparse_tolerance(node, result) : 0);
 }
 
+// Of squares nothing cancels out.
+std::optional<double> of_euclidean_norm(const SizedNode& node, std::size_t k) {
+  const auto* reduce = dynamic_cast<const ops::Reduce*>(node.op);
+  if (reduce == nullptr || reduce->kind() != ops::ReduceKind::norm) return {};
+  return 64 * kUnit * node.largest(node.results[k]);
+}
+
 std::optional<double> of_resampling(const SizedNode& node, std::size_t k) {
   if (!is<ops::Resample>(node.op)) return {};
   return sum_tolerance(product_terms(node), node.rms(node.inputs[0])) + sparse_tolerance(node, node.results[k]);
@@ -212,7 +219,7 @@ std::optional<double> of_formula(const SizedNode& node, std::size_t k) {
   return {};
 }
 
-constexpr std::array<Rule, 10> kRules{of_product,    of_fused,  of_scattered_sum,     of_sum,
+constexpr std::array<Rule, 11> kRules{of_product,    of_fused,  of_scattered_sum,     of_sum,    of_euclidean_norm,
                                       of_resampling, of_scan,   of_max_pool_gradient, of_norm,
                                       of_sequence,   of_formula};
 

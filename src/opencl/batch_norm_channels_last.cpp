@@ -19,10 +19,10 @@ PreparedKernel finish(Context& context, const KernelRequest& request, const Rows
 
 std::optional<PreparedKernel> forward(Context& context, const ops::BatchNorm& op, const KernelRequest& request,
                                       const EpilogueText& epilogue) {
-  const RowsGrid grid(context, *as_channels_last(request.input_layouts[0]), "batch_norm_channels_last.cl");
+  const RowsGrid grid(context, *as_channels_last(request.input_layouts[0]), "batch_norm_channels_last.cl", 4);
   return finish(
       context, request, grid, op.name(),
-      {grid.over_blocks("batch_norm_statistics", {blocks_of(input(0)), grid.sums()}),
+      {grid.over_blocks("batch_norm_statistics", {blocks_of(input(0)), grid.sums()}, {}, {}, {op.epsilon()}),
        grid.over_channels("batch_norm_join", {grid.sums(), input(1), input(2), output(1), output(2), grid.factors()},
                           {op.epsilon()}),
        grid.over_blocks("batch_norm_forward", {blocks_of(input(0)), grid.factors(), blocks_of(output(0))}, epilogue)});
@@ -48,10 +48,12 @@ std::optional<PreparedKernel> prepare_batch_norm_backward_channels_last(Context&
                                                                         const ops::BatchNormBackward& op,
                                                                         const KernelRequest& request) {
   if (as_channels_last(request.input_layouts[0]) == nullptr) return {};
-  const RowsGrid grid(context, *as_channels_last(request.input_layouts[0]), "batch_norm_channels_last.cl");
+  const RowsGrid grid(context, *as_channels_last(request.input_layouts[0]), "batch_norm_channels_last.cl", 8);
   return finish(
       context, request, grid, op.name(),
-      {grid.over_blocks("batch_norm_backward_sums", {blocks_of(input(0)), blocks_of(input(1)), input(3), grid.sums()}),
+      {grid.over_blocks("batch_norm_backward_sums",
+                        {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {}, {},
+                        {op.epsilon()}),
        grid.over_channels("batch_norm_join_backward",
                           {grid.sums(), input(2), input(3), input(4), output(1), output(2), grid.factors()},
                           {op.epsilon()}),

@@ -16,10 +16,11 @@ std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(valu
 
 }  // namespace
 
-RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view file)
+RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers)
     : context_(context),
       file_(file),
       number_(image.number()),
+      numbers_(numbers),
       rows_(image.rows()),
       places_(image.places()),
       channels_(image.channels()) {
@@ -34,7 +35,7 @@ RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view
   parts_ = divide_up(rows_, part_);
 }
 
-std::size_t RowsGrid::sums_bytes() const { return size(divide_up(parts_ * channels_ * 8, 256) * 256); }
+std::size_t RowsGrid::sums_bytes() const { return size(divide_up(parts_ * channels_ * numbers_ * 4, 256) * 256); }
 std::size_t RowsGrid::workspace_bytes() const { return sums_bytes() + size(channels_) * 16; }
 
 PendingProgram RowsGrid::program(const EpilogueText& epilogue, std::vector<std::string> more) const {
@@ -47,8 +48,9 @@ PendingProgram RowsGrid::program(const EpilogueText& epilogue, std::vector<std::
 }
 
 Stage RowsGrid::over_blocks(std::string function, std::vector<Argument> arguments, const EpilogueText& epilogue,
-                            std::vector<std::string> more) const {
+                            std::vector<std::string> more, const std::vector<Argument>& last) const {
   for (const std::int64_t value : {rows_, blocks(), part_, places_}) arguments.emplace_back(count(value));
+  arguments.insert(arguments.end(), last.begin(), last.end());
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   return {program(epilogue, std::move(more)),
           std::move(function),

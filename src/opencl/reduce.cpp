@@ -80,8 +80,9 @@ Argument number(std::int64_t value) { return static_cast<std::uint64_t>(value); 
 Stage stage_of(Context& context, const Pass& pass, const std::string& kind, const BufferArgument& src,
                const BufferArgument& dst) {
   std::vector<Argument> arguments{src, dst};
+  const std::string file = kind == "NORM" ? "reduce_norm.cl" : "reduce.cl";
   if (context.limits().is_cpu) {
-    const PendingProgram program = context.program("reduce.cl", {"KIND=" + kind, "LANES=1", "ROWS=1"});
+    const PendingProgram program = context.program(file, {"KIND=" + kind, "LANES=1", "ROWS=1"});
     arguments.insert(arguments.end(), {number(pass.length), number(pass.part()), number(pass.parts)});
     const auto rows = static_cast<std::size_t>(pass.outer * pass.parts);
     if (pass.inner == 1) return {program, "reduce_rows", std::move(arguments), {rows, 1, 1}, {0, 0, 0}};
@@ -94,7 +95,7 @@ Stage stage_of(Context& context, const Pass& pass, const std::string& kind, cons
   definitions.push_back("KIND=" + kind);
   arguments.insert(arguments.end(), {number(pass.outputs()), number(pass.length), number(pass.part()),
                                      number(pass.parts), number(pass.inner)});
-  Stage stage{context.program("reduce.cl", definitions), "reduce_lanes", std::move(arguments)};
+  Stage stage{context.program(file, definitions), "reduce_lanes", std::move(arguments)};
   lanes.cover(stage, pass.outputs());
   return stage;
 }
@@ -121,6 +122,7 @@ PreparedKernel prepare_argmax(Context& context, const ops::Reduce& op, const Ker
 std::string kind_of(ops::ReduceKind kind) {
   switch (kind) {
     case ops::ReduceKind::sum: return "SUM";
+    case ops::ReduceKind::norm: return "NORM";
     case ops::ReduceKind::maximum: return "MAXIMUM";
     default: return "MINIMUM";
   }

@@ -18,6 +18,7 @@ std::string_view Reduce::name() const {
     case ReduceKind::sum: return "reduce_sum";
     case ReduceKind::maximum: return "reduce_max";
     case ReduceKind::minimum: return "reduce_min";
+    case ReduceKind::norm: return "reduce_norm";
     case ReduceKind::argmax: return "argmax";
   }
   throw Error("unknown reduction");
@@ -34,7 +35,7 @@ std::vector<TensorSpec> Reduce::infer(std::span<const TensorSpec> inputs) const 
     CONCORD_CHECK(axes_[i] < src.rank(), ShapeError, "{}: axis {} is outside src {}", name(), axes_[i], src.str());
     CONCORD_CHECK(i == 0 || axes_[i - 1] < axes_[i], ShapeError, "{}: axes [{}] of src {} must be sorted and distinct",
                   name(), fmt::join(axes_, ", "), src.str());
-    CONCORD_CHECK(dims[axes_[i]] > 0 || kind_ == ReduceKind::sum, ShapeError, "{}: axis {} of src {} is empty", name(),
+    CONCORD_CHECK(dims[axes_[i]] > 0 || kind_ == ReduceKind::sum || kind_ == ReduceKind::norm, ShapeError, "{}: axis {} of src {} is empty", name(),
                   axes_[i], src.str());
     dims[axes_[i]] = 1;
   }
@@ -50,8 +51,14 @@ std::vector<Value> Reduce::gradient(const Node& node, std::span<const Value> dif
     diffs[0] = pointwise("expand", {diff_dst[0]}, scalar::input(0), DType::f32, src.shape());
     return diffs;
   }
-  // Winners share the gradient evenly; a NaN wins.
   const Value dst = output_of(node, 0);
+  if (kind_ == ReduceKind::norm) {
+    const Scalar slope = scalar::input(0) / scalar::input(1);
+    diffs[0] = pointwise("norm_backward", {src, dst, diff_dst[0]},
+                         scalar::select(scalar::input(1), slope * scalar::input(2), 0.0F));
+    return diffs;
+  }
+  // Winners share the gradient evenly; a NaN wins.
   const Scalar is_number = scalar::equal(scalar::input(0), scalar::input(0));
   const Scalar wins = scalar::max(scalar::equal(scalar::input(0), scalar::input(1)), 1.0F - is_number);
   const Value winners = pointwise("winners", {src, dst}, wins);
@@ -63,7 +70,7 @@ std::vector<Value> Reduce::gradient(const Node& node, std::span<const Value> dif
 
 Cost Reduce::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {
   Cost cost = Operator::cost(inputs, outputs);
-  cost.flops = static_cast<double>(inputs[0].shape.elements());
+  cost.flops = (kind_ == ReduceKind::norm ? 2 : 1) * static_cast<double>(inputs[0].shape.elements());
   return cost;
 }
 
@@ -117,6 +124,10 @@ Value reduce_max(Value x, std::vector<std::int64_t> axes, bool keep_dims) {
 
 Value reduce_min(Value x, std::vector<std::int64_t> axes, bool keep_dims) {
   return reduce(ops::ReduceKind::minimum, x, axes, keep_dims);
+}
+
+Value norm(Value x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return reduce(ops::ReduceKind::norm, x, axes, keep_dims);
 }
 
 Value argmax(Value x, std::int64_t axis, bool keep_dims) {

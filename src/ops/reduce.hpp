@@ -6,9 +6,11 @@
 namespace concord {
 namespace ops {
 
-enum class ReduceKind : std::uint8_t { sum, maximum, minimum, argmax };
+enum class ReduceKind : std::uint8_t { sum, maximum, minimum, norm, argmax };
 
-/// src f32 → the same rank with the reduced axes of size 1. argmax (one axis) gives i32, the first winner.
+/// src f32 → the same rank with the reduced axes of size 1. norm is the Euclidean
+/// one; it keeps the range of fp32: no square over- or underflows, and a norm of finite numbers beyond the largest of fp32 is
+/// that. argmax (one axis) gives i32, the first winner.
 class Reduce final : public Operator {
  public:
   /// `axes` sorted, distinct, in [0, rank).
@@ -34,6 +36,8 @@ Value sum(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value mean(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value reduce_max(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// The Euclidean norm; its gradient where it is 0 is 0.
+Value norm(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value argmax(Value x, std::int64_t axis, bool keep_dims = false);
 /// x summed over the axes along which `shape` was broadcast to x's shape, then reshaped to it.
 Value sum_to(Value x, const Shape& shape);

@@ -7,6 +7,7 @@
 namespace concord::optim {
 namespace {
 
+/// The root of an estimate of the second moment.
 using Estimate = std::function<Scalar(const UpdateTerms&)>;
 
 Shape with_size_one(const Shape& shape, std::size_t axis) {
@@ -15,20 +16,27 @@ Shape with_size_one(const Shape& shape, std::size_t axis) {
   return Shape(std::move(dims));
 }
 
-/// The state moved towards the mean of the squares over one axis by the step's fraction.
-Value moved_mean(const ParameterStep& step, std::size_t state, std::int64_t axis) {
-  const Value squares = mean(square(step.gradient), {axis}, true);
-  return pointwise("adafactor_mean", {step.states[state], squares, step.shared[0]},
-                   scalar::input(0) + scalar::input(2) * (scalar::input(1) - scalar::input(0)));
+/// The root of the mean of the squares over one axis.
+Value root_mean_square(Value x, std::int64_t axis) {
+  const double count = static_cast<double>(x.shape()[x.shape().index_of(axis)]);
+  return norm(x, {axis}, true) / static_cast<float>(std::sqrt(count));
+}
+
+/// The state moved towards the mean of the squares over one axis by the step's fraction: what is stored, and its root.
+std::vector<Value> moved_mean(const ParameterStep& step, std::size_t state, std::int64_t axis) {
+  const Scalar fraction = scalar::input(2);
+  const Moment moved = moved_square(scalar::input(0), scalar::input(1), 1.0F - fraction, fraction);
+  return pointwise("adafactor_mean", {step.states[state], root_mean_square(step.gradient, axis), step.shared[0]},
+                   {moved.state, moved.root}, {DType::f32, DType::f32});
 }
 
 /// Adds to `rule` the update with this estimate of the second moment, whose root mean square is held below d, in parts
-/// of the weights' own root mean square. `staged` gives what the estimate reads.
+/// of the weights' own root mean square. `staged` gives what the estimate reads; `state` what is kept of it, if anything.
 void add_update(Rule& rule, const Adafactor& p, std::size_t elements, const Estimate& estimate,
-                std::function<Staged(const ParameterStep&)> staged, bool keeps_variance) {
+                std::function<Staged(const ParameterStep&)> staged, const Estimate& state) {
   const double root = std::sqrt(static_cast<double>(elements));
   const auto direction = [p, estimate](const UpdateTerms& terms) {
-    return terms.gradient * scalar::rsqrt(scalar::max(estimate(terms), number(p.eps1 * p.eps1)));
+    return terms.gradient / divisor(scalar::max(estimate(terms), number(p.eps1)), 0);
   };
   rule.stage = [direction, staged = std::move(staged)](const ParameterStep& step) {
     Staged result = staged(step);
@@ -41,20 +49,21 @@ void add_update(Rule& rule, const Adafactor& p, std::size_t elements, const Esti
     const Scalar size = terms.staged[terms.staged.size() - 2] / number(root * p.d);
     const Scalar weight_size = terms.staged.back() / number(root);
     const Scalar rate = scalar::max(weight_size, number(p.eps2)) * terms.shared[1];
-    std::vector<Scalar> results{shrunk(terms, p.weight_decay) - rate / scalar::max(size, 1.0F) * direction(terms)};
-    if (keeps_variance) results.push_back(estimate(terms));
+    const Scalar update = rate * (direction(terms) / scalar::max(size, 1.0F));
+    std::vector<Scalar> results{kept(shrunk(terms, p.weight_decay) - update)};
+    if (state) results.push_back(state(terms));
     return results;
   };
 }
 
 Rule vector_rule(const Adafactor& p, const Shape& shape) {
   Rule rule{"adafactor", p.lr, {{"variance"}}};
-  const Estimate variance = [](const UpdateTerms& terms) {
-    return terms.states[0] + terms.shared[0] * (terms.gradient * terms.gradient - terms.states[0]);
+  const auto variance = [](const UpdateTerms& terms) {
+    return moved_square(terms.states[0], terms.gradient, 1.0F - terms.shared[0], terms.shared[0]);
   };
   add_update(
-      rule, p, static_cast<std::size_t>(shape.elements()), variance, [](const ParameterStep&) { return Staged{}; },
-      true);
+      rule, p, static_cast<std::size_t>(shape.elements()), [=](const UpdateTerms& terms) { return variance(terms).root; },
+      [](const ParameterStep&) { return Staged{}; }, [=](const UpdateTerms& terms) { return variance(terms).state; });
   return rule;
 }
 
@@ -64,13 +73,14 @@ Rule matrix_rule(const Adafactor& p, const Shape& shape) {
             p.lr,
             {{"row_var", 0, with_size_one(shape, rank - 1)}, {"col_var", 0, with_size_one(shape, rank - 2)}}};
   const auto factors = [](const ParameterStep& step) -> Staged {
-    const Value rows = moved_mean(step, 0, -1), columns = moved_mean(step, 1, -2);
-    return {{rows, columns, mean(rows, {-2}, true)}, {{0, rows}, {1, columns}}};
+    const std::vector<Value> rows = moved_mean(step, 0, -1), columns = moved_mean(step, 1, -2);
+    return {{rows[1], columns[1], root_mean_square(rows[1], -2)}, {{0, rows[0]}, {1, columns[0]}}};
   };
   const Estimate product = [p](const UpdateTerms& terms) {
-    return terms.staged[0] * terms.staged[1] / scalar::max(terms.staged[2], number(p.eps1));
+    const Scalar mean = divisor(scalar::max(terms.staged[2], number(std::sqrt(p.eps1))), 0);
+    return kept(terms.staged[0] * (terms.staged[1] / mean));
   };
-  add_update(rule, p, static_cast<std::size_t>(shape.elements()), product, factors, false);
+  add_update(rule, p, static_cast<std::size_t>(shape.elements()), product, factors, {});
   return rule;
 }
 

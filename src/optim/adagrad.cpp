@@ -16,20 +16,23 @@ Rule RMSprop::rule() const {
   if (momentum > 0) rule.states.push_back({"momentum_buffer"});
   rule.update = [p = *this](const UpdateTerms& terms) {
     const Scalar gradient = decayed(terms, p.weight_decay);
-    const Scalar square = moved_square(terms.states[0], gradient, p.alpha);
-    std::vector<Scalar> results{terms.weight, square};
-    Scalar variance = square;
+    const Moment square = moved_square(terms.states[0], gradient, p.alpha);
+    std::vector<Scalar> results{terms.weight, square.state};
+    Scalar deviation = square.root;
     if (p.centered) {
       const Scalar mean = moved(terms.states[1], gradient, p.alpha);
-      variance = square - mean * mean;
+      // √(square − mean²). A difference below the rounding of the squares says nothing: it counts as that rounding.
+      constexpr float kRounding = 0x1p-23F;
+      const Scalar part = mean / scalar::max(square.root, std::numeric_limits<float>::min());
+      deviation = square.root * sqrt(scalar::max((1.0F - part) * (1.0F + part), kRounding));
       results.push_back(mean);
     }
-    Scalar direction = gradient / (sqrt(variance) + number(p.eps));
+    Scalar direction = gradient / divisor(deviation, p.eps);
     if (p.momentum > 0) {
-      direction = number(p.momentum) * terms.states.back() + direction;
+      direction = kept(number(p.momentum) * terms.states.back() + direction);
       results.push_back(direction);
     }
-    results[0] = terms.weight - terms.lr * direction;
+    results[0] = kept(terms.weight - terms.lr * direction);
     return results;
   };
   return rule;
@@ -47,8 +50,9 @@ Rule Adagrad::rule() const {
   };
   rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
     const Scalar gradient = decayed(terms, p.weight_decay);
-    const Scalar total = terms.states[0] + gradient * gradient;
-    return {terms.weight - terms.shared[0] * gradient / (sqrt(total) + number(p.eps)), total};
+    const Moment total = stored_moment(terms.states[0], terms.states[0] + gradient * gradient,
+                                       hypotenuse(root_of(terms.states[0]), scalar::abs(gradient)));
+    return {terms.weight - terms.shared[0] * (gradient / divisor(total.root, p.eps)), total.state};
   };
   return rule;
 }
@@ -61,9 +65,11 @@ Rule Adadelta::rule() const {
   Rule rule{"adadelta", lr, {{"square_avg"}, {"acc_delta"}}};
   rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
     const Scalar gradient = decayed(terms, p.weight_decay);
-    const Scalar square = moved_square(terms.states[0], gradient, p.rho);
-    const Scalar delta = sqrt(terms.states[1] + number(p.eps)) / sqrt(square + number(p.eps)) * gradient;
-    return {terms.weight - terms.lr * delta, square, moved_square(terms.states[1], delta, p.rho)};
+    const Moment square = moved_square(terms.states[0], gradient, p.rho);
+    // √(a + eps) of the moment a with this root.
+    const auto size = [root = number(std::sqrt(p.eps))](const Scalar& of) { return hypotenuse(of, root); };
+    const Scalar delta = kept(size(root_of(terms.states[1])) * (gradient / divisor(size(square.root), 0)));
+    return {kept(terms.weight - terms.lr * delta), square.state, moved_square(terms.states[1], delta, p.rho).state};
   };
   return rule;
 }

@@ -24,10 +24,14 @@ Rule adam_rule(const char* name, const Adam& p, bool decoupled) {
     const Scalar gradient = decoupled ? terms.gradient : decayed(terms, p.weight_decay);
     const Scalar weight = decoupled ? shrunk(terms, p.weight_decay) : terms.weight;
     const Scalar mean = moved(terms.states[0], gradient, p.betas.first);
-    const Scalar square = moved_square(terms.states[1], gradient, p.betas.second);
-    std::vector<Scalar> results{weight, mean, square};
-    if (p.amsgrad) results.push_back(scalar::max(terms.states[2], square));
-    results[0] = weight - step_size * mean / (sqrt(results.back()) / root_correction + number(p.eps));
+    const Moment square = moved_square(terms.states[1], gradient, p.betas.second);
+    std::vector<Scalar> results{weight, mean, square.state};
+    Scalar root = square.root;
+    if (p.amsgrad) {
+      results.push_back(larger_moment(terms.states[2], square.state));
+      root = root_of(results.back());
+    }
+    results[0] = weight - step_size * (mean / divisor(root / root_correction, p.eps));
     return results;
   };
   return rule;
@@ -72,8 +76,9 @@ Rule Adamax::rule() const {
   rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
     const Scalar gradient = decayed(terms, p.weight_decay);
     const Scalar mean = moved(terms.states[0], gradient, p.betas.first);
-    const Scalar largest = scalar::max(terms.states[1] * number(p.betas.second), scalar::abs(gradient) + number(p.eps));
-    return {terms.weight - terms.shared[0] * mean / largest, mean, largest};
+    const Scalar faded = terms.states[1] * number(p.betas.second);
+    const Scalar largest = scalar::max(faded, divisor(scalar::abs(gradient), p.eps));
+    return {terms.weight - terms.shared[0] * (mean / largest), mean, largest};
   };
   return rule;
 }
@@ -93,14 +98,14 @@ Rule NAdam::rule() const {
     const Scalar now = momentum(terms.step), next = momentum(terms.step + 1.0F);
     const Scalar product = terms.states[0] * now;
     return {terms.lr * (1.0F - now) / (1.0F - product), terms.lr * next / (1.0F - product * next),
-            bias_correction(p.betas.second, terms.step), product};
+            sqrt(bias_correction(p.betas.second, terms.step)), product};
   };
   rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
     const Decayed of(terms, p.weight_decay, p.decoupled_weight_decay);
     const Scalar mean = moved(terms.states[0], of.gradient, p.betas.first);
-    const Scalar square = moved_square(terms.states[1], of.gradient, p.betas.second);
-    const Scalar size = sqrt(square / terms.shared[2]) + number(p.eps);
-    return {of.weight - terms.shared[0] * of.gradient / size - terms.shared[1] * mean / size, mean, square};
+    const Moment square = moved_square(terms.states[1], of.gradient, p.betas.second);
+    const Scalar size = divisor(square.root / terms.shared[2], p.eps);
+    return {of.weight - terms.shared[0] * (of.gradient / size) - terms.shared[1] * (mean / size), mean, square.state};
   };
   return rule;
 }
@@ -122,10 +127,10 @@ Rule RAdam::rule() const {
   rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
     const Decayed of(terms, p.weight_decay, p.decoupled_weight_decay);
     const Scalar mean = moved(terms.states[0], of.gradient, p.betas.first);
-    const Scalar square = moved_square(terms.states[1], of.gradient, p.betas.second);
+    const Moment square = moved_square(terms.states[1], of.gradient, p.betas.second);
     const Scalar& rectifier = terms.shared[1];
-    const Scalar size = scalar::select(rectifier, rectifier / (sqrt(square) + number(p.eps)), 1.0F);
-    return {of.weight - terms.shared[0] * mean * size, mean, square};
+    const Scalar direction = scalar::select(rectifier, rectifier * (mean / divisor(square.root, p.eps)), mean);
+    return {kept(of.weight - terms.shared[0] * direction), mean, square.state};
   };
   return rule;
 }
@@ -139,7 +144,7 @@ Rule Lamb::rule() const {
                 "Lamb: the bounds of the weights' norm are {} and {}", least_norm, most_norm);
   Rule rule{"lamb", lr, {{"exp_avg"}, {"exp_avg_sq"}}};
   rule.shared = [p = *this](const SharedTerms& terms) -> std::vector<Scalar> {
-    return {bias_correction(p.betas.first, terms.step), bias_correction(p.betas.second, terms.step)};
+    return {bias_correction(p.betas.first, terms.step), sqrt(bias_correction(p.betas.second, terms.step))};
   };
   const auto mean = [p = *this](const UpdateTerms& terms) {
     return moved(terms.states[0], terms.gradient, p.betas.first);
@@ -148,8 +153,8 @@ Rule Lamb::rule() const {
     return moved_square(terms.states[1], terms.gradient, p.betas.second);
   };
   const auto direction = [p = *this, mean, square](const UpdateTerms& terms) {
-    const Scalar size = sqrt(square(terms) / terms.shared[1]) + number(p.eps);
-    return mean(terms) / terms.shared[0] / size + number(p.weight_decay) * terms.weight;
+    const Scalar size = divisor(square(terms).root / terms.shared[1], p.eps);
+    return mean(terms) / size / terms.shared[0] + number(p.weight_decay) * terms.weight;
   };
   rule.stage = [direction](const ParameterStep& step) -> Staged {
     return {{norm_of(step.weight), norm_of(step.elementwise("lamb_direction", {}, direction))}};
@@ -159,7 +164,7 @@ Rule Lamb::rule() const {
     if (std::isfinite(p.most_norm)) size = scalar::min(size, number(p.most_norm));
     const Scalar usable = scalar::less(0.0F, size) * scalar::less(0.0F, terms.staged[1]);
     const Scalar trust = scalar::select(usable, size / terms.staged[1], 1.0F);
-    return {terms.weight - terms.lr * trust * direction(terms), mean(terms), square(terms)};
+    return {kept(terms.weight - terms.lr * (trust * direction(terms))), mean(terms), square(terms).state};
   };
   return rule;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "concord/core/check.hpp"
 #include "concord/optim/optimizers.hpp"
@@ -34,12 +35,61 @@ inline Scalar shrunk(const UpdateTerms& terms, double weight_decay) {
   return weight_decay == 0 ? terms.weight : terms.weight * (1.0F - terms.lr * number(weight_decay));
 }
 
-/// a moved towards b by the fraction 1 − keep.
-inline Scalar moved(const Scalar& a, const Scalar& b, double keep) { return a + number(1 - keep) * (b - a); }
+constexpr float kLargest = std::numeric_limits<float>::max();
 
-/// a·keep + value²·(1 − keep).
-inline Scalar moved_square(const Scalar& a, const Scalar& value, double keep) {
-  return a * number(keep) + number(1 - keep) * value * value;
+/// At most the largest number of fp32 and at least its negative: what has no bound of its own, such as a sum of gradients.
+inline Scalar kept(const Scalar& a) { return scalar::max(scalar::min(a, kLargest), -kLargest); }
+
+/// a moved towards b by the fraction `share` in [0, 1]. No b − a, which may be beyond fp32.
+inline Scalar moved(const Scalar& a, const Scalar& b, const Scalar& share) { return a + (share * b - share * a); }
+inline Scalar moved(const Scalar& a, const Scalar& b, double keep) { return moved(a, b, number(1 - keep)); }
+
+/// A second moment, the mean of squares of numbers of any size of fp32. Stored as it is in PyTorch where it lies well within
+/// fp32, between kLeastMoment and kMostMoment; else, since squares leave fp32, its negated root.
+struct Moment {
+  Scalar state;  // what is stored
+  Scalar root;   // its root
+};
+constexpr float kLeastMoment = 1e-28F, kMostMoment = 1e36F;
+
+/// √(a² + b²) for a, b of 0 or more.
+inline Scalar hypotenuse(const Scalar& a, const Scalar& b) {
+  const Scalar largest = scalar::max(scalar::max(a, b), std::numeric_limits<float>::min());
+  const Scalar p = a / largest, q = b / largest;
+  return scalar::min(largest * scalar::sqrt(p * p + q * q), kLargest);
+}
+
+/// The root of a stored moment.
+inline Scalar root_of(const Scalar& state) {
+  return scalar::select(scalar::less(state, 0.0F), -state, scalar::sqrt(state));
+}
+
+/// The moment of which fp32 gives `direct`, from a state that was not negative, and which has this root.
+inline Moment stored_moment(const Scalar& before, const Scalar& direct, const Scalar& root) {
+  const Scalar square = scalar::select(scalar::less(before, 0.0F), root * root, direct);
+  const Scalar fits = scalar::less(kLeastMoment, square) * scalar::less(square, kMostMoment);
+  return {scalar::select(fits, square, 0.0F - root), scalar::select(fits, scalar::sqrt(square), root)};
+}
+
+/// The moment moved towards value² by 1 − keep: a·keep + value²·(1 − keep).
+inline Moment moved_square(const Scalar& before, const Scalar& value, const Scalar& keep, const Scalar& share) {
+  const Scalar root =
+      hypotenuse(scalar::sqrt(keep) * root_of(before), scalar::sqrt(share) * scalar::abs(value));
+  return stored_moment(before, before * keep + share * value * value, root);
+}
+inline Moment moved_square(const Scalar& before, const Scalar& value, double keep) {
+  return moved_square(before, value, number(keep), number(1 - keep));
+}
+
+/// The larger of two stored moments.
+inline Scalar larger_moment(const Scalar& a, const Scalar& b) {
+  return scalar::select(scalar::less(root_of(a), root_of(b)), b, a);
+}
+
+/// a + eps to divide by; where eps is nothing in fp32 and a is 0, so that what is divided is 0 too, a number above 0.
+inline Scalar divisor(const Scalar& a, double eps) {
+  constexpr double kNothing = 1e-37;
+  return eps > kNothing ? a + number(eps) : scalar::max(a, std::numeric_limits<float>::min());
 }
 
 /// log beta in double precision, finite for beta = 0.

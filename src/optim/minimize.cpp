@@ -9,6 +9,7 @@
 #include "concord/ops/gradient.hpp"
 #include "concord/ops/loss_terms.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/optim/formulas.hpp"
 #include "concord/optim/step_numbers.hpp"
 #include "concord/optim/terms.hpp"
 
@@ -151,7 +152,7 @@ class Update {
   void follow(const Scalar& weight) {
     const Value average = state_variable(graph_, ema_name(step_.weight.name()), step_.weight.spec(), 0);
     const Scalar old = inputs_.term(average);
-    take(average, old + inputs_.term(numbers_.follow) * (weight - old), old);
+    take(average, moved(old, weight, inputs_.term(numbers_.follow)), old);
   }
 
   Graph& graph_;

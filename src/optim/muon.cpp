@@ -13,7 +13,9 @@ namespace {
 Value orthogonal(Value x, const Muon& p) {
   const bool tall = x.shape()[0] > x.shape()[1];
   const auto [a, b, c] = p.coefficients;
-  x = pointwise("muon_scaled", {x, norm_of(x)}, scalar::input(0) / scalar::max(scalar::input(1), number(p.eps)));
+  x = pointwise("muon_scaled", {x, norm_of(x)}, scalar::input(0) / divisor(scalar::max(scalar::input(1), number(p.eps)), 0));
+  // Of a norm beyond fp32 the largest number of fp32 was taken.
+  x = pointwise("muon_rescaled", {x, norm_of(x)}, scalar::input(0) / scalar::max(scalar::input(1), 1.0F));
   for (int i = 0; i < p.iterations; ++i) {
     const Value gram = matmul(x, x, tall, !tall);
     const Value polynomial = pointwise("muon_polynomial", {gram, matmul(gram, gram)},
@@ -44,7 +46,7 @@ Rule matrix_rule(const Muon& p, const Shape& shape) {
   Rule rule{"muon", p.lr, {{"momentum_buffer"}}};
   rule.stage = [=](const ParameterStep& step) -> Staged {
     const Value direction = step.elementwise("muon_momentum", {}, [&](const UpdateTerms& terms) {
-      return p.nesterov ? terms.gradient + number(p.momentum) * (buffer(terms) - terms.gradient) : buffer(terms);
+      return p.nesterov ? moved(terms.gradient, buffer(terms), 1 - p.momentum) : buffer(terms);
     });
     return {{reshape(orthogonal(reshape(direction, Shape{rows, columns}), p), shape)}};
   };

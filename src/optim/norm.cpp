@@ -1,7 +1,8 @@
-// Norms: squares summed tensor by tensor, then the few sums in operators of bounded size.
+// Norms: tensor by tensor, then of the few norms in operators of bounded size.
 #include "concord/optim/norm.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "concord/core/check.hpp"
@@ -11,31 +12,44 @@
 namespace concord::optim {
 namespace {
 
-/// Values added by one operator: few enough for the argument limits of any device.
+constexpr float kLargest = std::numeric_limits<float>::max();
+/// Norms joined by one operator: few enough for the argument limits of any device.
 constexpr std::size_t kAddends = 8;
 
-Value sum_of(std::vector<Value> scalars) {
-  while (scalars.size() > 1) {
-    std::vector<Value> sums;
-    for (std::size_t i = 0; i < scalars.size(); i += kAddends) {
-      const std::size_t n = std::min(kAddends, scalars.size() - i);
-      Scalar total = scalar::input(0);
-      for (std::size_t k = 1; k < n; ++k) total = total + scalar::input(static_cast<int>(k));
-      const auto first = scalars.begin() + static_cast<std::ptrdiff_t>(i);
-      sums.push_back(pointwise("sum", std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(n)), total));
-    }
-    scalars = std::move(sums);
+/// The norm of norms: in parts of the largest, whose squares stay within fp32.
+Scalar joined(std::size_t count) {
+  Scalar largest = scalar::input(0), squares = 0.0F;
+  for (std::size_t k = 1; k < count; ++k) largest = scalar::max(largest, scalar::input(static_cast<int>(k)));
+  for (std::size_t k = 0; k < count; ++k) {
+    const Scalar part = scalar::input(static_cast<int>(k)) / largest;
+    squares = squares + part * part;
   }
-  return scalars.front();
+  // A norm that is not finite shows: it divided by itself is not a number.
+  const Scalar norm = scalar::min(largest * scalar::sqrt(squares), scalar::max(largest, kLargest));
+  return scalar::select(scalar::equal(largest, 0.0F), 0.0F, norm);
+}
+
+Value norm_of_norms(std::vector<Value> norms) {
+  while (norms.size() > 1) {
+    std::vector<Value> joint;
+    for (std::size_t i = 0; i < norms.size(); i += kAddends) {
+      const std::size_t n = std::min(kAddends, norms.size() - i);
+      const auto first = norms.begin() + static_cast<std::ptrdiff_t>(i);
+      joint.push_back(
+          pointwise("norm", std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(n)), joined(n)));
+    }
+    norms = std::move(joint);
+  }
+  return norms.front();
 }
 
 }  // namespace
 
 Value global_norm(std::span<const Value> values) {
   CONCORD_CHECK(!values.empty(), ArgumentError, "the norm of no values was asked for");
-  std::vector<Value> squares;
-  for (const Value& value : values) squares.push_back(sum(square(value)));
-  return sqrt(sum_of(std::move(squares)));
+  std::vector<Value> norms;
+  for (const Value& value : values) norms.push_back(norm(value));
+  return norm_of_norms(std::move(norms));
 }
 
 }  // namespace concord::optim

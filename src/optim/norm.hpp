@@ -7,7 +7,8 @@
 
 namespace concord::optim {
 
-/// The Euclidean norm of all values together, rank 0.
+/// The Euclidean norm of all values together, rank 0. It keeps the range of fp32: squares neither over- nor underflow, and
+/// where finite values have a norm beyond fp32 it is the largest number of fp32.
 [[nodiscard]] Value global_norm(std::span<const Value> values);
 [[nodiscard]] inline Value norm_of(Value value) { return global_norm({&value, 1}); }
 

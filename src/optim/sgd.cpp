@@ -13,7 +13,7 @@ Rule Sgd::rule() const {
   Rule rule{"sgd", lr};
   if (momentum == 0) {
     rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
-      return {terms.weight - terms.lr * decayed(terms, p.weight_decay)};
+      return {kept(terms.weight - terms.lr * decayed(terms, p.weight_decay))};
     };
     return rule;
   }
@@ -26,9 +26,9 @@ Rule Sgd::rule() const {
   rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
     const Scalar gradient = decayed(terms, p.weight_decay);
     const Scalar added = p.dampening == 0 ? gradient : terms.shared[0] * gradient;
-    const Scalar buffer = number(p.momentum) * terms.states[0] + added;
-    const Scalar direction = p.nesterov ? gradient + number(p.momentum) * buffer : buffer;
-    return {terms.weight - terms.lr * direction, buffer};
+    const Scalar buffer = kept(number(p.momentum) * terms.states[0] + added);
+    const Scalar direction = p.nesterov ? kept(gradient + number(p.momentum) * buffer) : buffer;
+    return {kept(terms.weight - terms.lr * direction), buffer};
   };
   return rule;
 }
@@ -43,11 +43,13 @@ Rule Lars::rule() const {
   rule.stage = [](const ParameterStep& step) -> Staged { return {{norm_of(step.weight), norm_of(step.gradient)}}; };
   rule.update = [p = *this](const UpdateTerms& terms) -> std::vector<Scalar> {
     const Scalar &weight_norm = terms.staged[0], &gradient_norm = terms.staged[1];
-    const Scalar size = gradient_norm + number(p.weight_decay) * weight_norm + number(p.eps);
+    const Scalar size = kept(gradient_norm + number(p.weight_decay) * weight_norm + number(p.eps));
     const Scalar usable = scalar::less(0.0F, weight_norm) * scalar::less(0.0F, gradient_norm);
-    const Scalar local = scalar::select(usable, number(p.trust) * weight_norm / size, 1.0F);
-    const Scalar buffer = number(p.momentum) * terms.states[0] + terms.lr * local * decayed(terms, p.weight_decay);
-    return {terms.weight - buffer, buffer};
+    // decayed/size is at most 1, so that nothing leaves fp32 before it is multiplied by the norm of the weights.
+    const Scalar gradient = decayed(terms, p.weight_decay);
+    const Scalar direction = scalar::select(usable, number(p.trust) * weight_norm * (gradient / size), gradient);
+    const Scalar buffer = kept(number(p.momentum) * terms.states[0] + terms.lr * direction);
+    return {kept(terms.weight - buffer), buffer};
   };
   return rule;
 }

@@ -2,6 +2,7 @@
 #include "concord/optim/step_numbers.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
@@ -132,6 +133,8 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
   if (options.clip.norm > 0) {
     const Scalar size = formulas.input(gradients.norm) * factor;
     factor = factor * scalar::min(static_cast<float>(options.clip.norm) / (size + 1e-6F), 1.0F);
+    // A device may take numbers below this for 0, and gradients with so large a norm must not vanish.
+    factor = scalar::max(factor, std::numeric_limits<float>::min());
   }
   if (is_scaled || gradients.factor || options.clip.norm > 0) formulas.add(factor, numbers.factor);
   Scalar taken = good * finite;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "concord/compare/float64/families.hpp"
 #include "concord/ops/axis.hpp"
@@ -12,12 +13,13 @@ namespace {
 
 double combined(ops::ReduceKind kind, double a, double b) {
   if (kind == ops::ReduceKind::sum) return a + b;
+  if (kind == ops::ReduceKind::norm) return a + b * b;
   if (std::isnan(a) || std::isnan(b)) return NAN;
   return kind == ops::ReduceKind::maximum ? std::max(a, b) : std::min(a, b);
 }
 
 double neutral(ops::ReduceKind kind) {
-  if (kind == ops::ReduceKind::sum) return 0;
+  if (kind == ops::ReduceKind::sum || kind == ops::ReduceKind::norm) return 0;
   return kind == ops::ReduceKind::maximum ? -INFINITY : INFINITY;
 }
 
@@ -59,6 +61,10 @@ Results reduce(const ReplayedNode& node) {
     }
     double& to = result[static_cast<std::size_t>(place)];
     to = combined(op->kind(), to, src[i]);
+  }
+  if (op->kind() == ops::ReduceKind::norm) {
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    for (double& value : result) value = std::isinf(value) ? value : std::min(std::sqrt(value), kLargest);
   }
   return {{std::move(result)}};
 }
