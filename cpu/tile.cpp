@@ -98,30 +98,19 @@ CONCORD_SIMD void tile_apply(ScalarFunction function, const TileOperand* argumen
     case F::subtract: return two([](float a, float b) { return a - b; });
     case F::multiply: return two([](float a, float b) { return a * b; });
     case F::divide: return two([](float a, float b) { return a / b; });
-    case F::minimum: return two([](float a, float b) { return concord_minimum(a, b); });
-    case F::maximum: return two([](float a, float b) { return concord_maximum(a, b); });
     case F::negate: return one([](float a) { return -a; });
-    case F::abs: return one([](float a) { return concord_abs(a); });
     case F::less: return two([](float a, float b) { return a < b ? 1.0F : 0.0F; });
     case F::less_equal: return two([](float a, float b) { return a <= b ? 1.0F : 0.0F; });
     case F::equal: return two([](float a, float b) { return a == b ? 1.0F : 0.0F; });
     case F::select: return loop_select(arguments, dst, n);
-    case F::exp: return one([](float a) { return concord_exp(a); });
-    case F::expm1: return one([](float a) { return concord_expm1(a); });
-    case F::log: return one([](float a) { return concord_log(a); });
-    case F::log1p: return one([](float a) { return concord_log1p(a); });
-    case F::sqrt: return one([](float a) { return concord_sqrt(a); });
-    case F::rsqrt: return one([](float a) { return concord_rsqrt(a); });
-    case F::sin: return one([](float a) { return concord_sin(a); });
-    case F::cos: return one([](float a) { return concord_cos(a); });
-    case F::tanh: return one([](float a) { return concord_tanh(a); });
-    case F::erf: return one([](float a) { return concord_erf(a); });
-    case F::normal_cdf: return one([](float a) { return concord_normal_cdf(a); });
-    case F::sigmoid: return one([](float a) { return concord_sigmoid(a); });
-    case F::softplus: return one([](float a) { return concord_softplus(a); });
-    case F::power: return two([](float a, float b) { return concord_power(a, b); });
-    case F::floor: return one([](float a) { return concord_floor(a); });
-    case F::is_finite: return one([](float a) { return concord_is_finite(a); });
+#define CONCORD_CASE(name) \
+  case F::name: return one([](float a) { return concord_##name(a); });
+      CONCORD_UNARY_FUNCTIONS(CONCORD_CASE)
+#undef CONCORD_CASE
+#define CONCORD_CASE(name) \
+  case F::name: return two([](float a, float b) { return concord_##name(a, b); });
+      CONCORD_BINARY_FUNCTIONS(CONCORD_CASE)
+#undef CONCORD_CASE
   }
 }
 

@@ -146,29 +146,18 @@ Scalar apply(ScalarFunction function, std::vector<Scalar> arguments) {
   return Scalar(std::make_shared<const Scalar::Node>(Scalar::Node{function, std::move(arguments), 0, 0}));
 }
 
-Scalar min(const Scalar& a, const Scalar& b) { return apply(F::minimum, {a, b}); }
-Scalar max(const Scalar& a, const Scalar& b) { return apply(F::maximum, {a, b}); }
-Scalar abs(const Scalar& a) { return apply(F::abs, {a}); }
 Scalar less(const Scalar& a, const Scalar& b) { return apply(F::less, {a, b}); }
 Scalar less_equal(const Scalar& a, const Scalar& b) { return apply(F::less_equal, {a, b}); }
 Scalar equal(const Scalar& a, const Scalar& b) { return apply(F::equal, {a, b}); }
 Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) { return apply(F::select, {condition, a, b}); }
-Scalar exp(const Scalar& a) { return apply(F::exp, {a}); }
-Scalar expm1(const Scalar& a) { return apply(F::expm1, {a}); }
-Scalar log(const Scalar& a) { return apply(F::log, {a}); }
-Scalar log1p(const Scalar& a) { return apply(F::log1p, {a}); }
-Scalar sqrt(const Scalar& a) { return apply(F::sqrt, {a}); }
-Scalar rsqrt(const Scalar& a) { return apply(F::rsqrt, {a}); }
-Scalar sin(const Scalar& a) { return apply(F::sin, {a}); }
-Scalar cos(const Scalar& a) { return apply(F::cos, {a}); }
-Scalar tanh(const Scalar& a) { return apply(F::tanh, {a}); }
-Scalar erf(const Scalar& a) { return apply(F::erf, {a}); }
-Scalar normal_cdf(const Scalar& a) { return apply(F::normal_cdf, {a}); }
-Scalar sigmoid(const Scalar& a) { return apply(F::sigmoid, {a}); }
-Scalar softplus(const Scalar& a) { return apply(F::softplus, {a}); }
-Scalar power(const Scalar& a, const Scalar& b) { return apply(F::power, {a, b}); }
-Scalar floor(const Scalar& a) { return apply(F::floor, {a}); }
-Scalar is_finite(const Scalar& a) { return apply(F::is_finite, {a}); }
+#define CONCORD_DEFINE(name) \
+  Scalar name(const Scalar& a) { return apply(F::name, {a}); }
+CONCORD_UNARY_FUNCTIONS(CONCORD_DEFINE)
+#undef CONCORD_DEFINE
+#define CONCORD_DEFINE(name) \
+  Scalar name(const Scalar& a, const Scalar& b) { return apply(F::name, {a, b}); }
+CONCORD_BINARY_FUNCTIONS(CONCORD_DEFINE)
+#undef CONCORD_DEFINE
 
 }  // namespace scalar
 

@@ -10,23 +10,26 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/graph/scalar_function_list.hpp"
+
 namespace concord {
 
-/// The scalar functions a backend knows. Each is one row of the table in scalar_functions.cpp and one function
-/// `concord_<name>` in cl_kernels/formulas.h, which compiles as OpenCL C and as C++.
+/// The scalar functions a backend knows. Each is a row of the table in scalar_functions.cpp.
 enum class ScalarFunction : std::uint8_t {
   // leaves
   input,       // operand number `index`, converted to float
   constant,    // `value`
   coordinate,  // the element's index along output axis `index` (counted from the innermost: 0 is the last axis)
-  // arithmetic
-  add, subtract, multiply, divide, minimum, maximum, negate, abs,
+  // operators
+  add, subtract, multiply, divide, negate,
   // comparisons: 1 or 0
   less, less_equal, equal,
   // select(condition, a, b): a where condition != 0
   select,
-  // functions
-  exp, expm1, log, log1p, sqrt, rsqrt, sin, cos, tanh, erf, normal_cdf, sigmoid, softplus, power, floor, is_finite,
+  // functions of formulas.h
+#define CONCORD_ENTRY(name) name,
+  CONCORD_UNARY_FUNCTIONS(CONCORD_ENTRY) CONCORD_BINARY_FUNCTIONS(CONCORD_ENTRY)
+#undef CONCORD_ENTRY
 };
 
 /// A scalar formula under construction: a handle to an immutable node. Build one from `input(i)`, constants,
@@ -55,33 +58,19 @@ namespace scalar {
 [[nodiscard]] Scalar coordinate(int axis_from_last);
 [[nodiscard]] Scalar apply(ScalarFunction function, std::vector<Scalar> arguments);
 
-[[nodiscard]] Scalar min(const Scalar& a, const Scalar& b);
-[[nodiscard]] Scalar max(const Scalar& a, const Scalar& b);
-[[nodiscard]] Scalar abs(const Scalar& a);
 [[nodiscard]] Scalar less(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar less_equal(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar equal(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b);
-[[nodiscard]] Scalar exp(const Scalar& a);
-[[nodiscard]] Scalar expm1(const Scalar& a);
-[[nodiscard]] Scalar log(const Scalar& a);
-[[nodiscard]] Scalar log1p(const Scalar& a);
-[[nodiscard]] Scalar sqrt(const Scalar& a);
-[[nodiscard]] Scalar rsqrt(const Scalar& a);
-[[nodiscard]] Scalar sin(const Scalar& a);
-[[nodiscard]] Scalar cos(const Scalar& a);
-[[nodiscard]] Scalar tanh(const Scalar& a);
-[[nodiscard]] Scalar erf(const Scalar& a);
-/// Φ(a), the standard normal distribution function, without cancellation for negative a.
-[[nodiscard]] Scalar normal_cdf(const Scalar& a);
-[[nodiscard]] Scalar sigmoid(const Scalar& a);
-/// log(1 + exp(a)), without overflow.
-[[nodiscard]] Scalar softplus(const Scalar& a);
-/// a raised to b, a >= 0.
-[[nodiscard]] Scalar power(const Scalar& a, const Scalar& b);
-[[nodiscard]] Scalar floor(const Scalar& a);
-/// 1 where a is finite, else 0.
-[[nodiscard]] Scalar is_finite(const Scalar& a);
+// exp(a), power(a, b), …: every function of scalar_function_list.hpp, which tells what they are.
+#define CONCORD_DECLARE(name) [[nodiscard]] Scalar name(const Scalar& a);
+CONCORD_UNARY_FUNCTIONS(CONCORD_DECLARE)
+#undef CONCORD_DECLARE
+#define CONCORD_DECLARE(name) [[nodiscard]] Scalar name(const Scalar& a, const Scalar& b);
+CONCORD_BINARY_FUNCTIONS(CONCORD_DECLARE)
+#undef CONCORD_DECLARE
+[[nodiscard]] inline Scalar min(const Scalar& a, const Scalar& b) { return minimum(a, b); }
+[[nodiscard]] inline Scalar max(const Scalar& a, const Scalar& b) { return maximum(a, b); }
 }  // namespace scalar
 
 [[nodiscard]] Scalar operator+(const Scalar& a, const Scalar& b);

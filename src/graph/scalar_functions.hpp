@@ -1,4 +1,4 @@
-// What expression.cpp needs of the table of scalar functions: their values and slopes.
+// What expression.cpp and comparisons in double precision need of the table of scalar functions: values and slopes.
 #pragma once
 
 #include "concord/graph/expression.hpp"
@@ -7,6 +7,8 @@ namespace concord {
 
 /// The function at a point, through formulas.h.
 [[nodiscard]] float evaluate(ScalarFunction function, const float* arguments);
+/// The function in double precision, from the C library: what formulas.h is held against.
+[[nodiscard]] double evaluate_exactly(ScalarFunction function, const double* arguments);
 
 /// ∂y/∂argument for the outermost function of `y`; may contain `y` itself.
 [[nodiscard]] Scalar slope(const Scalar& y, int argument);

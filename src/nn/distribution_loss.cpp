@@ -80,8 +80,10 @@ Value Focal::operator()(Value logits, Value target) const {
   expect_same_shape("focal", logits, target);
   CONCORD_CHECK(gamma >= 0 && alpha <= 1, ArgumentError, "focal: gamma {} must not be negative, alpha {} at most 1",
                 gamma, alpha);
-  const Scalar p = scalar::sigmoid(first());
-  const Scalar missed = p + second() - 2.0F * p * second();  // 1 − p_t
+  // 1 − p_t; where t is 0 or 1 nothing cancels. At least the smallest normal number, so that no power of it is
+  // infinite.
+  const Scalar missed =
+      scalar::max(second() * scalar::sigmoid(-first()) + (1.0F - second()) * scalar::sigmoid(first()), 0x1p-126F);
   Scalar formula = bce_with_logits_formula();
   if (gamma == 1) formula = formula * missed;
   if (gamma == 2) formula = formula * missed * missed;

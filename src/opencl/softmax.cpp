@@ -1,9 +1,38 @@
 // Softmax and log-softmax with their gradient on OpenCL devices.
+#include <algorithm>
+
+#include "concord/opencl/blocking.hpp"
 #include "concord/opencl/kernels.hpp"
 #include "concord/opencl/lanes.hpp"
 
 namespace concord::opencl {
 namespace {
+
+/// What the kernels of CPUs count in.
+bool fits_runs(std::int64_t outer, std::int64_t length, std::int64_t inner) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  return outer * inner < kMost && length < kMost && length > 0;
+}
+
+/// For CPUs (softmax_runs.cl): rows where elements are neighbours, else blocks of columns.
+Stage runs_stage(Context& context, const std::vector<std::string>& definitions, const std::string& function,
+                 std::vector<Argument> arguments, std::int64_t outer, std::int64_t length, std::int64_t inner) {
+  constexpr std::int64_t kColumns = 64;
+  const bool by_rows = inner == 1;
+  Stage stage{context.program("softmax_runs.cl", definitions), function + (by_rows ? "_rows" : "_columns"),
+              std::move(arguments)};
+  if (by_rows) {
+    const std::int64_t rows = std::max<std::int64_t>(1, chunking_of(context.limits(), outer * length).chunk / length);
+    for (const std::int64_t number : {outer, length, rows})
+      stage.arguments.emplace_back(static_cast<std::uint32_t>(number));
+    stage.global = {static_cast<std::size_t>((outer + rows - 1) / rows), 1, 1};
+  } else {
+    for (const std::int64_t number : {length, inner}) stage.arguments.emplace_back(static_cast<std::uint32_t>(number));
+    stage.global = {static_cast<std::size_t>((inner + kColumns - 1) / kColumns), static_cast<std::size_t>(outer), 1};
+  }
+  stage.local = {1, 1, 1};
+  return stage;
+}
 
 template <class Op>
 PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request, const std::string& function,
@@ -14,13 +43,19 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
     if (axis != op.axis()) (axis < op.axis() ? outer : inner) *= shape.dims()[axis];
   }
   const std::int64_t length = shape.dims()[op.axis()];
-  const Lanes lanes = lanes_for(context, length, inner);
-  std::vector<std::string> definitions = lanes.definitions();
+  std::vector<std::string> definitions;
   if (op.log()) definitions.emplace_back("LOG");
-  for (const std::int64_t size : {outer * inner, length, inner})
-    arguments.emplace_back(static_cast<std::uint64_t>(size));
-  Stage stage{context.program("softmax.cl", definitions), function, std::move(arguments)};
-  lanes.cover(stage, length == 0 ? 0 : outer * inner);
+  Stage stage;
+  if (context.limits().is_cpu && outer * inner > 0 && fits_runs(outer, length, inner)) {
+    stage = runs_stage(context, definitions, function, std::move(arguments), outer, length, inner);
+  } else {
+    const Lanes lanes = lanes_for(context, length, inner);
+    for (const std::string& definition : lanes.definitions()) definitions.push_back(definition);
+    for (const std::int64_t size : {outer * inner, length, inner})
+      arguments.emplace_back(static_cast<std::uint64_t>(size));
+    stage = Stage{context.program("softmax.cl", definitions), function, std::move(arguments)};
+    lanes.cover(stage, length == 0 ? 0 : outer * inner);
+  }
   return prepared(request, std::make_unique<StagedKernel>(context, std::string(op.name()),
                                                           std::vector<StagedKernel::AnyStage>{std::move(stage)}));
 }

@@ -45,11 +45,22 @@ Value celu(Value x, float alpha) {
   return pointwise("celu", {x}, scalar::select(scalar::less(0.0F, x0()), x0(), alpha * scalar::expm1(x0() / alpha)));
 }
 
-Value mish(Value x) { return pointwise("mish", {x}, x0() * scalar::tanh(scalar::softplus(x0()))); }
+// Far left it is x·exp(x) as silu is, which knows what -∞ gives; far right it is x, whose slope is not 1 + ∞·0.
+Value mish(Value x) {
+  const Scalar middle = x0() * scalar::tanh(scalar::softplus(x0()));
+  return pointwise("mish", {x},
+                   scalar::select(scalar::less(x0(), -20.0F), scalar::silu(x0()),
+                                  scalar::select(scalar::less(20.0F, x0()), x0(), middle)));
+}
 
 Value log_sigmoid(Value x) { return pointwise("log_sigmoid", {x}, -scalar::softplus(-x0())); }
 
-Value softsign(Value x) { return pointwise("softsign", {x}, x0() / (1.0F + scalar::abs(x0()))); }
+// Outside [-1, 1] as ±(1 - 1/(1 + |x|)): the slope of a quotient would be a difference of nearly equal numbers there.
+Value softsign(Value x) {
+  const Scalar size = scalar::abs(x0()), inverse = 1.0F / (1.0F + size);
+  const Scalar far = scalar::select(scalar::less(0.0F, x0()), 1.0F - inverse, inverse - 1.0F);
+  return pointwise("softsign", {x}, scalar::select(scalar::less_equal(size, 1.0F), x0() / (1.0F + size), far));
+}
 
 Value prelu(Value x, Value slope) {
   const Value y = pointwise("prelu", {x, slope}, scalar::select(scalar::less(0.0F, x0()), x0(), x0() * x1()));
@@ -62,6 +73,6 @@ Value softmin(Value x, std::int64_t axis) { return softmax(-x, axis); }
 
 Value glu(Value x, std::int64_t axis) { return gated("glu", x, axis, x0() * scalar::sigmoid(x1())); }
 
-Value swiglu(Value x, std::int64_t axis) { return gated("swiglu", x, axis, x0() * scalar::sigmoid(x0()) * x1()); }
+Value swiglu(Value x, std::int64_t axis) { return gated("swiglu", x, axis, scalar::silu(x0()) * x1()); }
 
 }  // namespace concord

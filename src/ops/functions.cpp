@@ -1,7 +1,5 @@
 // Arithmetic operators, activations and elementwise functions: one formula each. Where a function has a kink, the
 // formula is written so that its symbolic derivative takes PyTorch's value there, and so that NaN stays NaN.
-#include <numbers>
-
 #include "concord/ops/pointwise.hpp"
 
 namespace concord {
@@ -53,16 +51,11 @@ Value sigmoid(Value x) { return pointwise("sigmoid", {x}, scalar::sigmoid(x0()))
 
 Value tanh(Value x) { return pointwise("tanh", {x}, scalar::tanh(x0())); }
 
-Value silu(Value x) { return pointwise("silu", {x}, x0() * scalar::sigmoid(x0())); }
+Value silu(Value x) { return pointwise("silu", {x}, scalar::silu(x0())); }
 
-Value gelu(Value x) { return pointwise("gelu", {x}, x0() * scalar::normal_cdf(x0())); }
+Value gelu(Value x) { return pointwise("gelu", {x}, scalar::gelu(x0())); }
 
-Value gelu_tanh(Value x) {
-  // (1 + tanh(u)) / 2 = sigmoid(2u), which does not cancel for negative u.
-  constexpr float kTwiceRoot = 2.0F * std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>;
-  const Scalar twice_u = kTwiceRoot * (x0() + 0.044715F * x0() * x0() * x0());
-  return pointwise("gelu_tanh", {x}, x0() * scalar::sigmoid(twice_u));
-}
+Value gelu_tanh(Value x) { return pointwise("gelu_tanh", {x}, scalar::gelu_tanh(x0())); }
 
 Value softplus(Value x) { return pointwise("softplus", {x}, scalar::softplus(x0())); }
 

@@ -6,49 +6,12 @@
 
 #include "concord/compare/float64/families.hpp"
 #include "concord/core/parallel.hpp"
+#include "concord/graph/scalar_functions.hpp"
 
 namespace concord::float64 {
 namespace {
 
 using F = ScalarFunction;
-
-/// As cl_kernels/formulas.h defines the functions, whose names these are.
-double apply(F function, double a, double b, double c) {
-  switch (function) {
-    case F::add: return a + b;
-    case F::subtract: return a - b;
-    case F::multiply: return a * b;
-    case F::divide: return a / b;
-    case F::minimum: return a <= b || std::isnan(a) ? a : b;
-    case F::maximum: return a >= b || std::isnan(a) ? a : b;
-    case F::negate: return -a;
-    case F::abs: return std::abs(a);
-    case F::less: return a < b ? 1 : 0;
-    case F::less_equal: return a <= b ? 1 : 0;
-    case F::equal: return a == b ? 1 : 0;
-    case F::select: return a != 0 ? b : c;
-    case F::exp: return std::exp(a);
-    case F::expm1: return std::expm1(a);
-    case F::log: return std::log(a);
-    case F::log1p: return std::log1p(a);
-    case F::sqrt: return std::sqrt(a);
-    case F::rsqrt: return 1 / std::sqrt(a);
-    case F::sin: return std::sin(a);
-    case F::cos: return std::cos(a);
-    case F::tanh: return std::tanh(a);
-    case F::erf: return std::erf(a);
-    case F::normal_cdf: return 0.5 * std::erfc(-a / std::sqrt(2.0));
-    case F::sigmoid: return a >= 0 ? 1 / (1 + std::exp(-a)) : std::exp(a) / (1 + std::exp(a));
-    case F::softplus: return std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a)));
-    case F::power: return std::pow(a, b);
-    case F::floor: return std::floor(a);
-    case F::is_finite: return std::isfinite(a) ? 1 : 0;
-    case F::input:
-    case F::constant:
-    case F::coordinate: break;  // leaves, which have no arguments
-  }
-  return NAN;
-}
 
 /// Where an operand's element lies for an element of the output.
 class Broadcast {
@@ -90,16 +53,18 @@ std::vector<Values> values_of(const Expression& expression, std::span<const Numb
   for (const Numbers& operand : operands) places.emplace_back(operand.shape, output);
   const auto code = expression.code();
   const auto value_of = [&](const Expression::Instruction& one, std::size_t element, const Values& values) -> double {
-    const auto argument = [&](int i) {
-      return one.arguments[i] < 0 ? 0 : values[static_cast<std::size_t>(one.arguments[i])];
-    };
     const auto index = static_cast<std::size_t>(one.index);
     switch (one.function) {
       case F::input: return operands[index].values[places[index].place(element)];
       case F::constant: return one.value;
       case F::coordinate: return coordinate(element, output, one.index);
-      default: return apply(one.function, argument(0), argument(1), argument(2));
+      default: break;
     }
+    double arguments[3] = {0, 0, 0};
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (one.arguments[i] >= 0) arguments[i] = values[static_cast<std::size_t>(one.arguments[i])];
+    }
+    return evaluate_exactly(one.function, arguments);
   };
   for_blocks(results[0].size(), [&](std::size_t, std::size_t first, std::size_t count) {
     Values values(code.size());

@@ -1,0 +1,318 @@
+// Functions, activations and losses of a logit over the whole range of fp32, with their first and second derivatives,
+// on every device against the C library in double precision: within the bounds of ops/accuracy.cpp.
+#include "concord/ops/accuracy.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "concord/nn/distribution_loss.hpp"
+#include "concord/nn/loss.hpp"
+#include "concord/ops/activations.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+using D = double;
+constexpr D kInf = std::numeric_limits<D>::infinity();
+
+D sigma(D x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+D bell(D x) { return sigma(x) * sigma(-x); }
+D softplus_of(D x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+D cdf(D x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+D pdf(D x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi); }
+D times(D x, D y) { return x == 0 || y == 0 ? 0 : x * y; }
+D sech2(D x) { return 4 * bell(2 * x); }
+D gate(D x) { return 2 * std::sqrt(2 / std::numbers::pi) * x * (1 + 0.044715 * x * x); }
+D gate_slope(D x) { return 2 * std::sqrt(2 / std::numbers::pi) * (1 + 3 * 0.044715 * x * x); }
+constexpr D kSelu = 1.0507009873554804934193349852946, kAlpha = 1.6732632423543772848170429916717;
+
+Scalar scalar_of(std::string_view name, const Scalar& x) {
+  for (const ScalarFunctionInfo& info : scalar_functions()) {
+    if (info.name == name) return scalar::apply(info.function, {x});
+  }
+  FAIL("no scalar function " << name);
+  return x;
+}
+
+/// A function of one number: as an operator, or as the scalar function of its name.
+struct Function {
+  std::string_view name;
+  Value (*build)(Value);  // null: the scalar function
+  D (*value)(D);
+  D (*slope)(D);
+  D (*curve)(D) = nullptr;
+};
+
+Value at_target(const Loss& loss, Value x, float target) { return loss(x, full(x.graph(), x.shape(), target)); }
+
+const std::vector<Function> kFunctions = {
+    {"abs", nullptr, [](D x) { return std::abs(x); }, [](D x) { return x > 0   ? 1.0
+                                                                       : x < 0 ? -1.0
+                                                                               : 0.0; }},
+    {"exp", nullptr, [](D x) { return std::exp(x); }, [](D x) { return std::exp(x); }, [](D x) { return std::exp(x); }},
+    {"expm1", nullptr, [](D x) { return std::expm1(x); }, [](D x) { return std::exp(x); },
+     [](D x) { return std::exp(x); }},
+    {"log", nullptr, [](D x) { return std::log(x); }, [](D x) { return 1 / x; }, [](D x) { return -1 / (x * x); }},
+    {"log1p", nullptr, [](D x) { return std::log1p(x); }, [](D x) { return 1 / (1 + x); },
+     [](D x) { return -1 / ((1 + x) * (1 + x)); }},
+    {"sqrt", nullptr, [](D x) { return std::sqrt(x); }, [](D x) { return 0.5 / std::sqrt(x); },
+     [](D x) { return -0.25 / (x * std::sqrt(x)); }},
+    {"rsqrt", nullptr, [](D x) { return 1 / std::sqrt(x); }, [](D x) { return -0.5 / (x * std::sqrt(x)); },
+     [](D x) { return 0.75 / (x * x * std::sqrt(x)); }},
+    {"sin", nullptr, [](D x) { return std::sin(x); }, [](D x) { return std::cos(x); },
+     [](D x) { return -std::sin(x); }},
+    {"cos", nullptr, [](D x) { return std::cos(x); }, [](D x) { return -std::sin(x); },
+     [](D x) { return -std::cos(x); }},
+    {"tanh", nullptr, [](D x) { return std::tanh(x); }, sech2, [](D x) { return -2 * times(sech2(x), std::tanh(x)); }},
+    {"erf", nullptr, [](D x) { return std::erf(x); },
+     [](D x) { return 2 * std::numbers::inv_sqrtpi * std::exp(-x * x); },
+     [](D x) { return -4 * std::numbers::inv_sqrtpi * times(x, std::exp(-x * x)); }},
+    {"normal_cdf", nullptr, cdf, pdf, [](D x) { return -times(x, pdf(x)); }},
+    {"sigmoid", nullptr, sigma, bell, [](D x) { return -bell(x) * std::tanh(x / 2); }},
+    {"softplus", nullptr, softplus_of, sigma, bell},
+    {"floor", nullptr, [](D x) { return std::floor(x); }, [](D) { return 0.0; }},
+    {"square", [](Value x) { return square(x); }, [](D x) { return x * x; }, [](D x) { return 2 * x; }},
+    {"relu", [](Value x) { return relu(x); }, [](D x) { return x >= 0  ? x
+                                                               : x < 0 ? 0
+                                                                       : x; },
+     [](D x) { return x > 0 ? 1.0 : 0.0; }},
+    {"relu6", [](Value x) { return relu6(x); }, [](D x) { return x <= 0   ? 0
+                                                                 : x >= 6 ? 6
+                                                                          : x; },
+     [](D x) { return x <= 0 || x >= 6 ? 0.0 : 1.0; }},
+    {"leaky_relu", [](Value x) { return leaky_relu(x, 0.25F); }, [](D x) { return x > 0 ? x : 0.25 * x; },
+     [](D x) { return x > 0 ? 1.0 : 0.25; }},
+    {"hardtanh", [](Value x) { return hardtanh(x); }, [](D x) { return x <= -1  ? -1
+                                                                       : x >= 1 ? 1
+                                                                                : x; },
+     [](D x) { return x <= -1 || x >= 1 ? 0.0 : 1.0; }},
+    {"hard_sigmoid", [](Value x) { return hard_sigmoid(x); },
+     [](D x) { return x <= -3  ? 0
+                      : x >= 3 ? 1
+                               : (x + 3) / 6; }, [](D x) { return x <= -3 || x >= 3 ? 0.0 : 1.0 / 6; }},
+    {"hard_swish", [](Value x) { return hard_swish(x); },
+     [](D x) { return x <= -3  ? 0
+                      : x >= 3 ? x
+                               : x * (x + 3) / 6; },
+     [](D x) { return x <= -3  ? 0.0
+                      : x >= 3 ? 1.0
+                               : (2 * x + 3) / 6; }},
+    {"elu", [](Value x) { return elu(x); }, [](D x) { return x > 0 ? x : std::expm1(x); },
+     [](D x) { return x > 0 ? 1.0 : std::exp(x); }},
+    {"celu", [](Value x) { return celu(x); }, [](D x) { return x > 0 ? x : std::expm1(x); },
+     [](D x) { return x > 0 ? 1.0 : std::exp(x); }},
+    {"selu", [](Value x) { return selu(x); }, [](D x) { return kSelu * (x > 0 ? x : kAlpha * std::expm1(x)); },
+     [](D x) { return kSelu * (x > 0 ? 1 : kAlpha * std::exp(x)); }},
+    {"gelu", [](Value x) { return gelu(x); }, [](D x) { return times(x, cdf(x)); },
+     [](D x) { return cdf(x) + times(x, pdf(x)); }, [](D x) { return times(pdf(x), 2 - x * x); }},
+    {"gelu_tanh", [](Value x) { return gelu_tanh(x); }, [](D x) { return times(x, sigma(gate(x))); },
+     [](D x) { return sigma(gate(x)) + times(x * gate_slope(x), bell(gate(x))); },
+     [](D x) {
+       const D z = gate(x), d = gate_slope(x), dd = 12 * std::sqrt(2 / std::numbers::pi) * 0.044715 * x;
+       return times(bell(z), 2 * d + x * (dd - d * d * std::tanh(z / 2)));
+     }},
+    {"silu", [](Value x) { return silu(x); }, [](D x) { return times(x, sigma(x)); },
+     [](D x) { return sigma(x) + times(x, bell(x)); }, [](D x) { return times(bell(x), 2 - x * std::tanh(x / 2)); }},
+    {"mish", [](Value x) { return mish(x); }, [](D x) { return times(x, std::tanh(softplus_of(x))); },
+     [](D x) { return std::tanh(softplus_of(x)) + times(x, sech2(softplus_of(x)) * sigma(x)); }},
+    {"log_sigmoid", [](Value x) { return log_sigmoid(x); }, [](D x) { return -softplus_of(-x); },
+     [](D x) { return sigma(-x); }},
+    {"softsign", [](Value x) { return softsign(x); },
+     [](D x) { return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::abs(x)); },
+     [](D x) { return 1 / ((1 + std::abs(x)) * (1 + std::abs(x))); }},
+    {"bce_with_logits",
+     [](Value x) { return at_target(loss::BceWithLogits{.reduction = loss::Reduction::none}, x, 0); }, softplus_of,
+     sigma},
+    {"bce_with_logits",
+     [](Value x) { return at_target(loss::BceWithLogits{.reduction = loss::Reduction::none}, x, 1); },
+     [](D x) { return softplus_of(-x); }, [](D x) { return -sigma(-x); }},
+    {"focal",
+     [](Value x) { return at_target(loss::Focal{.gamma = 2, .alpha = -1, .reduction = loss::Reduction::none}, x, 1); },
+     [](D x) { return times(sigma(-x) * sigma(-x), softplus_of(-x)); },
+     [](D x) { return -times(2 * sigma(-x) * bell(x), softplus_of(-x)) - sigma(-x) * sigma(-x) * sigma(-x); }},
+};
+
+/// All exponents with some mantissas, a fine grid where most functions bend, and what is special.
+std::vector<float> points() {
+  std::vector<float> list = {0.0F, -0.0F, INFINITY, -INFINITY, NAN, 1.0F, -1.0F};
+  for (std::uint32_t exponent = 0; exponent < 255; ++exponent) {
+    for (std::uint32_t k = 0; k < 12; ++k) {
+      const std::uint32_t mantissa = k == 0   ? 0U
+                                     : k == 1 ? 0x7FFFFFU
+                                     : k == 2 ? 1U
+                                              : (k * 0x9E3779B9U + exponent * 0x85EBCA6BU) >> 9;
+      for (const std::uint32_t sign : {0U, 0x80000000U}) {
+        list.push_back(std::bit_cast<float>(sign | exponent << 23 | mantissa));
+      }
+    }
+  }
+  for (int i = -6000; i <= 6000; ++i) {
+    list.push_back(static_cast<float>(i) * 0.0187F);
+    list.push_back(static_cast<float>(i) * 0.00137F);
+  }
+  for (const float edge : {88.7228317F, 88.7228394F, 87.3365402F, 87.3365479F, 103.97F, 16.0F, 20.0F, 13.2F, 12.0F,
+                           3.0F, 6.0F, 0.5F, 0.625F, 9.0F, 12000.0F, 100.0F, 98.0F}) {
+    for (const float at : {std::nextafter(edge, 0.0F), edge, std::nextafter(edge, INFINITY)}) {
+      list.push_back(at);
+      list.push_back(-at);
+    }
+  }
+  return list;
+}
+
+/// The error in ULP of the right result, of at least `least`; infinite where one is NaN or infinite and the other is
+/// not.
+D error_of(float got, D expected, D least) {
+  constexpr D kLargest = std::numeric_limits<float>::max();
+  if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) == std::isnan(got) ? 0 : kInf;
+  const D beyond = kLargest * (1 + 0x1p-25);
+  // Near the end of the range a bound of some ULP allows either side of it.
+  const D limited = std::clamp(expected, -beyond, beyond);
+  const D number = std::isinf(got) ? std::copysign(beyond, static_cast<D>(got)) : static_cast<D>(got);
+  if (std::abs(number - limited) <= kUnderflow) return 0;
+  const D size = std::max({std::min(std::abs(limited), kLargest), least, static_cast<D>(0x1p-126F)});
+  return std::abs(number - limited) / std::ldexp(1.0, std::ilogb(size) - 23);
+}
+
+struct Worst {
+  D error = 0;
+  float at = 0, got = 0;
+  D expected = 0;
+};
+
+/// Numbers below 2^-126 may be taken for 0 of either sign.
+void note(Worst& worst, float x, float got, D (*right)(D), D least) {
+  D error = error_of(got, right(static_cast<D>(x)), least);
+  if (x != 0 && std::abs(x) < std::numeric_limits<float>::min()) {
+    error = std::min({error, error_of(got, right(0.0), least), error_of(got, right(-0.0), least)});
+  }
+  if (error > worst.error) worst = {error, x, got, right(static_cast<D>(x))};
+}
+
+void expect_within(const Worst& worst, D bound, std::string_view name, const char* what) {
+  INFO(name << "'s " << what << " at " << worst.at << ": got " << worst.got << ", right " << worst.expected);
+  CHECK(worst.error <= bound);
+}
+
+const FunctionAccuracy& accuracy_of(std::string_view name) {
+  for (const FunctionAccuracy& row : function_accuracy()) {
+    if (row.name == name) return row;
+  }
+  FAIL("no bound for " << name);
+  return function_accuracy().front();
+}
+
+TEST_CASE("functions and their derivatives keep their digits over all of fp32", "[ops][accuracy]") {
+  const std::vector<float> x = points();
+  Array values(Shape{static_cast<std::int64_t>(x.size())});
+  std::ranges::copy(x, values.values.begin());
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<Tensor> results = run(device, {{values}}, [](const std::vector<Value>& in) {
+      std::vector<Value> outputs;
+      for (const Function& function : kFunctions) {
+        if (function.build != nullptr) {
+          outputs.push_back(function.build(in[0]));
+        } else {
+          outputs.push_back(pointwise(std::string(function.name), {in[0]}, scalar_of(function.name, scalar::input(0))));
+        }
+        const Value slope = gradient(sum(outputs.back()), std::vector{in[0]}).front();
+        outputs.push_back(slope ? slope : full(in[0].graph(), in[0].shape(), 0));
+        if (function.curve != nullptr) outputs.push_back(gradient(sum(slope), std::vector{in[0]}).front());
+      }
+      return outputs;
+    });
+    std::size_t result = 0;
+    for (const Function& function : kFunctions) {
+      const FunctionAccuracy& bound = accuracy_of(function.name);
+      const std::span<const float> value = results[result++].values<float>(), slope = results[result++].values<float>();
+      const std::span<const float> curve =
+          function.curve ? results[result++].values<float>() : std::span<const float>{};
+      Worst of_value, of_slope, of_curve;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        note(of_value, x[i], value[i], function.value, 0);
+        if (std::isnan(x[i])) continue;  // the slope at NaN is nobody's
+        const bool beside_root = std::abs(static_cast<D>(x[i]) - bound.root) < kBesideRoot;
+        note(of_slope, x[i], slope[i], function.slope, beside_root ? 0.125 : 0);
+        if (function.curve) note(of_curve, x[i], curve[i], function.curve, std::abs(x[i]) < 4 ? 0.125 : 0);
+      }
+      expect_within(of_value, bound.ulps, function.name, "value");
+      expect_within(of_slope, bound.slope_ulps, function.name, "slope");
+      if (function.curve) expect_within(of_curve, bound.curve_ulps, function.name, "second derivative");
+    }
+  }
+}
+
+TEST_CASE("power and exp_product keep their digits over all of fp32", "[ops][accuracy]") {
+  std::vector<float> a, b;
+  const std::vector<float> all = points();
+  constexpr float kPowers[] = {0.5F,     2,         3,           -1,  -2,       2.3F, 0.1F,  -0.37F,
+                               7,        30.5F,     1e-3F,       100, -1000.5F, 1e5F, 1e30F, 0,
+                               INFINITY, -INFINITY, 16777217.0F, -3,  NAN,      1,    -0.5F};
+  for (std::size_t i = 0; i < all.size(); i += 3) {
+    for (const float power : kPowers) {
+      a.push_back(all[i]);
+      b.push_back(power);
+    }
+  }
+  const Shape shape{static_cast<std::int64_t>(a.size())};
+  Array first(shape), second(shape);
+  std::ranges::copy(a, first.values.begin());
+  std::ranges::copy(b, second.values.begin());
+  const Scalar x = scalar::input(0), y = scalar::input(1), power = scalar::power(x, y);
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<Tensor> results = run(device, {{first}, {second}}, [&](const std::vector<Value>& in) {
+      return pointwise("two", in, {power, derivative(power, 0), scalar::exp_product(x, y)},
+                       std::vector<DType>(3, DType::f32));
+    });
+    Worst of_power, of_slope, of_product;
+    const auto hold = [&](Worst& worst, std::size_t i, float got, auto right) {
+      if (a[i] != 0 && std::abs(a[i]) < std::numeric_limits<float>::min()) return;
+      const D expected = right(static_cast<D>(a[i]), static_cast<D>(b[i])), error = error_of(got, expected, 0);
+      if (error > worst.error) worst = {error, a[i], got, expected};
+    };
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      INFO("the exponent is " << b[i]);
+      hold(of_power, i, results[0].values<float>()[i], [](D u, D v) { return std::pow(u, v); });
+      hold(of_product, i, results[2].values<float>()[i], [](D u, D v) { return std::exp(u * v); });
+      if (std::isnan(a[i]) || std::isnan(b[i]) || std::isinf(b[i]) || std::abs(b[i]) > 1e4F) continue;
+      hold(of_slope, i, results[1].values<float>()[i], [](D u, D v) { return v == 0 ? 0 : v * std::pow(u, v - 1); });
+    }
+    expect_within(of_power, accuracy_of("power").ulps, "power", "value");
+    expect_within(of_slope, accuracy_of("power").slope_ulps, "power", "slope");
+    expect_within(of_product, accuracy_of("exp_product").ulps, "exp_product", "value");
+  }
+}
+
+// Slopes as they were asked for.
+TEST_CASE("slopes of ELU, SELU, CELU and expm1 do not cancel far left", "[ops][accuracy]") {
+  const Input x{Array({2}, {-16, -20})};
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<Tensor> results = run(device, {x}, [](const std::vector<Value>& in) {
+      std::vector<Value> slopes;
+      for (const Value y : {elu(in[0]), elu(in[0], 2), selu(in[0]), celu(in[0], 2),
+                            pointwise("expm1", {in[0]}, scalar::expm1(scalar::input(0))), tanh(in[0])}) {
+        slopes.push_back(gradient(sum(y), std::vector{in[0]}).front());
+      }
+      return slopes;
+    });
+    for (std::size_t i = 0; i < 2; ++i) {
+      const D at = x.value.values[i], e = std::exp(at);
+      const D right[] = {e, 2 * e, kSelu * kAlpha * e, std::exp(at / 2), e, sech2(at)};
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        INFO("function " << k << " at " << at);
+        CHECK(results[k].values<float>()[i] == Approx(right[k]).epsilon(1e-6).margin(0));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace concord::test
