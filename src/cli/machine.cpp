@@ -116,7 +116,9 @@ Finding library_finding(const MachineFacts& facts) {
 
 /// Why nothing can be kept in the folder; empty where it can.
 std::string error_of_cache(const fs::path& folder) {
-  if (std::string why = foreign_access(folder); !why.empty()) return why;
+  for (const char* part : {"", "programs", "quirks", "tuning"}) {
+    if (std::string why = foreign_access(folder / part); !why.empty()) return why;
+  }
   try {
     create_private_directories(folder);
     const AtomicFile probe(folder / "doctor");

@@ -190,7 +190,7 @@ std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, cons
 }
 
 void SavedModelOptions::add(CLI::App& command) {
-  command.add_option("--weights", weights, "Weights or checkpoint (safetensors)")->required()->check(CLI::ExistingFile);
+  command.add_option("--weights", weights, "Weights or checkpoint (safetensors)")->required()->check(file_name());
   command.add_option("--data", data, kDataHelp)->required()->check(data_name());
   command.add_option("--split", split, "Which part of the data")
       ->capture_default_str()

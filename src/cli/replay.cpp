@@ -84,7 +84,7 @@ void run(const Options& options) {
   } else {
     options.trace.around([&] { reply = of_network(options, operator_case); });
   }
-  if (!reply.text.empty()) std::cout << (options.json ? reply.text : as_text(parse_json(reply.text, "the reply")));
+  if (!reply.text.empty()) std::cout << (options.json ? reply.text : read_json(reply.text, "the reply", as_text));
   require_agreement(reply);
 }
 
@@ -93,7 +93,7 @@ void run(const Options& options) {
 void add_replay(CLI::App& app) {
   CLI::App* command = app.add_subcommand("replay", "Run one operator alone, from a file of compare --save-case");
   const auto options = std::make_shared<Options>();
-  command->add_option("case", options->file, "The file")->required()->check(CLI::ExistingFile);
+  command->add_option("case", options->file, "The file")->required()->check(file_name());
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--start", options->start, "Start the program, where the case names one");

@@ -6,6 +6,7 @@
 
 #include "dataset.hpp"
 #include "options.hpp"
+#include "rescue.hpp"
 
 namespace concord::cli {
 namespace {
@@ -21,7 +22,7 @@ struct Options {
   std::string last_batch = "keep";
   FitOptions fit;
   std::string schedule = "constant";
-  std::string resume, out, checkpoint, log;
+  std::string resume, weights, out, checkpoint, log;
   double clip_norm = 0, clip_value = 0, ema_decay = 0;
   int accumulate = 1;
   std::int64_t patience = 0;
@@ -63,6 +64,7 @@ void run(Options& options) {
                      {"--checkpoint", options.checkpoint},
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
+  if (!options.weights.empty()) static_cast<void>(io::SafetensorsFile(options.weights));  // before the data is read
   const models::Model& model = models::find(options.training.model);
   const std::uint64_t seed = options.training.seed;
   // A resumed language model goes on with the alphabet that it has.
@@ -100,6 +102,11 @@ void run(Options& options) {
   trainer_options.metadata = alphabet_metadata(alphabet);
   trainer_options.metadata.merge(options.validation.metadata());
   Trainer trainer(network, models::loss_of(model, variant), options.training.make_optimizer(), device, trainer_options);
+  if (!options.weights.empty()) {
+    trainer.load(options.weights, {.strict = false});
+    trainer.prepare(train.feature_spec());
+    std::cerr << fmt::format("begins with the weights of {}\n", options.weights);
+  }
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
     std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
@@ -122,7 +129,7 @@ void run(Options& options) {
       std::cerr << fmt::format("{} are not kept: neither --out nor --checkpoint names a file\n", what);
     }
     if (options.out.empty()) return;
-    trainer.save(options.out);
+    save_somewhere(std::string(what), options.out, [&](const std::filesystem::path& file) { trainer.save(file); });
     std::cerr << fmt::format("{} are in {}\n", what, options.out);
   };
   catch_signals();
@@ -183,8 +190,14 @@ void add_train(CLI::App& app) {
                    "Stop after so many epochs without a better validation loss (see --validate)")
       ->check(count());
   command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps of this run")->check(count());
-  command->add_option("--resume", options->resume, "Go on from this checkpoint, with its seed")
-      ->check(CLI::ExistingFile);
+  CLI::Option* const resume =
+      command->add_option("--resume", options->resume, "Go on from this checkpoint, with its seed")->check(file_name());
+  command
+      ->add_option("--weights", options->weights,
+                   "Begin with the weights of this file or checkpoint; what does not fit, such as a head for other "
+                   "classes, is told and begins anew")
+      ->check(file_name())
+      ->excludes(resume);
   command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped")
       ->check(file_name());
   command->add_option("--out", options->out, "Write the weights here (safetensors)")->check(file_name());

@@ -42,8 +42,6 @@ struct CompareOptions {
   std::string case_node = {};    // the node to keep a case of; empty: the first that diverges
 };
 
-/// The part of a training step that an operator belongs to.
-enum class Pass : std::uint8_t { forward, gradient, update };
 /// "forward", "gradient", "update".
 [[nodiscard]] std::string_view name_of(Pass pass);
 

@@ -5,19 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "concord/compare/tolerance.hpp"
-#include "concord/optim/minimize.hpp"
 
 namespace concord {
 namespace {
-
-/// By the names that optim::minimize and gradient() give.
-Pass pass_of(std::string_view node) {
-  if (node.starts_with("grad/")) return Pass::gradient;
-  return optim::is_update(node) ? Pass::update : Pass::forward;
-}
 
 /// The index of an element in each dimension.
 std::vector<std::int64_t> place_of(std::size_t element, const Shape& shape) {
@@ -52,7 +44,7 @@ Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const 
                       .kernel = entry.kernel,
                       .value = node.outputs[k],
                       .shapes = entry.shapes,
-                      .pass = pass_of(entry.node),
+                      .pass = entry.pass,
                       .tolerance = tolerance_of(node, expected, k, precision, extents)};
   const double of_fp32 =
       precision == Precision::fp32 ? deviation.tolerance : tolerance_of(node, expected, k, Precision::fp32, extents);

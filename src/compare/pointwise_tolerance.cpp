@@ -8,7 +8,6 @@
 
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/pointwise_group.hpp"
-#include "concord/optim/minimize.hpp"
 
 namespace concord {
 namespace {
@@ -69,7 +68,7 @@ double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> res
     }
     return update_tolerance(inputs, results[k], extents);
   }
-  if (optim::is_update(node.entry.node)) {
+  if (node.entry.pass == Pass::update) {
     for (const Tensor& input : node.inputs) inputs.push_back(&input);
     return update_tolerance(inputs, results[k], extents);
   }

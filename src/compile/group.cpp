@@ -149,6 +149,7 @@ class Grouping {
     }
     merged.op = std::make_shared<const ops::PointwiseGroup>(op.expression(), op.types(), op.name(), std::move(reach),
                                                             group.nodes.size());
+    merged.pass = first.pass;
     merged.name = fmt::format("{} … {}", first.name, program_.nodes[group.nodes.back()].name);
     return merged;
   }

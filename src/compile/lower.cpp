@@ -111,6 +111,7 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all)
     if (!needed[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
     LoweredNode lowered{node.op, node.name, {}, {}, nullptr};
+    lowered.pass = node.pass;
     for (const Value& input : node.inputs) lowered.inputs.push_back(ids.at(input));
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const Value value(const_cast<Graph*>(&graph), id, static_cast<std::int32_t>(k));

@@ -34,6 +34,7 @@ struct LoweredNode {
   std::shared_ptr<Kernel> kernel;  // set by choose_layouts; null for an alias
   bool settled = false;            // set by find_settled
   bool again = false;              // set by recompute: an earlier node computed the same
+  Pass pass = Pass::forward;
 };
 
 struct LoweredAssignment {

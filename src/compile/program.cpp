@@ -39,7 +39,8 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   for (std::size_t v = 0; v < program.operands.size(); ++v) {
     const MemoryPlan::Storage& storage = plan.storage[v];
     if (storage.variable >= 0) {
-      program.variable_buffers.push_back(program.variables->require(*program.lowered.value(storage.variable).variable));
+      program.variable_buffers.push_back(program.variables->require(program.lowered.value(storage.variable).variable,
+                                                                    program.lowered.value(storage.variable).name));
       program.operands[v] = {program.variable_buffers.back().get(), 0};
     } else {
       program.operands[v] = block(storage.block);
@@ -105,7 +106,7 @@ Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& de
 std::size_t missing_bytes(const Lowered& lowered, const Variables& variables) {
   std::size_t bytes = 0;
   for (const LoweredValue& value : lowered.values) {
-    if (value.variable && !variables.contains(value.variable->name)) bytes += value.spec.bytes();
+    if (value.variable && !variables.contains(value.name)) bytes += value.spec.bytes();
   }
   return bytes;
 }

@@ -57,6 +57,7 @@ struct TraceEntry {
   std::string shapes;  // "f32 [64, 1, 28, 28], f32 [20, 1, 5, 5] -> f32 [64, 20, 24, 24]"; of a group the first
   double seconds = 0;
   Cost cost;
+  Pass pass = Pass::forward;
 };
 
 /// What a value holds.

@@ -91,6 +91,7 @@ TraceEntry ProgramImpl::describe(std::size_t i) const {
   const LoweredNode& node = lowered.nodes[launch_nodes[i]];
   TraceEntry entry;
   entry.node = node.name;
+  entry.pass = node.pass;
   entry.op = node.op ? std::string(node.op->name()) : "reorder";
   entry.kernel = node.kernel->name();
   entry.shapes = shapes(node);

@@ -59,23 +59,68 @@ Tensor initial_value(const Variable& variable, std::uint64_t seed) {
   return tensor;
 }
 
-Variables::Variables(DevicePtr device, std::uint64_t seed) : device_(std::move(device)), seed_(seed) {
+Variables::Variables(DevicePtr device, std::uint64_t seed, Sharing sharing)
+    : device_(std::move(device)), seed_(seed), sharing_(sharing) {
   CONCORD_CHECK(device_, ArgumentError, "Variables are given a null device; Device::open gives one");
 }
 
-BufferPtr Variables::require(const Variable& variable) {
+BufferPtr Variables::require(const VariablePtr& variable, const std::string& name) {
+  if (variable->name == name) return require(*variable, variable);
+  Variable named = *variable;  // the module was traced as a part of another network since
+  named.name = name;
+  return require(named, variable);
+}
+
+BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner) {
   const Device::Use use(device());
   const auto found = slots_.find(variable.name);
-  if (found != slots_.end()) {
-    CONCORD_CHECK(found->second.spec == variable.spec, ShapeError,
-                  "variable '{}' is {} on this device, the program wants {}", variable.name, found->second.spec.str(),
-                  variable.spec.str());
-    return found->second.buffer;
+  if (found == slots_.end()) {
+    Slot slot{variable.spec, nullptr, variable.role, variable.of, owner};
+    slot.buffer = storage_of(owner);
+    if (!slot.buffer) {
+      slot.buffer = device_->allocate(variable.spec.bytes());
+      device_->write(*slot.buffer, 0, initial_value(variable, seed_).bytes());
+    }
+    if (owner) names_.insert_or_assign(owner, variable.name);
+    return slots_.emplace(variable.name, std::move(slot)).first->second.buffer;
   }
-  BufferPtr buffer = device_->allocate(variable.spec.bytes());
-  device_->write(*buffer, 0, initial_value(variable, seed_).bytes());
-  slots_.emplace(variable.name, Slot{variable.spec, buffer});
-  return buffer;
+  Slot& slot = found->second;
+  CONCORD_CHECK(slot.spec == variable.spec, ShapeError, "variable '{}' is {} on this device, the program wants {}",
+                variable.name, slot.spec.str(), variable.spec.str());
+  if (slot.bound) return slot.buffer;
+  const bool is_own = slot.role == VariableRole::own || variable.role == VariableRole::own;
+  CONCORD_CHECK(is_own || (slot.role == variable.role && slot.of == variable.of), ArgumentError,
+                "'{}' is {} here and {} in an earlier program; give the module another name", variable.name,
+                description_of(variable.role), description_of(slot.role));
+  if (variable.role != VariableRole::parameter || !owner || sharing_ == Sharing::by_name) return slot.buffer;
+  const std::shared_ptr<const Variable> held = slot.owner.lock();
+  CONCORD_CHECK(!held || held == owner, ArgumentError,
+                "two networks have a parameter '{}' in one Variables, and would share its storage. Give each a name of "
+                "its own (nn::Sequential().push(\"a\", network)) or Variables of its own; to share weights, copy the "
+                "module, or make the Variables with Sharing::by_name",
+                variable.name);
+  slot.owner = owner;
+  names_.insert_or_assign(owner, variable.name);
+  return slot.buffer;
+}
+
+BufferPtr Variables::storage_of(const VariablePtr& variable) const {
+  if (!variable || variable->role != VariableRole::parameter) return nullptr;
+  const auto name = names_.find(variable);
+  const auto slot = name == names_.end() ? slots_.end() : slots_.find(name->second);
+  return slot != slots_.end() && slot->second.spec == variable->spec ? slot->second.buffer : nullptr;
+}
+
+void Variables::bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer) {
+  const auto found = slots_.find(name);
+  CONCORD_CHECK(found == slots_.end() || found->second.bound, ArgumentError,
+                "'{}' is {} already; storage is bound to a name of its own", name, description_of(found->second.role));
+  slots_.insert_or_assign(name, Slot{spec, std::move(buffer), VariableRole::transient, {}, {}, true});
+}
+
+bool Variables::contains(const std::string& name, VariableRole role) const {
+  const auto found = slots_.find(name);
+  return found != slots_.end() && found->second.role == role;
 }
 
 Tensor Variables::read(const std::string& name) const {
@@ -110,6 +155,29 @@ std::vector<std::string> Variables::names() const {
   std::vector<std::string> names;
   for (const auto& [name, slot] : slots_) names.push_back(name);
   return names;
+}
+
+std::vector<std::string> Variables::persistent_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, slot] : slots_) {
+    if (slot.role != VariableRole::transient) names.push_back(name);
+  }
+  return names;
+}
+
+std::optional<std::string> Variables::related(const std::string& parameter, VariableRole role) const {
+  for (const auto& [name, slot] : slots_) {
+    if (slot.role == role && slot.of == parameter) return name;
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> Variables::all_related(VariableRole role) const {
+  std::map<std::string, std::string> related;
+  for (const auto& [name, slot] : slots_) {
+    if (slot.role == role) related.emplace(name, slot.of);
+  }
+  return related;
 }
 
 std::map<std::string, Tensor> Variables::read_all() const {

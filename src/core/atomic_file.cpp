@@ -94,7 +94,10 @@ std::filesystem::path replaceable(const std::filesystem::path& path) {
 
 }  // namespace
 
+// What is left behind goes first: it may be what the disk is full of.
 AtomicFile::AtomicFile(std::filesystem::path path, Readers readers) : path_(replaceable(path)) {
+  const std::filesystem::path folder = folder_of(path_);
+  if (is_first_time(folder) || readers == Readers::by_umask) remove_left_behind(folder);
   open_temporary(readers);
 }
 
@@ -142,8 +145,6 @@ void AtomicFile::commit(Durability durability) {
                 reason());
   temporary_.clear();
   close(std::exchange(descriptor_, -1));
-  const std::filesystem::path folder = folder_of(path_);
-  if (is_first_time(folder) || durable) remove_left_behind(folder);
   if (durable) sync_folder(path_);
 }
 

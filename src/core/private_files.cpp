@@ -1,9 +1,11 @@
 // The implementation for POSIX systems. Another one gets a file of its own beside it.
 #include "concord/core/private_files.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -23,6 +25,37 @@ struct stat status_of(const std::filesystem::path& path) {
   return status;
 }
 
+/// Why another user may write to what has this status; empty where none may.
+std::string foreign_mode(const struct stat& status, const std::filesystem::path& path) {
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return fmt::format("{} belongs to the user with the number {}", path.string(), status.st_uid);
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fmt::format("other users may write to {} (mode {:03o})", path.string(), status.st_mode & 0777U);
+  }
+  return {};
+}
+
+void warn_once(const std::filesystem::path& about, const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::filesystem::path> told;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.insert(about).second) return;
+  }
+  log(LogLevel::warning, text);
+}
+
+struct Descriptor {
+  explicit Descriptor(const std::filesystem::path& file) : number(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+    CONCORD_CHECK(number >= 0, IoError, "cannot open {}: {}", file.string(), std::strerror(errno));
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(number); }
+  int number;
+};
+
 }  // namespace
 
 std::string foreign_access(const std::filesystem::path& path) {
@@ -31,12 +64,7 @@ std::string foreign_access(const std::filesystem::path& path) {
   if (error) return {};
   const struct stat own = status_of(real);
   if (own.st_nlink == 0) return {};
-  if (own.st_uid != geteuid() && own.st_uid != 0) {
-    return fmt::format("{} belongs to the user with the number {}", real.string(), own.st_uid);
-  }
-  if ((own.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fmt::format("other users may write to {} (mode {:03o})", real.string(), own.st_mode & 0777U);
-  }
+  if (std::string why = foreign_mode(own, real); !why.empty()) return why;
   for (std::filesystem::path above = real.parent_path(); above != above.parent_path(); above = above.parent_path()) {
     const struct stat status = status_of(above);
     if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
@@ -58,21 +86,51 @@ void create_private_directories(const std::filesystem::path& folder) {
   }
 }
 
-std::filesystem::path private_cache_directory() {
-  const std::filesystem::path cache = cache_directory();
-  if (cache.empty()) return cache;
-  const std::string why = foreign_access(cache);
-  if (why.empty()) return cache;
-  static std::mutex mutex;
-  static std::set<std::filesystem::path> told;
-  const std::lock_guard lock(mutex);
-  if (told.insert(cache).second) {
-    log(LogLevel::warning,
-        fmt::format("the cache folder {} is not used, since {}: compiled kernels and tables in it could be another "
-                    "user's. `chmod -R go-w {}` where that is yours, or set CONCORD_CACHE_DIR to a folder of your own.",
-                    cache.string(), why, cache.string()));
-  }
+std::filesystem::path if_private(const std::filesystem::path& folder) {
+  const std::string why = folder.empty() ? std::string() : foreign_access(folder);
+  if (why.empty()) return folder;
+  warn_once(folder,
+            fmt::format("the folder {} is not used, since {}: compiled kernels and tables in it could be another "
+                        "user's. Everything is compiled anew; `chmod -R go-w {}` where that folder is yours, or "
+                        "set CONCORD_CACHE_DIR to one of your own.",
+                        folder.string(), why, folder.string()));
   return {};
+}
+
+std::filesystem::path private_cache_directory(std::string_view part) {
+  const std::filesystem::path cache = cache_directory();
+  if (cache.empty()) {
+    warn_once(cache,
+              "compiled kernels are not kept: there is no folder for them, since neither XDG_CACHE_HOME nor HOME "
+              "is set. Set CONCORD_CACHE_DIR to a folder of your own to start faster.");
+    return cache;
+  }
+  return if_private(cache).empty() || part.empty() ? if_private(cache) : if_private(cache / part);
+}
+
+std::optional<std::string> read_private_file(const std::filesystem::path& file) {
+  const Descriptor opened(file);
+  struct stat status {};
+  CONCORD_CHECK(fstat(opened.number, &status) == 0, IoError, "cannot read {}: {}", file.string(), std::strerror(errno));
+  std::string why = foreign_mode(status, file);
+  if (why.empty()) why = foreign_access(file);
+  if (!why.empty()) {
+    warn_once(file, fmt::format("{} is not read, since {}: it could be another user's. Remove it, or `chmod go-w` it "
+                                "where it is yours.",
+                                file.string(), why));
+    return std::nullopt;
+  }
+  std::string content(static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)), '\0');
+  std::size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t got = read(opened.number, content.data() + filled, content.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    CONCORD_CHECK(got >= 0, IoError, "cannot read {}: {}", file.string(), std::strerror(errno));
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  content.resize(filled);
+  return content;
 }
 
 }  // namespace concord

@@ -49,8 +49,8 @@ void warn(const std::filesystem::path& file, std::string_view why) {
 }  // namespace
 
 std::filesystem::path quirk_file(const QuirkOrigin& origin) {
-  const std::filesystem::path cache = private_cache_directory();
-  return cache.empty() ? cache : cache / "quirks" / file_name(origin);
+  const std::filesystem::path folder = private_cache_directory("quirks");
+  return folder.empty() ? folder : folder / file_name(origin);
 }
 
 Quirks read_quirks(const QuirkOrigin& origin) {
@@ -58,9 +58,8 @@ Quirks read_quirks(const QuirkOrigin& origin) {
   std::error_code ignored;
   if (file.empty() || !std::filesystem::is_regular_file(file, ignored)) return {};
   try {
-    const std::string foreign = foreign_access(file);
-    CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
-    return parsed(read_file(file), origin);
+    const std::optional<std::string> text = read_private_file(file);
+    return text ? parsed(*text, origin) : Quirks{};
   } catch (const std::exception& error) {
     warn(file, error.what());
   }

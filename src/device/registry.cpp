@@ -167,7 +167,7 @@ bool has_opencl() {
 #endif
 }
 
-std::optional<int> serve_as_builder(std::span<const char* const> arguments) {
+std::optional<int> serve_as_builder([[maybe_unused]] std::span<const char* const> arguments) {
 #ifdef CONCORD_WITH_OPENCL
   if (arguments.size() == 2 && std::string_view(arguments[1]) == "--build-programs") return opencl::build_programs();
 #endif

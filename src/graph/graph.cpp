@@ -7,6 +7,7 @@
 #include "concord/core/host_memory.hpp"
 #include "concord/core/philox.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace concord {
@@ -90,10 +91,18 @@ Value Graph::input(std::string name, TensorSpec spec) {
 Value Graph::variable(const VariablePtr& variable) {
   CONCORD_CHECK(variable, ArgumentError, "a graph is given a null variable");
   if (const auto found = names_.find(variable->name); found != names_.end()) {
-    const Node& node = nodes_[static_cast<std::size_t>(found->second)];
-    CONCORD_CHECK(node.variable == variable, ShapeError,
-                  "two variables are named '{}'; give the modules that own them different names", variable->name);
-    return {this, found->second, 0};
+    Node& node = nodes_[static_cast<std::size_t>(found->second)];
+    if (node.variable == variable) return {this, found->second, 0};
+    CONCORD_CHECK(!node.variable, ShapeError,
+                  "two variables are named '{}', {} and {}; give the modules that own them different names",
+                  variable->name, description_of(node.variable->role), description_of(variable->role));
+    CONCORD_CHECK(node.op, ShapeError,
+                  "a variable ({}) is named '{}' as an input is; give the module that owns it another name",
+                  description_of(variable->role), variable->name);
+    const std::int32_t id = found->second;
+    node.name = unique_name(node.name);
+    names_.erase(found);
+    names_.emplace(node.name, id);
   }
   return append({nullptr, variable, variable->name, {}, {variable->spec}});
 }
@@ -141,6 +150,27 @@ void Graph::rename(Value value, std::string name) {
   names_.emplace(node.name, value.node_id());
 }
 
+std::string_view description_of(VariableRole role) {
+  switch (role) {
+    case VariableRole::own: return "a variable of the program's own";
+    case VariableRole::parameter: return "a module's parameter";
+    case VariableRole::optimizer: return "a state of the training";
+    case VariableRole::average: return "the average of a parameter";
+    case VariableRole::random: return "the state of the random stream";
+    case VariableRole::transient: return "data of a run";
+  }
+  return "";
+}
+
+std::string Graph::free_name(std::string wanted, VariableRole role, std::string_view of) const {
+  for (;; wanted += '\'') {
+    const auto found = names_.find(wanted);
+    if (found == names_.end()) return wanted;
+    const VariablePtr& holder = node(found->second).variable;
+    if (!holder || (holder->role == role && holder->of == of)) return wanted;
+  }
+}
+
 std::vector<VariablePtr> Graph::variables() const {
   std::vector<VariablePtr> variables;
   for (const Node& node : nodes_) {
@@ -166,8 +196,8 @@ Value Graph::find(std::string_view name) {
 
 Value Graph::random_state() {
   if (!random_state_) {
-    random_state_ = std::make_shared<Variable>(
-        Variable{"random.state", {DType::i32, Shape{4}}, {Initializer::Kind::seed, 0, 0}, false, {}});
+    random_state_ = std::make_shared<Variable>(Variable{
+        kRandomState, {DType::i32, Shape{4}}, {Initializer::Kind::seed, 0, 0}, false, {}, VariableRole::random});
   }
   return variable(random_state_);
 }
@@ -178,6 +208,12 @@ std::string Graph::scoped(std::string_view name, char separator) const {
   std::string path;
   for (const std::string& scope : scopes_) path += scope + separator;
   return path.append(name);
+}
+
+std::string Graph::module_path() const {
+  std::string path;
+  for (const std::string& scope : scopes_) path += (path.empty() ? "" : ".") + scope;
+  return path;
 }
 
 std::string Graph::unique_name(std::string name) {
@@ -194,8 +230,17 @@ Value Graph::append(Node node) {
   const Exclusive::Use use(use_, [] { return "a graph"; });
   const auto id = static_cast<std::int32_t>(nodes_.size());
   names_.emplace(node.name, id);
+  node.pass = pass_;
+  node.module = module_path();
   nodes_.push_back(std::move(node));
   return {this, id, 0};
+}
+
+Scope::Scope(Graph& graph, std::string name) : graph_(graph) {
+  CONCORD_CHECK(!name.empty() && is_utf8(name), ArgumentError,
+                "a module or scope inside '{}' is named '{}'; a name has one character or more, in UTF-8",
+                graph.module_path(), printable(name));
+  graph_.scopes_.push_back(std::move(name));
 }
 
 std::vector<Value> Operator::gradient(const Node& node, std::span<const Value>, const std::vector<bool>&) const {

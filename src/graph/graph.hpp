@@ -75,6 +75,18 @@ struct Initializer {
   // seed: i32 [4] = two words of 24 bits of the seed, then zeros (whole numbers up to 2^24 are exact in float)
 };
 
+/// What a variable is for. Whoever makes it says so; its name says nothing about it.
+enum class VariableRole : std::uint8_t {
+  own,        // made by a user's program; variables of one name in several graphs are one
+  parameter,  // of a module: weights, running statistics
+  optimizer,  // moments, counters, what a training counts
+  average,    // follows a parameter
+  random,     // the state of the random stream
+  transient   // data and counters of an evaluation: no part of a training's state, not in a checkpoint
+};
+/// "a module's parameter", "a state of the optimizer", …
+[[nodiscard]] std::string_view description_of(VariableRole role);
+
 /// What persists between runs of a program: a weight, an optimizer's moment, a running mean, a step counter.
 /// Shared by the modules that own it and the graphs that use it; its name is its identity on a device and in a file.
 struct Variable {
@@ -82,9 +94,17 @@ struct Variable {
   TensorSpec spec;
   Initializer init;
   bool trainable = false;
-  Tensor value;  // when not empty, the first value instead of `init`
+  Tensor value = {};  // when not empty, the first value instead of `init`
+  VariableRole role = VariableRole::own;
+  std::string of = {};  // the parameter that a state or an average belongs to, by name
 };
 using VariablePtr = std::shared_ptr<Variable>;
+
+/// The name of the variable of role `random`.
+inline constexpr const char* kRandomState = "random.state";
+
+/// The part of a training step that a node belongs to.
+enum class Pass : std::uint8_t { forward, gradient, update };
 
 /// A node: an operator applied to values; or an input or a variable, which have no operator.
 struct Node {
@@ -93,6 +113,8 @@ struct Node {
   std::string name;
   std::vector<Value> inputs;
   std::vector<TensorSpec> outputs;
+  Pass pass = Pass::forward;
+  std::string module = {};  // the path of the module that added it: "layer1.0.conv1"
 };
 
 /// `variable` takes `value` at the end of a run.
@@ -111,7 +133,8 @@ class Graph {
 
   /// A value the user supplies before each run.
   Value input(std::string name, TensorSpec spec);
-  /// The node of a variable; the same node each time. Throws ShapeError when another variable has its name.
+  /// The node of a variable; the same node each time. Throws ShapeError when another variable or an input has its
+  /// name. An operator's node of that name gets another one.
   Value variable(const VariablePtr& variable);
   /// Adds a node. Checks types and shapes through the operator's shape rule; its ShapeError names the node.
   Value add(std::shared_ptr<const Operator> op, std::vector<Value> inputs);
@@ -130,6 +153,9 @@ class Graph {
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   [[nodiscard]] std::span<const Assignment> assignments() const { return assignments_; }
   [[nodiscard]] std::vector<VariablePtr> variables() const;
+  /// `wanted`, or where a variable of another purpose has that name, the first of "wanted'", "wanted''", … that none
+  /// has: for variables that are named after others, such as the average of a parameter.
+  [[nodiscard]] std::string free_name(std::string wanted, VariableRole role, std::string_view of) const;
   /// Trainable variables that this graph's training leaves as they are; modules that are frozen call it.
   void freeze(const VariablePtr& variable) { frozen_.insert(variable.get()); }
   [[nodiscard]] bool is_frozen(const Variable& variable) const { return frozen_.contains(&variable); }
@@ -143,15 +169,20 @@ class Graph {
   /// The state of the random stream, i32 [4]: two seed words, step, 0. Random operators read it. A variable,
   /// "random.state", so that it is saved with a checkpoint; a training step assigns it state + (0, 0, 1, 0).
   Value random_state();
+  /// It, where a random operator has asked for it, or an empty Value.
+  [[nodiscard]] Value used_random_state() { return random_state_ ? variable(random_state_) : Value{}; }
   /// A purpose number for a random operator: a hash of its name, so that adding a layer leaves the others' numbers.
   [[nodiscard]] static std::uint32_t purpose(std::string_view name);
 
   /// `name` in the scopes that are open (Scope).
   [[nodiscard]] std::string scoped(std::string_view name, char separator) const;
+  /// The scopes that are open: "layer1.0".
+  [[nodiscard]] std::string module_path() const;
 
  private:
   friend class Scope;
   friend class Value;
+  friend class PassScope;
   [[noreturn]] void refuse(std::int32_t id) const;
   std::string unique_name(std::string name);
   Value append(Node node);
@@ -165,19 +196,34 @@ class Graph {
   std::unordered_set<const Variable*> frozen_;
   std::vector<Assignment> assignments_;
   std::vector<std::string> scopes_;
+  Pass pass_ = Pass::forward;
   bool training_ = true;
 };
 
-/// Names what is added to `graph` during its lifetime: nodes "name/…", parameters "name.…".
+/// Names what is added to `graph` during its lifetime: nodes "name/…", parameters "name.…". Throws ArgumentError for a
+/// name that is empty or not UTF-8.
 class Scope {
  public:
-  Scope(Graph& graph, std::string name) : graph_(graph) { graph_.scopes_.push_back(std::move(name)); }
+  Scope(Graph& graph, std::string name);
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   ~Scope() { graph_.scopes_.pop_back(); }
 
  private:
   Graph& graph_;
+};
+
+/// What is added to `graph` during its lifetime belongs to this part of the step.
+class PassScope {
+ public:
+  PassScope(Graph& graph, Pass pass) : graph_(graph), before_(graph.pass_) { graph_.pass_ = pass; }
+  PassScope(const PassScope&) = delete;
+  PassScope& operator=(const PassScope&) = delete;
+  ~PassScope() { graph_.pass_ = before_; }
+
+ private:
+  Graph& graph_;
+  Pass before_;
 };
 
 }  // namespace concord

@@ -2,6 +2,7 @@
 #include "concord/io/checkpoint.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <concepts>
 #include <string_view>
@@ -33,8 +34,12 @@ std::string to_text(const CheckpointInfo& info) {
 /// The fields of a checkpoint's description; what is missing or of another type is named.
 class Fields {
  public:
-  Fields(const std::string& text, const std::string& file)
-      : file_(file), json_(parse_json(text, fmt::format("{}: {}", file, kKey))) {
+  Fields(const std::string& text, const std::string& file) : file_(file) {
+    try {
+      json_ = parse_json(text, kKey);
+    } catch (const JsonError& error) {
+      fail(error.byte() > 0 ? fmt::format("is no JSON from its byte {} on", error.byte() + 1) : error.problem());
+    }
     if (!json_.is_object()) fail("is no JSON object");
   }
 
@@ -97,13 +102,22 @@ std::string listed(const std::vector<std::string>& names, std::string_view kind)
   return text + (names.size() > kShown ? ", ...)" : ")");
 }
 
-// PyTorch's batch-norm layers count batches; the counter has no influence with a momentum.
-bool is_batch_counter(std::string_view name) {
-  constexpr std::string_view kCounter = "num_batches_tracked";
-  return name == kCounter || name.ends_with(".num_batches_tracked");
+// "f16 [2, 3]", as a TensorSpec says it.
+std::string in_words(const TensorEntry& entry) {
+  std::string type = entry.dtype;
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return fmt::format("{} {}", type, entry.shape.str());
 }
 
-// Classifiers that only the training of GoogLeNet and Inception v3 calls, by torchvision's names.
+// PyTorch's batch-norm layers count batches beside their running mean; the counter has no influence with a momentum.
+bool is_batch_counter(std::string_view name, const std::map<std::string, TensorSpec>& network) {
+  constexpr std::string_view kCounter = "num_batches_tracked";
+  if (!name.ends_with(kCounter)) return false;
+  return network.contains(std::string(name.substr(0, name.size() - kCounter.size())) + "running_mean");
+}
+
+// Classifiers that only the training of GoogLeNet and Inception v3 calls, by torchvision's names: a file of all that
+// the network has may have them beside it.
 bool is_auxiliary(std::string_view name) {
   return name.starts_with("aux1.") || name.starts_with("aux2.") || name.starts_with("AuxLogits.");
 }
@@ -132,7 +146,9 @@ void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors
 }
 
 void save_checkpoint(const std::filesystem::path& path, const Variables& variables, const CheckpointInfo& info) {
-  save_checkpoint(path, variables.read_all(), info);
+  TensorMap tensors;
+  for (const std::string& name : variables.persistent_names()) tensors.emplace(name, variables.read(name));
+  save_checkpoint(path, tensors, info);
 }
 
 Checkpoint load_checkpoint(const std::filesystem::path& path) {
@@ -144,20 +160,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
   return {from_text(found->second, path.string()), std::move(file.tensors)};
 }
 
-void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorSpec>& expected,
-                   const std::string& what) {
-  std::vector<std::string> missing, unexpected, misshaped;
-  for (const auto& [name, spec] : expected) {
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) {
-      missing.push_back(name);
-    } else if (found->second.spec() != spec) {
-      misshaped.push_back(fmt::format("{}: expected {}, got {}", name, spec.str(), found->second.spec().str()));
-    }
-  }
-  for (const auto& [name, tensor] : tensors) {
-    if (!expected.contains(name)) unexpected.push_back(name);
-  }
+std::string LoadReport::str() const {
   std::string text;
   const auto add = [&](const std::vector<std::string>& names, std::string_view kind) {
     if (!names.empty()) text += (text.empty() ? "" : ", ") + listed(names, kind);
@@ -165,7 +168,24 @@ void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorS
   add(missing, "missing");
   add(unexpected, "unexpected");
   add(misshaped, "of another shape");
-  CONCORD_CHECK(text.empty(), FormatError, "{}: {}", what, text);
+  return text;
+}
+
+void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorSpec>& expected,
+                   const std::string& what) {
+  LoadReport report;
+  for (const auto& [name, spec] : expected) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      report.missing.push_back(name);
+    } else if (found->second.spec() != spec) {
+      report.misshaped.push_back(fmt::format("{}: expected {}, got {}", name, spec.str(), found->second.spec().str()));
+    }
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (!expected.contains(name)) report.unexpected.push_back(name);
+  }
+  CONCORD_CHECK(report.is_empty(), FormatError, "{}: {}", what, report.str());
 }
 
 void save_weights(const std::filesystem::path& path, const TensorMap& weights, const Metadata& more,
@@ -183,13 +203,36 @@ void save_weights(const std::filesystem::path& path, const Variables& variables,
 }
 
 TensorMap load_weights(const std::filesystem::path& path, const std::map<std::string, TensorSpec>& expected) {
-  const bool checkpoint = read_safetensors(path, [](std::string_view) { return false; }).metadata.contains(kKey);
-  const auto wanted = [&](std::string_view name) {
-    return expected.contains(std::string(name)) || !(checkpoint || is_batch_counter(name) || is_auxiliary(name));
-  };
-  TensorMap weights = read_safetensors(path, wanted).tensors;
-  check_tensors(weights, expected, path.string() + ": weights of another network");
-  return weights;
+  return load_weights(path, expected, {}).tensors;
+}
+
+LoadedWeights load_weights(const std::filesystem::path& path, const std::map<std::string, TensorSpec>& expected,
+                           const LoadOptions& options) {
+  SafetensorsFile file(path);
+  LoadedWeights loaded;
+  LoadReport& report = loaded.report;
+  std::vector<std::string> fitting;
+  for (const auto& [name, spec] : expected) {
+    const auto found = file.tensors().find(name);
+    if (found == file.tensors().end()) {
+      report.missing.push_back(name);
+    } else if (found->second.shape != spec.shape || !file.is_readable_as(name, spec.dtype)) {
+      report.misshaped.push_back(fmt::format("{}: expected {}, got {}", name, spec.str(), in_words(found->second)));
+    } else {
+      fitting.push_back(name);
+    }
+  }
+  const bool is_checkpoint = file.metadata().contains(kKey);
+  const bool is_whole = fitting.size() == expected.size();
+  for (const auto& [name, entry] : file.tensors()) {
+    const bool is_left_out = is_checkpoint || is_batch_counter(name, expected) || (is_whole && is_auxiliary(name));
+    if (!expected.contains(name) && !is_left_out) report.unexpected.push_back(name);
+  }
+  const std::string another = fmt::format("{}: weights of another network: {}", path.string(), report.str());
+  CONCORD_CHECK(!options.strict || report.is_empty(), FormatError, "{}", another);
+  CONCORD_CHECK(!fitting.empty() || expected.empty(), FormatError, "{}; no tensor fits", another);
+  for (const std::string& name : fitting) loaded.tensors.emplace(name, file.read_as(name, expected.at(name).dtype));
+  return loaded;
 }
 
 }  // namespace concord::io

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "concord/compile/variables.hpp"
 #include "concord/io/safetensors.hpp"
@@ -41,7 +42,7 @@ struct SaveOptions {
 /// Throws NonFinite naming the first tensor of f32 with a value that is not finite, or warns of it if that is allowed.
 void check_finite(const std::filesystem::path& path, const TensorMap& tensors, const SaveOptions& options);
 
-/// Writes all variables: weights, optimizer state, running statistics, counters, the random state; `more` goes into the
+/// Writes all variables but transient ones: weights, optimizer state, running statistics, counters, the random state; `more` goes into the
 /// metadata beside the info. Throws IoError, and as check_finite; the file that was there is then untouched.
 void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info,
                      const Metadata& more = {}, const SaveOptions& options = {});
@@ -62,10 +63,35 @@ void save_weights(const std::filesystem::path& path, const TensorMap& weights, c
 /// Those of `variables` that are named.
 void save_weights(const std::filesystem::path& path, const Variables& variables, std::span<const std::string> names);
 
-/// The tensors `expected`, from a weights file or a checkpoint, of which the rest is left out. In a weights file
-/// other tensors are an error, but PyTorch's "num_batches_tracked" counters are skipped, and auxiliary classifiers
-/// where the network is built without them. Throws FormatError as check_tensors.
+struct LoadOptions {
+  /// false: what does not fit is left as it is, and told of: to give a trained network a new head.
+  bool strict = true;
+};
+
+/// What a file and a network do not have in common.
+struct LoadReport {
+  std::vector<std::string> missing;     // in the file
+  std::vector<std::string> unexpected;  // by the network
+  std::vector<std::string> misshaped;   // "fc.weight: expected f32 [2, 2], got f32 [3, 2]"
+  [[nodiscard]] bool is_empty() const { return missing.empty() && unexpected.empty() && misshaped.empty(); }
+  /// "1 missing (fc.bias), 1 unexpected (head.bias)"; long lists are cut.
+  [[nodiscard]] std::string str() const;
+};
+
+/// The tensors `expected`, from a weights file or a checkpoint, of which the rest is left out. Numbers of F16, BF16 and
+/// F64 become f32 (SafetensorsFile::read_as). In a weights file other tensors are an error, but PyTorch's
+/// "num_batches_tracked" beside a running mean is skipped, and auxiliary classifiers where the network is built without
+/// them and the file has all else. Throws FormatError that lists what is missing, unexpected and of another shape, all
+/// at once, and one that names tensor and element for a number beyond fp32.
 [[nodiscard]] TensorMap load_weights(const std::filesystem::path& path,
                                      const std::map<std::string, TensorSpec>& expected);
+
+struct LoadedWeights {
+  TensorMap tensors;
+  LoadReport report;  // empty unless the load was not strict
+};
+/// With LoadOptions::strict = false throws FormatError only when no tensor fits.
+[[nodiscard]] LoadedWeights load_weights(const std::filesystem::path& path,
+                                         const std::map<std::string, TensorSpec>& expected, const LoadOptions& options);
 
 }  // namespace concord::io

@@ -15,6 +15,8 @@
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
+#include "concord/io/element.hpp"
+#include "concord/io/foreign_format.hpp"
 
 namespace concord::io {
 namespace {
@@ -24,19 +26,6 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kPrefix = 8;                   // bytes of the header length
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the reference implementation
 constexpr const char* kMetadata = "__metadata__";
-
-struct Element {
-  const char* name;
-  std::uint64_t bytes;
-  std::optional<DType> type;  // nothing: known to the format, not to us
-};
-constexpr Element kElements[] = {{"F32", 4, DType::f32},   {"F16", 2, DType::f16},       {"BF16", 2, DType::bf16},
-                                 {"I32", 4, DType::i32},   {"U8", 1, DType::u8},         {"BOOL", 1, std::nullopt},
-                                 {"I8", 1, std::nullopt},  {"F8_E5M2", 1, std::nullopt}, {"F8_E4M3", 1, std::nullopt},
-                                 {"I16", 2, std::nullopt}, {"U16", 2, std::nullopt},     {"U32", 4, std::nullopt},
-                                 {"F64", 8, std::nullopt}, {"I64", 8, std::nullopt},     {"U64", 8, std::nullopt}};
-
-const Element& element_of(DType type) { return *std::ranges::find(kElements, std::optional(type), &Element::type); }
 
 // The file is little-endian; on such a host nothing happens.
 void swap_to_host(std::span<std::byte> bytes, std::size_t element) {
@@ -52,7 +41,9 @@ struct Entry {
   std::uint64_t begin = 0, end = 0;  // in the data
 };
 
-class Reader {
+}  // namespace
+
+class SafetensorsFile::Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : path_(path) {
     std::error_code error;
@@ -63,24 +54,42 @@ class Reader {
     CONCORD_CHECK(!error, IoError, "cannot read {}: {}", path.string(), error.message());
     file_.open(path, std::ios::binary);
     CONCORD_CHECK(file_.is_open(), IoError, "cannot open {}: {}", path.string(), std::strerror(errno));
+    for (Entry& entry : read_header()) {
+      tensors.emplace(entry.name, TensorEntry{entry.element->name, Shape(entry.dims)});
+      std::string name = entry.name;
+      entries_.emplace(std::move(name), std::move(entry));
+    }
   }
 
-  Safetensors read(const std::function<bool(std::string_view)>& wanted) {
-    Safetensors result;
-    for (const Entry& entry : read_header(result.metadata)) {
-      if (wanted && !wanted(entry.name)) continue;
-      if (!entry.element->type) {
-        fail_entry(entry.name,
-                   fmt::format("dtype {} is not read; F32, F16, BF16, I32 and U8 are", entry.element->name));
-      }
-      Tensor tensor(*entry.element->type, Shape(entry.dims));
-      const std::span<std::byte> bytes = tensor.bytes();
-      file_.seekg(static_cast<std::streamoff>(data_ + entry.begin));
-      read_bytes(bytes, data_ + entry.begin, entry.name);
-      swap_to_host(bytes, size_of(tensor.dtype()));
-      result.tensors.emplace(entry.name, std::move(tensor));
+  std::map<std::string, std::string> metadata = {};
+  std::map<std::string, TensorEntry> tensors = {};
+
+  [[nodiscard]] Tensor read(const std::string& name) {
+    const Element& element = *entry_of(name).element;
+    if (!element.type) {
+      fail_entry(name, fmt::format("dtype {} is not read; F32, F16, BF16, I32 and U8 are", element.name));
     }
-    return result;
+    return read_as(name, *element.type);
+  }
+
+  [[nodiscard]] Tensor read_as(const std::string& name, DType type) {
+    const Entry& entry = entry_of(name);
+    const Element& element = *entry.element;
+    Tensor tensor(type, Shape(entry.dims));
+    if (element.type == type) {
+      read_numbers(entry, tensor.bytes());
+      return tensor;
+    }
+    if (!is_convertible(element, type)) {
+      fail_entry(name, fmt::format("dtype {} cannot be taken for {}", element.name, name_of(type)));
+    }
+    std::vector<std::byte> numbers(entry.end - entry.begin);
+    read_numbers(entry, numbers);
+    if (const auto misfit = convert(element, numbers, tensor)) {
+      fail(data_ + entry.begin + misfit->index * element.bytes, name,
+           fmt::format("element {} is {}, which {} does not hold", misfit->index, misfit->number, name_of(type)));
+    }
+    return tensor;
   }
 
  private:
@@ -94,6 +103,30 @@ class Reader {
     fail(kPrefix + (at == std::string::npos ? 0 : at), name, message);
   }
 
+  [[nodiscard]] const Entry& entry_of(const std::string& name) const {
+    const auto found = entries_.find(name);
+    CONCORD_CHECK(found != entries_.end(), ArgumentError, "{} has no tensor '{}'", path_.string(), name);
+    return found->second;
+  }
+
+  void read_numbers(const Entry& entry, std::span<std::byte> numbers) {
+    file_.clear();
+    file_.seekg(static_cast<std::streamoff>(data_ + entry.begin));
+    read_bytes(numbers, data_ + entry.begin, entry.name);
+    swap_to_host(numbers, entry.element->bytes);
+  }
+
+  /// Says what the file is instead, where that is known.
+  void refuse_foreign_format() {
+    std::string begin(16, '\0');
+    file_.clear();
+    file_.seekg(0);
+    file_.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    begin.resize(static_cast<std::size_t>(file_.gcount()));
+    const std::string what = foreign_format(path_, begin);
+    if (!what.empty()) throw FormatError(fmt::format("{}, byte 0: {}", path_.string(), what));
+  }
+
   void read_bytes(std::span<std::byte> bytes, std::uint64_t offset, std::string_view field) {
     file_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     if (static_cast<std::size_t>(file_.gcount()) != bytes.size()) fail(offset, field, "the file ends too early");
@@ -101,11 +134,15 @@ class Reader {
 
   Json parse_header() {
     std::array<std::byte, kPrefix> prefix{};
-    if (file_bytes_ < kPrefix) fail(0, "header length", fmt::format("the file has {} bytes", file_bytes_));
+    if (file_bytes_ < kPrefix) {
+      refuse_foreign_format();
+      fail(0, "header length", fmt::format("the file has {} bytes", file_bytes_));
+    }
     read_bytes(prefix, 0, "header length");
     std::uint64_t length = 0;
     for (std::size_t i = kPrefix; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(prefix[i]);
     if (length > file_bytes_ - kPrefix || length > kLongestHeader) {
+      refuse_foreign_format();
       fail(0, "header length",
            fmt::format("{} bytes; the file has {} more, at most {} are read: it is damaged, or no safetensors file",
                        length, file_bytes_ - kPrefix, kLongestHeader));
@@ -135,8 +172,8 @@ class Reader {
     check(dtype.is_string(), "dtype is no text");
     Entry entry;
     entry.name = name;
-    entry.element = std::ranges::find(kElements, dtype.get<std::string>(), &Element::name);
-    if (entry.element == std::end(kElements)) check(false, fmt::format("dtype {} is unknown", dtype.dump()));
+    entry.element = find_element(dtype.get_ref<const std::string&>());
+    if (entry.element == nullptr) check(false, fmt::format("dtype {} is unknown", dtype.dump()));
     check(
         offsets.is_array() && offsets.size() == 2 && offsets[0].is_number_unsigned() && offsets[1].is_number_unsigned(),
         "data_offsets are not two numbers");
@@ -167,7 +204,7 @@ class Reader {
   }
 
   // Entries in the order of their data.
-  std::vector<Entry> read_header(std::map<std::string, std::string>& metadata) {
+  std::vector<Entry> read_header() {
     const Json header = parse_header();
     if (!header.is_object()) fail(kPrefix, "header", "is no JSON object");
     std::vector<Entry> entries;
@@ -202,12 +239,27 @@ class Reader {
   std::string header_;
   std::uint64_t file_bytes_ = 0;
   std::uint64_t data_ = 0;  // offset of the data in the file
+  std::map<std::string, Entry> entries_;
 };
 
-}  // namespace
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : reader_(std::make_unique<Reader>(path)) {}
+SafetensorsFile::~SafetensorsFile() = default;
+const std::map<std::string, TensorEntry>& SafetensorsFile::tensors() const { return reader_->tensors; }
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const { return reader_->metadata; }
+Tensor SafetensorsFile::read(const std::string& name) { return reader_->read(name); }
+Tensor SafetensorsFile::read_as(const std::string& name, DType type) { return reader_->read_as(name, type); }
+bool SafetensorsFile::is_readable_as(const std::string& name, DType type) const {
+  const auto found = reader_->tensors.find(name);
+  return found != reader_->tensors.end() && is_convertible(*find_element(found->second.dtype), type);
+}
 
 Safetensors read_safetensors(const std::filesystem::path& path, const std::function<bool(std::string_view)>& wanted) {
-  return Reader(path).read(wanted);
+  SafetensorsFile file(path);
+  Safetensors result{{}, file.metadata()};
+  for (const auto& [name, entry] : file.tensors()) {
+    if (!wanted || wanted(name)) result.tensors.emplace(name, file.read(name));
+  }
+  return result;
 }
 
 void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors,

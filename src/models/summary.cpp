@@ -1,4 +1,4 @@
-// Summary: nodes of a graph grouped by the module that added them, which their names tell.
+// Summary: nodes of a graph grouped by the module that added them.
 #include "concord/models/summary.hpp"
 
 #include <algorithm>
@@ -8,15 +8,6 @@
 
 namespace concord::models {
 namespace {
-
-/// "layer1/0/conv1/conv2d" → "layer1.0.conv1"; "layer1.0.conv1.weight" → the same.
-std::string module_of(const std::string& name, char separator) {
-  const std::size_t end = name.rfind(separator);
-  if (end == std::string::npos) return {};
-  std::string path = name.substr(0, end);
-  std::replace(path.begin(), path.end(), separator, '.');
-  return path;
-}
 
 struct Group {
   LayerSummary layer;
@@ -68,11 +59,11 @@ Summary summarize(nn::Module& network, const TensorSpec& batch) {
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op) {
-      add_operator(group_of(module_of(node.name, '/')), node, id, leads[static_cast<std::size_t>(id)]);
+      add_operator(group_of(node.module), node, id, leads[static_cast<std::size_t>(id)]);
     } else if (node.variable) {
       const std::int64_t elements = node.variable->spec.shape.elements();
-      if (node.variable->trainable) group_of(module_of(node.variable->name, '.')).layer.parameters += elements;
-      if (node.variable->name != "random.state") {
+      if (node.variable->trainable) group_of(node.module).layer.parameters += elements;
+      if (node.variable->role != VariableRole::random) {
         (node.variable->trainable ? summary.trainable : summary.non_trainable) += elements;
       }
     }

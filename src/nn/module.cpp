@@ -12,6 +12,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/nn/substitution.hpp"
 
 namespace concord::nn {
@@ -35,14 +36,36 @@ std::string type_of(const Module& module) {
 
 }  // namespace
 
+void check_child_name(std::string_view parent, std::string_view name) {
+  CONCORD_CHECK(!name.empty(), ArgumentError,
+                "{} has a child with an empty name; parameters are named after it, so give it one", parent);
+  CONCORD_CHECK(is_utf8(name), ArgumentError, "{} has a child named '{}', which is not UTF-8: no file could hold it",
+                parent, printable(name));
+}
+
 std::string Module::name_of(Module& child) {
-  for (const Child& named : children()) {
+  const Children all = children();
+  std::map<std::string_view, const Identity*> known;
+  std::optional<std::string> found;
+  for (const Child& named : all) {
     CONCORD_CHECK(named.module != nullptr, ArgumentError, "children() of a module names '{}', which is a null pointer",
                   named.name);
-    if (named.module->identity_ == child.identity_) return named.name;
+    const Identity* const identity = named.module->identity_.get();
+    check_child_name("a module", named.name);
+    const auto [place, is_new] = known.try_emplace(named.name, identity);
+    CONCORD_CHECK(is_new || place->second == identity, ArgumentError,
+                  "a module has two children named '{}'; give them different names", printable(named.name));
+    if (!found && identity == child.identity_.get()) found = named.name;
   }
+  if (found) return *found;
   auto& numbered = identity_->numbered_children;
-  return numbered.try_emplace(child.identity_, std::to_string(numbered.size())).first->second;
+  if (const auto again = numbered.find(child.identity_); again != numbered.end()) return again->second;
+  std::size_t number = numbered.size();
+  const auto is_taken = [&](const std::string& name) {
+    return known.contains(name) || std::ranges::any_of(numbered, [&](const auto& one) { return one.second == name; });
+  };
+  while (is_taken(std::to_string(number))) ++number;
+  return numbered.emplace(child.identity_, std::to_string(number)).first->second;
 }
 
 Module::Tracing::Tracing(Graph& graph, Module& module)
@@ -96,14 +119,21 @@ Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_v
                 graph.scoped(name, '.'));
   if (const Value value = substituted(graph, variable)) return value;
   const auto in_graph = graph.variables();
-  if (std::ranges::find(in_graph, variable) == in_graph.end()) variable->name = graph.scoped(name, '.');
+  if (std::ranges::find(in_graph, variable) == in_graph.end()) {
+    std::string full = graph.scoped(name, '.');
+    // "__metadata__" is what a file of weights calls its metadata.
+    CONCORD_CHECK(!name.empty() && is_utf8(name) && full != "__metadata__", ArgumentError,
+                  "a module has a parameter named '{}', which no file could hold; give it another name",
+                  printable(full));
+    variable->name = std::move(full);
+  }
   if (frozen_now(graph)) graph.freeze(variable);
   return graph.variable(variable);
 }
 
 VariablePtr Module::make_parameter(Shape shape, Initializer init, bool trainable) {
   return with_host_memory("making a layer", [&] {
-    return std::make_shared<Variable>(Variable{{}, {DType::f32, std::move(shape)}, init, trainable, {}});
+    return std::make_shared<Variable>(Variable{{}, {DType::f32, std::move(shape)}, init, trainable, {}, VariableRole::parameter});
   });
 }
 

@@ -24,7 +24,13 @@ using concord::Scope;
 /// Names. A child is named by `children()`, else by the order in which the module's children are first called: "0",
 /// "1", … A network whose forward calls other children in training than in evaluation must name them. The outermost
 /// module has no name: its parameters are "weight", those of its child "0" are "0.weight". Tracing the same network
-/// again gives the same names, as does tracing an equal one. Traced from two threads at once it throws ArgumentError.
+/// again gives the same names, as does tracing an equal one. Traced from two threads at once it throws
+/// ArgumentError.
+///
+/// A name is any text of UTF-8 but the empty one: no name has a meaning beside telling children apart. A dot is taken
+/// as it is, so that a child "a.b" with a parameter "c" is refused beside a child "a" whose child "b" has one
+/// (ShapeError of Graph::variable). Parts that are called without their parent, in a program of its own, are named from
+/// there on: in the same Variables they have the weights that they have in their parent.
 class Module {
  public:
   struct Child {
@@ -39,7 +45,8 @@ class Module {
   virtual ~Module() = default;
 
   [[nodiscard]] virtual Value forward(Value x) = 0;
-  /// The children by name; what it leaves out is numbered.
+  /// The children by name; what it leaves out is numbered, with numbers that are no child's name. The call of a child
+  /// throws ArgumentError when one of the names is empty, not UTF-8, or that of two children.
   [[nodiscard]] virtual Children children() { return {}; }
 
   /// In graphs traced from now on, training leaves all parameters called from this module or from inside of it as they
@@ -98,5 +105,8 @@ class Module {
 
   std::shared_ptr<Identity> identity_;
 };
+
+/// Throws ArgumentError unless a child of `parent` (in words, for the message) may have this name.
+void check_child_name(std::string_view parent, std::string_view name);
 
 }  // namespace concord::nn

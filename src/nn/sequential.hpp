@@ -13,7 +13,7 @@
 namespace concord::nn {
 
 /// Children are named "0", "1", … as in PyTorch, or as given, as in its Sequential of an OrderedDict. A copy shares the
-/// layers.
+/// layers. Throws ArgumentError for a name that is empty, not UTF-8 or another child's.
 class Sequential : public Module {
  public:
   Sequential() = default;
@@ -31,6 +31,7 @@ class Sequential : public Module {
   }
   template <std::derived_from<Module> M>
   Sequential& push(std::string name, M module) {
+    check_name(name);
     modules_.push_back({std::move(name), std::make_shared<M>(std::move(module))});
     return *this;
   }
@@ -44,6 +45,8 @@ class Sequential : public Module {
     std::string name;
     std::shared_ptr<Module> module;
   };
+  void check_name(std::string_view name) const;
+
   std::vector<Named> modules_;
 };
 

@@ -50,8 +50,7 @@ std::string options_of(const boost::compute::device& device) {
 std::filesystem::path program_folder(const boost::compute::device& device) {
   const bool left_to_driver = environment("CONCORD_DRIVER_CACHE").value_or("0") != "0";
   if (left_to_driver && keeps_programs_itself(device.platform().version())) return {};
-  const std::filesystem::path cache = private_cache_directory();
-  return cache.empty() ? cache : cache / "programs";
+  return private_cache_directory("programs");
 }
 
 /// Seconds between start and end of a finished command; 0 when the device does not say.

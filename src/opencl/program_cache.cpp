@@ -87,7 +87,7 @@ cl_program PendingProgram::get() const {
 
 ProgramCache::ProgramCache(boost::compute::context context, const boost::compute::device& device,
                            std::filesystem::path folder, unsigned threads, unsigned processes)
-    : target_{std::move(context), device, device.name()}, folder_(std::move(folder)), pool_(threads) {
+    : target_{std::move(context), device, device.name()}, folder_(if_private(folder)), pool_(threads) {
   device_text_ = device_text(device);
   const std::filesystem::path program = processes == 0 || folder_.empty() ? "" : BuildProcesses::program();
   if (!program.empty()) {
@@ -176,10 +176,9 @@ ProgramHandle ProgramCache::load(const std::string& key, const std::string& opti
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
   try {
-    const std::string foreign = foreign_access(path);
-    CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
-    const std::string file = read_file(path);
-    if (const auto binary = binary_in(file, key)) return build_binary(target_, *binary, options);
+    const std::optional<std::string> file = read_private_file(path);
+    if (!file) return {};
+    if (const auto binary = binary_in(*file, key)) return build_binary(target_, *binary, options);
     log(LogLevel::info, fmt::format("program cache: {} is damaged or foreign, building anew", path.string()));
   } catch (const Error& failure) {
     log(LogLevel::info, fmt::format("program cache: {}, building anew", failure.what()));

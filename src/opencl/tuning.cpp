@@ -45,7 +45,7 @@ std::string file_name(const TuningOrigin& origin) {
 }
 
 std::filesystem::path file_in_first_folder(const TuningOrigin& origin) {
-  const bool has_own = environment("CONCORD_TUNING_DIR") || !private_cache_directory().empty();
+  const bool has_own = environment("CONCORD_TUNING_DIR") || !private_cache_directory("tuning").empty();
   CONCORD_CHECK(has_own, IoError, "there is no folder for tuning tables: set CONCORD_TUNING_DIR or CONCORD_CACHE_DIR");
   const std::filesystem::path folder = tuning_folders().front();
   create_private_directories(folder);
@@ -117,8 +117,7 @@ KernelDigests kernel_digests() {
 std::vector<std::filesystem::path> tuning_folders() {
   std::vector<std::filesystem::path> folders;
   if (const auto own = environment("CONCORD_TUNING_DIR")) folders.emplace_back(*own);
-  if (const std::filesystem::path cache = private_cache_directory(); !cache.empty())
-    folders.push_back(cache / "tuning");
+  if (const std::filesystem::path own = private_cache_directory("tuning"); !own.empty()) folders.push_back(own);
   if (const std::filesystem::path shared = shared_data_directory(); !shared.empty())
     folders.push_back(shared / "tuning");
   return folders;
@@ -173,7 +172,7 @@ std::filesystem::path Tuning::store(const std::filesystem::path& wanted) {
   if (std::error_code ignored; std::filesystem::exists(file, ignored)) {
     all.merge(is_named ? entries_of_named(file, *origin_) : entries_of_own(file, *origin_));
   }
-  write_tuning(file, *origin_, all);
+  write_tuning(file, *origin_, all, is_named ? Readers::by_umask : Readers::owner);
   return file;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "concord/core/atomic_file.hpp"
 #include "concord/opencl/gemm.hpp"
 
 namespace concord::opencl {
@@ -58,7 +59,8 @@ struct TuningTable {
 /// it belongs to an origin that differs in more than the driver.
 [[nodiscard]] std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin);
 /// Replaces the file at once. Throws IoError.
-void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries);
+void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries,
+                  Readers readers = Readers::by_umask);
 
 /// The folders that hold tables, the first to be asked first: $CONCORD_TUNING_DIR, `tuning` in the cache folder, and
 /// share/concord/tuning beside the library.

@@ -100,7 +100,8 @@ std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const 
   return table;
 }
 
-void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries) {
+void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries,
+                  Readers readers) {
   Json products = Json::object();
   for (const auto& [key, entry] : entries) products[key] = json_of(entry);
   const Json json{{"format", kFormat},
@@ -112,7 +113,7 @@ void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin,
                   {"kernels", kernel_digests()},
                   {"products", products}};
   const std::string text = json.dump(1) + "\n";
-  write_file_atomically(file, std::as_bytes(std::span(text)));
+  write_file_atomically(file, std::as_bytes(std::span(text)), Durability::durable, readers);
 }
 
 }  // namespace concord::opencl

@@ -116,6 +116,7 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
                 "the gradient is taken of one f32 number, got {}", loss ? loss.spec().str() : "an empty value");
   Graph& graph = loss.graph();
   for (const Value& value : wrt) graph.require_own(value, "what the gradient is taken with respect to");
+  const PassScope pass(graph, Pass::gradient);
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
   std::map<Value, Summands> diff;  // value → gradient of the loss with respect to it
   const auto start = [&] {

@@ -98,7 +98,7 @@ Value dropout(Value x, float p) {
 }
 
 void advance_random(Graph& graph) {
-  const Value state = graph.find("random.state");
+  const Value state = graph.used_random_state();
   if (!state) return;
   const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
   graph.assign(state, pointwise("advance_random", {state}, scalar::input(0) + is_step, DType::i32));

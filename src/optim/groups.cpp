@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/matmul.hpp"
@@ -15,24 +16,56 @@
 namespace concord::optim {
 namespace {
 
+/// One place of a pattern: any number of characters, any one, or this one.
+struct Token {
+  enum class Kind : std::uint8_t { many, one, exact } kind;
+  std::string_view character;
+};
+
+std::string_view first_character(std::string_view text) {
+  return text.substr(0, std::max<std::size_t>(utf8_length(text), 1));
+}
+
+std::vector<Token> tokens_of(std::string_view pattern) {
+  std::vector<Token> tokens;
+  while (!pattern.empty()) {
+    const bool is_escaped = pattern[0] == '\\' && pattern.size() > 1;
+    if (is_escaped) pattern.remove_prefix(1);
+    const std::string_view character = first_character(pattern);
+    const Token::Kind kind = is_escaped         ? Token::Kind::exact
+                             : character == "*" ? Token::Kind::many
+                             : character == "?" ? Token::Kind::one
+                                                : Token::Kind::exact;
+    tokens.push_back({kind, character});
+    pattern.remove_prefix(character.size());
+  }
+  return tokens;
+}
+
 /// Greedy with one place to come back to: the last '*'.
 bool matches(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0, n = 0, star = std::string_view::npos, resumed = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
+  const std::vector<Token> tokens = tokens_of(pattern);
+  std::size_t p = 0, star = tokens.size();
+  std::string_view resumed;
+  const auto is = [&](Token::Kind kind) { return p < tokens.size() && tokens[p].kind == kind; };
+  while (!name.empty()) {
+    const std::string_view character = first_character(name);
+    if (is(Token::Kind::many)) {
       star = p++;
-      resumed = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      resumed = name;
+    } else if (is(Token::Kind::one) || (is(Token::Kind::exact) && tokens[p].character == character)) {
       ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
+      name.remove_prefix(character.size());
+    } else if (star < tokens.size()) {
       p = star + 1;
-      n = ++resumed;
+      resumed.remove_prefix(first_character(resumed).size());
+      name = resumed;
     } else {
       return false;
     }
   }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+  while (is(Token::Kind::many)) ++p;
+  return p == tokens.size();
 }
 
 template <class Op>

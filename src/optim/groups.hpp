@@ -14,7 +14,8 @@ namespace concord::optim {
 /// Says of a trainable variable whether it belongs to a group.
 using Match = std::function<bool(const Variable&)>;
 
-/// By name: '*' stands for any characters, '?' for one. "features.*" is all of the module `features`.
+/// By name: '*' stands for any characters, '?' for one (of UTF-8), and a backslash makes the character behind it an
+/// ordinary one. "features.*" is all of the module `features`.
 [[nodiscard]] Match named(std::string pattern);
 /// Parameters of rank 0 and 1: biases, and the scales and shifts of norms, which usually have no weight decay.
 [[nodiscard]] Match vectors();

@@ -16,8 +16,6 @@
 namespace concord::optim {
 namespace {
 
-constexpr const char* kUpdate = "update";
-
 void check_options(const MinimizeOptions& options) {
   CONCORD_CHECK(options.clip.norm >= 0 && options.clip.value >= 0, ArgumentError,
                 "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
@@ -31,8 +29,14 @@ void check_options(const MinimizeOptions& options) {
                 "the decay of averaged weights is in [0, 1), got {}", options.ema_decay);
 }
 
-std::string state_name(Value weight, std::string_view state) {
-  return fmt::format("optim.{}.{}", weight.name(), state);
+/// A new state of a parameter, "optim.<parameter>.<state>".
+Value state_of(Value weight, std::string_view state, const TensorSpec& spec, float initial) {
+  const std::string parameter = weight.name();
+  return state_variable(weight.graph(), {.name = fmt::format("optim.{}.{}", parameter, state),
+                                         .spec = spec,
+                                         .init = {Initializer::Kind::constant, initial, 0},
+                                         .role = VariableRole::optimizer,
+                                         .of = parameter});
 }
 
 /// A parameter's gradient in the making.
@@ -46,7 +50,7 @@ struct Gathered {
 std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined, std::size_t term,
                                         int accumulate, Value unscale) {
   const std::string name = term == 0 ? "accumulated" : fmt::format("accumulated{}", term);
-  const Value variable = state_variable(weight.graph(), state_name(weight, name), weight.spec(), 0);
+  const Value variable = state_of(weight, name, weight.spec(), 0);
   std::vector<Value> inputs{variable, gradient};
   const auto input = [&](Value value) {
     inputs.push_back(value);
@@ -91,7 +95,7 @@ class Update {
   void add() {
     for (const Rule::State& state : rule_.states) {
       const TensorSpec spec{DType::f32, state.shape.value_or(step_.weight.shape())};
-      step_.states.push_back(state_variable(graph_, state_name(step_.weight, state.name), spec, state.initial));
+      step_.states.push_back(state_of(step_.weight, state.name, spec, state.initial));
     }
     Staged staged;
     if (rule_.stage) {
@@ -150,7 +154,7 @@ class Update {
     formulas_.push_back(scalar::select(apply_, formula, old));
   }
   void follow(const Scalar& weight) {
-    const Value average = state_variable(graph_, ema_name(step_.weight.name()), step_.weight.spec(), 0);
+    const Value average = state_variable(graph_, average_of(graph_, *step_.weight.node().variable));
     const Scalar old = inputs_.term(average);
     take(average, moved(old, weight, inputs_.term(numbers_.follow)), old);
   }
@@ -185,7 +189,7 @@ Rule rule_for(Value weight, const Rule& rule) {
 /// The step word of the random state counts good runs, from 0 again after kMostSteps; its words are small enough to be
 /// exact as numbers.
 void advance_random(Graph& graph, Value ok) {
-  const Value state = graph.find("random.state");
+  const Value state = graph.used_random_state();
   if (!state) return;
   const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
   const Scalar moved = scalar::input(0) + scalar::select(is_step, scalar::input(1), 0.0F);
@@ -195,7 +199,13 @@ void advance_random(Graph& graph, Value ok) {
 
 }  // namespace
 
-bool is_update(std::string_view node) { return node.starts_with(std::string(kUpdate) + "/"); }
+Variable average_of(const Graph& graph, const Variable& parameter) {
+  return {.name = graph.free_name(ema_name(parameter.name), VariableRole::average, parameter.name),
+          .spec = parameter.spec,
+          .init = {},
+          .role = VariableRole::average,
+          .of = parameter.name};
+}
 
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
   CONCORD_CHECK(loss && loss.shape().elements() == 1, ShapeError,
@@ -230,6 +240,7 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
     }
   }
   const Scope all(graph, kUpdate);
+  const PassScope pass(graph, Pass::update);
   const std::vector<Joined> joined = join_runs(graph, terms, options);
   std::vector<Gathered> gathered;
   std::vector<Value> whole;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "concord/graph/graph.hpp"
 #include "concord/optim/groups.hpp"
@@ -48,9 +47,6 @@ struct MinimizeOptions {
 /// The first scale of the loss that products of this precision want: 65536 for fp16, else none.
 [[nodiscard]] double loss_scale_for(Precision precision);
 
-/// Whether a node of this name is of the updates that `minimize` adds: "update/…".
-[[nodiscard]] bool is_update(std::string_view node);
-
 /// Names of the scalar variables that `minimize` adds.
 inline constexpr const char* kRate = "optim.lr";    // f32, written by the host when a schedule changes it
 inline constexpr const char* kStep = "optim.step";  // i32, updates done, at most kMostSteps
@@ -68,8 +64,11 @@ inline constexpr const char* kFlush = "optim.flush";  // f32, set to 1 by the ho
 /// One of them with MinimizeOptions::name: "optim.lr" → "optim.<name>.lr".
 [[nodiscard]] std::string counter_name(const char* counter, const std::string& name);
 
-/// The variable that follows this one with MinimizeOptions::ema_decay.
+/// The name of the average of a parameter, unless the network has a parameter of that name.
 [[nodiscard]] inline std::string ema_name(const std::string& parameter) { return "ema." + parameter; }
+/// The variable that follows this parameter of the graph with MinimizeOptions::ema_decay: named `ema_name`, or where a
+/// module's parameter has that name, "ema.<parameter>'".
+[[nodiscard]] Variable average_of(const Graph& graph, const Variable& parameter);
 
 /// Adds to the graph of `loss` (one element) the gradients of all its trainable variables and their updates by
 /// `optimizer`; the states become variables "optim.<parameter>.<state>". The random state advances if it is used.

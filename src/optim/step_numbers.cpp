@@ -52,10 +52,25 @@ struct Carried {
   Value variable, next;
 };
 
-/// A user's loop may have put it into the graph already.
+Variable scalar_state(std::string name, DType type, float initial) {
+  return {.name = std::move(name),
+          .spec = {type, Shape{}},
+          .init = {Initializer::Kind::constant, initial, 0},
+          .role = VariableRole::optimizer};
+}
+
+/// A user's loop may have put it into the graph already. Its name is how the host finds it, so it has no other.
 Value counter(Graph& graph, const std::string& name, DType type, float initial) {
-  if (const Value found = graph.find(name)) return found;
-  return state_variable(graph, name, {type, Shape{}}, initial);
+  const TensorSpec spec{type, Shape{}};
+  const Value found = graph.find(name);
+  const VariablePtr held = found ? found.node().variable : nullptr;
+  if (!held) return graph.variable(std::make_shared<Variable>(scalar_state(name, type, initial)));
+  CONCORD_CHECK(held->role == VariableRole::own || held->role == VariableRole::optimizer, ArgumentError,
+                "{} is named '{}', which is a number of the training's own; give its module another name",
+                description_of(held->role), name);
+  CONCORD_CHECK(held->spec == spec, ShapeError, "the variable '{}' is {}, a training's is {}", name, held->spec.str(),
+                spec.str());
+  return found;
 }
 
 /// Whether a run may have no weight at all.
@@ -74,9 +89,9 @@ std::string counter_name(const char* counter, const std::string& name) {
   return name.empty() ? counter : fmt::format("{}{}.{}", kPrefix, name, counter + kPrefix.size());
 }
 
-Value state_variable(Graph& graph, const std::string& name, const TensorSpec& spec, float initial) {
-  return graph.variable(
-      std::make_shared<Variable>(Variable{name, spec, {Initializer::Kind::constant, initial, 0}, false, {}}));
+Value state_variable(Graph& graph, Variable variable) {
+  variable.name = graph.free_name(std::move(variable.name), variable.role, variable.of);
+  return graph.variable(std::make_shared<Variable>(std::move(variable)));
 }
 
 double loss_scale_for(Precision precision) { return precision == Precision::fp16 ? 65536 : 0; }
@@ -201,7 +216,7 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
     SharedTerms terms{own, done + 1.0F, {}};
     for (const Rule::State& state : rule.shared_states) {
       const Value variable =
-          state_variable(graph, shared_name(p, state.name, options.name), {DType::f32, Shape{}}, state.initial);
+          state_variable(graph, scalar_state(shared_name(p, state.name, options.name), DType::f32, state.initial));
       carried[p].push_back({variable, {}});
       terms.states.push_back(formulas.input(variable));
     }

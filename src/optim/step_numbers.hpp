@@ -58,7 +58,7 @@ struct Gradients {
                                            const LossScale& scale, double rate, const Partition& partition,
                                            const MinimizeOptions& options);
 
-/// A new variable that is not trained, with this first value in all elements.
-[[nodiscard]] Value state_variable(Graph& graph, const std::string& name, const TensorSpec& spec, float initial);
+/// Adds a variable; where another one has its name already, under a free one (Graph::free_name).
+[[nodiscard]] Value state_variable(Graph& graph, Variable variable);
 
 }  // namespace concord::optim

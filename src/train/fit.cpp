@@ -170,12 +170,12 @@ void Fit::begin_epoch() {
     state_.set_scalar(train::loss_sum_name(kRole, t), 0);
     state_.set_scalar(train::loss_weight_name(kRole, t), 0);
   }
-  if (variables.contains("random.state")) {
+  if (variables.contains(kRandomState, VariableRole::random)) {
     // A stream of its own for each epoch; its words stay below 2^24, where they are exact as numbers.
     const Philox stream(state_.options.seed, philox_purpose("train.epoch"),
                         static_cast<std::uint32_t>(state_.at.epoch));
     const auto word = [&](std::uint64_t i) { return static_cast<std::int32_t>(stream.word(i) & 0xFFFFFF); };
-    variables.write("random.state",
+    variables.write(kRandomState,
                     Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{word(0), word(1), 0, 0}));
   }
 }

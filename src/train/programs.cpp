@@ -13,8 +13,13 @@
 namespace concord::train {
 namespace {
 
-Value counter(Graph& graph, const std::string& name, std::int64_t numbers = 1) {
-  return graph.variable(std::make_shared<Variable>(Variable{name, {DType::f32, Shape{numbers}}, {}, false, {}}));
+Value counter(Graph& graph, const std::string& name, VariableRole role, std::int64_t numbers = 1) {
+  return graph.variable(std::make_shared<Variable>(Variable{name, {DType::f32, Shape{numbers}}, {}, false, {}, role}));
+}
+
+/// What a checkpoint keeps of the counting is the training's alone.
+VariableRole role_of_counters(Purpose purpose) {
+  return purpose == Purpose::train ? VariableRole::optimizer : VariableRole::transient;
 }
 
 void call_network(Traced& traced, const Recipe& recipe, Value features) {
@@ -22,7 +27,8 @@ void call_network(Traced& traced, const Recipe& recipe, Value features) {
   traced.output = (*recipe.network)(features);
   for (const VariablePtr& variable : traced.graph->variables()) {
     const bool known = std::ranges::find(before, variable) != before.end();
-    if (!known && variable->name != "random.state") traced.weights.push_back(variable);
+    const bool is_weight = variable->role == VariableRole::parameter || variable->role == VariableRole::own;
+    if (!known && is_weight) traced.weights.push_back(variable);
   }
 }
 
@@ -54,8 +60,10 @@ void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::st
                  std::int64_t batch, Value ok) {
   Counting counting;
   const Scalar good = ok ? counting.input(ok) : Scalar(1.0F);
+  // What a checkpoint keeps of the counting is the training's alone, which has `ok`.
+  const VariableRole kept = ok ? VariableRole::optimizer : VariableRole::transient;
   const auto add = [&](const std::string& name, const Scalar& part) {
-    const Value variable = counter(graph, name);
+    const Value variable = counter(graph, name, kept);
     const Scalar old = counting.input(variable);
     counting.add(variable, ok ? scalar::select(good, old + part, old) : old + part);
   };
@@ -76,7 +84,7 @@ void count_hits_of(const Traced& traced, Value labels, int k) {
   Counting counting;
   const auto add = [&](const char* name, Value counted) {
     if (!counted) return;
-    const Value variable = counter(graph, name, 2);
+    const Value variable = counter(graph, name, VariableRole::transient, 2);
     const Scalar old = counting.input(variable);
     counting.add(variable, old + counting.input(counted));
   };
@@ -114,7 +122,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   traced.graph = std::make_unique<Graph>();
   Graph& graph = *traced.graph;
   graph.set_training(key.purpose == Purpose::train || key.purpose == Purpose::statistics);
-  const BatchValues batch = add_batch(graph, key.source, key.plan, role_of(key.purpose));
+  const BatchValues batch = add_batch(graph, key.source, key.plan, role_of(key.purpose), role_of_counters(key.purpose));
   if (key.purpose == Purpose::statistics) {
     const Value number = pointwise("batch_number", {batch.cursor}, scalar::input(0) + 1.0F);
     const nn::AveragedStatistics averaged(number);

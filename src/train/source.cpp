@@ -15,8 +15,8 @@ namespace {
 /// Sets that one Dataset and its parts may have on devices at a time.
 constexpr std::size_t kMostCopies = 8;
 
-Value constant_variable(Graph& graph, const std::string& name, const TensorSpec& spec) {
-  return graph.variable(std::make_shared<Variable>(Variable{name, spec, {}, false, {}}));
+Value held(Graph& graph, const std::string& name, const TensorSpec& spec, VariableRole role, Tensor value = {}) {
+  return graph.variable(std::make_shared<Variable>(Variable{name, spec, {}, false, std::move(value), role}));
 }
 
 TensorSpec batch_of(const TensorSpec& sample, std::int64_t size) {
@@ -31,8 +31,8 @@ Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, Valu
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), static_cast<std::int32_t>(plan.first));
   const Shape shape = plan.rows > 0 ? Shape{plan.rows, plan.size} : Shape{plan.size};
-  const Value order = graph.variable(std::make_shared<Variable>(
-      Variable{order_name(role, plan), {DType::i32, shape}, {}, false, Tensor::of<std::int32_t>(shape, numbers)}));
+  const Value order = held(graph, order_name(role, plan), {DType::i32, shape}, VariableRole::transient,
+                           Tensor::of<std::int32_t>(shape, numbers));
   return plan.rows > 0 ? reshape(gather(order, cursor), Shape{plan.size}) : order;
 }
 
@@ -61,13 +61,17 @@ std::string order_name(const std::string& role, const BatchPlan& plan) {
                        : fmt::format("data.{}.last.{}+{}", role, plan.first, plan.size);
 }
 
-BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role) {
+BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role,
+                      VariableRole of_cursor) {
   BatchValues batch;
-  batch.cursor = constant_variable(graph, cursor_name(role), {DType::i32, Shape{1}});
+  batch.cursor = held(graph, cursor_name(role), {DType::i32, Shape{1}}, of_cursor);
   if (source.is_resident()) {
     const Value rows = rows_of(graph, plan, role, batch.cursor);
-    batch.features = gather(constant_variable(graph, source.id + ".features", source.features), rows);
-    batch.labels = gather(constant_variable(graph, source.id + ".labels", source.labels), rows);
+    const auto set = [&](const char* part, const TensorSpec& spec) {
+      return held(graph, source.id + part, spec, VariableRole::transient);
+    };
+    batch.features = gather(set(".features", source.features), rows);
+    batch.labels = gather(set(".labels", source.labels), rows);
   } else {
     batch.features = graph.input("features", batch_of(source.features, plan.size));
     batch.labels = graph.input("labels", batch_of(source.labels, plan.size));

@@ -55,8 +55,10 @@ struct BatchValues {
   Value labels;    // i32 or f32 [size, …]
   Value cursor;    // i32 [1], the number of the batch in its epoch
 };
-/// Adds the batch to a graph. The order of a resident source starts as plan.first, plan.first + 1, ….
-[[nodiscard]] BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role);
+/// Adds the batch to a graph. The order of a resident source starts as plan.first, plan.first + 1, …. The cursor is a
+/// variable of the role `of_cursor`, all else of the batch is transient.
+[[nodiscard]] BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role,
+                                    VariableRole of_cursor);
 
 /// The device's copy of a data set, uploaded if there is none yet.
 [[nodiscard]] DeviceCopies::Copy copy_to_device(const Dataset& dataset, const DevicePtr& device);

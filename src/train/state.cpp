@@ -19,8 +19,6 @@ bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {
          copy.features_source.spec() == dataset.features.spec();
 }
 
-Variable average_of(const Variable& weight) { return {optim::ema_name(weight.name), weight.spec, {}, false, {}}; }
-
 }  // namespace
 
 bool TrainerState::is_resident(const Dataset& dataset) const {
@@ -85,11 +83,11 @@ train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
 VariablesPtr TrainerState::with_averages(const Graph& graph) {
   const auto view = std::make_shared<Variables>(device, variables->seed());
   for (const VariablePtr& variable : graph.variables()) {
-    BufferPtr held = variables->require(*variable);
-    const Variable average = average_of(*variable);
+    BufferPtr held = variables->require(variable, variable->name);
     // Those of parameters that were frozen later stay.
-    const bool has_average = optim::is_trained(graph, *variable, options.groups) || variables->contains(average.name);
-    if (has_average) held = variables->require(average);
+    const bool has_average = optim::is_trained(graph, *variable, options.groups) ||
+                             variables->related(variable->name, VariableRole::average).has_value();
+    if (has_average) held = variables->require(optim::average_of(graph, *variable));
     view->bind(variable->name, variable->spec, std::move(held));
   }
   return view;
@@ -107,20 +105,19 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   outputs.push_back(traced.loss ? traced.loss : traced.output);
   std::map<std::string, TensorSpec> fresh, traced_weights;
   for (const VariablePtr& variable : traced.graph->variables()) {
-    if (!train::is_transient(variable->name) && !known.contains(variable->name)) {
+    if (variable->role != VariableRole::transient && !known.contains(variable->name)) {
       fresh.emplace(variable->name, variable->spec);
     }
-    const Variable average = average_of(*variable);
-    if (key.averaged && optim::is_trained(*traced.graph, *variable, options.groups) && !known.contains(average.name)) {
-      fresh.emplace(average.name, average.spec);
-    }
+    if (!key.averaged || !optim::is_trained(*traced.graph, *variable, options.groups)) continue;
+    const Variable average = optim::average_of(*traced.graph, *variable);
+    if (!known.contains(average.name)) fresh.emplace(average.name, average.spec);
   }
   for (const VariablePtr& weight : traced.weights) traced_weights.emplace(weight->name, weight->spec);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
   const bool all = key.purpose == train::Purpose::train;
   if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
   io::TensorMap loaded;
-  if (pending_weights) loaded = io::load_weights(*pending_weights, traced_weights);
+  if (pending_weights) loaded = pending_weights->load(traced_weights);
   Program compiled =
       compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables, options_of(key.purpose));
   if (pending_checkpoint) take_from_checkpoint(fresh);
@@ -162,9 +159,8 @@ bool TrainerState::averaged() const {
 
 void TrainerState::start_averages(const std::map<std::string, TensorSpec>& fresh) {
   if (!averaged()) return;
-  const std::string prefix = optim::ema_name("");
-  for (const auto& [name, spec] : fresh) {
-    if (name.starts_with(prefix)) variables->write(name, variables->read(name.substr(prefix.size())));
+  for (const auto& [name, of] : variables->all_related(VariableRole::average)) {
+    if (fresh.contains(name)) variables->write(name, variables->read(of));
   }
 }
 
@@ -190,18 +186,19 @@ float TrainerState::scalar(const std::string& name) const { return variables->re
 
 io::TensorMap TrainerState::persistent() const {
   io::TensorMap tensors;
-  for (const std::string& name : variables->names()) {
-    if (!train::is_transient(name)) tensors.emplace(name, variables->read(name));
-  }
+  for (const std::string& name : variables->persistent_names()) tensors.emplace(name, variables->read(name));
   return tensors;
+}
+
+std::string TrainerState::evaluated_name(const std::string& weight) const {
+  return variables->related(weight, VariableRole::average).value_or(weight);
 }
 
 io::TensorMap TrainerState::evaluated_weights() const {
   const bool by_average = averaged();
   io::TensorMap tensors;
   for (const auto& [name, spec] : weights) {
-    const std::string average = optim::ema_name(name);
-    tensors.emplace(name, variables->read(by_average && variables->contains(average) ? average : name));
+    tensors.emplace(name, variables->read(by_average ? evaluated_name(name) : name));
   }
   return tensors;
 }
@@ -209,8 +206,9 @@ io::TensorMap TrainerState::evaluated_weights() const {
 io::TensorMap TrainerState::read_weights() const {
   io::TensorMap tensors;
   for (const auto& [name, spec] : weights) {
-    for (const std::string& held : {name, optim::ema_name(name)}) {
-      if (variables->contains(held)) tensors.emplace(held, variables->read(held));
+    if (variables->contains(name)) tensors.emplace(name, variables->read(name));
+    if (const auto average = variables->related(name, VariableRole::average)) {
+      tensors.emplace(*average, variables->read(*average));
     }
   }
   return tensors;
@@ -219,7 +217,7 @@ io::TensorMap TrainerState::read_weights() const {
 void TrainerState::write_weights(const io::TensorMap& tensors) {
   for (const auto& [name, tensor] : tensors) {
     variables->write(name, tensor);
-    if (variables->contains(optim::ema_name(name))) variables->write(optim::ema_name(name), tensor);
+    if (const auto average = variables->related(name, VariableRole::average)) variables->write(*average, tensor);
   }
 }
 
@@ -265,8 +263,6 @@ std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uin
   order.resize(static_cast<std::size_t>(plan.samples));
   return order;
 }
-
-bool is_transient(const std::string& name) { return name.starts_with("data.") || name.starts_with("eval."); }
 
 }  // namespace train
 }  // namespace concord

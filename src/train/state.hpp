@@ -40,7 +40,13 @@ struct TrainerState {
   std::map<std::string, TensorSpec> known = {};
   /// Read from files, waiting for the variables that they belong to; weights come after a checkpoint's. What has been
   /// taken over is no longer in the checkpoint here.
-  std::optional<std::filesystem::path> pending_weights = std::nullopt;
+  struct WeightsFile {
+    std::filesystem::path path;
+    io::LoadOptions options;
+    /// The tensors that fit; a warning says what does not where the load is not strict.
+    [[nodiscard]] io::TensorMap load(const std::map<std::string, TensorSpec>& network) const;
+  };
+  std::optional<WeightsFile> pending_weights = std::nullopt;
   std::optional<io::Checkpoint> pending_checkpoint = std::nullopt;
   std::filesystem::path checkpoint_path = {};
   /// Rates of the checkpoint, until a fit has compared its own with them.
@@ -82,6 +88,8 @@ struct TrainerState {
   [[nodiscard]] float scalar(const std::string& name) const;
   /// The loss of the epoch so far, of `samples`, by the sums on the device of these terms.
   [[nodiscard]] double loss_so_far(std::span<const LossTerm::Kind> terms, std::int64_t samples) const;
+  /// The variable that holds what evaluations and files take for this weight: its average, where there is one.
+  [[nodiscard]] std::string evaluated_name(const std::string& weight) const;
   /// What a checkpoint holds: everything but the data and the counters of evaluations.
   [[nodiscard]] io::TensorMap persistent() const;
   /// Weights and running statistics, with averages where evaluations use them, under the weights' names.
@@ -124,9 +132,6 @@ namespace train {
 /// The samples of an epoch in the order in which they are trained on.
 [[nodiscard]] std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uint64_t seed,
                                                  std::int64_t epoch);
-
-/// Whether a variable is data or counts an evaluation, and so is no part of a training's state.
-[[nodiscard]] bool is_transient(const std::string& name);
 
 }  // namespace train
 }  // namespace concord

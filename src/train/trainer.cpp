@@ -82,8 +82,10 @@ TrainerState::Place place_of(const io::Checkpoint& checkpoint, const std::string
                 "{}: the checkpoint has {} steps done, {} an update, but {} updates", file, at.step, accumulate,
                 at.updates);
   // With a scaled loss a step whose gradients overflow updates nothing, as does one whose labels are all ignored.
-  const bool may_skip =
-      checkpoint.tensors.contains(optim::kScale) || checkpoint.tensors.contains(train::loss_weight_name("train", 0));
+  const auto precision = info.extra.find("precision");  // early checkpoints do not say
+  const bool is_scaled = precision == info.extra.end() ? checkpoint.tensors.contains(optim::kScale)
+                                                       : precision->second == name_of(Precision::fp16);
+  const bool may_skip = is_scaled || checkpoint.tensors.contains(train::loss_weight_name("train", 0));
   const std::int64_t most_steps = std::min<std::int64_t>(at.updates, optim::kMostSteps);
   CONCORD_CHECK(steps == most_steps || (may_skip && steps < most_steps), FormatError,
                 "{}: the checkpoint has {} steps done, {} an update, but its '{}' is {}", file, at.step, accumulate,
@@ -177,15 +179,25 @@ void Trainer::save(const std::filesystem::path& path, const io::SaveOptions& opt
   });
 }
 
-void Trainer::load(const std::filesystem::path& path) {
+void Trainer::load(const std::filesystem::path& path, const io::LoadOptions& options) {
   with_state("loading weights", [&](TrainerState& state) {
+    const TrainerState::WeightsFile file{path, options};
     if (state.weights.empty()) {
-      static_cast<void>(io::read_safetensors(path, [](std::string_view) { return false; }));  // checks the header now
-      state.pending_weights = path;
+      static_cast<void>(io::SafetensorsFile(path));  // the header is checked now
+      state.pending_weights = file;
     } else {
-      state.write_weights(io::load_weights(path, state.weights));
+      state.write_weights(file.load(state.weights));
     }
   });
+}
+
+io::TensorMap TrainerState::WeightsFile::load(const std::map<std::string, TensorSpec>& network) const {
+  io::LoadedWeights loaded = io::load_weights(path, network, options);
+  if (!loaded.report.is_empty()) {
+    log(LogLevel::warning, fmt::format("{}: {} of {} tensors of the network were loaded: {}", path.string(),
+                                       loaded.tensors.size(), network.size(), loaded.report.str()));
+  }
+  return std::move(loaded.tensors);
 }
 
 void TrainerState::save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& how) const {

@@ -63,7 +63,9 @@ class Trainer {
   /// Takes over weights, in place of those that an earlier `load` or `resume` brought; before the network is known they
   /// wait for it. Throws IoError, FormatError for a damaged file or one of another network (then, too, not before the
   /// network is known).
-  void load(const std::filesystem::path& path);
+  /// With `strict` false, to give a trained network a new head: what is missing or of another shape keeps its first
+  /// values, and a warning says what was not loaded.
+  void load(const std::filesystem::path& path, const io::LoadOptions& options = {});
 
   /// Everything needed to go on as if nothing had happened, written whole or not at all. Throws as `save`.
   void save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& options = {}) const;

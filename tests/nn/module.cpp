@@ -116,3 +116,89 @@ TEST_CASE("layers refuse impossible sizes", "[nn]") {
   CHECK_THROWS_AS(nn::Conv2d(4, 6, 3, {.groups = 4}), ArgumentError);
   CHECK_THROWS_AS(nn::BatchNorm2d(0), ArgumentError);
 }
+
+TEST_CASE("a child needs a name that a file can hold and that no other child has", "[nn]") {
+  nn::Sequential net;
+  CHECK_THROWS_AS(net.push("", nn::Linear{4, 4}), ArgumentError);
+  CHECK_THROWS_AS(net.push("\xff\xfe", nn::Linear{4, 4}), ArgumentError);
+  CHECK_THROWS_AS(net.push("\xed\xa0\x80", nn::Linear{4, 4}), ArgumentError);  // half of a surrogate pair
+  net.push("same", nn::Linear{4, 4});
+  CHECK_THROWS_WITH(net.push("same", nn::Linear{4, 4}), contains("'same'"));
+  net.push("1", nn::Linear{4, 4}).push("2", nn::Linear{4, 4});
+  CHECK(net.size() == 3);
+
+  struct Badly : nn::Module {
+    nn::Linear first{4, 4}, second{4, 4};
+    std::string name;
+    explicit Badly(std::string other) : name(std::move(other)) {}
+    Value forward(Value x) override { return second(first(x)); }
+    Children children() override { return {{"first", &first}, {name, &second}}; }
+  };
+  for (const char* name : {"", "first", "\xc0\x80"}) {
+    INFO(name);
+    Badly module(name);
+    Graph graph;
+    CHECK_THROWS_AS(module(graph.input("x", {DType::f32, Shape{2, 4}})), ArgumentError);
+  }
+  Graph graph;
+  CHECK_THROWS_AS(nn::Scope(graph, ""), ArgumentError);
+}
+
+TEST_CASE("two parameters of one name are refused, whichever way the dots came into it", "[nn]") {
+  const auto part = [](std::string name) { return nn::Sequential().push(std::move(name), nn::Linear{4, 4}); };
+  nn::Sequential net = nn::Sequential().push("a.b", part("c")).push("a", part("b.c"));
+  Graph graph;
+  CHECK_THROWS_WITH(net(graph.input("x", {DType::f32, Shape{2, 4}})), contains("'a.b.c.weight'"));
+}
+
+TEST_CASE("numbers of unnamed children are no child's name", "[nn]") {
+  struct Half : nn::Module {
+    nn::Linear named{4, 4}, unnamed{4, 4};
+    Value forward(Value x) override { return named(unnamed(x)); }
+    Children children() override { return {{"0", &named}}; }
+  } net;
+  CHECK(parameter_names(net, Shape{1, 4}) == Names{"1.weight", "1.bias", "0.weight", "0.bias"});
+}
+
+TEST_CASE("a parameter keeps its name beside an operator of that name, and what no file holds is refused", "[nn]") {
+  struct Own : nn::Module {
+    std::string name;
+    VariablePtr own = make_parameter(Shape{4}, nn::init::constant(1));
+    Value forward(Value x) override { return relu(x) * parameter(x.graph(), own, name); }
+  } net;
+  net.name = "relu";
+  CHECK(parameter_names(net, Shape{1, 4}) == Names{"relu"});
+  for (const char* name : {"", "__metadata__", "\xff"}) {
+    net.name = name;
+    CHECK_THROWS_AS(parameter_names(net, Shape{1, 4}), ArgumentError);
+  }
+  net.name = "x";  // as the input
+  CHECK_THROWS_WITH(parameter_names(net, Shape{1, 4}), contains("as an input"));
+}
+
+TEST_CASE("what a node is for does not come from its name", "[nn]") {
+  nn::Sequential net = nn::Sequential().push("grad", nn::Linear{4, 4}).push("update", nn::Linear{4, 1});
+  Graph graph;
+  const Value y = net(graph.input("x", {DType::f32, Shape{1, 4}}));
+  const std::int32_t forward = graph.size();
+  static_cast<void>(optim::minimize(reshape(y, Shape{}), optim::Sgd{.lr = 0.1, .momentum = 0.9}));
+  std::int64_t gradients = 0, updates = 0;
+  for (std::int32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (id < forward) CHECK(node.pass == Pass::forward);
+    gradients += node.op && node.pass == Pass::gradient ? 1 : 0;
+    updates += node.op && node.pass == Pass::update ? 1 : 0;
+  }
+  CHECK(gradients > 0);
+  CHECK(updates > 0);
+}
+
+TEST_CASE("a summary tells layers apart whatever they are called", "[nn]") {
+  nn::Sequential net =
+      nn::Sequential().push("a/b", nn::Linear{4, 4}).push("c.", nn::Sequential().push(".d", nn::Linear{4, 2}));
+  const models::Summary summary = models::summarize(net, {DType::f32, Shape{1, 4}});
+  std::map<std::string, std::int64_t> parameters;
+  for (const models::LayerSummary& layer : summary.layers) parameters[layer.path] = layer.parameters;
+  CHECK(parameters["a/b"] == 20);
+  CHECK(parameters["c...d"] == 10);
+}

@@ -33,8 +33,8 @@ inline nn::Sequential image_net() {
 
 inline std::map<std::string, std::vector<std::byte>> bytes_of(const Trainer& trainer) {
   std::map<std::string, std::vector<std::byte>> all;
-  for (const auto& [name, tensor] : trainer.variables()->read_all()) {
-    if (name.starts_with("data.") || name.starts_with("eval.")) continue;
+  for (const std::string& name : trainer.variables()->persistent_names()) {
+    const Tensor tensor = trainer.variables()->read(name);
     all[name].assign(tensor.bytes().begin(), tensor.bytes().end());
   }
   return all;

@@ -1,0 +1,64 @@
+// One table of lengths and ranges.
+#include "concord/core/utf8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace concord {
+
+std::size_t utf8_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto is_in = [&](std::size_t i, unsigned least, unsigned most) {
+    return i < text.size() && byte(i) >= least && byte(i) <= most;
+  };
+  const auto is_tail = [&](std::size_t i) { return is_in(i, 0x80, 0xBF); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return is_tail(1) ? 2 : 0;
+  // Neither overlong forms nor surrogates nor what lies beyond U+10FFFF.
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned least = first == 0xE0 ? 0xA0 : 0x80, most = first == 0xED ? 0x9F : 0xBF;
+    return is_in(1, least, most) && is_tail(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned least = first == 0xF0 ? 0x90 : 0x80, most = first == 0xF4 ? 0x8F : 0xBF;
+    return is_in(1, least, most) && is_tail(2) && is_tail(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  std::string result;
+  const std::size_t all = text.size();
+  while (!text.empty()) {
+    if (result.size() > kMost && text.size() > kMost) {
+      result += fmt::format("... ({} bytes) ...", all);
+      text.remove_prefix(text.size() - kMost / 2);
+      while (utf8_length(text) == 0 && !text.empty()) text.remove_prefix(1);
+      continue;
+    }
+    const std::size_t length = utf8_length(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    if (length == 0 || first < 0x20 || first == 0x7F) {
+      result += fmt::format("\\x{:02x}", first);
+    } else {
+      result += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
+}  // namespace concord

@@ -1,0 +1,36 @@
+// The element types of safetensors files, and how their numbers become those of a variable. Internal to the room.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "concord/core/tensor.hpp"
+
+namespace concord::io {
+
+struct Element {
+  const char* name;  // "BF16"
+  std::uint64_t bytes;
+  std::optional<DType> type;  // nothing: known to the format, not to tensors
+};
+/// Null for a name that the format does not know.
+[[nodiscard]] const Element* find_element(std::string_view name);
+[[nodiscard]] const Element& element_of(DType type);
+
+/// Whether numbers of this type may be taken for those of `to`: floating point for f32, whole numbers for i32, and each
+/// for itself.
+[[nodiscard]] bool is_convertible(const Element& from, DType to);
+
+/// A number that `to` cannot hold.
+struct Misfit {
+  std::size_t index;
+  std::string number;
+};
+/// Fills `to` with `numbers` in the host's byte order, rounded to nearest even. Stops at the first that is outside the
+/// range of `to`'s type; infinities and NaN are in it. Only for what is_convertible.
+[[nodiscard]] std::optional<Misfit> convert(const Element& from, std::span<const std::byte> numbers, Tensor& to);
+
+}  // namespace concord::io

@@ -1,0 +1,68 @@
+// By the first bytes; by the ending of the name where a format has none of its own.
+#include "concord/io/foreign_format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace concord::io {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Format {
+  std::string_view begin;                        // of the file
+  std::array<std::string_view, 5> endings = {};  // of its name; none: whatever it is
+  std::string_view what, conversion;
+};
+
+constexpr std::string_view kTorch =
+    "in Python: safetensors.torch.save_file(torch.load(FILE, map_location='cpu', weights_only=True), "
+    "'weights.safetensors'), of a file that holds a state_dict";
+constexpr std::string_view kNumpy = "in Python: safetensors.numpy.save_file(dict(numpy.load(FILE)), ...)";
+constexpr std::string_view kAny =
+    "read it with its own library and write the tensors with the Python package safetensors";
+
+constexpr Format kFormats[] = {
+    {"PK\x03\x04"sv, {".npz"}, "a NumPy archive (.npz)", kNumpy},
+    {"PK\x03\x04"sv, {".keras"}, "a Keras file (.keras)", kAny},
+    {"PK\x03\x04"sv, {}, "a PyTorch file (.pth, .pt: a zip archive with pickled tensors)", kTorch},
+    {"\x80\x02"sv, {".pth", ".pt", ".bin", ".ckpt", ".tar"}, "a PyTorch file of before version 1.6 (a pickle)", kTorch},
+    {"\x80"sv, {".pkl", ".pickle", ".pth", ".pt", ".ckpt"}, "a Python pickle", kTorch},
+    {"\x89HDF\r\n\x1a\n"sv, {}, "an HDF5 file (.h5, as Keras writes it)", kAny},
+    {"\x93NUMPY"sv, {}, "a NumPy array (.npy)", kNumpy},
+    {"GGUF"sv, {}, "a GGUF file", kAny},
+    {"\x1f\x8b"sv, {}, "a gzip archive", "unpack it first"},
+    {"\xfd"
+     "7zXZ"sv,
+     {},
+     "an xz archive",
+     "unpack it first"},
+    {"version https://git-lfs"sv, {}, "a pointer of Git LFS in place of the file", "`git lfs pull` gets the file"},
+    {"<!DOCTYPE"sv, {}, "an HTML page, perhaps of a download that failed", "load the file again"},
+    {"<html"sv, {}, "an HTML page, perhaps of a download that failed", "load the file again"},
+    {""sv, {".onnx"}, "an ONNX file", "in Python: the initializers of onnx.load(FILE).graph, written with safetensors"},
+    {""sv, {".pth", ".pt"}, "named as a PyTorch file is", kTorch},
+    {""sv, {".h5", ".hdf5", ".keras"}, "named as a Keras file is", kAny},
+    {""sv, {".pb", ".tflite"}, "a TensorFlow file", kAny},
+    {""sv, {".npz", ".npy"}, "named as a NumPy file is", kNumpy},
+};
+
+}  // namespace
+
+std::string foreign_format(const std::filesystem::path& path, std::string_view begin) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const Format& format : kFormats) {
+    const bool is_named =
+        format.endings[0].empty() || (!ending.empty() && std::ranges::count(format.endings, ending) > 0);
+    if (is_named && begin.starts_with(format.begin)) {
+      return fmt::format("it is {}, not safetensors. To convert it: {}", format.what, format.conversion);
+    }
+  }
+  return {};
+}
+
+}  // namespace concord::io
