@@ -32,7 +32,7 @@ std::vector<Value> with_gradients(std::vector<Value> results, Inputs inputs) {
 }
 
 std::vector<Value> products(Inputs in) {
-  const Value chained = (matmul(in[0], in[1]) * 0.5F + in[6]) * in[4] * 3.0F - 0.25F;
+  const Value chained = (matmul(in[0], in[1]) * 0.5F + in[6]) * in[4];
   return with_gradients(
       {relu(matmul(in[0], in[1]) + in[4]), matmul(transpose(in[2], {0, 2, 1}), in[3]) + in[5], chained}, in);
 }
@@ -41,7 +41,7 @@ std::vector<Value> convolutions(Inputs in) {
   return with_gradients(
       {relu(conv2d(in[0], in[1], {.padding = {1, 1}}) + in[6]),
        conv2d(in[2], in[3], {.stride = {2, 2}, .padding = {1, 1}}), conv2d(in[4], in[5], {}),
-       (conv2d(in[4], in[5], {}) * 0.5F - in[4]) * 3.0F + 0.25F, conv2d(in[0], in[7], {.stride = {2, 1}})},
+       relu(conv2d(in[4], in[5], {}) * 0.5F - in[4]), conv2d(in[0], in[7], {.stride = {2, 1}})},
       in);
 }
 

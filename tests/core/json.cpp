@@ -8,7 +8,7 @@ namespace concord::test {
 namespace {
 
 const std::string kText =
-    R"({"a": [1, -2.5, 1e300, true, null], "b": {"c": "text \u00e9 \\"", "d": 18446744073709551615}})";
+    R"({"a": [1, -2.5, 1e300, true, null], "b": {"c": "text \u00e9 \\", "d": 18446744073709551615}})";
 
 /// What is wrong with a text, or nothing.
 std::string refusal(const std::string& text, const JsonLimits& limits = {}) {
