@@ -239,7 +239,7 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
       gradients.push_back(gradient(scaled(value), weights));
     }
   }
-  const Scope all(graph, kUpdate);
+  const Scope all(graph, "update");
   const PassScope pass(graph, Pass::update);
   const std::vector<Joined> joined = join_runs(graph, terms, options);
   std::vector<Gathered> gathered;
