@@ -15,6 +15,10 @@ static inline float concord_rsqrt(float a) { return 1.0f / CONCORD_STD(sqrt)(a);
 static inline float concord_floor(float a) { return CONCORD_STD(floor)(a); }
 static inline float concord_sin(float a) { return concord_sine(a, 0u); }
 static inline float concord_cos(float a) { return concord_sine(a, 1u); }
+// The same numbers for |a| < 12,000, in a third of the time: loops of processors look first.
+static inline float concord_sin_of_small(float a) { return concord_sine_of_small(a, 0u); }
+static inline float concord_cos_of_small(float a) { return concord_sine_of_small(a, 1u); }
+static inline bool concord_is_small(float a) { return CONCORD_STD(fabs)(a) < 12000.0f; }
 
 static inline float concord_exp(float a) { return concord_exp_limited(a, concord_exp_scaled(a, -0.0f, 0.0f)); }
 

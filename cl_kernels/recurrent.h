@@ -26,11 +26,11 @@ static inline concord_lstm concord_lstm_forward(float i, float f, float g, float
 static inline concord_lstm concord_lstm_backward(float i, float f, float g, float o, float c, float new_c, float diff_h,
                                                  float diff_c) {
   const float t = concord_tanh(new_c);
-  const float inner = diff_c + diff_h * o * (1.0f - t * t);
+  const float inner = diff_c + diff_h * o * ((1.0f - t) * (1.0f + t));
   concord_lstm d;
   d.i = inner * g * i * (1.0f - i);
   d.f = inner * c * f * (1.0f - f);
-  d.g = inner * i * (1.0f - g * g);
+  d.g = inner * i * ((1.0f - g) * (1.0f + g));
   d.o = diff_h * t * o * (1.0f - o);
   d.c = inner * f;
   d.h = 0.0f;
@@ -56,7 +56,7 @@ static inline concord_gru concord_gru_forward(float r, float z, float n, float h
 // The gradient of the candidate's hidden part is d.n * r.
 static inline concord_gru concord_gru_backward(float r, float z, float n, float hidden_n, float h, float diff_h) {
   concord_gru d;
-  d.n = diff_h * (1.0f - z) * (1.0f - n * n);
+  d.n = diff_h * (1.0f - z) * ((1.0f - n) * (1.0f + n));
   d.z = diff_h * (h - n) * z * (1.0f - z);
   d.r = d.n * hidden_n * r * (1.0f - r);
   d.h = diff_h * z;
@@ -65,7 +65,7 @@ static inline concord_gru concord_gru_backward(float r, float z, float n, float 
 
 // Elman, "Finding Structure in Time", 1990. The gradients are written in terms of the new state.
 static inline float concord_rnn_tanh_forward(float sum) { return concord_tanh(sum); }
-static inline float concord_rnn_tanh_backward(float h, float diff_h) { return diff_h * (1.0f - h * h); }
+static inline float concord_rnn_tanh_backward(float h, float diff_h) { return diff_h * ((1.0f - h) * (1.0f + h)); }
 static inline float concord_rnn_relu_forward(float sum) { return concord_maximum(sum, 0.0f); }
 static inline float concord_rnn_relu_backward(float h, float diff_h) { return h > 0.0f ? diff_h : 0.0f; }
 

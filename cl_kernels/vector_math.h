@@ -112,8 +112,8 @@ static inline float concord_log1p_normal(float a) {
   return concord_log_normal(sum, 0.0f) + lost / sum;
 }
 
-// sin(a) for `turn` 0, cos(a) for 1: a minus the nearest multiple of π/2, then a polynomial for one of the two.
-// Up to 12,000 the multiple is subtracted in parts of 11 bits, whose products are exact.
+// Sine and cosine: a minus the nearest multiple of π/2, then a polynomial for one of the two. Up to 12,000 the multiple is
+// subtracted in parts of 11 bits, whose products are exact.
 static inline float concord_quarter_turns(float size, concord_uint* quarter) {
   const float shifted = size * 0.636619772f + 12582912.0f;
   const float whole = shifted - 12582912.0f;
@@ -148,13 +148,10 @@ static inline float concord_quarter_turns_of_large(float size, concord_uint* qua
   return rest * 1.46291808e-9f;
 }
 
-static inline float concord_sine(float a, concord_uint turn) {
-  const float size = CONCORD_STD(fabs)(a);
-  concord_uint quarter, quarter_of_large;
-  const float small = concord_quarter_turns(size, &quarter);
-  const float large = concord_quarter_turns_of_large(size, &quarter_of_large);
-  const float r = size < 12000.0f ? small : large, square = r * r;
-  const concord_uint q = (size < 12000.0f ? quarter : quarter_of_large) + turn;
+// sin(a) for `turn` 0, cos(a) for 1; |a| is r and q quarters of a turn.
+static inline float concord_sine_of(float a, concord_uint turn, float r, concord_uint quarters) {
+  const float square = r * r;
+  const concord_uint q = quarters + turn;
   float s = -1.95078828e-4f;
   s = s * square + 8.33210628e-3f;
   s = s * square - 0.166666538f;
@@ -165,7 +162,21 @@ static inline float concord_sine(float a, concord_uint turn) {
   c = c * (square * square) - 0.5f * square + 1.0f;
   const float chosen = (q & 1u) != 0u ? c : s;
   const concord_uint sign = turn != 0u ? 0u : CONCORD_BITS_OF(a) & 0x80000000u;
-  const float result = CONCORD_FLOAT_OF(CONCORD_BITS_OF(chosen) ^ ((q & 2u) << 30) ^ sign);
+  return CONCORD_FLOAT_OF(CONCORD_BITS_OF(chosen) ^ ((q & 2u) << 30) ^ sign);
+}
+// Of |a| < 12,000.
+static inline float concord_sine_of_small(float a, concord_uint turn) {
+  concord_uint quarter;
+  const float r = concord_quarter_turns(CONCORD_STD(fabs)(a), &quarter);
+  return concord_sine_of(a, turn, r, quarter);
+}
+static inline float concord_sine(float a, concord_uint turn) {
+  const float size = CONCORD_STD(fabs)(a);
+  concord_uint quarter, quarter_of_large;
+  const float small = concord_quarter_turns(size, &quarter);
+  const float large = concord_quarter_turns_of_large(size, &quarter_of_large);
+  const bool is_small = size < 12000.0f;
+  const float result = concord_sine_of(a, turn, is_small ? small : large, is_small ? quarter : quarter_of_large);
   return size < INFINITY ? result : NAN;
 }
 

@@ -39,6 +39,13 @@ template <class Function>
   }
 }
 
+[[gnu::always_inline]] inline bool are_small(const float* a, std::int64_t n) {
+  int others = 0;
+#pragma omp simd reduction(| : others)
+  for (std::int64_t i = 0; i < n; ++i) others |= concord_is_small(a[i]) ? 0 : 1;
+  return others == 0;
+}
+
 [[gnu::always_inline]] inline void loop_select(const TileOperand* arguments, float* dst, std::int64_t n) {
   const float* condition = arguments[0].data;
   const float* a = arguments[1].data;
@@ -90,6 +97,12 @@ template <class T>
 CONCORD_SIMD void tile_apply(ScalarFunction function, const TileOperand* arguments, float* dst, std::int64_t n) {
   const auto one = [&](auto f) __attribute__((always_inline)) { loop(f, arguments, dst, n); };
   const auto two = [&](auto f) __attribute__((always_inline)) { loop2(f, arguments, dst, n); };
+  if (function == F::sin && are_small(arguments[0].data, n)) {
+    return one([](float a) { return concord_sin_of_small(a); });
+  }
+  if (function == F::cos && are_small(arguments[0].data, n)) {
+    return one([](float a) { return concord_cos_of_small(a); });
+  }
   switch (function) {
     case F::input:
     case F::constant:

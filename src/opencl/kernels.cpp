@@ -87,11 +87,13 @@ bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
 bool takes_long(const Expression& epilogue, const TensorSpec& output) {
   using F = ScalarFunction;
   constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
-  constexpr std::array kLong{F::exp,  F::expm1, F::log,        F::log1p,   F::sin,      F::cos,
-                             F::tanh, F::erf,   F::normal_cdf, F::sigmoid, F::softplus, F::power};
+  constexpr std::array kShort{F::input,     F::constant, F::coordinate, F::add,     F::subtract,
+                              F::multiply,  F::divide,   F::negate,     F::less,    F::equal,
+                              F::select,    F::abs,      F::less_equal, F::minimum, F::maximum,
+                              F::is_finite, F::floor,    F::sqrt,       F::rsqrt};
   return output.shape.elements() >= kLeastElements &&
-         std::ranges::any_of(epilogue.code(), [&](const Expression::Instruction& instruction) {
-           return std::ranges::find(kLong, instruction.function) != kLong.end();
+         !std::ranges::all_of(epilogue.code(), [&](const Expression::Instruction& instruction) {
+           return std::ranges::find(kShort, instruction.function) != kShort.end();
          });
 }
 

@@ -8,6 +8,19 @@ namespace concord {
 namespace {
 
 constexpr std::array kTable = {
+    // Operators.
+    FunctionAccuracy{"add", 0.5, 0},
+    FunctionAccuracy{"subtract", 0.5, 0},
+    FunctionAccuracy{"multiply", 0.5, 0},
+    FunctionAccuracy{"divide", 2.5, 5},
+    FunctionAccuracy{"minimum", 0, 0},
+    FunctionAccuracy{"maximum", 0, 0},
+    FunctionAccuracy{"negate", 0, 0},
+    FunctionAccuracy{"less", 0, 0},
+    FunctionAccuracy{"less_equal", 0, 0},
+    FunctionAccuracy{"equal", 0, 0},
+    FunctionAccuracy{"select", 0, 0},
+    FunctionAccuracy{"is_finite", 0, 0},
     // Scalar functions.
     FunctionAccuracy{"abs", 0, 0},
     FunctionAccuracy{"exp", 2, 2, 2},
@@ -23,6 +36,7 @@ constexpr std::array kTable = {
     FunctionAccuracy{"erf", 6, 4, 5},
     FunctionAccuracy{"normal_cdf", 16, 4, 5},
     FunctionAccuracy{"sigmoid", 5, 8, 12},
+    FunctionAccuracy{"sigmoid_slope", 8, 12},
     FunctionAccuracy{"softplus", 4, 5, 8},
     FunctionAccuracy{"power", 4, 64},
     FunctionAccuracy{"floor", 0, 0},
@@ -39,6 +53,9 @@ constexpr std::array kTable = {
     FunctionAccuracy{"selu", 6, 4},
     FunctionAccuracy{"gelu", 16, 20, 8, -0.751792},
     FunctionAccuracy{"gelu_tanh", 6, 20, 512, -0.752461},
+    FunctionAccuracy{"gelu_slope", 20, 8, 0, -0.751792},
+    FunctionAccuracy{"gelu_tanh_slope", 20, 512, 0, -0.752461},
+    FunctionAccuracy{"silu_slope", 10, 20, 0, -1.278465},
     FunctionAccuracy{"silu", 6, 10, 20, -1.278465},
     FunctionAccuracy{"mish", 12, 24, 0, -1.192407},
     FunctionAccuracy{"log_sigmoid", 4, 5},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <numbers>
 
@@ -287,6 +288,18 @@ TEST_CASE("power and exp_product keep their digits over all of fp32", "[ops][acc
     expect_within(of_power, accuracy_of("power").ulps, "power", "value");
     expect_within(of_slope, accuracy_of("power").slope_ulps, "power", "slope");
     expect_within(of_product, accuracy_of("exp_product").ulps, "exp_product", "value");
+  }
+}
+
+TEST_CASE("docs/functions.md has the table of bounds", "[ops][accuracy]") {
+  std::ifstream file(folder_of_tests() / "../docs/functions.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const FunctionAccuracy& row : function_accuracy()) {
+    const std::string line = fmt::format("| {} | {} | {} | {} | {} |\n", row.name, row.ulps, row.slope_ulps,
+                                         row.curve_ulps > 0 ? fmt::format("{}", row.curve_ulps) : "–",
+                                         std::isnan(row.root) ? "–" : fmt::format("{}", row.root));
+    INFO(line);
+    CHECK(text.find(line) != std::string::npos);
   }
 }
 
