@@ -2,7 +2,8 @@
 // (Dao et al., "FlashAttention-2", 2023). A work-group owns OWN queries of one head (group (block, head, batch)); tiles of
 // keys and of values pass through one place in local memory. Largest score, sum of exponentials and result of every
 // row stay in registers and are corrected when a tile has a larger score; the sums are joined at the end. A group reads
-// 8·WIDTH bytes a key and does 4·OWN·WIDTH FLOPs. Local memory: 4·((OWN + OTHER)·STRIDE + OWN·SCORE_STRIDE + OWN·TX + 1) bytes.
+// 8·WIDTH bytes a key and does 4·OWN·WIDTH FLOPs. Local memory: 4·((OWN + OTHER)·STRIDE + OWN·(SCORE_STRIDE + TX) + 1)
+// bytes.
 // q, dst (batch, heads, queries, WIDTH); k, v (batch, key_heads, keys, WIDTH), or tokens before heads; logsumexp (batch,
 // heads, queries); statistics (2, batch, heads, queries): of every row the largest score and 1 / Σ exp(score − largest).
 #include "attention.h"
