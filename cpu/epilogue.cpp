@@ -80,7 +80,10 @@ std::optional<std::size_t> channel_axis_of(const Operator& op, const Shape& outp
   return {};
 }
 
-PreparedKernel prepare_with(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads) {
+}  // namespace
+
+PreparedKernel prepare_product(const Operator& op, const Epilogue& epilogue, const KernelRequest& request,
+                               int threads) {
   const auto* matmul = dynamic_cast<const ops::Matmul*>(&op);
   if (matmul != nullptr && is_row_product(*matmul, request)) {
     return prepare_row_product(*matmul, epilogue, request, threads);
@@ -102,8 +105,6 @@ PreparedKernel prepare_with(const Operator& op, const Epilogue& epilogue, const 
   prepared.kernel = followed_by(std::move(prepared.kernel), "relu", std::move(relu));
   return prepared;
 }
-
-}  // namespace
 
 std::optional<Epilogue> match_epilogue(const Expression& expression, std::size_t base_inputs, const Shape& output,
                                        std::size_t channel_axis, std::span<const TensorSpec> extra) {
@@ -164,7 +165,10 @@ PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const Kerne
   const auto epilogue = match_epilogue(op.epilogue(), op.base_inputs(), output, *axis,
                                        std::span(request.inputs).subspan(op.base_inputs()));
   CONCORD_CHECK(epilogue.has_value(), NotSupported, "{}: no epilogue {} on the CPU", op.name(), op.epilogue().str());
-  return prepare_with(*op.base(), *epilogue, request, backend.threads);
+  // What was checked is exact; a chain that rounded factors have wrong is done without them, which are a permission.
+  KernelRequest own = request;
+  if (own.precision != Precision::fp32 && !is_right(*op.base(), *epilogue, own)) own.precision = Precision::fp32;
+  return prepare_product(*op.base(), *epilogue, own, backend.threads);
 }
 
 bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const TensorSpec> op_inputs,
@@ -173,12 +177,9 @@ bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const T
   if (!axis || output.dtype != DType::f32) return false;
   const auto matched = match_epilogue(epilogue, op_inputs.size(), output.shape, *axis, extra);
   if (!matched) return false;
-  const auto is_whole = [&](int operand) {
-    return extra[static_cast<std::size_t>(operand) - op_inputs.size()].shape == output.shape;
-  };
   const bool is_matmul = dynamic_cast<const ops::Matmul*>(&op) != nullptr;
-  const Product product = is_matmul ? Product::matmul : Product::convolution;
-  if (!matched->steps.empty() && !(variants.takes_post_ops(product) && is_right(product, *matched, is_whole))) {
+  if (!matched->steps.empty() &&
+      !variants.takes_post_ops(is_matmul ? Product::matmul : Product::convolution)) {
     return false;
   }
   KernelRequest request{
@@ -187,7 +188,8 @@ bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const T
   request.input_layouts.resize(request.inputs.size());
   try {
     // oneDNN's reference implementations are far slower than a pass of our own.
-    return prepare_with(op, *matched, request, 1).kernel->name().find("ref") == std::string::npos;
+    return prepare_product(op, *matched, request, 1).kernel->name().find("ref") == std::string::npos &&
+           is_right(op, *matched, request);
   } catch (const NotSupported&) {
     return false;
   }

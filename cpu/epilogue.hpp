@@ -37,6 +37,8 @@ struct Epilogue {
                                          const std::function<Desc(std::size_t)>& desc_of_operand,
                                          std::vector<PrimitiveArgument>& arguments);
 
+/// A product or convolution with its epilogue, whatever computes it.
+PreparedKernel prepare_product(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads);
 PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request);
 /// Whether the product has one row, with its epilogue a loop of our own (row_product.cpp).
 [[nodiscard]] bool is_row_product(const ops::Matmul& op, const KernelRequest& request);

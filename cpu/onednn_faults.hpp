@@ -5,9 +5,14 @@
 //   2.6        compiled post-operations        eltwise_linear steps all take the       one such step a chain
 //              (brgemm, jit), products and     numbers of the last one of the chain    (epilogue.cpp)
 //              convolutions
+//   2.6        convolution by x64:gemm:jit,    binary post-operations take other       a pass of our own, as
+//              channels-last                   elements of an operand of the whole     for each chain that a
+//                                              result, and of one by channel in        kernel computes wrong
+//                                              three dimensions                        (post_ops_check.cpp)
 //   2.6        weights' gradient of a 1x1      writes beyond its memory where the      the next implementation
 //              convolution with a stride,      channels of src are no multiple of 16
-//              jit_1x1, channels-last
+//              jit_1x1 (avx2, avx512_core),
+//              channels-last
 //   2.6        eltwise_relu                    NaN becomes 0                           a pass of our own
 #pragma once
 

@@ -1,19 +1,16 @@
-// A chain of oneDNN's post-operations is held against plain loops before it is used: what one version computes right
-// another does not (onednn_faults.hpp). Used by epilogue.
+// A chain of oneDNN's post-operations is held against plain loops before it is used: what one implementation computes
+// right another does not (onednn_faults.hpp). Used by epilogue.
 #pragma once
-
-#include <string_view>
 
 #include "epilogue.hpp"
 
 namespace concord::cpu {
 
-enum class Product : std::uint8_t { matmul, convolution };
-
-/// Whether oneDNN computes this chain right behind a product of that kind: the algorithms in their order, each with an
-/// operand of the whole result (`is_whole(operand)`) or one number a channel. Found with a small product at the first
-/// call for a chain (about a millisecond) and kept for the process; a warning tells of one that is wrong.
-[[nodiscard]] bool is_right(Product product, const Epilogue& epilogue,
-                            const std::function<bool(int operand)>& is_whole);
+/// Whether the kernel that oneDNN has for this request computes the epilogue right. Kernels are told apart by
+/// implementation, kind and rank of the product, groups, precision and the chain: the algorithms in their order, each
+/// with an operand of the whole result or one number a channel. The first kernel of a kind runs once on drawn numbers,
+/// with one image or few rows where that takes the same implementation; what was found is kept for the process. A
+/// warning tells of a chain that is wrong. Kernels of our own are right.
+[[nodiscard]] bool is_right(const Operator& op, const Epilogue& epilogue, const KernelRequest& request);
 
 }  // namespace concord::cpu

@@ -7,9 +7,10 @@
 
 #include "concord/device/quirk_file.hpp"
 #include "concord/device/variants.hpp"
-#include "post_ops_check.hpp"
 
 namespace concord::cpu {
+
+enum class Product : std::uint8_t { matmul, convolution };
 
 /// oneDNN's post-operations behind matrix products and behind convolutions; without them an epilogue is a pass of our
 /// own.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "concord/compile/lowered.hpp"
+#include "concord/graph/constant_steps.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/pointwise.hpp"
 
@@ -70,7 +71,9 @@ bool merge_pointwise(Lowered& program, const LoweredNode& inner, LoweredNode& ou
   std::vector<Scalar> outer_slots;
   for (const ValueId id : outer.inputs) outer_slots.push_back(id == inner.outputs[0] ? formula : slot(id));
   std::vector<Scalar> formulas;
-  for (const Scalar& f : outer_op->expression().formulas()) formulas.push_back(substitute(f, outer_slots));
+  for (const Scalar& f : outer_op->expression().formulas()) {
+    formulas.push_back(merge_constant_steps(substitute(f, outer_slots)));
+  }
   Expression expression(std::move(formulas), static_cast<int>(inputs.size()));
   if (inputs.size() > kMostInputs || expression.code().size() > kMostInstructions) return false;
   outer.op = std::make_shared<const ops::Pointwise>(std::move(expression), outer_op->types(),

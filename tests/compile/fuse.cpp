@@ -31,6 +31,22 @@ TEST_CASE("a chain of pointwise operators becomes one with the composed formula"
   }
 }
 
+TEST_CASE("steps with numbers reach the device as one", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix), w = variable(graph, "w");
+  const auto steps = [&](const Value& y) {
+    FakeDevice device;
+    device.takes_epilogue = takes_everything;
+    const Lowered program = fused(graph, std::vector{y}, device);
+    REQUIRE(program.nodes.size() == 1);
+    return fused_of(program.nodes[0]).epilogue().str();
+  };
+  const Value y = matmul(x, w);
+  CHECK(steps(y * 0.5F * 3.0F) == steps(y * 1.5F));
+  CHECK(steps(relu((y + 0.25F) * 0.5F)) == steps(relu(y * 0.5F + 0.125F)));
+  CHECK(steps((y * 0.3F + 0.5F) * 4.0F + 1.0F) == steps(y * 1.2F + 3.0F));
+}
+
 TEST_CASE("the branches of a diamond become one operator that reads its source once", "[compile]") {
   Graph graph;
   const Value x = graph.input("x", kMatrix);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "concord/graph/constant_steps.hpp"
 #include "concord_test.hpp"
 
 namespace concord {
@@ -21,9 +22,37 @@ TEST_CASE("a formula is evaluated as written", "[graph]") {
 
 TEST_CASE("constants are folded and identities removed", "[graph]") {
   const Scalar x = scalar::input(0);
-  CHECK(Expression({(Scalar(2.0F) + 3.0F) * 1.0F * x + 0.0F}, 1).str() ==
-        Expression({Scalar(5.0F) * x}, 1).str());
+  CHECK(Expression({(Scalar(2.0F) + 3.0F) * 1.0F * x + 0.0F}, 1).str() == Expression({Scalar(5.0F) * x}, 1).str());
   CHECK(Expression({x * 0.0F}, 1).code().size() == 1);
+}
+
+TEST_CASE("steps with numbers that follow each other are one, where rounding alone tells them apart", "[graph]") {
+  const Scalar x = scalar::input(0), y = scalar::input(1);
+  const auto text = [](const Scalar& formula) { return Expression({formula}, 2).str(); };
+  const auto becomes = [&](const Scalar& formula, const Scalar& shorter) {
+    CHECK(text(merge_constant_steps(formula)) == text(shorter));
+  };
+  becomes(x * 0.5F * 3.0F, x * 1.5F);
+  becomes(3.0F * (x * 0.5F) + 0.25F, x * 1.5F + 0.25F);
+  becomes(x + 0.5F + 0.25F, x + 0.75F);
+  becomes(x - 0.5F - 0.25F, x + -0.75F);
+  becomes(1.0F - x + 2.0F, 3.0F - x);
+  becomes((x + 0.25F) * 0.5F, x * 0.5F + 0.125F);
+  becomes((x * 3.0F + 0.25F) * 0.5F, x * 1.5F + 0.125F);
+  becomes((x * 2.0F + 1.0F) * 2.0F + 1.0F, x * 4.0F + 3.0F);
+  becomes(-(x * 3.0F), x * -3.0F);
+  becomes(x * 3.0F / 4.0F, x * 0.75F);
+  becomes(scalar::exp(x * 2.0F * 3.0F) * y, scalar::exp(x * 6.0F) * y);
+  for (const Scalar& formula : {(x + 0.3F) * 0.7F, x + 12582912.0F - 12582912.0F, x * 1e-30F * 1e-30F,
+                                x * 1e30F * 1e30F, (x + 1e-30F) * 0x1p-60F, x + 3e38F + 3e38F, x / 3.0F * 3.0F,
+                                (x + y) * 0.5F, scalar::max(x * 0.5F, 0.0F) * 0.5F}) {
+    becomes(formula, formula);
+  }
+  // By powers of two the bits are the same.
+  for (const float value : {0.1F, -0.25F, -0.24999999F, 1e-3F, 12345.678F, -7e20F}) {
+    CHECK(at(merge_constant_steps((x + 0.25F) * 0.125F), {value}) == (value + 0.25F) * 0.125F);
+    CHECK(at(merge_constant_steps(x * 0.3F / 8.0F), {value}) == value * 0.3F / 8.0F);
+  }
 }
 
 TEST_CASE("equal subexpressions are computed once", "[graph]") {
@@ -56,7 +85,8 @@ TEST_CASE("every scalar function's derivative matches finite differences", "[gra
         std::vector<float> low = point, high = point;
         low[static_cast<std::size_t>(k)] -= h;
         high[static_cast<std::size_t>(k)] += h;
-        const float expected = (at(formula, high) - at(formula, low)) / (high[static_cast<std::size_t>(k)] - low[static_cast<std::size_t>(k)]);
+        const float expected = (at(formula, high) - at(formula, low)) /
+                               (high[static_cast<std::size_t>(k)] - low[static_cast<std::size_t>(k)]);
         INFO(info.name << " argument " << k << " at " << point[static_cast<std::size_t>(k)]);
         CHECK(at(slope, point) == Approx(expected).epsilon(0.02).margin(2e-3));
       }
@@ -66,7 +96,7 @@ TEST_CASE("every scalar function's derivative matches finite differences", "[gra
 
 TEST_CASE("at kinks the derivative is PyTorch's", "[graph]") {
   const Scalar x = scalar::input(0), y = scalar::input(1);
-  CHECK(at(derivative(scalar::max(x, 0.0F), 0), {0}) == 0.0F);   // relu
+  CHECK(at(derivative(scalar::max(x, 0.0F), 0), {0}) == 0.0F);  // relu
   CHECK(at(derivative(scalar::abs(x), 0), {0}) == 0.0F);
   CHECK(at(derivative(scalar::max(x, y), 0), {2, 2}) == 0.5F);  // torch.maximum shares a tie
   CHECK(at(derivative(scalar::max(x, y), 1), {2, 2}) == 0.5F);
