@@ -184,34 +184,25 @@ TEST_CASE("special values in what is fused behind products", "[ops][special]") {
   using Step = Value (*)(Value);
   const std::vector<std::pair<std::string, Step>> steps{
       {"relu", [](Value x) { return relu(x); }},
-      {"leaky_relu", [](Value x) { return leaky_relu(x, 0.1F); }},
       {"clamp", [](Value x) { return clamp(x, 0, 6); }},
       {"hard_swish", [](Value x) { return hard_swish(x); }},
-      {"sigmoid", [](Value x) { return sigmoid(x); }},
       {"tanh", [](Value x) { return tanh(x); }},
-      {"gelu_tanh", [](Value x) { return gelu_tanh(x); }},
-      {"silu", [](Value x) { return silu(x); }},
-      {"scale, shift, relu", [](Value x) { return relu(x * 0.5F + 0.25F); }},
-      {"abs", [](Value x) { return abs(x); }},
-      {"square", [](Value x) { return square(x); }}};
+      {"scale, shift, relu", [](Value x) { return relu(x * 0.5F + 0.25F); }}};
   for (const auto& [name, step] : steps) {
     check_form({name + " behind matmul",
                 {{normal({5, 7}, 1)}, {normal({7, 6}, 2)}},
                 [step](const std::vector<Value>& x) { return std::vector{step(matmul(x[0], x[1]))}; }},
                {.keep_fused = true});
-    check_form({name + " behind conv",
-                {{normal({1, 3, 6, 6}, 1)}, {normal({4, 3, 3, 3}, 2)}, {normal({4, 1, 1}, 3)}},
-                [step](const std::vector<Value>& x) {
-                  return std::vector{step(conv2d(x[0], x[1], {.padding = {1, 1}}) + x[2])};
-                }},
-               {.keep_fused = true});
   }
+  check_form({"relu behind conv",
+              {{normal({1, 3, 6, 6}, 1)}, {normal({4, 3, 3, 3}, 2)}, {normal({4, 1, 1}, 3)}},
+              [](const std::vector<Value>& x) {
+                return std::vector{relu(conv2d(x[0], x[1], {.padding = {1, 1}}) + x[2])};
+              }},
+             {.keep_fused = true});
 }
 
 TEST_CASE("special values in normalisations", "[ops][special]") {
-  check_form({"batch_norm",
-              {{normal({4, 3, 4, 4}, 1)}, {normal({3}, 2)}, {normal({3}, 3)}},
-              [](const std::vector<Value>& x) { return std::vector{batch_norm(x[0], x[1], x[2]).dst}; }});
   check_form({"row_norm", {{normal({4, 19}, 1)}}, [](const std::vector<Value>& x) {
                 return std::vector{row_norm(x[0], 1).dst};
               }});
