@@ -80,6 +80,8 @@ int main(int argc, char** argv) try {
       tell.run();
       draw.run();
     }
+    optim::require_applied(telling, tell, {}, "discriminator");  // throws where a step was not finite
+    optim::require_applied(drawing, draw, {}, "generator");
     show.run();
     io::write_png("dcgan.png", io::picture_grid(show.read(shown), 16));
     std::cout << "epoch " << epoch << "/" << epochs << ": losses " << tell.read(told).values<float>()[0] << " and "

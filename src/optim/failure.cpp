@@ -10,7 +10,7 @@
 namespace concord::optim {
 namespace {
 
-/// The nodes that check gradients.
+/// The nodes by which `minimize` checks gradients.
 std::vector<const Node*> checks_of(const Graph& graph) {
   std::vector<const Node*> checks;
   for (std::int32_t id = 0; id < graph.size(); ++id) {

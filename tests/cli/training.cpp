@@ -39,7 +39,8 @@ TEST_CASE("trained weights are evaluated and classify", "[cli]") {
   const TemporaryFolder folder;
   const std::string data = write_digits(folder / "data", 320, 40);
   const std::string weights = (folder / "net.safetensors").string(), log = (folder / "log").string();
-  const Ended trained = run_command(train(data, {"--epochs", "2", "--out", weights, "--log", log}));
+  const Ended trained =
+      run_command(train(data, {"--epochs", "2", "--out", weights, "--log", log, "--validate", "test"}));
   INFO(trained.err);
   REQUIRE(trained.code == 0);
   CHECK(trained.out.empty());
@@ -80,6 +81,61 @@ TEST_CASE("trained weights are evaluated and classify", "[cli]") {
   CHECK_THAT(refused("predict", {"--out", (folder / "none" / "x").string()}), test::contains("there is no folder"));
 }
 
+TEST_CASE("a part of the training set is held out, and the test split is looked at once", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 320, 40);
+  const std::string log = (folder / "log").string(), checkpoint = (folder / "run").string();
+  const auto events = [&](const Arguments& more) {
+    std::filesystem::remove(log);
+    const Ended ended = run_command(train(data, with(more, {"--log", log})));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    std::ifstream lines(log);
+    std::vector<nlohmann::json> all;
+    for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
+    return std::pair(std::move(all), ended.err);
+  };
+  const auto [split, said] = events({"--epochs", "2", "--checkpoint", checkpoint, "--validation-split", "0.25"});
+  REQUIRE(split.size() == 4);
+  CHECK(split[1]["validation"]["samples"] == 80);
+  CHECK(split[1]["steps"] == 48);
+  CHECK(split[3]["event"] == "test");
+  CHECK(split[3]["test"]["samples"] == 40);
+  CHECK_THAT(said, test::contains("240 samples, 80 more held out") && test::contains("test: loss"));
+
+  const auto [again, unused] = events({"--epochs", "2", "--seed", "9", "--validation-split", "0.25"});
+  CHECK(again[0]["validation"]["samples"] == 80);
+  const auto [resumed, told] = events({"--epochs", "3", "--resume", checkpoint});  // held out as before
+  CHECK(resumed[0]["steps"] == 72);
+  CHECK_THAT(told, test::contains("240 samples"));
+  const auto [none, quiet] = events({"--validate", "none"});
+  CHECK_FALSE(none[0].contains("validation"));
+  CHECK(none.back()["test"]["samples"] == 40);
+  const Ended refused = run_command(train(data, {"--validate", "none", "--patience", "1"}));
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, test::contains("--patience needs a validation"));
+  CHECK(run_command(train(data, {"--validation-split", "1"})).code == 2);
+}
+
+TEST_CASE("a last batch of one sample may be dropped or merged", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 21, 10);
+  for (const auto& [how, steps] : std::map<std::string, int>{{"keep", 3}, {"drop", 2}, {"merge", 2}}) {
+    INFO(how);
+    const std::string log = (folder / how).string();
+    const Ended ended =
+        run_command(train(data, {"--validate", "none", "--last-batch", how, "--log", log, "--epochs", "1"}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    std::ifstream lines(log);
+    std::string line;
+    std::getline(lines, line);
+    CHECK(nlohmann::json::parse(line)["steps"] == steps);
+  }
+}
+
 TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the same bits", "[cli]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;
@@ -93,7 +149,7 @@ TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the sam
   CHECK(stopped.code == 130);
   CHECK_THAT(stopped.err, test::contains("go on with --resume " + checkpoint));
   const std::int64_t steps = number_after(stopped.err, "stopped after");
-  CHECK(steps >= 32);
+  CHECK(steps >= 29);  // a tenth is held out
 
   const std::string resumed_weights = (folder / "resumed").string(), whole_weights = (folder / "whole").string();
   const Ended resumed = run_command(

@@ -90,6 +90,27 @@ TEST_CASE("a loader can leave out the last short batch, and run an empty order",
   CHECK_FALSE(loader.next());
 }
 
+TEST_CASE("a loader can merge the last short batch into the one before", "[data]") {
+  data::Loader loader(numbers(), {.batch = 10, .merge_last = true}, ring_for(numbers(), 19, 2));
+  std::vector<std::int64_t> sizes;
+  const auto run = [&](std::int64_t samples) {
+    auto order = data::permutation(103, 0);
+    order.resize(static_cast<std::size_t>(samples));
+    loader.start(order);
+    sizes.clear();
+    while (const auto batch = loader.next()) sizes.push_back(batch->size());
+    return loader.batches();
+  };
+  CHECK(run(33) == 3);
+  CHECK(sizes == std::vector<std::int64_t>{10, 10, 13});
+  CHECK(run(20) == 2);
+  CHECK(run(7) == 1);
+  CHECK(sizes == std::vector<std::int64_t>{7});
+  CHECK(run(0) == 0);
+  CHECK_THROWS_AS(data::Loader(numbers(), {.batch = 10, .merge_last = true}, ring_for(numbers(), 10, 2)),
+                  ArgumentError);
+}
+
 TEST_CASE("the bytes of an epoch do not depend on threads or slots", "[data]") {
   std::string expected;
   for (const int threads : {1, 2, 8}) {
