@@ -14,9 +14,9 @@ namespace {
 constexpr double kFactor = 8;
 
 /// The operands of a pass and their sizes.
-class Pass {
+class PassOperands {
  public:
-  Pass(const ReplayedNode& node, const ops::AttentionForm& form, std::size_t operands, Extents& extents)
+  PassOperands(const ReplayedNode& node, const ops::AttentionForm& form, std::size_t operands, Extents& extents)
       : inputs_(node.inputs), extents_(extents), scale_(std::abs(static_cast<double>(form.scale))), kept_(form.kept()) {
     std::vector<TensorSpec> specs;
     for (const Tensor& input : node.inputs) specs.push_back(input.spec());
@@ -63,15 +63,15 @@ double attention_tolerance(const ReplayedNode& node, std::span<const Tensor> res
                            Extents& extents) {
   constexpr std::size_t kOfForward = 3, kOfBackward = 6;
   if (const auto* op = dynamic_cast<const ops::Attention*>(node.op)) {
-    const Pass pass(node, op->form(), kOfForward, extents);
+    const PassOperands pass(node, op->form(), kOfForward, extents);
     // Statistics: the largest score, and what is at most 1 and relative to exp of an error of it.
     return kFactor * unit * (k == 0 ? pass.of_result() : k == 1 ? pass.scores() : 1 + pass.scores());
   }
   if (const auto* op = dynamic_cast<const ops::AttentionBackwardQuery*>(node.op)) {
-    return kFactor * unit * Pass(node, op->form(), kOfBackward, extents).of_query(results[0]);
+    return kFactor * unit * PassOperands(node, op->form(), kOfBackward, extents).of_query(results[0]);
   }
   if (const auto* op = dynamic_cast<const ops::AttentionBackwardKeyValue*>(node.op)) {
-    const Pass pass(node, op->form(), kOfBackward, extents);
+    const PassOperands pass(node, op->form(), kOfBackward, extents);
     return kFactor * unit * (k == 0 ? pass.of_key(results[0], results[1]) : pass.of_value(results[1]));
   }
   return 0;

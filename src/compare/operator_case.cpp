@@ -88,21 +88,23 @@ OperatorCase read_case(const std::filesystem::path& path) {
   CONCORD_CHECK(found != file.metadata.end(), FormatError,
                 "{} is no case of an operator; `concord compare --save-case` writes one", path.string());
   OperatorCase c;
-  read_json(found->second, path.string() + ": the description of the case", [&](const nlohmann::json& description) {
-    const nlohmann::json& version = description.at("version");
+  const std::string subject = path.string() + ": the description of the case";
+  read_json(found->second, subject, [&](const nlohmann::json& description) {
+    const JsonFields fields(description, subject);
+    const nlohmann::json& version = fields.at("version");
     CONCORD_CHECK(version == kVersion, FormatError, "{}: the case is of version {}, this library reads version {}",
                   path.string(), version.dump(), kVersion);
-    description.at("node").get_to(c.node);
-    description.at("operator").get_to(c.op);
-    description.at("attributes").get_to(c.attributes);
-    description.at("fused").get_to(c.fused);
-    description.at("device").get_to(c.device);
-    description.at("kernel").get_to(c.kernel);
-    description.at("outputs").get_to(c.outputs);
-    for (const auto& tolerance : description.at("tolerances")) {
+    fields.read("node", c.node);
+    fields.read("operator", c.op);
+    fields.read("attributes", c.attributes);
+    fields.read("fused", c.fused);
+    fields.read("device", c.device);
+    fields.read("kernel", c.kernel);
+    fields.read("outputs", c.outputs);
+    for (const auto& tolerance : fields.at("tolerances")) {
       c.tolerances.push_back(tolerance.is_null() ? INFINITY : tolerance.get<double>());  // JSON has no infinity
     }
-    description.at("network").get_to(c.network);
+    fields.read("network", c.network);
   });
   CONCORD_CHECK(c.tolerances.size() == c.outputs.size(), FormatError, "{}: {} results with {} tolerances",
                 path.string(), c.outputs.size(), c.tolerances.size());

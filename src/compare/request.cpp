@@ -37,24 +37,25 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
   if (!text) return std::nullopt;
   try {
     return read_json(*text, kVariable, [](const nlohmann::json& json) {
+      const JsonFields fields(json, kVariable);
       CompareRequest request;
-      json.at("name").get_to(request.name);
-      json.at("devices").get_to(request.devices);
-      json.at("steps").get_to(request.options.steps);
-      json.at("seconds").get_to(request.options.seconds);
-      request.options.reference = json.at("float64").get<bool>() ? Reference::float64 : Reference::device;
-      json.at("check_every").get_to(request.options.check_every);
-      json.at("drift").get_to(request.options.drift);
-      json.at("speed").get_to(request.options.speed);
-      json.at("prints_json").get_to(request.outputs.prints_json);
-      json.at("html").get_to(request.outputs.html_file);
-      json.at("json").get_to(request.outputs.json_file);
-      json.at("case").get_to(request.outputs.case_file);
-      json.at("case_node").get_to(request.options.case_node);
-      json.at("network").get_to(request.network);
-      json.at("replayed_case").get_to(request.replayed_case);
-      json.at("trace").get_to(request.trace_file);
-      json.at("channel").get_to(request.channel);
+      fields.read("name", request.name);
+      fields.read("devices", request.devices);
+      fields.read("steps", request.options.steps);
+      fields.read("seconds", request.options.seconds);
+      request.options.reference = fields.get<bool>("float64") ? Reference::float64 : Reference::device;
+      fields.read("check_every", request.options.check_every);
+      fields.read("drift", request.options.drift);
+      fields.read("speed", request.options.speed);
+      fields.read("prints_json", request.outputs.prints_json);
+      fields.read("html", request.outputs.html_file);
+      fields.read("json", request.outputs.json_file);
+      fields.read("case", request.outputs.case_file);
+      fields.read("case_node", request.options.case_node);
+      fields.read("network", request.network);
+      fields.read("replayed_case", request.replayed_case);
+      fields.read("trace", request.trace_file);
+      fields.read("channel", request.channel);
       return std::optional(std::move(request));
     });
   } catch (const FormatError&) {
@@ -70,7 +71,9 @@ void CompareRequest::answer(const CompareReply& reply) const {
 std::optional<CompareReply> CompareReply::read(const std::string& report) {
   try {
     return read_json(report, "the reply", [](const nlohmann::json& json) {
-      return CompareReply{json.at("text"), json.at("error"), json.at("is_wrong_use")};
+      const JsonFields fields(json, "the reply");
+      return CompareReply{fields.get<std::string>("text"), fields.get<std::string>("error"),
+                          fields.get<bool>("is_wrong_use")};
     });
   } catch (const FormatError&) {
     return std::nullopt;

@@ -56,6 +56,24 @@ nlohmann::json parse_json(std::string_view text, std::string_view subject, const
   }
 }
 
+JsonFields::JsonFields(const nlohmann::json& object, std::string subject)
+    : object_(object), subject_(std::move(subject)) {
+  CONCORD_CHECK(object_.is_object(), FormatError, "{}: is no JSON object", subject_);
+}
+
+const nlohmann::json& JsonFields::at(const char* name) const {
+  const auto found = object_.find(name);
+  CONCORD_CHECK(found != object_.end(), FormatError, "{}: has no \"{}\"", subject_, name);
+  return *found;
+}
+
+void JsonFields::refuse(const char* name, std::string_view what) const {
+  constexpr std::size_t kShown = 40;
+  std::string value = object_.at(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (value.size() > kShown) value = value.substr(0, kShown) + "...";
+  throw FormatError(fmt::format("{}: \"{}\" is {}, {}", subject_, name, value, what));
+}
+
 void throw_unexpected_json(const nlohmann::json::exception& error, std::string_view subject) {
   throw FormatError(fmt::format("{}: a value is missing or of another type: {}", subject, words_of(error)));
 }

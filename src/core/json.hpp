@@ -2,7 +2,9 @@
 // read_json, so that no text ends in another error than FormatError, or in none at all.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -50,5 +52,42 @@ auto read_json(std::string_view text, std::string_view subject, Read&& read) {
     throw_unexpected_json(error, subject);
   }
 }
+
+/// The fields of an object of such a text. Everything that is missing or of another type is a FormatError with `subject`
+/// and the field's name, and so is a number that the type does not hold.
+class JsonFields {
+ public:
+  JsonFields(const nlohmann::json& object, std::string subject);
+
+  [[nodiscard]] bool has(const char* name) const { return object_.contains(name); }
+  [[nodiscard]] const nlohmann::json& at(const char* name) const;
+  template <class T>
+  [[nodiscard]] T get(const char* name) const {
+    const nlohmann::json& value = at(name);
+    if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+      if (!is_in_range<T>(value)) refuse(name, "no whole number of its kind");
+    }
+    try {
+      return value.get<T>();
+    } catch (const nlohmann::json::exception&) {
+      refuse(name, "of another type");
+    }
+  }
+  template <class T>
+  void read(const char* name, T& value) const {
+    value = get<T>(name);
+  }
+
+ private:
+  template <class T>
+  static bool is_in_range(const nlohmann::json& number) {
+    if (number.is_number_unsigned()) return std::in_range<T>(number.get<std::uint64_t>());
+    return number.is_number_integer() && std::in_range<T>(number.get<std::int64_t>());
+  }
+  [[noreturn]] void refuse(const char* name, std::string_view what) const;
+
+  const nlohmann::json& object_;
+  std::string subject_;
+};
 
 }  // namespace concord

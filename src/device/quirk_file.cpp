@@ -34,11 +34,13 @@ std::string file_name(const QuirkOrigin& origin) {
 
 Quirks parsed(const std::string& text, const QuirkOrigin& origin) {
   return read_json(text, "the file", [&](const Json& json) {
-    CONCORD_CHECK(json.at("format") == kFormat && json.at("version") == kFileVersion, FormatError,
+    const JsonFields fields(json, "the file");
+    CONCORD_CHECK(fields.at("format") == kFormat && fields.at("version") == kFileVersion, FormatError,
                   "it is no file of quirks of this library");
-    CONCORD_CHECK(json.at("device") == origin.device && json.at("driver") == origin.driver, FormatError,
-                  "it is of the device \"{}\" with the driver {}", json.at("device").dump(), json.at("driver").dump());
-    return json.at("quirks").get<Quirks>();
+    const auto device = fields.get<std::string>("device"), driver = fields.get<std::string>("driver");
+    CONCORD_CHECK(device == origin.device && driver == origin.driver, FormatError,
+                  "it is of the device \"{}\" with the driver {}", device, driver);
+    return fields.get<Quirks>("quirks");
   });
 }
 

@@ -319,3 +319,67 @@ TEST_CASE("random data is learned, and tested on the same classes", "[cli]") {
   std::getline(lines, line);
   CHECK(nlohmann::json::parse(line)["validation"]["accuracy"] > 0.9);
 }
+
+TEST_CASE("weights that cannot be written are written elsewhere", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 20, 10);
+  std::filesystem::create_directory(folder / "out");
+  std::filesystem::create_directory(folder / "tmp");
+  const std::string out = (folder / "out" / "net.safetensors").string();
+  // While it trains the folder goes, as a disk that is taken away.
+  Process training(command_path(), train(data, {"--epochs", "2000", "--out", out}),
+                   {{"TMPDIR", (folder / "tmp").string()}});
+  REQUIRE(training.wait_for_error_text("epoch 1/"));
+  std::filesystem::remove_all(folder / "out");
+  training.send(SIGINT);
+  const Ended ended = training.finish();
+  INFO(ended.err);
+  CHECK(ended.code == 1);
+  const auto rescued = folder / "tmp" / "net.rescued.safetensors";
+  CHECK_THAT(ended.err, test::contains("cannot write " + out) && test::contains(rescued.string()));
+  CHECK(io::read_safetensors(rescued).tensors.size() >= 4);
+}
+
+TEST_CASE("a training begins with weights, and with a new head where the classes are others", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 20, 10), weights = (folder / "net.safetensors").string();
+  const std::string other = (folder / "other.safetensors").string(), again = (folder / "again.safetensors").string();
+  REQUIRE(run_command(train(data, {"--max-steps", "1", "--out", weights})).code == 0);
+  io::TensorMap tensors = io::read_safetensors(weights).tensors;
+  const auto head = std::prev(tensors.end());
+  const std::string head_name = head->first;
+  head->second = Tensor(DType::f32, {3, 3});
+  io::save_weights(other, tensors);
+  const Ended whole =
+      run_command(train(data, {"--lr", "1e-30", "--max-steps", "1", "--weights", weights, "--out", again}));
+  INFO(whole.err);
+  REQUIRE(whole.code == 0);
+  CHECK_THAT(whole.err, test::contains("begins with the weights of " + weights));
+  CHECK(content_of(again) == content_of(weights));
+  const Ended part = run_command(train(data, {"--max-steps", "1", "--weights", other}));
+  INFO(part.err);
+  CHECK(part.code == 0);
+  CHECK_THAT(part.err, test::contains("1 of another shape (" + head_name));
+}
+
+TEST_CASE("a file that is missing or of another format ends with 1 everywhere", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 20, 10), none = (folder / "none").string();
+  const std::string torch = (folder / "net.pth").string();
+  write_file(torch, "PK\x03\x04" + std::string(100, 'x'));
+  const Arguments saved{"mlp", "--data", data, "--device", cheap_device(), "--weights"};
+  const std::vector<Arguments> commands{train(data, {"--resume"}),
+                                        train(data, {"--weights"}),
+                                        with({"evaluate"}, saved),
+                                        with({"predict"}, saved),
+                                        {"replay"}};
+  for (const Arguments& command : commands) {
+    INFO(command[0]);
+    check_refusal(with(command, {none}), 1, {none, "no such file"});
+    check_refusal(with(command, {torch}), 1, {torch, "PyTorch"});
+  }
+  check_refusal(train("mnist:" + none, {}), 1, {none});
+}
