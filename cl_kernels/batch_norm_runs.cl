@@ -150,12 +150,13 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void batch_norm_backward
   diff_dst += diff_dst_offset;
   const float mean = means[means_offset + channel];
   const float unit = batch_norm_unit(variances[variances_offset + channel], epsilon);
-  const ulong first = (begin * channels + channel) * plane, few = min(plane, (ulong)WIDTH);
-  float near = 0.0f, least = INFINITY, largest = -INFINITY;
+  const ulong few = min((end - begin) * plane, (ulong)WIDTH);
+  float near = 0.0f, least = INFINITY, largest = -INFINITY;  // of the first few values
   for (ulong s = 0; s < few; ++s) {
-    near += diff_dst[first + s] / (float)few;
-    least = fmin(least, diff_dst[first + s]);
-    largest = fmax(largest, diff_dst[first + s]);
+    const float d = diff_dst[((begin + s / plane) * channels + channel) * plane + s % plane];
+    near += d / (float)few;
+    least = fmin(least, d);
+    largest = fmax(largest, d);
   }
   // One value tells nothing.
   const float base = few > 1 ? batch_norm_base(near, least, largest) : 0.0f;

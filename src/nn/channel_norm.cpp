@@ -62,16 +62,16 @@ Value ChannelNorm::by_running_statistics(Value x) const {
   const Value mean = parameter(graph, running_mean_, "running_mean");
   const Value variance = parameter(graph, running_var_, "running_var");
   std::vector<Value> operands{mean, variance};
-  Scalar factor = scalar::rsqrt(scalar::input(1) + epsilon_), shift = 0.0F;
+  Scalar factor = scalar::rsqrt(scalar::input(1) + epsilon_);
   if (weight_) {
     operands.push_back(parameter(graph, weight_, "weight"));
-    operands.push_back(parameter(graph, bias_, "bias"));
     factor = scalar::input(2) * factor;
-    shift = scalar::input(3);
   }
-  const auto factors =
-      pointwise("norm_factors", operands, {factor, shift - scalar::input(0) * factor}, {DType::f32, DType::f32});
-  return x * by_channel(factors[0], x) + by_channel(factors[1], x);
+  // The mean is subtracted first: x·factor and mean·factor would be rounded to their own size, which may be far above that
+  // of their difference.
+  const auto factors = pointwise("norm_factors", operands, {-scalar::input(0), factor}, {DType::f32, DType::f32});
+  const Value normalised = (x + by_channel(factors[0], x)) * by_channel(factors[1], x);
+  return weight_ ? normalised + by_channel(parameter(graph, bias_, "bias"), x) : normalised;
 }
 
 void ChannelNorm::move_running_statistics(Graph& graph, const Statistics& batch) const {

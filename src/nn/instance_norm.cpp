@@ -1,6 +1,8 @@
 // Group and instance normalisation: rows of the sample's channels, then scale and shift.
 #include "concord/nn/instance_norm.hpp"
 
+#include <cmath>
+
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -38,9 +40,14 @@ Value InstanceNorm::forward(Value x) {
                 graph.scoped(name(), '/'), x.shape().str());
   const RowNormResult result = row_norm(x, 2, epsilon());
   if (options_.track_running_stats) {
-    const auto count = static_cast<double>(values);
-    const Scalar rstd = scalar::input(0), variance = 1.0F / (rstd * rstd) - epsilon();
-    const Value unbiased = pointwise("variance", {result.rstd}, static_cast<float>(count / (count - 1)) * variance);
+    // From the deviations: 1/rstd² − ε would be rounded to the size of ε.
+    std::vector<std::int64_t> dims(x.shape().rank(), 1), plane;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      if (d < 2) dims[d] = x.shape()[d];
+      else plane.push_back(static_cast<std::int64_t>(d));
+    }
+    const Value length = norm(x - reshape(result.mean, Shape(dims)), plane);
+    const Value unbiased = square(length * static_cast<float>(1 / std::sqrt(static_cast<double>(values - 1))));
     move_running_statistics(graph, {mean(result.mean, {0}), mean(unbiased, {0})});
   }
   return affine(result.dst);

@@ -7,6 +7,7 @@
 #include "concord/ops/pool.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/resample.hpp"
+#include "concord/ops/stop_gradient.hpp"
 
 namespace concord::nn {
 namespace {
@@ -57,7 +58,12 @@ Value LocalContrastNorm::forward(Value x) {
   const auto local_mean = [&](Value values) {
     return gaussian_blur(mean(values, {1}, true), options_.window, options_.deviation);
   };
-  if (options_.subtractive) x = x - local_mean(x);
+  if (options_.subtractive) {
+    // Around one of its numbers, which leaves the result as it is: the mean of an image far from 0 is rounded to its size.
+    const Value near = stop_gradient(slice(slice(slice(x, 1, 0, 1), 2, 0, 1), 3, 0, 1));
+    const Value moved = x - near;
+    x = moved - local_mean(moved);
+  }
   if (!options_.divisive) return x;
   // The root has no slope at 0; max takes the mean's there, since no mean of deviations is below 0.
   constexpr float kSmallest = 1e-20F;

@@ -27,7 +27,7 @@ void expect_pairs(const char* loss, Value a, Value b, Value target) {
 Value distance(Value a, Value b, float p, float eps) {
   const Scalar size = scalar::abs(scalar::input(0) - scalar::input(1) + eps);
   if (p == 1) return sum(pointwise("distance", {a, b}, size), {1});
-  if (p == 2) return sqrt(sum(pointwise("distance", {a, b}, size * size), {1}));
+  if (p == 2) return norm(pointwise("distance", {a, b}, size), {1});
   const Value powers = sum(pointwise("distance", {a, b}, scalar::power(size, p)), {1});
   return pointwise("distance", {powers}, scalar::power(scalar::input(0), 1 / p));
 }
@@ -61,12 +61,17 @@ Value MultiMargin::operator()(Value scores, Value target) const {
 
 Value CosineEmbedding::operator()(Value a, Value b, Value target) const {
   expect_pairs("cosine_embedding", a, b, target);
-  constexpr float kEps = 1e-12F;
-  const Value both = sum(a * b, {1}), of_a = sum(square(a), {1}), of_b = sum(square(b), {1});
-  const Scalar size = scalar::sqrt((scalar::input(1) + kEps) * (scalar::input(2) + kEps));
-  const Scalar cosine = scalar::input(0) / size;
-  const Scalar formula = select(scalar::less(0.0F, scalar::input(3)), 1.0F - cosine, positive_part(cosine - margin));
-  return reduced(pointwise("cosine_embedding", {both, of_a, of_b, target}, formula), reduction);
+  // Each embedding by √(|a|² + 1e-12) before they are multiplied, so that no product leaves fp32.
+  const auto directed = [](Value x) {
+    constexpr float kEps = 1e-12F, kFar = 1e4F;  // where 1e-12 adds nothing
+    const Scalar length = scalar::input(1), near = scalar::min(length, kFar);
+    return pointwise("direction", {x, norm(x, {1}, true)},
+                     scalar::input(0) / select(scalar::less(length, kFar), scalar::sqrt(near * near + kEps), length));
+  };
+  const Value both = sum(directed(a) * directed(b), {1});
+  const Scalar cosine = scalar::input(0);
+  const Scalar formula = select(scalar::less(0.0F, scalar::input(1)), 1.0F - cosine, positive_part(cosine - margin));
+  return reduced(pointwise("cosine_embedding", {both, target}, formula), reduction);
 }
 
 Value Contrastive::operator()(Value a, Value b, Value target) const {

@@ -45,9 +45,8 @@ Tensor lengths_of(const Tensor& weight) {
 }
 
 Value normalised(Value vector, float epsilon) {
-  const Value squares = sum(square(vector), {}, true);
-  return pointwise("normalise", {vector, squares},
-                   scalar::input(0) / scalar::max(scalar::sqrt(scalar::input(1)), epsilon));
+  return pointwise("normalise", {vector, norm(vector, {}, true)},
+                   scalar::input(0) / scalar::max(scalar::input(1), epsilon));
 }
 
 }  // namespace
@@ -64,9 +63,7 @@ Value WeightNormalisation::weight(Graph& graph, const VariablePtr& direction) co
   const Value v = parameter(graph, direction, "parametrizations.weight.original1");
   std::vector<std::int64_t> axes;
   for (std::size_t axis = 1; axis < v.shape().rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
-  const Value factor =
-      pointwise("weight_norm", {g, sum(square(v), axes, true)}, scalar::input(0) * scalar::rsqrt(scalar::input(1)));
-  return v * factor;
+  return v * (g / norm(v, axes, true));
 }
 
 SpectralNormalisation::SpectralNormalisation(const VariablePtr& weight, const SpectralNormOptions& options)
