@@ -64,7 +64,8 @@ typedef struct {
 static inline gradient_factors batch_norm_gradient_factors(float4 sums, float base, float count, float variance, float unit,
                                                            float scale, float epsilon) {
   const float d = sums.x / count, x = sums.z / count;
-  const float own = unit == 1.0f ? variance : fmax(sums.w / count - x * x, 0.0f);
+  const float found = sums.w / count - x * x;
+  const float own = unit == 1.0f ? variance : (found < 0.0f ? 0.0f : found);  // NaN stays
   const float rstd = norm_rstd(own, unit, epsilon), product = sums.y - d * sums.z;
   const float slope = product / count * rstd * rstd;
   const float2 mean = batch_norm_pair(base, d);
