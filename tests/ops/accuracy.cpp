@@ -2,6 +2,8 @@
 // on every device against the C library in double precision: within the bounds of ops/accuracy.cpp.
 #include "concord/ops/accuracy.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -133,7 +135,7 @@ const std::vector<Function> kFunctions = {
      [](Value x) { return at_target(loss::BceWithLogits{.reduction = loss::Reduction::none}, x, 1); },
      [](D x) { return softplus_of(-x); }, [](D x) { return -sigma(-x); }},
     {"focal",
-     [](Value x) { return at_target(loss::Focal{.gamma = 2, .alpha = -1, .reduction = loss::Reduction::none}, x, 1); },
+     [](Value x) { return at_target(loss::Focal{.alpha = -1, .gamma = 2, .reduction = loss::Reduction::none}, x, 1); },
      [](D x) { return times(sigma(-x) * sigma(-x), softplus_of(-x)); },
      [](D x) { return -times(2 * sigma(-x) * bell(x), softplus_of(-x)) - sigma(-x) * sigma(-x) * sigma(-x); }},
 };
