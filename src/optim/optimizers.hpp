@@ -1,5 +1,11 @@
 // The optimizers, with PyTorch's parameters, defaults and updates where it has them. `rule()` throws ArgumentError for
 // a parameter out of its range.
+//
+// Finite gradients of any size of fp32 leave weights and states finite, with an `eps` of 0 too. Second moments (exp_avg_sq,
+// square_avg, sum, variance, row_var, col_var, acc_delta) are stored as in PyTorch between 1e-28 and 1e36; beyond that fp32
+// would lose the squares, and the negated root stands in their place: so gradients from 1e-37 to 3e38 keep their digits. Sums
+// that have no bound of their own (momentum buffers of Sgd, Lars and RMSprop, and weights) stop at the largest number of
+// fp32. Norms keep the range as well, up to that number.
 #pragma once
 
 #include <array>
@@ -9,7 +15,7 @@
 
 namespace concord::optim {
 
-/// Gradient descent with momentum (Polyak 1964; Nesterov 1983).
+/// Gradient descent with momentum (Polyak 1964; Nesterov 1983). Weights and buffer stop at the largest number of fp32.
 struct Sgd {
   double lr = 1e-3;
   double momentum = 0;
@@ -43,7 +49,8 @@ struct AdamW {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Hinton 2012; centered: Graves 2013.
+/// Hinton 2012; centered: Graves 2013. A variance below 2^-23 of the mean of squares is rounding and counts as that much, so
+/// that a constant gradient is divided by no less than 1/2900 of its size.
 struct RMSprop {
   double lr = 1e-2;
   double alpha = 0.99;

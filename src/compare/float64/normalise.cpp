@@ -43,7 +43,8 @@ Results batch_norm(const ops::BatchNorm& op, const ReplayedNode& node) {
   return {{std::move(dst), std::move(means), std::move(variances)}};
 }
 
-/// diff_src = scale·rstd·(diff − mean(diff) − x̂·mean(diff·x̂)), diff_scale = Σ diff·x̂, diff_shift = Σ diff.
+/// diff_src = scale·rstd·(diff − mean(diff) − x̂·mean(diff·x̂)), diff_scale = Σ diff·x̂, diff_shift = Σ diff. Given are the
+/// mean and the variance in fp32: devices find what the rounding of the mean has left, and a variance that fp32 does not hold.
 Results batch_norm_backward(const ops::BatchNormBackward& op, const ReplayedNode& node) {
   const Values src = doubles(node.inputs[0]), diff = doubles(node.inputs[1]), scale = doubles(node.inputs[2]);
   const Values means = doubles(node.inputs[3]), variances = doubles(node.inputs[4]);
@@ -51,9 +52,14 @@ Results batch_norm_backward(const ops::BatchNormBackward& op, const ReplayedNode
   Values diff_src = zeros(node.results[0]), diff_scale = zeros(node.results[1]), diff_shift = zeros(node.results[2]);
   const auto count = static_cast<double>(form.count());
   for (std::size_t c = 0; c < form.channels; ++c) {
-    const double rstd = 1 / std::sqrt(variances[c] + static_cast<double>(op.epsilon()));
+    const auto deviation = [&](std::size_t i) { return src[form.element(c, i)] - means[c]; };
+    const double rest = mean_of(form.count(), deviation);
+    const bool is_held = variances[c] > 1e-28 && variances[c] < 1e36;
+    const double variance =
+        is_held ? variances[c] : mean_of(form.count(), [&](std::size_t i) { return std::pow(deviation(i) - rest, 2); });
+    const double rstd = 1 / std::sqrt(variance + static_cast<double>(op.epsilon()));
     const auto given = [&](std::size_t i) { return diff[form.element(c, i)]; };
-    const auto normal = [&](std::size_t i) { return (src[form.element(c, i)] - means[c]) * rstd; };
+    const auto normal = [&](std::size_t i) { return (deviation(i) - rest) * rstd; };
     const double mean = mean_of(form.count(), given);
     const double product = mean_of(form.count(), [&](std::size_t i) { return given(i) * normal(i); });
     diff_scale[c] = product * count;
