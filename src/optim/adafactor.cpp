@@ -24,8 +24,7 @@ Value root_mean_square(Value x, std::int64_t axis) {
 
 /// The state moved towards the mean of the squares over one axis by the step's fraction: what is stored, and its root.
 std::vector<Value> moved_mean(const ParameterStep& step, std::size_t state, std::int64_t axis) {
-  const Scalar fraction = scalar::input(2);
-  const Moment moved = moved_square(scalar::input(0), scalar::input(1), 1.0F - fraction, fraction);
+  const Moment moved = moved_square(scalar::input(0), scalar::input(1), scalar::input(2));
   return pointwise("adafactor_mean", {step.states[state], root_mean_square(step.gradient, axis), step.shared[0]},
                    {moved.state, moved.root}, {DType::f32, DType::f32});
 }
@@ -59,7 +58,7 @@ void add_update(Rule& rule, const Adafactor& p, std::size_t elements, const Esti
 Rule vector_rule(const Adafactor& p, const Shape& shape) {
   Rule rule{"adafactor", p.lr, {{"variance"}}};
   const auto variance = [](const UpdateTerms& terms) {
-    return moved_square(terms.states[0], terms.gradient, 1.0F - terms.shared[0], terms.shared[0]);
+    return moved_square(terms.states[0], terms.gradient, terms.shared[0]);
   };
   add_update(
       rule, p, static_cast<std::size_t>(shape.elements()), [=](const UpdateTerms& terms) { return variance(terms).root; },

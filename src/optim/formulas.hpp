@@ -71,14 +71,20 @@ inline Moment stored_moment(const Scalar& before, const Scalar& direct, const Sc
   return {scalar::select(fits, square, 0.0F - root), scalar::select(fits, scalar::sqrt(square), root)};
 }
 
-/// The moment moved towards value² by 1 − keep: a·keep + value²·(1 − keep).
-inline Moment moved_square(const Scalar& before, const Scalar& value, const Scalar& keep, const Scalar& share) {
-  const Scalar root =
-      hypotenuse(scalar::sqrt(keep) * root_of(before), scalar::sqrt(share) * scalar::abs(value));
+/// The moment moved towards value²: a·keep + value²·share, with the roots of both parts.
+inline Moment moved_square(const Scalar& before, const Scalar& value, const Scalar& keep, const Scalar& share,
+                           const Scalar& root_keep, const Scalar& root_share) {
+  const Scalar root = hypotenuse(root_keep * root_of(before), root_share * scalar::abs(value));
   return stored_moment(before, before * keep + share * value * value, root);
 }
 inline Moment moved_square(const Scalar& before, const Scalar& value, double keep) {
-  return moved_square(before, value, number(keep), number(1 - keep));
+  return moved_square(before, value, number(keep), number(1 - keep), number(std::sqrt(keep)),
+                      number(std::sqrt(1 - keep)));
+}
+/// By a fraction that is computed.
+inline Moment moved_square(const Scalar& before, const Scalar& value, const Scalar& share) {
+  const Scalar keep = 1.0F - share;
+  return moved_square(before, value, keep, share, scalar::sqrt(keep), scalar::sqrt(share));
 }
 
 /// The larger of two stored moments.

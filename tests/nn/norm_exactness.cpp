@@ -137,7 +137,7 @@ TEST_CASE("distances and normalised weights keep the range of fp32", "[nn][exact
       const TensorSpec spec{DType::f32, Shape{2, 3}};
       const Value a = graph.input("a", spec), p = graph.input("p", spec), n = graph.input("n", spec);
       const Value distances = loss::TripletMargin{.margin = 0, .eps = 0, .reduction = Reduction::none}(a, p, n);
-      nn::WeightNorm<nn::Linear> layer{3, 2, {.bias = false}};
+      nn::WeightNorm<nn::Linear> layer{nn::Linear{3, 2, {.bias = false}}};
       const auto variables = std::make_shared<Variables>(device, 0);
       const Value y = layer(graph.input("x", {DType::f32, Shape{1, 3}}));
       Program program = compile(graph, {{distances, y}}, variables);
