@@ -113,7 +113,7 @@ TEST_CASE("cosines keep the range of fp32", "[nn][exactness]") {
       Graph graph;
       const TensorSpec spec{DType::f32, Shape{2, 3}};
       const Value a = graph.input("a", spec), b = graph.input("b", spec), target = graph.input("t", {DType::f32, {2}});
-      const Value cosine = loss::CosineEmbedding{.reduction = Reduction::none}(a, b, target);
+      const Value cosine = loss::CosineEmbedding{.reduction = loss::Reduction::none}(a, b, target);
       const Value slope = gradient(sum(cosine), std::vector{a})[0];
       Program program = compile(graph, {{cosine, slope}}, std::make_shared<Variables>(device, 0));
       program.write("a", tensor(spec.shape, [&](std::size_t i) { return size * (i % 3 == 0 ? 3 : i % 3 == 1 ? 4 : 0); }));
@@ -136,7 +136,7 @@ TEST_CASE("distances and normalised weights keep the range of fp32", "[nn][exact
       Graph graph;
       const TensorSpec spec{DType::f32, Shape{2, 3}};
       const Value a = graph.input("a", spec), p = graph.input("p", spec), n = graph.input("n", spec);
-      const Value distances = loss::TripletMargin{.margin = 0, .eps = 0, .reduction = Reduction::none}(a, p, n);
+      const Value distances = loss::TripletMargin{.margin = 0, .eps = 0, .reduction = loss::Reduction::none}(a, p, n);
       nn::WeightNorm<nn::Linear> layer{nn::Linear{3, 2, {.bias = false}}};
       const auto variables = std::make_shared<Variables>(device, 0);
       const Value y = layer(graph.input("x", {DType::f32, Shape{1, 3}}));
