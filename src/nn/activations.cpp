@@ -14,9 +14,9 @@ PReLU::PReLU(std::int64_t parameters, float first) {
 
 Value PReLU::forward(Value x) {
   Graph& graph = x.graph();
-  const std::int64_t count = weight_->spec.shape[0];
-  const std::size_t rank = x.shape().rank();
   const Value weight = parameter(graph, weight_, "weight");
+  const std::int64_t count = weight.shape()[0];
+  const std::size_t rank = x.shape().rank();
   if (count == 1) return prelu(x, weight);
   CONCORD_CHECK(rank >= 2 && x.shape()[1] == count, ShapeError, "{}: expected [batch, {}, …], got {}",
                 graph.scoped("PReLU", '/'), count, x.shape().str());

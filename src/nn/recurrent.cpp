@@ -129,6 +129,8 @@ RecurrentOutput RecurrentLayer::run(Value x, const RecurrentState& first, Value 
     return all ? reshape(slice(all, 0, i, i + 1), state) : full(graph, state, 0);
   };
   std::vector<Value> last_h, last_c;
+  CONCORD_CHECK(!weights_.empty(), ArgumentError,
+                "a recurrent layer is called that was moved from: its weights are in the layer that it was moved to");
   std::int64_t i = 0;  // of layers·directions
   for (std::int64_t layer = 0; layer < options_.num_layers; ++layer) {
     std::vector<Value> outputs;

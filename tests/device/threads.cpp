@@ -86,6 +86,7 @@ TEST_CASE("four threads on one program, one device or one network end in errors,
     Program program = compile(graph, y, std::make_shared<Variables>(device, 1));
     program.write("x", Tensor(DType::f32, Shape{64, 64}));
     nn::Sequential network{nn::Linear{4, 4}, nn::ReLU{}, nn::Linear{4, 2}};
+    const std::string name = y.name();
     std::atomic<int> done = 0, refused = 0, wrong = 0;
     {
       std::vector<std::jthread> threads;
@@ -94,7 +95,7 @@ TEST_CASE("four threads on one program, one device or one network end in errors,
           for (int i = 0; i < 100; ++i) {
             try {
               program.run();
-              const Tensor result = program.read("sum");
+              const Tensor result = program.read(name);
               if (result.values<float>()[0] != 4096) ++wrong;
               static_cast<void>(device->allocate(64));
               Graph own;
