@@ -1,7 +1,7 @@
 // A training whose N-th allocation of host memory fails, for many N: each in a process of its own, forked before
 // anything is allocated by the library. Its malloc stands before the C library's, so that operator new and every
 // library that is linked get the failures, too.
-//   concord_scarce_memory SESSION FIRST STEP LAST [lasting]
+//   concord_scarce_memory SESSION FIRST STEP LAST [lasting | here]
 // Prints how many allocations the session makes, and a line for each N that ended otherwise than it may; exit code 0
 // when there is none.
 #include <fmt/format.h>
@@ -91,7 +91,7 @@ void train() {
 /// A recurrent layer and attention-free text: what the other session has not.
 void sequences() {
   Graph graph;
-  nn::Sequential net{nn::LSTM{3, 8}, nn::Linear{8, 4}, nn::LayerNorm{Shape{4}}, nn::Softmax{}};
+  nn::Sequential net{nn::LSTM{3, 8}, nn::Linear{8, 4}, nn::LayerNorm{4}, nn::Softmax{}};
   const Value y = net(graph.input("x", {DType::f32, Shape{4, 6, 3}}));
   const Value loss = mean(y * y);
   graph.rename(loss, "loss");
@@ -129,6 +129,7 @@ int run(void (*session)(), long number) {
 int in_child(void (*session)(), long number, long& count, bool is_quiet) {
   int ends[2];
   if (::pipe(ends) != 0) return -1;
+  std::fflush(stdout);
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(20);
@@ -169,7 +170,9 @@ int main(int argc, char** argv) {
   const std::string name = argv[1];
   void (*const session)() = name == "sequences" ? sequences : train;
   const long first = std::atol(argv[2]), step = std::atol(argv[3]), last = std::atol(argv[4]);
-  lasts = argc > 5;
+  const std::string mode = argc > 5 ? argv[5] : "";
+  lasts = mode == "lasting";
+  if (mode == "here") return run(session, first);  // in this process, for a debugger
   long total = 0;
   const int whole = in_child(session, 0, total, false);
   fmt::print("{}: {} allocations, {}\n", name, total, text_of(whole));
