@@ -125,8 +125,8 @@ static inline float concord_sigmoid_slope(float a) {
 // still a normal number.
 static inline float concord_silu(float a) {
   const float size = CONCORD_STD(fabs)(a), scaled = concord_exp_scaled(-size, -0.0f, 16.0f);
-  const float e = size > 98.0f ? 0.0f : scaled;
-  return (a >= 0.0f ? a : e * ((a < -98.0f ? -98.0f : a) * 1.52587890625e-5f)) / (1.0f + e * 1.52587890625e-5f);
+  const float e = size > 98.0f ? 0.0f : scaled, limited = a < -98.0f ? -98.0f : a;
+  return (a >= 0.0f ? a : (e * limited) * 1.52587890625e-5f) / (1.0f + e * 1.52587890625e-5f);
 }
 static inline float concord_silu_slope(float a) {
   const float size = CONCORD_STD(fabs)(a), scaled = concord_exp_scaled(-size, -0.0f, 16.0f);
@@ -141,7 +141,7 @@ static inline float concord_silu_slope(float a) {
 static inline float concord_gelu_tanh(float a) {
   const float size = CONCORD_STD(fabs)(a), u = size > 12.0f ? 12.0f : size;
   const float e = concord_gelu_tanh_exponential(u);
-  return (a >= 0.0f ? a : e * (u * -1.52587890625e-5f)) / (1.0f + e * 1.52587890625e-5f);
+  return (a >= 0.0f ? a : (e * u) * -1.52587890625e-5f) / (1.0f + e * 1.52587890625e-5f);
 }
 static inline float concord_gelu_tanh_slope(float a) {
   const float size = CONCORD_STD(fabs)(a), u = size > 12.0f ? 12.0f : size;
@@ -164,7 +164,8 @@ static inline float concord_power(float a, float b) {
   const float is_negative = CONCORD_STD(copysign)(1.0f, a) < 0.0f ? 1.0f : 0.0f;
   const float signed_one = is_negative * is_odd != 0.0f ? -magnitude : magnitude;
   const float real = a < 0.0f && is_whole == 0.0f && size < INFINITY ? NAN : signed_one;
-  const float ordinary = size == 1.0f && b == b ? (is_whole != 0.0f ? (is_negative * is_odd != 0.0f ? -1.0f : 1.0f) : real) : real;
+  const float ordinary =
+      size == 1.0f && b == b ? (is_whole != 0.0f ? (is_negative * is_odd != 0.0f ? -1.0f : 1.0f) : real) : real;
   const float known = a != a || b != b ? a + b : ordinary;
   return b == 0.0f || a == 1.0f ? 1.0f : known;
 }

@@ -1,7 +1,7 @@
 // The functions that formulas.h is made of, without branches and calls: compilers turn loops over them into vector
-// instructions on the CPU backend and in OpenCL. Compiles as OpenCL C and as C++, needs no fused multiplication and loses
-// nothing by one. Polynomials are minimax fits, coefficients rounded one after the other. Results below 2^-126 may be 0.
-// Bounds of errors stand in src/ops/accuracy.cpp.
+// instructions on the CPU backend and in OpenCL. Compiles as OpenCL C and as C++, needs no fused multiplication and
+// loses nothing by one. Polynomials are minimax fits, coefficients rounded one after the other. Results below 2^-126
+// may be 0. Bounds of errors stand in src/ops/accuracy.cpp.
 #ifndef CONCORD_VECTOR_MATH_H
 #define CONCORD_VECTOR_MATH_H
 
@@ -25,10 +25,12 @@ using concord_uint = std::uint32_t;
 // The first 12 bits of a number: products of two such numbers are exact.
 static inline float concord_leading_bits(float a) { return CONCORD_FLOAT_OF(CONCORD_BITS_OF(a) & 0xFFFFF000u); }
 
-// exp(h + l)·2^shift, |l| < 0.1, where that is a normal number; anything elsewhere. exp(h) = 2^n·exp(r), |r| <= ln(2)/2, with
-// ln(2) in two parts, the first of few bits (Cody and Waite, "Software Manual for the Elementary Functions", 1980).
+// exp(h + l)·2^shift, |l| < 0.1, where that is a normal number; anything elsewhere. exp(h) = 2^n·exp(r), |r| <=
+// ln(2)/2, with ln(2) in two parts, the first of few bits (Cody and Waite, "Software Manual for the Elementary
+// Functions", 1980).
 static inline float concord_exp_scaled(float h, float l, float shift) {
-  const float shifted = h * 1.44269504f + (12582912.0f + shift);  // rounds to a whole number: 1.5·2^23 has no fraction bits
+  const float shifted =
+      h * 1.44269504f + (12582912.0f + shift);  // rounds to a whole number: 1.5·2^23 has no fraction bits
   const float whole = shifted - (12582912.0f + shift);
   const float r = ((h - whole * 0.693359375f) - whole * -2.12194440e-4f) + l;
   float p = 1.37926138e-3f;
@@ -65,8 +67,8 @@ static inline float concord_normal_tail(float t) {
   return t * p;
 }
 
-// exp(-z)·2^16, z = 2·√(2/π)·(u + 0.044715·u³), for 0 <= u <= 12; 0 from z = 98 on. Squares and products are sums of two
-// numbers, the first exact; so are the constants.
+// exp(-z)·2^16, z = 2·√(2/π)·(u + 0.044715·u³), for 0 <= u <= 12; 0 from z = 98 on. Squares and products are sums of
+// two numbers, the first exact; so are the constants.
 static inline float concord_gelu_tanh_exponential(float u) {
   const float u_high = concord_leading_bits(u), u_low = u - u_high;
   const float square = u * u, s_high = concord_leading_bits(square);
@@ -76,7 +78,8 @@ static inline float concord_gelu_tanh_exponential(float u) {
   const float sum_low = ((1.0f - (sum - back)) + (cubic - back)) + cubic_low;
   const float linear = 1.59570312f * u_high, linear_low = 1.59570312f * u_low + 6.59966026e-05f * u;
   const float a = concord_leading_bits(linear), b = concord_leading_bits(sum);
-  const float z = a * b, z_low = ((linear - a) * sum + a * (sum - b)) + (linear_low * (sum + sum_low) + linear * sum_low);
+  const float z = a * b,
+              z_low = ((linear - a) * sum + a * (sum - b)) + (linear_low * (sum + sum_low) + linear * sum_low);
   const float scaled = concord_exp_scaled(-z, -z_low, 16.0f);
   return z > 98.0f ? 0.0f : scaled;
 }
@@ -112,8 +115,8 @@ static inline float concord_log1p_normal(float a) {
   return concord_log_normal(sum, 0.0f) + lost / sum;
 }
 
-// Sine and cosine: a minus the nearest multiple of π/2, then a polynomial for one of the two. Up to 12,000 the multiple is
-// subtracted in parts of 11 bits, whose products are exact.
+// Sine and cosine: a minus the nearest multiple of π/2, then a polynomial for one of the two. Up to 12,000 the multiple
+// is subtracted in parts of 11 bits, whose products are exact.
 static inline float concord_quarter_turns(float size, concord_uint* quarter) {
   const float shifted = size * 0.636619772f + 12582912.0f;
   const float whole = shifted - 12582912.0f;
@@ -129,7 +132,8 @@ static inline float concord_quarter_turns_of_large(float size, concord_uint* qua
   const concord_uint exponent = bits >> 23;
   const concord_uint first = (exponent < 140u ? 140u : exponent > 254u ? 254u : exponent) - 120u;
   const concord_uint shift = first & 31u, back = 31u - shift;
-  // Four neighbours of the eight words of 2/π, the first of them 0: selected, since a table would be read element by element.
+  // Four neighbours of the eight words of 2/π, the first of them 0: selected, since a table would be read element by
+  // element.
   const bool by_4 = (first & 128u) != 0u, by_2 = (first & 64u) != 0u, by_1 = (first & 32u) != 0u;
   const concord_uint a0 = by_4 ? 0xF534DDC0u : 0u, a1 = by_4 ? 0xDB629599u : 0xA2F9836Eu;
   const concord_uint a2 = by_4 ? 0x3C439041u : 0x4E441529u, a3 = by_4 ? 0xFE5163ABu : 0xFC2757D1u;
@@ -141,8 +145,7 @@ static inline float concord_quarter_turns_of_large(float size, concord_uint* qua
   const concord_uint low = (c << shift) | ((d >> 1) >> back);
   const concord_uint carried = CONCORD_HIGH_PRODUCT(mantissa, low), part = mantissa * middle;
   const concord_uint fraction = part + carried;
-  const concord_uint whole =
-      mantissa * high + CONCORD_HIGH_PRODUCT(mantissa, middle) + (fraction < part ? 1u : 0u);
+  const concord_uint whole = mantissa * high + CONCORD_HIGH_PRODUCT(mantissa, middle) + (fraction < part ? 1u : 0u);
   *quarter = (whole + 0x20000000u) >> 30;
   const float rest = (float)(int)(whole - (*quarter << 30)) + (float)(int)(fraction >> 8) * 5.9604644775390625e-8f;
   return rest * 1.46291808e-9f;
@@ -180,8 +183,8 @@ static inline float concord_sine(float a, concord_uint turn) {
   return size < INFINITY ? result : NAN;
 }
 
-// |a| to the power b + c, |c| below the last place of b: exp(b·log|a|) with the logarithm and the product as sums of two
-// numbers. Of infinities, 0 and powers out of range the product is enough.
+// |a| to the power b + c, |c| below the last place of b: exp(b·log|a|) with the logarithm and the product as sums of
+// two numbers. Of infinities, 0 and powers out of range the product is enough.
 static inline float concord_power_of_size(float size, float b, float c) {
   const float is_tiny = size < 1.17549435e-38f ? 1.0f : 0.0f;
   const float normal = is_tiny != 0.0f ? size * 33554432.0f : size;
@@ -202,8 +205,7 @@ static inline float concord_power_of_size(float size, float b, float c) {
   const float log_low = (2.0f * s_high - (log_high - lead)) + tail;
   const float b_high = concord_leading_bits(b), l_high = concord_leading_bits(log_high);
   const float product_high = b_high * l_high;
-  const float product_low =
-      (b_high * (log_high - l_high) + (b - b_high) * log_high) + (b * log_low + c * log_high);
+  const float product_low = (b_high * (log_high - l_high) + (b - b_high) * log_high) + (b * log_low + c * log_high);
   const float sum = product_high + product_low;
   const float log_of_end = size == 0.0f ? -INFINITY : log_high;
   const float simple = b * (size < INFINITY ? log_of_end : size);

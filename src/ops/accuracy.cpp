@@ -38,7 +38,7 @@ constexpr std::array kTable = {
     FunctionAccuracy{"sigmoid", 5, 8, 12},
     FunctionAccuracy{"sigmoid_slope", 8, 12},
     FunctionAccuracy{"softplus", 4, 5, 8},
-    FunctionAccuracy{"power", 4, 64},
+    FunctionAccuracy{"power", 4, 128},
     FunctionAccuracy{"floor", 0, 0},
     FunctionAccuracy{"square", 0.5, 0.5},
     // Activations.

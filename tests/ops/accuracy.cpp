@@ -49,6 +49,7 @@ struct Function {
   D (*value)(D);
   D (*slope)(D);
   D (*curve)(D) = nullptr;
+  bool is_loss = false;
 };
 
 Value at_target(const Loss& loss, Value x, float target) { return loss(x, full(x.graph(), x.shape(), target)); }
@@ -130,14 +131,15 @@ const std::vector<Function> kFunctions = {
      [](D x) { return 1 / ((1 + std::abs(x)) * (1 + std::abs(x))); }},
     {"bce_with_logits",
      [](Value x) { return at_target(loss::BceWithLogits{.reduction = loss::Reduction::none}, x, 0); }, softplus_of,
-     sigma},
+     sigma, nullptr, true},
     {"bce_with_logits",
      [](Value x) { return at_target(loss::BceWithLogits{.reduction = loss::Reduction::none}, x, 1); },
-     [](D x) { return softplus_of(-x); }, [](D x) { return -sigma(-x); }},
+     [](D x) { return softplus_of(-x); }, [](D x) { return -sigma(-x); }, nullptr, true},
     {"focal",
      [](Value x) { return at_target(loss::Focal{.alpha = -1, .gamma = 2, .reduction = loss::Reduction::none}, x, 1); },
      [](D x) { return times(sigma(-x) * sigma(-x), softplus_of(-x)); },
-     [](D x) { return -times(2 * sigma(-x) * bell(x), softplus_of(-x)) - sigma(-x) * sigma(-x) * sigma(-x); }},
+     [](D x) { return -times(2 * sigma(-x) * bell(x), softplus_of(-x)) - sigma(-x) * sigma(-x) * sigma(-x); }, nullptr,
+     true},
 };
 
 /// All exponents with some mantissas, a fine grid where most functions bend, and what is special.
@@ -238,6 +240,7 @@ TEST_CASE("functions and their derivatives keep their digits over all of fp32", 
           function.curve ? results[result++].values<float>() : std::span<const float>{};
       Worst of_value, of_slope, of_curve;
       for (std::size_t i = 0; i < x.size(); ++i) {
+        if (std::isinf(x[i]) && function.is_loss) continue;  // x·(1 - t) is ∞·0, as in PyTorch
         note(of_value, x[i], value[i], function.value, 0);
         if (std::isnan(x[i])) continue;  // the slope at NaN is nobody's
         const bool beside_root = std::abs(static_cast<D>(x[i]) - bound.root) < kBesideRoot;
@@ -281,7 +284,6 @@ TEST_CASE("power and exp_product keep their digits over all of fp32", "[ops][acc
       if (error > worst.error) worst = {error, a[i], got, expected};
     };
     for (std::size_t i = 0; i < a.size(); ++i) {
-      INFO("the exponent is " << b[i]);
       hold(of_power, i, results[0].values<float>()[i], [](D u, D v) { return std::pow(u, v); });
       hold(of_product, i, results[2].values<float>()[i], [](D u, D v) { return std::exp(u * v); });
       if (std::isnan(a[i]) || std::isnan(b[i]) || std::isinf(b[i]) || std::abs(b[i]) > 1e4F) continue;
