@@ -118,7 +118,7 @@ class SafetensorsFile::Reader {
 
   /// Says what the file is instead, where that is known.
   void refuse_foreign_format() {
-    std::string begin(16, '\0');
+    std::string begin(64, '\0');
     file_.clear();
     file_.seekg(0);
     file_.read(begin.data(), static_cast<std::streamsize>(begin.size()));
