@@ -53,8 +53,8 @@ auto read_json(std::string_view text, std::string_view subject, Read&& read) {
   }
 }
 
-/// The fields of an object of such a text. Everything that is missing or of another type is a FormatError with `subject`
-/// and the field's name, and so is a number that the type does not hold.
+/// The fields of an object of such a text. What is missing or of another type is a FormatError with `subject` and the
+/// field's name, and so is a number that the type does not hold.
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, std::string subject);
