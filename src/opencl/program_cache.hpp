@@ -38,9 +38,9 @@ class PendingProgram {
 /// the log, then done without. May be used by several threads.
 class ProgramCache {
  public:
-  /// Binaries go to `folder`; an empty one, and one that another user may write to, keeps them in memory only. `threads` programs are loaded or built at once;
-  /// with 0, each is when it is asked for. From the third built one on other processes help where `processes` is not 0
-  /// and there is a folder.
+  /// Binaries go to `folder`; an empty one, and one that another user may write to, keeps them in memory only. `threads`
+  /// programs are loaded or built at once; with 0, each is when it is asked for. From the third built one on other
+  /// processes help where `processes` is not 0 and there is a folder.
   ProgramCache(boost::compute::context context, const boost::compute::device& device, std::filesystem::path folder,
                unsigned threads, unsigned processes = 0);
   /// Leaves out what is not begun and waits for what is.
