@@ -15,7 +15,7 @@ std::vector<const Node*> checks_of(const Graph& graph) {
   std::vector<const Node*> checks;
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    if (dynamic_cast<const ops::AllFinite*>(node.op.get()) != nullptr && node.name.starts_with("update/")) checks.push_back(&node);
+    if (dynamic_cast<const ops::AllFinite*>(node.op.get()) != nullptr && node.pass == Pass::update) checks.push_back(&node);
   }
   return checks;
 }

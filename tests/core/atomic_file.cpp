@@ -49,8 +49,9 @@ void kill_and_wait(pid_t child) {
 
 TEST_CASE("temporary files of killed processes are removed at the next save", "[core]") {
   const TemporaryFolder folder;
-  for (int i = 0; i < 3; ++i) kill_and_wait(start_writer(folder / "weights"));
-  kill_and_wait(start_writer(folder / "other"));
+  std::vector<pid_t> children;
+  for (const char* name : {"weights", "weights", "weights", "other"}) children.push_back(start_writer(folder / name));
+  for (const pid_t child : children) kill_and_wait(child);
   CHECK(names_in(folder.path()).size() == 4);
   write_file_atomically(folder / "weights", bytes_of("whole"));
   CHECK(names_in(folder.path()) == std::vector<std::string>{"weights"});

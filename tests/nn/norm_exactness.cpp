@@ -82,9 +82,10 @@ TEST_CASE("running statistics stay exact over a long time", "[nn][exactness]") {
       }
       return std::nan("");
     };
-    CHECK(read("batch.running_mean") == Approx(mean).epsilon(2e-7));
+    // A mean that moves by a tenth stops as soon as a tenth of what is left is less than half an ULP, in PyTorch too.
+    CHECK(read("batch.running_mean") == Approx(mean).epsilon(7e-7));
     CHECK(read("batch.running_var") == Approx(squares / 71).epsilon(2e-5));
-    CHECK(read("instance.running_mean") == Approx(mean).epsilon(2e-7));
+    CHECK(read("instance.running_mean") == Approx(mean).epsilon(7e-7));
     CHECK(read("instance.running_var") == Approx(squares / 2 / 35).epsilon(2e-3));
   }
 }
