@@ -7,9 +7,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <new>
 
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/threads.hpp"
 #include "concord/device/fresh_memory.hpp"
@@ -44,6 +46,16 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::size_t first = static_cast<std::size_t>(part) * kPart;
     std::memcpy(to + first, from + first, std::min(kPart, bytes - first));
+  }
+}
+
+/// `guarded`, where primitives are made: oneDNN's cache of them breaks a promise where it found no memory for one.
+template <class Function>
+auto from_onednn(std::string_view what, const Function& function) {
+  try {
+    return guarded(what, function);
+  } catch (const std::future_error&) {
+    throw_no_host_memory(what);
   }
 }
 
@@ -149,14 +161,14 @@ class CpuDevice final : public Device {
     // they may wake up long after.
     Backend backend{.threads = is_small(request.op->cost(request.inputs, request.outputs)) ? 1 : num_threads()};
     const TeamSize team(backend.threads);
-    return guarded(request.op->name(), [&] { return kernel_table().prepare(backend, request); });
+    return from_onednn(request.op->name(), [&] { return kernel_table().prepare(backend, request); });
   }
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override {
     const Use use(*this);
     const auto bytes = 2 * static_cast<double>(spec.bytes());
     const TeamSize team(is_small({.flops = 0, .bytes = bytes}) ? 1 : num_threads());
-    return guarded("reorder", [&] {
+    return from_onednn("reorder", [&] {
       // A blocked weights tensor may have dimensions of its own (groups apart); its row-major form has the same.
       const Desc src = desc_of(spec, from);
       const Desc dst = desc_of(spec, to);
@@ -167,7 +179,7 @@ class CpuDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override {
-    return guarded(op.name(), [&] { return supports_fused(variants_, op, op_inputs, output, epilogue, extra); });
+    return from_onednn(op.name(), [&] { return supports_fused(variants_, op, op_inputs, output, epilogue, extra); });
   }
   [[nodiscard]] Variants* variants() override { return &variants_; }
   void finish() override { const Use use(*this); }

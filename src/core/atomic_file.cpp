@@ -1,6 +1,7 @@
 // The implementation for POSIX systems. Another one gets a file of its own beside it.
 #include "concord/core/atomic_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -60,9 +62,11 @@ void remove_if_left_behind(const std::filesystem::path& file) {
 }
 
 void remove_left_behind(const std::filesystem::path& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (is_temporary(entry->path().filename().string())) remove_if_left_behind(entry->path());
+  // Not by <filesystem>, whose iterators end the process where the host's memory runs out.
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
+  if (entries == nullptr) return;
+  while (const dirent* const entry = readdir(entries.get())) {
+    if (is_temporary(entry->d_name)) remove_if_left_behind(folder / entry->d_name);
   }
 }
 

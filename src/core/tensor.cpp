@@ -5,6 +5,7 @@
 #include <new>
 
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 
 namespace concord {
 namespace {
@@ -15,7 +16,9 @@ std::shared_ptr<std::byte[]> allocate(const TensorSpec& spec) {
   const std::size_t bytes = std::max<std::size_t>(spec.bytes(), 1);
   auto* raw = static_cast<std::byte*>(::operator new[](bytes, kAlignment, std::nothrow));
   CONCORD_CHECK(raw != nullptr, OutOfMemory, "no host memory for {} ({} bytes)", spec.str(), bytes);
-  return {raw, [](std::byte* p) { ::operator delete[](p, kAlignment); }};
+  return with_host_memory("a tensor", [raw] {
+    return std::shared_ptr<std::byte[]>(raw, [](std::byte* p) { ::operator delete[](p, kAlignment); });
+  });
 }
 
 }  // namespace

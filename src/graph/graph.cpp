@@ -70,7 +70,9 @@ const TensorSpec& Value::spec() const {
 }
 std::string Value::name() const { return output_ == 0 ? node().name : fmt::format("{}:{}", node().name, output_); }
 
-Graph::Graph() : place_(Places::instance().take()) { place_.graph = this; }
+Graph::Graph() : place_(with_host_memory("making a graph", []() -> GraphPlace& { return Places::instance().take(); })) {
+  place_.graph = this;
+}
 Graph::~Graph() { Places::instance().give_back(place_); }
 
 void Graph::refuse(std::int32_t id) const {
@@ -196,8 +198,9 @@ Value Graph::find(std::string_view name) {
 
 Value Graph::random_state() {
   if (!random_state_) {
-    random_state_ = std::make_shared<Variable>(Variable{
-        kRandomState, {DType::i32, Shape{4}}, {Initializer::Kind::seed, 0, 0}, false, {}, VariableRole::random});
+    random_state_ =
+        std::make_shared<Variable>(kRandomState, TensorSpec{DType::i32, Shape{4}},
+                                   Initializer{Initializer::Kind::seed, 0, 0}, false, Tensor{}, VariableRole::random);
   }
   return variable(random_state_);
 }

@@ -15,9 +15,9 @@ KeyValueCache::KeyValueCache(std::int64_t batch, std::int64_t key_heads, std::in
                 "KeyValueCache: sizes must be positive, got batch {}, {} heads, {} tokens, width {}", batch, key_heads,
                 longest, width);
   shape_ = Shape{batch, key_heads, longest, width};
-  keys_ = std::make_shared<Variable>(Variable{{}, {DType::f32, shape_}, {}, false, {}});
-  values_ = std::make_shared<Variable>(Variable{{}, {DType::f32, shape_}, {}, false, {}});
-  position_ = std::make_shared<Variable>(Variable{{}, {DType::i32, Shape{1}}, {}, false, {}});
+  keys_ = std::make_shared<Variable>(std::string(), TensorSpec{DType::f32, shape_});
+  values_ = std::make_shared<Variable>(std::string(), TensorSpec{DType::f32, shape_});
+  position_ = std::make_shared<Variable>(std::string(), TensorSpec{DType::i32, Shape{1}});
 }
 
 Value KeyValueCache::value_of(Graph& graph, const VariablePtr& variable, const char* name) {

@@ -133,7 +133,13 @@ Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_v
 
 VariablePtr Module::make_parameter(Shape shape, Initializer init, bool trainable) {
   return with_host_memory("making a layer", [&] {
-    return std::make_shared<Variable>(Variable{{}, {DType::f32, std::move(shape)}, init, trainable, {}, VariableRole::parameter});
+    // Member by member: GCC 12 destroys members of an aggregate twice where its construction throws.
+    auto variable = std::make_shared<Variable>();
+    variable->spec.shape = std::move(shape);
+    variable->init = init;
+    variable->trainable = trainable;
+    variable->role = VariableRole::parameter;
+    return variable;
   });
 }
 

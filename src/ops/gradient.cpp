@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -105,6 +106,8 @@ std::vector<Value> gradient_of(const Node& node, std::span<const Value> diff_dst
   }
 }
 
+std::vector<Value> gradients(Value loss, std::span<const Value> wrt);
+
 }  // namespace
 
 std::vector<Value> gradient(Value loss, std::initializer_list<Value> wrt) {
@@ -112,6 +115,12 @@ std::vector<Value> gradient(Value loss, std::initializer_list<Value> wrt) {
 }
 
 std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
+  return with_host_memory("taking gradients", [&] { return gradients(loss, wrt); });
+}
+
+namespace {
+
+std::vector<Value> gradients(Value loss, std::span<const Value> wrt) {
   CONCORD_CHECK(loss && loss.dtype() == DType::f32 && loss.shape().elements() == 1, ShapeError,
                 "the gradient is taken of one f32 number, got {}", loss ? loss.spec().str() : "an empty value");
   Graph& graph = loss.graph();
@@ -160,4 +169,5 @@ std::vector<Value> gradient(Value loss, std::span<const Value> wrt) {
   return result;
 }
 
+}  // namespace
 }  // namespace concord

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/graph/scalar_functions.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/rules.hpp"
@@ -123,10 +124,12 @@ std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::
   CONCORD_CHECK(!inputs.empty(), ArgumentError, "pointwise \"{}\" needs at least one value", label);
   const auto results = static_cast<std::int32_t>(formulas.size());
   Graph& graph = inputs.front().graph();
-  Expression expression(std::move(formulas), static_cast<int>(inputs.size()));
-  const Value first = graph.add(
-      std::make_shared<ops::Pointwise>(std::move(expression), std::move(types), std::move(label), std::move(at_least)),
-      std::move(inputs));
+  const Value first = with_host_memory("building a graph", [&] {
+    Expression expression(std::move(formulas), static_cast<int>(inputs.size()));
+    return graph.add(std::make_shared<ops::Pointwise>(std::move(expression), std::move(types), std::move(label),
+                                                      std::move(at_least)),
+                     std::move(inputs));
+  });
   std::vector<Value> outputs;
   for (std::int32_t k = 0; k < results; ++k) outputs.emplace_back(&graph, first.node_id(), k);
   return outputs;

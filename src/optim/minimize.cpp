@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/core/host_memory.hpp"
 #include "concord/ops/all_finite.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gradient.hpp"
@@ -207,7 +208,19 @@ Variable average_of(const Graph& graph, const Variable& parameter) {
           .of = parameter.name};
 }
 
+namespace {
+
+Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options);
+
+}  // namespace
+
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
+  return with_host_memory("building a step of training", [&] { return minimized(loss, optimizer, options); });
+}
+
+namespace {
+
+Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
   CONCORD_CHECK(loss && loss.shape().elements() == 1, ShapeError,
                 "a loss to minimize is one number, got {}; use Reduction::mean or sum", loss ? loss.shape().str() : "");
   check_options(options);
@@ -280,4 +293,5 @@ Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& op
   return numbers.ok;
 }
 
+}  // namespace
 }  // namespace concord::optim

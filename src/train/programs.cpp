@@ -14,7 +14,8 @@ namespace concord::train {
 namespace {
 
 Value counter(Graph& graph, const std::string& name, VariableRole role, std::int64_t numbers = 1) {
-  return graph.variable(std::make_shared<Variable>(Variable{name, {DType::f32, Shape{numbers}}, {}, false, {}, role}));
+  return graph.variable(
+      std::make_shared<Variable>(name, TensorSpec{DType::f32, Shape{numbers}}, Initializer{}, false, Tensor{}, role));
 }
 
 /// What a checkpoint keeps of the counting is the training's alone.

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostCopies = 8;
 
 Value held(Graph& graph, const std::string& name, const TensorSpec& spec, VariableRole role, Tensor value = {}) {
-  return graph.variable(std::make_shared<Variable>(Variable{name, spec, {}, false, std::move(value), role}));
+  return graph.variable(std::make_shared<Variable>(name, spec, Initializer{}, false, std::move(value), role));
 }
 
 TensorSpec batch_of(const TensorSpec& sample, std::int64_t size) {
