@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cmath>
 #include <iostream>
-#include <sstream>
 
 #include "command.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
 #include "concord/io/safetensors.hpp"
 #include "random_data.hpp"
 #include "validator.hpp"
@@ -118,9 +118,12 @@ void ValidationOptions::add(CLI::App& command) {
 void ValidationOptions::follow(const std::string& checkpoint) {
   const auto metadata = io::read_safetensors(checkpoint, [](std::string_view) { return false; }).metadata;
   const auto found = metadata.find(kValidation);
-  std::istringstream words(found == metadata.end() ? "test" : found->second);  // as checkpoints that do not say
+  // As checkpoints that do not say.
+  const std::vector<std::string> words = split(found == metadata.end() ? "test" : found->second, ' ');
   ValidationOptions saved;
-  words >> saved.source >> saved.part >> saved.seed;
+  if (!words.empty()) saved.source = words[0];
+  if (words.size() > 1) saved.part = number_in_text<decltype(saved.part)>(words[1]).value_or(saved.part);
+  if (words.size() > 2) saved.seed = number_in_text<decltype(saved.seed)>(words[2]).value_or(saved.seed);
   const auto take = [&](auto& own, const auto& other, const CLI::Option* option, const char* what) {
     if (option->count() == 0) {
       own = other;

@@ -2,7 +2,6 @@
 #include "concord/io/checkpoint.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <concepts>
 #include <string_view>
@@ -105,7 +104,7 @@ std::string listed(const std::vector<std::string>& names, std::string_view kind)
 // "f16 [2, 3]", as a TensorSpec says it.
 std::string in_words(const TensorEntry& entry) {
   std::string type = entry.dtype;
-  std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(type, type.begin(), [](char c) { return lower(c); });
   return fmt::format("{} {}", type, entry.shape.str());
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include "concord/core/text.hpp"
 
 namespace concord::io {
 namespace {
@@ -54,7 +54,7 @@ constexpr Format kFormats[] = {
 
 std::string foreign_format(const std::filesystem::path& path, std::string_view begin) {
   std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(ending, ending.begin(), [](char c) { return lower(c); });
   for (const Format& format : kFormats) {
     const bool is_named =
         format.endings[0].empty() || (!ending.empty() && std::ranges::count(format.endings, ending) > 0);
