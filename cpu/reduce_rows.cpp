@@ -12,8 +12,8 @@ namespace {
 
 using ops::ReduceKind;
 constexpr std::int64_t kLanes = 64;
-constexpr std::int64_t kPiece = 4096;
-constexpr std::int64_t kRows = 64;
+constexpr std::int64_t kPiece = 512;  // 8 values a lane are added up in float
+constexpr std::int64_t kRows = 8;  // added up in float
 
 template <class Combine>
 [[gnu::always_inline]] inline float row_piece(const float* src, std::int64_t n, std::int64_t stride, float identity,

@@ -73,6 +73,13 @@ Value counter(Graph& graph, const std::string& name, DType type, float initial) 
   return found;
 }
 
+/// Written by the host before each run, so no part of a training's state.
+Value flush_flag(Graph& graph, const std::string& name) {
+  Variable flag = scalar_state(name, DType::f32, 0);
+  flag.role = VariableRole::transient;
+  return graph.find(name) ? graph.find(name) : graph.variable(std::make_shared<Variable>(std::move(flag)));
+}
+
 /// Whether a run may have no weight at all.
 bool counts_nothing_at_times(const std::vector<Joined>& joined) {
   return std::ranges::all_of(joined, [](const Joined& term) { return term.kind == LossTerm::Kind::weighted; });
@@ -178,7 +185,7 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
     gathered = own_counter(kGathered, DType::i32, 0);
     const Scalar count = formulas.input(gathered) + 1.0F;
     const Scalar due = scalar::max(scalar::less_equal(static_cast<float>(options.accumulate), count),
-                                   formulas.input(own_counter(kFlush, DType::f32, 0)));
+                                   formulas.input(flush_flag(graph, counter_name(kFlush, options.name))));
     update = taken * due;
     formulas.add(update, numbers.restart);
     formulas.add(scalar::select(taken, scalar::select(due, 0.0F, count), count - 1.0F), gathered_next, DType::i32);

@@ -13,6 +13,14 @@ namespace {
 /// Sets that a trainer keeps at hand: for training, for validation and two more.
 constexpr std::size_t kMostSets = 4;
 
+/// Checkpoints of before losses had weights do not say what the gathered batches weighed: each the same.
+void complete(io::Checkpoint& checkpoint, const std::map<std::string, TensorSpec>& expected) {
+  const auto gathered = checkpoint.tensors.find(optim::kGathered);
+  if (gathered == checkpoint.tensors.end() || !expected.contains(optim::kGatheredWeight)) return;
+  const auto batches = static_cast<float>(gathered->second.values<std::int32_t>()[0]);
+  checkpoint.tensors.try_emplace(optim::kGatheredWeight, Tensor::of<float>(Shape{}, std::vector<float>{batches}));
+}
+
 bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {
   return copy.features_source.bytes().data() == dataset.features.bytes().data() &&
          copy.labels_source.bytes().data() == dataset.labels.bytes().data() &&
@@ -115,6 +123,7 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   for (const VariablePtr& weight : traced.weights) traced_weights.emplace(weight->name, weight->spec);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
   const bool all = key.purpose == train::Purpose::train;
+  if (pending_checkpoint) complete(*pending_checkpoint, fresh);
   if (pending_checkpoint) check_checkpoint(*pending_checkpoint, checkpoint_path, fresh, all);
   io::TensorMap loaded;
   if (pending_weights) loaded = pending_weights->load(traced_weights);
