@@ -115,7 +115,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
   if (LANE > 0) return;
   rstds[rstds_offset + row] = rstd * unit;
 #ifdef CENTRED
-  means[means_offset + row] = (middle + rest) / unit;
+  means[means_offset + row] = (fabs(middle) == INFINITY ? middle : middle + rest) / unit;
 #endif
 }
 

@@ -72,7 +72,7 @@ template <class Real>
   for (std::int64_t i = 0; i < n; ++i) {
     dst[i] = static_cast<float>(((static_cast<Real>(src[i]) - middle) - offset) * scale);
   }
-  *mean = static_cast<float>(static_cast<double>(middle) + rest);
+  *mean = std::isfinite(middle) ? static_cast<float>(static_cast<double>(middle) + rest) : static_cast<float>(middle);
   *rstd = static_cast<float>(root);
   return true;
 }

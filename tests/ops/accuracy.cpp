@@ -196,7 +196,7 @@ void note(Worst& worst, float x, float got, D (*right)(D), D least) {
   if (std::abs(x) < std::numeric_limits<float>::min()) {
     error = std::min({error, error_of(got, right(0.0), least), error_of(got, right(-0.0), least)});
   }
-  if (x == 0 && std::isinf(got) && std::isinf(right(0.0))) error = 0;  // a pole at 0 has either sign
+  if (std::abs(x) <= std::numeric_limits<float>::min() && std::isinf(got) && std::isinf(right(0.0))) error = 0;  // a pole at 0 has either sign
   if (error > worst.error) worst = {error, x, got, right(static_cast<D>(x))};
 }
 
