@@ -88,7 +88,7 @@ OperatorCase read_case(const std::filesystem::path& path) {
   CONCORD_CHECK(found != file.metadata.end(), FormatError,
                 "{} is no case of an operator; `concord compare --save-case` writes one", path.string());
   OperatorCase c;
-  const std::string subject = path.string() + ": the description of the case";
+  const std::string subject = path.string() + ": the description of the case is damaged";
   read_json(found->second, subject, [&](const nlohmann::json& description) {
     const JsonFields fields(description, subject);
     const nlohmann::json& version = fields.at("version");

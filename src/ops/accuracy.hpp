@@ -20,7 +20,7 @@ struct FunctionAccuracy {
   double root = std::numeric_limits<double>::quiet_NaN();
 };
 
-inline constexpr double kUnderflow = 0x1p-116;
+inline constexpr double kUnderflow = 0x1p-112;
 inline constexpr double kBesideRoot = 0.5;
 
 [[nodiscard]] std::span<const FunctionAccuracy> function_accuracy();

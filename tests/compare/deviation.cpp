@@ -16,6 +16,7 @@ ReplayedNode product(const Operator& op, std::vector<float> results) {
   const Tensor a = Tensor::of<float>({2, 3}, {1, 2, 3, 1, 1, -2}), b = Tensor::of<float>({3, 2}, {1, 1, 1, 1, 1, 1});
   ReplayedNode node{{}, &op, {"a", "b"}, {a, b}, {"y"}, {Tensor::of<float>({2, 2}, std::move(results))}};
   node.entry.node = "grad/fc/matmul";
+  node.entry.pass = Pass::gradient;
   node.entry.cost = op.cost(std::vector{a.spec(), b.spec()}, std::vector{node.results[0].spec()});
   return node;
 }

@@ -135,8 +135,8 @@ TEST_CASE("what is no case, or of another network, is refused", "[compare]") {
     return message_of<FormatError>([&] { (void)read_case(path); });
   };
   CHECK_THAT(refusal({}), contains("is no case"));
-  CHECK_THAT(refusal({{"concord.case", "{"}}), contains("damaged: no JSON from its byte 2 on"));
-  CHECK_THAT(refusal({{"concord.case", R"({"version": 1})"}}), contains("damaged: something is missing"));
+  CHECK_THAT(refusal({{"concord.case", "{"}}), contains("damaged, byte 1: is no JSON from here on"));
+  CHECK_THAT(refusal({{"concord.case", R"({"version": 1})"}}), contains("damaged: has no \"node\""));
   CHECK_THAT(refusal({{"concord.case", R"({"version": 99})"}}), contains("version 99"));
   CHECK_THAT(refusal({{"concord.case",
                        R"({"version": 1, "node": "n", "operator": "relu", "attributes": "", "fused": false,

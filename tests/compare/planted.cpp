@@ -44,7 +44,7 @@ const std::vector<Planted>& planted() {
        "cross_entropy"},
       {"a wrong constant in a derivative",
        "recurrent.h",
-       {{"d.g = inner * i * (1.0f - g * g);", "d.g = inner * i * (0.9f - g * g);"}},
+       {{"d.g = inner * i * ((1.0f - g) * (1.0f + g));", "d.g = inner * i * ((0.9f - g) * (1.0f + g));"}},
        {"char_lstm", "--input", "4"},
        {{"CONCORD_KERNELS", "cpu"}},
        "grad/rnn/recurrent_1/recurrent_backward",

@@ -46,11 +46,13 @@ std::string unlike(const ReplayedNode& node) {
   const float64::Results exact = float64::evaluate(node);
   for (std::size_t k = 0; exact && k < node.results.size(); ++k) {
     if ((*exact)[k].empty()) continue;
+    const bool is_mean = node.entry.op == "row_norm" && k == 2;  // of a row with an infinity: that or NaN
     const Array got = to_array(node.results[k]);
     for (std::size_t i = 0; i < got.values.size(); ++i) {
       const double wanted = (*exact)[k][i];
       if (std::isfinite(wanted) && std::abs(wanted) > static_cast<double>(FLT_MAX) / 2) continue;
       const bool is_place = node.results[k].dtype() != DType::f32;
+      if (is_mean && std::isinf(wanted) && std::isnan(got.values[i])) continue;
       if (class_of(got.values[i]) != class_of(wanted) || (is_place && got.values[i] != wanted)) {
         return node.entry.op + ", result " + std::to_string(k) + " at " + std::to_string(i) + ": " +
                std::to_string(got.values[i]) + " instead of " + std::to_string(wanted);
