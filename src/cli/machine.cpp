@@ -121,6 +121,11 @@ std::string error_of_cache(const fs::path& folder) {
   }
   try {
     create_private_directories(folder);
+  } catch (const IoError& refusal) {
+    const std::string text = refusal.what();
+    return text.substr(text.rfind(": ") + 2);  // the system's reason
+  }
+  try {
     const AtomicFile probe(folder / "doctor");
   } catch (const IoError& refusal) {
     return refusal.what();

@@ -113,7 +113,7 @@ TEST_CASE("a part of the training set is held out, and the test split is looked 
   CHECK_FALSE(none[0].contains("validation"));
   CHECK(none.back()["test"]["samples"] == 40);
   const Ended refused = run_command(train(data, {"--validate", "none", "--patience", "1"}));
-  CHECK(refused.code == 1);
+  CHECK(refused.code == 2);
   CHECK_THAT(refused.err, test::contains("--patience needs a validation"));
   CHECK(run_command(train(data, {"--validation-split", "1"})).code == 2);
 }
