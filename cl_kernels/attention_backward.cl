@@ -205,7 +205,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
     barrier(CLK_GLOBAL_MEM_FENCE);
     for (uint e = ITEM; e < OWN * WIDTH; e += THREADS) {
       const uint s = first + e / WIDTH, d = e % WIDTH;
-      float sum = 0.0f;
       for (uint h = 0; h < sharing && s < keys; ++h) {
         const uint head = first_head + h;
         const ulong of_vectors = OF_HEAD(batch, head, heads, queries), of_queries = ((ulong)batch * heads + head) * queries;
@@ -215,10 +214,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
           const float weight = one_weight(q + of_vectors + (ulong)t * QUERY_PITCH, k + (ulong)s * KEY_PITCH, scale,
                                           ADDED(MASK_PLACE(head) + t * mask_row + s), statistics[of_queries + t],
                                           statistics[all_rows + of_queries + t], of_queries + t, s, keys DRAW_ARGUMENTS);
-          if (weight != 0.0f) sum += weight * diff;
+          if (weight != 0.0f) diff_v[(ulong)s * KEY_PITCH + d] += weight * diff;
         }
       }
-      if (sum != 0.0f) diff_v[(ulong)s * KEY_PITCH + d] += sum;
     }
   }
 }

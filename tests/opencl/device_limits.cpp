@@ -118,7 +118,7 @@ TEST_CASE("a kernel that takes what is forbidden does not compile", "[opencl][li
   const TemporaryFolder folder;
   std::filesystem::copy(folder_of_kernels(), folder / "kernels", std::filesystem::copy_options::recursive);
   const auto with_line = [&](const std::string& line) {
-    write_file(folder / "kernels/softmax.cl", line + "\n" + content_of(folder_of_kernels() / "softmax.cl"));
+    write_file(folder / "kernels/softmax_runs.cl", line + "\n" + content_of(folder_of_kernels() / "softmax_runs.cl"));
   };
   const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {

@@ -82,6 +82,7 @@ TEST_CASE("the programs of kernels that few networks need are asked for", "[.][k
       ask(device, {numbers({32, 384, 1000})}, [&](const Sources& x) { return Sources{top_k(x[0], 5, axis).values}; });
       ask(device, {numbers({32, 384, 1000}), indices({32, 384, 1000})},
           [&](const Sources& x) { return Sources{gather_along(x[0], x[1], axis)}; });
+      ask(device, {numbers({32, 384, 1000})}, [&](const Sources& x) { return Sources{norm(x[0], {axis})}; });
     }
     ask(device, {numbers({400, 8, 64}), indices({8, 100}), indices({8}), indices({8})},
         [](const Sources& x) { return Sources{ctc(x[0], x[1], x[2], x[3], 0, true)}; });

@@ -90,8 +90,8 @@ TEST_CASE("long sums are exact to a few ULP", "[ops][reduce]") {
         const auto results = run(device, {{Array(shape, x.values)}}, [](const std::vector<Value>& in) {
           return std::vector{sum(sum(in[0], {0})), mean(in[0])};
         });
-        CHECK(std::abs(static_cast<double>(results[0].values<float>()[0]) / expected - 1) < 5e-7);
-        CHECK(std::abs(static_cast<double>(results[1].values<float>()[0]) / expected * 1e6 - 1) < 5e-7);
+        CHECK(std::abs(static_cast<double>(results[0].values<float>()[0]) / expected - 1) < 2e-7);
+        CHECK(std::abs(static_cast<double>(results[1].values<float>()[0]) / expected * 1e6 - 1) < 2e-7);
       }
     }
   }
