@@ -137,7 +137,7 @@ const std::array kTable = {
     Row{CONCORD_FUNCTION(sqrt, 1, 0.01F, 100), [](const double* a) { return std::sqrt(a[0]); },
         [](const Scalar& y, Arguments, int) { return 0.5F / y; }},
     Row{CONCORD_FUNCTION(rsqrt, 1, 0.01F, 100), [](const double* a) { return 1 / std::sqrt(a[0]); },
-        [](const Scalar& y, Arguments a, int) { return (-0.5F * y) / a[0]; }},
+        [](const Scalar& y, Arguments a, int) { return -0.5F * y / a[0]; }},
     Row{CONCORD_FUNCTION(sin, 1, -6, 6), [](const double* a) { return std::sin(a[0]); },
         [](const Scalar&, Arguments a, int) { return scalar::cos(a[0]); }},
     Row{CONCORD_FUNCTION(cos, 1, -6, 6), [](const double* a) { return std::cos(a[0]); },
