@@ -156,18 +156,14 @@ static inline float concord_softplus(float a) {
 
 // As pow in C: signs by whole and odd exponents, 1 for an exponent of 0 and a base of 1.
 static inline float concord_power(float a, float b) {
-  const float size = CONCORD_STD(fabs)(a), magnitude = concord_power_of_size(size, b, 0.0f);
-  const float small = CONCORD_STD(fabs)(b) < 16777216.0f ? b : 0.0f;
-  const int whole = (int)small;
-  const float is_odd = (whole & 1) != 0 && (float)whole == small ? 1.0f : 0.0f;
-  const float is_whole = (float)whole == small ? 1.0f : 0.0f;
-  const float is_negative = CONCORD_STD(copysign)(1.0f, a) < 0.0f ? 1.0f : 0.0f;
-  const float signed_one = is_negative * is_odd != 0.0f ? -magnitude : magnitude;
-  const float real = a < 0.0f && is_whole == 0.0f && size < INFINITY ? NAN : signed_one;
-  const float ordinary =
-      size == 1.0f && b == b ? (is_whole != 0.0f ? (is_negative * is_odd != 0.0f ? -1.0f : 1.0f) : real) : real;
-  const float known = a != a || b != b ? a + b : ordinary;
-  return b == 0.0f || a == 1.0f ? 1.0f : known;
+  const float size = CONCORD_STD(fabs)(a), power = concord_power_of_size(size, b, 0.0f);
+  const float magnitude = size == 1.0f ? 1.0f : power;  // not of infinity times log(1)
+  const float half_b = 0.5f * b, fraction = b - CONCORD_STD(floor)(b), parity = half_b - CONCORD_STD(floor)(half_b);
+  const concord_uint sign = parity == 0.5f ? CONCORD_BITS_OF(a) & 0x80000000u : 0u;
+  const float below = a < 0.0f ? fraction : 0.0f, is_root = size < INFINITY ? below : 0.0f;
+  const float number = is_root > 0.0f ? NAN : CONCORD_FLOAT_OF(CONCORD_BITS_OF(magnitude) | sign);
+  const float of_nan = b == b ? number : b, by_0 = b == 0.0f ? 1.0f : of_nan;
+  return a == 1.0f ? 1.0f : by_0;
 }
 
 // Arithmetic, not isfinite(): it holds under every compiler setting that keeps IEEE comparisons.
