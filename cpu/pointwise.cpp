@@ -40,14 +40,16 @@ struct Plan {
 
   [[nodiscard]] std::int64_t row() const { return view.dims.back(); }
   [[nodiscard]] std::int64_t rows() const { return elements / row(); }
-  [[nodiscard]] bool whole_rows() const { return row() <= kTile; }
-  [[nodiscard]] std::int64_t rows_per_tile() const { return whole_rows() ? kTile / row() : 1; }
-  [[nodiscard]] std::int64_t tiles_per_row() const { return whole_rows() ? 1 : (row() + kTile - 1) / kTile; }
+  /// Elements at a time.
+  [[nodiscard]] std::int64_t tile() const { return program.tiles() == 0 && program.passes() <= 1 ? kLongRun : kTile; }
+  [[nodiscard]] bool whole_rows() const { return row() <= tile(); }
+  [[nodiscard]] std::int64_t rows_per_tile() const { return whole_rows() ? tile() / row() : 1; }
+  [[nodiscard]] std::int64_t tiles_per_row() const { return whole_rows() ? 1 : (row() + tile() - 1) / tile(); }
   [[nodiscard]] std::int64_t tiles() const {
     return whole_rows() ? (rows() + rows_per_tile() - 1) / rows_per_tile() : rows() * tiles_per_row();
   }
   [[nodiscard]] std::size_t workspace() const {
-    return static_cast<std::size_t>(uniform_floats() + threads * program.tiles() * kTile) * sizeof(float);
+    return static_cast<std::size_t>(uniform_floats() + threads * program.tiles() * kTilePitch) * sizeof(float);
   }
   // Rounded up, so that the tiles after them are aligned.
   [[nodiscard]] std::int64_t uniform_floats() const { return (program.uniforms() + 15) / 16 * 16; }
@@ -83,8 +85,8 @@ void run_tiles(const Plan& plan, const Pointers& pointers, const float* uniforms
   for (std::int64_t t = begin; t < end; ++t) {
     const std::int64_t row = plan.whole_rows() ? t * plan.rows_per_tile() : t / plan.tiles_per_row();
     const std::int64_t rows = plan.whole_rows() ? std::min(plan.rows_per_tile(), plan.rows() - row) : 1;
-    const std::int64_t column = plan.whole_rows() ? 0 : t % plan.tiles_per_row() * kTile;
-    const std::int64_t columns = plan.whole_rows() ? plan.row() : std::min(kTile, plan.row() - column);
+    const std::int64_t column = plan.whole_rows() ? 0 : t % plan.tiles_per_row() * plan.tile();
+    const std::int64_t columns = plan.whole_rows() ? plan.row() : std::min(plan.tile(), plan.row() - column);
     const std::int64_t first = row * plan.row() + column;
     for (std::size_t i = 0; i < plan.sources.size(); ++i) {
       if (plan.sources[i] == TileSource::direct) direct[i] = pointers.input<float>(i) + first;
@@ -95,7 +97,7 @@ void run_tiles(const Plan& plan, const Pointers& pointers, const float* uniforms
     for (const Gathered& item : plan.gathered) {
       if (item.invariant && t != begin) continue;
       const std::byte* src = item.is_coordinate ? nullptr : pointers.input<std::byte>(item.input);
-      gather(plan, item, src, row, rows, column, columns, tiles + item.slot * kTile);
+      gather(plan, item, src, row, rows, column, columns, tiles + item.slot * kTilePitch);
     }
     plan.program.run(uniforms, tiles, direct, outputs, rows * columns);
   }
@@ -114,7 +116,7 @@ void run(const Plan& plan, const Pointers& pointers) {
   plan.program.run_uniform(uniforms);
   parallel_parts(plan.tiles(), plan.threads, plan.elements >= kParallelElements,
                  [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-                   float* tiles = uniforms + plan.uniform_floats() + part * plan.program.tiles() * kTile;
+                   float* tiles = uniforms + plan.uniform_floats() + part * plan.program.tiles() * kTilePitch;
                    run_tiles(plan, pointers, uniforms, tiles, begin, end);
                  });
 }

@@ -1,4 +1,4 @@
-// Loops over tiles: a few thousand floats that stay in the first-level cache while the instructions of an expression
+// Loops over tiles: a few hundred floats that stay in the first-level cache while the instructions of an expression
 // pass over them. Used by pointwise; compiled for several vector widths.
 #pragma once
 
@@ -10,8 +10,15 @@
 
 namespace concord::cpu {
 
-/// Floats of a tile: three of them fit the first-level cache beside each other.
-inline constexpr std::int64_t kTile = 2048;
+/// Floats of a tile: a dozen of them, with what is read and written beside them, fit the first-level cache.
+inline constexpr std::int64_t kTile = 512;
+
+/// Floats from a tile to the next: not a multiple of 4 KiB, where a processor takes a load for one that waits for a
+/// store.
+inline constexpr std::int64_t kTilePitch = kTile + 80;
+
+/// Elements at a time of a program that is one loop.
+inline constexpr std::int64_t kLongRun = 2048;
 
 /// An argument of an instruction: n floats, or one that stands for all.
 struct TileOperand {

@@ -67,6 +67,7 @@ TileProgram::TileProgram(const Expression& expression, std::span<const TileSourc
   }
   for (std::int32_t i = 0; i < count; ++i) {
     if (values_[i].source != TileSource::computed) continue;
+    ++passes_;
     for (std::size_t a = 0; a < 3; ++a) {
       const std::int32_t argument = code_[i].arguments[a];
       if (argument < 0 || last_use[argument] != i) continue;
@@ -90,7 +91,7 @@ TileOperand TileProgram::operand(std::int32_t instruction, const float* uniforms
   }
   if (value.output >= 0)
     return {reinterpret_cast<const float*>(outputs[static_cast<std::size_t>(value.output)]), false};
-  return {tiles + value.slot * kTile, false};
+  return {tiles + value.slot * kTilePitch, false};
 }
 
 void TileProgram::run_uniform(float* uniforms) const {
@@ -123,7 +124,7 @@ void TileProgram::run(const float* uniforms, float* tiles, std::span<const float
       arguments[a] = operand(instruction.arguments[a], uniforms, tiles, direct, outputs);
     }
     float* dst = value.output >= 0 ? reinterpret_cast<float*>(outputs[static_cast<std::size_t>(value.output)])
-                                   : tiles + value.slot * kTile;
+                                   : tiles + value.slot * kTilePitch;
     if (instruction.function == F::select && arguments[0].scalar) {
       tile_store(*arguments[0].data != 0 ? arguments[1] : arguments[2], DType::f32, reinterpret_cast<std::byte*>(dst),
                  n);

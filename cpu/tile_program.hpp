@@ -35,6 +35,8 @@ class TileProgram {
   [[nodiscard]] std::span<const std::int32_t> results() const { return results_; }
   /// Tiles a thread needs.
   [[nodiscard]] std::int64_t tiles() const { return tiles_; }
+  /// Loops over a tile.
+  [[nodiscard]] std::int64_t passes() const { return passes_; }
   /// Numbers a launch needs.
   [[nodiscard]] std::int64_t uniforms() const { return uniforms_; }
 
@@ -53,7 +55,7 @@ class TileProgram {
   std::vector<std::int32_t> results_;
   std::vector<DType> types_;
   std::vector<TileValue> values_;
-  std::int32_t tiles_ = 0, uniforms_ = 0;
+  std::int32_t tiles_ = 0, uniforms_ = 0, passes_ = 0;
 };
 
 }  // namespace concord::cpu
