@@ -299,6 +299,23 @@ TEST_CASE("power and exp_product keep their digits over all of fp32", "[ops][acc
   }
 }
 
+TEST_CASE("a focal loss of any gamma has a gradient where the prediction is certain", "[ops][accuracy]") {
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<Tensor> results =
+        run(device, {{Array({4}, {100, 200, -100, 20})}}, [](const std::vector<Value>& in) {
+          const loss::Focal focal{.alpha = -1, .gamma = 0.5F, .reduction = loss::Reduction::sum};
+          return std::vector{gradient(focal(in[0], full(in[0].graph(), in[0].shape(), 1)), std::vector{in[0]}).front()};
+        });
+    const std::span<const float> slope = results[0].values<float>();
+    CHECK(slope[0] == 0.0F);
+    CHECK(slope[1] == 0.0F);
+    CHECK(slope[2] == Approx(-1));
+    // The loss is exp(-1.5·x) to first order.
+    CHECK(slope[3] == Approx(-1.5 * std::exp(-30.0)).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("docs/functions.md has the table of bounds", "[ops][accuracy]") {
   std::ifstream file(folder_of_tests() / "../docs/functions.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
