@@ -29,34 +29,39 @@ constexpr std::int64_t kPiece = 2048;  // elements summed in float
   return largest;
 }
 
-/// Σ term(i) over n elements, those of a piece in lanes of `Number`.
-template <class Number, class Term>
+/// Σ term(i) over n elements.
+template <class Term>
 [[gnu::always_inline]] inline double row_sum(std::int64_t n, Term term) {
   double sum = 0;
   for (std::int64_t piece = 0; piece < n; piece += kPiece) {
     const std::int64_t end = std::min(n, piece + kPiece), whole = piece + (end - piece) / kLanes * kLanes;
-    Number lanes[kLanes] = {};
+    float lanes[kLanes] = {};
     for (std::int64_t i = piece; i < whole; i += kLanes) {
 #pragma omp simd
-      for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += static_cast<Number>(term(i + j));
+      for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += term(i + j);
     }
-    for (std::int64_t i = whole; i < end; ++i) lanes[i - whole] += static_cast<Number>(term(i));
-    for (const Number lane : lanes) sum += static_cast<double>(lane);
+    for (std::int64_t i = whole; i < end; ++i) lanes[i - whole] += term(i);
+    for (const float lane : lanes) sum += static_cast<double>(lane);
   }
   return sum;
 }
 
 [[gnu::always_inline]] inline void row_forward(std::int64_t n, bool log, const float* src, float* dst) {
   const float largest = row_largest(src, n);
-  if (log) {  // in double: beside a term of 1 the others are all there is of the result
-    const double sum = row_sum<double>(
-        n, [=](std::int64_t i) __attribute__((always_inline)) { return concord_exp(src[i] - largest); });
-    const auto log_sum = static_cast<float>(std::log(sum));
+  if (log) {  // terms of 1 apart: beside them the others are all there is of the result
+    const double ones = row_sum(
+        n, [=](std::int64_t i) __attribute__((always_inline)) { return src[i] - largest == 0 ? 1.0F : 0.0F; });
+    const double others = row_sum(
+        n, [=](std::int64_t i) __attribute__((always_inline)) {
+          const float below = src[i] - largest;
+          return below == 0 ? 0.0F : concord_exp(below);
+        });
+    const auto log_sum = static_cast<float>(std::log(ones + others));
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) dst[i] = src[i] - largest - log_sum;
     return;
   }
-  const double total = row_sum<float>(
+  const double total = row_sum(
       n, [=](std::int64_t i) __attribute__((always_inline)) { return dst[i] = concord_exp(src[i] - largest); });
   const auto sum = static_cast<float>(total);
 #pragma omp simd
@@ -71,13 +76,13 @@ template <class Number, class Term>
 [[gnu::always_inline]] inline void row_backward(std::int64_t n, bool log, const float* diff_dst, const float* dst,
                                                 float* diff_src) {
   if (log) {
-    const auto sum = static_cast<float>(row_sum<float>(
+    const auto sum = static_cast<float>(row_sum(
         n, [=](std::int64_t i) __attribute__((always_inline)) { return diff_dst[i]; }));
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) diff_src[i] = log_slope(diff_dst[i], dst[i], sum);
     return;
   }
-  const auto sum = static_cast<float>(row_sum<float>(
+  const auto sum = static_cast<float>(row_sum(
       n, [=](std::int64_t i) __attribute__((always_inline)) { return diff_dst[i] * dst[i]; }));
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) diff_src[i] = dst[i] * (diff_dst[i] - sum);
