@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -93,15 +92,12 @@ void add_entry(const Entry& entry) {
   log(LogLevel::warning, fmt::format("the trace is full: it has the first {} spans", kMostSpans));
 }
 
-std::optional<Track>& thread_track() {
-  thread_local std::optional<Track> track;
-  return track;
-}
+thread_local const char* own_name = nullptr;
 
+/// Made for the first span, so that a thread without one has nothing to destroy.
 const Track& own_track() {
-  std::optional<Track>& track = thread_track();
-  if (!track) track.emplace(in_main_thread() ? "host" : "thread");
-  return *track;
+  thread_local const Track track(own_name != nullptr ? own_name : in_main_thread() ? "host" : "thread");
+  return track;
 }
 
 std::string json_text(std::string_view text) {
@@ -186,7 +182,7 @@ Source::~Source() {
   recorder().sources.erase(this);
 }
 
-void name_thread(std::string_view name) { thread_track().emplace(name); }
+void name_thread(const char* name) { own_name = name; }
 
 void add(const Track& track, Label label, Time begin, Time end, std::uint64_t bytes) {
   if (recording()) add_entry({track.id(), label, begin, std::max(begin, end), bytes});

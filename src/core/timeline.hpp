@@ -44,9 +44,9 @@ class Track {
   std::uint32_t id_;
 };
 
-/// The calling thread's row is called `name` (numbered like other tracks) until the thread ends. Threads that do not
-/// say are "host", the process's first, or "thread".
-void name_thread(std::string_view name);
+/// The calling thread's row is called `name`, a literal (numbered like other tracks), until the thread ends. Said before
+/// the thread's first span. Threads that do not say are "host", the process's first, or "thread".
+void name_thread(const char* name);
 
 /// Adds a span of `bytes` (0: does not move any) to a track; nothing while the recorder is off.
 void add(const Track& track, Label label, Time begin, Time end, std::uint64_t bytes = 0);

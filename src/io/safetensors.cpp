@@ -1,6 +1,8 @@
 // safetensors files. Reading trusts nothing: every field is checked against the file before it is used.
 #include "concord/io/safetensors.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -269,8 +271,18 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
   for (const auto& tensor : tensors) order.push_back(&tensor);
   std::ranges::stable_sort(order, std::ranges::greater{}, [](const auto* t) { return size_of(t->second.dtype()); });
 
-  Json header = Json::object();
-  if (!metadata.empty()) header[kMetadata] = metadata;
+  // As text: the destructor of a JSON object allocates, and ends the process where there is no memory.
+  const auto quoted = [&](const std::string& words) {
+    try {
+      return Json(words).dump();
+    } catch (const Json::exception&) {
+      throw ArgumentError(
+          fmt::format("cannot write {}: the name of a tensor or a text of the metadata is not UTF-8", path.string()));
+    }
+  };
+  std::vector<std::string> fields;
+  for (const auto& [key, value] : metadata) fields.push_back(fmt::format("{}:{}", quoted(key), quoted(value)));
+  if (!fields.empty()) fields = {fmt::format("\"{}\":{{{}}}", kMetadata, fmt::join(fields, ","))};
   std::uint64_t offset = 0;
   for (const auto* item : order) {
     const auto& [name, tensor] = *item;
@@ -279,19 +291,11 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
     CONCORD_CHECK(tensor.bytes().size() == tensor.spec().bytes(), ArgumentError,
                   "cannot write {}: the tensor \"{}\" holds nothing: it was moved from", path.string(), name);
     const std::uint64_t end = offset + tensor.bytes().size();
-    const auto dims = tensor.shape().dims();
-    header[name] = {{"dtype", element_of(tensor.dtype()).name},
-                    {"shape", std::vector<std::int64_t>(dims.begin(), dims.end())},
-                    {"data_offsets", {offset, end}}};
+    fields.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", quoted(name),
+                                 element_of(tensor.dtype()).name, fmt::join(tensor.shape().dims(), ","), offset, end));
     offset = end;
   }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const Json::exception&) {
-    throw ArgumentError(
-        fmt::format("cannot write {}: the name of a tensor or a text of the metadata is not UTF-8", path.string()));
-  }
+  std::string text = fmt::format("{{{}}}", fmt::join(fields, ","));
   text.append((kPrefix - text.size() % kPrefix) % kPrefix, ' ');
   CONCORD_CHECK(text.size() <= kLongestHeader, ArgumentError, "cannot write {}: a header of {} bytes", path.string(),
                 text.size());

@@ -1,7 +1,7 @@
 // A training whose N-th allocation of host memory fails, for many N: each in a process of its own, forked before
 // anything is allocated by the library. Its malloc stands before the C library's, so that operator new and every
 // library that is linked get the failures, too.
-//   concord_scarce_memory SESSION FIRST STEP LAST [lasting | here]
+//   concord_scarce_memory SESSION FIRST STEP LAST [lasting] [here]
 // Prints how many allocations the session makes, and a line for each N that ended otherwise than it may; exit code 0
 // when there is none.
 #include <dlfcn.h>
@@ -145,8 +145,11 @@ enum Ending : int {
 };
 
 extern "C" void on_crash(int signal) {
+  look_who_asked();  // where all fail from one on, another one may be what ended the process
   if (in_onednn) ::_exit(crash_of_onednn);
   if (in_json) ::_exit(end_of_json);
+  void* frames[64];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, 64), STDERR_FILENO);
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -224,9 +227,11 @@ int main(int argc, char** argv) {
   const std::string name = argv[1];
   void (*const session)() = name == "sequences" ? sequences : train;
   const long first = std::atol(argv[2]), step = std::atol(argv[3]), last = std::atol(argv[4]);
-  const std::string mode = argc > 5 ? argv[5] : "";
-  lasts = mode == "lasting";
-  if (mode == "here") return run(session, first);  // in this process, for a debugger
+  const auto has = [&](const char* word) {
+    return std::any_of(argv + 5, argv + argc, [=](const char* given) { return std::strcmp(given, word) == 0; });
+  };
+  lasts = has("lasting");
+  if (has("here")) return run(session, first);  // in this process, for a debugger
   long total = 0;
   const int whole = in_child(session, 0, total, false);
   fmt::print("{}: {} allocations, {}\n", name, total, text_of(whole));
