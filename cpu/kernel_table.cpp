@@ -2,17 +2,28 @@
 #include "concord/device/kernel_table.hpp"
 
 #include "families.hpp"
+#include "onednn_faults.hpp"
 
 namespace concord::cpu {
+namespace {
+
+/// A kernel that may hand its operands to oneDNN.
+template <class Op, KernelTable<Backend>::Prepare<Op> prepare>
+PreparedKernel by_onednn(Backend& backend, const Op& op, const KernelRequest& request) {
+  check_countable(request);
+  return prepare(backend, op, request);
+}
+
+}  // namespace
 
 const KernelTable<Backend>& kernel_table() {
   static const KernelTable<Backend> table = [] {
     KernelTable<Backend> t;
-    t.add<ops::Matmul, prepare_matmul>();
-    t.add<ops::Conv, prepare_conv>();
-    t.add<ops::ConvBackwardData, prepare_conv_backward_data>();
-    t.add<ops::ConvBackwardWeights, prepare_conv_backward_weights>();
-    t.add<ops::Fused, prepare_fused>();
+    t.add<ops::Matmul, by_onednn<ops::Matmul, prepare_matmul>>();
+    t.add<ops::Conv, by_onednn<ops::Conv, prepare_conv>>();
+    t.add<ops::ConvBackwardData, by_onednn<ops::ConvBackwardData, prepare_conv_backward_data>>();
+    t.add<ops::ConvBackwardWeights, by_onednn<ops::ConvBackwardWeights, prepare_conv_backward_weights>>();
+    t.add<ops::Fused, by_onednn<ops::Fused, prepare_fused>>();
     t.add<ops::MaxPool, prepare_max_pool>();
     t.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
     t.add<ops::AvgPool, prepare_avg_pool>();

@@ -14,15 +14,21 @@
 //              jit_1x1 (avx2, avx512_core),
 //              channels-last
 //   2.6        eltwise_relu                    NaN becomes 0                           a pass of our own
+//   2.6        products of 2^31 rows and more  sizes are cut to 32 bits: a division    NotSupported
+//                                              by zero ends the process
 #pragma once
 
 #include <string_view>
 
+#include "concord/device/kernel.hpp"
 #include "concord/ops/conv.hpp"
 
 namespace concord::cpu {
 
 /// Whether this implementation of the weights' gradient, by oneDNN's name, is one of the table's.
 [[nodiscard]] bool is_faulty_backward_weights(std::string_view implementation, const ops::ConvSizes& sizes);
+
+/// Throws NotSupported where an operand or a result is larger along an axis than oneDNN counts.
+void check_countable(const KernelRequest& request);
 
 }  // namespace concord::cpu

@@ -1,5 +1,6 @@
 // What oneDNN gets wrong is not taken.
 #include "concord/ops/conv.hpp"
+#include "concord/ops/matmul.hpp"
 #include "run_kernel.hpp"
 
 namespace concord::test {
@@ -48,6 +49,17 @@ TEST_CASE("the weights' gradient of 1x1 convolutions with a stride is right for 
         }
       }
     }
+  }
+}
+
+/// oneDNN 2.6 divides by zero for multiples of 2^32.
+TEST_CASE("sizes that oneDNN does not count are refused by name", "[cpu]") {
+  const ops::Matmul op(false, false);
+  for (const std::int64_t rows : {std::int64_t{1} << 31, std::int64_t{1} << 33}) {
+    const TensorSpec x{DType::f32, Shape{rows, 4}}, w{DType::f32, Shape{4, 4}};
+    const KernelRequest request{&op, {x, w}, {nullptr, nullptr}, {x}};
+    CHECK_THROWS_WITH(Device::open("cpu")->prepare(request),
+                      contains("matmul on the CPU") && contains(std::to_string(rows)));
   }
 }
 
