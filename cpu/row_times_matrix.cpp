@@ -39,6 +39,8 @@ template <std::int64_t kColumns>
     const float left = s.row[p];
 #pragma omp simd
     for (std::int64_t x = 0; x < kColumns; ++x) sums[x] += left * weights[p * s.n + x];
+    // One column's products are not made ahead of its sums (GCC 13 does), so that they are fused as in wider blocks.
+    if constexpr (kColumns == 1) asm volatile("");
   }
   std::copy_n(sums, kColumns, s.dst + j);
 }
