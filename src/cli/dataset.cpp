@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <iostream>
+#include <limits>
 
 #include "command.hpp"
 #include "concord/core/platform.hpp"
@@ -111,8 +112,9 @@ void ValidationOptions::add(CLI::App& command) {
   part_option = command.add_option("--validation-split", part, "The part of the training set to validate on")
                     ->capture_default_str()
                     ->check(between_0_and_1());
-  seed_option =
-      command.add_option("--validation-seed", seed, "Chooses the samples to validate on")->capture_default_str();
+  seed_option = command.add_option("--validation-seed", seed, "Chooses the samples to validate on")
+                    ->capture_default_str()
+                    ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
 }
 
 void ValidationOptions::follow(const std::string& checkpoint) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include "command.hpp"
 #include "concord/concord.hpp"
+#include "concord/core/nearest_name.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/device/registry.hpp"
@@ -26,17 +28,35 @@ int printed(int code) {
   return 1;
 }
 
+/// "; did you mean --epochs?" where a name is near.
+std::string suggestion(const std::string& given, const std::vector<std::string>& names) {
+  const auto nearest = concord::nearest_name(given, names);
+  return nearest ? fmt::format("; did you mean {}?", *nearest) : std::string();
+}
+
 /// What is wrong in a line, and where to read on: the whole help would push the line off the screen.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   const std::vector<CLI::App*> named = app->get_subcommands();
+  const std::vector<std::string> given = app->remaining(true);
   if (!named.empty()) {
-    return fmt::format("concord: {}\n`concord {} --help` tells what there is.\n", error.what(), named[0]->get_name());
+    const auto is_option = [](const std::string& word) { return word.starts_with("-"); };
+    const auto unknown = std::ranges::find_if(given, is_option);
+    std::string message = error.what();
+    if (unknown != given.end()) {
+      const std::string option = unknown->substr(0, unknown->find('='));
+      std::vector<std::string> names;
+      for (const CLI::Option* one : named[0]->get_options()) {
+        for (const std::string& name : one->get_lnames()) names.push_back("--" + name);
+      }
+      message = fmt::format("{} has no option {}{}", named[0]->get_name(), option, suggestion(option, names));
+    }
+    return fmt::format("concord: {}\n`concord {} --help` tells what there is.\n", message, named[0]->get_name());
   }
-  const std::vector<std::string> given = app->remaining();
   if (given.empty()) return fmt::format("concord: {}\n\n{}", error.what(), app->help());
   std::vector<std::string> names;
   for (const CLI::App* one : app->get_subcommands({})) names.push_back(one->get_name());
-  return fmt::format("concord: {}, not '{}': {}\n", error.what(), given[0], fmt::join(names, ", "));
+  return fmt::format("concord: {}, not '{}'{}: {}\n", error.what(), given[0], suggestion(given[0], names),
+                     fmt::join(names, ", "));
 }
 
 int run(int argc, char** argv) {

@@ -64,17 +64,27 @@ void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
 
 namespace {
 
-/// An optimizer of the command line: its defaults, with the rate, decay and momentum that were given.
+/// An optimizer of the command line: its defaults, with the numbers that were given.
 struct Named {
   std::string_view name;
   double lr;  // default
-  bool has_momentum;
+  bool has_momentum, has_betas, has_eps;
   optim::Optimizer (*make)(const TrainingOptions& options, double lr);
 };
 
 template <class Parameters>
 concept HasMomentum = requires(Parameters parameters) {
   parameters.momentum;
+};
+
+template <class Parameters>
+concept HasBetas = requires(Parameters parameters) {
+  parameters.betas;
+};
+
+template <class Parameters>
+concept HasEps = requires(Parameters parameters) {
+  parameters.eps;
 };
 
 template <class Parameters>
@@ -86,6 +96,12 @@ optim::Optimizer with_options(const TrainingOptions& options, double lr) {
     if constexpr (std::is_same_v<Parameters, optim::Sgd>) parameters.momentum = 0.9;
     if (options.momentum >= 0) parameters.momentum = options.momentum;
   }
+  if constexpr (HasBetas<Parameters>) {
+    if (!options.betas.empty()) parameters.betas = {options.betas.at(0), options.betas.at(1)};
+  }
+  if constexpr (HasEps<Parameters>) {
+    if (options.eps >= 0) parameters.eps = options.eps;
+  }
   // One rate then suits both Muon and the AdamW beside it.
   if constexpr (std::is_same_v<Parameters, optim::Muon>) parameters.rate = optim::Muon::Rate::match_rms_adamw;
   return parameters;
@@ -93,7 +109,7 @@ optim::Optimizer with_options(const TrainingOptions& options, double lr) {
 
 template <class Parameters>
 Named entry(std::string_view name, double lr = Parameters{}.lr) {
-  return {name, lr, HasMomentum<Parameters>, with_options<Parameters>};
+  return {name, lr, HasMomentum<Parameters>, HasBetas<Parameters>, HasEps<Parameters>, with_options<Parameters>};
 }
 
 const std::vector<Named>& optimizers() {
@@ -129,8 +145,16 @@ void TrainingOptions::add_training(CLI::App& command) {
   command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")->check(positive());
   command.add_option("--momentum", momentum, "Of sgd and lars [0.9], muon [0.95], rmsprop [0]")->check(from_0_to_1());
   command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(not_negative());
+  command.add_option("--betas", betas, "Of adam and its kin: 0.9,0.999 [the optimizer's defaults]")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(from_0_below_1());
+  command.add_option("--eps", eps, "Added to what is divided by [the optimizer's default]")->check(not_negative());
   command.add_flag("--decay-matrices-only", decay_matrices_only, "No weight decay on biases and norms");
-  command.add_option("--freeze", freeze, "Parameters that keep their values, by name: 'features.*'");
+  command
+      .add_option("--freeze", freeze,
+                  "Parameters that keep their values, by name: 'features.*'; may be given several times")
+      ->allow_extra_args(false);
   command.add_option("--seed", seed, "Of first weights, order of samples and dropout")
       ->capture_default_str()
       ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
@@ -138,7 +162,12 @@ void TrainingOptions::add_training(CLI::App& command) {
 
 optim::Optimizer TrainingOptions::make_optimizer() const {
   const Named& chosen = find_optimizer(optimizer);
-  if (momentum >= 0 && !chosen.has_momentum) throw ArgumentError(fmt::format("--momentum: {} has none", optimizer));
+  const auto refuse = [&](const char* option, bool is_given, bool is_there) {
+    CONCORD_CHECK(!is_given || is_there, ArgumentError, "{}: {} has none", option, optimizer);
+  };
+  refuse("--momentum", momentum >= 0, chosen.has_momentum);
+  refuse("--betas", !betas.empty(), chosen.has_betas);
+  refuse("--eps", eps >= 0, chosen.has_eps);
   return chosen.make(*this, lr > 0 ? lr : chosen.lr);
 }
 
@@ -158,6 +187,14 @@ void check_frozen(const std::vector<std::string>& patterns, const Graph& graph) 
                   fmt::join(std::span(names).first(names.size() - left_out), ", "),
                   left_out > 0 ? fmt::format(" and {} more", left_out) : "");
   }
+  const auto is_frozen = [&](const VariablePtr& variable) {
+    return std::ranges::any_of(patterns, [&](const std::string& pattern) { return optim::named(pattern)(*variable); });
+  };
+  CONCORD_CHECK(
+      patterns.empty() || !std::ranges::all_of(
+                              graph.variables(),
+                              [&](const VariablePtr& variable) { return !variable->trainable || is_frozen(variable); }),
+      ArgumentError, "--freeze {} freezes every parameter: nothing is left to train", fmt::join(patterns, " "));
 }
 
 }  // namespace

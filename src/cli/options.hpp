@@ -32,6 +32,8 @@ struct TrainingOptions {
   double lr = 0;             // 0: the optimizer's own default, 0.01 for sgd
   double momentum = -1;      // below 0: 0.9 for sgd, else the optimizer's own default
   double weight_decay = -1;  // below 0: the optimizer's own default
+  double eps = -1;           // likewise
+  std::vector<double> betas = {};
   bool decay_matrices_only = false;
   std::vector<std::string> freeze = {};
   std::int64_t batch = 64;

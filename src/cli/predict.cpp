@@ -23,6 +23,9 @@ struct Options {
   std::string out;
   std::int64_t first = 0, count = 10, batch = 256;
   bool json = false;
+  const CLI::Option* count_option = nullptr;
+
+  [[nodiscard]] bool is_counted() const { return count_option->count() > 0; }
 };
 
 struct Prediction {
@@ -49,7 +52,12 @@ void run(const Options& options) {
   if (options.first >= all.size()) {
     throw ArgumentError(fmt::format("--first {}: there are {} samples, the first is 0", options.first, all.size()));
   }
-  const Dataset samples = data::slice(all, options.first, std::min(options.count, all.size() - options.first));
+  const std::int64_t count = std::min(options.count, all.size() - options.first);
+  if (count < options.count && options.is_counted()) {
+    log(LogLevel::warning, fmt::format("--first {} --count {}: there are {} samples, so {} are predicted",
+                                       options.first, options.count, all.size(), count));
+  }
+  const Dataset samples = data::slice(all, options.first, count);
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
   Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device,
@@ -93,7 +101,8 @@ void add_predict(CLI::App& app) {
   command->add_option("--first", options->first, "The first sample")
       ->capture_default_str()
       ->check(whole(0, std::numeric_limits<std::int32_t>::max()));
-  command->add_option("--count", options->count, "How many")->capture_default_str()->check(count());
+  options->count_option =
+      command->add_option("--count", options->count, "How many")->capture_default_str()->check(count());
   command->add_option("--batch", options->batch, "Samples at once")->capture_default_str()->check(count());
   options->device.add(*command);
   options->precision.add(*command);

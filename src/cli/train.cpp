@@ -1,12 +1,18 @@
 // concord train: a network of the zoo on a data set; Ctrl-C stops after the step and leaves a whole checkpoint.
 #include <fmt/format.h>
 
+#include <array>
+#include <exception>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "concord/core/check.hpp"
+#include "concord/io/checkpoint.hpp"
 #include "dataset.hpp"
 #include "options.hpp"
 #include "rescue.hpp"
+#include "schedule.hpp"
 
 namespace concord::cli {
 namespace {
@@ -26,25 +32,13 @@ struct Options {
   double clip_norm = 0, clip_value = 0, ema_decay = 0;
   int accumulate = 1;
   std::int64_t patience = 0;
+  loss::CrossEntropy cross_entropy;
+  const CLI::Option* seed_option = nullptr;
   bool check_gradients = true;
   bool auxiliary = false;
   bool quiet = false;
+  bool json = false;
 };
-
-optim::Schedule make_schedule(const Options& options) {
-  const std::int64_t epochs = options.fit.epochs;
-  if (options.schedule == "cosine") return optim::schedule::cosine(epochs);
-  if (options.schedule == "linear") return optim::schedule::polynomial(epochs);
-  if (options.schedule == "restarts") {
-    return optim::schedule::cosine_restarts(std::max<std::int64_t>(1, epochs / 7), 2);  // 1 + 2 + 4 parts
-  }
-  if (options.schedule == "inverse-sqrt") {
-    return optim::schedule::inverse_square_root(std::max<std::int64_t>(1, epochs / 10), optim::Unit::epoch);
-  }
-  if (options.schedule == "plateau") return optim::schedule::plateau({.patience = 3});
-  if (options.schedule == "step") return optim::schedule::step(std::max<std::int64_t>(1, epochs / 3));
-  return optim::schedule::constant();
-}
 
 LastBatch last_batch_of(const std::string& name) {
   if (name == "drop") return LastBatch::drop;
@@ -57,6 +51,131 @@ std::string text_of(const Metrics& metrics) {
   return fmt::format("{}, {} samples", text, metrics.samples);
 }
 
+nlohmann::json json_of(const Metrics& metrics) {
+  nlohmann::json json{{"loss", metrics.loss}, {"samples", metrics.samples}};
+  if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
+  return json;
+}
+
+/// A training that goes on has the seed that it began with, for random data too.
+void follow_seed(Options& options) {
+  const std::uint64_t seed = io::load_checkpoint_info(options.resume).seed;
+  if (options.seed_option->count() > 0 && options.training.seed != seed) {
+    log(LogLevel::warning, fmt::format("--seed {} is not taken: {} began with the seed {}, and goes on with it",
+                                       options.training.seed, options.resume, seed));
+  }
+  options.training.seed = seed;
+}
+
+/// What is trained on, validated on and, at the end, tested on.
+struct Data {
+  Dataset train, test;
+  std::optional<Dataset> validation;
+  std::string alphabet;
+};
+
+Data open_data(const Options& options, const models::Model& model) {
+  // A resumed language model goes on with the alphabet that it has.
+  std::string alphabet = options.resume.empty() ? std::string{} : saved_alphabet(options.resume);
+  if (alphabet.empty()) alphabet = alphabet_of(options.data);
+  const auto read = [&](std::string_view split) {
+    return open_dataset(options.data, split, model, options.training.seed, alphabet);
+  };
+  auto [train, held_out] = options.validation.divide(read("train"));
+  Dataset test = read("test");
+  std::optional<Dataset> validation = options.validation.source == "test" ? test : std::move(held_out);
+  return {std::move(train), std::move(test), std::move(validation), std::move(alphabet)};
+}
+
+void check_loss_options(const Options& options, const models::Model& model, const Dataset& data) {
+  const auto& [smoothing, weights, ignored, reduction] = options.cross_entropy;
+  CONCORD_CHECK((smoothing == 0 && weights.empty()) || models::has_cross_entropy(model.task), ArgumentError,
+                "--label-smoothing and --class-weights are for models with classes; {} is one for {}", model.name,
+                models::name_of(model.task));
+  const std::int64_t classes = model.task == models::Task::language ? data.classes : model.classes;
+  CONCORD_CHECK(weights.empty() || std::ssize(weights) == classes, ArgumentError,
+                "--class-weights: {} numbers for {} classes", weights.size(), classes);
+}
+
+TrainerOptions trainer_options(const Options& options, const models::Model& model, const Data& data,
+                               nn::Module& network) {
+  TrainerOptions result;
+  result.seed = options.training.seed;
+  result.network = std::string(model.name);
+  result.clip = {options.clip_norm, options.clip_value};
+  result.check_gradients = options.check_gradients;
+  result.groups = options.training.make_groups(network, models::batch_of(model, data.train.feature_spec().shape, 2));
+  result.precision = options.precision.get();
+  result.memory_budget = options.memory_budget.bytes();
+  result.accumulate = options.accumulate;
+  result.ema_decay = options.ema_decay;
+  result.metadata = alphabet_metadata(data.alphabet);
+  result.metadata.merge(options.validation.metadata());
+  return result;
+}
+
+/// The files of a training, each in a second place where the first has no room.
+class Files {
+ public:
+  Files(const Options& options, const Trainer& trainer) : options_(options), trainer_(trainer) {}
+
+  void save_weights(const std::string& what) const {
+    if (options_.out.empty() && options_.checkpoint.empty()) {
+      std::cerr << fmt::format("{} are not kept: neither --out nor --checkpoint names a file\n", what);
+    }
+    if (options_.out.empty()) return;
+    save_somewhere(what, options_.out, [&](const std::filesystem::path& file) { trainer_.save(file); });
+    std::cerr << fmt::format("{} are in {}\n", what, options_.out);
+  }
+
+  /// What there is when a training fails; tells of files that cannot be written.
+  void save_what_there_is(const std::string& weights) const {
+    if (trainer_.steps_done() == 0) return;
+    const auto attempt = [](const auto& save) {
+      try {
+        save();
+      } catch (const Error& error) {  // the training's own error is the one that is thrown on
+        std::cerr << error.what() << '\n';
+      }
+    };
+    attempt([&] { save_weights(weights); });
+    if (options_.checkpoint.empty()) return;
+    attempt([&] {
+      save_somewhere("the weights and the optimizer's state", options_.checkpoint,
+                     [&](const std::filesystem::path& file) { trainer_.save_checkpoint(file); });
+    });
+  }
+
+ private:
+  const Options& options_;
+  const Trainer& trainer_;
+};
+
+void say_resumed(const Options& options, const Trainer& trainer) {
+  std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
+  if (trainer.epochs_done() < options.fit.epochs) return;
+  std::cerr << fmt::format("this training is finished: it has done {} of {} epochs; a larger --epochs goes on\n",
+                           trainer.epochs_done(), options.fit.epochs);
+}
+
+nlohmann::json json_of(const Options& options, const Trainer& trainer, const History& history) {
+  constexpr std::array kEnds{"finished", "stopped", "early"};
+  nlohmann::json json{{"model", options.training.model},
+                      {"data", options.data},
+                      {"device", trainer.device().info().id},
+                      {"seed", options.training.seed},
+                      {"steps", trainer.steps_done()},
+                      {"epochs", trainer.epochs_done()},
+                      {"end", kEnds.at(static_cast<std::size_t>(history.end))}};
+  if (!history.epochs.empty()) {
+    const EpochReport& last = history.epochs.back();
+    json["train"] = {{"loss", last.loss}, {"samples_per_second", last.samples_per_second}};
+    if (last.validation) json["validation"] = json_of(*last.validation);
+  }
+  if (history.best_epoch > 0) json["best_epoch"] = history.best_epoch;
+  return json;
+}
+
 void run(Options& options) {
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
   require_folder_of(options.log);  // it may be a device
@@ -66,55 +185,41 @@ void run(Options& options) {
                      {"--trace", options.trace.file}});
   if (!options.weights.empty()) static_cast<void>(io::SafetensorsFile(options.weights));  // before the data is read
   const models::Model& model = models::find(options.training.model);
-  const std::uint64_t seed = options.training.seed;
-  // A resumed language model goes on with the alphabet that it has.
-  std::string alphabet = options.resume.empty() ? std::string{} : saved_alphabet(options.resume);
-  if (alphabet.empty()) alphabet = alphabet_of(options.data);
-  if (!options.resume.empty()) options.validation.follow(options.resume);
-  auto [train, held_out] = options.validation.divide(open_dataset(options.data, "train", model, seed, alphabet));
-  const Dataset test = open_dataset(options.data, "test", model, seed, alphabet);
-  options.fit.validate = options.validation.source == "test" ? std::optional(test) : std::move(held_out);
-  if (!options.fit.validate && (options.patience > 0 || options.schedule == "plateau")) {
+  if (!options.resume.empty()) {
+    follow_seed(options);
+    options.validation.follow(options.resume);
+  }
+  options.fit.schedule = make_schedule(options.schedule, options.fit.epochs);
+  const Data data = open_data(options, model);
+  check_loss_options(options, model, data.train);
+  options.fit.validate = data.validation;
+  if (!options.fit.validate && (options.patience > 0 || options.fit.schedule.reads_losses())) {
     throw ArgumentError(fmt::format("{} needs a validation, which --validate none leaves out",
                                     options.patience > 0 ? "--patience" : "--schedule plateau"));
   }
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
-  std::cerr << fmt::format("{} on {}, {}: {} samples{}\n", model.name, device->info().name, train.name, train.size(),
-                           options.validation.is_split()
-                               ? fmt::format(", {} more held out to validate on", options.fit.validate->size())
-                               : "");
+  std::cerr << fmt::format(
+      "{} on {}, {}: {} samples{}\n", model.name, device->info().name, data.train.name, data.train.size(),
+      options.validation.is_split() ? fmt::format(", {} more held out to validate on", data.validation->size()) : "");
 
-  TrainerOptions trainer_options;
-  trainer_options.seed = seed;
-  trainer_options.network = std::string(model.name);
-  trainer_options.clip = {options.clip_norm, options.clip_value};
-  trainer_options.check_gradients = options.check_gradients;
-  models::Variant variant = variant_for(model, train);
+  models::Variant variant = variant_for(model, data.train);
   variant.auxiliary = options.auxiliary;
   const std::shared_ptr<nn::Module> network = models::make(model.name, variant);
-  trainer_options.groups =
-      options.training.make_groups(*network, models::batch_of(model, train.feature_spec().shape, 2));
-  trainer_options.precision = options.precision.get();
-  trainer_options.memory_budget = options.memory_budget.bytes();
-  trainer_options.accumulate = options.accumulate;
-  trainer_options.ema_decay = options.ema_decay;
-  trainer_options.metadata = alphabet_metadata(alphabet);
-  trainer_options.metadata.merge(options.validation.metadata());
-  Trainer trainer(network, models::loss_of(model, variant), options.training.make_optimizer(), device, trainer_options);
+  Trainer trainer(network, models::loss_of(model, variant, options.cross_entropy), options.training.make_optimizer(),
+                  device, trainer_options(options, model, data, *network));
   if (!options.weights.empty()) {
     trainer.load(options.weights, {.strict = false});
-    trainer.prepare(train.feature_spec());
+    trainer.prepare(data.train.feature_spec());
     std::cerr << fmt::format("begins with the weights of {}\n", options.weights);
   }
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
-    std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
+    say_resumed(options, trainer);
   }
 
   options.fit.batch = options.training.batch;
   options.fit.last_batch = last_batch_of(options.last_batch);
-  options.fit.schedule = make_schedule(options);
   options.fit.checkpoint = options.checkpoint;
   if (options.patience > 0) {
     EarlyStopping early;
@@ -124,39 +229,35 @@ void run(Options& options) {
   if (!options.quiet) options.fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
   std::shared_ptr<JsonLog> log;
   if (!options.log.empty()) options.fit.callbacks.push_back(log = std::make_shared<JsonLog>(options.log));
-  const auto save = [&](std::string_view what) {
-    if (options.out.empty() && options.checkpoint.empty()) {
-      std::cerr << fmt::format("{} are not kept: neither --out nor --checkpoint names a file\n", what);
-    }
-    if (options.out.empty()) return;
-    save_somewhere(std::string(what), options.out, [&](const std::filesystem::path& file) { trainer.save(file); });
-    std::cerr << fmt::format("{} are in {}\n", what, options.out);
-  };
   catch_signals();
   options.fit.stop = stop_requested;
+  const Files files(options, trainer);
   const History history = [&] {
     try {
-      return trainer.fit(train, options.fit);
+      return trainer.fit(data.train, options.fit);
     } catch (const NonFinite&) {
-      try {
-        save("the last good weights");
-        if (!options.checkpoint.empty()) trainer.save_checkpoint(options.checkpoint);
-      } catch (const NonFinite& error) {  // weights of a step before are not finite either
-        std::cerr << error.what() << '\n';
-      }
+      files.save_what_there_is("the last good weights");
       throw;
     } catch (const IoError&) {  // of the log or a checkpoint
-      save("the weights so far");
+      files.save_what_there_is("the weights so far");
       throw;
     }
   }();
-  save("the weights");
-  // Looked at once, and nothing was chosen by it. With --validate test each epoch has told it.
-  if (history.end != History::End::stopped && options.validation.source != "test") {
-    const Metrics metrics = trainer.evaluate(test);
+  std::exception_ptr failure;  // weights that are elsewhere are tested all the same
+  try {
+    files.save_weights("the weights");
+  } catch (const IoError&) {
+    failure = std::current_exception();
+  }
+  nlohmann::json json = json_of(options, trainer, history);
+  if (!stop_requested()) {  // looked at once, and with --validate split nothing was chosen by it
+    const Metrics metrics = trainer.evaluate(data.test);
     if (!options.quiet) std::cerr << "test: " << text_of(metrics) << '\n';
     if (log) log->on_test(metrics);
+    json["test"] = json_of(metrics);
   }
+  if (options.json) std::cout << json_text(json);
+  if (failure) std::rethrow_exception(failure);
   if (history.end == History::End::stopped) {
     std::cerr << fmt::format("stopped after {} step{}{}\n", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
                              options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"
@@ -176,9 +277,18 @@ void add_train(CLI::App& app) {
   options->memory_budget.add(*command);
   command->add_option("--epochs", options->fit.epochs, "Passes over the data")->capture_default_str()->check(count());
   options->training.add_training(*command);
-  command->add_option("--schedule", options->schedule, "Of the learning rate over the epochs")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"constant", "cosine", "step", "linear", "restarts", "inverse-sqrt", "plateau"}));
+  options->seed_option = command->get_option("--seed");
+  command->add_option("--schedule", options->schedule, kScheduleHelp)->capture_default_str()->check(schedule_text());
+  command
+      ->add_option("--label-smoothing", options->cross_entropy.label_smoothing,
+                   "The part of a label that is spread over all classes")
+      ->check(from_0_below_1());
+  command
+      ->add_option("--class-weights", options->cross_entropy.weights,
+                   "What a sample of each class weighs in the loss, a number a class: 1,2.5,1")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(not_negative());
   command->add_option("--clip-norm", options->clip_norm, "Scale all gradients together to at most this norm")
       ->check(positive());
   command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")->check(positive());
@@ -216,6 +326,7 @@ void add_train(CLI::App& app) {
   command->add_flag("--auxiliary", options->auxiliary, "Train googlenet and inception_v3 with auxiliary classifiers");
   options->trace.add(*command);
   command->add_flag("--quiet", options->quiet, "No progress");
+  command->add_flag("--json", options->json, "Print the final metrics as JSON");
   command->callback([options] { options->trace.around([&] { run(*options); }); });
 }
 

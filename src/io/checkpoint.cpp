@@ -150,13 +150,25 @@ void save_checkpoint(const std::filesystem::path& path, const Variables& variabl
   save_checkpoint(path, tensors, info);
 }
 
-Checkpoint load_checkpoint(const std::filesystem::path& path) {
-  Safetensors file = read_safetensors(path);
+namespace {
+
+CheckpointInfo info_of(const Safetensors& file, const std::filesystem::path& path) {
   const auto found = file.metadata.find(kKey);
   CONCORD_CHECK(found != file.metadata.end(), FormatError,
                 "{}: no checkpoint, the metadata has no \"{}\"; files of weights alone cannot be resumed from",
                 path.string(), kKey);
-  return {from_text(found->second, path.string()), std::move(file.tensors)};
+  return from_text(found->second, path.string());
+}
+
+}  // namespace
+
+Checkpoint load_checkpoint(const std::filesystem::path& path) {
+  Safetensors file = read_safetensors(path);
+  return {info_of(file, path), std::move(file.tensors)};
+}
+
+CheckpointInfo load_checkpoint_info(const std::filesystem::path& path) {
+  return info_of(read_safetensors(path, [](std::string_view) { return false; }), path);
 }
 
 std::string LoadReport::str() const {

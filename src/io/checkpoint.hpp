@@ -42,14 +42,17 @@ struct SaveOptions {
 /// Throws NonFinite naming the first tensor of f32 with a value that is not finite, or warns of it if that is allowed.
 void check_finite(const std::filesystem::path& path, const TensorMap& tensors, const SaveOptions& options);
 
-/// Writes all variables but transient ones: weights, optimizer state, running statistics, counters, the random state; `more` goes into the
-/// metadata beside the info. Throws IoError, and as check_finite; the file that was there is then untouched.
+/// Writes all variables but transient ones: weights, optimizer state, running statistics, counters, the random state;
+/// `more` goes into the metadata beside the info. Throws IoError, and as check_finite; the file that was there is then
+/// untouched.
 void save_checkpoint(const std::filesystem::path& path, const TensorMap& tensors, const CheckpointInfo& info,
                      const Metadata& more = {}, const SaveOptions& options = {});
 void save_checkpoint(const std::filesystem::path& path, const Variables& variables, const CheckpointInfo& info);
 
 /// Throws IoError, FormatError for a damaged file or one that is no checkpoint.
 [[nodiscard]] Checkpoint load_checkpoint(const std::filesystem::path& path);
+/// Its info alone.
+[[nodiscard]] CheckpointInfo load_checkpoint_info(const std::filesystem::path& path);
 
 /// Throws FormatError unless `tensors` has exactly the names and specs `expected`; the message begins with `what`
 /// ("run1.safetensors: checkpoint of another network") and lists the first missing, unexpected and mis-shaped ones.

@@ -20,8 +20,10 @@ Value policy_value_loss(Value prediction, Value target) {
 }
 
 /// Rows of logits (N, T, words) and as many words.
-Value language_loss(Value logits, Value target) {
-  return loss::cross_entropy(reshape(logits, {-1, logits.shape()[-1]}), reshape(target, {-1}));
+Loss language_loss(const loss::CrossEntropy& cross_entropy) {
+  return [=](Value logits, Value target) {
+    return cross_entropy(reshape(logits, {-1, logits.shape()[-1]}), reshape(target, {-1}));
+  };
 }
 
 /// A target ends where its zeros begin; every input counts in full.
@@ -48,11 +50,15 @@ std::string_view name_of(Task task) {
   throw ArgumentError("unknown task");
 }
 
-Loss loss_of(Task task) {
+bool has_cross_entropy(Task task) {
+  return task == Task::classification || task == Task::segmentation || task == Task::language;
+}
+
+Loss loss_of(Task task, const loss::CrossEntropy& cross_entropy) {
   switch (task) {
-    case Task::classification: return loss::cross_entropy;
-    case Task::segmentation: return loss::cross_entropy;
-    case Task::language: return language_loss;
+    case Task::classification:
+    case Task::segmentation: return cross_entropy;
+    case Task::language: return language_loss(cross_entropy);
     case Task::transcription: return transcription_loss;
     case Task::discrimination: return loss::bce_with_logits;
     case Task::reconstruction: return loss::mse;
@@ -61,8 +67,8 @@ Loss loss_of(Task task) {
   throw ArgumentError("unknown task");
 }
 
-Loss loss_of(const Model& model, const Variant& variant) {
-  const Loss main = loss_of(model.task);
+Loss loss_of(const Model& model, const Variant& variant, const loss::CrossEntropy& cross_entropy) {
+  const Loss main = loss_of(model.task, cross_entropy);
   if (!variant.auxiliary) return main;
   return [main, classes = variant.classes > 0 ? variant.classes : model.classes, weight = model.auxiliary](
              Value logits, Value target) {

@@ -1,11 +1,10 @@
 // The list of networks.
 #include "concord/models/zoo.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <utility>
+#include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/nearest_name.hpp"
 #include "concord/models/networks.hpp"
 
 namespace concord::models {
@@ -52,26 +51,12 @@ TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n) {
 
 namespace {
 
-/// Letters to insert, delete or replace to make one of the other (Levenshtein, 1965).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = std::exchange(row[j + 1], std::min({replaced, row[j] + 1, row[j + 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 /// "; did you mean lenet?" where a name is near, else ".".
 std::string suggestion(std::string_view network) {
-  const Model& nearest =
-      *std::ranges::min_element(all(), {}, [&](const Model& model) { return distance(network, model.name); });
-  if (distance(network, nearest.name) > std::max<std::size_t>(1, network.size() / 4)) return ".";
-  return fmt::format("; did you mean {}?", nearest.name);
+  std::vector<std::string> names;
+  for (const Model& model : all()) names.emplace_back(model.name);
+  const auto nearest = nearest_name(network, names);
+  return nearest ? fmt::format("; did you mean {}?", *nearest) : ".";
 }
 
 }  // namespace

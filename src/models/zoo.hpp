@@ -25,7 +25,10 @@ enum class Task : std::uint8_t {
   policy_value     // logits of the moves, then a value in (-1, 1): (N, moves + 1) → probabilities and value
 };
 [[nodiscard]] std::string_view name_of(Task task);
-[[nodiscard]] Loss loss_of(Task task);
+/// Whether the task's loss is a cross entropy of class indices.
+[[nodiscard]] bool has_cross_entropy(Task task);
+/// `cross_entropy` is what the losses of such tasks are made of.
+[[nodiscard]] Loss loss_of(Task task, const loss::CrossEntropy& cross_entropy = {});
 /// Type and shape of the target of a batch with these outputs.
 [[nodiscard]] TensorSpec target_of(Task task, const Shape& output);
 
@@ -63,7 +66,7 @@ struct Model {
       {};  // in the order of `sizes`; empty where there are none
 };
 /// The loss of the model's task; for a variant with auxiliary classifiers theirs is added with the published weight.
-[[nodiscard]] Loss loss_of(const Model& model, const Variant& variant);
+[[nodiscard]] Loss loss_of(const Model& model, const Variant& variant, const loss::CrossEntropy& cross_entropy = {});
 /// Type and shape of n samples, of the published shape or of another.
 [[nodiscard]] TensorSpec batch_of(const Model& model, std::int64_t n);
 [[nodiscard]] TensorSpec batch_of(const Model& model, const Shape& sample, std::int64_t n);

@@ -171,4 +171,8 @@ std::string write_digits(const std::filesystem::path& folder, int train, int tes
   return "mnist:" + folder.string();
 }
 
+Arguments train(const std::string& data, const Arguments& more) {
+  return with({"train", "mlp", "--data", data, "--device", cheap_device(), "--batch", "10"}, more);
+}
+
 }  // namespace concord::test

@@ -63,4 +63,7 @@ void check_refusal(const Arguments& arguments, int code, const std::vector<std::
 /// A folder with data in MNIST's files: samples of 28x28 that a network can learn. Gives what --data takes.
 [[nodiscard]] std::string write_digits(const std::filesystem::path& folder, int train, int test);
 
+/// `concord train mlp` on such data in batches of 10, and more arguments.
+[[nodiscard]] Arguments train(const std::string& data, const Arguments& more);
+
 }  // namespace concord::test

@@ -1,0 +1,24 @@
+// --schedule: a learning rate schedule by name, with numbers of one's own.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "concord/optim/schedule.hpp"
+
+namespace concord::cli {
+
+inline constexpr const char* kScheduleHelp =
+    "Of the learning rate over the epochs, with numbers of one's own: cosine:end=1e-5,warmup=5. constant; "
+    "cosine[:end]; linear[:end]; polynomial[:power,end]; step[:size,gamma]; multistep:at=30+60[,gamma]; "
+    "exponential:gamma; restarts[:length,growth,end]; inverse-sqrt[:warmup]; plateau[:factor,patience,end]; "
+    "one-cycle[:rise]. All but the last three take warmup=EPOCHS";
+
+/// The schedule that `text` names for a training of so many epochs. Throws ArgumentError for an unknown name, key or
+/// number.
+[[nodiscard]] optim::Schedule make_schedule(const std::string& text, std::int64_t epochs);
+
+/// What make_schedule refuses.
+[[nodiscard]] CLI::Validator schedule_text();
+
+}  // namespace concord::cli
