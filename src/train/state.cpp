@@ -13,12 +13,14 @@ namespace {
 /// Sets that a trainer keeps at hand: for training, for validation and two more.
 constexpr std::size_t kMostSets = 4;
 
-/// Checkpoints of before losses had weights do not say what the gathered batches weighed: each the same.
+/// Checkpoints of before losses had weights do not say what gathered batches weighed. Between updates that is nothing;
+/// within one it is not known, and the tensor is missing.
 void complete(io::Checkpoint& checkpoint, const std::map<std::string, TensorSpec>& expected) {
   const auto gathered = checkpoint.tensors.find(optim::kGathered);
   if (gathered == checkpoint.tensors.end() || !expected.contains(optim::kGatheredWeight)) return;
-  const auto batches = static_cast<float>(gathered->second.values<std::int32_t>()[0]);
-  checkpoint.tensors.try_emplace(optim::kGatheredWeight, Tensor::of<float>(Shape{}, std::vector<float>{batches}));
+  if (gathered->second.spec() != TensorSpec{DType::i32, Shape{}} || gathered->second.values<std::int32_t>()[0] != 0)
+    return;
+  checkpoint.tensors.try_emplace(optim::kGatheredWeight, Tensor::of<float>(Shape{}, std::vector<float>{0}));
 }
 
 bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {

@@ -91,6 +91,34 @@ TEST_CASE("a checkpoint that contradicts itself is refused", "[train]") {
   }
 }
 
+TEST_CASE("a checkpoint of before gathered batches had weights goes on between updates", "[train]") {
+  const TemporaryFolder folder;
+  const auto path = folder / "old.safetensors";
+  const FitOptions two_epochs{.epochs = 2, .batch = 10};
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const TrainerOptions gathering{.seed = 4, .accumulate = 3};
+    const auto resumed_after = [&](std::int64_t steps) {
+      Trainer stopped = small_trainer(device, gathering);
+      FitOptions first_part = two_epochs;
+      first_part.max_steps = steps;
+      stopped.fit(small_data(50), first_part);
+      stopped.save_checkpoint(path);
+      io::Checkpoint checkpoint = io::load_checkpoint(path);
+      REQUIRE(checkpoint.tensors.erase(optim::kGatheredWeight) == 1);
+      io::save_checkpoint(path, checkpoint.tensors, checkpoint.info);
+      Trainer resumed = small_trainer(device, gathering);
+      resumed.resume(path);
+      resumed.fit(small_data(50), two_epochs);
+      return bytes_of(resumed);
+    };
+    Trainer whole = small_trainer(device, gathering);
+    whole.fit(small_data(50), two_epochs);
+    CHECK(resumed_after(3) == bytes_of(whole));
+    CHECK_THROWS_WITH(resumed_after(2), contains("missing (optim.gathered_weight)"));
+  }
+}
+
 TEST_CASE("a training goes on where the device counts no more updates", "[train]") {
   constexpr std::int64_t kLate = 3 * std::int64_t{optim::kMostSteps};
   const TemporaryFolder folder;
