@@ -120,7 +120,7 @@ BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner)
   if (found == slots_.end()) {
     Slot slot{variable.spec, device_->allocate(variable.spec.bytes()), variable.role, variable.of, owner};
     device_->write(*slot.buffer, 0, initial_value(variable, seed_).bytes());
-    if (owner) names_.insert_or_assign(owner, variable.name);
+    if (owner && variable.role == VariableRole::parameter) names_.insert_or_assign(owner, variable.name);
     return slots_.emplace(variable.name, std::move(slot)).first->second.buffer;
   }
   Slot& slot = found->second;
@@ -131,14 +131,22 @@ BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner)
   CONCORD_CHECK(is_own || (slot.role == variable.role && slot.of == variable.of), ArgumentError,
                 "'{}' is {} here and {} in an earlier program; give the module another name", variable.name,
                 description_of(variable.role), description_of(slot.role));
-  if (variable.role != VariableRole::parameter || !owner || sharing_ == Sharing::by_name) return slot.buffer;
+  const bool is_state = !variable.of.empty();  // of a parameter, whose ownership it shares here
+  if ((variable.role != VariableRole::parameter && !is_state) || !owner || sharing_ == Sharing::by_name) {
+    return slot.buffer;
+  }
+  CONCORD_CHECK(!is_state || slot.owner.expired() || is_same(slot.owner, owner), ArgumentError,
+                "'{}' is the state of another parameter in this Variables: two parts of a network are trained in "
+                "programs of their own, and their parameters have one name there. Give each part its name in the "
+                "network (nn::Sequential().push(\"head\", head))",
+                variable.name);
   CONCORD_CHECK(slot.owner.expired() || is_same(slot.owner, owner), ArgumentError,
                 "two networks have a parameter '{}' in one Variables, and would share its storage. Give each a name of "
                 "its own (nn::Sequential().push(\"a\", network)) or Variables of its own; to share weights, copy the "
                 "module, or make the Variables with Sharing::by_name",
                 variable.name);
   slot.owner = owner;
-  names_.insert_or_assign(owner, variable.name);
+  if (!is_state) names_.insert_or_assign(owner, variable.name);
   return slot.buffer;
 }
 

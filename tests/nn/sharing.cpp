@@ -233,3 +233,24 @@ TEST_CASE("a part is trained in the variables of its network", "[nn][train]") {
     CHECK(same_bits(trainer.variables()->read("weight"), trainer.variables()->read("body.weight")));
   }
 }
+
+TEST_CASE("two parts that are trained alone never share their moments", "[nn]") {
+  const auto step_of = [](nn::Module& part, const VariablesPtr& variables) {
+    Graph graph;
+    const Value y = part(graph.input("x", {DType::f32, Shape{2, 4}}));
+    const Value loss = mean(y * y);
+    optim::minimize(loss, optim::Adam{.lr = 0.01});
+    return compile(graph, {{loss}}, variables);
+  };
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    TwoParts net;
+    static_cast<void>(program_of(net, variables));
+    for (int again = 0; again < 2; ++again) CHECK_NOTHROW(step_of(net.body, variables));
+    CHECK_THROWS_WITH(step_of(net.head, variables), contains("the state of another parameter"));
+    nn::Sequential named = nn::Sequential().push("head", net.head);
+    CHECK_NOTHROW(step_of(named, variables));
+    CHECK_NOTHROW(step_of(net, variables));
+  }
+}
