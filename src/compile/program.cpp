@@ -20,6 +20,18 @@ void add_source(ProgramImpl& program, const Buffer* buffer) {
   program.sources.push_back({buffer, 0});
 }
 
+/// Storage of a variable. A state of a parameter is given as one that shares the parameter's ownership, which says
+/// whose it is.
+BufferPtr storage_of(const Lowered& lowered, const LoweredValue& wanted, Variables& variables) {
+  const VariablePtr& variable = wanted.variable;
+  if (variable->of.empty()) return variables.require(variable, wanted.name);
+  for (const LoweredValue& value : lowered.values) {
+    const bool is_it = value.variable && value.variable->role == VariableRole::parameter && value.name == variable->of;
+    if (is_it) return variables.require(VariablePtr(value.variable, variable.get()), wanted.name);
+  }
+  return variables.require(*variable);
+}
+
 void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   const DeviceInfo& info = program.device().info();
   const Arena arena = place(program.lowered, plan, info);
@@ -39,8 +51,8 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   for (std::size_t v = 0; v < program.operands.size(); ++v) {
     const MemoryPlan::Storage& storage = plan.storage[v];
     if (storage.variable >= 0) {
-      program.variable_buffers.push_back(program.variables->require(program.lowered.value(storage.variable).variable,
-                                                                    program.lowered.value(storage.variable).name));
+      program.variable_buffers.push_back(
+          storage_of(program.lowered, program.lowered.value(storage.variable), *program.variables));
       program.operands[v] = {program.variable_buffers.back().get(), 0};
     } else {
       program.operands[v] = block(storage.block);

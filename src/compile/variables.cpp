@@ -35,6 +35,19 @@ void fill_floats(std::span<float> values, const Initializer& init, std::uint32_t
   for (std::int64_t i = init.zeros_begin; i < init.zeros_end; ++i) values[static_cast<std::size_t>(i)] = 0;
 }
 
+/// Whether `name` is what a module inside of a network calls its parameter where the network calls it `whole`.
+bool is_part_of(const std::string& name, const std::string& whole) {
+  return whole.size() > name.size() && whole.ends_with('.' + name);
+}
+
+/// A graph's record of a parameter shares the ownership of the module's (nn::Module::parameter).
+bool is_same(const std::weak_ptr<const Variable>& a, const std::weak_ptr<const Variable>& b) {
+  return !a.owner_before(b) && !b.owner_before(a);
+}
+
+/// Whether a slot is a further name of a parameter, which has a slot of its own under another one.
+bool is_further_name(const auto& slot) { return slot.bound && !is_same(slot.owner, {}); }
+
 }  // namespace
 
 Tensor initial_value(const Variable& variable, std::uint64_t seed) {
@@ -73,34 +86,67 @@ BufferPtr Variables::require(const VariablePtr& variable, const std::string& nam
 
 BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner) {
   const Device::Use use(device());
-  const auto found = slots_.find(variable.name);
-  if (found == slots_.end()) {
-    Slot slot{variable.spec, nullptr, variable.role, variable.of, owner};
-    slot.buffer = storage_of(owner);
-    if (!slot.buffer) {
-      slot.buffer = device_->allocate(variable.spec.bytes());
-      device_->write(*slot.buffer, 0, initial_value(variable, seed_).bytes());
+  auto found = slots_.find(variable.name);
+  if (found != slots_.end() && is_further_name(found->second) && found->second.owner.expired()) {
+    slots_.erase(found);
+    found = slots_.end();
+  }
+  if (BufferPtr held = storage_of(owner)) {
+    std::string& known = names_.find(owner)->second;
+    const bool is_bound = found != slots_.end() && found->second.bound && !is_further_name(found->second);
+    const bool is_part = is_part_of(variable.name, known);
+    if (variable.name == known) return held;
+    if (is_part && (found == slots_.end() || (sharing_ == Sharing::by_module && !is_bound))) return held;
+    const bool is_of_gone = found != slots_.end() && found->second.role == VariableRole::parameter &&
+                            !is_same(found->second.owner, {}) && found->second.owner.expired();
+    if (is_of_gone && sharing_ == Sharing::by_module) {
+      slots_.erase(found);
+      found = slots_.end();
     }
-    if (owner) names_.insert_or_assign(owner, variable.name);
+    if (found == slots_.end()) {
+      Slot& slot = slots_.find(known)->second;
+      Slot named = slot;
+      // The largest network gives the name; those from before stay for who reads by them.
+      Slot& further = is_part_of(known, variable.name) ? slot : named;
+      further.role = VariableRole::parameter;
+      further.owner = owner;
+      further.bound = true;
+      slots_.emplace(variable.name, std::move(named));
+      if (&further == &slot) known = variable.name;
+      return held;
+    }
+    if (is_further_name(found->second) && is_same(found->second.owner, owner)) return held;
+  }
+  if (found == slots_.end()) {
+    Slot slot{variable.spec, device_->allocate(variable.spec.bytes()), variable.role, variable.of, owner};
+    device_->write(*slot.buffer, 0, initial_value(variable, seed_).bytes());
+    if (owner && variable.role == VariableRole::parameter) names_.insert_or_assign(owner, variable.name);
     return slots_.emplace(variable.name, std::move(slot)).first->second.buffer;
   }
   Slot& slot = found->second;
   CONCORD_CHECK(slot.spec == variable.spec, ShapeError, "variable '{}' is {} on this device, the program wants {}",
                 variable.name, slot.spec.str(), variable.spec.str());
-  if (slot.bound) return slot.buffer;
+  if (slot.bound && !is_further_name(slot)) return slot.buffer;
   const bool is_own = slot.role == VariableRole::own || variable.role == VariableRole::own;
   CONCORD_CHECK(is_own || (slot.role == variable.role && slot.of == variable.of), ArgumentError,
                 "'{}' is {} here and {} in an earlier program; give the module another name", variable.name,
                 description_of(variable.role), description_of(slot.role));
-  if (variable.role != VariableRole::parameter || !owner || sharing_ == Sharing::by_name) return slot.buffer;
-  const std::shared_ptr<const Variable> held = slot.owner.lock();
-  CONCORD_CHECK(!held || held == owner, ArgumentError,
+  const bool is_state = !variable.of.empty();  // of a parameter, whose ownership it shares here
+  if ((variable.role != VariableRole::parameter && !is_state) || !owner || sharing_ == Sharing::by_name) {
+    return slot.buffer;
+  }
+  CONCORD_CHECK(!is_state || slot.owner.expired() || is_same(slot.owner, owner), ArgumentError,
+                "'{}' is the state of another parameter in this Variables: two parts of a network are trained in "
+                "programs of their own, and their parameters have one name there. Give each part its name in the "
+                "network (nn::Sequential().push(\"head\", head))",
+                variable.name);
+  CONCORD_CHECK(slot.owner.expired() || is_same(slot.owner, owner), ArgumentError,
                 "two networks have a parameter '{}' in one Variables, and would share its storage. Give each a name of "
                 "its own (nn::Sequential().push(\"a\", network)) or Variables of its own; to share weights, copy the "
                 "module, or make the Variables with Sharing::by_name",
                 variable.name);
   slot.owner = owner;
-  names_.insert_or_assign(owner, variable.name);
+  if (!is_state) names_.insert_or_assign(owner, variable.name);
   return slot.buffer;
 }
 
@@ -113,7 +159,7 @@ BufferPtr Variables::storage_of(const VariablePtr& variable) const {
 
 void Variables::bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer) {
   const auto found = slots_.find(name);
-  CONCORD_CHECK(found == slots_.end() || found->second.bound, ArgumentError,
+  CONCORD_CHECK(found == slots_.end() || (found->second.bound && !is_further_name(found->second)), ArgumentError,
                 "'{}' is {} already; storage is bound to a name of its own", name, description_of(found->second.role));
   slots_.insert_or_assign(name, Slot{spec, std::move(buffer), VariableRole::transient, {}, {}, true});
 }
@@ -153,21 +199,23 @@ void Variables::write_kept(const std::string& name, const Tensor& value) {
 
 std::vector<std::string> Variables::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, slot] : slots_) names.push_back(name);
+  for (const auto& [name, slot] : slots_) {
+    if (!is_further_name(slot)) names.push_back(name);
+  }
   return names;
 }
 
 std::vector<std::string> Variables::persistent_names() const {
   std::vector<std::string> names;
   for (const auto& [name, slot] : slots_) {
-    if (slot.role != VariableRole::transient) names.push_back(name);
+    if (slot.role != VariableRole::transient && !is_further_name(slot)) names.push_back(name);
   }
   return names;
 }
 
 std::optional<std::string> Variables::related(const std::string& parameter, VariableRole role) const {
   for (const auto& [name, slot] : slots_) {
-    if (slot.role == role && slot.of == parameter) return name;
+    if (slot.role == role && slot.of == parameter && !is_further_name(slot)) return name;
   }
   return std::nullopt;
 }
@@ -175,7 +223,7 @@ std::optional<std::string> Variables::related(const std::string& parameter, Vari
 std::map<std::string, std::string> Variables::all_related(VariableRole role) const {
   std::map<std::string, std::string> related;
   for (const auto& [name, slot] : slots_) {
-    if (slot.role == role) related.emplace(name, slot.of);
+    if (slot.role == role && !is_further_name(slot)) related.emplace(name, slot.of);
   }
   return related;
 }
@@ -183,7 +231,7 @@ std::map<std::string, std::string> Variables::all_related(VariableRole role) con
 std::map<std::string, Tensor> Variables::read_all() const {
   const Device::Use use(device());
   std::map<std::string, Tensor> all;
-  for (const auto& [name, slot] : slots_) all.emplace(name, read(name));
+  for (const std::string& name : names()) all.emplace(name, read(name));
   return all;
 }
 

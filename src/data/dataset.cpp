@@ -76,12 +76,20 @@ void check(const Dataset& dataset, std::optional<std::int32_t> ignored) {
 void check_outputs(const Shape& outputs, const Shape& labels, int classes) {
   if (classes == 0) return;
   const auto dims = outputs.dims();
-  CONCORD_CHECK(
-      !dims.empty() && std::ranges::equal(dims.first(dims.size() - 1), labels.dims()), ShapeError,
-      "class labels {} need a network whose outputs are these dimensions and one more for the classes, got {}",
-      labels.str(), outputs.str());
-  CONCORD_CHECK(classes <= dims.back(), ArgumentError,
-                "the data set has labels up to {}, but the network has {} outputs", classes - 1, dims.back());
+  std::int64_t most = 0;  // of the dimensions that may be the classes
+  for (std::size_t axis = 1; axis < dims.size(); ++axis) {
+    const auto before = dims.first(axis), after = dims.subspan(axis + 1);
+    const auto places = labels.dims();
+    const bool fits = places.size() + 1 == dims.size() && std::ranges::equal(before, places.first(axis)) &&
+                      std::ranges::equal(after, places.subspan(axis));
+    if (fits) most = std::max(most, dims[axis]);
+  }
+  CONCORD_CHECK(most > 0, ShapeError,
+                "class labels {} need a network whose outputs are these dimensions and one more for the classes, got "
+                "{}",
+                labels.str(), outputs.str());
+  CONCORD_CHECK(classes <= most, ArgumentError, "the data set has labels up to {}, but the network has {} outputs",
+                classes - 1, most);
 }
 
 Dataset from_arrays(Tensor features, Tensor labels, int classes, std::optional<std::int32_t> ignored) {

@@ -1,6 +1,7 @@
 // Graph: adding nodes, names, variables.
 #include "concord/graph/graph.hpp"
 
+#include <algorithm>
 #include <mutex>
 
 #include "concord/core/check.hpp"
@@ -92,9 +93,17 @@ Value Graph::input(std::string name, TensorSpec spec) {
 
 Value Graph::variable(const VariablePtr& variable) {
   CONCORD_CHECK(variable, ArgumentError, "a graph is given a null variable");
-  if (const auto found = names_.find(variable->name); found != names_.end()) {
+  const auto found = names_.find(variable->name);
+  // A parameter has the name that it was traced with, which may be another one in another graph.
+  const auto is_it = [&](const Node& node) {
+    return node.variable && !node.variable.owner_before(variable) && !variable.owner_before(node.variable);
+  };
+  if (found != names_.end() && is_it(node(found->second))) return {this, found->second, 0};
+  if (const auto same = std::ranges::find_if(nodes_, is_it); same != nodes_.end()) {
+    return {this, static_cast<std::int32_t>(same - nodes_.begin()), 0};
+  }
+  if (found != names_.end()) {
     Node& node = nodes_[static_cast<std::size_t>(found->second)];
-    if (node.variable == variable) return {this, found->second, 0};
     CONCORD_CHECK(!node.variable, ShapeError,
                   "two variables are named '{}', {} and {}; give the modules that own them different names",
                   variable->name, description_of(node.variable->role), description_of(variable->role));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/nn/class_axis.hpp"
 #include "concord/nn/reduced.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gather.hpp"
@@ -101,11 +102,11 @@ Value chosen(const Rows& rows, Value target) {
   const Scalar is_target = scalar::equal(scalar::coordinate(0), scalar::input(1));
   const Value column = reshape(target, Shape{target.shape()[0], 1});
   const Value picked =
-      sum(pointwise("chosen", {rows.scores, column}, scalar::select(is_target, scalar::input(0), 0.0F)), {1});
+      sum(pointwise(kChosen, {rows.scores, column}, scalar::select(is_target, scalar::input(0), 0.0F)), {1});
   const Scalar label = scalar::input(1), classes = static_cast<float>(rows.classes());
   const Scalar valid = scalar::less_equal(0.0F, label) * scalar::less(label, classes);
   // For a label outside [0, C) both numbers are 0, and 0/0 is NaN.
-  return pointwise("chosen", {picked, target}, scalar::input(0) * valid / valid);
+  return pointwise(kChosen, {picked, target}, scalar::input(0) * valid / valid);
 }
 
 void check_ignored(const Rows& rows, const std::optional<std::int32_t>& ignored) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <deque>
+#include <mutex>
 #include <typeinfo>
 #include <utility>
 #if __has_include(<cxxabi.h>)
@@ -22,6 +24,43 @@ namespace {
 thread_local std::vector<std::pair<const Graph*, Module*>> traced;
 
 std::atomic<std::uint64_t> freeze_calls = 0;
+
+/// A layer's parameter, and what graphs hold of it that have it under another name than the first. They share its
+/// ownership: two pointers are one parameter where neither is owner_before the other.
+struct Parameter : Variable {
+  std::mutex mutex = {};
+  std::deque<Variable> renamed = {};
+};
+
+/// Tells a parameter's pointer from that of another variable.
+struct ParameterOwner {
+  Parameter* parameter;
+  void operator()(Parameter* held) const { std::default_delete<Parameter>()(held); }
+};
+
+/// The parameter under this name; graphs that have it under another keep theirs.
+VariablePtr named(const VariablePtr& variable, std::string name) {
+  const ParameterOwner* const owner = std::get_deleter<ParameterOwner>(variable);
+  if (owner == nullptr) {  // made by a layer itself
+    variable->name = std::move(name);
+    return variable;
+  }
+  Parameter& parameter = *owner->parameter;
+  const std::lock_guard lock(parameter.mutex);
+  if (parameter.name.empty()) parameter.name = name;
+  if (parameter.name == name) return {variable, &parameter};
+  auto found = std::ranges::find(parameter.renamed, name, &Variable::name);
+  if (found == parameter.renamed.end()) {
+    found = parameter.renamed.insert(found, Variable{});
+    found->name = std::move(name);
+    found->role = parameter.role;
+  }
+  found->spec = parameter.spec;
+  found->init = parameter.init;
+  found->trainable = parameter.trainable;
+  found->value = parameter.value;
+  return {variable, &*found};
+}
 
 /// "concord::nn::ReLU".
 std::string type_of(const Module& module) {
@@ -119,22 +158,29 @@ Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_v
                 graph.scoped(name, '.'));
   if (const Value value = substituted(graph, variable)) return value;
   const auto in_graph = graph.variables();
-  if (std::ranges::find(in_graph, variable) == in_graph.end()) {
+  const auto is_it = [&](const VariablePtr& other) {
+    return !other.owner_before(variable) && !variable.owner_before(other);
+  };
+  const auto found = std::ranges::find_if(in_graph, is_it);
+  VariablePtr here = found == in_graph.end() ? nullptr : *found;
+  if (!here) {
     std::string full = graph.scoped(name, '.');
     // "__metadata__" is what a file of weights calls its metadata.
     CONCORD_CHECK(!name.empty() && is_utf8(name) && full != "__metadata__", ArgumentError,
                   "a module has a parameter named '{}', which no file could hold; give it another name",
                   printable(full));
-    variable->name = std::move(full);
+    here = named(variable, std::move(full));
   }
-  if (frozen_now(graph)) graph.freeze(variable);
-  return graph.variable(variable);
+  if (frozen_now(graph)) graph.freeze(here);
+  return graph.variable(here);
 }
 
 VariablePtr Module::make_parameter(Shape shape, Initializer init, bool trainable) {
   return with_host_memory("making a layer", [&] {
     // Member by member: GCC 12 destroys members of an aggregate twice where its construction throws.
-    auto variable = std::make_shared<Variable>();
+    auto record = std::make_unique<Parameter>();
+    Parameter* const parameter = record.get();
+    const VariablePtr variable(record.release(), ParameterOwner{parameter});
     variable->spec.shape = std::move(shape);
     variable->init = init;
     variable->trainable = trainable;

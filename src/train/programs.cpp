@@ -6,6 +6,7 @@
 #include "concord/core/check.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/nn/channel_norm.hpp"
+#include "concord/nn/class_axis.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/train/metrics.hpp"
@@ -78,10 +79,37 @@ void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::st
   counting.assign();
 }
 
-void count_hits_of(const Traced& traced, Value labels, int k) {
+/// The dimension of the outputs that are the classes, which the loss says. Empty in a training that need not know.
+std::optional<std::size_t> class_axis_of(const Traced& traced, Value labels, int classes, Purpose purpose) {
+  if (classes == 0) return {};
+  const Shape& outputs = traced.output.shape();
+  const std::optional<std::size_t> axis = loss::class_axis(traced.output, labels.shape(), traced.loss);
+  CONCORD_CHECK(axis || purpose == Purpose::train, ArgumentError,
+                "of the outputs {} more than one dimension may be the classes of labels {}, and the loss does not say "
+                "which, so that no accuracy can be told. Have the loss take loss::cross_entropy, loss::nll or a "
+                "softmax of the outputs, or the data set 0 classes, for a loss without accuracies",
+                outputs.str(), labels.shape().str());
+  CONCORD_CHECK(!axis || classes <= outputs.dims()[*axis], ArgumentError,
+                "the data set has labels up to {}, but the network has {} outputs", classes - 1, outputs.dims()[*axis]);
+  return axis;
+}
+
+/// (N, …, C, …) → (N, …, C).
+Value with_classes_last(Value outputs, std::size_t axis) {
+  const std::size_t rank = outputs.shape().rank();
+  if (axis + 1 == rank) return outputs;
+  std::vector<std::int64_t> order;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (i != axis) order.push_back(static_cast<std::int64_t>(i));
+  }
+  order.push_back(static_cast<std::int64_t>(axis));
+  return transpose(outputs, order);
+}
+
+void count_hits_of(const Traced& traced, Value labels, std::size_t class_axis, int k) {
   Graph& graph = *traced.graph;
-  if (k == 0) return;
-  const Hits hits = count_hits(traced.output, labels, k, find_kept_labels(graph, labels));
+  const Value logits = with_classes_last(traced.output, class_axis);
+  const Hits hits = count_hits(logits, labels, k, find_kept_labels(graph, labels));
   Counting counting;
   const auto add = [&](const char* name, Value counted) {
     if (!counted) return;
@@ -137,6 +165,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   traced.loss = recipe.loss(traced.output, batch.labels);
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "a trainer's loss is one number, got {}; use Reduction::mean or sum", traced.loss.shape().str());
+  const std::optional<std::size_t> class_axis = class_axis_of(traced, batch.labels, classes, key.purpose);
   if (const Value kept = find_kept_labels(graph, batch.labels)) traced.ignored = ignored_label(kept);
   const std::vector<LossTerm> terms = terms_of(traced.loss);
   for (const LossTerm& term : terms) traced.terms.push_back(term.kind);
@@ -148,7 +177,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
     count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
   } else {
     count_batch(graph, terms, role, batch.cursor, key.plan.size, {});
-    count_hits_of(traced, batch.labels, key.k);
+    if (key.k > 0 && class_axis) count_hits_of(traced, batch.labels, *class_axis, key.k);
   }
   // What a batch of ignored labels divides by 0 is none of the program's business.
   const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });

@@ -131,6 +131,10 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   if (pending_weights) loaded = pending_weights->load(traced_weights);
   Program compiled =
       compile(*traced.graph, outputs, key.averaged ? with_averages(*traced.graph) : variables, options_of(key.purpose));
+  for (const VariablePtr& weight : traced.weights) {  // one that a larger network has given its name
+    if (variables->contains(weight->name)) continue;
+    variables->bind(weight->name, weight->spec, variables->require(weight, weight->name));
+  }
   if (pending_checkpoint) take_from_checkpoint(fresh);
   if (!pending_checkpoint) start_averages(fresh);
   if (all) pending_checkpoint.reset();
@@ -197,7 +201,10 @@ float TrainerState::scalar(const std::string& name) const { return variables->re
 
 io::TensorMap TrainerState::persistent() const {
   io::TensorMap tensors;
-  for (const std::string& name : variables->persistent_names()) tensors.emplace(name, variables->read(name));
+  // Not what other programs keep in these variables.
+  for (const auto& [name, spec] : known) {
+    if (variables->contains(name)) tensors.emplace(name, variables->read(name));
+  }
   return tensors;
 }
 
