@@ -1,4 +1,5 @@
 // What callbacks may do with the training that they hear of: stop it, and use its trainer.
+#include <cmath>
 #include <functional>
 
 #include "files.hpp"
@@ -142,4 +143,32 @@ TEST_CASE("fit within a fit is refused", "[train]") {
   callback->epoch = [&](TrainingControl& training) { training.trainer().fit(data); };
   CHECK_THROWS_AS(trainer.fit(data, options_with(callback)), ArgumentError);
   CHECK(trainer.fit(data).end == History::End::finished);
+}
+
+TEST_CASE("a step that fails is looked into after callbacks evaluated many sets", "[train]") {
+  Dataset data = small_data(50);
+  data.features = Tensor::of<float>(data.features.shape(), data.features.values<float>());  // not that of others
+  data.features.values<float>().back() = INFINITY;
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    const auto message_of = [&](const std::shared_ptr<Callback>& callback) -> std::string {
+      FitOptions options = options_with(callback);
+      options.shuffle = false;  // it fails in the last step of the first epoch
+      try {
+        small_trainer(device).fit(data, options);
+      } catch (const NonFinite& error) {
+        return error.what();
+      }
+      return "none";
+    };
+    const auto callback = std::make_shared<Doing>();
+    const std::string expected = message_of(callback);
+    CHECK_THAT(expected, contains("step 7"));
+    callback->step = [](TrainingControl& training) {
+      for (std::uint64_t seed = 1; seed <= 6; ++seed) {  // more than a trainer keeps on the device
+        static_cast<void>(training.trainer().evaluate(small_data(20, seed)));
+      }
+    };
+    CHECK(message_of(callback) == expected);
+  }
 }
