@@ -15,10 +15,13 @@ int main(int argc, char** argv) try {
                      nn::ReLU{},           nn::Linear{500, 10}};
   Trainer trainer{net, loss::cross_entropy, optim::Sgd{.lr = 0.01, .momentum = 0.9}, device, {.seed = 1}};
 
-  const Dataset test = data::fashion_mnist("test");
-  trainer.fit(data::fashion_mnist("train"),
-              {.epochs = epochs, .validate = test, .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)}});
+  const auto [train, held_out] = data::split(data::fashion_mnist("train"), 6000);
+  trainer.fit(train,
+              {.epochs = epochs, .validate = held_out, .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)}});
   trainer.save("lenet.safetensors");
+
+  const Dataset test = data::fashion_mnist("test");
+  std::cout << "accuracy " << 100 * trainer.evaluate(test).accuracy.value() << " %\n";
 
   // Which kinds of clothing are taken for which?
   const Tensor counts = confusion_matrix(trainer.predict(test), test.labels);

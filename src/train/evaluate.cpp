@@ -1,6 +1,8 @@
 // Trainer::evaluate, predict and refresh_statistics: whole data sets through the network without training it.
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
@@ -15,48 +17,68 @@ namespace {
 
 constexpr const char* kRole = "eval";
 
+/// The sums of a loss or a metric, by terms.
+struct TermTotals {
+  TermTotals(std::string role_of_names, std::vector<LossTerm::Kind> kinds_of_terms)
+      : role(std::move(role_of_names)), kinds(std::move(kinds_of_terms)), sums(kinds.size()), weights(kinds.size()) {}
+  /// That of all batches as one.
+  [[nodiscard]] double value(double samples) const {
+    double value = 0;
+    for (std::size_t t = 0; t < kinds.size(); ++t) {
+      const bool is_total = kinds[t] == LossTerm::Kind::total, is_mean = kinds[t] == LossTerm::Kind::mean;
+      value += sums[t] / (is_total ? 1 : is_mean ? samples : weights[t]);
+    }
+    return value;
+  }
+  std::string role;
+  std::vector<LossTerm::Kind> kinds;
+  std::vector<double> sums, weights;
+};
+
 /// The sums of an evaluation. On the device they are in single precision, so they are taken from there before they can
 /// pass what it counts exactly, and often enough that the loss loses no digits that matter.
 class Totals {
  public:
-  Totals(TrainerState& state, const Shape& batch_labels, std::vector<LossTerm::Kind> terms)
+  Totals(TrainerState& state, const Shape& batch_labels, const train::StepProgram& program)
       : state_(state),
         batches_(std::clamp<std::int64_t>((std::int64_t{1} << 24) / most_hits(batch_labels), 1, kMostBatches)),
-        terms_(std::move(terms)),
-        sums_(terms_.size()),
-        weights_(terms_.size()) {
+        loss_(kRole, program.terms) {
+    for (const auto& [name, terms] : program.metrics) {
+      metrics_.emplace(name, TermTotals(train::role_of_metric(name), terms));
+    }
     take();
     first = among_k = labels = 0;
-    std::ranges::fill(sums_, 0);
-    std::ranges::fill(weights_, 0);
+    for_each([](TermTotals& totals) {
+      std::ranges::fill(totals.sums, 0);
+      std::ranges::fill(totals.weights, 0);
+    });
   }
   void step() {
     if (++waiting_ == batches_) take();
   }
   void take() {
     waiting_ = 0;
-    for (std::size_t t = 0; t < terms_.size(); ++t) {
-      sums_[t] += take(train::loss_sum_name(kRole, t));
-      weights_[t] += take(train::loss_weight_name(kRole, t));
-    }
+    for_each([&](TermTotals& totals) {
+      for (std::size_t t = 0; t < totals.kinds.size(); ++t) {
+        totals.sums[t] += take(train::loss_sum_name(totals.role, t));
+        totals.weights[t] += take(train::loss_weight_name(totals.role, t));
+      }
+    });
     first += take(train::kEvalFirst);
     among_k += take(train::kEvalAmongK);
     labels += take(train::kEvalLabels);
   }
-  /// That of all batches as one.
-  [[nodiscard]] double loss(double samples) const {
-    double loss = 0;
-    for (std::size_t t = 0; t < terms_.size(); ++t) {
-      const bool is_total = terms_[t] == LossTerm::Kind::total, is_mean = terms_[t] == LossTerm::Kind::mean;
-      loss += sums_[t] / (is_total ? 1 : is_mean ? samples : weights_[t]);
-    }
-    return loss;
-  }
+  [[nodiscard]] const TermTotals& loss() const { return loss_; }
+  [[nodiscard]] const std::map<std::string, TermTotals>& metrics() const { return metrics_; }
   double first = 0, among_k = 0, labels = 0;
 
  private:
   static constexpr std::int64_t kMostBatches = 512;
 
+  void for_each(const auto& function) {
+    function(loss_);
+    for (auto& [name, totals] : metrics_) function(totals);
+  }
   double take(const std::string& name) {
     if (!state_.variables->contains(name)) return 0;
     Tensor sums = state_.variables->read(name);
@@ -72,8 +94,8 @@ class Totals {
 
   TrainerState& state_;
   std::int64_t batches_, waiting_ = 0;
-  std::vector<LossTerm::Kind> terms_;
-  std::vector<double> sums_, weights_;
+  TermTotals loss_;
+  std::map<std::string, TermTotals> metrics_;
 };
 
 /// Runs every batch of an epoch in order.
@@ -89,7 +111,7 @@ Totals run_all(TrainerState& state, const Dataset& data, const train::EpochPlan&
   state.variables->write(train::cursor_name(kRole), Tensor(DType::i32, Shape{1}));
   std::vector<std::int64_t> labels(data.labels.shape().dims().begin(), data.labels.shape().dims().end());
   labels[0] = plan.full.size;
-  Totals totals(state, Shape(std::move(labels)), full->terms);
+  Totals totals(state, Shape(std::move(labels)), *full);
   train::Pace pace(*state.device);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     train::StepProgram& step = b < plan.full.rows ? *full : *last;
@@ -118,15 +140,17 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const timeline::Span span("evaluate");
   check(data);
   CONCORD_CHECK(evaluation.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", evaluation.k);
+  train::check_metrics(evaluation.metrics);
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
-  if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size);
-  const Totals totals =
-      run_all(*this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, k, averaged()});
+  if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size, evaluation.metrics);
+  const Totals totals = run_all(
+      *this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, k, averaged(), evaluation.metrics});
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
-  metrics.loss = totals.loss(samples);
+  metrics.loss = totals.loss().value(samples);
+  for (const auto& [name, metric] : totals.metrics()) metrics.named.emplace(name, metric.value(samples));
   if (k > 0) {
     // Where some are ignored the device has counted the others.
     const bool all_count = !variables->contains(train::kEvalLabels);
@@ -138,15 +162,16 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   return metrics;
 }
 
-Metrics TrainerState::evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least) {
+Metrics TrainerState::evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least,
+                                             const NamedMetrics& metrics) {
   try {
-    return evaluate(data, {.batch = batch});
+    return evaluate(data, {.batch = batch, .metrics = metrics});
   } catch (const OutOfMemory& error) {
     if (batch == least) throw;
     log(LogLevel::info, fmt::format("evaluation in batches of {} from now on: {}", least, error.what()));
   }
   batch = least;
-  return evaluate(data, {.batch = batch});
+  return evaluate(data, {.batch = batch, .metrics = metrics});
 }
 
 Metrics Trainer::evaluate(const Dataset& data, const EvaluateOptions& options) {

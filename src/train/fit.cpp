@@ -9,7 +9,9 @@
 #include "concord/core/log.hpp"
 #include "concord/core/philox.hpp"
 #include "concord/optim/failure.hpp"
+#include "concord/train/best_epoch.hpp"
 #include "concord/train/compared_fit.hpp"
+#include "concord/train/fit_checks.hpp"
 #include "concord/train/non_finite_search.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
@@ -28,26 +30,23 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// One call of fit.
 class Fit {
  public:
-  Fit(TrainerState& state, const Dataset& data, const FitOptions& options);
+  Fit(Trainer& trainer, TrainerState& state, const Dataset& data, const FitOptions& options);
   History run();
 
  private:
-  void check_options() const;
   void build();
   bool train_epoch();
   void begin_epoch();
   void set_rate();
   void set_flush(bool flush);
   [[nodiscard]] bool stop_wanted() const;
-  void report_steps(Clock::time_point start, std::int64_t first_batch);
+  void report_steps(Clock::time_point& start, std::int64_t first_batch);
   void finish_epoch(double seconds, std::int64_t samples);
-  bool worth_going_on(const EpochReport& report);
   void augment(Tensor& features, std::span<const std::int32_t> rows) const;
   [[nodiscard]] NonFiniteReport search_step(bool in_full);
   void require_finite_values(bool in_full);
   [[noreturn]] void explain_failure();
   void check_finite();
-  void check_last_batch() const;
   [[nodiscard]] double loss_so_far(std::int64_t samples) const { return state_.loss_so_far(full_->terms, samples); }
   [[nodiscard]] std::int64_t batch_number() const { return plan_.batches_in(state_.at.position); }
   [[nodiscard]] std::int64_t updates_in(std::int64_t batches) const {
@@ -57,6 +56,7 @@ class Fit {
     return train::order_of(plan_, options_.shuffle, state_.options.seed, state_.at.epoch);
   }
 
+  TrainingControl training_;
   TrainerState& state_;
   const Dataset& data_;
   const FitOptions& options_;
@@ -71,19 +71,17 @@ class Fit {
   float rate_ = NAN;  // on the device
   std::optional<bool> flush_;
   History history_;
-  // Early stopping.
-  double best_ = INFINITY;
-  std::int64_t since_best_ = 0;
-  io::TensorMap best_weights_;
+  std::optional<train::BestEpoch> best_;  // with early stopping
 };
 
-Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
-    : state_(state),
+Fit::Fit(Trainer& trainer, TrainerState& state, const Dataset& data, const FitOptions& options)
+    : training_(trainer),
+      state_(state),
       data_(data),
       options_(options),
       search_(state.variables, state.options.precision),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
-  check_options();
+  train::check(state, data, options);
   plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
   CONCORD_CHECK(state_.at.position == 0 || (state_.at.batch == plan_.full.size && state_.at.samples == plan_.samples),
                 ArgumentError,
@@ -93,47 +91,14 @@ Fit::Fit(TrainerState& state, const Dataset& data, const FitOptions& options)
   CONCORD_CHECK(state_.at.position <= plan_.full.rows * plan_.full.size, ArgumentError,
                 "the training stopped before the last batch of an epoch, which this FitOptions::last_batch merges into "
                 "the one before; go on with that of the stopped training");
-  state_.check_fits(data, train::Purpose::train, plan_.full.size);
-  check_last_batch();
-  if (options.validate) state_.check_fits(*options.validate, train::Purpose::evaluate, 1);
-}
-
-/// A network may take full batches and no smaller ones.
-void Fit::check_last_batch() const {
-  if (plan_.last.size == 0) return;
-  try {
-    state_.check_fits(data_, train::Purpose::train, plan_.last.size);
-  } catch (const ShapeError& error) {
-    throw ShapeError(fmt::format(
-        "the last batch of an epoch has {} of {} samples in batches of {}, and the network does not take it: {}. Drop "
-        "that batch or merge it into the one before (FitOptions::last_batch, --last-batch), or choose another batch "
-        "size.",
-        plan_.last.size, plan_.samples, plan_.full.size, error.what()));
-  }
-}
-
-void Fit::check_options() const {
-  state_.check(data_);
-  CONCORD_CHECK(std::ranges::none_of(options_.callbacks, [](const auto& callback) { return callback == nullptr; }),
-                ArgumentError, "fit: one of the callbacks is null");
-  CONCORD_CHECK(options_.epochs >= 0 && options_.max_steps >= 0 && options_.report_every >= 0, ArgumentError,
-                "fit: epochs, max_steps and report_every must not be negative, got {}, {} and {}", options_.epochs,
-                options_.max_steps, options_.report_every);
-  CONCORD_CHECK(options_.schedule, ArgumentError, "fit: the schedule is empty");
-  CONCORD_CHECK(options_.validate || !options_.schedule.reads_losses(), ArgumentError,
-                "fit: the schedule {} needs a validation set", options_.schedule.description());
-  CONCORD_CHECK(!options_.nan_trace || state_.options.precision != Precision::fp16, ArgumentError,
-                "fit: nan_trace does not go with fp16: its scaled gradients overflow until the scale suits them");
-  if (options_.validate) state_.check(*options_.validate);
-  if (!options_.early_stopping) return;
-  CONCORD_CHECK(options_.validate, ArgumentError, "fit: early stopping needs a validation set");
-  CONCORD_CHECK(options_.early_stopping->monitor == EarlyStopping::Monitor::loss || options_.validate->classes > 0,
-                ArgumentError, "fit: early stopping by accuracy needs class labels");
+  train::check_batches(state, data, plan_);
+  if (options.validate) state_.check_fits(*options.validate, train::Purpose::evaluate, 1, options.metrics);
 }
 
 void Fit::build() {
   const timeline::Span span("prepare");
   source_ = state_.source_of(data_, !options_.augmentation);
+  state_.trained_set = source_.id;
   const train::ProgramKey key{train::Purpose::train, source_, {}, 0};
   TrainerState::EpochPrograms programs = state_.epoch_programs(key, plan_, data_.classes);
   full_ = std::move(programs.full);
@@ -203,7 +168,7 @@ void Fit::set_flush(bool flush) {
 }
 
 bool Fit::stop_wanted() const {
-  return (options_.max_steps > 0 && steps_left_ == 0) || (options_.stop && options_.stop());
+  return training_.is_stopping() || (options_.max_steps > 0 && steps_left_ == 0) || (options_.stop && options_.stop());
 }
 
 void Fit::check_finite() {
@@ -265,20 +230,23 @@ void Fit::explain_failure() {
       what, state_.at.step + 1, state_.at.epoch + 1, counted + 1, where, optim::kNonFiniteAdvice));
 }
 
-void Fit::report_steps(Clock::time_point start, std::int64_t first_batch) {
+/// Puts the start later by what callbacks take.
+void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
   check_finite();
   const auto done = static_cast<double>(state_.at.position - first_batch * plan_.full.size);
   const StepReport report{
       state_.at.epoch + 1,        target_epoch_, batch_number(), plan_.batches(), loss_so_far(state_.at.position),
       done / seconds_since(start)};
-  for (const auto& callback : options_.callbacks) callback->on_step(report);
+  const auto reported = Clock::now();
+  for (const auto& callback : options_.callbacks) callback->on_step(training_, report);
+  start += Clock::now() - reported;
 }
 
 /// False when it was stopped before its end.
 bool Fit::train_epoch() {
   const timeline::Span span("epoch");
   begin_epoch();
-  const auto start = Clock::now();
+  auto start = Clock::now();
   auto reported = start;
   const std::int64_t first = batch_number();
   const std::int64_t first_position = state_.at.position;
@@ -325,28 +293,13 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   report.samples_per_second = static_cast<double>(samples) / seconds;
   if (options_.validate) {
     const timeline::Span span("validation");
-    report.validation = state_.evaluate_within_memory(*options_.validate, validation_batch_, options_.batch);
+    report.validation =
+        state_.evaluate_within_memory(*options_.validate, validation_batch_, options_.batch, options_.metrics);
     state_.losses.push_back(report.validation->loss);
   }
   history_.epochs.push_back(report);
   if (!options_.checkpoint.empty()) state_.save_checkpoint(options_.checkpoint);
-  for (const auto& callback : options_.callbacks) callback->on_epoch(report);
-}
-
-bool Fit::worth_going_on(const EpochReport& report) {
-  if (!options_.early_stopping) return true;
-  const EarlyStopping& early = *options_.early_stopping;
-  // The smaller, the better.
-  const double score =
-      early.monitor == EarlyStopping::Monitor::loss ? report.validation->loss : -report.validation->accuracy.value();
-  if (score < best_ - early.min_delta) {
-    best_ = score;
-    since_best_ = 0;
-    history_.best_epoch = report.epoch;
-    if (early.restore_best) best_weights_ = state_.read_weights();
-    return true;
-  }
-  return ++since_best_ < early.patience;
+  for (const auto& callback : options_.callbacks) callback->on_epoch(training_, report);
 }
 
 History Fit::run() {
@@ -355,6 +308,8 @@ History Fit::run() {
   state_.schedule = options_.schedule.description();
   target_epoch_ = state_.at.first_epoch + options_.epochs;
   steps_left_ = options_.max_steps;
+  if (options_.early_stopping) best_.emplace(state_, *options_.early_stopping);
+  for (const auto& callback : options_.callbacks) callback->on_begin(training_);
   while (state_.at.epoch < target_epoch_) {
     if (!train_epoch()) {
       history_.end = History::End::stopped;
@@ -364,16 +319,17 @@ History Fit::run() {
       if (!options_.checkpoint.empty()) state_.save_checkpoint(options_.checkpoint);
       break;
     }
-    if (!worth_going_on(history_.epochs.back())) {
+    if (best_ && !best_->worth_going_on(history_.epochs.back())) {
       history_.end = History::End::early;
       break;
     }
   }
   if (history_.end != History::End::stopped) {
-    for (const auto& [name, tensor] : best_weights_) state_.variables->write(name, tensor);
+    if (best_) best_->restore_weights();
     state_.at.first_epoch = state_.at.epoch;
   }
-  for (const auto& callback : options_.callbacks) callback->on_end(history_);
+  if (best_) history_.best_epoch = best_->epoch();
+  for (const auto& callback : options_.callbacks) callback->on_end(training_, history_);
   return std::move(history_);
 }
 
@@ -381,8 +337,9 @@ History Fit::run() {
 
 History Trainer::fit(const Dataset& data, const FitOptions& options) {
   return with_state("training", [&](TrainerState& state) {
+    const train::InFit in_fit(state);
     train::compare_if_asked(state, data, options);
-    return Fit(state, data, options).run();
+    return Fit(*this, state, data, options).run();
   });
 }
 

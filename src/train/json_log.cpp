@@ -18,6 +18,7 @@ nlohmann::ordered_json json_of(const Metrics& metrics) {
     json["k"] = metrics.k;
   }
   json["samples"] = metrics.samples;
+  if (!metrics.named.empty()) json["metrics"] = metrics.named;
   return json;
 }
 

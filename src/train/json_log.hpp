@@ -9,7 +9,7 @@
 namespace concord {
 
 /// {"event": "epoch", "epoch": 1, "steps": 938, "loss": …, "rate": …, "seconds": …, "samples_per_second": …,
-///  "validation": {"loss": …, "accuracy": …, "top_k": …, "k": 5, "samples": 10000}}
+///  "validation": {"loss": …, "accuracy": …, "top_k": …, "k": 5, "samples": 10000, "metrics": {"name": …}}}
 /// {"event": "end", "reason": "finished" | "stopped" | "early"}
 /// {"event": "test", "test": {as validation}}, where `on_test` is called
 class JsonLog : public Callback {

@@ -14,6 +14,7 @@
 #include "concord/data/loader.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/schedule.hpp"
+#include "concord/train/metric.hpp"
 #include "concord/train/report.hpp"
 
 namespace concord {
@@ -51,9 +52,11 @@ struct TrainerOptions {
 struct EarlyStopping {
   enum class Monitor : std::uint8_t { loss, accuracy };
   Monitor monitor = Monitor::loss;
-  std::int64_t patience = 5;  // epochs without improvement before it ends
-  double min_delta = 0;       // a smaller change is no improvement
-  bool restore_best = true;   // put the best epoch's weights back at the end, but not when stopped: it may go on
+  std::string metric = {};        // the name of one of FitOptions::metrics, watched in place of the monitor
+  bool larger_is_better = false;  // of that metric
+  std::int64_t patience = 5;      // epochs without improvement before it ends
+  double min_delta = 0;           // a smaller change is no improvement
+  bool restore_best = true;       // put the best epoch's weights back at the end, but not when stopped: it may go on
 };
 
 /// What becomes of the samples that are left when the batches of an epoch do not come out even.
@@ -67,6 +70,7 @@ struct FitOptions {
   std::int64_t epochs = 1;
   std::int64_t batch = 64;
   std::optional<Dataset> validate = std::nullopt;
+  NamedMetrics metrics = {};  // of the validation: Metrics::named
   optim::Schedule schedule = optim::schedule::constant();
   bool shuffle = true;  // anew each epoch
   std::optional<EarlyStopping> early_stopping = std::nullopt;
@@ -91,6 +95,7 @@ struct FitOptions {
 struct EvaluateOptions {
   std::int64_t batch = 256;
   int k = 5;  // for the top-k accuracy; at most the number of classes
+  NamedMetrics metrics = {};
 };
 
 }  // namespace concord

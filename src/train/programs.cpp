@@ -4,11 +4,13 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/nn/channel_norm.hpp"
 #include "concord/nn/class_axis.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/reduce.hpp"
 #include "concord/train/metrics.hpp"
 
 namespace concord::train {
@@ -57,11 +59,9 @@ class Counting {
   std::vector<DType> types_;
 };
 
-/// Adds the terms of a loss up, and moves the cursor on; both by `good`, 1 or 0.
-void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::string& role, Value cursor,
-                 std::int64_t batch, Value ok) {
-  Counting counting;
-  const Scalar good = ok ? counting.input(ok) : Scalar(1.0F);
+/// Adds the terms of a loss or metric up, where `good`, 1 or 0, says so.
+void count_terms(Graph& graph, Counting& counting, const std::vector<LossTerm>& terms, const std::string& role,
+                 std::int64_t batch, Value ok, const Scalar& good) {
   // What a checkpoint keeps of the counting is the training's alone, which has `ok`.
   const VariableRole kept = ok ? VariableRole::optimizer : VariableRole::transient;
   const auto add = [&](const std::string& name, const Scalar& part) {
@@ -75,6 +75,14 @@ void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::st
     add(loss_sum_name(role, t), is_mean ? sum * static_cast<float>(batch) : sum);
     if (terms[t].weight) add(loss_weight_name(role, t), counting.input(terms[t].weight));
   }
+}
+
+/// Adds the terms of a loss up, and moves the cursor on; both by `good`, 1 or 0.
+void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::string& role, Value cursor,
+                 std::int64_t batch, Value ok) {
+  Counting counting;
+  const Scalar good = ok ? counting.input(ok) : Scalar(1.0F);
+  count_terms(graph, counting, terms, role, batch, ok, good);
   counting.add(cursor, counting.input(cursor) + good, DType::i32);
   counting.assign();
 }
@@ -106,6 +114,36 @@ Value with_classes_last(Value outputs, std::size_t axis) {
   return transpose(outputs, order);
 }
 
+/// The result of a metric as a loss has it.
+std::vector<LossTerm> terms_of_metric(Value result, std::int64_t batch) {
+  if (result.dtype() != DType::f32) result = cast(result, DType::f32);
+  const Shape& shape = result.shape();
+  if (shape.elements() == 1) return terms_of(result);
+  CONCORD_CHECK(shape.rank() > 0 && shape[0] == batch, ShapeError,
+                "its result for {} samples is of shape {}; it must be one number, or a value for each sample", batch,
+                shape.str());
+  return {{LossTerm::Kind::mean, mean(result), {}}};
+}
+
+void count_metrics(Traced& traced, const NamedMetrics& metrics, Value targets, std::int64_t batch) {
+  for (const auto& [name, metric] : metrics) {
+    std::vector<LossTerm> terms;
+    try {
+      const Value result = metric(traced.output, targets);
+      CONCORD_CHECK(result, ArgumentError, "its result is empty");
+      terms = terms_of_metric(result, batch);
+    } catch (const ShapeError& error) {
+      throw ShapeError(fmt::format("metric '{}': {}", name, error.what()));
+    } catch (const ArgumentError& error) {
+      throw ArgumentError(fmt::format("metric '{}': {}", name, error.what()));
+    }
+    Counting counting;
+    count_terms(*traced.graph, counting, terms, role_of_metric(name), batch, {}, 1.0F);
+    counting.assign();
+    for (const LossTerm& term : terms) traced.metrics[name].push_back(term.kind);
+  }
+}
+
 void count_hits_of(const Traced& traced, Value labels, std::size_t class_axis, int k) {
   Graph& graph = *traced.graph;
   const Value logits = with_classes_last(traced.output, class_axis);
@@ -135,6 +173,8 @@ std::string loss_sum_name(const std::string& role, std::size_t term) { return nu
 std::string loss_weight_name(const std::string& role, std::size_t term) {
   return numbered(role + ".loss_weight", term);
 }
+
+std::string role_of_metric(const std::string& name) { return "eval.metric." + name; }
 
 std::string role_of(Purpose purpose) {
   switch (purpose) {
@@ -178,6 +218,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   } else {
     count_batch(graph, terms, role, batch.cursor, key.plan.size, {});
     if (key.k > 0 && class_axis) count_hits_of(traced, batch.labels, *class_axis, key.k);
+    count_metrics(traced, key.metrics, batch.labels, key.plan.size);
   }
   // What a batch of ignored labels divides by 0 is none of the program's business.
   const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });
@@ -186,6 +227,14 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
     for (std::size_t t = 1; t < terms.size(); ++t) traced.loss = traced.loss + terms[t].value();
   }
   return traced;
+}
+
+void check_metrics(const NamedMetrics& metrics) {
+  for (const auto& [name, metric] : metrics) {
+    CONCORD_CHECK(!name.empty() && is_utf8(name), ArgumentError,
+                  "a metric is named '{}'; a name has one character or more, in UTF-8", name);
+    CONCORD_CHECK(metric, ArgumentError, "the metric '{}' has no function", name);
+  }
 }
 
 StepProgramPtr ProgramCache::find(const ProgramKey& key) {

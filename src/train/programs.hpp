@@ -3,14 +3,18 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "concord/compile/program.hpp"
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/loss_terms.hpp"
 #include "concord/optim/minimize.hpp"
+#include "concord/train/metric.hpp"
 #include "concord/train/source.hpp"
 
 namespace concord::train {
@@ -32,9 +36,13 @@ struct ProgramKey {
   BatchPlan plan;
   int k = 0;              // of the top-k accuracy; 0: no classes
   bool averaged = false;  // averages stand for the trained weights
+  NamedMetrics metrics = {};
   std::uint64_t freezes = nn::Module::freezes();
   friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
 };
+
+/// Of what terms each metric is.
+using MetricTerms = std::map<std::string, std::vector<LossTerm::Kind>>;
 
 /// A program with the graph that it was made from.
 struct StepProgram {
@@ -42,6 +50,7 @@ struct StepProgram {
   Value output;                       // of the network
   Value loss;                         // empty for Purpose::predict; 0 for a batch that counts nothing
   std::vector<LossTerm::Kind> terms;  // of the loss
+  MetricTerms metrics;
   Program program;
 };
 using StepProgramPtr = std::shared_ptr<StepProgram>;
@@ -58,6 +67,8 @@ struct Recipe {
 /// evaluation. A term that is a mean counts by its samples; a weighted one has its weights summed beside it.
 [[nodiscard]] std::string loss_sum_name(const std::string& role, std::size_t term);
 [[nodiscard]] std::string loss_weight_name(const std::string& role, std::size_t term);
+/// What stands for the role in the names of a metric's sums.
+[[nodiscard]] std::string role_of_metric(const std::string& name);
 inline constexpr const char* kEvalLabels = "eval.labels";  // labels that are not ignored, as a count
 // Counts, f32 [2] (see Hits).
 inline constexpr const char* kEvalFirst = "eval.first";     // labels that came first
@@ -68,12 +79,16 @@ struct Traced {
   std::unique_ptr<Graph> graph;
   Value output, loss;
   std::vector<LossTerm::Kind> terms;
+  MetricTerms metrics;
   std::optional<std::int32_t> ignored;  // the label that the loss leaves out
   std::vector<VariablePtr> weights;     // parameters and running statistics of the network
 };
 /// Builds the graph of a step. No device is touched. Throws ShapeError naming the layer that does not fit,
-/// ArgumentError when `classes` labels cannot be told by the network's outputs.
+/// ArgumentError when `classes` labels cannot be told by the network's outputs; either naming a metric that is wrong.
 [[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key, int classes);
+
+/// Throws ArgumentError for a metric without a function, and for a name that is empty or not UTF-8.
+void check_metrics(const NamedMetrics& metrics);
 
 /// The last few programs used.
 class ProgramCache {

@@ -35,6 +35,7 @@ void ProgressPrinter::on_epoch(const EpochReport& report) {
   if (report.validation) {
     out_ << fmt::format("  validation loss {:.4f}", report.validation->loss);
     if (report.validation->accuracy) out_ << fmt::format("  accuracy {:.2f} %", 100 * *report.validation->accuracy);
+    for (const auto& [name, value] : report.validation->named) out_ << fmt::format("  {} {:.4g}", name, value);
   }
   out_ << fmt::format("  {:.2f} s  {:.0f} samples/s\n", report.seconds, report.samples_per_second) << std::flush;
 }

@@ -35,9 +35,10 @@ bool TrainerState::is_resident(const Dataset& dataset) const {
   return std::ranges::any_of(resident, [&](const auto& set) { return holds(set.copy, dataset); });
 }
 
-void TrainerState::check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch) const {
+void TrainerState::check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch,
+                              const NamedMetrics& metrics) const {
   const train::Source source{{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
-  static_cast<void>(train::trace(recipe, {purpose, source, {batch, 0}, 0}, dataset.classes));
+  static_cast<void>(train::trace(recipe, {purpose, source, {batch, 0}, 0, false, metrics}, dataset.classes));
 }
 
 void TrainerState::check(const Dataset& dataset) const {
@@ -58,11 +59,11 @@ train::Source TrainerState::source_of(const Dataset& dataset, bool may_reside) {
     return as_source(found->id);
   }
   if (resident.size() == kMostSets) {
-    const std::string id = resident.back().id;
-    programs.drop(id);
-    variables->erase(id + ".features");
-    variables->erase(id + ".labels");
-    resident.pop_back();
+    const auto unused = std::prev(resident.end(), resident.back().id == trained_set ? 2 : 1);
+    programs.drop(unused->id);
+    variables->erase(unused->id + ".features");
+    variables->erase(unused->id + ".labels");
+    resident.erase(unused);
   }
   std::size_t bytes = dataset.bytes();
   for (const ResidentSet& set : resident) bytes += set.copy.features->bytes() + set.copy.labels->bytes();
@@ -142,8 +143,8 @@ train::StepProgramPtr TrainerState::program(const train::ProgramKey& key, int cl
   pending_weights.reset();
   known.merge(fresh);
   weights.merge(traced_weights);
-  const auto made = std::make_shared<train::StepProgram>(
-      train::StepProgram{std::move(traced.graph), traced.output, traced.loss, traced.terms, std::move(compiled)});
+  const auto made = std::make_shared<train::StepProgram>(train::StepProgram{
+      std::move(traced.graph), traced.output, traced.loss, traced.terms, traced.metrics, std::move(compiled)});
   programs.add(key, made);
   return made;
 }

@@ -61,9 +61,13 @@ struct TrainerState {
   std::list<ResidentSet> resident = {};  // the last used first
   std::int64_t sets_seen = 0;
 
+  bool is_in_fit = false;
+  std::string trained_set = {};  // of `resident`, that of the fit that runs: it stays
+
   [[nodiscard]] bool is_resident(const Dataset& dataset) const;
   /// Throws, before the device is touched, when the network does not fit the data set's samples or labels.
-  void check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch) const;
+  void check_fits(const Dataset& dataset, train::Purpose purpose, std::int64_t batch,
+                  const NamedMetrics& metrics = {}) const;
   /// Throws as data::check; labels that the loss ignores may be outside the classes.
   void check(const Dataset& dataset) const;
   /// The source for this data set: on the device if it fits, or is there already; else streamed.
@@ -102,7 +106,8 @@ struct TrainerState {
   [[nodiscard]] bool averaged() const;
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
   /// In batches of `batch`, or where there is no memory for those of `least`, to which it then sets `batch`.
-  [[nodiscard]] Metrics evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least);
+  [[nodiscard]] Metrics evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least,
+                                               const NamedMetrics& metrics);
   /// What a training should have in common with the checkpoint that it goes on from, by name.
   [[nodiscard]] std::map<std::string, std::string> settings() const;
   void save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& how = {}) const;

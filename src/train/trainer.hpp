@@ -42,8 +42,8 @@ class Trainer {
   /// At the first loss or gradient that is not finite throws NonFinite, naming the step, the first node that produced
   /// such a value and the first parameter whose gradient has one; weights, optimizer, averages and running statistics
   /// are then those before that step, to the bit. A rate of the schedule that is negative or not finite is an
-  /// ArgumentError before its step. In a process that `concord compare PROGRAM` started the training is compared on
-  /// several devices instead, and the process ends.
+  /// ArgumentError before its step. So is a fit within one, in a callback. In a process that `concord compare PROGRAM`
+  /// started the training is compared on several devices instead, and the process ends.
   History fit(const Dataset& data, const FitOptions& options = {});
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
   /// Sets the running statistics of batch norms anew to their mean over the data, through the weights that evaluations

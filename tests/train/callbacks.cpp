@@ -14,6 +14,7 @@ namespace {
 
 struct Listener : Callback {
   std::vector<std::string> events;
+  void on_begin(TrainingControl& /*training*/) override { events.emplace_back("begin"); }
   void on_step(const StepReport& report) override { events.push_back("step " + std::to_string(report.batch)); }
   void on_epoch(const EpochReport& report) override { events.push_back("epoch " + std::to_string(report.epoch)); }
   void on_end(const History&) override { events.push_back("end"); }
@@ -25,7 +26,8 @@ EpochReport report_of(std::int64_t epoch) {
   report.epochs = 5;
   report.steps = 100 * epoch;
   report.loss = 0.5;
-  report.validation = Metrics{.loss = 0.25, .accuracy = 0.875, .top_k = 1, .k = 5, .samples = 16};
+  report.validation =
+      Metrics{.loss = 0.25, .accuracy = 0.875, .top_k = 1, .k = 5, .samples = 16, .named = {{"own", 0.0625}}};
   return report;
 }
 
@@ -36,7 +38,7 @@ TEST_CASE("callbacks hear of steps, epochs and the end", "[train]") {
   const auto listener = std::make_shared<Listener>();
   trainer.fit(data::synthetic(Shape{6}, 3, 50), {.epochs = 2, .batch = 10, .callbacks = {listener}, .report_every = 2});
   CHECK(listener->events ==
-        std::vector<std::string>{"step 2", "step 4", "epoch 1", "step 1", "step 3", "epoch 2", "end"});
+        std::vector<std::string>{"begin", "step 2", "step 4", "epoch 1", "step 1", "step 3", "epoch 2", "end"});
 }
 
 TEST_CASE("a training that stops within an epoch says the loss until then", "[train]") {
@@ -55,7 +57,7 @@ TEST_CASE("progress is plain lines in a file and a bar on a terminal", "[train]"
   lines.on_step({1, 5, 10, 20, 0.5, 100});
   lines.on_epoch(report_of(1));
   lines.on_end({});
-  CHECK(plain.str().starts_with("epoch 1/5  loss 0.5000  validation loss 0.2500  accuracy 87.50 %"));
+  CHECK(plain.str().starts_with("epoch 1/5  loss 0.5000  validation loss 0.2500  accuracy 87.50 %  own 0.0625  "));
   CHECK(plain.str().find('\r') == std::string::npos);
   CHECK(std::ranges::count(plain.str(), '\n') == 1);
   lines.on_step({2, 5, 3, 20, 0.25, 100});
@@ -86,6 +88,7 @@ TEST_CASE("the JSON log has a line for each epoch", "[train]") {
   REQUIRE(read.size() == 3);
   CHECK(read[1].at("epoch") == 2);
   CHECK(read[1].at("validation").at("accuracy") == 0.875);
+  CHECK(read[1].at("validation").at("metrics").at("own") == 0.0625);
   CHECK(read[2].at("reason") == "early");
   CHECK_THROWS_AS(JsonLog(folder / "missing" / "log.jsonl"), IoError);
 }

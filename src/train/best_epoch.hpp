@@ -1,0 +1,47 @@
+// BestEpoch: what early stopping remembers of the epochs of a fit. Internal to the room.
+#pragma once
+
+#include <cmath>
+
+#include "concord/train/state.hpp"
+
+namespace concord::train {
+
+class BestEpoch {
+ public:
+  BestEpoch(TrainerState& state, const EarlyStopping& options) : state_(state), options_(options) {}
+  /// After each epoch. False when there was no improvement for too long.
+  [[nodiscard]] bool worth_going_on(const EpochReport& report) {
+    const double score = score_of(*report.validation);
+    if (!(score < best_ - options_.min_delta)) return ++since_ < options_.patience;
+    best_ = score;
+    since_ = 0;
+    epoch_ = report.epoch;
+    if (options_.restore_best) weights_ = state_.read_weights();
+    return true;
+  }
+  /// Puts the best epoch's weights back, where that is wanted.
+  void restore_weights() const {
+    for (const auto& [name, tensor] : weights_) state_.variables->write(name, tensor);
+  }
+  /// 0: there was none yet.
+  [[nodiscard]] std::int64_t epoch() const { return epoch_; }
+
+ private:
+  /// The smaller, the better.
+  [[nodiscard]] double score_of(const Metrics& validation) const {
+    if (!options_.metric.empty()) {
+      const double value = validation.named.at(options_.metric);
+      return options_.larger_is_better ? -value : value;
+    }
+    return options_.monitor == EarlyStopping::Monitor::loss ? validation.loss : -validation.accuracy.value();
+  }
+
+  TrainerState& state_;
+  const EarlyStopping& options_;
+  double best_ = INFINITY;
+  std::int64_t since_ = 0, epoch_ = 0;
+  io::TensorMap weights_;
+};
+
+}  // namespace concord::train
