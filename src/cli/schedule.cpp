@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/nearest_name.hpp"
 #include "concord/core/text.hpp"
 
 namespace concord::cli {
@@ -134,9 +135,11 @@ optim::Schedule make_schedule(const std::string& text, std::int64_t epochs) {
   const std::string name = text.substr(0, colon);
   const auto found = std::ranges::find(all(), name, &Named::name);
   if (found == all().end()) {
-    std::vector<std::string_view> names;
-    for (const Named& named : all()) names.push_back(named.name);
-    throw ArgumentError(fmt::format("there is no schedule '{}'; there are {}", name, fmt::join(names, ", ")));
+    std::vector<std::string> names;
+    for (const Named& named : all()) names.emplace_back(named.name);
+    const auto meant = nearest_name(name, names);
+    throw ArgumentError(fmt::format("there is no schedule '{}'{} There are {}", name,
+                                    meant ? fmt::format("; did you mean {}?", *meant) : ".", fmt::join(names, ", ")));
   }
   CONCORD_CHECK(colon + 1 != text.size(), ArgumentError, "{} has no numbers behind its colon", text);
   Numbers numbers(name, colon < text.size() ? text.substr(colon + 1) : std::string());

@@ -50,7 +50,8 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   check_refusal(with(train, {"--batch", "0"}), 2, {"--batch: 0 is no whole number from 1 to"});
   check_refusal(with(train, {"--optimizer", "sdg"}), 2, {"--optimizer: sdg not in {sgd,adam"});
   check_refusal(with(train, {"--optimizer", "adam", "--momentum", "0.5"}), 2, {"--momentum: adam has none"});
-  check_refusal(with(train, {"--schedule", "lineal"}), 2, {"--schedule: lineal not in"});
+  check_refusal(with(train, {"--schedule", "lineal"}), 2,
+                {"--schedule: there is no schedule 'lineal'; did you mean linear?"});
   check_refusal(with(train, {"--resume", "/nonexistent/run.safetensors"}), 1,
                 {"/nonexistent/run.safetensors", "no such file"});
   check_refusal(with(train, {"--out", "net", "--checkpoint", "./net"}), 2, {"--out and --checkpoint would both write"});

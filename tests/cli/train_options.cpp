@@ -118,7 +118,7 @@ TEST_CASE("numbers of schedules, optimizers and losses are options", "[cli]") {
   }
   check_refusal(train(data, {"--schedule", "cosine:foo=1"}), 2, {"--schedule", "'foo'", "end, warmup"});
   check_refusal(train(data, {"--schedule", "multistep"}), 2, {"multistep needs at"});
-  check_refusal(train(data, {"--schedule", "cosin"}), 2, {"no schedule 'cosin'", "cosine"});
+  check_refusal(train(data, {"--schedule", "cosin"}), 2, {"no schedule 'cosin'; did you mean cosine?"});
   check_refusal(train(data, {"--schedule", "step:size=0"}), 2, {"size is '0'"});
   check_refusal(train(data, {"--schedule", "cosine:warmup=5", "--epochs", "3"}), 2, {"leaves none of 3"});
   check_refusal(train(data, {"--betas", "0.9,0.99"}), 2, {"--betas: sgd has none"});
