@@ -1,9 +1,8 @@
 // Reductions of src (outer, length, inner) to dst (outer, parts, inner): part p covers [p·part, (p+1)·part) of `length`.
 // KIND is SUM, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
-// An item reduces UNROLL values as a tree and joins them to what it has; sums keep the roundings of that.
-//   reduce_lanes   GPUs: LANES items a row (lanes.h), part / LANES values each.
-//   reduce_rows    CPUs, inner = 1: an item owns one row, WIDTH values side by side.
-//   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows.
+//   reduce_lanes   GPUs: LANES items a row (lanes.h), a chain of part / LANES values each, then a tree.
+//   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
+//   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
 //   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
 #include "chains.h"
 #include "lanes.h"
@@ -16,27 +15,16 @@
 #define NEUTRAL_MINIMUM INFINITY
 #define NEUTRAL CONCAT(NEUTRAL_, KIND)
 #define WIDTH 16
-#define UNROLL 8  // reads in flight, a power of two
+#define UNROLL 8  // reads in flight
+#define TERMS 8  // of a chain before it is joined
 
-// Joins what a tree has reduced to `value`. Sums keep the roundings of this in `low`, which is nothing to add where the
+// Joins what a chain has reduced to `value`. Sums keep the roundings of this in `low`, which is nothing to add where the
 // sum is infinite.
-#define JOIN_SUM(type, value, low, tree) ADD_EXACTLY(type, value, low, tree)
-#define JOIN_MAXIMUM(type, value, low, tree) value = COMBINE_MAXIMUM(value, tree)
-#define JOIN_MINIMUM(type, value, low, tree) value = COMBINE_MINIMUM(value, tree)
+#define JOIN_SUM(type, value, low, chain) ADD_EXACTLY(type, value, low, chain)
+#define JOIN_MAXIMUM(type, value, low, chain) value = COMBINE_MAXIMUM(value, chain)
+#define JOIN_MINIMUM(type, value, low, chain) value = COMBINE_MINIMUM(value, chain)
 #define JOIN CONCAT(JOIN_, KIND)
 #define WITH_LOW(value, low) ((low) == (low) ? (value) + (low) : (value))
-
-// Reduces what LOAD(k) reads, k < UNROLL, as a tree, and joins it to `value`: few roundings, and none of equal terms.
-#define JOIN_TREE(type, value, low, LOAD)                                             \
-  do {                                                                                \
-    type tree_[UNROLL];                                                               \
-    _Pragma("unroll") for (uint k_ = 0; k_ < UNROLL; ++k_) tree_[k_] = LOAD(k_);      \
-    _Pragma("unroll") for (uint step_ = UNROLL / 2; step_ > 0; step_ /= 2) {          \
-      _Pragma("unroll") for (uint k_ = 0; k_ < step_; ++k_)                           \
-        tree_[k_] = COMBINE(tree_[k_], tree_[k_ + step_]);                            \
-    }                                                                                 \
-    JOIN(type, value, low, tree_[0]);                                                 \
-  } while (0)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
@@ -46,12 +34,20 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
   const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
   const ulong end = min(length, begin + part);
   src += src_offset + outer * length * inner + (output - outer_part * inner);
-#define LOAD(k) src[(i + (k) * LANES) * inner]
   float value = NEUTRAL, low = 0.0f;
   ulong i = begin + LANE;
-  for (; i + (UNROLL - 1) * LANES < end; i += UNROLL * LANES) JOIN_TREE(float, value, low, LOAD);
-  for (; i < end; i += LANES) JOIN(float, value, low, LOAD(0));
-#undef LOAD
+  for (; i + (UNROLL - 1) * LANES < end; i += UNROLL * LANES) {
+    float next[UNROLL];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) next[k] = src[(i + k * LANES) * inner];
+    float chain = next[0];
+#pragma unroll
+    for (uint k = 1; k < UNROLL; ++k) chain = COMBINE(chain, next[k]);
+    JOIN(float, value, low, chain);
+  }
+  float rest = NEUTRAL;
+  for (; i < end; i += LANES) rest = COMBINE(rest, src[i * inner]);
+  JOIN(float, value, low, rest);
   value = WITH_LOW(value, low);
   LANES_REDUCE(value, scratch, COMBINE);
   if (LANE == 0 && row < outputs) dst[dst_offset + row] = value;
@@ -62,18 +58,24 @@ __kernel void reduce_rows(__global const float *restrict src, ulong src_offset, 
   const ulong row = get_global_id(0), outer = row / parts, begin = (row - outer * parts) * part;
   const ulong count = min(length, begin + part) - begin;
   src += src_offset + outer * length + begin;
-  float value = NEUTRAL, low = 0.0f;
+  float value = NEUTRAL, low = 0.0f, rest = NEUTRAL;
   ulong i = 0;
   if (count >= WIDTH) {
-#define LOAD(k) vload16(0, src + i + (k) * WIDTH)
     float16 values = (float16)(NEUTRAL), lows = (float16)(0.0f);
-    for (; i + UNROLL * WIDTH <= count; i += UNROLL * WIDTH) JOIN_TREE(float16, values, lows, LOAD);
-    for (; i + WIDTH <= count; i += WIDTH) JOIN(float16, values, lows, LOAD(0));
-#undef LOAD
+    while (i + WIDTH <= count) {
+      const ulong stop = min(count, i + TERMS * WIDTH);
+      float16 chains = vload16(0, src + i);
+      for (i += WIDTH; i + WIDTH <= stop; i += WIDTH) {
+        const float16 next = vload16(0, src + i);
+        chains = COMBINE(chains, next);
+      }
+      JOIN(float16, values, lows, chains);
+    }
     JOIN_CHAINS(value, values, COMBINE);
     JOIN_CHAINS(low, lows, COMBINE_SUM);
   }
-  for (; i < count; ++i) JOIN(float, value, low, src[i]);
+  for (; i < count; ++i) rest = COMBINE(rest, src[i]);
+  JOIN(float, value, low, rest);
   dst[dst_offset + row] = WITH_LOW(value, low);
 }
 
@@ -84,23 +86,28 @@ __kernel void reduce_columns(__global const float *restrict src, ulong src_offse
   src += src_offset + outer * length * inner + column;
   dst += dst_offset + outer_part * inner + column;
   if (column + WIDTH <= inner) {
-#define LOAD(k) vload16(0, src + (i + (k)) * inner)
     float16 value = (float16)(NEUTRAL), low = (float16)(0.0f);
-    ulong i = begin;
-    for (; i + UNROLL <= end; i += UNROLL) JOIN_TREE(float16, value, low, LOAD);
-    for (; i < end; ++i) JOIN(float16, value, low, LOAD(0));
-#undef LOAD
+    for (ulong i = begin; i < end;) {
+      const ulong stop = min(end, i + TERMS);
+      float16 chain = vload16(0, src + i * inner);
+      for (++i; i < stop; ++i) {
+        const float16 next = vload16(0, src + i * inner);
+        chain = COMBINE(chain, next);
+      }
+      JOIN(float16, value, low, chain);
+    }
     vstore16(WITH_LOW(value, low), 0, dst);
   } else {
-#define LOAD(k) src[(i + (k)) * inner + j]
     for (ulong j = 0; column + j < inner; ++j) {
       float value = NEUTRAL, low = 0.0f;
-      ulong i = begin;
-      for (; i + UNROLL <= end; i += UNROLL) JOIN_TREE(float, value, low, LOAD);
-      for (; i < end; ++i) JOIN(float, value, low, LOAD(0));
+      for (ulong i = begin; i < end;) {
+        const ulong stop = min(end, i + TERMS);
+        float chain = src[i * inner + j];
+        for (++i; i < stop; ++i) chain = COMBINE(chain, src[i * inner + j]);
+        JOIN(float, value, low, chain);
+      }
       dst[j] = WITH_LOW(value, low);
     }
-#undef LOAD
   }
 }
 

@@ -88,10 +88,11 @@ Data open_data(const Options& options, const models::Model& model) {
 }
 
 void check_loss_options(const Options& options, const models::Model& model, const Dataset& data) {
-  const auto& [smoothing, weights, ignored, reduction] = options.cross_entropy;
-  CONCORD_CHECK((smoothing == 0 && weights.empty()) || models::has_cross_entropy(model.task), ArgumentError,
-                "--label-smoothing and --class-weights are for models with classes; {} is one for {}", model.name,
-                models::name_of(model.task));
+  const std::vector<float>& weights = options.cross_entropy.weights;
+  CONCORD_CHECK(
+      (options.cross_entropy.label_smoothing == 0 && weights.empty()) || models::has_cross_entropy(model.task),
+      ArgumentError, "--label-smoothing and --class-weights are for models with classes; {} is one for {}", model.name,
+      models::name_of(model.task));
   const std::int64_t classes = model.task == models::Task::language ? data.classes : model.classes;
   CONCORD_CHECK(weights.empty() || std::ssize(weights) == classes, ArgumentError,
                 "--class-weights: {} numbers for {} classes", weights.size(), classes);

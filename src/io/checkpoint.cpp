@@ -102,11 +102,7 @@ std::string listed(const std::vector<std::string>& names, std::string_view kind)
 }
 
 // "f16 [2, 3]", as a TensorSpec says it.
-std::string in_words(const TensorEntry& entry) {
-  std::string type = entry.dtype;
-  std::ranges::transform(type, type.begin(), [](char c) { return lower(c); });
-  return fmt::format("{} {}", type, entry.shape.str());
-}
+std::string in_words(const TensorEntry& entry) { return fmt::format("{} {}", lower(entry.dtype), entry.shape.str()); }
 
 // PyTorch's batch-norm layers count batches beside their running mean; the counter has no influence with a momentum.
 bool is_batch_counter(std::string_view name, const std::map<std::string, TensorSpec>& network) {

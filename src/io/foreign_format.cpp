@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+
 #include "concord/core/text.hpp"
 
 namespace concord::io {
@@ -53,8 +54,7 @@ constexpr Format kFormats[] = {
 }  // namespace
 
 std::string foreign_format(const std::filesystem::path& path, std::string_view begin) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](char c) { return lower(c); });
+  const std::string ending = lower(path.extension().string());
   for (const Format& format : kFormats) {
     const bool is_named =
         format.endings[0].empty() || (!ending.empty() && std::ranges::count(format.endings, ending) > 0);
