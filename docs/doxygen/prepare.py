@@ -35,12 +35,24 @@ def public_headers() -> list[Path]:
     return sorted(found)
 
 
+COMMANDS = "param|tparam|returns?|throws|ref|see|note|warning|brief|code|endcode|deprecated|since"
+
+
 def escaped(text: str) -> str:
-    """A comment as Doxygen wants it: what is not code has no commands and no tags."""
+    """A comment as Doxygen wants it: what is not code has no tags, and no commands but the usual ones."""
     parts = re.split(r"(`[^`]*`)", text)
     for i in range(0, len(parts), 2):
-        parts[i] = re.sub(r"[\\@<>#%]", lambda found: "\\" + found[0], parts[i])
+        parts[i] = re.sub(rf"[\\@](?!(?:{COMMANDS})\b)|[<>#%]", lambda found: "\\" + found[0], parts[i])
     return "".join(parts)
+
+
+def check_names(header: Path, text: str, declared: set[str]) -> None:
+    """What a comment names as Class::member has to be there."""
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = line.partition("//")[2]
+        for name in re.findall(r"\b(?:\w+::)+(\w+)", comment):
+            if name not in declared and "std::" not in comment:
+                errors.append(f"{header.relative_to(ROOT)}:{number}: nothing is named {name}")
 
 
 def with_comments(text: str) -> str:
@@ -62,7 +74,10 @@ def with_comments(text: str) -> str:
 
 
 def write_headers() -> None:
+    everything = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.hpp"))
+    declared = set(re.findall(r"\w+", re.sub(r"//.*", "", everything)))
     for header in public_headers():
+        check_names(header, header.read_text(), declared)
         target = OUT / "include/concord" / header.relative_to(ROOT / "src")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(with_comments(header.read_text()))
@@ -139,8 +154,15 @@ class Site:
                 return f'<img class="shown" src="{url}" alt="{html.escape(found[2])}"/>'
             return f"[{found[2]}]({url})"
 
+        def picture(found: re.Match) -> str:
+            if found[1].startswith("files/"):
+                return found[0]
+            url = self.target(page, first + text.count("\n", 0, found.start()), found[1])
+            return f'<img class="shown" src="{url}"{found[2].rstrip()}/>'
+
         # The text of a link may have code in it, and go over two lines.
         text = re.sub(r"(!?)\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^()\s]+)\)", link, text)
+        text = re.sub(r'<img src="([^"]+)"([^>]*?)/?>', picture, text)
         return re.sub(r'<a id="([^"]+)"></a>', lambda found: f"@anchor {page.anchor(found[1])} ", text)
 
     def write(self, page: Page) -> None:
