@@ -93,7 +93,7 @@ PreparedKernel prepare_pointwise(PlainBackend&, const ops::Pointwise& op, const 
     throw NotSupported("the plain backend has pointwise formulas of f32 alone");
   }
   return {.kernel = std::make_unique<PointwiseKernel>(op.expression(), request),
-          .input_layouts = std::vector<Layout>(request.inputs.size()),     // null: row-major
+          .input_layouts = std::vector<Layout>(request.inputs.size()),  // null: row-major
           .output_layouts = std::vector<Layout>(request.outputs.size())};
 }
 

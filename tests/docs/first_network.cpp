@@ -18,10 +18,9 @@ int main() try {
 
   // 4. The training: network, loss, optimizer, device.
   Trainer trainer{net, loss::cross_entropy, optim::Adam{.lr = 1e-3}, device, {.seed = 1}};
-  trainer.fit(train, {.epochs = 2,
-                      .batch = 64,
-                      .validate = held_out,
-                      .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)}});
+  trainer.fit(
+      train,
+      {.epochs = 2, .batch = 64, .validate = held_out, .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)}});
 
   // 5. The result: how good it is on images that it has never seen, and the weights in a file.
   const Metrics test = trainer.evaluate(data::fashion_mnist("test"));

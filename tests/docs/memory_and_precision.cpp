@@ -24,8 +24,8 @@ TEST_CASE("guide: a training in bf16", "[docs]") {
   // [precision]
   const auto& faster = device->info().precisions;  // "fp32", and what it has matrix cores for
   const bool has_bf16 = std::ranges::find(faster, "bf16") != faster.end();
-  Trainer trainer{net, loss::cross_entropy, optim::AdamW{}, device,
-                  {.precision = has_bf16 ? Precision::bf16 : Precision::fp32}};
+  Trainer trainer{
+      net, loss::cross_entropy, optim::AdamW{}, device, {.precision = has_bf16 ? Precision::bf16 : Precision::fp32}};
   trainer.fit(data, {.epochs = 5});
   // [end]
   CHECK(trainer.evaluate(data).loss < 1.4);
@@ -80,7 +80,10 @@ TEST_CASE("guide: small batches that count as a large one", "[docs]") {
   const DevicePtr device = test::guide_device();
   const Dataset data = data::synthetic(Shape{1, 12, 12}, 4, 128);
   // [accumulate]
-  Trainer trainer{deep_network(), loss::cross_entropy, optim::Sgd{.lr = 0.01}, device,
+  Trainer trainer{deep_network(),
+                  loss::cross_entropy,
+                  optim::Sgd{.lr = 0.01},
+                  device,
                   {.accumulate = 4, .memory_budget = std::size_t{64} << 20, .resident_fraction = 0.2}};
   trainer.fit(data, {.epochs = 1, .batch = 16});  // updates as with a batch of 64
   // [end]

@@ -11,12 +11,11 @@ struct Residual : nn::Module {
 };
 
 int main() {
-  nn::Sequential net{nn::Conv2d{1, 16, 3, {.stride = 2, .padding = 1}}, nn::ReLU{}, Residual{16},
-                     nn::Flatten{}, nn::Linear{16 * 14 * 14, 10}};
+  nn::Sequential net{nn::Conv2d{1, 16, 3, {.stride = 2, .padding = 1}}, nn::ReLU{}, Residual{16}, nn::Flatten{},
+                     nn::Linear{16 * 14 * 14, 10}};
   Trainer trainer{net, loss::cross_entropy, optim::AdamW{.lr = 1e-3}, Device::open("auto")};
   const auto [train, held_out] = data::split(data::fashion_mnist("train"), 6000);
-  trainer.fit(train, {.epochs = 1, .batch = 64, .validate = held_out,
-                      .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)}});
+  trainer.fit(train, {.epochs = 1, .validate = held_out, .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)}});
   std::cout << "test accuracy " << trainer.evaluate(data::fashion_mnist("test")).accuracy.value() << '\n';
   trainer.save("net.safetensors");
 }

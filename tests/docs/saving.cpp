@@ -82,8 +82,8 @@ TEST_CASE("guide: averaged weights and early stopping", "[docs]") {
   const auto [train, held_out] = data::split(data::synthetic(Shape{4}, 3, 300), 60);
   // [best]
   Trainer trainer{make_network(), loss::cross_entropy, optim::Adam{}, device, {.ema_decay = 0.99}};
-  const History history = trainer.fit(
-      train, {.epochs = 20, .validate = held_out, .early_stopping = EarlyStopping{.patience = 3}});
+  const History history =
+      trainer.fit(train, {.epochs = 20, .validate = held_out, .early_stopping = EarlyStopping{.patience = 3}});
   // [end]
   CHECK(history.best_epoch > 0);
 }

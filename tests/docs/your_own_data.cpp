@@ -104,7 +104,10 @@ TEST_CASE("guide: a text as a data set", "[docs]") {
   // [text]
   const data::Characters text = data::characters("book.txt", {.length = 32});
   const auto net = models::make("char_lstm", {.classes = static_cast<int>(text.alphabet.size())});
-  Trainer trainer{net, models::loss_of(models::Task::language), optim::Adam{.lr = 3e-3}, device,
+  Trainer trainer{net,
+                  models::loss_of(models::Task::language),
+                  optim::Adam{.lr = 3e-3},
+                  device,
                   {.metadata = {{"alphabet", text.alphabet}}}};
   trainer.fit(text.train, {.epochs = 1, .batch = 16});
   // [end]

@@ -66,8 +66,8 @@ struct SignMomentum {
 /// 1 for each sample whose label is among the 2 likeliest classes, else 0.
 Value among_first_two(Value outputs, Value labels) {
   const Value classes = top_k(outputs, 2).indices;  // i32 (N, 2)
-  const Value is_label = pointwise("is_label", {classes, reshape(labels, {-1, 1})},
-                                   scalar::equal(scalar::input(0), scalar::input(1)));
+  const Value is_label =
+      pointwise("is_label", {classes, reshape(labels, {-1, 1})}, scalar::equal(scalar::input(0), scalar::input(1)));
   return sum(is_label, {1});  // (N)
 }
 // [end]
@@ -126,8 +126,8 @@ TEST_CASE("guide: parameters in groups", "[docs]") {
                   optim::AdamW{.lr = 1e-3},
                   device,
                   {.clip = {.norm = 1},
-                   .groups = {{.match = optim::named("0.*"), .frozen = true},        // the first layer stays as it is
-                              {.match = optim::vectors(), .weight_decay = 0}}}};     // no decay on biases
+                   .groups = {{.match = optim::named("0.*"), .frozen = true},     // the first layer stays as it is
+                              {.match = optim::vectors(), .weight_decay = 0}}}};  // no decay on biases
   // [end]
   trainer.prepare({DType::f32, Shape{8}});
   const Tensor before = trainer.variables()->read("0.weight");
@@ -154,7 +154,8 @@ TEST_CASE("guide: a training loop of one's own", "[docs]") {
   Tensor points(DType::f32, Shape{64, 2}), products(DType::f32, Shape{64, 1});
   for (int i = 0; i < 300; ++i) {
     for (std::size_t row = 0; row < 64; ++row) {
-      const float a = static_cast<float>((i + row * 7) % 17) / 8 - 1, b = static_cast<float>((i * 5 + row) % 13) / 6 - 1;
+      const float a = static_cast<float>((i + row * 7) % 17) / 8 - 1,
+                  b = static_cast<float>((i * 5 + row) % 13) / 6 - 1;
       points.values<float>()[2 * row] = a;
       points.values<float>()[2 * row + 1] = b;
       products.values<float>()[row] = a * b;
