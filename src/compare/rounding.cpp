@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <vector>
@@ -50,6 +51,14 @@ double rounding_tolerance(const SizedNode& node, const Tensor& result) {
   return 4e-5 * (node.largest(result) + 0.01 * largest);
 }
 
+// Where the terms of a gradient cancel out a device may find 0, and double precision what its own rounding leaves of
+// these operands' product.
+double cancellation_tolerance(const SizedNode& node, std::initializer_list<std::size_t> operands, double factor = 1) {
+  double size = factor;
+  for (const std::size_t i : operands) size *= node.largest(node.inputs[i]);
+  return 0x1p-44 * size;
+}
+
 // The dimensions of a factor over which one number of the result sums its products, of groups those of all together.
 // Of an image whose channels are summed: all of it, since its places are much alike.
 std::vector<std::size_t> summed_dimensions(const Operator* op, std::size_t input, std::size_t rank) {
@@ -79,9 +88,9 @@ double forward_norm_tolerance(const SizedNode& node, std::size_t k, double part)
 }
 
 // Of batch norm's second and third result, the gradients of scale and shift, the terms may cancel out as well.
-double batch_norm_backward_tolerance(const SizedNode& node, std::size_t k) {
+double batch_norm_backward_tolerance(const SizedNode& node, const ops::BatchNormBackward& op, std::size_t k) {
   const double relative = 2e-4 * node.largest(node.results[k]);
-  if (k == 0) return relative;
+  if (k == 0) return relative + cancellation_tolerance(node, {1, 2}, 1 / std::sqrt(static_cast<double>(op.epsilon())));
   const double terms =
       static_cast<double>(node.inputs[0].elements() / std::max<std::int64_t>(node.results[k].elements(), 1));
   return relative + sum_tolerance(terms, node.rms(node.inputs[1]));
@@ -194,9 +203,13 @@ std::optional<double> of_max_pool_gradient(const SizedNode& node, std::size_t) {
 
 std::optional<double> of_norm(const SizedNode& node, std::size_t k) {
   if (is<ops::BatchNorm>(node.op)) return forward_norm_tolerance(node, k, 2e-5);
-  if (is<ops::BatchNormBackward>(node.op)) return batch_norm_backward_tolerance(node, k);
+  if (const auto* batch_norm = dynamic_cast<const ops::BatchNormBackward*>(node.op)) {
+    return batch_norm_backward_tolerance(node, *batch_norm, k);
+  }
   if (is<ops::RowNorm>(node.op)) return forward_norm_tolerance(node, k, 2e-4);
-  if (is<ops::RowNormBackward>(node.op)) return 2e-4 * node.largest(node.results[k]);
+  if (is<ops::RowNormBackward>(node.op)) {
+    return 2e-4 * node.largest(node.results[k]) + cancellation_tolerance(node, {0, 2});
+  }
   return {};
 }
 
@@ -205,7 +218,10 @@ std::optional<double> of_sequence(const SizedNode& node, std::size_t k) {
   if (is<ops::RecurrentFamily>(node.op)) return 1e-4 * node.largest(result);  // roundings pass from step to step
   if (is<ops::Attention>(node.op)) return rounding_tolerance(node, result);
   const bool is_gradient = is<ops::AttentionBackwardQuery>(node.op) || is<ops::AttentionBackwardKeyValue>(node.op);
-  if (is_gradient) return 2e-4 * node.largest(result);
+  if (is_gradient) {
+    const std::size_t factor = is<ops::AttentionBackwardQuery>(node.op) ? 1 : 0;  // k, or q
+    return 2e-4 * node.largest(result) + cancellation_tolerance(node, {2, 3, factor});
+  }
   return {};
 }
 

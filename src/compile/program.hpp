@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,13 +68,25 @@ struct ValueRange {
   float least = 0, greatest = 0;  // of the finite ones; 0 when there is none
 };
 
+/// An index that names no row of its table, or no class: what is gathered by it is NaN.
+struct WrongIndex {
+  std::string indices;          // name of the value that holds it
+  Shape shape;                  // of that value
+  std::int64_t position = 0;    // in it, row-major
+  std::int64_t index = 0, limit = 0;
+  /// Which of `batch` samples it belongs to; empty where the samples do not share the value evenly.
+  [[nodiscard]] std::optional<std::int64_t> sample(std::int64_t batch) const;
+  /// "index 99 of sample 3 (element [3, 0] of ids) is outside [0, 5)"; without the sample where that is empty.
+  [[nodiscard]] std::string str(std::optional<std::int64_t> sample) const;
+};
+
 /// The first value of a checked run that is not finite.
 struct NonFiniteReport {
   bool found = false;
   std::string node, op, shapes;
   ValueRange value;
   std::vector<ValueRange> inputs;  // of f32
-  std::string cause = {};          // "index 99 of sample 3 is outside [0, 5)", where it is known
+  std::optional<WrongIndex> wrong_index = std::nullopt;  // where it is the cause
   /// "'head/log' (pointwise, f32 [2] -> f32 [2]; 1 of 2 elements), computed from x in [0, 4], …"
   [[nodiscard]] std::string str() const;
 };

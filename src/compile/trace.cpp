@@ -37,8 +37,8 @@ std::int64_t index_limit(const Operator& op, const Shape& src) {
   return 0;
 }
 
-/// "index 99 of sample 3 (element [3, 0] of ids) is outside [0, 5)"; empty when the node's indices are right.
-std::string wrong_index(const LoweredNode& node, ProgramImpl& program) {
+/// The first wrong index that this node reads.
+std::optional<WrongIndex> wrong_index(const LoweredNode& node, ProgramImpl& program) {
   if (node.inputs.size() < 2) return {};
   const LoweredValue& indices = program.lowered.value(program.lowered.source(node.inputs[1]));
   const std::int64_t limit = index_limit(*node.op, program.lowered.value(node.inputs[0]).spec.shape);
@@ -47,14 +47,7 @@ std::string wrong_index(const LoweredNode& node, ProgramImpl& program) {
   const auto values = held.values<std::int32_t>();
   const auto wrong = std::ranges::find_if(values, [&](std::int32_t v) { return v < 0 || v >= limit; });
   if (wrong == values.end()) return {};
-  std::vector<std::int64_t> place;
-  std::int64_t rest = wrong - values.begin();
-  for (const std::int64_t stride : held.shape().strides()) {
-    place.push_back(rest / stride);
-    rest %= stride;
-  }
-  return fmt::format("index {} of sample {} (element [{}] of {}) is outside [0, {})", *wrong,
-                     place.empty() ? 0 : place.front(), fmt::join(place, ", "), indices.name, limit);
+  return WrongIndex{indices.name, held.shape(), wrong - values.begin(), *wrong, limit};
 }
 
 std::string text_of(const ValueRange& range) {
@@ -65,11 +58,32 @@ std::string text_of(const ValueRange& range) {
 
 }  // namespace
 
+std::optional<std::int64_t> WrongIndex::sample(std::int64_t batch) const {
+  const std::int64_t elements = shape.elements();
+  if (batch < 1 || elements % batch != 0) return {};
+  return position / (elements / batch);
+}
+
+std::string WrongIndex::str(std::optional<std::int64_t> sample) const {
+  std::vector<std::int64_t> place;
+  std::int64_t rest = position;
+  for (const std::int64_t stride : shape.strides()) {
+    place.push_back(rest / stride);
+    rest %= stride;
+  }
+  return fmt::format("index {}{} (element [{}] of {}) is outside [0, {})", index,
+                     sample ? fmt::format(" of sample {}", *sample) : "", fmt::join(place, ", "), indices, limit);
+}
+
 std::string NonFiniteReport::str() const {
   std::vector<std::string> texts;
   for (const ValueRange& input : inputs) texts.push_back(text_of(input));
-  return fmt::format("'{}' ({}, {}; {} of {} elements{}{}), computed from {}", node, op, shapes, value.not_finite,
-                     value.elements, cause.empty() ? "" : ": ", cause,
+  std::string cause;
+  if (wrong_index) {
+    cause = ": " + wrong_index->str(wrong_index->sample(wrong_index->shape.rank() == 0 ? 1 : wrong_index->shape[0]));
+  }
+  return fmt::format("'{}' ({}, {}; {} of {} elements{}), computed from {}", node, op, shapes, value.not_finite,
+                     value.elements, cause,
                      texts.empty() ? "no f32 value" : fmt::format("{}", fmt::join(texts, ", ")));
 }
 
@@ -163,7 +177,7 @@ NonFiniteReport Program::find_non_finite() {
         if (impl_->lowered.value(input).spec.dtype != DType::f32) continue;
         report.inputs.push_back(range_of(impl_->lowered.value(input).name, impl_->read(input)));
       }
-      report.cause = wrong_index(node, *impl_);
+      report.wrong_index = wrong_index(node, *impl_);
       return report;
     }
   }

@@ -1,5 +1,6 @@
 // Trainer::evaluate, predict and refresh_statistics: whole data sets through the network without training it.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/train/metrics.hpp"
+#include "concord/train/non_finite_search.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/stream.hpp"
@@ -98,15 +100,20 @@ class Totals {
   std::map<std::string, TermTotals> metrics_;
 };
 
+/// The numbers from `first` on.
+std::vector<std::int32_t> rows_from(std::int64_t first, std::int64_t count) {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(first));
+  return rows;
+}
+
 /// Runs every batch of an epoch in order.
 Totals run_all(TrainerState& state, const Dataset& data, const train::EpochPlan& plan, const train::ProgramKey& key) {
   const auto [full, last] = state.epoch_programs(key, plan, data.classes);
   std::optional<train::Stream> stream;
   if (!key.source.is_resident()) {
     stream.emplace(state.device, data, plan, FitOptions{});
-    std::vector<std::int32_t> order(static_cast<std::size_t>(plan.samples));
-    std::iota(order.begin(), order.end(), 0);
-    stream->start(std::move(order), 0);
+    stream->start(rows_from(0, plan.samples), 0);
   }
   state.variables->write(train::cursor_name(kRole), Tensor(DType::i32, Shape{1}));
   std::vector<std::int64_t> labels(data.labels.shape().dims().begin(), data.labels.shape().dims().end());
@@ -122,6 +129,18 @@ Totals run_all(TrainerState& state, const Dataset& data, const train::EpochPlan&
   }
   totals.take();
   return totals;
+}
+
+/// Prediction does not depend on the place in the epoch: programs serve data sets of any length.
+train::EpochPlan anywhere(train::EpochPlan plan) {
+  plan.full.rows = 0;
+  plan.last.first = 0;
+  return plan;
+}
+
+bool all_finite(const Tensor& tensor) {
+  return tensor.dtype() != DType::f32 ||
+         std::ranges::all_of(tensor.values<float>(), [](float x) { return std::isfinite(x); });
 }
 
 /// Rows [first, first + count) of a tensor, without a copy of more.
@@ -144,12 +163,14 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
   if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size, evaluation.metrics);
-  const Totals totals = run_all(
-      *this, data, plan, {train::Purpose::evaluate, source_of(data, true), {}, k, averaged(), evaluation.metrics});
+  const train::ProgramKey key{
+      train::Purpose::evaluate, source_of(data, true), {}, k, averaged(), evaluation.metrics};
+  const Totals totals = run_all(*this, data, plan, key);
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
   metrics.samples = data.size();
   metrics.loss = totals.loss().value(samples);
+  if (!std::isfinite(metrics.loss)) require_right_indices(data, plan, key);
   for (const auto& [name, metric] : totals.metrics()) metrics.named.emplace(name, metric.value(samples));
   if (k > 0) {
     // Where some are ignored the device has counted the others.
@@ -160,6 +181,35 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
     metrics.k = k;
   }
   return metrics;
+}
+
+void TrainerState::require_right_indices(const Dataset& data, const train::EpochPlan& plan,
+                                         const train::ProgramKey& key) {
+  const timeline::Span span("search for a wrong index");
+  const bool is_prediction = key.purpose == train::Purpose::predict;
+  const auto [full, last] = epoch_programs(key, is_prediction ? anywhere(plan) : plan, data.classes);
+  train::NonFiniteSearch search(key.averaged ? with_averages(*full->graph) : variables, options.precision);
+  for (std::int64_t b = 0; b < plan.batches(); ++b) {
+    const bool is_full = b < plan.full.rows;
+    const std::int64_t first = b * plan.full.size, count = is_full ? plan.full.size : plan.last.size;
+    NonFiniteReport report;
+    try {
+      if (key.source.is_resident()) {
+        variables->write(train::cursor_name(kRole),
+                         Tensor::of<std::int32_t>(Shape{1}, rows_from(b, 1)));
+        report = search.run(is_full ? full : last, nullptr);
+      } else {
+        Dataset batch;
+        batch.features = rows_of(data.features, first, count);
+        if (!is_prediction) batch.labels = rows_of(data.labels, first, count);
+        report = search.run(is_full ? full : last, &batch);
+      }
+    } catch (const Error& error) {
+      return log(LogLevel::info, fmt::format("no search for a wrong index: {}", error.what()));
+    }
+    train::require_right_index(report, rows_from(first, count), is_prediction ? "predict" : "evaluate", "");
+    if (report.found) return;
+  }
 }
 
 Metrics TrainerState::evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least,
@@ -227,11 +277,8 @@ Tensor TrainerState::predict(const Dataset& data, std::int64_t batch) {
                 "predict: no samples given");
   const train::EpochPlan plan = train::plan_epoch(data.size(), batch);
   const train::Source source{{}, data.feature_spec(), {DType::f32, Shape{}}, data.scale, data.shift};
-  // Prediction does not depend on the place in the epoch: programs serve data sets of any length.
-  train::EpochPlan anywhere = plan;
-  anywhere.full.rows = 0;
-  anywhere.last.first = 0;
-  const auto [full, last] = epoch_programs({train::Purpose::predict, source, {}, 0, averaged()}, anywhere, 0);
+  const train::ProgramKey key{train::Purpose::predict, source, {}, 0, averaged()};
+  const auto [full, last] = epoch_programs(key, anywhere(plan), 0);
   Tensor outputs;
   std::size_t filled = 0;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
@@ -254,6 +301,7 @@ Tensor TrainerState::predict(const Dataset& data, std::int64_t batch) {
     std::ranges::copy(output.bytes(), outputs.bytes().begin() + static_cast<std::ptrdiff_t>(filled));
     filled += output.spec().bytes();
   }
+  if (data.features.dtype() == DType::i32 && !all_finite(outputs)) require_right_indices(data, plan, key);
   return outputs;
 }
 

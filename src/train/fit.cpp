@@ -24,6 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr const char* kRole = "train";
 constexpr double kReportSeconds = 0.2;
+constexpr const char* kKept = ". Weights and optimizer are those before that step.";
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -43,8 +44,10 @@ class Fit {
   void report_steps(Clock::time_point& start, std::int64_t first_batch);
   void finish_epoch(double seconds, std::int64_t samples);
   void augment(Tensor& features, std::span<const std::int32_t> rows) const;
+  [[nodiscard]] std::vector<std::int32_t> next_rows(bool in_full) const;
   [[nodiscard]] NonFiniteReport search_step(bool in_full);
   void require_finite_values(bool in_full);
+  [[nodiscard]] std::string next_step() const;
   [[noreturn]] void explain_failure();
   void check_finite();
   [[nodiscard]] double loss_so_far(std::int64_t samples) const { return state_.loss_so_far(full_->terms, samples); }
@@ -186,26 +189,35 @@ void Fit::augment(Tensor& features, std::span<const std::int32_t> rows) const {
   }
 }
 
+/// Those of the batch that comes next, in the data set.
+std::vector<std::int32_t> Fit::next_rows(bool in_full) const {
+  const std::vector<std::int32_t> order = order_of_epoch();
+  const auto first = order.begin() + static_cast<std::ptrdiff_t>(state_.at.position);
+  return {first, first + static_cast<std::ptrdiff_t>(in_full ? plan_.full.size : plan_.last.size)};
+}
+
 /// Looks at the batch that comes next.
 NonFiniteReport Fit::search_step(bool in_full) {
   const train::StepProgramPtr& step = in_full ? full_ : last_;
   if (!stream_) return search_.run(step, nullptr);
-  const std::vector<std::int32_t> order = order_of_epoch();
-  const auto rows = std::span(order).subspan(static_cast<std::size_t>(state_.at.position),
-                                             static_cast<std::size_t>(in_full ? plan_.full.size : plan_.last.size));
+  const std::vector<std::int32_t> rows = next_rows(in_full);
   Dataset batch = data::subset(data_, rows);
   augment(batch.features, rows);
   return search_.run(step, &batch);
+}
+
+/// "step 12 (epoch 1, batch 12)", the one that comes next.
+std::string Fit::next_step() const {
+  return fmt::format("step {} (epoch {}, batch {})", state_.at.step + 1, state_.at.epoch + 1, batch_number() + 1);
 }
 
 /// For FitOptions::nan_trace.
 void Fit::require_finite_values(bool in_full) {
   const timeline::Span span("search for values that are not finite");
   const NonFiniteReport report = search_step(in_full);
-  CONCORD_CHECK(!report.found, NonFinite,
-                "step {} (epoch {}, batch {}) has a value that is not finite; the first is that of {}. Weights and "
-                "optimizer are those before that step.",
-                state_.at.step + 1, state_.at.epoch + 1, batch_number() + 1, report.str());
+  train::require_right_index(report, next_rows(in_full), next_step(), kKept);
+  CONCORD_CHECK(!report.found, NonFinite, "{} has a value that is not finite; the first is that of {}{}", next_step(),
+                report.str(), kKept);
 }
 
 /// The device has kept everything as it was before the bad step: it is run again.
@@ -214,20 +226,22 @@ void Fit::explain_failure() {
   state_.at.step += counted - batch_number();
   state_.at.updates += updates_in(counted) - updates_in(batch_number());
   state_.at.position = counted * plan_.full.size;
+  const bool in_full = counted < plan_.full.rows;
+  NonFiniteReport report;
   std::string what = "the loss", where = "no single value of the step run again was found to be";
   try {
-    const NonFiniteReport report = search_step(counted < plan_.full.rows);
+    report = search_step(in_full);
     if (report.found) where = "the first such value is that of " + report.str();
-    if (const auto gradient = search_.bad_gradient(counted < plan_.full.rows ? full_ : last_)) {
+    if (const auto gradient = search_.bad_gradient(in_full ? full_ : last_)) {
       if (search_.loss_is_finite()) what = "the loss is finite, but a gradient";
       where += "; not finite is " + gradient->str();
     }
   } catch (const Error& error) {
     where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());
   }
-  throw NonFinite(fmt::format(
-      "{} of step {} (epoch {}, batch {}) is not finite: {}. Weights and optimizer are those before that step. {}",
-      what, state_.at.step + 1, state_.at.epoch + 1, counted + 1, where, optim::kNonFiniteAdvice));
+  train::require_right_index(report, next_rows(in_full), next_step(), kKept);
+  throw NonFinite(fmt::format("{} of {} is not finite: {}{} {}", what, next_step(), where, kKept,
+                              optim::kNonFiniteAdvice));
 }
 
 /// Puts the start later by what callbacks take.

@@ -1,21 +1,33 @@
 // The step compiled with every value kept.
 #include "concord/train/non_finite_search.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 namespace concord::train {
 
+void require_right_index(const NonFiniteReport& report, std::span<const std::int32_t> rows, std::string_view step,
+                         std::string_view state) {
+  if (!report.wrong_index) return;
+  std::optional<std::int64_t> sample = report.wrong_index->sample(static_cast<std::int64_t>(rows.size()));
+  if (sample) sample = rows[static_cast<std::size_t>(*sample)];
+  throw ArgumentError(fmt::format("{}: {}, the rows of '{}' ({}){}", step, report.wrong_index->str(sample), report.node,
+                                  report.op, state));
+}
+
 NonFiniteReport NonFiniteSearch::run(const StepProgramPtr& step, const Dataset* batch) {
   auto found = checked_.find(step);
   if (found == checked_.end()) {
+    const Value& result = step->loss ? step->loss : step->output;
     Program checked =
-        compile(*step->graph, {&step->loss, 1}, variables_, {.fuse = false, .keep_all = true, .precision = precision_});
+        compile(*step->graph, {&result, 1}, variables_, {.fuse = false, .keep_all = true, .precision = precision_});
     found = checked_.emplace(step, std::move(checked)).first;
   }
   Program& checked = found->second;
   if (batch != nullptr) {
     checked.write("features", batch->features);
-    checked.write("labels", batch->labels);
+    if (step->loss) checked.write("labels", batch->labels);
   }
   return checked.find_non_finite();
 }

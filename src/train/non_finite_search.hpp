@@ -10,7 +10,12 @@
 
 namespace concord::train {
 
-/// For one call of Trainer::fit.
+/// Throws ArgumentError where a wrong index made the value of this report: it names the sample, of which `rows` are the
+/// batch's places in the data set. `step` and `state` begin and end the message.
+void require_right_index(const NonFiniteReport& report, std::span<const std::int32_t> rows, std::string_view step,
+                         std::string_view state);
+
+/// For one call of a Trainer.
 class NonFiniteSearch {
  public:
   NonFiniteSearch(VariablesPtr variables, Precision precision)

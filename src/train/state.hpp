@@ -105,6 +105,9 @@ struct TrainerState {
   /// Whether averages of the weights are what counts: from the first update on that was not left out.
   [[nodiscard]] bool averaged() const;
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options);
+  /// After an evaluation or prediction with results that are not finite: throws ArgumentError where the first such value
+  /// comes of an index outside its table.
+  void require_right_indices(const Dataset& data, const train::EpochPlan& plan, const train::ProgramKey& key);
   /// In batches of `batch`, or where there is no memory for those of `least`, to which it then sets `batch`.
   [[nodiscard]] Metrics evaluate_within_memory(const Dataset& data, std::int64_t& batch, std::int64_t least,
                                                const NamedMetrics& metrics);

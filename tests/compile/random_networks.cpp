@@ -225,6 +225,15 @@ TEST_CASE("random networks: fused and unfused kernels give what double precision
   }
 }
 
+TEST_CASE("networks whose batch norms have constant rows", "[compile][networks]") {
+  for (const std::uint32_t seed : {24128U, 25605U}) {
+    for (const DevicePtr& device : devices()) {
+      INFO("network " << seed << " on " << device->info().id);
+      CHECK(Trial(seed, device).fault() == "");
+    }
+  }
+}
+
 TEST_CASE("random networks find a device that forgets the second of two constant steps", "[compile][networks]") {
   const DevicePtr device = std::make_shared<ForgetsSecondConstant>(devices().front());
   std::uint32_t found = 0;
