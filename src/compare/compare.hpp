@@ -11,6 +11,7 @@
 
 #include "concord/compare/operator_case.hpp"
 #include "concord/compare/operator_times.hpp"
+#include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
 #include "concord/nn/loss.hpp"
@@ -19,7 +20,7 @@
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizer.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// What the results of operators are held against. Inputs are those of the first device in either case.
 enum class Reference : std::uint8_t {

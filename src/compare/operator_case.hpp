@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "concord/compile/program.hpp"
+#include "concord/core/export.hpp"
 #include "concord/io/safetensors.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 struct OperatorCase {
   std::string node, op, attributes;

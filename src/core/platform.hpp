@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 /// The whole content of a file. Throws IoError when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);

@@ -4,9 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "concord/core/export.hpp"
 #include "concord/device/device.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// A counter of energy, such as a driver's. One thread at a time.
 class EnergyMeter {

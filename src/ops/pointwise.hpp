@@ -2,10 +2,11 @@
 // optimizer update is one of these; compile/fuse merges chains of them into a single one.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// Outputs: one an expression result, each of shape `output` (the broadcast of the inputs unless stated) and of

@@ -4,10 +4,11 @@
 #include <optional>
 #include <ostream>
 
+#include "concord/core/export.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/train/report.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 class ProgressPrinter : public Callback {
  public:
