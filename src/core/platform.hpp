@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "concord/core/export.hpp"
-
-namespace CONCORD_PUBLIC concord {
+namespace concord {
 
 /// The whole content of a file. Throws IoError when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
