@@ -1,5 +1,5 @@
 # Embeds every cl_kernels/*.cl and *.h into the OpenCL backend: a generated source with one table, name → text, read
-# through src/opencl/source.hpp. A kernel file that C++ asks for by a wrong name fails the test "opencl/source".
+# through src/opencl/program/source.hpp. A kernel file that C++ asks for by a wrong name fails the test "opencl/source".
 function(concord_embed_kernels target)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/cl_kernels/*.cl" "${PROJECT_SOURCE_DIR}/cl_kernels/*.h")

@@ -7,7 +7,7 @@ foreach(kernel IN LISTS KERNELS)
   string(APPEND table "    {\"${name}\", R\"concord_cl(${text})concord_cl\"},\n")
 endforeach()
 file(WRITE "${OUTPUT}" "// Generated from cl_kernels/.
-#include \"concord/opencl/source.hpp\"
+#include \"concord/opencl/program/source.hpp\"
 
 namespace concord::opencl {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "formulas.h"
+#include "shared/formulas.h"
 
 namespace concord::cpu {
 namespace {

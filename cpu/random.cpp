@@ -1,4 +1,4 @@
-// Random tensors from the counter-based stream of cl_kernels/philox.h.
+// Random tensors from the counter-based stream of cl_kernels/shared/philox.h.
 #include "concord/ops/random.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "philox.h"
+#include "shared/philox.h"
 
 namespace concord::cpu {
 

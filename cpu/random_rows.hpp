@@ -1,4 +1,4 @@
-// Runs of the counter-based stream of cl_kernels/philox.h, compiled for several vector widths. Used by random and by
+// Runs of the counter-based stream of cl_kernels/shared/philox.h, compiled for several vector widths. Used by random and by
 // the dropout of attention.
 #pragma once
 

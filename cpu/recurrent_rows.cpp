@@ -1,7 +1,7 @@
 // One time step of one sequence, by the formulas of recurrent.h.
 #include "recurrent_rows.hpp"
 
-#include "recurrent.h"
+#include "ops/recurrent.h"
 
 namespace concord::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "formulas.h"
+#include "shared/formulas.h"
 
 namespace concord::cpu {
 namespace {

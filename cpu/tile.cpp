@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "concord/core/error.hpp"
-#include "formulas.h"
+#include "shared/formulas.h"
 
 namespace concord::cpu {
 namespace {

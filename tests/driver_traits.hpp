@@ -1,4 +1,4 @@
-// What a driver cannot do, so that a test which needs it leaves that out (docs/portability.md).
+// What a driver cannot do, so that a test which needs it leaves that out (docs/driver-bugs.md).
 #pragma once
 
 #include <algorithm>

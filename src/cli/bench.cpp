@@ -4,12 +4,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "bench_network.hpp"
+#include "concord/cli/bench_network.hpp"
+#include "concord/cli/operator_table.hpp"
 #include "concord/compile/measure.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/device/energy.hpp"
-#include "operator_table.hpp"
+#include "concord/energy/meter.hpp"
 
 namespace concord::cli {
 namespace {

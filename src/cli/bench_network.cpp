@@ -1,10 +1,10 @@
 // BenchNetwork: the programs of a training step and of inference.
-#include "bench_network.hpp"
+#include "concord/cli/bench_network.hpp"
 
 #include <fmt/format.h>
 
+#include "concord/cli/random_data.hpp"
 #include "concord/compile/memory_need.hpp"
-#include "random_data.hpp"
 
 namespace concord::cli {
 

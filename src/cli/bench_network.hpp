@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "concord/cli/options.hpp"
 #include "concord/compile/tuning.hpp"
-#include "options.hpp"
 
 namespace concord::cli {
 

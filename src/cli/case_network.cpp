@@ -1,5 +1,5 @@
 // The network of a case as text and back.
-#include "case_network.hpp"
+#include "concord/cli/case_network.hpp"
 
 #include <fmt/ranges.h>
 
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/dataset.hpp"
 #include "concord/core/json.hpp"
 #include "concord/core/text.hpp"
-#include "dataset.hpp"
 
 namespace concord::cli {
 namespace {

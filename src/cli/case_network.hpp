@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "concord/compare/training_step.hpp"
-#include "options.hpp"
+#include "concord/cli/options.hpp"
+#include "concord/compare/run/training_step.hpp"
 
 namespace concord::cli {
 

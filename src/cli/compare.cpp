@@ -9,13 +9,13 @@
 #include <set>
 #include <string_view>
 
-#include "case_network.hpp"
-#include "compare_program.hpp"
+#include "concord/cli/case_network.hpp"
+#include "concord/cli/compare_program.hpp"
+#include "concord/cli/dataset.hpp"
+#include "concord/cli/options.hpp"
+#include "concord/cli/random_data.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
-#include "dataset.hpp"
-#include "options.hpp"
-#include "random_data.hpp"
 
 namespace concord::cli {
 namespace {

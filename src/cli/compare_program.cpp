@@ -1,5 +1,5 @@
 // The program with the request in its environment, and its answer.
-#include "compare_program.hpp"
+#include "concord/cli/compare_program.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <iostream>
 #include <string_view>
 
-#include "case_network.hpp"
-#include "command.hpp"
+#include "concord/cli/case_network.hpp"
+#include "concord/cli/command.hpp"
 #include "concord/core/error.hpp"
 #include "concord/core/reporting_program.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "concord/compare/request.hpp"
+#include "concord/compare/report/request.hpp"
 
 namespace concord::cli {
 

@@ -1,5 +1,5 @@
 // --data: names to readers.
-#include "dataset.hpp"
+#include "concord/cli/dataset.hpp"
 
 #include <fmt/format.h>
 
@@ -9,12 +9,12 @@
 #include <iostream>
 #include <limits>
 
-#include "command.hpp"
+#include "concord/cli/command.hpp"
+#include "concord/cli/random_data.hpp"
+#include "concord/cli/validator.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/io/safetensors.hpp"
-#include "random_data.hpp"
-#include "validator.hpp"
 
 namespace concord::cli {
 namespace {

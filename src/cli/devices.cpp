@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "command.hpp"
+#include "concord/cli/command.hpp"
 #include "concord/concord.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/device/registry.hpp"

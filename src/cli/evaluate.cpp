@@ -5,8 +5,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "dataset.hpp"
-#include "options.hpp"
+#include "concord/cli/dataset.hpp"
+#include "concord/cli/options.hpp"
 
 namespace concord::cli {
 namespace {

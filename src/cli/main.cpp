@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "command.hpp"
+#include "concord/cli/command.hpp"
 #include "concord/concord.hpp"
 #include "concord/core/nearest_name.hpp"
 #include "concord/core/platform.hpp"

@@ -4,9 +4,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/step_memory.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/models/summary.hpp"
-#include "step_memory.hpp"
 
 namespace concord::cli {
 namespace {

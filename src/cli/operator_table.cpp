@@ -1,9 +1,9 @@
 // The table of the operators of a step.
-#include "operator_table.hpp"
+#include "concord/cli/operator_table.hpp"
 
 #include <fmt/format.h>
 
-#include "command.hpp"
+#include "concord/cli/command.hpp"
 
 namespace concord::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Shared options.
-#include "options.hpp"
+#include "concord/cli/options.hpp"
 
 #include <fmt/ranges.h>
 
@@ -12,11 +12,11 @@
 #include <string_view>
 #include <type_traits>
 
+#include "concord/cli/dataset.hpp"
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/threads.hpp"
-#include "dataset.hpp"
 
 namespace concord::cli {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "command.hpp"
+#include "concord/cli/command.hpp"
+#include "concord/cli/validator.hpp"
 #include "concord/concord.hpp"
-#include "validator.hpp"
 
 namespace concord::cli {
 

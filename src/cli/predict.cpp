@@ -7,9 +7,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/dataset.hpp"
+#include "concord/cli/options.hpp"
 #include "concord/io/safetensors.hpp"
-#include "dataset.hpp"
-#include "options.hpp"
 
 namespace concord::cli {
 namespace {

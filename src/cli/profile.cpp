@@ -4,9 +4,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "bench_network.hpp"
+#include "concord/cli/bench_network.hpp"
+#include "concord/cli/operator_table.hpp"
 #include "concord/compile/measure.hpp"
-#include "operator_table.hpp"
 
 namespace concord::cli {
 namespace {

@@ -1,5 +1,5 @@
 // Random data: features of the network's type, targets of its task.
-#include "random_data.hpp"
+#include "concord/cli/random_data.hpp"
 
 #include <algorithm>
 

@@ -4,11 +4,11 @@
 
 #include <iostream>
 
-#include "case_network.hpp"
-#include "compare_program.hpp"
-#include "concord/compare/operator_case.hpp"
+#include "concord/cli/case_network.hpp"
+#include "concord/cli/compare_program.hpp"
+#include "concord/cli/options.hpp"
+#include "concord/compare/cases/operator_case.hpp"
 #include "concord/core/json.hpp"
-#include "options.hpp"
 
 namespace concord::cli {
 namespace {

@@ -1,5 +1,5 @@
 // The places are asked in the order in which files are likely to stay there and to be found.
-#include "rescue.hpp"
+#include "concord/cli/rescue.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

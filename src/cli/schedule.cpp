@@ -1,5 +1,5 @@
 // Schedules by name: a table of names, their keys and what makes them.
-#include "schedule.hpp"
+#include "concord/cli/schedule.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // The memory of a training step.
-#include "step_memory.hpp"
+#include "concord/cli/step_memory.hpp"
 
 namespace concord::cli {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "concord/cli/options.hpp"
 #include "concord/compile/memory_need.hpp"
-#include "options.hpp"
 
 namespace concord::cli {
 

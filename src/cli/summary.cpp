@@ -7,8 +7,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/step_memory.hpp"
 #include "concord/core/human_bytes.hpp"
-#include "step_memory.hpp"
 
 namespace concord::cli {
 namespace {

@@ -7,12 +7,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/dataset.hpp"
+#include "concord/cli/options.hpp"
+#include "concord/cli/rescue.hpp"
+#include "concord/cli/schedule.hpp"
 #include "concord/core/check.hpp"
 #include "concord/io/checkpoint.hpp"
-#include "dataset.hpp"
-#include "options.hpp"
-#include "rescue.hpp"
-#include "schedule.hpp"
 
 namespace concord::cli {
 namespace {

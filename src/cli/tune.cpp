@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "bench_network.hpp"
+#include "concord/cli/bench_network.hpp"
 #include "concord/core/log.hpp"
 
 namespace concord::cli {

@@ -1,5 +1,5 @@
 // Validators: each gives what is wrong with a text as a sentence, which CLI11 puts the name of the option before.
-#include "validator.hpp"
+#include "concord/cli/validator.hpp"
 
 #include <fmt/format.h>
 

@@ -9,8 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "concord/compare/operator_case.hpp"
+#include "concord/compare/cases/operator_case.hpp"
 #include "concord/compare/operator_times.hpp"
+#include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
 #include "concord/nn/loss.hpp"
@@ -19,12 +20,12 @@
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizer.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// What the results of operators are held against. Inputs are those of the first device in either case.
 enum class Reference : std::uint8_t {
   device,   // the first device, each operator by itself
-  float64,  // the host in double precision (float64/evaluate.hpp), for the first device as for the others
+  float64,  // the host in double precision (reference64/evaluate.hpp), for the first device as for the others
 };
 
 struct CompareOptions {
@@ -114,7 +115,7 @@ struct DeviceRun {
   double first_step_ms = 0;                      // compile, kernel builds and the first step
   double median_ms = 0, min_ms = 0, max_ms = 0;  // of a step
   double samples_per_second = 0;
-  std::optional<double> joules_a_step = {};  // where somebody tells (device/energy.hpp): who, and of what
+  std::optional<double> joules_a_step = {};  // where somebody tells (energy/meter.hpp): who, and of what
   std::string energy_source = {};
   std::uint64_t memory_bytes = 0;     // of the device, taken by weights, optimizer state and the step: all at once
   double largest_loss_deviation = 0;  // relative to the reference device, over the run

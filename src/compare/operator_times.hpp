@@ -8,8 +8,9 @@
 
 #include "concord/compile/device_speed.hpp"
 #include "concord/compile/program.hpp"
+#include "concord/core/export.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// What one row stands for: all launches of one operator by one kernel, or one launch.
 enum class Rows : std::uint8_t { kind, launch };

@@ -1,9 +1,10 @@
 // measure_speed: what a device reaches at best, for rooflines and for people. Used by `concord profile` and `doctor`.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/device/device.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// Measured by the host's clock around small programs; medians.
 struct DeviceSpeed {

@@ -4,9 +4,10 @@
 #include <cstdint>
 
 #include "concord/compile/program.hpp"
-#include "concord/device/energy.hpp"
+#include "concord/core/export.hpp"
+#include "concord/energy/meter.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 struct MeasureOptions {
   double seconds = 1.0;      // measure at least this long …

@@ -11,11 +11,16 @@
 
 #include "concord/compile/variables.hpp"
 #include "concord/core/error.hpp"
+#include "concord/core/export.hpp"
 #include "concord/core/held.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace concord {
+struct ProgramImpl;
+}
+
+namespace CONCORD_PUBLIC concord {
 
 struct CompileOptions {
   bool fuse = true;
@@ -100,8 +105,6 @@ struct ReplayedNode {
   std::vector<std::string> outputs;  // value names
   std::vector<Tensor> results;       // what this device made of the inputs
 };
-
-struct ProgramImpl;
 
 /// `run` only enqueues: no allocation, no string, no host wait. A program keeps its device and variables alive. One that
 /// was moved from, or whose device another thread is using, throws ArgumentError.

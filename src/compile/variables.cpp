@@ -1,7 +1,7 @@
 // Variables: storage of what persists, and first values from the counter-based generator.
 #include "concord/compile/variables.hpp"
 
-#include <philox.h>
+#include <shared/philox.h>
 
 #include <cmath>
 #include <numbers>

@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/core/held.hpp"
 #include "concord/device/device.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// The first value of a variable: its `value`, else drawn by its initializer from Philox(seed, hash of name, index).
 /// The same bits on every machine.

@@ -5,7 +5,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 /// Base of every exception that Concord throws.
 class Error : public std::runtime_error {

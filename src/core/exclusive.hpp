@@ -5,7 +5,9 @@
 #include <string_view>
 #include <thread>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 /// Which thread uses an object. The same thread may enter again; a copy of the object is used by nobody yet.
 class Exclusive {

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <utility>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 /// Throws ArgumentError: `what` ("a Trainer") was moved from.
 [[noreturn]] void refuse_moved(std::string_view what);

@@ -5,7 +5,9 @@
 #include <functional>
 #include <string_view>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 

@@ -1,7 +1,7 @@
 // Philox: the host's view of the generator that is shared with the kernels.
 #include "concord/core/philox.hpp"
 
-#include "../../cl_kernels/philox.h"
+#include "../../cl_kernels/shared/philox.h"
 
 namespace concord {
 

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 class ProcessMark {
  public:

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 /// Up to eight dimensions of size >= 0. A scalar has rank 0 and one element.
 class Shape {

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/core/shape.hpp"
 #include "concord/core/types.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// What is known of a tensor without its values.
 struct TensorSpec {

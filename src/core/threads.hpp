@@ -1,7 +1,9 @@
 // How many threads of the host Concord computes with: the CPU's kernels, first values, comparisons.
 #pragma once
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 /// At least 1: what `set_num_threads` said, else $CONCORD_NUM_THREADS, else $OMP_NUM_THREADS, else as many as the
 /// process may use processors.

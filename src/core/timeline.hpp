@@ -10,11 +10,14 @@
 #include <memory>
 #include <string_view>
 
+#include "concord/core/export.hpp"
+
 namespace concord {
 class AtomicFile;
 }
 
-namespace concord::timeline {
+namespace CONCORD_PUBLIC concord {
+namespace timeline {
 
 namespace detail {
 extern std::atomic<bool> is_recording;
@@ -120,4 +123,5 @@ class Recording {
 /// as Recording does.
 void record(const std::filesystem::path& path, const std::function<void()>& work);
 
-}  // namespace concord::timeline
+}  // namespace timeline
+}  // namespace concord

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 enum class DType : std::uint8_t { f32, f16, bf16, i32, u8 };
 

@@ -4,7 +4,9 @@
 
 #include <string_view>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/data/loader.hpp"
 
-namespace concord::data {
+namespace CONCORD_PUBLIC concord {
+namespace data {
 
 /// Mirrors a picture left to right with probability p in [0, 1].
 [[nodiscard]] Augmentation random_horizontal_flip(std::uint64_t seed, double p = 0.5);
@@ -23,4 +25,5 @@ namespace concord::data {
 /// One after the other.
 [[nodiscard]] Augmentation in_order(std::vector<Augmentation> augmentations);
 
-}  // namespace concord::data
+}  // namespace data
+}  // namespace concord

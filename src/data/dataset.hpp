@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "concord/core/error.hpp"
+#include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
 #include "concord/device/device.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// What devices hold of a data set, so that any number of trainings upload it once. Filled by the trainer.
 struct DeviceCopies {

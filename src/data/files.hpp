@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <string_view>
 
+#include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 
-namespace concord::data {
+namespace CONCORD_PUBLIC concord {
+namespace data {
 
 /// Any pair of IDX files: images u8 or f32 (big-endian, as the format has it) [N, H, W] → features [N, 1, H, W], other
 /// ranks as they are; labels u8 or i32 [N], from `first_label` on. `classes` 0 takes the largest label + 1.
@@ -43,4 +45,5 @@ namespace concord::data {
 /// are the fine ones; class names come from fine_label_names.txt where it is there.
 [[nodiscard]] Dataset cifar100(std::string_view split, const std::filesystem::path& directory = {});
 
-}  // namespace concord::data
+}  // namespace data
+}  // namespace concord

@@ -9,10 +9,16 @@
 #include <span>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
 
 namespace concord::data {
+struct LoaderState;
+}
+
+namespace CONCORD_PUBLIC concord {
+namespace data {
 
 /// Which sample an augmentation works on. Random numbers drawn from Philox(seed, purpose, epoch) at indices that depend
 /// on `row` are the same whatever the number of threads.
@@ -38,8 +44,6 @@ struct LoaderOptions {
   bool merge_last = false;  // or let the one before have its samples, up to 2·batch − 1
   Augmentation augmentation = {};
 };
-
-struct LoaderState;
 
 /// A filled slot. It goes back to the ring when the Batch is destroyed or assigned to: keep it until the transfer from
 /// its staging has happened. May outlive its loader.
@@ -84,4 +88,5 @@ class Loader {
   std::shared_ptr<LoaderState> state_;
 };
 
-}  // namespace concord::data
+}  // namespace data
+}  // namespace concord

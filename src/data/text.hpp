@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 
-namespace concord::data {
+namespace CONCORD_PUBLIC concord {
+namespace data {
 
 struct Characters {
   std::string alphabet;  // the bytes that occur, in order; number i stands for alphabet[i]
@@ -39,4 +41,5 @@ struct CharacterOptions {
 /// The text of numbers, each in [0, alphabet.size()).
 [[nodiscard]] std::string decode(std::string_view alphabet, std::span<const std::int32_t> numbers);
 
-}  // namespace concord::data
+}  // namespace data
+}  // namespace concord

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 class Buffer {
  public:

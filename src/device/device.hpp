@@ -10,16 +10,20 @@
 #include <vector>
 
 #include "concord/core/exclusive.hpp"
+#include "concord/core/export.hpp"
 #include "concord/core/process_mark.hpp"
 #include "concord/core/timeline.hpp"
 #include "concord/device/buffer.hpp"
 #include "concord/device/kernel.hpp"
 
 namespace concord {
-
-class Expression;
 class Tuner;
 class Variants;
+}  // namespace concord
+
+namespace CONCORD_PUBLIC concord {
+
+class Expression;
 
 enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
 

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
 #include "concord/device/buffer.hpp"
 #include "concord/device/layout.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 class Operator;
 

@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 /// A backend's own arrangement of one tensor (for example oneDNN's nChw16c).
 class LayoutDescription {

@@ -72,7 +72,7 @@ namespace opencl {
 [[nodiscard]] std::vector<std::string> idle_platforms();
 /// Throws DeviceError.
 [[nodiscard]] DevicePtr open_device(std::size_t index);
-/// Builds programs for the process that started this one (opencl/build_processes.hpp) until it asks for no more. The
+/// Builds programs for the process that started this one (opencl/program/build_processes.hpp) until it asks for no more. The
 /// exit code.
 [[nodiscard]] int build_programs();
 }  // namespace opencl

@@ -10,9 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/scalar_function_list.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// The scalar functions a backend knows. Each is a row of the table in scalar_functions.cpp.
 enum class ScalarFunction : std::uint8_t {

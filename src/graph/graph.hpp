@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "concord/core/exclusive.hpp"
+#include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 class Graph;
 class Operator;

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// Work of one execution, for rooflines and reports.
 struct Cost {

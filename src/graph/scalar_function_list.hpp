@@ -1,4 +1,4 @@
-// The names of the scalar functions that have a formula `concord_<name>` in cl_kernels/formulas.h. The enumeration, the
+// The names of the scalar functions that have a formula `concord_<name>` in cl_kernels/shared/formulas.h. The enumeration, the
 // C++ functions of scalar:: and the CPU's loops follow from these lists; what else a function has is its row in
 // scalar_functions.cpp.
 #pragma once

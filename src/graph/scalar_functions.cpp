@@ -1,9 +1,9 @@
 // The table of scalar functions: names, arity, test range, value in double precision, derivative. A new function is one
-// row here, its name in scalar_function_list.hpp, its formula in cl_kernels/formulas.h and its bound in
+// row here, its name in scalar_function_list.hpp, its formula in cl_kernels/shared/formulas.h and its bound in
 // ops/accuracy.cpp; tests pick it up by themselves.
 #include "concord/graph/scalar_functions.hpp"
 
-#include <formulas.h>
+#include <shared/formulas.h>
 
 #include <algorithm>
 #include <array>

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "concord/compile/variables.hpp"
+#include "concord/core/export.hpp"
 #include "concord/io/safetensors.hpp"
 
-namespace concord::io {
+namespace CONCORD_PUBLIC concord {
+namespace io {
 
 /// Where a training stands. Kept as JSON in the file's metadata under "concord.checkpoint".
 struct CheckpointInfo {
@@ -97,4 +99,5 @@ struct LoadedWeights {
 [[nodiscard]] LoadedWeights load_weights(const std::filesystem::path& path,
                                          const std::map<std::string, TensorSpec>& expected, const LoadOptions& options);
 
-}  // namespace concord::io
+}  // namespace io
+}  // namespace concord

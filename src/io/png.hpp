@@ -3,9 +3,11 @@
 
 #include <filesystem>
 
+#include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
 
-namespace concord::io {
+namespace CONCORD_PUBLIC concord {
+namespace io {
 
 /// Writes a picture: u8 [1, H, W] in grey or [3, H, W] in red, green, blue. The file appears whole or not at all.
 /// Throws ShapeError for another spec, IoError.
@@ -15,4 +17,5 @@ void write_png(const std::filesystem::path& path, const Tensor& picture);
 /// side by side in rows of `columns` with a pixel of grey between: u8 [C, …, …]. Throws ShapeError or ArgumentError.
 [[nodiscard]] Tensor picture_grid(const Tensor& pictures, std::int64_t columns);
 
-}  // namespace concord::io
+}  // namespace io
+}  // namespace concord

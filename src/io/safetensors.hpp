@@ -11,9 +11,11 @@
 #include <string_view>
 
 #include "concord/core/error.hpp"
+#include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
 
-namespace concord::io {
+namespace CONCORD_PUBLIC concord {
+namespace io {
 
 using TensorMap = std::map<std::string, Tensor>;
 
@@ -62,4 +64,5 @@ class SafetensorsFile {
 void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-}  // namespace concord::io
+}  // namespace io
+}  // namespace concord

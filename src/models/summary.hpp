@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::models {
+namespace CONCORD_PUBLIC concord {
+namespace models {
 
 /// A layer, or what a block does itself beside its layers, such as adding a residual.
 struct LayerSummary {
@@ -30,4 +32,5 @@ struct Summary {
 /// fit.
 [[nodiscard]] Summary summarize(nn::Module& network, const TensorSpec& batch);
 
-}  // namespace concord::models
+}  // namespace models
+}  // namespace concord

@@ -9,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::models {
+namespace CONCORD_PUBLIC concord {
+namespace models {
 
 /// What a network is trained for: its outputs and, behind the arrow, the target.
 enum class Task : std::uint8_t {
@@ -79,4 +81,5 @@ struct Model {
 /// the network does not have.
 [[nodiscard]] std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant = {});
 
-}  // namespace concord::models
+}  // namespace models
+}  // namespace concord

@@ -1,11 +1,13 @@
 // The less common activations as layers, under PyTorch's names; the common ones are in stateless.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/activations.hpp"
 #include "concord/ops/softmax.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 class ReLU6 : public Module {
  public:
@@ -78,4 +80,5 @@ using Softmin = AlongAxis<softmin>;
 using GLU = AlongAxis<glu>;
 using SwiGLU = AlongAxis<swiglu>;
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

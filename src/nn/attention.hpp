@@ -3,12 +3,14 @@
 
 #include <optional>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/key_value_cache.hpp"
 #include "concord/nn/linear.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/attention.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// What a query may not see.
 struct AttentionMask {
@@ -84,4 +86,5 @@ class GroupedQueryAttention : public Module {
   Linear q_proj_, k_proj_, v_proj_, o_proj_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

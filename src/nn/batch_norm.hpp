@@ -1,9 +1,11 @@
 // Batch normalisation (Ioffe and Szegedy, "Batch Normalization", 2015) with running statistics for evaluation.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/channel_norm.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct BatchNormOptions {
   float epsilon = 1e-5F;
@@ -53,4 +55,5 @@ class BatchNorm3d : public BatchNorm {
       : BatchNorm("BatchNorm3d", channels, options, {5, 5}) {}
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -4,9 +4,11 @@
 
 #include <optional>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// During its lifetime, on this thread, running statistics that are traced in the graph of `batch` become the plain
 /// mean over batches of one size, whatever the layers' momentum: `batch` is the number of this one, f32 [1] from 1; the
@@ -69,4 +71,5 @@ class ChannelNorm : public Module {
   VariablePtr batches_;  // "num_batches_tracked", without momentum only
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

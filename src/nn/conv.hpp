@@ -1,10 +1,12 @@
 // Conv1d, Conv2d, Conv3d and their transposed forms: the convolution layers.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/rearrange.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 template <std::size_t Rank>
 struct ConvLayerOptions {
@@ -84,4 +86,5 @@ using ConvTranspose1d = ConvTranspose<1>;
 using ConvTranspose2d = ConvTranspose<2>;
 using ConvTranspose3d = ConvTranspose<3>;
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -1,9 +1,11 @@
 // The loss for sequences that are not aligned with their labels; see ops/ctc.hpp.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/loss.hpp"
 
-namespace concord::loss {
+namespace CONCORD_PUBLIC concord {
+namespace loss {
 
 /// logits (T, N, C), or log-probabilities, which normalising leaves as they are; targets i32 (N, S), padded;
 /// input_lengths and target_lengths i32 (N). −log p(target) of each sample; the mean is of losses divided by the
@@ -17,4 +19,5 @@ struct Ctc {
 
 inline constexpr Ctc ctc{};
 
-}  // namespace concord::loss
+}  // namespace loss
+}  // namespace concord

@@ -2,9 +2,11 @@
 // focal and Dice. As PyTorch defines them where it does.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/loss.hpp"
 
-namespace concord::loss {
+namespace CONCORD_PUBLIC concord {
+namespace loss {
 
 /// log-probabilities and target, of one shape: t·(log t − prediction), 0 where t = 0.
 struct KlDivergence {
@@ -65,4 +67,5 @@ inline constexpr GaussianNll gaussian_nll{};
 inline constexpr Focal focal{};
 inline constexpr Dice dice{};
 
-}  // namespace concord::loss
+}  // namespace loss
+}  // namespace concord

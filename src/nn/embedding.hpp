@@ -1,9 +1,11 @@
 // Embedding: a table of vectors looked up by index.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct EmbeddingOptions {
   std::optional<std::int64_t> padding_idx;  // a row that begins with zeros and is not trained
@@ -22,4 +24,5 @@ class Embedding : public Module {
   VariablePtr weight_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace concord::nn {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// One number a dimension of space, outermost first; a single number stands for all.
 template <std::size_t Rank>
@@ -70,4 +73,5 @@ class Padding {
   bool same_ = false;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

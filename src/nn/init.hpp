@@ -2,9 +2,11 @@
 // defaults; a user sets others with `layer.weight()->init = nn::init::xavier_normal(layer.weight()->spec.shape)`.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord::nn::init {
+namespace CONCORD_PUBLIC concord {
+namespace nn::init {
 
 /// Values that enter and leave one unit: of weights (O, I) or (O, I/groups, kH, kW), I·kH·kW and O·kH·kW.
 struct Fans {
@@ -39,4 +41,5 @@ struct KaimingOptions {
 [[nodiscard]] Initializer default_weights(const Shape& weights);
 [[nodiscard]] Initializer default_bias(const Shape& weights);
 
-}  // namespace concord::nn::init
+}  // namespace nn::init
+}  // namespace concord

@@ -1,9 +1,11 @@
 // Group and instance normalisation: each sample by its own statistics.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/channel_norm.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct GroupNormOptions {
   float epsilon = 1e-5F;
@@ -63,4 +65,5 @@ class InstanceNorm3d : public InstanceNorm {
       : InstanceNorm("InstanceNorm3d", channels, options, 5) {}
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

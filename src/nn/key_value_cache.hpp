@@ -3,9 +3,11 @@
 #pragma once
 
 #include "concord/compile/variables.hpp"
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// Three variables under the name of the layer that uses the cache: "cache.keys" and "cache.values" (batch, key heads,
 /// longest, width), "cache.position" i32 [1], the tokens held. Programs of several lengths (a prompt, one token)
@@ -37,4 +39,5 @@ class KeyValueCache {
   VariablePtr keys_, values_, position_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

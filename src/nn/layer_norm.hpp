@@ -3,9 +3,11 @@
 
 #include <limits>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct LayerNormOptions {
   float epsilon = 1e-5F;
@@ -55,4 +57,5 @@ class RMSNorm : public Module {
   VariablePtr weight_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -1,9 +1,11 @@
 // Linear: the fully connected layer.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct LinearOptions {
   bool bias = true;
@@ -27,4 +29,5 @@ class Linear : public Module {
   VariablePtr weight_, bias_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

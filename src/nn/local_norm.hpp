@@ -2,9 +2,11 @@
 // parameters.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct LocalResponseNormOptions {
   enum class Region : std::uint8_t {
@@ -51,4 +53,5 @@ class LocalContrastNorm : public Module {
   LocalContrastNormOptions options_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -7,10 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/ops/loss_terms.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// prediction, target → loss; a scalar where it is to be trained on. One of one's own is taken for a mean over samples
 /// where it does not say otherwise: batches that are joined, by accumulation or in the losses of an epoch or an

@@ -1,9 +1,11 @@
 // Losses with a margin: of scores (hinge) and of distances between embeddings. As PyTorch defines them where it does.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/loss.hpp"
 
-namespace concord::loss {
+namespace CONCORD_PUBLIC concord {
+namespace loss {
 
 /// Scores and targets ±1 of one shape: max(0, margin − t·x), or its square.
 struct Hinge {
@@ -56,4 +58,5 @@ inline constexpr CosineEmbedding cosine_embedding{};
 inline constexpr Contrastive contrastive{};
 inline constexpr TripletMargin triplet_margin{};
 
-}  // namespace concord::loss
+}  // namespace loss
+}  // namespace concord

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "concord/core/exclusive.hpp"
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/nn/extent.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 using concord::Scope;
 
@@ -109,4 +111,5 @@ class Module {
 /// Throws ArgumentError unless a child of `parent` (in words, for the message) may have this name.
 void check_child_name(std::string_view parent, std::string_view name);
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -1,10 +1,12 @@
 // Padding layers under PyTorch's names.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/rearrange.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// x (N, C, spatial…) with values around its `axes` spatial axes. Sizes stand in PyTorch's order, from the last axis to
 /// the first: left, right, top, bottom, front, back; one number stands for all.
@@ -39,4 +41,5 @@ using CircularPad1d = SpatialPad<1, PadMode::circular>;
 using CircularPad2d = SpatialPad<2, PadMode::circular>;
 using CircularPad3d = SpatialPad<3, PadMode::circular>;
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -3,10 +3,12 @@
 
 #include <optional>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/pool.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 template <std::size_t Rank>
 struct MaxPoolLayerOptions {
@@ -176,4 +178,5 @@ using MaxUnpool1d = MaxUnpool<1>;
 using MaxUnpool2d = MaxUnpool<2>;
 using MaxUnpool3d = MaxUnpool<3>;
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -1,9 +1,11 @@
 // Where a token stands: rotary, sinusoidal and learned positions. Used with the attention layers.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct RotaryOptions {
   float base = 10000;
@@ -46,4 +48,5 @@ class LearnedPositions : public Module {
   VariablePtr weight_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -3,10 +3,12 @@
 // values are U(−1/√hidden, 1/√hidden).
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/recurrent.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 enum class RnnNonlinearity : std::uint8_t { tanh, relu };
 
@@ -128,4 +130,5 @@ class GRUCell : public RecurrentCellLayer {
   GRUCell(std::int64_t input, std::int64_t hidden, const RecurrentCellOptions& options = {});
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

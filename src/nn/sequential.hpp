@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// Children are named "0", "1", … as in PyTorch, or as given, as in its Sequential of an OrderedDict. A copy shares the
 /// layers. Throws ArgumentError for a name that is empty, not UTF-8 or another child's.
@@ -50,4 +52,5 @@ class Sequential : public Module {
   std::vector<Named> modules_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

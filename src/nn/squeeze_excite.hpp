@@ -1,10 +1,12 @@
 // SqueezeExcite: channels weighed by what is in the whole image (Hu et al., "Squeeze-and-Excitation Networks", 2018).
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/conv.hpp"
 #include "concord/ops/pointwise.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct SqueezeExciteOptions {
   Value (*activation)(Value) = relu;  // between the two convolutions
@@ -26,4 +28,5 @@ class SqueezeExcite : public Module {
   SqueezeExciteOptions options_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

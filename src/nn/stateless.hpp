@@ -2,12 +2,14 @@
 // name.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/random.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 class Identity : public Module {
  public:
@@ -97,4 +99,5 @@ class Dropout : public Module {
   float p_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -1,9 +1,11 @@
 // StochasticDepth: residual branches left out at random (Huang et al., "Deep Networks with Stochastic Depth", 2016).
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// In training x is zero with probability p, for each sample ("row") or for all of them ("batch"), and scaled by
 /// 1/(1 − p) otherwise; in evaluation it is x.
@@ -19,4 +21,5 @@ class StochasticDepth : public Module {
   Mode mode_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -2,9 +2,11 @@
 // to be assigned. Used by layers with running state and by weight_norm and spectral_norm.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// During its lifetime Module::parameter gives `value` for `variable` in the value's graph, on this thread.
 class Substitution {
@@ -20,4 +22,5 @@ class Substitution {
 /// What `variable` will hold after the assignments made so far: a layer called twice moves its state twice.
 [[nodiscard]] Value latest(Value variable);
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

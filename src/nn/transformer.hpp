@@ -5,12 +5,14 @@
 #include <functional>
 #include <memory>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/attention.hpp"
 #include "concord/nn/layer_norm.hpp"
 #include "concord/nn/linear.hpp"
 #include "concord/ops/pointwise.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 struct TransformerOptions {
   std::int64_t feed_forward = 2048;  // width between the two linear layers
@@ -97,4 +99,5 @@ class TransformerDecoder : public Module {
   std::shared_ptr<LayerNorm> norm_;
 };
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -1,11 +1,13 @@
 // Layers that draw an image anew: interpolation and the shuffles of pixels and channels, under PyTorch's names.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/rearrange.hpp"
 #include "concord/ops/resample.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// x (N, C, spatial…) → another size; see `interpolate`.
 class Upsample : public Module {
@@ -31,4 +33,5 @@ using PixelShuffle = Shuffle<pixel_shuffle>;
 using PixelUnshuffle = Shuffle<pixel_unshuffle>;
 using ChannelShuffle = Shuffle<channel_shuffle>;
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

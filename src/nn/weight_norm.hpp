@@ -4,10 +4,12 @@
 
 #include <utility>
 
+#include "concord/core/export.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/nn/substitution.hpp"
 
-namespace concord::nn {
+namespace CONCORD_PUBLIC concord {
+namespace nn {
 
 /// Base of WeightNorm: weight = g·v/‖v‖ with the length taken over all axes but the first.
 class WeightNormalisation : public Module {
@@ -91,4 +93,5 @@ template <class Layer>
   return SpectralNorm<Layer>(std::move(layer), options);
 }
 
-}  // namespace concord::nn
+}  // namespace nn
+}  // namespace concord

@@ -1,4 +1,4 @@
-// OpenClDevice: memory, data movement, events; kernels come from kernels.cpp.
+// OpenClDevice: memory, data movement, events; kernels come from kernel_table.cpp.
 #include "concord/opencl/device.hpp"
 
 #include <fmt/ranges.h>
@@ -9,11 +9,13 @@
 #include "concord/core/log.hpp"
 #include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
-#include "concord/opencl/channels_last.hpp"
-#include "concord/opencl/discovery.hpp"
-#include "concord/opencl/kernels.hpp"
-#include "concord/opencl/status.hpp"
-#include "concord/opencl/variants.hpp"
+#include "concord/opencl/alternatives.hpp"
+#include "concord/opencl/conv/checked_products.hpp"
+#include "concord/opencl/driver/discovery.hpp"
+#include "concord/opencl/driver/status.hpp"
+#include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/kernel_table.hpp"
+#include "concord/opencl/launch/alternatives.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -92,7 +94,11 @@ struct OpenClDevice::Logs {
 
 OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info) : info_(std::move(info)) {
   context_ = translated(info_.name, "opening an OpenCL context", [&] { return std::make_unique<Context>(device); });
-  tuner_ = std::make_unique<OpenClTuner>(*this, *context_);
+  context_->variants().set_names([this] { return variant_names(*context_); });
+  context_->set_products_to_check(conv_products_to_check);
+  tuning_ = std::make_unique<Tuning>(*context_);
+  context_->set_tuning(tuning_.get());
+  tuner_ = std::make_unique<OpenClTuner>(*this, *context_, *tuning_);
   logs_ = std::make_unique<Logs>(info_.id, *context_);
   warn_of_short_loops(info_);
   ring_ = std::make_unique<TransferRing>(*context_, logs_->copies);

@@ -1,11 +1,11 @@
 // OpenClDevice: the Device contract on one OpenCL device. Made by opencl::open_device.
 #pragma once
 
-#include "concord/opencl/buffer.hpp"
-#include "concord/opencl/context.hpp"
-#include "concord/opencl/event_log.hpp"
-#include "concord/opencl/staging.hpp"
-#include "concord/opencl/tuner.hpp"
+#include "concord/opencl/gemm/tuning/tuner.hpp"
+#include "concord/opencl/launch/buffer.hpp"
+#include "concord/opencl/launch/context.hpp"
+#include "concord/opencl/launch/event_log.hpp"
+#include "concord/opencl/launch/staging.hpp"
 
 namespace concord::opencl {
 
@@ -32,7 +32,7 @@ class OpenClDevice final : public Device {
   void wait_for(const EventPtr& event) override;
 
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override;
-  /// Between row-major and channels-last (channels_last.hpp).
+  /// Between row-major and channels-last (formula/channels_last.hpp).
   [[nodiscard]] std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                         const Layout& to) override;
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
@@ -52,6 +52,7 @@ class OpenClDevice final : public Device {
   DeviceInfo info_;
   std::shared_ptr<Accounting> accounting_ = std::make_shared<Accounting>();
   std::unique_ptr<Context> context_;
+  std::unique_ptr<Tuning> tuning_;
   std::unique_ptr<OpenClTuner> tuner_;
   struct Logs;
   /// A copy on the compute queue; no event: the timeline was off.

@@ -1,9 +1,10 @@
 // The less common activations of PyTorch, elementwise unless said otherwise; the common ones are in pointwise.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// x limited to [low, high], without slope outside and at the ends.
 Value hardtanh(Value x, float low = -1, float high = 1);

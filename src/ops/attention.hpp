@@ -6,9 +6,10 @@
 #include <array>
 #include <optional>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// Which keys a query sees. `first`: query t sees keys 0 … t (what PyTorch calls is_causal). `last`: the last query

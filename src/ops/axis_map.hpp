@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace concord::ops {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
+namespace ops {
 
 struct AxisMap {
   enum class Kind : std::uint8_t {
@@ -42,4 +45,5 @@ struct Taps {
 };
 [[nodiscard]] Taps taps_of(const AxisMap& map);
 
-}  // namespace concord::ops
+}  // namespace ops
+}  // namespace concord

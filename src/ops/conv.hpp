@@ -4,10 +4,11 @@
 
 #include <optional>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/spatial.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 struct ConvOptions {

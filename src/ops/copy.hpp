@@ -1,9 +1,10 @@
 // The copy family: values moved, none computed. Reshape is free; the others are one strided copy.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// The same bytes under another shape.

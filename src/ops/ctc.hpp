@@ -1,9 +1,10 @@
 // Ctc: connectionist temporal classification (Graves et al., 2006).
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// log_probabilities f32 (T, N, C); targets i32 (N, S), of which the first target_lengths are used; input_lengths and

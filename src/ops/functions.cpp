@@ -23,6 +23,11 @@ DType type_with(const Value& a, const Value& b) {
 
 }  // namespace
 
+Value ops::whole_as(Value result, Value operand) {
+  const DType type = type_with(operand, operand);
+  return result.dtype() == type ? result : cast(result, type);
+}
+
 Value operator+(Value a, Value b) { return pointwise("add", {a, b}, x0() + x1(), type_with(a, b)); }
 Value operator-(Value a, Value b) { return pointwise("subtract", {a, b}, x0() - x1(), type_with(a, b)); }
 Value operator*(Value a, Value b) { return pointwise("multiply", {a, b}, x0() * x1(), type_with(a, b)); }
@@ -76,8 +81,8 @@ Value hard_swish(Value x) {
 Value exp(Value x) { return pointwise("exp", {x}, scalar::exp(x0())); }
 Value log(Value x) { return pointwise("log", {x}, scalar::log(x0())); }
 Value sqrt(Value x) { return pointwise("sqrt", {x}, scalar::sqrt(x0())); }
-Value abs(Value x) { return pointwise("abs", {x}, scalar::abs(x0())); }
-Value square(Value x) { return pointwise("square", {x}, x0() * x0()); }
+Value abs(Value x) { return pointwise("abs", {x}, scalar::abs(x0()), type_with(x, x)); }
+Value square(Value x) { return pointwise("square", {x}, x0() * x0(), type_with(x, x)); }
 
 Value clamp(Value x, float low, float high) {
   return pointwise("clamp", {x},
@@ -88,7 +93,7 @@ Value minimum(Value a, Value b) { return pointwise("minimum", {a, b}, scalar::mi
 Value maximum(Value a, Value b) { return pointwise("maximum", {a, b}, scalar::max(x0(), x1()), type_with(a, b)); }
 
 Value where(Value condition, Value a, Value b) {
-  return pointwise("where", {condition, a, b}, scalar::select(x0(), x1(), scalar::input(2)));
+  return pointwise("where", {condition, a, b}, scalar::select(x0(), x1(), scalar::input(2)), type_with(a, b));
 }
 
 }  // namespace concord

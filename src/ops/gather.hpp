@@ -4,10 +4,11 @@
 
 #include <string_view>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// table (R, …) of any type, indices i32 (I…) → (I…, …): rows of the table. An index outside [0, R) gives NaN in an

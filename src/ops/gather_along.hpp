@@ -1,9 +1,10 @@
 // Gather and scatter-add along one axis, an index an element: torch.gather and torch.scatter_add.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// src of any type, indices i32 of its shape but for the size of `axis` → dst of the shape of indices:

@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// d(loss)/d(wrt[i]) for each i, built from the operators' gradient rules; `loss` is f32 with one element. A value the
 /// loss does not depend on gets zeros. The nodes are named "grad/<forward node>/<operator>".

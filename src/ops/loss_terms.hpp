@@ -6,9 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace loss {
 
 /// sum / weight, of rank 0, for a loss that is a mean with weights of its own. `sum` and `weight` are one number each;

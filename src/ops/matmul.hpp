@@ -1,9 +1,10 @@
 // Matmul: batched matrix products with either operand transposed.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// src (…, M, K) × weights (…, K, N) → (…, M, N), f32. `transpose_a`: src is (…, K, M); `transpose_b`: weights is

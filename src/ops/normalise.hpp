@@ -2,9 +2,10 @@
 // statistics it is pointwise and written so by nn::BatchNorm2d.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// src (N, C, …), scale (C), shift (C) → dst, mean (C), variance (C) (biased: divided by N·H·W).

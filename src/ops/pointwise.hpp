@@ -2,10 +2,13 @@
 // optimizer update is one of these; compile/fuse merges chains of them into a single one.
 #pragma once
 
+#include <concepts>
+
+#include "concord/core/export.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// Outputs: one an expression result, each of shape `output` (the broadcast of the inputs unless stated) and of
@@ -56,8 +59,9 @@ Value full(Graph& graph, Shape shape, float value);
 Value iota(Graph& graph, std::int64_t n);
 Value cast(Value x, DType type);
 
-// Of whole numbers (i32, u8) +, −, ×, minimum and maximum are i32, as in PyTorch but for u8, which PyTorch lets wrap
-// around; they are computed in float, exact up to 2^24. A quotient and what has a float operand are f32.
+// Of whole numbers (i32, u8) +, −, ×, minimum, maximum, where, abs and square are i32, as in PyTorch but for u8, which
+// PyTorch lets wrap around; they are computed in float, exact up to 2^24. A quotient and what has a float operand are
+// f32. A number of an integral type is a whole number: i32 + 1 is i32, i32 + 1.0F is f32.
 Value operator+(Value a, Value b);
 Value operator-(Value a, Value b);
 Value operator*(Value a, Value b);
@@ -71,6 +75,35 @@ Value operator-(float a, Value b);
 Value operator*(float a, Value b);
 Value operator/(float a, Value b);
 Value operator-(Value a);
+
+namespace ops {
+/// `result` as i32 where `operand` holds whole numbers.
+[[nodiscard]] Value whole_as(Value result, Value operand);
+}  // namespace ops
+template <std::integral T>
+Value operator+(Value a, T b) {
+  return ops::whole_as(a + static_cast<float>(b), a);
+}
+template <std::integral T>
+Value operator-(Value a, T b) {
+  return ops::whole_as(a - static_cast<float>(b), a);
+}
+template <std::integral T>
+Value operator*(Value a, T b) {
+  return ops::whole_as(a * static_cast<float>(b), a);
+}
+template <std::integral T>
+Value operator+(T a, Value b) {
+  return ops::whole_as(static_cast<float>(a) + b, b);
+}
+template <std::integral T>
+Value operator-(T a, Value b) {
+  return ops::whole_as(static_cast<float>(a) - b, b);
+}
+template <std::integral T>
+Value operator*(T a, Value b) {
+  return ops::whole_as(static_cast<float>(a) * b, b);
+}
 
 // Activations and functions, elementwise, as PyTorch defines them.
 Value relu(Value x);

@@ -2,10 +2,11 @@
 // indices. Windows have a fixed size, or cut the source into as many parts as are wanted (adaptive).
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/spatial.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 struct PoolOptions {

@@ -2,9 +2,10 @@
 // normal goes through log, sqrt and cos, so devices agree to their rounding.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 enum class Distribution : std::uint8_t { uniform, normal, bernoulli };

@@ -2,9 +2,10 @@
 // stacks, repetition, reversal, padding from the tensor itself, and the shuffles of channels and pixels.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// A new axis of size 1 before `axis`; -1 is behind the last.
 Value unsqueeze(Value x, std::int64_t axis);

@@ -1,9 +1,10 @@
 // Recurrent: one layer of a recurrent network in one direction, over all time steps. nn/recurrent makes layers of it.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// The gates' rows of the weights stand in PyTorch's order: LSTM i, f, g, o; GRU r, z, n.

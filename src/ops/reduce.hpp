@@ -1,9 +1,10 @@
 // Reductions over any set of axes. The order of summation is fixed on each device.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 enum class ReduceKind : std::uint8_t { sum, maximum, minimum, norm, argmax };

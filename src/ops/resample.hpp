@@ -4,10 +4,11 @@
 
 #include <optional>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 #include "concord/ops/axis_map.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// src f32 → dst, the axes from `axis` on mapped by `maps`: one map, of any axis, or two, of the last two axes. The

@@ -2,9 +2,10 @@
 // pointwise operators behind it. Used by nn/.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// The dimensions of src from `axis` on are one row of K values, those before it number the rows (R…).

@@ -1,9 +1,10 @@
 // Cumulative sums along an axis.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// dst[i] = Σ src[j] over j <= i along `axis`; exclusive: over j < i; reverse: from the end. The order is fixed.

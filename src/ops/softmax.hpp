@@ -1,9 +1,10 @@
 // Softmax, log-softmax and the fused cross-entropy with logits.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// Over one axis; `log` gives the logarithm. A NaN or +∞ makes its whole row NaN, and so does a row of −∞ alone.

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string>
 
+#include "concord/core/export.hpp"
 #include "concord/core/shape.hpp"
 
-namespace concord::ops {
+namespace CONCORD_PUBLIC concord {
+namespace ops {
 
 /// One number each along depth, height and width.
 using Spatial = std::array<std::int64_t, 3>;
@@ -42,4 +44,5 @@ template <std::size_t Rank>
 /// "D", "H" or "W".
 [[nodiscard]] const char* name_of_axis(std::size_t axis);
 
-}  // namespace concord::ops
+}  // namespace ops
+}  // namespace concord

@@ -1,9 +1,10 @@
 // A value that gradients take for a constant.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// The same bytes; no gradient passes.

@@ -1,9 +1,10 @@
 // The k largest or smallest values along an axis.
 #pragma once
 
+#include "concord/core/export.hpp"
 #include "concord/graph/operator.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 /// src f32 → values f32 and indices i32 with `k` in place of the size of `axis`: the largest values, falling, or the

@@ -5,9 +5,11 @@
 #include <string>
 
 #include "concord/compile/program.hpp"
+#include "concord/core/export.hpp"
 #include "concord/optim/minimize.hpp"
 
-namespace concord::optim {
+namespace CONCORD_PUBLIC concord {
+namespace optim {
 
 /// A parameter whose gradient is not finite.
 struct BadGradient {
@@ -33,4 +35,5 @@ inline constexpr const char* kNonFiniteAdvice =
 void require_applied(const Graph& graph, const Program& program, const CompileOptions& options = {},
                      const std::string& name = {});
 
-}  // namespace concord::optim
+}  // namespace optim
+}  // namespace concord

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/optim/optimizer.hpp"
 
-namespace concord::optim {
+namespace CONCORD_PUBLIC concord {
+namespace optim {
 
 /// Says of a trainable variable whether it belongs to a group.
 using Match = std::function<bool(const Variable&)>;
@@ -52,4 +54,5 @@ struct Partition {
 /// left to train.
 [[nodiscard]] Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups);
 
-}  // namespace concord::optim
+}  // namespace optim
+}  // namespace concord

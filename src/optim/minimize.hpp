@@ -4,12 +4,14 @@
 
 #include <string>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/optim/groups.hpp"
 #include "concord/optim/norm.hpp"
 #include "concord/optim/optimizer.hpp"
 
-namespace concord::optim {
+namespace CONCORD_PUBLIC concord {
+namespace optim {
 
 /// Gradient clipping; 0 is off. By value comes after by norm where both are given.
 struct Clip {
@@ -79,4 +81,5 @@ inline constexpr const char* kFlush = "optim.flush";  // f32, set to 1 by the ho
 /// To be called last, after everything else has been assigned; what is assigned later is not held back.
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options = {});
 
-}  // namespace concord::optim
+}  // namespace optim
+}  // namespace concord

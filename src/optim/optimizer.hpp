@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord::optim {
+namespace CONCORD_PUBLIC concord {
+namespace optim {
 
 /// What the numbers of a step are computed of.
 struct SharedTerms {
@@ -95,4 +97,5 @@ class Optimizer {
   std::function<Optimizer(double)> decayed_;
 };
 
-}  // namespace concord::optim
+}  // namespace optim
+}  // namespace concord

@@ -11,9 +11,11 @@
 #include <array>
 #include <limits>
 
+#include "concord/core/export.hpp"
 #include "concord/optim/optimizer.hpp"
 
-namespace concord::optim {
+namespace CONCORD_PUBLIC concord {
+namespace optim {
 
 /// Gradient descent with momentum (Polyak 1964; Nesterov 1983). Weights and buffer stop at the largest number of fp32.
 struct Sgd {
@@ -172,4 +174,5 @@ struct Muon {
   [[nodiscard]] Rule rule() const;
 };
 
-}  // namespace concord::optim
+}  // namespace optim
+}  // namespace concord

@@ -10,7 +10,10 @@
 #include <string>
 #include <vector>
 
-namespace concord::optim {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
+namespace optim {
 
 /// Steps (updates) and whole epochs done before the step in question, and the losses of the validations so far, one an
 /// epoch.
@@ -93,4 +96,5 @@ struct OneCycleOptions {
 [[nodiscard]] Schedule one_cycle(std::int64_t length, const OneCycleOptions& options = {});
 
 }  // namespace schedule
-}  // namespace concord::optim
+}  // namespace optim
+}  // namespace concord

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "concord/compare/batches.hpp"
-#include "concord/compare/request.hpp"
-#include "concord/compare/training_step.hpp"
+#include "concord/compare/report/request.hpp"
+#include "concord/compare/run/batches.hpp"
+#include "concord/compare/run/training_step.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/timeline.hpp"

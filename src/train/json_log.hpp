@@ -4,9 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "concord/core/export.hpp"
 #include "concord/train/report.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// {"event": "epoch", "epoch": 1, "steps": 938, "loss": …, "rate": …, "seconds": …, "samples_per_second": …,
 ///  "validation": {"loss": …, "accuracy": …, "top_k": …, "k": 5, "samples": 10000, "metrics": {"name": …}}}

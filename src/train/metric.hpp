@@ -9,9 +9,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// A function of the network's outputs, those of evaluation, and the targets, of one batch of N samples. Its result is
 /// - a value for each sample, [N, …], of any type: the metric is the mean of them all;

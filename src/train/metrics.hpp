@@ -4,9 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 /// How many labels of a batch come first, and among the k first. A count is f32 [2], c0 + c1·kHitUnit: the labels of
 /// one sample may be more than the 2^24 up to which f32 counts exactly, and so may those of a batch.

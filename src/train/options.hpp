@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/data/loader.hpp"
 #include "concord/optim/minimize.hpp"
@@ -17,7 +18,7 @@
 #include "concord/train/metric.hpp"
 #include "concord/train/report.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 struct TrainerOptions {
   std::uint64_t seed = 0;    // of first weights, order of samples, dropout

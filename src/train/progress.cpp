@@ -5,7 +5,11 @@
 
 #include <algorithm>
 
+#include "concord/core/platform.hpp"
+
 namespace concord {
+
+ProgressPrinter::ProgressPrinter(std::ostream& out) : ProgressPrinter(out, terminal_width()) {}
 
 void ProgressPrinter::clear_bar() {
   if (width_) out_ << '\r' << std::string(static_cast<std::size_t>(std::max(*width_ - 1, 0)), ' ') << '\r';

@@ -4,15 +4,16 @@
 #include <optional>
 #include <ostream>
 
-#include "concord/core/platform.hpp"
+#include "concord/core/export.hpp"
 #include "concord/train/report.hpp"
 
-namespace concord {
+namespace CONCORD_PUBLIC concord {
 
 class ProgressPrinter : public Callback {
  public:
-  /// `width`: columns of the terminal that `out` is, or nothing for plain lines. The default suits std::cerr.
-  explicit ProgressPrinter(std::ostream& out, std::optional<int> width = terminal_width()) : out_(out), width_(width) {}
+  /// `width`: columns of the terminal that `out` is, or nothing for plain lines. Without it that of std::cerr.
+  explicit ProgressPrinter(std::ostream& out);
+  ProgressPrinter(std::ostream& out, std::optional<int> width) : out_(out), width_(width) {}
   void on_step(const StepReport& report) override;
   void on_epoch(const EpochReport& report) override;
   void on_end(const History& history) override;

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace concord {
+#include "concord/core/export.hpp"
+
+namespace CONCORD_PUBLIC concord {
 
 class Trainer;
 

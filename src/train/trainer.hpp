@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "concord/compile/variables.hpp"
+#include "concord/core/export.hpp"
 #include "concord/core/held.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
@@ -18,8 +19,10 @@
 #include "concord/train/options.hpp"
 
 namespace concord {
-
 struct TrainerState;
+}
+
+namespace CONCORD_PUBLIC concord {
 
 /// Used from one thread at a time: a call while another thread is inside throws ArgumentError, as does one on a trainer
 /// that was moved from. Trainers on different devices, of networks built separately, may run at the same time. Every

@@ -5,9 +5,9 @@
 #include <functional>
 #include <set>
 
-#include "concord/compare/extent.hpp"
-#include "concord/compare/float64/evaluate.hpp"
-#include "concord/compare/tolerance.hpp"
+#include "concord/compare/reference64/evaluate.hpp"
+#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/tolerance.hpp"
 #include "concord/core/philox.hpp"
 #include "concord_test.hpp"
 

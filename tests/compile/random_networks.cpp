@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "compile/random_network.hpp"
-#include "concord/compare/extent.hpp"
-#include "concord/compare/float64/evaluate.hpp"
-#include "concord/compare/tolerance.hpp"
+#include "concord/compare/reference64/evaluate.hpp"
+#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/tolerance.hpp"
 #include "concord/compile/program.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/ops/fused.hpp"

@@ -1,5 +1,5 @@
 // What oneDNN's post-operations do is checked, and what is found wrong is not used.
-#include "concord/compare/variant_check.hpp"
+#include "concord/compare/cases/variant_check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"

@@ -13,7 +13,10 @@
 #include <span>
 #include <unordered_map>
 
-extern "C" const char __executable_start, etext;  // of this program, by the linker
+#include "faults/symbols.hpp"
+
+// The beginning of the library of the functions that stand in, and the end of its code, by the linker.
+extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, etext;
 
 namespace concord::faults {
 namespace {
@@ -26,9 +29,9 @@ std::array<std::uint64_t, kKinds> call_counts;
 std::optional<Fault> ordered;
 bool has_happened = false;
 
-bool is_in_this_program(const void* address) {
+bool stands_in(const void* address) {
   const auto place = reinterpret_cast<std::uintptr_t>(address);
-  return place >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+  return place >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
          place < reinterpret_cast<std::uintptr_t>(&etext);
 }
 
@@ -41,8 +44,8 @@ struct Callers {
   Callers() {
     const auto count = static_cast<std::size_t>(std::max(backtrace(frames.data(), static_cast<int>(kMost)), 0));
     const auto end = frames.begin() + static_cast<std::ptrdiff_t>(count);
-    const auto ours = std::find_if(frames.begin(), end, is_in_this_program);
-    outside = {std::find_if_not(ours, end, is_in_this_program), end};
+    const auto ours = std::find_if(frames.begin(), end, stands_in);
+    outside = {std::find_if_not(ours, end, stands_in), end};
   }
 };
 
@@ -109,12 +112,12 @@ void reset_calls() {
 }
 
 std::string name_at(const void* address) {
-  Dl_info info{};
-  if (dladdr(address, &info) == 0 || info.dli_sname == nullptr) return "an unnamed function";
+  const std::string_view symbol = symbol_at(address);
+  if (symbol.empty()) return "an unnamed function";
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status),
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol.data(), nullptr, nullptr, &status),
                                                          &std::free);
-  return name ? name.get() : info.dli_sname;
+  return name ? name.get() : std::string(symbol);
 }
 
 Held held() {

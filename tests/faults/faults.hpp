@@ -1,7 +1,7 @@
-// Faults on order: the test program defines the functions of OpenCL (opencl_calls.cpp, opencl_queries.cpp) and of
-// oneDNN (onednn_calls.cpp, onednn_descriptions.cpp, onednn_operations.cpp) that can fail. The library calls these, and
-// they call the driver's, unless a fault is ordered. So the product knows nothing of its tests. Handles are counted on
-// the way.
+// Faults on order: a library of its own, first in the test program's list, defines the functions of OpenCL
+// (opencl_calls.cpp, opencl_queries.cpp) and of oneDNN (onednn_calls.cpp, onednn_descriptions.cpp,
+// onednn_operations.cpp) that can fail. Concord calls these, and they call the driver's, unless a fault is ordered. So
+// the product knows nothing of its tests. Handles are counted on the way.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Calls of OpenCL that fail: at every place that calls, once, or all from there on, as when a device is lost.
 #include <array>
 
-#include "concord/opencl/constant_table.hpp"
+#include "concord/opencl/launch/constant_table.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord_test.hpp"
 #include "faults/series.hpp"

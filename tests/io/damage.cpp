@@ -1,5 +1,5 @@
 // Files that were changed at random, by chance or on purpose: each is read, or refused as a FormatError.
-#include "concord/compare/operator_case.hpp"
+#include "concord/compare/cases/operator_case.hpp"
 #include "concord/core/philox.hpp"
 #include "files.hpp"
 

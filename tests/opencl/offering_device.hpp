@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "concord/opencl/channels_last.hpp"
+#include "concord/opencl/formula/channels_last.hpp"
 #include "forwarding_device.hpp"
 
 namespace concord::test {

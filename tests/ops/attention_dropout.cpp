@@ -1,6 +1,6 @@
 // Dropout in attention: the weights that the random stream names, the same ones in the gradients and in the composed
 // form.
-#include <philox.h>
+#include <shared/philox.h>
 
 #include <cmath>
 

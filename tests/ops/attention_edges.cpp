@@ -1,6 +1,6 @@
 // Attention whose queries and keys are no whole number of a kernel's tiles, over the widths and forms that kernels
 // specialise on: results and gradients against plain loops in double precision.
-#include <philox.h>
+#include <shared/philox.h>
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // its gradients are those of double precision on every device; nothing that nobody wrote is ever read.
 #include <cmath>
 
-#include "concord/compare/float64/evaluate.hpp"
+#include "concord/compare/reference64/evaluate.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/gather.hpp"

@@ -143,4 +143,27 @@ TEST_CASE("gelu keeps its digits where 1 + erf cancels", "[ops][functions]") {
 }
 
 }  // namespace
+TEST_CASE("whole numbers stay whole, as in PyTorch", "[ops][pointwise]") {
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    Graph graph;
+    const Value i = graph.input("i", {DType::i32, {3}}), x = graph.input("x", {DType::f32, {3}});
+    const std::vector<Value> whole{i + 1, 1 - i, i * std::int64_t{2}, abs(i), square(i), where(i, i, i + i)};
+    const std::vector<Value> floating{x + 1, 2 * x, i + 1.0F, i / 2, where(i, x, i)};
+    for (const Value& value : whole) CHECK(value.dtype() == DType::i32);
+    for (const Value& value : floating) CHECK(value.dtype() == DType::f32);
+    const auto variables = std::make_shared<Variables>(device, 1);
+    Program program = compile(graph, whole, variables);
+    program.write("i", Tensor::of<std::int32_t>(Shape{3}, std::vector<std::int32_t>{-2, 0, 5}));
+    program.run();
+    const std::vector<std::vector<std::int32_t>> expected{{-1, 1, 6}, {3, 1, -4}, {-4, 0, 10},
+                                                          {2, 0, 5},  {4, 0, 25}, {-2, 0, 5}};
+    for (std::size_t k = 0; k < whole.size(); ++k) {
+      const Tensor result = program.read(whole[k]);
+      const auto values = result.values<std::int32_t>();
+      CHECK(std::vector<std::int32_t>(values.begin(), values.end()) == expected[k]);
+    }
+  }
+}
+
 }  // namespace concord::test

@@ -1,7 +1,7 @@
 // Random operators: the same bits on every device, the distributions they promise, streams that do not meet.
 #include "concord/ops/random.hpp"
 
-#include <philox.h>
+#include <shared/philox.h>
 
 #include <cmath>
 #include <numbers>

@@ -3,7 +3,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "concord/compare/float64/evaluate.hpp"
+#include "concord/compare/reference64/evaluate.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/ctc.hpp"

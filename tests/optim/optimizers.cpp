@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "concord/compare/extent.hpp"
+#include "concord/compare/tolerance/extent.hpp"
 #include "goldens.hpp"
 
 using namespace concord;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <regex>
 
-#include "concord/compare/training_step.hpp"
+#include "concord/compare/run/training_step.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "small_training.hpp"
 

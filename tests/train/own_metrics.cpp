@@ -16,7 +16,7 @@ Dataset five_pairs() {
 
 Value absolute_error(Value outputs, Value targets) { return mean(abs(outputs - targets), {1}); }
 
-/// In docs/training.md.
+/// As in docs/guide/your-own-layer-loss-optimizer.md.
 Value among_first_5(Value outputs, Value labels) {
   const Value classes = top_k(outputs, 5).indices;  // i32 (N, 5)
   const Value is_label =

@@ -1,0 +1,152 @@
+// Depthwise convolutions (a filter of KERNEL_H x KERNEL_W taps for each channel) of images that lie channels-last, and their
+// gradients. Filters are first turned to (tap, channel). An item has a block of 8 channels.
+#include "shared/channels_last_rows.h"
+#include "shared/epilogue_block.h"
+#define TAPS (KERNEL_H * KERNEL_W)
+
+// weights (channel, tap) to (tap, channel), with FLIP from the last tap to the first.
+__kernel void depthwise_turn(__global const float *restrict weights, ulong weights_offset, __global float *restrict turned,
+                             ulong turned_offset, uint channels) {
+  const uint item = (uint)get_global_id(0), tap = item / channels, channel = item - tap * channels;
+  if (tap >= TAPS) return;
+#ifdef FLIP
+  turned[turned_offset + item] = weights[weights_offset + channel * TAPS + TAPS - 1 - tap];
+#else
+  turned[turned_offset + item] = weights[weights_offset + channel * TAPS + tap];
+#endif
+}
+
+#define SOURCE_AND_RESULT                                                                                            \
+  __global const uint4 *restrict src, ulong src_offset, __global const float4 *restrict turned, ulong turned_offset,  \
+      __global uint4 *dst, ulong dst_offset, uint count, uint blocks, uint strips, int src_height, int src_width,     \
+      int dst_height, int dst_width, int padding_h, int padding_w EPILOGUE_PARAMETERS
+// Row `y` of `image` and the item's block; x counts strips.
+#define FIND_STRIP                                                                                        \
+  const uint item = (uint)get_global_id(0);                                                               \
+  if (item >= count) return;                                                                              \
+  const uint place = item / blocks, block = item - place * blocks, line = place / strips;                  \
+  const uint image = line / (uint)dst_height, tap_fours = blocks * 2;                                      \
+  const int y = (int)(line - image * dst_height), x = (int)(place - line * strips) * STRIP;                \
+  src += src_offset + (ulong)image * src_height * src_width * blocks + block;                              \
+  turned += turned_offset + block * 2;
+// The filters' values of a tap for the item's channels.
+#define READ_FILTER(filter, tap)                                                             \
+  const float4 low = turned[(tap) * tap_fours], high = turned[(tap) * tap_fours + 1];         \
+  const float filter[BLOCK_CHANNELS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+
+// dst(y, x) = Σ src(y·STRIDE − padding + ky, x·STRIDE − padding + kx)·filter(ky, kx): forward, and with flipped filters
+// the data gradient of stride 1. An item owns STRIP neighbouring places of a line.
+#define STRIP_COLUMNS ((STRIP - 1) * STRIDE + KERNEL_W)
+__kernel void depthwise_gather(SOURCE_AND_RESULT) {
+  FIND_STRIP
+  float sums[STRIP][BLOCK_CHANNELS];
+#pragma unroll
+  for (int i = 0; i < STRIP; ++i) EACH_CHANNEL(e) sums[i][e] = 0.0f;
+  const int top = y * STRIDE - padding_h, left = x * STRIDE - padding_w;
+#pragma unroll 1  // a line's pixels at a time in registers
+  for (int ky = 0; ky < KERNEL_H; ++ky) {
+    const int row = top + ky;
+    const bool is_row = (uint)row < (uint)src_height;
+    __global const uint4 *const from = src + (long)clamp(row, 0, src_height - 1) * src_width * blocks;
+    uint4 pixels[STRIP_COLUMNS];
+#pragma unroll
+    for (int j = 0; j < STRIP_COLUMNS; ++j) {
+      const uint4 pixel = from[(ulong)clamp(left + j, 0, src_width - 1) * blocks];
+      pixels[j] = is_row && (uint)(left + j) < (uint)src_width ? pixel : (uint4)(0);
+    }
+#pragma unroll
+    for (int kx = 0; kx < KERNEL_W; ++kx) {
+      READ_FILTER(filter, ky * KERNEL_W + kx)
+#pragma unroll
+      for (int i = 0; i < STRIP; ++i) {
+        float values[BLOCK_CHANNELS];
+        read_block(values, pixels[i * STRIDE + kx]);
+        EACH_CHANNEL(e) sums[i][e] += values[e] * filter[e];
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < STRIP; ++i) {
+    const ulong at = ((ulong)line * dst_width + min(x + i, dst_width - 1)) * blocks + block;
+    EPILOGUE_BLOCK(sums[i], at, image, block * BLOCK_CHANNELS);
+    if (x + i < dst_width) dst[dst_offset + at] = block_of(sums[i]);
+  }
+}
+
+// The data gradient of stride STRIDE: dst is diff_src, src is diff_dst. STRIP is 1.
+__kernel void depthwise_scatter(SOURCE_AND_RESULT) {
+  FIND_STRIP
+  float sums[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) sums[e] = 0.0f;
+#pragma unroll
+  for (int ky = 0; ky < KERNEL_H; ++ky) {
+    const int row = y + padding_h - ky;
+    if (row < 0 || row % STRIDE != 0 || row / STRIDE >= src_height) continue;
+#pragma unroll
+    for (int kx = 0; kx < KERNEL_W; ++kx) {
+      const int column = x + padding_w - kx;
+      if (column < 0 || column % STRIDE != 0 || column / STRIDE >= src_width) continue;
+      float values[BLOCK_CHANNELS];
+      read_block(values, src[((ulong)(row / STRIDE) * src_width + column / STRIDE) * blocks]);
+      READ_FILTER(filter, ky * KERNEL_W + kx)
+      EACH_CHANNEL(e) sums[e] += values[e] * filter[e];
+    }
+  }
+  dst[dst_offset + item] = block_of(sums);
+}
+
+// The gradient of LINES lines of the filters, as many as registers hold, from line group_id(2)·LINES on: partial (part,
+// tap, channel). Rows of the grid are places of diff_dst, `places` an image.
+#define LINES (TAPS <= 9 ? KERNEL_H : 1)
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_weights(
+    __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,
+    __global float *restrict partial, ulong partial_offset, int src_height, int src_width, uint dst_width, int padding_h,
+    int padding_w, SIZES) {
+  __local float scratch[BLOCK_CHANNELS * THREADS];
+  PLACE;
+  const int first = (int)get_group_id(2) * LINES;
+  src += src_offset + block;
+  diff_dst += diff_dst_offset + block;
+  float sums[LINES * KERNEL_W][BLOCK_CHANNELS];
+#pragma unroll
+  for (int t = 0; t < LINES * KERNEL_W; ++t) EACH_CHANNEL(e) sums[t][e] = 0.0f;
+  for (uint row = begin + row_number; row < end; row += ROWS) {
+    const uint image = row / places, in_image = row - image * places, y = in_image / dst_width;
+    const int top = (int)y * STRIDE - padding_h + first, left = (int)(in_image - y * dst_width) * STRIDE - padding_w;
+    float diff[BLOCK_CHANNELS];
+    read_block(diff, diff_dst[(ulong)row * blocks]);
+    uint4 pixels[LINES * KERNEL_W];
+#pragma unroll
+    for (int t = 0; t < LINES * KERNEL_W; ++t) {
+      const int from_y = top + t / KERNEL_W, from_x = left + t % KERNEL_W;
+      const bool is_inside = (uint)from_y < (uint)src_height && (uint)from_x < (uint)src_width;
+      const ulong line = ((ulong)image * src_height + clamp(from_y, 0, src_height - 1)) * src_width;
+      const uint4 pixel = src[(line + clamp(from_x, 0, src_width - 1)) * blocks];
+      pixels[t] = is_inside ? pixel : (uint4)(0);
+    }
+#pragma unroll
+    for (int t = 0; t < LINES * KERNEL_W; ++t) {
+      float values[BLOCK_CHANNELS];
+      read_block(values, pixels[t]);
+      EACH_CHANNEL(e) sums[t][e] += values[e] * diff[e];
+    }
+  }
+  partial += partial_offset + ((ulong)get_group_id(1) * TAPS + first * KERNEL_W) * channels + channel;
+#pragma unroll
+  for (int t = 0; t < LINES * KERNEL_W; ++t) {
+    sum_rows(sums[t], scratch);
+    if (item < LANES && is_block) EACH_CHANNEL(e) partial[t * channels + e] = sums[t][e];
+  }
+}
+
+// gradient (channel, tap): the sum of the parts, in order. An item has a tap of a channel.
+__kernel void depthwise_weights_join(__global const float *restrict partial, ulong partial_offset,
+                                     __global float *restrict gradient, ulong gradient_offset, uint channels, uint parts) {
+  const uint item = (uint)get_global_id(0), tap = item / channels, channel = item - tap * channels;
+  if (tap >= TAPS) return;
+  partial += partial_offset + item;
+  float sum = 0.0f;
+#pragma unroll 8
+  for (uint part = 0; part < parts; ++part) sum += partial[(ulong)part * TAPS * channels];
+  gradient[gradient_offset + channel * TAPS + tap] = sum;
+}

@@ -1,0 +1,44 @@
+// Convolutions of images with few channels as convolutions along columns alone: an unrolled image has at each place what the
+// taps of a line meet, `line` = channels·kernel width numbers, (channel, tap) in blocks of 8, zeros behind them
+// (src/opencl/conv/row_unrolled.cpp).
+#include "shared/channels_last.h"
+
+// src (N, C, H, W) to blocks of (N, H, oW, line). Item (block, oW) of a line of an image.
+__kernel void conv_lines_unroll(__global const float *restrict src, ulong src_offset, __global uint4 *restrict dst,
+                                ulong dst_offset, uint count, uint blocks, uint dst_width, int height, int width,
+                                uint channels, uint taps, int stride, int padding, int dilation) {
+  const uint item = (uint)get_global_id(0);
+  if (item >= count) return;
+  const uint place = item / blocks, block = item - place * blocks, row = place / dst_width;
+  const uint image = row / (uint)height;
+  const int x = (int)(place - row * dst_width) * stride - padding, y = (int)(row - image * height);
+  src += src_offset + ((ulong)image * channels * height + y) * width;
+  float values[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) {
+    const uint i = block * BLOCK_CHANNELS + e, channel = min(i / taps, channels - 1);
+    const int column = x + (int)(i % taps) * dilation;
+    const float value = src[(ulong)channel * height * width + clamp(column, 0, width - 1)];
+    values[e] = i < channels * taps && (uint)column < (uint)width ? value : 0.0f;
+  }
+  dst[dst_offset + item] = block_of(values);
+}
+
+// weights (O, C, kH, kW) to (O, padded line, kH), zeros behind a line; and a gradient of the latter back to the former.
+#define WEIGHT_SIZES uint count, uint channels, uint taps_y, uint taps_x, uint padded
+__kernel void conv_lines_weights(__global const float *restrict weights, ulong weights_offset,
+                                 __global float *restrict unrolled, ulong unrolled_offset, WEIGHT_SIZES) {
+  const uint item = (uint)get_global_id(0);
+  if (item >= count) return;
+  const uint y = item % taps_y, i = item / taps_y % padded, row = item / taps_y / padded;
+  const uint channel = i / taps_x, x = i - channel * taps_x;
+  const uint from = ((row * channels + channel) * taps_y + y) * taps_x + x;
+  unrolled[unrolled_offset + item] = channel < channels ? weights[weights_offset + from] : 0.0f;
+}
+__kernel void conv_lines_gradient(__global const float *restrict unrolled, ulong unrolled_offset,
+                                  __global float *restrict gradient, ulong gradient_offset, WEIGHT_SIZES) {
+  const uint item = (uint)get_global_id(0);
+  if (item >= count) return;
+  const uint x = item % taps_x, y = item / taps_x % taps_y, line = item / taps_x / taps_y;
+  const uint channel = line % channels, row = line / channels;
+  gradient[gradient_offset + item] = unrolled[unrolled_offset + (row * padded + channel * taps_x + x) * taps_y + y];
+}

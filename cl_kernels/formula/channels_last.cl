@@ -1,0 +1,81 @@
+// Between the row-major order (N, C, places) and channels-last (N, places, C), whose numbers are those of NUMBERS: BF16,
+// F16 or I32; copies of channels.
+#define BF16 0
+#define F16 1
+#define I32 2
+#if NUMBERS == F16
+#define NUMBERS_F16
+#endif
+#include "shared/channels_last.h"
+
+#if NUMBERS == I32
+typedef int value_t;
+typedef int number_t;
+#define VALUE_OF(number) (number)
+#define NUMBER_OF(value) (value)
+#else
+typedef float value_t;
+typedef ushort number_t;
+#define VALUE_OF(number) (floats_of(number).x)
+#define NUMBER_OF(value) ((ushort)pair_of(value, 0.0f))
+#endif
+
+// A group turns a square of SIDE channels by SIDE places in local memory; global ids are (places in squares, channels in
+// squares, image).
+#define SIDE 32
+#define ROWS 8
+#define PITCH (SIDE + 1)
+#define SQUARE_IDS                                                                                       \
+  const uint x = (uint)get_local_id(0), y = (uint)get_local_id(1);                                        \
+  const uint place_begin = (uint)get_group_id(0) * SIDE, channel_begin = (uint)get_group_id(1) * SIDE;     \
+  const ulong image = get_global_id(2) * ((ulong)channels * places)
+
+__kernel __attribute__((reqd_work_group_size(SIDE, ROWS, 1))) void channels_last_from_rows(
+    __global const value_t *restrict src, ulong src_offset, __global number_t *restrict dst, ulong dst_offset,
+    uint channels, uint places) {
+  __local value_t square[SIDE * PITCH];
+  SQUARE_IDS;
+  src += src_offset + image;
+  dst += dst_offset + image;
+#pragma unroll
+  for (uint row = y; row < SIDE; row += ROWS) {
+    const uint channel = min(channel_begin + row, channels - 1), place = min(place_begin + x, places - 1);
+    square[row * PITCH + x] = src[(ulong)channel * places + place];
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+  for (uint row = y; row < SIDE; row += ROWS) {
+    const uint place = place_begin + row, channel = channel_begin + x;
+    if (place < places && channel < channels) dst[(ulong)place * channels + channel] = NUMBER_OF(square[x * PITCH + row]);
+  }
+}
+
+__kernel __attribute__((reqd_work_group_size(SIDE, ROWS, 1))) void channels_last_to_rows(
+    __global const number_t *restrict src, ulong src_offset, __global value_t *restrict dst, ulong dst_offset,
+    uint channels, uint places) {
+  __local value_t square[SIDE * PITCH];
+  SQUARE_IDS;
+  src += src_offset + image;
+  dst += dst_offset + image;
+#pragma unroll
+  for (uint row = y; row < SIDE; row += ROWS) {
+    const uint place = min(place_begin + row, places - 1), channel = min(channel_begin + x, channels - 1);
+    square[row * PITCH + x] = VALUE_OF(src[(ulong)place * channels + channel]);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+  for (uint row = y; row < SIDE; row += ROWS) {
+    const uint channel = channel_begin + row, place = place_begin + x;
+    if (place < places && channel < channels) dst[(ulong)channel * places + place] = square[x * PITCH + row];
+  }
+}
+
+// Block (row, b) of dst, from dst_begin on, is block (row, src_begin + b) of src. An item moves a block.
+__kernel void channels_last_copy(__global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst,
+                                 ulong dst_offset, uint count, uint blocks, uint src_blocks, uint src_begin,
+                                 uint dst_blocks, uint dst_begin) {
+  const uint i = (uint)get_global_id(0);
+  if (i >= count) return;
+  const uint row = i / blocks, b = i - row * blocks;
+  dst[dst_offset + (ulong)row * dst_blocks + dst_begin + b] = src[src_offset + (ulong)row * src_blocks + src_begin + b];
+}

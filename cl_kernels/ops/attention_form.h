@@ -1,0 +1,140 @@
+// The form of attention (src/ops/attention.hpp) as its kernels see it: what hides keys from a query, the mask, and the
+// random numbers of dropout.
+//
+// Definitions: CAUSAL_FIRST or CAUSAL_LAST; MASK; LENGTHS; DROPOUT; WIDTH, the values of a vector; TOKENS_FIRST, and then
+// QUERY_PITCH and KEY_PITCH, the values of all heads of a token.
+#ifndef CONCORD_ATTENTION_FORM_H
+#define CONCORD_ATTENTION_FORM_H
+#include "shared/philox.h"
+
+// Vectors lie as (batch, heads, rows, WIDTH) or, with TOKENS_FIRST, as (batch, rows, heads, WIDTH): where those of a head
+// begin, and how far apart they are; HEAD_APART vectors on those of the next head begin. Deltas lie as the vectors do.
+#ifdef TOKENS_FIRST
+#define OF_HEAD(batch, head, heads, rows) (((ulong)(batch) * (rows) * (heads) + (head)) * WIDTH)
+#define OF_DELTAS(batch, head) ((ulong)(batch) * queries * heads + (head))
+#define DELTA_PITCH heads
+#define HEAD_APART 1
+#else
+#define QUERY_PITCH WIDTH
+#define KEY_PITCH WIDTH
+#define OF_HEAD(batch, head, heads, rows) (((ulong)(batch) * (heads) + (head)) * (rows) * WIDTH)
+#define OF_DELTAS(batch, head) (((ulong)(batch) * heads + (head)) * queries)
+#define DELTA_PITCH 1
+#define HEAD_APART queries
+#endif
+
+// Always inlined: PoCL 3.1 gives the local memory that a function of its own is called with to all threads at once.
+#define TILE_FUNCTION static inline __attribute__((always_inline))
+
+// The operands of the form, as arguments of a kernel.
+#ifdef MASK
+#define MASK_PARAMETERS , __global const float *mask, ulong mask_offset, ulong mask_batch, ulong mask_head, ulong mask_row
+#define ADDED(place) mask[place]
+#else
+#define MASK_PARAMETERS
+#define ADDED(place) 0.0f
+#endif
+#ifdef LENGTHS
+#define LENGTH_PARAMETERS , __global const int *lengths, ulong lengths_offset
+#define LENGTH_OF(batch) lengths[lengths_offset + (batch)]
+#else
+#define LENGTH_PARAMETERS
+#define LENGTH_OF(batch) ((int)keys)
+#endif
+#ifdef DROPOUT
+#define DROPOUT_PARAMETERS , __global const int *state, ulong state_offset, uint purpose, float keep, float kept
+#define DRAW_ARGUMENTS , state + state_offset, purpose, keep, kept
+#define DRAW_PARAMETERS , __global const int *state, const uint purpose, const float keep, const float kept
+#else
+#define DROPOUT_PARAMETERS
+#define DRAW_ARGUMENTS
+#define DRAW_PARAMETERS
+#endif
+#define FORM_PARAMETERS MASK_PARAMETERS LENGTH_PARAMETERS DROPOUT_PARAMETERS
+#define SIZE_PARAMETERS uint heads, uint key_heads, uint queries, uint keys, float scale
+
+// How many keys query t sees: the first ones.
+static inline uint keys_seen(const uint t, const int length, const uint queries) {
+#if defined(CAUSAL_FIRST)
+  return min((uint)length, t + 1);
+#elif defined(CAUSAL_LAST)
+  return (uint)clamp((int)t + 1 + length - (int)queries, 0, length);
+#else
+  return (uint)length;
+#endif
+}
+
+// A score from the product of query and key. What the mask hides is −∞ whatever the product is. fma: the gradients must
+// find the bits of the forward pass again.
+static inline float masked_score(const float product, const float scale, const float added) {
+  return added == -INFINITY ? -INFINITY : fma(scale, product, added);
+}
+
+// The weight of a score from the statistics of its row, the largest score and 1 / Σ exp(score − largest); 0 for what is
+// hidden.
+static inline float weight_of(const float score, const float largest, const float inverse) {
+  return score == -INFINITY ? 0.0f : exp(score - largest) * inverse;
+}
+
+// d loss / d score. What has a weight or a factor of 0 is not read, whatever it is.
+static inline float slope_of(const float weight, const float factor, const float product, const float delta) {
+  return weight == 0.0f ? 0.0f : weight * ((factor == 0.0f ? 0.0f : factor * product) - delta);
+}
+
+// Whether x is infinite or not a number.
+static inline bool is_strange(const float x) { return (as_uint(x) & 0x7f800000u) == 0x7f800000u; }
+
+// The first query that sees key s; may be beyond the last one.
+static inline uint first_query(const uint s, const int length, const uint queries) {
+#if defined(CAUSAL_FIRST)
+  return s;
+#elif defined(CAUSAL_LAST)
+  return (uint)max((int)s + (int)queries - length, 0);
+#else
+  return 0;
+#endif
+}
+
+#ifdef DROPOUT
+// The random numbers of four weights: key s (a multiple of 4) and its neighbours, of row `row` = (b·H + h)·T + t.
+static inline philox_block drawn_block(const ulong row, const uint s, const uint keys, __global const int *state,
+                                       const uint purpose) {
+  const ulong seed = (ulong)(uint)state[0] | ((ulong)(uint)state[1] << 32);
+  return philox4x32(row * ((keys + 3) / 4) + s / 4, purpose, (uint)state[2], seed);
+}
+
+// Their factors.
+static inline float4 draw_four(const ulong row, const uint s, const uint keys, __global const int *state,
+                               const uint purpose, const float keep, const float kept) {
+  const philox_block block = drawn_block(row, s, keys, state, purpose);
+  const uint4 bits = (uint4)(block.word[0], block.word[1], block.word[2], block.word[3]) >> 8;
+  return select((float4)(0.0f), (float4)(kept), convert_float4(bits) * 5.9604644775390625e-8f < keep);
+}
+#endif
+
+// Whether `value` is true for any item of the group.
+TILE_FUNCTION bool any_item(__local int *flag, const bool value) {
+  if (get_local_id(0) == 0) *flag = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (value) atomic_or(flag, 1);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return *flag != 0;
+}
+
+// The weight that multiplies a value, with the factor of dropout, from the vectors of its query and its key; for the few
+// values that are not finite, which the products leave out.
+static inline float one_weight(__global const float *query, __global const float *key, const float scale,
+                               const float added, const float largest, const float inverse, const ulong row,
+                               const uint s, const uint keys DRAW_PARAMETERS) {
+  float product = 0.0f;
+  for (uint d = 0; d < WIDTH; ++d) product += query[d] * key[d];
+  const float weight = weight_of(masked_score(product, scale, added), largest, inverse);
+#ifdef DROPOUT
+  const float4 four = draw_four(row, s / 4 * 4, keys, state, purpose, keep, kept);
+  return weight * (s % 4 == 0 ? four.x : s % 4 == 1 ? four.y : s % 4 == 2 ? four.z : four.w);
+#else
+  return weight;
+#endif
+}
+
+#endif

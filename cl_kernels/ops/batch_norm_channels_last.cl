@@ -1,0 +1,258 @@
+// Batch normalisation of images that lie channels-last, and its gradient. Three launches each way: sums of every part by
+// channel, the parts joined (batch_norm_join…), every block rewritten.
+//   forward   reads src twice, writes dst: 6 bytes an element of 16 bits
+//   backward  reads src and diff_dst twice, writes diff_src: 10 bytes
+// A part sums around a mean of the first values of each of its channels, parts are joined around the mean of part 0
+// (ops/batch_norm.h), where squares that leave fp32 are summed again with another unit. The order of all sums depends on the
+// sizes alone.
+// With EPILOGUE_PARAMETERS the text in front gives EPILOGUE_BLOCK, which each block of dst passes through.
+#include "ops/batch_norm.h"
+#include "shared/channels_last_rows.h"
+#include "shared/epilogue_block.h"
+
+// A number of each channel near most others of the part, the mean of four values without the least and the largest; and
+// these.
+static inline void batch_norm_middle(float *middle, float *least, float *largest, __global const uint4 *src, uint begin,
+                                     uint end, uint blocks, uint block) {
+  EACH_CHANNEL(e) {
+    middle[e] = 0.0f;
+    least[e] = INFINITY;
+    largest[e] = -INFINITY;
+  }
+  EACH_TURN(k) {
+    float values[BLOCK_CHANNELS];
+    read_block(values, src[(ulong)min(begin + k, end - 1) * blocks + block]);
+    EACH_CHANNEL(e) {
+      middle[e] += values[e] * 0.25f;
+      least[e] = fmin(least[e], values[e]);
+      largest[e] = fmax(largest[e], values[e]);
+    }
+  }
+  EACH_CHANNEL(e) middle[e] = (middle[e] - least[e] * 0.25f - largest[e] * 0.25f) * 2.0f;
+}
+
+// sums (part, channel): the mean as a pair, Σ (deviation·unit)², unit.
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_statistics(
+    __global const uint4 *restrict src, ulong src_offset, __global float4 *restrict sums, ulong sums_offset, SIZES,
+    float epsilon) {
+  __local float scratch[BLOCK_CHANNELS * THREADS];
+  __local float units[BLOCK_CHANNELS * LANES];
+  __local uint again[LANES];
+  PLACE;
+  src += src_offset;
+  const float count = (float)(end - begin);
+  float shift[BLOCK_CHANNELS], sum[BLOCK_CHANNELS], squares[BLOCK_CHANNELS], unit[BLOCK_CHANNELS];
+  float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
+  batch_norm_middle(shift, least, largest, src, begin, end, blocks, block);
+  EACH_CHANNEL(e) unit[e] = 1.0f;
+  for (uint time = 0;; ++time) {
+    EACH_CHANNEL(e) sum[e] = squares[e] = 0.0f;
+    TURNS {
+      uint4 x[UNROLL];
+      float turn[BLOCK_CHANNELS], turn_squares[BLOCK_CHANNELS];
+      EACH_TURN(k) x[k] = src[AT(k)];
+      EACH_CHANNEL(e) turn[e] = turn_squares[e] = 0.0f;
+      EACH_TURN(k) {
+        float values[BLOCK_CHANNELS];
+        read_block(values, x[k]);
+        EACH_CHANNEL(e) {
+          const float centred = IS_INSIDE(k) ? (values[e] - shift[e]) * unit[e] : 0.0f;
+          turn[e] += centred;
+          turn_squares[e] += centred * centred;
+        }
+      }
+      EACH_CHANNEL(e) {
+        sum[e] += turn[e];
+        squares[e] += turn_squares[e];
+      }
+    }
+    sum_rows(sum, scratch);
+    sum_rows(squares, scratch);
+    if (item < LANES) {
+      again[item] = 0;
+      EACH_CHANNEL(e) {
+        const float own = squares[e] - sum[e] / count * sum[e];
+        squares[e] = own < 0.0f ? 0.0f : own;  // NaN stays
+        units[item * BLOCK_CHANNELS + e] = batch_norm_unit(squares[e] / count, epsilon);
+        again[item] |= units[item * BLOCK_CHANNELS + e] != 1.0f;
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint any = 0;
+    for (uint l = 0; l < LANES; ++l) any |= again[l];
+    if (any == 0 || time == 1) break;
+    EACH_CHANNEL(e) unit[e] = units[lane * BLOCK_CHANNELS + e];
+  }
+  sums += sums_offset + (ulong)get_group_id(1) * channels + channel;
+  if (item < LANES && is_block) {
+    EACH_CHANNEL(e) {
+      const float2 mean = batch_norm_pair(shift[e], sum[e] / count / unit[e]);
+      sums[e] = (float4)(mean.x, mean.y, squares[e], unit[e]);
+    }
+  }
+}
+
+// factors (channel): mean, what (src − mean) is multiplied with, what is added.
+__kernel __attribute__((reqd_work_group_size(JOINERS, 1, 1))) void batch_norm_join(
+    __global const float4 *restrict sums, ulong sums_offset, __global const float *restrict scale, ulong scale_offset,
+    __global const float *restrict shift, ulong shift_offset, __global float *restrict means, ulong means_offset,
+    __global float *restrict variances, ulong variances_offset, __global float4 *restrict factors, ulong factors_offset,
+    uint rows, uint channels, uint part, uint parts, float epsilon) {
+  __local float2 scratch[JOINERS];
+  const uint channel = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  sums += sums_offset + channel;
+  const float4 first = sums[0];
+  float unit = 1.0f;
+  float2 total;
+  for (uint time = 0;; ++time) {
+    float2 own = (float2)(0.0f);
+    for (uint p = item; p < parts; p += JOINERS) {
+      const float4 other = sums[(ulong)p * channels];
+      own += batch_norm_joined_part(other, first, (float)min(part, rows - p * part), unit);
+      if (time == 0 && other.w != 1.0f) own.y = NAN;  // not summed in this unit
+    }
+    total = joined(own, scratch);
+    if (total.y == total.y || time == 1) break;
+    unit = first.w;
+    for (uint p = 1; p < parts; ++p) unit = fmin(unit, sums[(ulong)p * channels].w);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (item != 0) return;
+  const norm_factors by = batch_norm_factors(first, total, (float)rows, unit, scale[scale_offset + channel],
+                                             shift[shift_offset + channel], epsilon);
+  means[means_offset + channel] = by.mean;
+  variances[variances_offset + channel] = by.variance;
+  factors[factors_offset + channel] = (float4)(by.mean, by.factor, by.added, 0.0f);
+}
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_forward(
+    __global const uint4 *src, ulong src_offset, __global const float4 *restrict factors, ulong factors_offset,
+    __global uint4 *dst, ulong dst_offset, SIZES EPILOGUE_PARAMETERS) {
+  PLACE;
+  src += src_offset;
+  dst += dst_offset;
+  float4 factor[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) factor[e] = factors[factors_offset + channel + e];
+  TURNS {
+    uint4 x[UNROLL];
+    EACH_TURN(k) x[k] = src[AT(k)];
+    EACH_TURN(k) {
+      float values[BLOCK_CHANNELS];
+      read_block(values, x[k]);
+      EACH_CHANNEL(e) values[e] = (values[e] - factor[e].x) * factor[e].y + factor[e].z;
+      EPILOGUE_BLOCK(values, AT(k), min(ROW(k), end - 1) / places, channel);
+      x[k] = block_of(values);
+    }
+    EACH_TURN(k) if (IS_INSIDE(k) && is_block) dst[AT(k)] = x[k];
+  }
+}
+
+// sums (part, channel, 2): as batch_norm_rebased takes them, then the base.
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward_sums(
+    __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,
+    __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
+    ulong variances_offset, __global float4 *restrict sums, ulong sums_offset, SIZES, float epsilon) {
+  __local float scratch[BLOCK_CHANNELS * THREADS];
+  PLACE;
+  src += src_offset;
+  diff_dst += diff_dst_offset;
+  float mean[BLOCK_CHANNELS], unit[BLOCK_CHANNELS], base[BLOCK_CHANNELS];
+  float sum[BLOCK_CHANNELS], product[BLOCK_CHANNELS], centred[BLOCK_CHANNELS], squares[BLOCK_CHANNELS];
+  float least[BLOCK_CHANNELS], largest[BLOCK_CHANNELS];
+  batch_norm_middle(base, least, largest, diff_dst, begin, end, blocks, block);
+  EACH_CHANNEL(e) {
+    base[e] = batch_norm_base(base[e], least[e], largest[e]);
+    mean[e] = means[means_offset + channel + e];
+    unit[e] = batch_norm_unit(variances[variances_offset + channel + e], epsilon);
+    sum[e] = product[e] = centred[e] = squares[e] = 0.0f;
+  }
+  TURNS {
+    uint4 x[UNROLL], d[UNROLL];
+    EACH_TURN(k) {
+      x[k] = src[AT(k)];
+      d[k] = diff_dst[AT(k)];
+    }
+    EACH_TURN(k) {
+      float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
+      read_block(values, x[k]);
+      read_block(differences, d[k]);
+      EACH_CHANNEL(e) {
+        const float difference = IS_INSIDE(k) ? differences[e] - base[e] : 0.0f;
+        const float deviation = IS_INSIDE(k) ? (values[e] - mean[e]) * unit[e] : 0.0f;
+        sum[e] += difference;
+        product[e] += difference * deviation;
+        centred[e] += deviation;
+        squares[e] += deviation * deviation;
+      }
+    }
+  }
+  sums += sums_offset + ((ulong)get_group_id(1) * channels + channel) * 2;
+  sum_rows(sum, scratch);
+  sum_rows(product, scratch);
+  sum_rows(centred, scratch);
+  sum_rows(squares, scratch);
+  if (item < LANES && is_block) {
+    EACH_CHANNEL(e) {
+      sums[2 * e] = (float4)(sum[e], product[e], centred[e], squares[e]);
+      sums[2 * e + 1] = (float4)(base[e], 0.0f, 0.0f, 0.0f);
+    }
+  }
+}
+
+// With x̂ = (src − mean)·r, r = 1/√(variance + ε): diff_shift = Σ diff_dst, diff_scale = Σ diff_dst·x̂,
+// diff_src = scale·r·(diff_dst − diff_shift/count − x̂·diff_scale/count).
+// factors (channel): mean, scale·r, diff_shift/count, r·diff_scale/count.
+__kernel __attribute__((reqd_work_group_size(JOINERS, 1, 1))) void batch_norm_join_backward(
+    __global const float4 *restrict sums, ulong sums_offset, __global const float *restrict scale, ulong scale_offset,
+    __global const float *restrict means, ulong means_offset, __global const float *restrict variances,
+    ulong variances_offset, __global float *restrict diff_scale, ulong diff_scale_offset,
+    __global float *restrict diff_shift, ulong diff_shift_offset, __global float4 *restrict factors, ulong factors_offset,
+    uint rows, uint channels, uint part, uint parts, float epsilon) {
+  __local float2 scratch[JOINERS];
+  const uint channel = (uint)get_group_id(0), item = (uint)get_local_id(0);
+  sums += sums_offset + 2 * channel;
+  const float base = sums[1].x, variance = variances[variances_offset + channel];
+  float4 own = (float4)(0.0f);
+  for (uint p = item; p < parts; p += JOINERS) {
+    __global const float4 *const other = sums + (ulong)p * channels * 2;
+    own += batch_norm_rebased(other[0], (float)min(part, rows - p * part), other[1].x - base);
+  }
+  const float2 of_diff = joined(own.xy, scratch);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const float2 of_src = joined(own.zw, scratch);
+  if (item != 0) return;
+  const gradient_factors by = batch_norm_gradient_factors(
+      (float4)(of_diff.x, of_diff.y, of_src.x, of_src.y), base, (float)rows, variance, batch_norm_unit(variance, epsilon),
+      scale[scale_offset + channel], epsilon);
+  diff_scale[diff_scale_offset + channel] = by.diff_scale;
+  diff_shift[diff_shift_offset + channel] = by.diff_shift;
+  factors[factors_offset + channel] =
+      (float4)(means[means_offset + channel], by.factor, by.diff_mean - by.rest, by.slope);
+}
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void batch_norm_backward(
+    __global const uint4 *src, ulong src_offset, __global const uint4 *diff_dst, ulong diff_dst_offset,
+    __global const float4 *restrict factors, ulong factors_offset, __global uint4 *diff_src, ulong diff_src_offset, SIZES) {
+  PLACE;
+  src += src_offset;
+  diff_dst += diff_dst_offset;
+  diff_src += diff_src_offset;
+  float4 factor[BLOCK_CHANNELS];
+  EACH_CHANNEL(e) factor[e] = factors[factors_offset + channel + e];
+  TURNS {
+    uint4 x[UNROLL], d[UNROLL];
+    EACH_TURN(k) {
+      x[k] = src[AT(k)];
+      d[k] = diff_dst[AT(k)];
+    }
+    EACH_TURN(k) {
+      float values[BLOCK_CHANNELS], differences[BLOCK_CHANNELS];
+      read_block(values, x[k]);
+      read_block(differences, d[k]);
+      EACH_CHANNEL(e) values[e] =
+          factor[e].y * (differences[e] - factor[e].z - (values[e] - factor[e].x) * factor[e].w);
+      x[k] = block_of(values);
+    }
+    EACH_TURN(k) if (IS_INSIDE(k) && is_block) diff_src[AT(k)] = x[k];
+  }
+}

@@ -1,0 +1,76 @@
+// cross_entropy_forward: logits (rows, classes) and a target give loss, largest logit and Σ exp(x − max) of each row. LANES
+// items share a row (shared/lanes.h) and read it once, 4 bytes an element; with smoothing or probabilities once more.
+// loss = Σ_c t'_c·(log Σ exp(x − max) − (x_c − max)), t' = (1 − smoothing)·t + smoothing / classes. With CLASS_INDEX t is
+// 1 at the target's class (NaN loss outside [0, classes)); otherwise `target` holds probabilities (rows, classes).
+#include "shared/lanes.h"
+
+#define EACH(i, count) _Pragma("unroll") for (uint i = 0; i < (count); ++i)
+
+#ifdef CLASS_INDEX
+typedef int target_t;
+#else
+typedef float target_t;
+#endif
+
+// The terms so far, of which `ones` are 1, relative to a larger logit.
+#define RELATIVE_TO(larger)                              \
+  {                                                      \
+    others = (others + ones) * exp(largest - (larger));  \
+    ones = 0.0f;                                         \
+    largest = (larger);                                  \
+  }
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void cross_entropy_forward(
+    __global const float *restrict logits, ulong logits_offset, __global const target_t *restrict target,
+    ulong target_offset, __global float *restrict loss, ulong loss_offset, __global float *restrict maxima,
+    ulong maxima_offset, __global float *restrict sums, ulong sums_offset, ulong rows, ulong classes, float smoothing) {
+  LANES_SCRATCH(float, scratch);
+  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, begin = min(row, rows - 1) * classes;
+  logits += logits_offset + begin;
+  // Terms relative to the largest logit so far. The largest terms are 1. Counted apart they do not swallow the others,
+  // which are all there is of a small loss.
+  float largest = -INFINITY, others = 0.0f, ones = 0.0f;
+  for (ulong first = LANE; first < classes; first += 4 * LANES) {
+    float x[4], most = largest;
+    EACH(i, 4) x[i] = first + i * LANES < classes ? logits[first + i * LANES] : -INFINITY;
+    EACH(i, 4) most = COMBINE_MAXIMUM(most, x[i]);
+    if (most != largest) RELATIVE_TO(most);
+    EACH(i, 4) {
+      const bool counts = first + i * LANES < classes, is_one = x[i] == largest;
+      others += counts && !is_one ? exp(x[i] - largest) : 0.0f;
+      ones += counts && is_one ? 1.0f : 0.0f;
+    }
+  }
+  float of_row = largest;
+  LANES_REDUCE(of_row, scratch, COMBINE_MAXIMUM);
+  if (of_row != largest) RELATIVE_TO(of_row);
+  LANES_REDUCE(others, scratch, COMBINE_SUM);
+  LANES_REDUCE(ones, scratch, COMBINE_SUM);
+  // exp(∞ − ∞)
+  if (isinf(largest)) ones = NAN;
+  const float log_sum = log1p(ones - 1.0f + others), each = smoothing / (float)classes;
+#ifdef CLASS_INDEX
+  const int chosen = target[target_offset + min(row, rows - 1)];
+  float value = 0.0f;
+  if (smoothing != 0.0f) {
+    for (ulong c = LANE; c < classes; c += LANES) value += each * (log_sum - (logits[c] - largest));
+    LANES_REDUCE(value, scratch, COMBINE_SUM);
+  }
+  const int known = chosen >= 0 && (ulong)chosen < classes;
+  value += (1.0f - smoothing) * (log_sum - (logits[known ? chosen : 0] - largest));
+  if (!known) value = NAN;
+#else
+  target += target_offset + begin;
+  float value = 0.0f;
+  for (ulong c = LANE; c < classes; c += LANES) {
+    const float weight = (1.0f - smoothing) * target[c] + each;
+    // A class that cannot be (probability 0, logit -∞) adds nothing.
+    value += weight != 0.0f ? weight * (log_sum - (logits[c] - largest)) : 0.0f;
+  }
+  LANES_REDUCE(value, scratch, COMBINE_SUM);
+#endif
+  if (row >= rows || LANE != 0) return;
+  loss[loss_offset + row] = value;
+  maxima[maxima_offset + row] = largest;
+  sums[sums_offset + row] = ones + others;
+}

@@ -1,0 +1,139 @@
+// Reductions of src (outer, length, inner) to dst (outer, parts, inner): part p covers [p·part, (p+1)·part) of `length`.
+// KIND is SUM, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
+//   reduce_lanes   GPUs: LANES items a row (shared/lanes.h), a chain of part / LANES values each, then a tree.
+//   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
+//   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
+//   reduce_argmax  over all of `length`: the first largest value's place; the first NaN wins.
+#include "shared/chains.h"
+#include "shared/lanes.h"
+
+#define CONCAT_(x, y) x##y
+#define CONCAT(x, y) CONCAT_(x, y)
+#define COMBINE CONCAT(COMBINE_, KIND)
+#define NEUTRAL_SUM 0.0f
+#define NEUTRAL_MAXIMUM -INFINITY
+#define NEUTRAL_MINIMUM INFINITY
+#define NEUTRAL CONCAT(NEUTRAL_, KIND)
+#define WIDTH 16
+#define UNROLL 8  // reads in flight
+#define TERMS 8  // of a chain before it is joined
+
+// Joins what a chain has reduced to `value`. Sums keep the roundings of this in `low`, which is nothing to add where the
+// sum is infinite.
+#define JOIN_SUM(type, value, low, chain) ADD_EXACTLY(type, value, low, chain)
+#define JOIN_MAXIMUM(type, value, low, chain) value = COMBINE_MAXIMUM(value, chain)
+#define JOIN_MINIMUM(type, value, low, chain) value = COMBINE_MINIMUM(value, chain)
+#define JOIN CONCAT(JOIN_, KIND)
+#define WITH_LOW(value, low) ((low) == (low) ? (value) + (low) : (value))
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_lanes(
+    __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset, ulong outputs,
+    ulong length, ulong part, ulong parts, ulong inner) {
+  LANES_SCRATCH(float, scratch);
+  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1);
+  const ulong outer_part = output / inner, outer = outer_part / parts, begin = (outer_part - outer * parts) * part;
+  const ulong end = min(length, begin + part);
+  src += src_offset + outer * length * inner + (output - outer_part * inner);
+  float value = NEUTRAL, low = 0.0f;
+  ulong i = begin + LANE;
+  for (; i + (UNROLL - 1) * LANES < end; i += UNROLL * LANES) {
+    float next[UNROLL];
+#pragma unroll
+    for (uint k = 0; k < UNROLL; ++k) next[k] = src[(i + k * LANES) * inner];
+    float chain = next[0];
+#pragma unroll
+    for (uint k = 1; k < UNROLL; ++k) chain = COMBINE(chain, next[k]);
+    JOIN(float, value, low, chain);
+  }
+  float rest = NEUTRAL;
+  for (; i < end; i += LANES) rest = COMBINE(rest, src[i * inner]);
+  JOIN(float, value, low, rest);
+  value = WITH_LOW(value, low);
+  LANES_REDUCE(value, scratch, COMBINE);
+  if (LANE == 0 && row < outputs) dst[dst_offset + row] = value;
+}
+
+__kernel void reduce_rows(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
+                          ulong dst_offset, ulong length, ulong part, ulong parts) {
+  const ulong row = get_global_id(0), outer = row / parts, begin = (row - outer * parts) * part;
+  const ulong count = min(length, begin + part) - begin;
+  src += src_offset + outer * length + begin;
+  float value = NEUTRAL, low = 0.0f, rest = NEUTRAL;
+  ulong i = 0;
+  if (count >= WIDTH) {
+    float16 values = (float16)(NEUTRAL), lows = (float16)(0.0f);
+    while (i + WIDTH <= count) {
+      const ulong stop = min(count, i + TERMS * WIDTH);
+      float16 chains = vload16(0, src + i);
+      for (i += WIDTH; i + WIDTH <= stop; i += WIDTH) {
+        const float16 next = vload16(0, src + i);
+        chains = COMBINE(chains, next);
+      }
+      JOIN(float16, values, lows, chains);
+    }
+    JOIN_CHAINS(value, values, COMBINE);
+    JOIN_CHAINS(low, lows, COMBINE_SUM);
+  }
+  for (; i < count; ++i) rest = COMBINE(rest, src[i]);
+  JOIN(float, value, low, rest);
+  dst[dst_offset + row] = WITH_LOW(value, low);
+}
+
+__kernel void reduce_columns(__global const float *restrict src, ulong src_offset, __global float *restrict dst,
+                             ulong dst_offset, ulong length, ulong part, ulong parts, ulong inner) {
+  const ulong column = get_global_id(0) * WIDTH, outer_part = get_global_id(1);
+  const ulong outer = outer_part / parts, begin = (outer_part - outer * parts) * part, end = min(length, begin + part);
+  src += src_offset + outer * length * inner + column;
+  dst += dst_offset + outer_part * inner + column;
+  if (column + WIDTH <= inner) {
+    float16 value = (float16)(NEUTRAL), low = (float16)(0.0f);
+    for (ulong i = begin; i < end;) {
+      const ulong stop = min(end, i + TERMS);
+      float16 chain = vload16(0, src + i * inner);
+      for (++i; i < stop; ++i) {
+        const float16 next = vload16(0, src + i * inner);
+        chain = COMBINE(chain, next);
+      }
+      JOIN(float16, value, low, chain);
+    }
+    vstore16(WITH_LOW(value, low), 0, dst);
+  } else {
+    for (ulong j = 0; column + j < inner; ++j) {
+      float value = NEUTRAL, low = 0.0f;
+      for (ulong i = begin; i < end;) {
+        const ulong stop = min(end, i + TERMS);
+        float chain = src[i * inner + j];
+        for (++i; i < stop; ++i) chain = COMBINE(chain, src[i * inner + j]);
+        JOIN(float, value, low, chain);
+      }
+      dst[j] = WITH_LOW(value, low);
+    }
+  }
+}
+
+typedef struct {
+  float value;
+  int place;  // -1: none yet
+} candidate;
+
+static inline candidate better(candidate a, candidate b) {
+  const int a_nan = a.value != a.value, b_nan = b.value != b.value;
+  const int tie = a.value == b.value || (a_nan && b_nan);
+  const int b_wins = b.place >= 0 && (a.place < 0 || (tie ? b.place < a.place : b_nan || (!a_nan && b.value > a.value)));
+  return b_wins ? b : a;
+}
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void reduce_argmax(
+    __global const float *restrict src, ulong src_offset, __global int *restrict dst, ulong dst_offset, ulong outputs,
+    ulong length, ulong inner) {
+  LANES_SCRATCH(candidate, scratch);
+  const ulong row = get_group_id(0) * (ulong)ROWS + ROW, output = min(row, outputs - 1), outer = output / inner;
+  src += src_offset + outer * length * inner + (output - outer * inner);
+  candidate best = {0.0f, -1};
+  for (ulong i = LANE; i < length; i += LANES) {
+    const candidate next = {src[i * inner], (int)i};
+    best = better(best, next);
+  }
+  LANES_REDUCE(best, scratch, better);
+  if (LANE == 0 && row < outputs) dst[dst_offset + row] = best.place;
+}

@@ -1,0 +1,92 @@
+// Tables and sizes for people, and the signals that stop a training.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "concord/cli/command.hpp"
+#include "concord/core/text.hpp"
+
+namespace concord::cli {
+namespace {
+
+volatile std::sig_atomic_t signals = 0;
+
+extern "C" void on_signal(int number) {
+  signals = signals + 1;
+  if (signals > 1) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+}
+
+struct StoppingSignal {
+  int number;
+  bool was_ignored;  // when the command began, as under nohup: it stays so
+};
+
+StoppingSignal stopping_signal(int number) {
+  struct sigaction now = {};
+  sigaction(number, nullptr, &now);
+  return {number, now.sa_handler == SIG_IGN};
+}
+
+// Before main: drivers have handlers of their own, which they set when they are loaded.
+const StoppingSignal stopping_signals[] = {stopping_signal(SIGINT), stopping_signal(SIGTERM),
+                                           stopping_signal(SIGHUP)};  // the last: a terminal that went away
+
+// Terminal columns of UTF-8 text: bytes that begin a character.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+bool is_number(const std::string& cell) {
+  const std::size_t start = !cell.empty() && cell[0] == '-' ? 1 : 0;
+  const bool is_name = cell.find('/') != std::string::npos;  // of a node, such as 3/add
+  return !is_name && cell.size() > start && is_digit(cell[start]);
+}
+
+}  // namespace
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string space(widths[c] - width(row[c]), ' ');
+      const bool right = &row != &rows.front() && is_number(row[c]);
+      line += (c == 0 ? "" : "  ") + (right ? space + row[c] : row[c] + space);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string json_text(const nlohmann::json& document) {
+  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+
+void say_log(LogLevel level, std::string_view text) { say(fmt::format("{}: {}", name_of(level), text)); }
+
+void log_to_standard_error(bool verbose) { set_log(say_log, verbose ? LogLevel::debug : LogLevel::warning); }
+
+void catch_signals() {
+  for (const StoppingSignal& signal : stopping_signals) {
+    std::signal(signal.number, signal.was_ignored ? SIG_IGN : on_signal);
+  }
+}
+
+bool stop_requested() { return signals > 0; }
+
+}  // namespace concord::cli

@@ -1,0 +1,39 @@
+// The report of `concord doctor`: what was found, told as it is found, and the sentence at its end.
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "concord/cli/doctor/finding.hpp"
+
+namespace concord::cli {
+
+class DoctorReport {
+ public:
+  /// Prints findings there; nowhere where it is null.
+  explicit DoctorReport(std::ostream* out) : out_(out) {}
+
+  void begin(const std::string& section);
+  void add(const Finding& finding);
+  void add(std::span<const Finding> findings) {
+    for (const Finding& finding : findings) add(finding);
+  }
+  /// What was found, and whatever else is put there, for --json.
+  [[nodiscard]] nlohmann::json& document() { return document_; }
+
+  [[nodiscard]] bool can_train() const { return obstacles_ == 0; }
+  /// One sentence on one line: whether one can train on `device`, named as people know it, and if not, why. Names of
+  /// the first obstacle's trouble alone; what it says and what to do stands above.
+  [[nodiscard]] std::string verdict(const std::string& device) const;
+
+ private:
+  std::ostream* out_;
+  std::string section_;
+  Trouble first_obstacle_ = Trouble::none;
+  int warnings_ = 0, obstacles_ = 0;
+  nlohmann::json document_ = {{"findings", nlohmann::json::array()}};
+};
+
+}  // namespace concord::cli

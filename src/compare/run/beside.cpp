@@ -1,0 +1,94 @@
+// Threads, a queue of jobs and one of what they found.
+#include "concord/compare/run/beside.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include "concord/core/timeline.hpp"
+
+namespace concord {
+
+Beside::Beside(std::size_t threads, std::size_t most) : most_(most) {
+  try {
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    if (threads_.empty()) throw;
+  }
+}
+
+Beside::~Beside() { end(true); }
+
+void Beside::add(Job job) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return waiting_.size() < most_ || thrown_; });
+  rethrow();
+  waiting_.push_back(std::move(job));
+  changed_.notify_all();
+}
+
+void Beside::finish() {
+  end(false);
+  rethrow();
+}
+
+void Beside::work() {
+  timeline::name_thread("checks");
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
+    if (waiting_.empty()) return;
+    const Job job = std::move(waiting_.front());
+    waiting_.pop_front();
+    const std::size_t place = noted_ + found_.size();
+    found_.emplace_back();
+    changed_.notify_all();
+    lock.unlock();
+    try {
+      Note note;
+      {
+        const timeline::Span span("check");
+        note = job();
+      }
+      lock.lock();
+      found_[place - noted_] = std::move(note);
+      note_found(lock);
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      if (!thrown_) thrown_ = std::current_exception();
+      waiting_.clear();
+      changed_.notify_all();
+    }
+  }
+}
+
+/// What jobs have found, up to the first that goes on. Where another thread is at it, that one does these, too.
+void Beside::note_found(std::unique_lock<std::mutex>& lock) {
+  if (is_noting_) return;
+  is_noting_ = true;
+  while (!found_.empty() && found_.front() && !thrown_) {
+    const Note note = std::move(*found_.front());
+    found_.pop_front();
+    ++noted_;
+    lock.unlock();
+    note();
+    lock.lock();
+  }
+  is_noting_ = false;
+}
+
+void Beside::end(bool drop) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (drop) waiting_.clear();
+    ended_ = true;
+    changed_.notify_all();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Beside::rethrow() const {
+  if (thrown_) std::rethrow_exception(thrown_);
+}
+
+}  // namespace concord

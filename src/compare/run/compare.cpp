@@ -1,0 +1,289 @@
+// compare: lockstep training on several devices, timing, and the check of every operator.
+#include "concord/compare/compare.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "concord/compare/run/batches.hpp"
+#include "concord/compare/run/check_operators.hpp"
+#include "concord/compare/run/drift.hpp"
+#include "concord/compare/run/second_run.hpp"
+#include "concord/compare/run/training_step.hpp"
+#include "concord/compile/measure.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/energy/meter.hpp"
+
+namespace concord {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices, const CompareOptions& options) {
+  CONCORD_CHECK(!devices.empty(), ArgumentError, "compare: no device was given");
+  CONCORD_CHECK(std::ranges::none_of(devices, [](const DevicePtr& device) { return device == nullptr; }), ArgumentError,
+                "compare: one of the devices is null");
+  CONCORD_CHECK(options.steps > 0, ArgumentError, "compare: steps must be at least 1, got {}", options.steps);
+  CONCORD_CHECK(options.check_every >= 0, ArgumentError, "compare: a check every {} steps", options.check_every);
+  CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
+  CONCORD_CHECK(options.seconds > 0, ArgumentError, "compare: a speed cannot be measured in {} seconds",
+                options.seconds);
+  // Otherwise after it is known what labels the loss ignores.
+  if (data::labels_in_range(dataset)) data::check(dataset);
+}
+
+std::vector<Side> make_sides(const TrainingStep& step, std::span<const DevicePtr> devices, Comparison& comparison) {
+  std::vector<Side> sides;
+  for (const DevicePtr& device : devices) {
+    const Clock::time_point start = Clock::now();
+    sides.emplace_back(step, device, comparison.options.seed);
+    DeviceRun run;
+    run.device = device->info();
+    run.first_step_ms = ms_since(start);
+    comparison.runs.push_back(std::move(run));
+  }
+  return sides;
+}
+
+constexpr std::uint64_t kNudges[] = {1, 2};  // seeds of the runs beside that of the first device
+
+Side nudged_side(const TrainingStep& step, const DevicePtr& device, std::uint64_t seed,
+                 std::span<const std::string> weights, std::uint64_t nudged_by) {
+  Side side(step, device, seed);
+  nudge(*side.variables, weights, nudged_by);
+  return side;
+}
+
+std::vector<Side> make_nudged(const TrainingStep& step, const DevicePtr& device, Comparison& comparison,
+                              std::span<const std::string> weights) {
+  std::vector<Side> nudged;
+  for (const std::uint64_t seed : kNudges) {
+    nudged.push_back(nudged_side(step, device, comparison.options.seed, weights, seed));
+  }
+  comparison.nudged.resize(nudged.size());
+  return nudged;
+}
+
+/// `compared` is a DeviceRun or a NudgedRun.
+void note_distance(const Side& side, const Side& reference, std::span<const std::string> weights, std::int64_t done,
+                   auto& compared) {
+  compared.weight_distances.push_back({done, weight_distance(*side.variables, *reference.variables, weights)});
+}
+
+void measure_sides(std::span<Side> sides, Comparison& comparison) {
+  constexpr int kTracedRuns = 5;
+  const CompareOptions& options = comparison.options;
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    DeviceRun& run = comparison.runs[d];
+    const RunTimes times = measure(sides[d].program, {.seconds = options.seconds, .least = 5});
+    run.median_ms = times.median_ms;
+    run.min_ms = times.min_ms;
+    run.max_ms = times.max_ms;
+    run.samples_per_second = 1e3 * static_cast<double>(options.batch) / times.median_ms;
+    if (const auto meter = energy_meter(sides[d].device->info())) {
+      run.joules_a_step = joules_a_run(sides[d].program, *meter);
+      run.energy_source = meter->source();
+    }
+    if (!options.speed) continue;
+    run.speed = measure_speed(sides[d].device, options.precision);
+    run.times = operator_times(median_trace(sides[d].program, kTracedRuns), Rows::kind, &*run.speed);
+  }
+}
+
+bool is_on_host(const Side& side) { return side.device->info().kind == DeviceKind::cpu; }
+
+/// Whether its work is done when it is enqueued: Device::buffer_over is for such devices.
+bool computes_at_once(const Side& side) {
+  std::array<std::byte, 1> some{};
+  return side.device->buffer_over(some) != nullptr;
+}
+
+void put_those_at_once_last(std::vector<Side*>& sides) {
+  std::ranges::stable_partition(sides, [](const Side* side) { return !computes_at_once(*side); });
+}
+
+/// A step of every device that checks what it runs. The others' own steps come first. Where several devices are on the
+/// host's cores, they take turns: side by side the threads of one would wait for those of the other. The first that
+/// computes beside the host begins before all others, so that the host reads weights meanwhile.
+void step_checked(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
+                  Comparison& comparison) {
+  const Clock::time_point start = Clock::now();
+  const bool take_turns = std::ranges::count_if(sides, is_on_host) > 1;
+  std::vector<Side*> at_any_time, in_turn;
+  for (Side& side : sides.subspan(1)) (take_turns && is_on_host(side) ? in_turn : at_any_time).push_back(&side);
+  put_those_at_once_last(at_any_time);
+  put_those_at_once_last(in_turn);
+  const std::size_t begun = in_turn.empty() || computes_at_once(*in_turn[0]) ? 0 : 1;
+  if (begun > 0) in_turn[0]->run(batch);
+  for (Side* side : at_any_time) side->run(batch);
+  const float loss = checks.step_first(batch, done, comparison.runs, [&] {
+    for (std::size_t i = 0; i < in_turn.size(); ++i) {
+      if (i >= begun) in_turn[i]->run(batch);
+      (void)in_turn[i]->loss();
+    }
+  });
+  comparison.runs[0].losses.push_back(loss);
+  for (std::size_t d = 1; d < sides.size(); ++d) comparison.runs[d].losses.push_back(sides[d].loss());
+  comparison.check_cost.step_seconds.push_back(1e-3 * ms_since(start));
+}
+
+/// A step of every device, which checks what it runs where that is asked for.
+void step_devices(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
+                  Comparison& comparison) {
+  const std::int64_t every = comparison.options.check_every;
+  if (done > 0 && every > 0 && done % every == 0) return step_checked(batch, done, sides, checks, comparison);
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    const Clock::time_point start = Clock::now();
+    DeviceRun& run = comparison.runs[d];
+    sides[d].run(batch);
+    run.losses.push_back(sides[d].loss());
+    if (done == 0) run.first_step_ms += ms_since(start);
+  }
+}
+
+/// All sides take the same steps, those of the nudged runs after the devices'.
+void train(Batches& batches, Batch& batch, std::span<Side> sides, std::span<Side> nudged,
+           std::span<const std::string> weights, OperatorChecks& checks, Comparison& comparison) {
+  const CompareOptions& options = comparison.options;
+  for (std::int64_t i = 0; i < options.steps; ++i) {
+    if (i > 0) batch = batches.next();
+    step_devices(batch, i, sides, checks, comparison);
+    const bool measured = options.drift && is_drift_step(i + 1, options.steps);
+    for (std::size_t d = 1; measured && d < sides.size(); ++d) {
+      note_distance(sides[d], sides[0], weights, i + 1, comparison.runs[d]);
+    }
+    for (std::size_t n = 0; n < nudged.size(); ++n) {
+      nudged[n].run(batch);
+      comparison.nudged[n].losses.push_back(nudged[n].loss());
+      if (measured) note_distance(nudged[n], sides[0], weights, i + 1, comparison.nudged[n]);
+    }
+  }
+}
+
+void note_loss_deviations(Comparison& comparison) {
+  const std::vector<float>& expected = comparison.runs.front().losses;
+  for (DeviceRun& run : comparison.runs) {
+    const LossDeviation deviation = loss_deviation(run.losses, expected);
+    run.largest_loss_deviation = deviation.largest;
+    run.largest_at_step = deviation.at_step;
+  }
+  for (NudgedRun& run : comparison.nudged) {
+    run.largest_loss_deviation = loss_deviation(run.losses, expected).largest;
+  }
+}
+
+/// The losses of two runs that begin one ULP away, one after the other: memory for both may not be left.
+std::vector<NudgedRun> nudged_losses(const TrainingStep& step, const Dataset& dataset, const DevicePtr& device,
+                                     const CompareOptions& options, std::span<const std::string> weights) {
+  std::vector<NudgedRun> runs;
+  for (const std::uint64_t seed : kNudges) {
+    Side side = nudged_side(step, device, options.seed, weights, seed);
+    Batches batches(dataset, options.batch, options.seed);
+    std::vector<float> losses;
+    for (std::int64_t i = 0; i < options.steps; ++i) {
+      side.run(batches.next());
+      losses.push_back(side.loss());
+    }
+    runs.push_back({std::move(losses), 0, {}});
+  }
+  return runs;
+}
+
+/// Of each device the loss that asks for a second run, if one does. The nudged runs are done only where it takes them.
+std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep& step, const Dataset& dataset,
+                                                             const DevicePtr& device, const Comparison& comparison,
+                                                             std::span<const std::string> weights) {
+  std::vector<NudgedRun> nudged = comparison.nudged;
+  std::vector<std::optional<SuspiciousLoss>> suspicious;
+  for (const DeviceRun& run : comparison.runs) {
+    const auto ask = [&] {
+      return suspicious_loss(run.losses, comparison.runs.front().losses, nudged, comparison.options.precision);
+    };
+    suspicious.push_back(ask());
+    if (!suspicious.back() || !std::isfinite(suspicious.back()->deviation) || !nudged.empty()) continue;
+    nudged = nudged_losses(step, dataset, device, comparison.options, weights);
+    suspicious.back() = ask();
+  }
+  return suspicious;
+}
+
+/// The devices whose losses ask for it run once more. What has been found until then stands, whatever memory is left.
+void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std::span<Side> sides,
+                          std::span<const std::optional<SuspiciousLoss>> suspicious, OperatorChecks& checks,
+                          Comparison& comparison) {
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    DeviceRun& run = comparison.runs[d];
+    if (!suspicious[d] || run.first_deviation) continue;
+    log(LogLevel::warning, fmt::format("the loss of step {} on {} is not what rounding explains: its {} steps until "
+                                       "there are run again, and some of them checked",
+                                       suspicious[d]->step, run.device.id, suspicious[d]->step));
+    run.second_run = run_again(d, *suspicious[d], step, sides, dataset, checks, comparison);
+  }
+}
+
+/// `work`, and a warning where memory does not suffice for it.
+void with_the_memory_left(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const OutOfMemory& error) {
+    log(LogLevel::warning, fmt::format("no steps are run again, for want of memory: {}", error.what()));
+  }
+}
+
+void check_case(const Comparison& comparison) {
+  const std::string& wanted = comparison.options.case_node;
+  if (wanted.empty()) return;
+  std::set<std::string> names;
+  for (const DeviceRun& run : comparison.runs) {
+    if (run.kept_case) return;
+    for (const Deviation& d : run.operators) names.insert(d.node);
+  }
+  throw ArgumentError(
+      fmt::format("no operator that was checked is called '{}'; there are {}", wanted, fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+Comparison compare(nn::Module& network, const std::string& name, const Loss& loss, const optim::Optimizer& optimizer,
+                   const Dataset& dataset, std::span<const DevicePtr> devices, const CompareOptions& options) {
+  check_arguments(dataset, devices, options);
+  Batches batches(dataset, options.batch, options.seed);
+  const TrainingStep step(network, loss, optimizer, {.clip = options.clip, .groups = options.groups}, options.precision,
+                          batches.features(), batches.labels(), dataset.classes);
+  data::check(dataset, step.ignored);
+  Comparison comparison{name, options, {}};
+  std::vector<Side> sides = make_sides(step, devices, comparison);
+  for (std::size_t d = 0; d < sides.size(); ++d) comparison.runs[d].memory_bytes = sides[d].device->allocated();
+  OperatorChecks checks(step, sides, options, comparison.check_cost);
+  Batch batch = batches.next();
+  checks.run_all(batch, 0, comparison.runs);
+  check_case(comparison);
+  if (options.check_every == 0) checks.release();
+
+  const std::vector<std::string> weights = trained_weights(step.graph);
+  {
+    std::vector<Side> nudged;
+    if (options.drift) nudged = make_nudged(step, devices[0], comparison, weights);
+    train(batches, batch, sides, nudged, weights, checks, comparison);
+  }
+  note_loss_deviations(comparison);
+  std::vector<std::optional<SuspiciousLoss>> suspicious(sides.size());
+  with_the_memory_left([&] { suspicious = suspicious_losses(step, dataset, devices[0], comparison, weights); });
+  checks.run_all(batch, options.steps, comparison.runs);
+  with_the_memory_left([&] { run_suspicious_again(step, dataset, sides, suspicious, checks, comparison); });
+  checks.release();
+  measure_sides(sides, comparison);
+  return comparison;
+}
+
+}  // namespace concord

@@ -1,0 +1,72 @@
+// The graph of a training step, and its runs.
+#include "concord/compare/run/training_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/data/dataset.hpp"
+#include "concord/ops/loss_terms.hpp"
+#include "concord/optim/minimize.hpp"
+
+namespace concord {
+
+TrainingStep::TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
+                           const optim::MinimizeOptions& how, Precision products, const TensorSpec& features,
+                           const TensorSpec& labels, int classes)
+    : precision(products) {
+  const Value x = graph.input("features", features), y = graph.input("labels", labels);
+  const Value output = network(x);
+  data::check_outputs(output.shape(), y.shape(), classes);
+  loss = loss_of(output, y);
+  if (const Value kept = find_kept_labels(graph, y)) ignored = ignored_label(kept);
+  optim::MinimizeOptions scaled = how;
+  scaled.loss_scale = optim::loss_scale_for(precision);
+  optim::minimize(loss, optimizer, scaled);
+}
+
+Program TrainingStep::compiled(const VariablesPtr& variables, CompileOptions options) const {
+  options.precision = precision;
+  return compile(graph, {&loss, 1}, variables, options);
+}
+
+Side::Side(const TrainingStep& step, const DevicePtr& on, std::uint64_t seed)
+    : device(on),
+      variables(std::make_shared<Variables>(on, seed)),
+      program(step.compiled(variables)),
+      loss_name_(step.loss.name()) {}
+
+void Side::run(const Batch& batch) {
+  feed(program, batch);
+  program.run();
+}
+
+float Side::loss() const { return program.read(loss_name_).values<float>()[0]; }
+
+void Side::restart(const TrainingStep& step) {
+  for (const VariablePtr& variable : step.graph.variables()) {
+    if (!variables->contains(variable->name)) continue;  // the step does not need it
+    variables->write(variable->name, initial_value(*variable, variables->seed()));
+  }
+}
+
+double relative_deviation(float a, float expected) {
+  const auto base = static_cast<double>(expected);
+  const double deviation = std::abs(static_cast<double>(a) - base) / std::max(std::abs(base), 1e-30);
+  return std::isnan(deviation) ? INFINITY : deviation;
+}
+
+LossDeviation loss_deviation(const std::vector<float>& losses, const std::vector<float>& expected) {
+  LossDeviation deviation;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const double one = relative_deviation(losses[i], expected[i]);
+    if (one > deviation.largest) deviation = {one, static_cast<std::int64_t>(i) + 1};
+  }
+  return deviation;
+}
+
+void feed(Program& program, const Batch& batch) {
+  program.write("features", batch.first);
+  program.write("labels", batch.second);
+}
+
+}  // namespace concord

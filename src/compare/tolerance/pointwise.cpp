@@ -1,0 +1,92 @@
+// Formulas by themselves, and those of groups.
+#include "concord/compare/tolerance/pointwise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
+
+namespace concord {
+namespace {
+
+constexpr double kUnit = 0x1p-24;
+constexpr double kRelative = 4e-5;
+
+using Inputs = std::vector<const Tensor*>;
+
+/// How far two tensors of one size part in some elements that lie all over them.
+double sampled_difference(const Tensor& a, const Tensor& b) {
+  constexpr std::size_t kSamples = 64;
+  const auto x = a.values<float>(), y = b.values<float>();
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); i += x.size() / kSamples + 1) {
+    sum += std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
+  }
+  return sum;
+}
+
+/// An update moves a variable by little: what moved it is rounded to its own size, the variable by a few bits. The
+/// variable is the input that is nearest to the result.
+double update_tolerance(const Inputs& inputs, const Tensor& result, Extents& extents) {
+  const Tensor* variable = nullptr;
+  for (const Tensor* input : inputs) {
+    if (input->dtype() != DType::f32 || input->elements() != result.elements()) continue;
+    if (!variable || sampled_difference(*input, result) < sampled_difference(*variable, result)) variable = input;
+  }
+  const double largest = extents.of(result).largest;
+  return 32 * kUnit * largest + kRelative * (variable ? largest_difference(*variable, result) : largest);
+}
+
+/// Whether formula k doubles where this input does, changes its sign with it and is 0 where it is: tried at some
+/// points.
+bool is_proportional(const Expression& expression, std::size_t k, std::size_t input) {
+  constexpr std::array<float, 5> kNumbers{0.75F, -1.25F, 0.375F, 1.5F, -0.625F};
+  constexpr std::array<std::int64_t, 8> kCoordinates{1, 2};
+  std::vector<float> point(static_cast<std::size_t>(expression.inputs()));
+  for (std::size_t start = 0; start < kNumbers.size(); ++start) {
+    for (std::size_t i = 0; i < point.size(); ++i) point[i] = kNumbers[(start + i) % kNumbers.size()];
+    const float number = point[input], once = expression.evaluate(k, point, kCoordinates);
+    for (const float factor : {2.0F, -1.0F, 0.0F}) {
+      point[input] = factor * number;
+      if (!(expression.evaluate(k, point, kCoordinates) == factor * once)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k, Extents& extents) {
+  Inputs inputs;
+  if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(node.op)) {
+    // What its own member reads, and not the numbers of the others.
+    for (std::size_t i = 0; i < group->reach().size(); ++i) {
+      inputs.push_back(&node.inputs[group->place_of(k / group->results(), i)]);
+    }
+    return update_tolerance(inputs, results[k], extents);
+  }
+  if (node.entry.pass == Pass::update) {
+    for (const Tensor& input : node.inputs) inputs.push_back(&input);
+    return update_tolerance(inputs, results[k], extents);
+  }
+  return kRelative * (extents.of(results[k]).largest + 0.01 * pointwise_scale(node, k, extents));
+}
+
+double pointwise_scale(const ReplayedNode& node, std::size_t k, Extents& extents) {
+  const Expression& expression = dynamic_cast<const ops::Pointwise&>(*node.op).expression();
+  std::vector<double> sizes;
+  for (const Tensor& input : node.inputs) sizes.push_back(input.dtype() == DType::f32 ? extents.of(input).largest : 0);
+  double scale = sizes.empty() ? 0 : *std::ranges::max_element(sizes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (node.inputs[i].dtype() != DType::f32 || !is_proportional(expression, k, i)) continue;
+    double others = 1;
+    for (std::size_t j = 0; j < sizes.size(); ++j) others = j == i ? others : std::max(others, sizes[j]);
+    scale = std::min(scale, sizes[i] * others);
+  }
+  return scale;
+}
+
+}  // namespace concord

@@ -1,0 +1,116 @@
+// Rounding in fp32, and what other precisions and subnormal numbers add.
+#include "concord/compare/tolerance/tolerance.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "concord/compare/tolerance/rounding.hpp"
+#include "concord/ops/attention.hpp"
+#include "concord/ops/normalise.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/pointwise_group.hpp"
+#include "concord/ops/pool.hpp"
+#include "concord/ops/recurrent.hpp"
+#include "concord/ops/reduce.hpp"
+#include "concord/ops/top_k.hpp"
+
+namespace concord {
+namespace {
+
+constexpr double kSmallestNormal = 0x1p-126;
+/// A tolerance is at least 2⁻²⁰ of what is rounded.
+constexpr double kLeastOfOverflow = 0x1p-20 * std::numeric_limits<float>::max();
+
+bool is_attention(const Operator* op) {
+  return is<ops::Attention>(op) || is<ops::AttentionBackwardQuery>(op) || is<ops::AttentionBackwardKeyValue>(op);
+}
+
+// Operators that take no image as it is stored.
+bool takes_sequences(const Operator* op) { return is<ops::RecurrentFamily>(op) || is_attention(op); }
+
+// The most numbers that anything in it sums up: products, or those that become one of its smallest result.
+double summed_terms(const SizedNode& node) {
+  double terms = product_terms(node);
+  for (const Tensor& result : node.results) {
+    const auto parts = static_cast<double>(std::max<std::int64_t>(result.elements(), 1));
+    for (const Tensor& input : node.inputs) terms = std::max(terms, static_cast<double>(input.elements()) / parts);
+  }
+  return terms;
+}
+
+double largest_number(const SizedNode& node, std::size_t k) {
+  double most = node.largest(node.results[k]);
+  for (const Tensor& input : node.inputs) {
+    if (input.dtype() == DType::f32) most = std::max(most, node.largest(input));
+  }
+  return most;
+}
+
+// What rounded factors add.
+double factor_tolerance(const SizedNode& node, std::size_t k, Precision precision) {
+  if (precision == Precision::fp32) return 0;
+  const double unit = unit_of(precision);
+  if (is<ops::RecurrentFamily>(node.op)) return 64 * unit * node.largest(node.results[k]);
+  if (is_attention(node.op)) return node.of_attention(k, unit);
+  if (!is_product(unfused(node.op))) return 0;
+  return 4 * unit * product_terms(node) * factor_scale(node, 0) * factor_scale(node, 1);
+}
+
+// Integer results that tell where the largest of several numbers is.
+bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::Reduce>(op) || is<ops::TopK>(op); }
+
+bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
+
+// What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
+double storage_tolerance(const SizedNode& node, std::size_t k, Precision precision) {
+  if (!stores_in_16_bits(precision) || takes_sequences(node.op)) return 0;
+  if (is<ops::PointwiseGroup>(node.op)) return 0;  // variables are f32
+  constexpr std::size_t kImage = 3;                // dimensions at least
+  const auto is_image = [](const Tensor& tensor) { return tensor.shape().rank() >= kImage; };
+  if (!is_image(node.results[0]) && std::ranges::none_of(node.inputs, is_image)) return 0;
+  const Operator* op = unfused(node.op);
+  const Tensor& result = node.results[k];
+  const double unit = unit_of(precision), whole = static_cast<double>(node.inputs[0].elements());
+  const double terms = std::max(1.0, whole / static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
+  if (is<ops::BatchNorm>(op) && k == 0) {
+    // A value is as many deviations from the mean as its error is parts of a deviation.
+    return unit * (2 * node.largest(result) + 8 * node.largest(node.inputs[1]) + node.largest(node.inputs[2]));
+  }
+  if (is<ops::BatchNormBackward>(op) && k > 0)
+    return unit * terms * 8 * node.rms(node.inputs[1]) + unit * node.largest(result);
+  if (is<ops::Reduce>(op) || is<ops::AvgPool>(op))
+    return unit * (terms * node.rms(node.inputs[0]) + node.largest(result));
+  if (is<ops::Pointwise>(op)) return 8 * unit * std::max(node.largest(result), node.scale_of_pointwise(k));
+  return 8 * unit * largest_number(node, k);
+}
+
+}  // namespace
+
+double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k, Precision precision,
+                    Extents& extents) {
+  if (results[k].dtype() != DType::f32) {
+    return finds_largest(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
+  }
+  const SizedNode sized(node, results, extents);
+  const double tolerance = rounding_of(sized, k) + storage_tolerance(sized, k, precision);
+  if (tolerance == 0) return 0;
+  // A device may take numbers below the smallest normal one for 0, each product of a sum among them, before it
+  // multiplies by others.
+  const double lost = kSmallestNormal * std::max(summed_terms(sized), 1.0) * std::max(largest_number(sized, k), 1.0);
+  return tolerance + factor_tolerance(sized, k, precision) + lost;
+}
+
+double comparable_error(double error, double tolerance) {
+  const bool may_overflow = std::isinf(error) && tolerance > kLeastOfOverflow;
+  return std::isinf(tolerance) || may_overflow ? 0 : error;
+}
+
+double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
+  Extents extents;
+  return tolerance_of(node, node.results, k, precision, extents);
+}
+
+}  // namespace concord

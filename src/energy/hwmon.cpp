@@ -1,0 +1,101 @@
+// Which chip is a device's, and which of its files tells.
+#include "concord/energy/hwmon.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "concord/core/check.hpp"
+#include "concord/energy/number_file.hpp"
+#include "concord/energy/sampled_power.hpp"
+
+namespace concord {
+namespace {
+
+using PciAddress = std::array<unsigned, 4>;
+
+/// Of "0000:3b:00.0" as of "00000000:3B:00.0".
+std::optional<PciAddress> address_in(const std::string& text) {
+  PciAddress a{};
+  if (std::sscanf(text.c_str(), "%x:%x:%x.%x", a.data(), &a[1], &a[2], &a[3]) != 4) return std::nullopt;
+  return a;
+}
+
+bool is_driver_of(std::string_view driver, const std::string& vendor) {
+  const auto says = [&](const char* word) { return vendor.find(word) != std::string::npos; };
+  if (driver == "amdgpu") return says("AMD") || says("Advanced Micro Devices");
+  return (driver == "i915" || driver == "xe") && says("Intel");
+}
+
+struct Chip {
+  std::filesystem::path folder;
+  std::string driver;
+  std::optional<PciAddress> address;
+};
+
+std::vector<Chip> chips_of(const std::filesystem::path& folder, const std::string& vendor) {
+  std::vector<Chip> chips;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+    std::string driver;
+    if (!(std::ifstream(entry.path() / "name") >> driver) || !is_driver_of(driver, vendor)) continue;
+    const std::filesystem::path device = std::filesystem::canonical(entry.path() / "device", missing);
+    chips.push_back({entry.path(), driver, address_in(device.filename().string())});
+  }
+  return chips;
+}
+
+class CounterMeter final : public EnergyMeter {
+ public:
+  CounterMeter(std::filesystem::path file, std::string source) : file_(std::move(file)), source_(std::move(source)) {}
+  [[nodiscard]] double joules() override {
+    const auto microjoules = number_in(file_);
+    CONCORD_CHECK(microjoules.has_value(), DeviceError,
+                  "{} cannot be read any more; it could before: see whether the GPU still works by `concord doctor`",
+                  file_.string());
+    return 1e-6 * static_cast<double>(*microjoules);
+  }
+  [[nodiscard]] std::string source() const override { return source_; }
+
+ private:
+  std::filesystem::path file_;
+  std::string source_;
+};
+
+std::unique_ptr<EnergyMeter> meter_of(const Chip& chip) {
+  const std::string name = fmt::format("GPU, hwmon of {}", chip.driver);
+  for (const char* counter : {"energy1_input", "energy2_input"}) {
+    if (number_in(chip.folder / counter)) return std::make_unique<CounterMeter>(chip.folder / counter, name);
+  }
+  for (const char* power : {"power1_average", "power1_input"}) {
+    const std::filesystem::path file = chip.folder / power;
+    const auto watts = [file]() -> std::optional<double> {
+      const auto microwatts = number_in(file);
+      return microwatts ? std::optional(1e-6 * static_cast<double>(*microwatts)) : std::nullopt;
+    };
+    if (watts()) return std::make_unique<SampledPower>(name, watts);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<EnergyMeter> hwmon_meter(const std::filesystem::path& folder, const std::string& vendor,
+                                         const std::string& pci_address) {
+  const std::vector<Chip> chips = chips_of(folder, vendor);
+  if (pci_address.empty()) return chips.size() == 1 ? meter_of(chips.front()) : nullptr;
+  const std::optional<PciAddress> wanted = address_in(pci_address);
+  for (const Chip& chip : chips) {
+    if (wanted && chip.address == wanted) return meter_of(chip);
+  }
+  return nullptr;
+}
+
+}  // namespace concord

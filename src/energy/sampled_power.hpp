@@ -1,0 +1,47 @@
+// Energy of a device that tells its power alone: the power is looked at again and again, and what lies between two
+// looks is the mean of both times the time.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "concord/energy/meter.hpp"
+
+namespace concord {
+
+class SampledPower final : public EnergyMeter {
+ public:
+  using Watts = std::function<std::optional<double>()>;
+
+  /// `watts` is asked by a thread of the meter, every `interval`, and by `joules`; nothing means that it cannot be told
+  /// any more. `name` says whose power it is.
+  SampledPower(std::string name, Watts watts, std::chrono::milliseconds interval = std::chrono::milliseconds(20));
+  SampledPower(const SampledPower&) = delete;
+  SampledPower& operator=(const SampledPower&) = delete;
+  ~SampledPower() override;
+
+  [[nodiscard]] double joules() override;
+  [[nodiscard]] std::string source() const override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void look();
+
+  std::string name_;
+  Watts watts_;
+  std::chrono::milliseconds interval_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable stop_;
+  bool is_stopped_ = false;
+  Clock::time_point last_time_;
+  std::optional<double> last_watts_;
+  double joules_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace concord

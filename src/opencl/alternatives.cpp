@@ -1,0 +1,55 @@
+// The names of the kernel variants of a device: the GEMM implementations and the ways of other families.
+#include "concord/opencl/alternatives.hpp"
+
+#include <array>
+
+#include "concord/core/platform.hpp"
+#include "concord/opencl/driver/discovery.hpp"
+#include "concord/opencl/gemm/implementation.hpp"
+#include "concord/opencl/gemm/registry.hpp"
+
+namespace concord::opencl {
+namespace {
+
+struct Row {
+  std::string_view name, family;
+  bool (*is_there)(const Context&);
+};
+
+bool on_any(const Context&) { return true; }
+bool on_gpus(const Context& context) { return !context.limits().is_cpu; }
+bool on_matrix_units(const Context& context) { return context.capability().has_matrix_units(); }
+bool on_hopper(const Context& context) { return context.capability().is_hopper(); }
+bool in_groups(const Context& context) { return context.limits().max_work_group > 1; }
+/// Where the user did not choose.
+bool made_for_cpu(const Context& context) { return !environment("CONCORD_KERNELS") && is_cpu(context.device()); }
+bool made_for_gpu(const Context& context) { return !environment("CONCORD_KERNELS") && !is_cpu(context.device()); }
+
+/// The kinds last: what a narrower row explains is not theirs.
+constexpr std::array<Row, 11> kRows{{{variant::kDepthwise, "depthwise", on_any},
+                                     {variant::kStrips, "depthwise", on_gpus},
+                                     {variant::kPhases, "convolution", on_any},
+                                     {variant::kWinograd, "convolution", on_any},
+                                     {variant::kChannelsLast, "convolution", on_hopper},
+                                     {variant::kAttentionMma, "attention", on_matrix_units},
+                                     {variant::kBatchNormGroups, "batch_norm", in_groups},
+                                     {variant::kBatchNormRuns, "batch_norm", on_any},
+                                     {variant::kRecurrentStep, "recurrent", on_gpus},
+                                     {variant::kForCpus, "all", made_for_cpu},
+                                     {variant::kForGpus, "all", made_for_gpu}}};
+
+}  // namespace
+
+std::vector<KernelVariants::Name> variant_names(const Context& context) {
+  std::vector<KernelVariants::Name> names;
+  for (const GemmImplementation* one : gemm_implementations()) {
+    if (one->is_variant_of(context))
+      names.push_back({std::string(variant::kProduct) + std::string(one->name), "product"});
+  }
+  for (const Row& row : kRows) {
+    if (row.is_there(context)) names.push_back({std::string(row.name), row.family});
+  }
+  return names;
+}
+
+}  // namespace concord::opencl

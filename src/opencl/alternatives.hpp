@@ -1,0 +1,14 @@
+// The names of the kernel variants that a device has now. Used by OpenClDevice.
+#pragma once
+
+#include <vector>
+
+#include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/context.hpp"
+
+namespace concord::opencl {
+
+/// The kinds of kernels last: what a narrower variant explains is not theirs.
+[[nodiscard]] std::vector<KernelVariants::Name> variant_names(const Context& context);
+
+}  // namespace concord::opencl

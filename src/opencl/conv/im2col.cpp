@@ -1,0 +1,106 @@
+// The passes of a convolution by im2col and CLBlast, image by image and group by group: the reference of the implicit
+// GEMM.
+#include "concord/opencl/conv/im2col.hpp"
+
+#include "concord/opencl/gemm/clblast.hpp"
+#include "concord/opencl/launch/sizes.hpp"
+
+namespace concord::opencl {
+namespace {
+
+/// The stages of one convolution, and what they have in common.
+class Im2col {
+ public:
+  Im2col(Context& context, const ops::ConvSizes& sizes)
+      : context_(context),
+        s_(sizes),
+        group_c_(s_.group_c()),
+        group_o_(s_.group_o()),
+        k_(group_c_ * s_.taps()),
+        src_(s_.src_plane()),
+        dst_(s_.dst_plane()),
+        columns_bytes_((size(k_ * dst_) * sizeof(float) + 255) / 256 * 256) {}
+
+  /// Calls `image` with the places of every image and group in src, weights and dst.
+  template <class Image>
+  void each(const Image& image) {
+    for (std::int64_t n = 0; n < s_.n; ++n) {
+      for (std::int64_t g = 0; g < s_.options.groups; ++g) {
+        image(n, (n * s_.c + g * group_c_) * src_, g * group_o_ * k_, (n * s_.o + g * group_o_) * dst_);
+      }
+    }
+  }
+  void unfold(const BufferArgument& src, std::int64_t image) {
+    add("im2col_unfold", {src, workspace(), static_cast<std::uint64_t>(image)}, {size(dst_), size(k_), 1});
+  }
+  void fold(const BufferArgument& src, std::int64_t image) {
+    add("im2col_fold", {workspace(), src, static_cast<std::uint64_t>(image)}, {size(src_), size(group_c_), 1});
+  }
+  /// weights (group_o, k) or their transpose × …; sizes in the order of ClblastProduct.
+  void multiply(ClblastProduct product) {
+    product.workspace_begin = columns_bytes_;
+    temporary_ = std::max(temporary_, clblast_workspace(context_, product));
+    stages_.emplace_back(clblast_stage(context_, product));
+  }
+  [[nodiscard]] std::unique_ptr<Kernel> kernel(const std::string& name) {
+    return std::make_unique<StagedKernel>(context_, name, std::move(stages_), columns_bytes_ + temporary_);
+  }
+  [[nodiscard]] std::size_t o() const { return size(group_o_); }
+  [[nodiscard]] std::size_t k() const { return size(k_); }
+  [[nodiscard]] std::size_t dst() const { return size(dst_); }
+
+ private:
+  void add(const std::string& function, std::vector<Argument> arguments, std::array<std::size_t, 3> global) {
+    const ops::ConvOptions& o = s_.options;
+    const ops::Spatial src{s_.d, s_.h, s_.w}, kernel{s_.kd, s_.kh, s_.kw}, dst{s_.od, s_.oh, s_.ow};
+    for (const ops::Spatial& values : {src, kernel, dst, o.stride, o.padding, o.dilation}) {
+      for (const std::int64_t value : values) arguments.emplace_back(static_cast<std::int32_t>(value));
+    }
+    stages_.emplace_back(Stage{context_.program("conv/im2col.cl"), function, std::move(arguments), global, {0, 0, 0}});
+  }
+
+  Context& context_;
+  const ops::ConvSizes s_;
+  std::int64_t group_c_, group_o_, k_, src_, dst_;
+  std::size_t columns_bytes_, temporary_ = 0;
+  std::vector<StagedKernel::AnyStage> stages_;
+};
+
+BufferArgument at(BufferArgument argument, std::int64_t element) {
+  argument.extra_bytes += size(element) * sizeof(float);
+  return argument;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> conv_forward_im2col(Context& context, const ops::ConvSizes& sizes) {
+  Im2col conv(context, sizes);
+  conv.each([&](std::int64_t, std::int64_t src, std::int64_t weights, std::int64_t dst) {
+    conv.unfold(input(0), src);
+    conv.multiply({false, false, conv.o(), conv.dst(), conv.k(), conv.k(), conv.dst(), conv.dst(), 0,
+                   at(input(1), weights), workspace(), at(output(0), dst), 0});
+  });
+  return conv.kernel("conv im2col");
+}
+
+std::unique_ptr<Kernel> conv_backward_data_im2col(Context& context, const ops::ConvSizes& sizes) {
+  Im2col conv(context, sizes);
+  conv.each([&](std::int64_t, std::int64_t src, std::int64_t weights, std::int64_t dst) {
+    conv.multiply({true, false, conv.k(), conv.dst(), conv.o(), conv.k(), conv.dst(), conv.dst(), 0,
+                   at(input(1), weights), at(input(0), dst), workspace(), 0});
+    conv.fold(output(0), src);
+  });
+  return conv.kernel("conv_backward_data im2col");
+}
+
+std::unique_ptr<Kernel> conv_backward_weights_im2col(Context& context, const ops::ConvSizes& sizes) {
+  Im2col conv(context, sizes);
+  conv.each([&](std::int64_t image, std::int64_t src, std::int64_t weights, std::int64_t dst) {
+    conv.unfold(input(0), src);
+    conv.multiply({false, true, conv.o(), conv.k(), conv.dst(), conv.dst(), conv.dst(), conv.k(),
+                   image == 0 ? 0.0F : 1.0F, at(input(1), dst), workspace(), at(output(0), weights), 0});
+  });
+  return conv.kernel("conv_backward_weights im2col");
+}
+
+}  // namespace concord::opencl

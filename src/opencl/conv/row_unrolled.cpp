@@ -1,0 +1,95 @@
+// Convolutions of images with few channels, such as the first of a network. The copy engine brings blocks of at least
+// 32 channels of every tap, of which an image of colours fills three. Unrolled, the taps of a line are channels: a
+// kernel of 7 x 7 taps of 3 channels becomes one of 7 x 1 taps of 21. The unrolled image lies channels-last in the
+// workspace.
+#include "concord/opencl/conv/row_unrolled.hpp"
+
+#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/launch/blocking.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+std::size_t aligned(std::int64_t bytes) { return static_cast<std::size_t>((bytes + 255) / 256 * 256); }
+
+ops::ConvSizes unrolled(const ops::ConvSizes& s) {
+  ops::ConvSizes u = s;
+  u.c = (s.c * s.kw + ChannelsLast::kBlock - 1) / ChannelsLast::kBlock * ChannelsLast::kBlock;
+  u.w = s.ow;
+  u.kw = 1;
+  u.options.stride[2] = u.options.dilation[2] = 1;
+  u.options.padding[2] = u.options.padding_after[2] = 0;
+  return u;
+}
+
+/// Places in the workspace: the image, then weights or their gradient.
+struct Places {
+  std::size_t weights, end;
+};
+Places places_of(const ops::ConvSizes& u) {
+  const std::size_t weights = aligned(u.n * u.c * u.src_plane() * 2);
+  return {weights, weights + aligned(u.o * u.c * u.taps() * 4)};
+}
+
+Stage image_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSizes& u, Precision precision) {
+  const std::int64_t blocks = u.c / ChannelsLast::kBlock, items = s.n * s.h * s.ow * blocks;
+  std::vector<Argument> arguments{input(0), workspace(0, 16)};
+  for (const std::int64_t value : {items, blocks, s.ow}) arguments.emplace_back(count(value));
+  for (const std::int64_t value : {s.h, s.w}) arguments.emplace_back(static_cast<std::int32_t>(value));
+  for (const std::int64_t value : {s.c, s.kw}) arguments.emplace_back(count(value));
+  for (const std::int64_t value : {s.options.stride[2], s.options.padding[2], s.options.dilation[2]}) {
+    arguments.emplace_back(static_cast<std::int32_t>(value));
+  }
+  Stage stage{context.program("conv/row_unrolled.cl", number_definitions(context, storage_number(precision))),
+              "conv_lines_unroll", std::move(arguments)};
+  blocking_of(context.limits(), items, 1).apply(stage);
+  return stage;
+}
+
+Stage weights_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSizes& u, Precision precision,
+                    std::string function, const BufferArgument& from, const BufferArgument& to, std::int64_t items) {
+  std::vector<Argument> arguments{from, to};
+  for (const std::int64_t value : {items, s.c, s.kh, s.kw, u.c}) arguments.emplace_back(count(value));
+  Stage stage{context.program("conv/row_unrolled.cl", number_definitions(context, storage_number(precision))),
+              std::move(function), std::move(arguments)};
+  blocking_of(context.limits(), items, 1).apply(stage);
+  return stage;
+}
+
+}  // namespace
+
+bool conv_lines_serve(const ops::ConvSizes& s) {
+  constexpr std::int64_t kMostNumbers = 64;  // of a line: two tiles of k
+  return s.c % ChannelsLast::kBlock != 0 && s.c * s.kw <= kMostNumbers && s.n * s.h * s.ow * kMostNumbers < 1LL << 31;
+}
+
+Gemm conv_lines_forward_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
+  const ops::ConvSizes u = unrolled(s);
+  const Places places = places_of(u);
+  Gemm gemm = conv_forward_gemm(u);
+  gemm.b.buffer = workspace(0, 16);
+  gemm.b.is_channels_last = true;
+  gemm.a.buffer = workspace(places.weights);
+  gemm.before = {image_stage(context, s, u, precision),
+                 weights_stage(context, s, u, precision, "conv_lines_weights", input(1), workspace(places.weights),
+                               u.o * u.c * u.taps())};
+  gemm.before_bytes = places.end;
+  return gemm;
+}
+
+ConvLinesGradient conv_lines_backward_weights_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
+  const ops::ConvSizes u = unrolled(s);
+  const Places places = places_of(u);
+  Gemm gemm = conv_backward_weights_gemm(u);
+  gemm.b.buffer = workspace(0, 16);
+  gemm.b.is_channels_last = true;
+  gemm.c.buffer = workspace(places.weights);
+  gemm.before = {image_stage(context, s, u, precision)};
+  gemm.before_bytes = places.end;
+  return {gemm, weights_stage(context, s, u, precision, "conv_lines_gradient", workspace(places.weights), output(0),
+                              s.o * s.c * s.taps())};
+}
+
+}  // namespace concord::opencl

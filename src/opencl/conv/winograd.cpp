@@ -1,0 +1,171 @@
+// Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308):
+// weights and tiles of 6x6 pixels go to their values at 36 points (cl_kernels/conv/winograd.h), these are multiplied as 36
+// products over the channels, and what comes out goes to tiles of 4x4 results. The data gradient is the same
+// convolution with the weights rotated and transposed. What stands between the transforms lies in the workspace, a
+// slice of the tiles at a time where it is much.
+#include "concord/opencl/conv/winograd.hpp"
+
+#include <algorithm>
+
+#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/gemm/arguments.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/program/source.hpp"
+
+namespace concord::opencl {
+namespace {
+
+/// A pass as a convolution of its own: image (n, k, rows, columns) with weights to results of m channels.
+struct Pass {
+  WinogradImage image;
+  WinogradTiles results;
+  std::int64_t m;
+  bool is_rotated;  // weights (k, m, 3, 3) from the last tap to the first, else (m, k, 3, 3)
+  [[nodiscard]] std::int64_t k() const { return image.channels; }
+};
+
+Pass forward_pass(const ops::ConvSizes& s) {
+  const ops::Spatial& padding = s.options.padding;
+  return {{input(0), s.c, s.h, s.w, -padding[1], -padding[2]}, {s.n, s.oh, s.ow}, s.o, false};
+}
+
+Pass backward_data_pass(const ops::ConvSizes& s) {
+  const ops::Spatial& padding = s.options.padding;
+  return {{input(0), s.o, s.oh, s.ow, padding[1] - 2, padding[2] - 2}, {s.n, s.h, s.w}, s.c, true};
+}
+
+/// The slices, and where in the workspace the points of pixels, the products and what follows begin; those of the
+/// weights are first.
+struct Plan {
+  std::vector<WinogradSlice> slices;
+  std::size_t pixels, products, end;
+};
+
+Plan plan_of(const Context& context, const Pass& pass) {
+  Plan plan{winograd_slices(context, pass.results, pass.k() + pass.m), 0, 0, 0};
+  const std::int64_t pitch = plan.slices.front().pitch;
+  plan.pixels = winograd_bytes(pass.k() * pass.m);
+  plan.products = plan.pixels + winograd_bytes(pass.k() * pitch);
+  plan.end = plan.products + winograd_bytes(pass.m * pitch);
+  return plan;
+}
+
+Stage weights_stage(Context& context, const Pass& pass) {
+  const std::int64_t kernels = pass.m * pass.k();
+  std::vector<std::string> definitions{"INDEX=int"};
+  if (pass.is_rotated) definitions.emplace_back("ROTATED");
+  return winograd_stage(
+      context, context.program("conv/winograd.cl", definitions), "winograd_weights",
+      {input(1), workspace(), static_cast<std::uint32_t>(winograd_plane(kernels)), static_cast<std::uint32_t>(kernels)},
+      kernels, 1);
+}
+
+Gemm product_of(const Pass& pass, const Plan& plan, const WinogradSlice& slice) {
+  Gemm gemm;
+  gemm.m = pass.m;
+  gemm.n = slice.pitch;
+  gemm.k = pass.k();
+  gemm.batch = kWinogradPoints;
+  gemm.a = {workspace(), winograd_plane(gemm.k * gemm.m), gemm.k, 1};
+  if (pass.is_rotated) gemm.a = {workspace(), winograd_plane(gemm.k * gemm.m), 1, gemm.m};
+  gemm.b = {workspace(plan.pixels), winograd_plane(gemm.k * gemm.n), gemm.n};
+  gemm.b.elements = gemm.batch * gemm.b.batch;
+  gemm.c = {workspace(plan.products), winograd_plane(gemm.m * gemm.n), gemm.n};
+  gemm.largest = gemm.batch * std::max({gemm.a.batch, gemm.b.batch, gemm.c.batch});
+  gemm.before_bytes = plan.end;
+  return gemm;
+}
+
+Stage results_stage(Context& context, const Pass& pass, const Plan& plan, const WinogradSlice& slice,
+                    const EpilogueText& epilogue) {
+  const WinogradTiles& tiles = pass.results;
+  const std::int64_t plane = tiles.rows * tiles.columns;
+  Gemm result;
+  result.c = {output(0), 0, plane, plane, pass.m * plane};
+  result.largest = tiles.n * pass.m * plane;
+  std::vector<Argument> arguments{workspace(plan.products),
+                                  static_cast<std::uint32_t>(winograd_plane(pass.m * slice.pitch))};
+  add_winograd_tiles(arguments, tiles, slice);
+  for (const std::int64_t value : {tiles.rows, tiles.columns}) {
+    arguments.emplace_back(static_cast<std::uint32_t>(value));
+  }
+  const std::vector<Argument> place = gemm_result_arguments(result);
+  arguments.insert(arguments.end(), place.begin(), place.end());
+  arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
+  const PendingProgram program =
+      context.program_from(epilogue.text + kernel_source("conv/winograd.cl"),
+                           {gemm_index_definition(result), tiles.columns % 4 == 0 ? "C_VECTOR=4" : "C_VECTOR=1"});
+  return winograd_stage(context, program, "winograd_results", std::move(arguments), slice.count, pass.m);
+}
+
+WinogradWork work_of(const Context& context, const Pass& pass) {
+  constexpr std::int64_t kTaps = 9;
+  const Plan plan = plan_of(context, pass);
+  WinogradWork work{{}, (kTaps + kWinogradPoints) * pass.m * pass.k()};
+  work.transformed += pass.results.n * pass.k() * pass.image.rows * pass.image.columns;
+  for (const WinogradSlice& slice : plan.slices) {
+    work.products.push_back(product_of(pass, plan, slice));
+    work.transformed += kWinogradPoints * (pass.k() + pass.m) * slice.pitch;
+  }
+  return work;
+}
+
+std::unique_ptr<Kernel> prepare_pass(Context& context, const Pass& pass, std::string_view label,
+                                     const EpilogueText& epilogue) {
+  const Plan plan = plan_of(context, pass);
+  std::vector<StagedKernel::AnyStage> stages{weights_stage(context, pass)};
+  std::size_t bytes = plan.end;
+  std::string name;
+  for (const WinogradSlice& slice : plan.slices) {
+    const std::unique_ptr<Kernel> product = prepare_gemm(context, product_of(pass, plan, slice), label);
+    const auto& multiply = dynamic_cast<const StagedKernel&>(*product).stages();
+    stages.emplace_back(
+        winograd_points_stage(context, "winograd_pixels", pass.image, pass.results, slice, workspace(plan.pixels)));
+    stages.insert(stages.end(), multiply.begin(), multiply.end());
+    stages.emplace_back(results_stage(context, pass, plan, slice, epilogue));
+    bytes = std::max(bytes, product->workspace());
+    if (name.empty()) name = winograd_name(*product, plan.slices.size());
+  }
+  return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
+}
+
+}  // namespace
+
+bool conv_winograd_serves(const ops::ConvSizes& s, Precision precision) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const ops::ConvOptions& o = s.options;
+  if (precision != Precision::fp32 || s.kh != 3 || s.kw != 3) return false;
+  if (s.kd * s.d * s.od != 1 || o.padding[0] != 0) return false;
+  if (o.stride != ops::Spatial{1, 1, 1} || o.dilation != ops::Spatial{1, 1, 1} || o.groups != 1) return false;
+  // Results of padding alone are 0, which transforms would round.
+  for (const std::size_t axis : {1, 2}) {
+    if (std::max(o.padding[axis], o.padding_after[axis]) > 2) return false;
+  }
+  if (std::max(s.c, s.o) > kMostGroups) return false;
+  // What indices of 32 bits count: weights at their points, tiles, and the pixels of a channel.
+  return kWinogradPoints * s.c * s.o < kMost && s.n * std::max(s.src_plane(), s.dst_plane()) < kMost;
+}
+
+bool conv_winograd_pays(Context& context, const ops::ConvSizes& s, ConvPass pass) {
+  if (pass == ConvPass::backward_weights) {
+    return winograd_pays(context, conv_backward_weights_winograd_work(context, s), conv_backward_weights_gemm(s), 0);
+  }
+  const bool is_forward = pass == ConvPass::forward;
+  const Gemm direct = is_forward ? conv_forward_gemm(s) : conv_backward_data_gemm(s);
+  const WinogradWork work = work_of(context, is_forward ? forward_pass(s) : backward_data_pass(s));
+  return winograd_pays(context, work, direct, direct.n * direct.k);
+}
+
+std::unique_ptr<Kernel> conv_forward_winograd(Context& context, const ops::ConvSizes& sizes, std::string_view label,
+                                              const EpilogueText& epilogue) {
+  return prepare_pass(context, forward_pass(sizes), label, epilogue);
+}
+
+std::unique_ptr<Kernel> conv_backward_data_winograd(Context& context, const ops::ConvSizes& sizes,
+                                                    std::string_view label, const EpilogueText& epilogue) {
+  return prepare_pass(context, backward_data_pass(sizes), label, epilogue);
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,90 @@
+// The channels-last layout and the reorders between it and row-major.
+#include "concord/opencl/formula/channels_last.hpp"
+
+#include "concord/core/check.hpp"
+#include "concord/opencl/launch/context.hpp"
+#include "concord/opencl/launch/sizes.hpp"
+
+namespace concord::opencl {
+
+std::size_t ChannelsLast::bytes() const { return static_cast<std::size_t>(shape_.elements()) * size_of(number_); }
+
+bool ChannelsLast::equals(const LayoutDescription& other) const {
+  const auto* same = dynamic_cast<const ChannelsLast*>(&other);
+  return same != nullptr && same->number_ == number_ && same->shape_ == shape_;
+}
+
+std::string ChannelsLast::str() const { return fmt::format("channels-last {}", name_of(number_)); }
+
+DType storage_number(Precision precision) { return precision == Precision::fp16 ? DType::f16 : DType::bf16; }
+
+Layout channels_last(const TensorSpec& spec, DType number) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;
+  const bool fits = spec.shape.rank() >= 3 && spec.shape.elements() > 0 && spec.shape.elements() < kMost &&
+                    spec.shape[0] <= kMostGroups && spec.shape[1] % ChannelsLast::kBlock == 0;
+  const bool is_number = spec.dtype == DType::f32 || spec.dtype == number;
+  return fits && is_number ? std::make_shared<ChannelsLast>(spec.shape, number) : nullptr;
+}
+
+const ChannelsLast* as_channels_last(const Layout& layout) { return dynamic_cast<const ChannelsLast*>(layout.get()); }
+
+const ChannelsLast* first_channels_last(const KernelRequest& request) {
+  for (const Layout& layout : request.input_layouts) {
+    if (const ChannelsLast* found = as_channels_last(layout)) return found;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> number_definitions(Context& context, DType number) {
+  std::vector<std::string> definitions;
+  if (number == DType::f16) definitions.emplace_back("NUMBERS_F16");
+  if (context.capability().has_matrix_units()) definitions.emplace_back("PTX");
+  return definitions;
+}
+
+std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const TensorSpec& spec, const Layout& from,
+                                                      const Layout& to) {
+  const bool into = as_channels_last(to) != nullptr;
+  const ChannelsLast* last = as_channels_last(into ? to : from);
+  CONCORD_CHECK(last != nullptr && (into ? from : to) == nullptr, NotSupported, "no reorder of {} from {} to {}",
+                spec.str(), from ? from->str() : "row-major", to ? to->str() : "row-major");
+  constexpr std::int64_t kSide = 32, kRows = 8;
+  const auto squares = [](std::int64_t size) { return static_cast<std::size_t>((size + kSide - 1) / kSide); };
+  std::vector<std::string> definitions = number_definitions(context, last->number());
+  definitions.emplace_back(last->number() == DType::i32   ? "NUMBERS=I32"
+                           : last->number() == DType::f16 ? "NUMBERS=F16"
+                                                          : "NUMBERS=BF16");
+  const std::size_t width = size_of(last->number());
+  Stage stage{
+      context.program("formula/channels_last.cl", definitions),
+      into ? "channels_last_from_rows" : "channels_last_to_rows",
+      {input(0, into ? 4 : width), output(0, into ? width : 4), static_cast<std::uint32_t>(last->channels()),
+       static_cast<std::uint32_t>(last->places())},
+      {squares(last->places()) * kSide, squares(last->channels()) * kRows, static_cast<std::size_t>(last->images())},
+      {kSide, kRows, 1}};
+  return std::make_unique<StagedKernel>(context, into ? "to channels-last" : "to row-major",
+                                        std::vector<StagedKernel::AnyStage>{std::move(stage)});
+}
+
+std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].shape == request.outputs[0].shape) found.push_back(i);
+  }
+  return found;
+}
+
+PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
+                                      std::span<const std::size_t> inputs, std::span<const std::size_t> outputs) {
+  const auto layout_of = [&](const TensorSpec& spec) {
+    Layout layout = channels_last(spec, spec.dtype == DType::f32 ? storage_number(request.precision) : spec.dtype);
+    CONCORD_CHECK(layout != nullptr, NotSupported, "{} cannot lie channels-last", spec.str());
+    return layout;
+  };
+  PreparedKernel result = prepared(request, std::move(kernel));
+  for (const std::size_t i : inputs) result.input_layouts[i] = layout_of(request.inputs[i]);
+  for (const std::size_t k : outputs) result.output_layouts[k] = layout_of(request.outputs[k]);
+  return result;
+}
+
+}  // namespace concord::opencl

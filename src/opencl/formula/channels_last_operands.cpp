@@ -1,0 +1,64 @@
+// Text and arguments of the operands that kernels over blocks of channels read.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/formula/printer.hpp"
+#include "concord/opencl/launch/strides.hpp"
+#include "concord/opencl/program/source.hpp"
+
+namespace concord::opencl {
+
+std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first, std::size_t first_name) {
+  const TensorSpec& whole = request.outputs[0];
+  BlockOperands result;
+  for (std::size_t i = first; i < request.inputs.size(); ++i) {
+    const TensorSpec& spec = request.inputs[i];
+    const std::size_t number = first_name + i - first;
+    const std::string e = fmt::format("e{}", number), x = fmt::format("x{}", number);
+    if (spec.dtype != DType::f32) return std::nullopt;
+    if (spec.shape == whole.shape) {
+      result.parameters += fmt::format(", __global const uint4 *{0}, ulong {0}_offset", e);
+      result.names += fmt::format(", {0}, {0}_offset", e);
+      result.whole_reads +=
+          fmt::format("  float {0}[BLOCK_CHANNELS];\n  read_block({0}, {1}[{1}_offset + at]);\n", x, e);
+      result.whole.push_back(number);
+      result.arguments.emplace_back(blocks_of(input(i)));
+      continue;
+    }
+    const auto strides = grouped_strides(spec.shape, whole.shape, std::array<std::size_t, 3>{1, 2, whole.shape.rank()});
+    if (!strides || (*strides)[2] != 0) return std::nullopt;
+    result.parameters += fmt::format(", __global const float *{0}, ulong {0}_offset, ulong {0}_image", e);
+    result.names += fmt::format(", {0}, {0}_offset, {0}_image", e);
+    result.arguments.emplace_back(input(i));
+    result.arguments.emplace_back(static_cast<std::uint64_t>((*strides)[0]));
+    result.small_reads += fmt::format(
+        "  float {0}[BLOCK_CHANNELS];\n  EACH_CHANNEL(e) {0}[e] = {1}[{1}_offset + image * {1}_image + {2}];\n", x, e,
+        (*strides)[1] == 0 ? "0" : fmt::format("(channel + e) * {}ul", (*strides)[1]));
+  }
+  return result;
+}
+
+std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue) {
+  const std::optional<BlockOperands> operands = block_operands(request, epilogue.first_extra, 1);
+  if (!operands) return std::nullopt;
+  std::vector<std::string> values{"x0[e]"};
+  for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
+    values.push_back(fmt::format("x{}[e]", values.size()));
+  }
+  EpilogueText result;
+  result.arguments = operands->arguments;
+  result.text = fmt::format(
+      "{}\n{}\n#define EPILOGUE_PARAMETERS {}\n"
+      "static inline void epilogue_block(float *x0, ulong at, ulong image, uint channel{}) {{\n{}"
+      "  EACH_CHANNEL(e) {{\n{}  x0[e] = {};\n  }}\n}}\n"
+      "#define EPILOGUE_BLOCK(values, at, image, channel) epilogue_block(values, at, image, channel{})\n",
+      kernel_source("shared/formulas.h"), kernel_source("shared/channels_last.h"), operands->parameters, operands->parameters,
+      operands->whole_reads + operands->small_reads, print_statements(epilogue.expression, values, {}),
+      result_name(epilogue.expression, 0), operands->names);
+  return result;
+}
+
+}  // namespace concord::opencl

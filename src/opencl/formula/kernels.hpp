@@ -1,0 +1,76 @@
+// Kernels: from an operator to the function that prepares its kernel, alone or with an epilogue. Each family adds its
+// own; kernel_table.cpp holds the whole.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <typeindex>
+#include <unordered_map>
+
+#include "concord/device/kernel_table.hpp"
+#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/launch/context.hpp"
+
+namespace concord::opencl {
+
+class Kernels : public KernelTable<Context> {
+ public:
+  /// Whether the operator's kernel can apply this epilogue to its result; `extra` are the epilogue's other operands.
+  template <class Op>
+  using AcceptsEpilogue = bool (*)(const Op&, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                   const Expression& epilogue, std::span<const TensorSpec> extra);
+  template <class Op>
+  using PrepareFused = PreparedKernel (*)(Context&, const Op&, const KernelRequest&, const Epilogue&);
+
+  template <class Op, AcceptsEpilogue<Op> accepts, PrepareFused<Op> prepare>
+  void add_fused() {
+    fused_[typeid(Op)] = {
+        [](const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output, const Expression& epilogue,
+           std::span<const TensorSpec> extra) {
+          return accepts(static_cast<const Op&>(op), inputs, output, epilogue, extra);
+        },
+        [](Context& context, const Operator& op, const KernelRequest& request, const Epilogue& epilogue) {
+          return prepare(context, static_cast<const Op&>(op), request, epilogue);
+        }};
+  }
+
+  [[nodiscard]] bool accepts_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                      const Expression& epilogue, std::span<const TensorSpec> extra) const;
+  /// `op` is the operator that the epilogue follows. Throws NotSupported when its family takes no epilogue.
+  [[nodiscard]] PreparedKernel prepare_fused(Context& context, const Operator& op, const KernelRequest& request,
+                                             const Epilogue& epilogue) const;
+
+ private:
+  struct Fused {
+    AcceptsEpilogue<Operator> accepts;
+    PrepareFused<Operator> prepare;
+  };
+  std::unordered_map<std::type_index, Fused> fused_;
+};
+
+// The families, each at the end of the file of its name.
+void add_all_finite(Kernels& kernels);
+void add_attention(Kernels& kernels);
+void add_batch_norm(Kernels& kernels);
+void add_conv(Kernels& kernels);
+void add_copy(Kernels& kernels);
+void add_cross_entropy(Kernels& kernels);
+void add_ctc(Kernels& kernels);
+void add_gather(Kernels& kernels);
+void add_gather_along(Kernels& kernels);
+void add_matmul(Kernels& kernels);
+void add_pointwise(Kernels& kernels);
+void add_pointwise_group(Kernels& kernels);
+void add_pool(Kernels& kernels);
+void add_pool_indexed(Kernels& kernels);
+void add_random(Kernels& kernels);
+void add_recurrent(Kernels& kernels);
+void add_reduce(Kernels& kernels);
+void add_resample(Kernels& kernels);
+void add_row_norm(Kernels& kernels);
+void add_scan(Kernels& kernels);
+void add_scatter_add(Kernels& kernels);
+void add_softmax(Kernels& kernels);
+void add_top_k(Kernels& kernels);
+
+}  // namespace concord::opencl

@@ -1,0 +1,190 @@
+// Groups of pointwise operators: as few launches as the device's limit on the arguments of a kernel allows.
+#include "concord/ops/pointwise_group.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/formula/printer.hpp"
+#include "concord/opencl/program/source.hpp"
+
+namespace concord::opencl {
+namespace {
+
+using Reach = ops::PointwiseGroup::Reach;
+
+/// Elements that a work-group works on, and its items.
+struct Share {
+  std::size_t local, per_item;
+  [[nodiscard]] std::size_t elements() const { return local * per_item; }
+};
+Share share_of(const Limits& limits) {
+  if (limits.is_cpu) return {1, 4096};
+  return {std::min<std::size_t>(256, limits.max_work_group), 4};
+}
+
+/// The text of a launch for `count` members and, with `begin` the first of them, its arguments.
+class GroupLaunch {
+ public:
+  GroupLaunch(const ops::PointwiseGroup& op, const KernelRequest& request, std::size_t begin, std::size_t count)
+      : op_(op), request_(request), begin_(begin), count_(count) {}
+
+  [[nodiscard]] std::string text(bool by_runs) const {
+    std::string parameters;
+    for (std::size_t i = 0; i < op_.reach().size(); ++i) {
+      if (op_.reach()[i] == Reach::shared) parameters += parameter("const ", input_type(i), fmt::format("in{}", i));
+    }
+    for (std::size_t m = 0; m < count_; ++m) {
+      for (std::size_t i = 0; i < op_.reach().size(); ++i) {
+        if (op_.reach()[i] == Reach::shared) continue;
+        parameters += parameter("const ", input_type(i), fmt::format("m{}_in{}", m, i));
+      }
+      for (std::size_t k = 0; k < op_.results(); ++k) {
+        parameters += parameter("", op_.member().types()[k], fmt::format("m{}_out{}", m, k));
+      }
+      parameters += fmt::format("const uint m{0}_n, const uint m{0}_end, ", m);
+    }
+    parameters.resize(parameters.size() - 2);
+    return kernel_source("shared/formulas.h") +
+           fmt::format("#define INPUTS {}\n#define GROUP_PARAMETERS {}\n#define GROUP_POINTERS {}\n",
+                       op_.reach().size(), parameters, pointers()) +
+           (by_runs ? element() + kernel_source("formula/pointwise_group_contiguous.cl")
+                    : load_and_store() + kernel_source("formula/pointwise_group.cl"));
+  }
+
+  /// And the work-groups of the launch.
+  [[nodiscard]] std::pair<std::vector<Argument>, std::size_t> arguments(const Share& share) const {
+    std::vector<Argument> list;
+    for (std::size_t i = 0; i < op_.reach().size(); ++i) {
+      if (op_.reach()[i] == Reach::shared) list.emplace_back(input(op_.place_of(0, i), size_of(input_type(i))));
+    }
+    std::size_t groups = 0;
+    for (std::size_t m = begin_; m < begin_ + count_; ++m) {
+      for (std::size_t i = 0; i < op_.reach().size(); ++i) {
+        if (op_.reach()[i] != Reach::shared) list.emplace_back(input(op_.place_of(m, i), size_of(input_type(i))));
+      }
+      for (std::size_t k = 0; k < op_.results(); ++k) {
+        list.emplace_back(output(m * op_.results() + k, size_of(op_.member().types()[k])));
+      }
+      const auto elements = static_cast<std::size_t>(request_.outputs[m * op_.results()].shape.elements());
+      groups += (elements + share.elements() - 1) / share.elements();
+      list.emplace_back(static_cast<std::uint32_t>(elements));
+      list.emplace_back(static_cast<std::uint32_t>(groups));
+    }
+    return {std::move(list), groups};
+  }
+
+ private:
+  [[nodiscard]] DType input_type(std::size_t i) const { return request_.inputs[op_.place_of(0, i)].dtype; }
+
+  static std::string parameter(const char* qualifier, DType type, const std::string& name) {
+    return fmt::format("__global {0}{1}* {2}, const ulong {2}_offset, ", qualifier, cl_type(type), name);
+  }
+
+  /// Declares in0, …, out0, …, n and begin, and sets them to those of the group's member.
+  [[nodiscard]] std::string pointers() const {
+    std::string text = "uint n, begin; ";
+    for (std::size_t i = 0; i < op_.reach().size(); ++i) {
+      text += fmt::format("__global const {0}* from{1}; ", cl_type(input_type(i)), i);
+    }
+    for (std::size_t k = 0; k < op_.results(); ++k) {
+      text += fmt::format("__global {0}* to{1}; ", cl_type(op_.member().types()[k]), k);
+    }
+    return text + choice(0, count_);
+  }
+
+  /// By halves: as many comparisons as the logarithm of the members.
+  [[nodiscard]] std::string choice(std::size_t first, std::size_t end) const {
+    if (end - first > 1) {
+      const std::size_t middle = (first + end) / 2;
+      return fmt::format("if (group < m{}_end) {{ {}}} else {{ {}}} ", middle - 1, choice(first, middle),
+                         choice(middle, end));
+    }
+    std::string text;
+    for (std::size_t i = 0; i < op_.reach().size(); ++i) {
+      const std::string name =
+          op_.reach()[i] == Reach::shared ? fmt::format("in{}", i) : fmt::format("m{}_in{}", first, i);
+      text += fmt::format("from{0} = {1} + {1}_offset; ", i, name);
+    }
+    for (std::size_t k = 0; k < op_.results(); ++k) {
+      text += fmt::format("to{0} = m{1}_out{0} + m{1}_out{0}_offset; ", k, first);
+    }
+    return text + fmt::format("n = m{}_n; begin = {}; ", first, first == 0 ? "0" : fmt::format("m{}_end", first - 1));
+  }
+
+  [[nodiscard]] std::string read(std::size_t i) const {
+    return cl_load(input_type(i), fmt::format("from{}", i), op_.reach()[i] == Reach::whole ? "i" : "0");
+  }
+
+  /// The statements as one line of a macro.
+  [[nodiscard]] std::string statements(const std::vector<std::string>& inputs) const {
+    std::string text = print_statements(op_.member().expression(), inputs, {});
+    for (std::size_t k = 0; k < op_.results(); ++k) {
+      text += cl_store(op_.member().types()[k], fmt::format("to{}", k), "i", result_name(op_.member().expression(), k));
+      text += " ";
+    }
+    std::ranges::replace(text, '\n', ' ');
+    return text;
+  }
+
+  [[nodiscard]] std::string load_and_store() const {
+    std::string loads;
+    std::vector<std::string> inputs;
+    for (std::size_t i = 0; i < op_.reach().size(); ++i) {
+      loads += fmt::format("(in)[{}] = {}; ", i, read(i));
+      inputs.push_back(fmt::format("(in)[{}]", i));
+    }
+    return fmt::format("#define GROUP_LOAD(in, i) {{ {}}}\n#define GROUP_STORE(in, i) {{ {}}}\n", loads,
+                       statements(inputs));
+  }
+
+  [[nodiscard]] std::string element() const {
+    std::vector<std::string> inputs;
+    for (std::size_t i = 0; i < op_.reach().size(); ++i) inputs.push_back(read(i));
+    return fmt::format("#define GROUP_ELEMENT(i) {{ {}}}\n", statements(inputs));
+  }
+
+  const ops::PointwiseGroup& op_;
+  const KernelRequest& request_;
+  std::size_t begin_, count_;
+};
+
+/// Members whose arguments fit into one launch: a buffer takes a pointer and an offset, eight bytes each.
+std::size_t most_members(const Context& context, const ops::PointwiseGroup& op) {
+  constexpr std::size_t kBuffer = 16, kNumbers = 8, kMost = 64;
+  const auto bytes = context.device().get_info<std::size_t>(CL_DEVICE_MAX_PARAMETER_SIZE);
+  const auto shared = static_cast<std::size_t>(std::ranges::count(op.reach(), Reach::shared));
+  const std::size_t member = (op.reach().size() - shared + op.results()) * kBuffer + kNumbers;
+  const std::size_t used = shared * kBuffer;
+  return std::clamp<std::size_t>(bytes > used ? (bytes - used) / member : 1, 1, kMost);
+}
+
+PreparedKernel prepare_pointwise_group(Context& context, const ops::PointwiseGroup& op, const KernelRequest& request) {
+  const Share share = share_of(context.limits());
+  const std::size_t most = most_members(context, op), launches = (op.members() + most - 1) / most;
+  const bool by_runs = context.limits().is_cpu;
+  std::vector<StagedKernel::AnyStage> stages;
+  for (std::size_t begin = 0; begin < op.members();) {
+    // Launches of about the same number of members share a program.
+    const std::size_t count = std::min((op.members() + launches - 1) / launches, op.members() - begin);
+    const GroupLaunch launch(op, request, begin, count);
+    auto [arguments, groups] = launch.arguments(share);
+    const std::string size =
+        by_runs ? fmt::format("CHUNK={}", share.per_item) : fmt::format("PER_ITEM={}", share.per_item);
+    stages.emplace_back(Stage{context.program_from(launch.text(by_runs), {size}),
+                              "pointwise_group",
+                              std::move(arguments),
+                              {groups * share.local, 1, 1},
+                              {share.local, 1, 1}});
+    begin += count;
+  }
+  const std::string name = fmt::format("pointwise, {} launch{}", stages.size(), stages.size() == 1 ? "" : "es");
+  return prepared(request, std::make_unique<StagedKernel>(context, name, std::move(stages)));
+}
+
+}  // namespace
+
+void add_pointwise_group(Kernels& kernels) { kernels.add<ops::PointwiseGroup, prepare_pointwise_group>(); }
+
+}  // namespace concord::opencl

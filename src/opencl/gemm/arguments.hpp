@@ -1,0 +1,35 @@
+// What the kernel files that include gemm/operands.h get: definitions, arguments, programs, and the stages of a
+// product. Used by every implementation of a product.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/opencl/gemm/problem.hpp"
+#include "concord/opencl/launch/context.hpp"
+
+namespace concord::opencl {
+
+[[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);
+/// GEMM_PARAMETERS and the epilogue's, with `extra` between them. When k is split into `parts` of `k_part`, C is the
+/// workspace and no epilogue is applied: gemm_combine follows.
+[[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
+                                                   const std::vector<Argument>& extra = {});
+/// GEMM_A_PARAMETERS and GEMM_C_PARAMETERS alone, and the definition that their width goes by.
+[[nodiscard]] std::vector<Argument> gemm_left_arguments(const Gemm& gemm);
+[[nodiscard]] std::vector<Argument> gemm_result_arguments(const Gemm& gemm);
+[[nodiscard]] std::string gemm_index_definition(const Gemm& gemm);
+/// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
+[[nodiscard]] PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
+                                          std::vector<std::string> definitions);
+/// The stage that adds up the parts of a split product, and the workspace with them.
+[[nodiscard]] Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts);
+[[nodiscard]] std::size_t gemm_workspace(const Gemm& gemm, std::int64_t parts);
+
+/// The kernel that runs gemm.before, then `multiply`, which cuts k into `parts`, then adds the parts up.
+[[nodiscard]] std::unique_ptr<Kernel> gemm_staged(Context& context, const Gemm& gemm, std::string name, Stage multiply,
+                                                  std::int64_t parts);
+
+}  // namespace concord::opencl

@@ -1,0 +1,45 @@
+// GemmImplementation: one way to compute a product. Each stands at the end of the file of its name.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "concord/opencl/gemm/problem.hpp"
+#include "concord/opencl/launch/context.hpp"
+
+namespace concord::opencl {
+
+struct GemmImplementation {
+  std::string_view name;
+  /// Whether devices of this kind have it among their kernel variants.
+  bool (*is_variant_of)(const Context&);
+  /// Why it does not compute the product; empty where it does.
+  std::string_view (*refusal)(const Context&, const Gemm&);
+  /// Why it does not run on the device in this precision; empty where it does. May run a check: to be asked last.
+  std::string_view (*device_refusal)(Context&, Precision);
+  double (*seconds)(const Context&, const Gemm&);  // expected; infinite where it is not worth it, 0 where it always is
+  std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);  // tiled as it plans
+  std::array<std::string_view, 3> files;  // of cl_kernels that multiply; empty for none
+  /// What a tuner should measure of a product that it computes; empty where there is one way only.
+  std::vector<GemmTiling> (*tilings)(const Context&, const Gemm&) = [](const Context&, const Gemm&) {
+    return std::vector<GemmTiling>{};
+  };
+  /// Null where the implementation has no such tile, or k no such cut.
+  std::unique_ptr<Kernel> (*prepare_tiling)(Context&, const Gemm&, const GemmTiling&, std::string_view label) =
+      [](Context&, const Gemm&, const GemmTiling&, std::string_view) { return std::unique_ptr<Kernel>(); };
+  bool reads_channels_last = false;  // Gemm::has_channels_last
+};
+
+// What several of them answer.
+inline constexpr std::string_view kNoRefusal;
+inline constexpr std::string_view kNoMatrixUnits = "the device has no such matrix units";
+inline constexpr std::string_view kNotHopper =
+    "the device is no NVIDIA Hopper GPU";  // later ones have other instructions
+inline constexpr std::string_view kWrongProducts = "it gave a wrong product when it was checked on the device";
+
+/// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.
+[[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);
+
+}  // namespace concord::opencl

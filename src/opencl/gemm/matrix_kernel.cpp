@@ -1,0 +1,31 @@
+// The sizes that matrix units are for.
+#include "concord/opencl/gemm/matrix_kernel.hpp"
+
+#include <array>
+#include <limits>
+
+#include "concord/opencl/gemm/patch_tables.hpp"
+
+namespace concord::opencl {
+
+bool is_for_matrix_units(const Gemm& gemm) {
+  constexpr std::int64_t kLeastProducts = 120'000'000;  // below, packing and cutting cost more than they gain
+  return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
+}
+
+std::string_view matrix_units_refusal(const Gemm& gemm) {
+  constexpr std::int64_t kLeast = 8;
+  if (gemm.a.is_patch) return "the left operand is patches of an image";
+  if (gemm.largest > std::numeric_limits<std::int32_t>::max()) return "an operand has 2^31 elements or more";
+  if (gemm.m < kLeast || gemm.n < kLeast || gemm.k < kLeast) return "a size is below 8";
+  if (gemm.b.is_patch && !has_patch_tables(gemm)) return "the patches are too many for tables";
+  return {};
+}
+
+std::string_view matrix_precision(Precision precision) {
+  constexpr std::array<std::string_view, 4> kDefinitions{"PRECISION=SPLIT", "PRECISION=TF32", "PRECISION=BF16",
+                                                         "PRECISION=FP16"};
+  return kDefinitions.at(static_cast<std::size_t>(precision));
+}
+
+}  // namespace concord::opencl

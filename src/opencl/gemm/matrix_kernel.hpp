@@ -1,0 +1,19 @@
+// Which products matrix units take, and in which precision. Used by mma, wave, hopper/wgmma and hopper/tma.
+#pragma once
+
+#include <string_view>
+
+#include "concord/opencl/gemm/problem.hpp"
+
+namespace concord::opencl {
+
+/// Whether a product is so large that matrix units pay for being fed.
+[[nodiscard]] bool is_for_matrix_units(const Gemm& gemm);
+
+/// Why the kernels cannot index or read the product's operands; empty where they can.
+[[nodiscard]] std::string_view matrix_units_refusal(const Gemm& gemm);
+
+/// The PRECISION of NVIDIA's kernel files: fp32 is split.
+[[nodiscard]] std::string_view matrix_precision(Precision precision);
+
+}  // namespace concord::opencl

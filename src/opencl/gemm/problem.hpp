@@ -1,0 +1,110 @@
+// Gemm: a matrix product as the OpenCL backend describes it to its GEMM kernels: strided operands, or the patches of
+// an image as right operand, which makes every pass of a convolution a product. Used by matmul and conv.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "concord/device/kernel.hpp"
+#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/launch/stage.hpp"
+
+namespace concord::opencl {
+
+/// Strides are in elements. `row` or `k` is 1.
+struct GemmLeft {
+  BufferArgument buffer = input(0);
+  std::int64_t batch = 0, row = 0, k = 1;
+  /// When not 0, k runs in blocks of this many, `outer` elements apart.
+  std::int64_t block = 0, outer = 0;
+  /// Read through Gemm::patch, which is then `inside`, with rows as its n.
+  bool is_patch = false;
+  /// Stored as numbers of Gemm::precision with rows inside: (k, row). Strides and blocks say nothing then.
+  bool is_channels_last = false;
+};
+
+/// One number each along depth, rows and columns of an image.
+using PatchSizes = std::array<std::int64_t, 3>;
+
+/// How one of the two indices k and n moves over the image: index = (p·block + z·page + y·line + x) adds p planes of
+/// `plane` elements, z·move[0] slices in depth, y·move[1] rows and x·move[2] columns.
+struct PatchPart {
+  std::int64_t block = 1, page = 1, line = 1, plane = 0;
+  PatchSizes move{0, 0, 0};
+};
+
+/// B(k, n) = image(planes, slice, row, column), the sum of the parts of k and n and the shift; 0 outside the image.
+/// With steps, slices, rows and columns count in fractions of a pixel and what is not a whole pixel is 0.
+struct Patch {
+  PatchPart k, n;
+  PatchSizes shift{0, 0, 0}, size{1, 0, 0}, step{1, 1, 1};
+  bool inside = false;  // never outside the image
+  /// Whether there is more than one slice to look at; otherwise kernels leave the depth out.
+  [[nodiscard]] bool is_volume() const { return size[0] != 1 || shift[0] != 0 || k.move[0] != 0 || n.move[0] != 0; }
+};
+
+struct GemmRight {
+  BufferArgument buffer = input(1);
+  std::int64_t batch = 0, k = 0, n = 1;
+  bool along_k = false;  // neighbours in memory are neighbours in k
+  /// When not 0, k runs in blocks of this many, `k` elements apart; inside one the stride is 1.
+  std::int64_t block = 0;
+  bool is_patch = false;      // read through Gemm::patch
+  std::int64_t elements = 0;  // of the whole operand; for patches
+  /// The image is stored as numbers of Gemm::precision with the channels inside.
+  bool is_channels_last = false;
+};
+
+struct GemmResult {
+  BufferArgument buffer = output(0);
+  std::int64_t batch = 0, row = 0;
+  /// When not 0, n runs in blocks of this many, `outer` elements apart; inside one the stride is 1.
+  std::int64_t block = 0, outer = 0;
+  /// When line is not 0, a block's n instead walk over every so many slices, rows and columns of an image: n lies at
+  /// first + (n / page)·step[0] + (n % page / line)·step[1] + (n % line)·step[2]. Needs a block.
+  std::int64_t page = 0, line = 0, first = 0;
+  PatchSizes step{0, 0, 0};
+  /// Stored as numbers of Gemm::precision with the rows inside, all of them: m lies at m, n at as many times what is
+  /// said above.
+  bool is_channels_last = false;
+  [[nodiscard]] bool is_stepped() const { return line != 0; }
+};
+
+/// C(z, m, n) = Σ_k A(z, m, k)·B(z, k, n), each value passed through the epilogue before it is written.
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  GemmLeft a;
+  GemmRight b;
+  GemmResult c;
+  Patch patch;            // of the operand that says is_patch
+  EpilogueText epilogue;  // empty for none
+  Precision precision = Precision::fp32;
+  bool is_scaled = false;     // by "scaled": factors are scaled fp16 numbers (hopper/split_operands.hpp)
+  std::int64_t largest = 0;   // elements of the largest operand: decides the width of indices
+  std::vector<Stage> before;  // what fills an operand in the workspace, and the bytes it takes
+  std::size_t before_bytes = 0;
+  bool partial = false;  // of prepare_partial_gemm: to be multiplied by the first stage
+
+  /// Whether an operand is the patches of a volume.
+  [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
+  /// Whether an operand or the result lies channels-last: only "tma" knows such products.
+  [[nodiscard]] bool has_channels_last() const {
+    return a.is_channels_last || b.is_channels_last || c.is_channels_last;
+  }
+};
+
+/// The product of matrices without gaps in fp32: A(m, k) stored as its rows, or as its columns where `a_along_k` is
+/// false; B(k, n) stored as its rows, or as its columns where `b_along_k` is true; C(m, n) as its rows.
+[[nodiscard]] Gemm dense_gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k = true,
+                              bool b_along_k = false);
+
+/// A tile of an implementation, by a name of its own ("128x64"), and into how many parts k is cut.
+struct GemmTiling {
+  std::string tile;
+  std::int64_t parts = 1;
+  bool operator==(const GemmTiling&) const = default;
+};
+
+}  // namespace concord::opencl

@@ -1,0 +1,147 @@
+// The JSON files of tuning tables.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "concord/core/atomic_file.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
+#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/gemm/tuning/table.hpp"
+
+namespace concord::opencl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kFormat = "concord-tuning";
+constexpr int kVersion = 1;
+
+/// The fields of one object of a file, by name and type; `where` begins what is said of one that is missing or wrong.
+class Fields {
+ public:
+  Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+    CONCORD_CHECK(object_.is_object(), FormatError, "{} is no object", where_);
+  }
+  [[nodiscard]] bool has(const char* name) const { return object_.contains(name); }
+  [[nodiscard]] std::string text(const char* name) const {
+    const Json& value = at(name);
+    CONCORD_CHECK(value.is_string(), FormatError, "{}: \"{}\" is no text", where_, name);
+    return value.get<std::string>();
+  }
+  /// At least 1.
+  [[nodiscard]] std::int64_t count(const char* name) const {
+    const Json& value = at(name);
+    const bool is_count = value.is_number_integer() && value.get<std::int64_t>() >= 1;
+    CONCORD_CHECK(is_count, FormatError, "{}: \"{}\" is no whole number from 1", where_, name);
+    return value.get<std::int64_t>();
+  }
+  [[nodiscard]] double seconds(const char* name) const {
+    const Json& value = at(name);
+    const bool is_time = value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() >= 0;
+    CONCORD_CHECK(is_time, FormatError, "{}: \"{}\" is no time in seconds", where_, name);
+    return value.get<double>();
+  }
+  [[nodiscard]] const Json& at(const char* name) const {
+    const auto found = object_.find(name);
+    CONCORD_CHECK(found != object_.end(), FormatError, "{} has no \"{}\"", where_, name);
+    return *found;
+  }
+
+ private:
+  const Json& object_;
+  std::string where_;
+};
+
+TuningEntry entry_of(const Json& json, const std::string& key) {
+  const Fields fields(json, fmt::format("the product \"{}\"", key));
+  TuningEntry entry;
+  entry.choice.implementation = fields.text("implementation");
+  if (fields.has("tile")) entry.choice.tiling = GemmTiling{fields.text("tile"), fields.count("parts")};
+  entry.seconds = fields.seconds("seconds");
+  entry.planned = fields.text("planned");
+  entry.planned_seconds = fields.seconds("planned_seconds");
+  return entry;
+}
+
+Json json_of(const TuningEntry& entry) {
+  Json json{{"implementation", entry.choice.implementation}};
+  if (entry.choice.tiling) {
+    json["tile"] = entry.choice.tiling->tile;
+    json["parts"] = entry.choice.tiling->parts;
+  }
+  json["seconds"] = entry.seconds;
+  json["planned"] = entry.planned;
+  json["planned_seconds"] = entry.planned_seconds;
+  return json;
+}
+
+}  // namespace
+
+namespace {
+
+/// The digests of kernels before their files, which comments name, moved; the same while the kernels are unchanged
+/// since.
+struct EarlierDigest {
+  std::string_view implementation, then, now;
+};
+constexpr std::array<EarlierDigest, 8> kEarlierDigests{{{"panel", "8e91d82a", "abc90350"},
+                                                        {"scaled", "f4e9cb4f", "6d3d2556"},
+                                                        {"tma", "17c48051", "e5bdc98f"},
+                                                        {"wgmma", "8b304d32", "69030825"},
+                                                        {"mma", "1a44bcc9", "cea43490"},
+                                                        {"wave", "6a11879a", "fbc8e047"},
+                                                        {"tiled", "78990084", "b9e50fe1"},
+                                                        {"reference", "aadb48a3", "1d8f6a99"}}};
+
+bool is_digest_of(std::string_view digest, std::string_view implementation, std::string_view now) {
+  return digest == now || std::ranges::any_of(kEarlierDigests, [&](const EarlierDigest& one) {
+           return one.implementation == implementation && one.then == digest && one.now == now;
+         });
+}
+
+}  // namespace
+
+std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin) {
+  const Json json = parse_json(read_file(file), "the file");
+  const Fields fields(json, "the file");
+  CONCORD_CHECK(fields.text("format") == kFormat, FormatError, "its format is not \"{}\"", kFormat);
+  CONCORD_CHECK(fields.count("version") == kVersion, FormatError, "its version is {}, this library reads {}",
+                fields.count("version"), kVersion);
+  TuningTable table{fields.text("driver"), {}};
+  const TuningOrigin found{fields.text("device"), origin.driver,
+                           static_cast<std::uint32_t>(fields.count("compute_units")), fields.text("kind")};
+  if (found != origin) return std::nullopt;
+  const Json& products = fields.at("products");
+  CONCORD_CHECK(products.is_object(), FormatError, "\"products\" is no object");
+  const Fields kernels(fields.at("kernels"), "\"kernels\"");
+  const KernelDigests digests = kernel_digests();
+  for (const auto& [key, value] : products.items()) {
+    TuningEntry entry = entry_of(value, key);
+    const auto now = digests.find(entry.choice.implementation);
+    const bool holds = now != digests.end() && is_digest_of(kernels.text(now->first.c_str()), now->first, now->second);
+    if (holds) table.entries.emplace(key, std::move(entry));
+  }
+  return table;
+}
+
+void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries,
+                  Readers readers) {
+  Json products = Json::object();
+  for (const auto& [key, entry] : entries) products[key] = json_of(entry);
+  const Json json{{"format", kFormat},
+                  {"version", kVersion},
+                  {"device", origin.device},
+                  {"driver", origin.driver},
+                  {"compute_units", origin.compute_units},
+                  {"kind", origin.kind},
+                  {"kernels", kernel_digests()},
+                  {"products", products}};
+  const std::string text = json.dump(1) + "\n";
+  write_file_atomically(file, std::as_bytes(std::span(text)), Durability::durable, readers);
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,180 @@
+// Tuning: where the choices of a device come from, and what becomes of one.
+#include "concord/opencl/gemm/tuning/table.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/core/private_files.hpp"
+#include "concord/core/text.hpp"
+#include "concord/opencl/driver/matrix_cores.hpp"
+#include "concord/opencl/gemm/implementation.hpp"
+#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/program/source.hpp"
+
+namespace concord::opencl {
+namespace {
+
+bool tables_are_off() {
+  const std::string wanted = environment("CONCORD_TUNING").value_or("1");
+  CONCORD_CHECK(wanted == "0" || wanted == "1", ArgumentError,
+                "CONCORD_TUNING is \"{}\"; 0 leaves tuning tables unread, 1 reads them", wanted);
+  return wanted == "0";
+}
+
+std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".json") files.push_back(at->path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+/// "pthread-skylake_2_3.1+debian_cpu.json"
+std::string file_name(const TuningOrigin& origin) {
+  std::string name = fmt::format("{}_{}_{}_{}", origin.device, origin.compute_units, origin.driver, origin.kind);
+  for (char& c : name) {
+    const bool is_plain = is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '+';
+    if (!is_plain) c = '_';
+  }
+  return name + ".json";
+}
+
+std::filesystem::path file_in_first_folder(const TuningOrigin& origin) {
+  const bool has_own = environment("CONCORD_TUNING_DIR") || !private_cache_directory("tuning").empty();
+  CONCORD_CHECK(has_own, IoError, "there is no folder for tuning tables: set CONCORD_TUNING_DIR or CONCORD_CACHE_DIR");
+  const std::filesystem::path folder = tuning_folders().front();
+  create_private_directories(folder);
+  return folder / file_name(origin);
+}
+
+/// The entries of a table that was measured with the origin's driver.
+std::optional<TuningEntries> entries_of_driver(const std::filesystem::path& file, const TuningOrigin& origin) {
+  std::optional<TuningTable> table = read_tuning(file, origin);
+  if (!table || table->driver != origin.driver) return std::nullopt;
+  return std::move(table->entries);
+}
+
+/// What the device's own file holds; one that is damaged is to be replaced.
+TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrigin& origin) {
+  try {
+    return entries_of_driver(file, origin).value_or(TuningEntries{});
+  } catch (const FormatError& error) {
+    log(LogLevel::warning, fmt::format("tuning: {} is replaced: {}", file.string(), error.what()));
+    return {};
+  }
+}
+
+/// What a file that the user named holds.
+TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOrigin& origin) {
+  try {
+    std::optional<TuningEntries> entries = entries_of_driver(file, origin);
+    CONCORD_CHECK(entries, FormatError, "it is the table of another device or driver");
+    return *std::move(entries);
+  } catch (const FormatError& error) {
+    throw IoError(fmt::format("{} is not replaced: {}; name another file", file.string(), error.what()));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const GemmChoice& choice,
+                                       std::string_view label) {
+  const GemmImplementation* const one = find_gemm_implementation(choice.implementation);
+  if (one == nullptr || !gemm_refusal(*one, context, gemm).empty()) return nullptr;
+  return choice.tiling ? one->prepare_tiling(context, gemm, *choice.tiling, label) : one->prepare(context, gemm, label);
+}
+
+TuningOrigin tuning_origin(const Context& context) {
+  const bool has_units = context.capability().has_matrix_units();
+  const bool has_waves = context.wave_units() != WaveUnits::none;
+  return {context.name(), context.device().driver_version(), context.limits().compute_units,
+          context.limits().is_cpu ? "cpu"
+          : has_units             ? "nvidia"
+          : has_waves             ? "wave"
+                                  : "gpu"};
+}
+
+KernelDigests kernel_digests() {
+  KernelDigests digests;
+  for (const GemmImplementation* one : gemm_implementations()) {
+    uLong digest = 0;
+    for (const std::string_view file : one->files) {
+      if (file.empty()) continue;
+      const std::string text = kernel_source(file);
+      digest = crc32_z(digest, reinterpret_cast<const Bytef*>(text.data()), text.size());
+    }
+    digests.emplace(one->name, fmt::format("{:08x}", digest));
+  }
+  return digests;
+}
+
+std::vector<std::filesystem::path> tuning_folders() {
+  std::vector<std::filesystem::path> folders;
+  if (const auto own = environment("CONCORD_TUNING_DIR")) folders.emplace_back(*own);
+  if (const std::filesystem::path own = private_cache_directory("tuning"); !own.empty()) folders.push_back(own);
+  if (const std::filesystem::path shared = shared_data_directory(); !shared.empty())
+    folders.push_back(shared / "tuning");
+  return folders;
+}
+
+const TuningEntries& Tuning::entries() {
+  if (entries_) return *entries_;
+  entries_.emplace();
+  if (tables_are_off()) return *entries_;
+  for (const std::filesystem::path& folder : tuning_folders()) {
+    for (const std::filesystem::path& file : tables_in(folder)) add(file);
+  }
+  return *entries_;
+}
+
+// What an earlier file holds of a product stays.
+void Tuning::add(const std::filesystem::path& file) {
+  if (!origin_) origin_ = tuning_origin(context_);
+  try {
+    const std::string foreign = foreign_access(file);
+    CONCORD_CHECK(foreign.empty(), IoError, "{}", foreign);
+    std::optional<TuningTable> table = read_tuning(file, *origin_);
+    if (!table) return;
+    TuningEntries& to = table->driver == origin_->driver ? *entries_ : of_other_drivers_;
+    to.merge(std::move(table->entries));
+  } catch (const Error& error) {
+    log(LogLevel::warning, fmt::format("tuning: {} is left out: {}", file.string(), error.what()));
+  }
+}
+
+std::optional<GemmChoice> Tuning::choice_of(const Gemm& gemm) {
+  if (listener) listener(gemm);
+  if (entries().empty() && of_other_drivers_.empty()) return std::nullopt;
+  const std::string key = tuning_key(gemm);
+  for (const TuningEntries* const list : {&*entries_, &of_other_drivers_}) {
+    if (const auto found = list->find(key); found != list->end()) return found->second.choice;
+  }
+  return std::nullopt;
+}
+
+void Tuning::put(const std::string& key, TuningEntry entry) {
+  static_cast<void>(entries());
+  own_.insert_or_assign(key, entry);
+  entries_->insert_or_assign(key, std::move(entry));
+}
+
+std::filesystem::path Tuning::store(const std::filesystem::path& wanted) {
+  if (!origin_) origin_ = tuning_origin(context_);
+  const bool is_named = !wanted.empty();
+  const std::filesystem::path file = is_named ? wanted : file_in_first_folder(*origin_);
+  TuningEntries all = own_;
+  if (std::error_code ignored; std::filesystem::exists(file, ignored)) {
+    all.merge(is_named ? entries_of_named(file, *origin_) : entries_of_own(file, *origin_));
+  }
+  write_tuning(file, *origin_, all, is_named ? Readers::by_umask : Readers::owner);
+  return file;
+}
+
+}  // namespace concord::opencl

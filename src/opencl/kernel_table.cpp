@@ -1,0 +1,68 @@
+// The kernel table: all families, and which epilogues they are given.
+#include "concord/opencl/kernel_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "concord/opencl/conv/depthwise.hpp"
+#include "concord/ops/conv.hpp"
+#include "concord/ops/fused.hpp"
+#include "concord/ops/matmul.hpp"
+
+namespace concord::opencl {
+namespace {
+
+PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const KernelRequest& request) {
+  return kernel_table().prepare_fused(context, *op.base(), request, {op.epilogue(), op.base_inputs()});
+}
+
+Kernels make_table() {
+  Kernels kernels;
+  for (const auto& add :
+       {add_all_finite, add_attention,    add_batch_norm,   add_conv,      add_copy,      add_cross_entropy,
+        add_ctc,        add_gather,       add_gather_along, add_matmul,    add_pointwise, add_pointwise_group,
+        add_pool,       add_pool_indexed, add_random,       add_recurrent, add_reduce,    add_resample,
+        add_row_norm,   add_scan,         add_scatter_add,  add_softmax,   add_top_k}) {
+    add(kernels);
+  }
+  kernels.add<ops::Fused, prepare_fused>();
+  return kernels;
+}
+
+/// Whether NVIDIA's matrix units would compute it, given its first two inputs.
+bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
+  if (dynamic_cast<const ops::Matmul*>(&op) != nullptr) return true;
+  const auto* conv = dynamic_cast<const ops::ConvFamily*>(&op);
+  return conv != nullptr && !conv_is_depthwise(conv->sizes(inputs.first(2)));
+}
+
+/// Whether a product's epilogue would take longer than a launch of its own: the few work-items of a product on matrix
+/// units wait for long chains of instructions (on an H200 the gradient of gelu takes 16 ps an element there; gelu by
+/// itself, reading and writing included, 2.3).
+bool takes_long(const Expression& epilogue, const TensorSpec& output) {
+  using F = ScalarFunction;
+  constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
+  constexpr std::array kShort{F::input,     F::constant, F::coordinate, F::add,     F::subtract,
+                              F::multiply,  F::divide,   F::negate,     F::less,    F::equal,
+                              F::select,    F::abs,      F::less_equal, F::minimum, F::maximum,
+                              F::is_finite, F::floor,    F::sqrt,       F::rsqrt};
+  return output.shape.elements() >= kLeastElements &&
+         !std::ranges::all_of(epilogue.code(), [&](const Expression::Instruction& instruction) {
+           return std::ranges::find(kShort, instruction.function) != kShort.end();
+         });
+}
+
+}  // namespace
+
+const Kernels& kernel_table() {
+  static const Kernels table = make_table();
+  return table;
+}
+
+bool supports_epilogue(const Context& context, const Operator& op, std::span<const TensorSpec> inputs,
+                       const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
+  if (context.limits().is_nvidia && is_product(op, inputs) && takes_long(epilogue, output)) return false;
+  return kernel_table().accepts_epilogue(op, inputs, output, epilogue, extra);
+}
+
+}  // namespace concord::opencl

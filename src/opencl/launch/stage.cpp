@@ -1,0 +1,184 @@
+// StagedKernel and its launch.
+#include "concord/opencl/launch/stage.hpp"
+
+#include <algorithm>
+
+#include "concord/core/check.hpp"
+#include "concord/opencl/driver/status.hpp"
+#include "concord/opencl/launch/buffer.hpp"
+#include "concord/opencl/launch/context.hpp"
+
+namespace concord::opencl {
+namespace {
+
+void require_valid(const Context& context, const std::string& kernel, const Stage& stage) {
+  if (stage.local[0] == 0) return;
+  const std::size_t items = stage.local[0] * stage.local[1] * stage.local[2];
+  CONCORD_CHECK(items > 0 && items <= context.limits().max_work_group, DeviceError,
+                "{} ({}): a work-group of {} items exceeds the limit {} of {}", kernel, stage.function, items,
+                context.limits().max_work_group, context.name());
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    CONCORD_CHECK(stage.global[axis] % stage.local[axis] == 0, DeviceError,
+                  "{} ({}): global size {} is not a multiple of the work-group's {}", kernel, stage.function,
+                  stage.global[axis], stage.local[axis]);
+  }
+}
+
+/// A GPU's driver knows best. A CPU's compiles a kernel anew for each size of a work-group, so that there should be
+/// few.
+std::array<std::size_t, 3> group_of(const Context& context, const Stage& stage) {
+  if (stage.local[0] != 0 || !context.limits().is_cpu) return stage.local;
+  std::array<std::size_t, 3> group{1, 1, 1};
+  std::size_t left = std::min<std::size_t>(64, context.limits().max_work_group);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (const std::size_t items : {64, 8}) {
+      if (items > left || stage.global[axis] % items != 0) continue;
+      group[axis] = items;
+      left /= items;
+      break;
+    }
+  }
+  return group;
+}
+
+/// A driver knows nothing of lowered limits; what it knows of the device's own, it holds kernels to by itself.
+void require_lowered_limits(const Context& context, cl_kernel kernel, const std::string& function) {
+  if (!context.limits().are_lowered) return;
+  cl_ulong bytes = 0;
+  check(
+      clGetKernelWorkGroupInfo(kernel, context.device().id(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr),
+      "clGetKernelWorkGroupInfo of " + function, context.name());
+  CONCORD_CHECK(bytes <= context.limits().local_memory, DeviceError,
+                "kernel {} takes {} bytes of local memory; {} is held to {}", function, bytes, context.name(),
+                context.limits().local_memory);
+}
+
+bool is_empty(const StagedKernel::AnyStage& any) {
+  const auto* stage = std::get_if<Stage>(&any);
+  return stage != nullptr && (stage->global[0] == 0 || stage->global[1] == 0 || stage->global[2] == 0);
+}
+
+struct Operands {
+  std::vector<Operand> inputs, outputs;
+  Operand workspace;
+
+  [[nodiscard]] const Operand& of(const BufferArgument& argument) const {
+    switch (argument.source) {
+      case BufferArgument::Source::input: return inputs.at(argument.index);
+      case BufferArgument::Source::output: return outputs.at(argument.index);
+      case BufferArgument::Source::workspace: break;
+    }
+    return workspace;
+  }
+};
+
+/// Sets the arguments of one kernel in order; a buffer takes two places.
+class ArgumentSetter {
+ public:
+  ArgumentSetter(cl_kernel kernel, const Operands& operands, const std::string& function, const std::string& device)
+      : kernel_(kernel), operands_(operands), function_(function), device_(device) {}
+
+  void operator()(const BufferArgument& argument) {
+    const Operand& operand = operands_.of(argument);
+    const std::size_t bytes = operand.offset + argument.extra_bytes;
+    CONCORD_CHECK(bytes % argument.element_size == 0, DeviceError,
+                  "{}: operand offset {} is not a multiple of {} bytes", function_, bytes, argument.element_size);
+    (*this)(memory_of(operand.buffer));
+    (*this)(cl_ulong{bytes / argument.element_size});
+  }
+  void operator()(const boost::compute::buffer& table) { (*this)(table.get()); }
+  template <class Value>
+  void operator()(const Value& value) {
+    const cl_int status = clSetKernelArg(kernel_, next_, sizeof value, &value);
+    if (status != CL_SUCCESS) check(status, fmt::format("setting argument {} of {}", next_, function_), device_);
+    ++next_;
+  }
+
+ private:
+  cl_kernel kernel_;
+  const Operands& operands_;
+  const std::string& function_;
+  const std::string& device_;
+  cl_uint next_ = 0;
+};
+
+/// A kernel object with its arguments set, or a library call.
+struct BoundStage {
+  KernelHandle kernel;
+  std::string function;
+  std::array<std::size_t, 3> global{}, local{};
+  LibraryStage library;
+};
+
+class StagedLaunch final : public Launch {
+ public:
+  StagedLaunch(Context& context, const std::vector<StagedKernel::AnyStage>& stages, Operands operands)
+      : context_(context), operands_(std::move(operands)) {
+    for (const StagedKernel::AnyStage& any : stages) {
+      if (const auto* library = std::get_if<LibraryStage>(&any)) {
+        stages_.push_back({{}, {}, {}, {}, *library});
+      } else {
+        const Stage& stage = std::get<Stage>(any);
+        stages_.push_back({bind(stage), stage.function, stage.global, stage.local, {}});
+      }
+    }
+  }
+
+  void enqueue() override {
+    for (const BoundStage& stage : stages_) {
+      if (stage.library.call) {
+        stage.library.call(operands_.inputs, operands_.outputs, operands_.workspace);
+        continue;
+      }
+      const cl_int status = clEnqueueNDRangeKernel(
+          context_.queue().get(), stage.kernel.get(), 3, nullptr, stage.global.data(),
+          stage.local[0] == 0 ? nullptr : stage.local.data(), 0, nullptr, context_.next_event(stage.function));
+      if (status != CL_SUCCESS) check(status, "enqueueing kernel " + stage.function, context_.name());
+    }
+  }
+
+ private:
+  KernelHandle bind(const Stage& stage) const {
+    cl_int status = CL_SUCCESS;
+    KernelHandle kernel(clCreateKernel(stage.program.get(), stage.function.c_str(), &status));
+    if (status != CL_SUCCESS) check(status, "creating kernel " + stage.function, context_.name());
+    require_lowered_limits(context_, kernel.get(), stage.function);
+    ArgumentSetter setter(kernel.get(), operands_, stage.function, context_.name());
+    for (const Argument& argument : stage.arguments) std::visit(setter, argument);
+    return kernel;
+  }
+
+  Context& context_;
+  Operands operands_;
+  std::vector<BoundStage> stages_;
+};
+
+}  // namespace
+
+StagedKernel::StagedKernel(Context& context, std::string name, std::vector<AnyStage> stages,
+                           std::size_t workspace_bytes)
+    : context_(context), name_(std::move(name)), stages_(std::move(stages)), workspace_(workspace_bytes) {
+  std::erase_if(stages_, is_empty);
+  for (AnyStage& any : stages_) {
+    auto* const stage = std::get_if<Stage>(&any);
+    if (stage == nullptr) continue;
+    stage->local = group_of(context_, *stage);
+    require_valid(context_, name_, *stage);
+  }
+}
+
+StagedKernel::~StagedKernel() {
+  if (driver_is_gone()) static_cast<void>(new std::vector<AnyStage>(std::move(stages_)));
+}
+
+std::unique_ptr<Launch> StagedKernel::bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                                           Operand workspace) const {
+  return std::make_unique<StagedLaunch>(
+      context_, stages_, Operands{{inputs.begin(), inputs.end()}, {outputs.begin(), outputs.end()}, workspace});
+}
+
+PreparedKernel prepared(const KernelRequest& request, std::unique_ptr<Kernel> kernel) {
+  return {std::move(kernel), std::vector<Layout>(request.inputs.size()), std::vector<Layout>(request.outputs.size())};
+}
+
+}  // namespace concord::opencl

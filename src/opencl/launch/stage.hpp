@@ -1,0 +1,81 @@
+// StagedKernel: how every OpenCL operator is prepared — a list of kernel launches, each with its arguments named as
+// operands or numbers. `bind` waits for the programs and sets the arguments once; enqueueing only calls
+// clEnqueueNDRangeKernel.
+#pragma once
+
+#include <array>
+#include <boost/compute/buffer.hpp>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "concord/device/kernel.hpp"
+#include "concord/opencl/program/cache.hpp"
+
+namespace concord::opencl {
+
+class Context;
+
+/// A buffer argument; passed to the kernel as two: `__global T* p, ulong p_offset` with the offset in elements of
+/// `element_size` bytes.
+struct BufferArgument {
+  enum class Source : std::uint8_t { input, output, workspace } source;
+  std::size_t index = 0;  // which input or output
+  std::size_t element_size = 4;
+  std::size_t extra_bytes = 0;  // added to the operand's offset (parts of the workspace)
+};
+[[nodiscard]] inline BufferArgument input(std::size_t index, std::size_t element_size = 4) {
+  return {BufferArgument::Source::input, index, element_size, 0};
+}
+[[nodiscard]] inline BufferArgument output(std::size_t index, std::size_t element_size = 4) {
+  return {BufferArgument::Source::output, index, element_size, 0};
+}
+[[nodiscard]] inline BufferArgument workspace(std::size_t extra_bytes = 0, std::size_t element_size = 4) {
+  return {BufferArgument::Source::workspace, 0, element_size, extra_bytes};
+}
+
+/// An operand, a number, or a table of the kernel's own (a plain `__global` pointer).
+using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
+                              boost::compute::buffer>;
+
+/// One kernel launch. local = {0, 0, 0} leaves the work-group to StagedKernel, for kernels that do not ask for it;
+/// otherwise each global size is a multiple of its local size. A stage with a global size of 0 is left out.
+struct Stage {
+  PendingProgram program;
+  std::string function;
+  std::vector<Argument> arguments;
+  std::array<std::size_t, 3> global{1, 1, 1};
+  std::array<std::size_t, 3> local{0, 0, 0};
+};
+
+/// A library call (CLBlast) as a stage: run at enqueue with the bound operands. It enqueues on Context::queue() and may
+/// pass Context::next_event() for timing.
+struct LibraryStage {
+  std::function<void(std::span<const Operand> inputs, std::span<const Operand> outputs, Operand workspace)> call;
+};
+
+class StagedKernel final : public Kernel {
+ public:
+  using AnyStage = std::variant<Stage, LibraryStage>;
+  /// Throws DeviceError when a work-group exceeds the device's limit or does not divide the global size.
+  StagedKernel(Context& context, std::string name, std::vector<AnyStage> stages, std::size_t workspace_bytes = 0);
+  ~StagedKernel() override;
+  [[nodiscard]] std::size_t workspace() const override { return workspace_; }
+  [[nodiscard]] std::string name() const override { return name_; }
+  /// For kernels made of others.
+  [[nodiscard]] const std::vector<AnyStage>& stages() const { return stages_; }
+  [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                                             Operand workspace) const override;
+
+ private:
+  Context& context_;
+  std::string name_;
+  std::vector<AnyStage> stages_;
+  std::size_t workspace_;
+};
+
+/// A PreparedKernel with every operand dense row-major.
+[[nodiscard]] PreparedKernel prepared(const KernelRequest& request, std::unique_ptr<Kernel> kernel);
+
+}  // namespace concord::opencl

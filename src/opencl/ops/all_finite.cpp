@@ -1,0 +1,79 @@
+// AllFinite on OpenCL devices: as few launches as the device's limit on the arguments of a kernel allows, and one that
+// joins their findings.
+#include "concord/ops/all_finite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/program/source.hpp"
+
+namespace concord::opencl {
+namespace {
+
+/// By halves: as many comparisons as the logarithm of the members.
+std::string choice(std::size_t first, std::size_t end) {
+  if (end - first > 1) {
+    const std::size_t middle = (first + end) / 2;
+    return fmt::format("if (group < end{}) {{ {}}} else {{ {}}} ", middle - 1, choice(first, middle),
+                       choice(middle, end));
+  }
+  return fmt::format("src = src{0} + src{0}_offset; n = n{0}; begin = {1}; ", first,
+                     first == 0 ? "0" : fmt::format("end{}", first - 1));
+}
+
+std::string text_for(std::size_t members) {
+  std::string parameters;
+  for (std::size_t m = 0; m < members; ++m) {
+    parameters +=
+        fmt::format("{1}__global const uint* src{0}, const ulong src{0}_offset, const ulong n{0}, const uint end{0}", m,
+                    m == 0 ? "" : ", ");
+  }
+  return fmt::format("#define MEMBERS {}\n#define MEMBER {}\n", parameters, choice(0, members)) +
+         kernel_source("ops/all_finite.cl");
+}
+
+std::size_t most_members(const Context& context) {
+  constexpr std::size_t kMember = 32, kOthers = 32, kMost = 64;
+  const auto bytes = context.device().get_info<std::size_t>(CL_DEVICE_MAX_PARAMETER_SIZE);
+  return std::clamp<std::size_t>(bytes > kOthers ? (bytes - kOthers) / kMember : 1, 1, kMost);
+}
+
+PreparedKernel prepare_all_finite(Context& context, const ops::AllFinite&, const KernelRequest& request) {
+  const Limits& limits = context.limits();
+  const std::size_t local = limits.is_cpu ? 1 : std::min<std::size_t>(256, limits.max_work_group);
+  const std::int64_t chunk = limits.is_cpu ? 65536 : static_cast<std::int64_t>(local) * 16;
+  const std::vector<std::string> sizes{fmt::format("LOCAL={}", local), fmt::format("CHUNK={}", chunk)};
+  const std::size_t all = request.inputs.size(), most = most_members(context);
+  const std::size_t launches = (all + most - 1) / most, members = (all + launches - 1) / launches;
+  std::vector<StagedKernel::AnyStage> stages;
+  std::uint32_t parts = 0;
+  PendingProgram program;
+  for (std::size_t begin = 0; begin < all; begin += members) {
+    const std::size_t count = std::min(members, all - begin);
+    std::vector<Argument> arguments;
+    std::uint32_t groups = 0;
+    for (std::size_t m = begin; m < begin + count; ++m) {
+      const std::int64_t elements = request.inputs[m].shape.elements();
+      groups += static_cast<std::uint32_t>(divide_up(elements, chunk));
+      arguments.insert(arguments.end(), {input(m), static_cast<std::uint64_t>(elements), groups});
+    }
+    arguments.insert(arguments.end(), {workspace(), parts});
+    program = context.program_from(text_for(count), sizes);
+    stages.emplace_back(
+        Stage{program, "all_finite_parts", std::move(arguments), {groups * local, 1, 1}, {local, 1, 1}});
+    parts += groups;
+  }
+  stages.emplace_back(Stage{program, "all_finite_join", {workspace(), output(0), parts}, {local, 1, 1}, {local, 1, 1}});
+  const std::string name = fmt::format("all_finite, {} launches", stages.size());
+  return prepared(request, std::make_unique<StagedKernel>(context, name, std::move(stages),
+                                                          std::max<std::size_t>(parts, 1) * sizeof(std::uint32_t)));
+}
+
+}  // namespace
+
+void add_all_finite(Kernels& kernels) { kernels.add<ops::AllFinite, prepare_all_finite>(); }
+
+}  // namespace concord::opencl

@@ -1,0 +1,48 @@
+// What the implementations of attention share: the passes, and the operands and definitions of a form
+// (cl_kernels/ops/attention_form.h). Used by attention.cpp and attention_mma.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "concord/opencl/launch/context.hpp"
+#include "concord/opencl/launch/stage.hpp"
+#include "concord/ops/attention.hpp"
+
+namespace concord::opencl {
+
+enum class AttentionPass : std::uint8_t { forward, backward_query, backward_key_value };
+
+/// One of the three operators as its kernels see it.
+struct AttentionProblem {
+  AttentionPass pass;
+  std::string_view name;  // of the operator
+  const ops::AttentionForm& form;
+  ops::AttentionSizes sizes;
+  std::size_t outputs;
+  Precision precision = Precision::fp32;
+
+  /// Operands before those of the form.
+  [[nodiscard]] std::size_t operands() const { return pass == AttentionPass::forward ? 3 : 6; }
+  /// Rows and heads of what work-groups own: queries, or keys.
+  [[nodiscard]] std::int64_t rows() const {
+    return pass == AttentionPass::backward_key_value ? sizes.keys : sizes.queries;
+  }
+  [[nodiscard]] std::int64_t row_heads() const {
+    return pass == AttentionPass::backward_key_value ? sizes.key_heads : sizes.heads;
+  }
+};
+
+/// The arguments of a kernel: operands, outputs, SIZE_PARAMETERS and FORM_PARAMETERS.
+[[nodiscard]] std::vector<Argument> attention_arguments(const AttentionProblem& problem);
+/// WIDTH and the definitions of the form.
+[[nodiscard]] std::vector<std::string> attention_definitions(const AttentionProblem& problem);
+
+// attention_mma.cpp: on NVIDIA's matrix units, fp32 by three products of tf32 numbers; other precisions by one.
+[[nodiscard]] bool attention_mma_accepts(Context& context, const AttentionProblem& problem);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionProblem& problem);
+
+}  // namespace concord::opencl

@@ -1,0 +1,89 @@
+// Channels put side by side and taken out, of images that lie channels-last.
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "concord/opencl/launch/blocking.hpp"
+#include "concord/opencl/launch/context.hpp"
+#include "concord/opencl/ops/channels_last.hpp"
+
+namespace concord::opencl {
+namespace {
+
+/// Some channels of an operand, in blocks, from block `begin` of all its `blocks` a row on.
+struct Channels {
+  BufferArgument operand;
+  std::int64_t blocks, begin;
+};
+
+Stage copy_stage(Context& context, const ChannelsLast& image, std::int64_t blocks, const Channels& from,
+                 const Channels& to) {
+  const std::int64_t count = image.rows() * blocks;
+  std::vector<Argument> arguments{blocks_of(from.operand), blocks_of(to.operand)};
+  for (const std::int64_t value : {count, blocks, from.blocks, from.begin, to.blocks, to.begin}) {
+    arguments.emplace_back(static_cast<std::uint32_t>(value));
+  }
+  Stage stage{context.program("formula/channels_last.cl", {"NUMBERS=BF16"}), "channels_last_copy", std::move(arguments)};
+  blocking_of(context.limits(), count, 1).apply(stage);
+  return stage;
+}
+
+std::int64_t blocks_of_row(const TensorSpec& spec) { return spec.shape[1] / ChannelsLast::kBlock; }
+
+/// Whether only whole blocks of channels are left out.
+bool cuts_channels(const Shape& part, const Shape& whole, const std::vector<std::int64_t>& start,
+                   const std::vector<std::int64_t>& step) {
+  for (std::size_t axis = 0; axis < whole.rank(); ++axis) {
+    if (axis != 1 && part[axis] != whole[axis]) return false;
+    if (step[axis] != 1) return false;
+  }
+  return start[1] % ChannelsLast::kBlock == 0;
+}
+
+PreparedKernel finish(Context& context, const KernelRequest& request, std::string name,
+                      std::vector<StagedKernel::AnyStage> stages) {
+  std::vector<std::size_t> inputs(request.inputs.size());
+  std::iota(inputs.begin(), inputs.end(), std::size_t{0});
+  return prepared_channels_last(request, std::make_unique<StagedKernel>(context, std::move(name), std::move(stages)),
+                                inputs, std::array<std::size_t, 1>{0});
+}
+
+bool all_can(const KernelRequest& request) {
+  const DType number = storage_number(request.precision);
+  const auto can = [&](const TensorSpec& spec) {
+    return spec.dtype == DType::f32 && channels_last(spec, number) != nullptr;
+  };
+  return first_channels_last(request) != nullptr && std::ranges::all_of(request.inputs, can) && can(request.outputs[0]);
+}
+
+}  // namespace
+
+std::optional<PreparedKernel> prepare_concat_channels_last(Context& context, const ops::Concat& op,
+                                                           const KernelRequest& request) {
+  if (op.axis() != 1 || !all_can(request)) return {};
+  std::vector<StagedKernel::AnyStage> stages;
+  std::int64_t position = 0;
+  for (std::size_t k = 0; k < request.inputs.size(); ++k) {
+    const ChannelsLast image(request.inputs[k].shape, storage_number(request.precision));
+    const std::int64_t blocks = blocks_of_row(request.inputs[k]);
+    stages.emplace_back(copy_stage(context, image, blocks, {input(k), blocks, 0},
+                                   {output(0), blocks_of_row(request.outputs[0]), position}));
+    position += blocks;
+  }
+  return finish(context, request, "concat channels-last", std::move(stages));
+}
+
+std::optional<PreparedKernel> prepare_slice_channels_last(Context& context, const ops::Slice& op,
+                                                          const KernelRequest& request) {
+  if (!all_can(request) || !cuts_channels(request.outputs[0].shape, request.inputs[0].shape, op.start(), op.step())) {
+    return {};
+  }
+  const ChannelsLast image(request.outputs[0].shape, storage_number(request.precision));
+  const std::int64_t blocks = blocks_of_row(request.outputs[0]);
+  return finish(context, request, "slice channels-last",
+                {copy_stage(context, image, blocks,
+                            {input(0), blocks_of_row(request.inputs[0]), op.start()[1] / ChannelsLast::kBlock},
+                            {output(0), blocks, 0})});
+}
+
+}  // namespace concord::opencl

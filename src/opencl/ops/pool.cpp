@@ -1,0 +1,115 @@
+// Pooling and its gradients on OpenCL devices: one kernel each.
+#include "concord/ops/pool.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "concord/core/check.hpp"
+#include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/launch/strides.hpp"
+#include "concord/opencl/ops/channels_last.hpp"
+
+namespace concord::opencl {
+namespace {
+
+/// The result of a kernel: dst, or src for a gradient.
+enum class Item { dst, src };
+
+constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};
+
+/// What pool.cl is compiled for.
+std::vector<std::string> definitions_of(const ops::PoolSizes& sizes) {
+  const ops::PoolOptions& o = sizes.options;
+  std::vector<std::string> definitions;
+  bool no_edges = !o.is_adaptive();
+  for (std::size_t i = 0; i < 3; ++i) {
+    definitions.push_back(fmt::format("KERNEL_{}={}", kAxes[i], o.kernel[i]));
+    definitions.push_back(fmt::format("STRIDE_{}={}", kAxes[i], o.stride[i]));
+    definitions.push_back(fmt::format("DILATION_{}={}", kAxes[i], o.dilation[i]));
+    const std::int64_t end = (sizes.dst[i] - 1) * o.stride[i] + o.dilation[i] * (o.kernel[i] - 1) + 1;
+    no_edges = no_edges && o.padding[i] == 0 && end <= sizes.src[i];
+    CONCORD_CHECK(!o.is_adaptive() || (sizes.dst[i] + 1) * (sizes.src[i] + 1) < std::int64_t{1} << 31, NotSupported,
+                  "pool: {} windows over {} pixels exceed the 2^31 - 1 of the kernel's products", sizes.dst[i],
+                  sizes.src[i]);
+  }
+  if (o.divisor != 0) definitions.push_back(fmt::format("DIVISOR={}", o.divisor));
+  if (o.count_include_pad) definitions.emplace_back("COUNT_PADDING");
+  if (o.is_adaptive()) definitions.emplace_back("ADAPTIVE");
+  if (no_edges) definitions.emplace_back("NO_EDGES");
+  if (no_edges && o.stride == o.kernel && o.dilation == ops::Spatial{1, 1, 1}) definitions.emplace_back("APART");
+  return definitions;
+}
+
+PreparedKernel prepare(Context& context, std::string_view name, const KernelRequest& request,
+                       const ops::PoolSizes& sizes, Item item, const std::string& function,
+                       std::vector<Argument> arguments) {
+  std::vector<std::string> definitions = definitions_of(sizes);
+  const ops::Spatial& padding = sizes.options.padding;
+  const ops::Spatial& size = item == Item::dst ? sizes.dst : sizes.src;
+  const std::int64_t width = size[2], rows = sizes.n * sizes.c * size[0] * size[1];
+  const std::int64_t pixels = sizes.src[0] * sizes.src[1] * sizes.src[2];
+  CONCORD_CHECK(std::max(rows * width, pixels) < std::int64_t{1} << 31, NotSupported,
+                "{}: {} elements exceed the 2^31 - 1 of the kernel", name, std::max(rows * width, pixels));
+  arguments.emplace_back(static_cast<std::uint32_t>(rows * width));
+  add_divisor(arguments, width);
+  add_divisor(arguments, size[1]);
+  for (const std::int64_t value : {sizes.src[1], sizes.src[2], sizes.dst[1], sizes.dst[2], padding[1], padding[2]}) {
+    arguments.emplace_back(static_cast<std::int32_t>(value));
+  }
+  if (sizes.src[0] != 1 || sizes.dst[0] != 1 || padding[0] != 0) {
+    definitions.emplace_back("VOLUME");
+    add_divisor(arguments, size[0]);
+    for (const std::int64_t value : {sizes.src[0], sizes.dst[0], padding[0]}) {
+      arguments.emplace_back(static_cast<std::int32_t>(value));
+    }
+  }
+  Stage stage;
+  stage.function = function;
+  stage.arguments = std::move(arguments);
+  if (context.limits().is_cpu) {
+    definitions.emplace_back("WHOLE_ROWS");
+    stage.global = {static_cast<std::size_t>(rows), 1, 1};
+  } else {
+    const std::size_t group = std::min<std::size_t>(128, context.limits().max_work_group);
+    stage.global = {(static_cast<std::size_t>(rows * width) + group - 1) / group * group, 1, 1};
+    stage.local = {group, 1, 1};
+  }
+  stage.program = context.program("ops/pool.cl", definitions);
+  return prepared(request, std::make_unique<StagedKernel>(context, std::string(name),
+                                                          std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+}
+
+PreparedKernel prepare_max_pool(Context& context, const ops::MaxPool& op, const KernelRequest& request) {
+  if (auto kernel = prepare_max_pool_channels_last(context, op, request)) return *std::move(kernel);
+  return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()), Item::dst,
+                 "pool_max_forward", {input(0), output(0), output(1)});
+}
+
+PreparedKernel prepare_max_pool_backward(Context& context, const ops::MaxPoolBackward& op,
+                                         const KernelRequest& request) {
+  if (auto kernel = prepare_max_pool_backward_channels_last(context, op, request)) return *std::move(kernel);
+  return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), Item::src, "pool_max_backward",
+                 {input(0), input(1), output(0)});
+}
+
+PreparedKernel prepare_avg_pool(Context& context, const ops::AvgPool& op, const KernelRequest& request) {
+  return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()), Item::dst,
+                 "pool_average_forward", {input(0), output(0)});
+}
+
+PreparedKernel prepare_avg_pool_backward(Context& context, const ops::AvgPoolBackward& op,
+                                         const KernelRequest& request) {
+  return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), Item::src,
+                 "pool_average_backward", {input(0), output(0)});
+}
+
+}  // namespace
+
+void add_pool(Kernels& kernels) {
+  kernels.add<ops::MaxPool, prepare_max_pool>();
+  kernels.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
+  kernels.add<ops::AvgPool, prepare_avg_pool>();
+  kernels.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+}
+
+}  // namespace concord::opencl

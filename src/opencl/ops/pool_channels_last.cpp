@@ -1,0 +1,63 @@
+// Max pooling of images that lie channels-last, and its gradient (cl_kernels/ops/pool_channels_last.cl).
+#include <fmt/format.h>
+
+#include <array>
+
+#include "concord/opencl/launch/blocking.hpp"
+#include "concord/opencl/launch/context.hpp"
+#include "concord/opencl/ops/channels_last.hpp"
+
+namespace concord::opencl {
+namespace {
+
+std::optional<PreparedKernel> prepare(Context& context, std::string_view name, const KernelRequest& request,
+                                      const ops::PoolSizes& sizes, std::string function,
+                                      std::vector<Argument> arguments) {
+  const ops::PoolOptions& o = sizes.options;
+  if (first_channels_last(request) == nullptr || sizes.src[0] != 1 || sizes.dst[0] != 1 || o.kernel[0] != 1 ||
+      o.is_adaptive())
+    return {};
+  const DType number = storage_number(request.precision);
+  const Layout result = channels_last(request.outputs[0], number);
+  if (!result || !channels_last(request.inputs[0], number)) return {};
+
+  std::vector<std::string> definitions = number_definitions(context, number);
+  constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};
+  for (std::size_t i = 0; i < 3; ++i) {
+    definitions.push_back(fmt::format("KERNEL_{}={}", kAxes.at(i), o.kernel.at(i)));
+    definitions.push_back(fmt::format("STRIDE_{}={}", kAxes.at(i), o.stride.at(i)));
+    definitions.push_back(fmt::format("DILATION_{}={}", kAxes.at(i), o.dilation.at(i)));
+  }
+  const std::int64_t blocks = as_channels_last(result)->blocks();
+  arguments.emplace_back(static_cast<std::uint32_t>(blocks));
+  arguments.emplace_back(static_cast<std::uint32_t>(sizes.c / ChannelsLast::kBlock));
+  for (const std::int64_t value :
+       {sizes.src[1], sizes.src[2], sizes.dst[1], sizes.dst[2], o.padding[1], o.padding[2]}) {
+    arguments.emplace_back(static_cast<std::int32_t>(value));
+  }
+  Stage stage{context.program("ops/pool_channels_last.cl", definitions), std::move(function), std::move(arguments)};
+  blocking_of(context.limits(), blocks, 1).apply(stage);
+  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", name),
+                                               std::vector<StagedKernel::AnyStage>{std::move(stage)});
+  // Images and indices, all of them.
+  constexpr std::array<std::size_t, 2> kAll{0, 1};
+  return prepared_channels_last(request, std::move(kernel), std::span(kAll).first(request.inputs.size()),
+                                std::span(kAll).first(request.outputs.size()));
+}
+
+}  // namespace
+
+std::optional<PreparedKernel> prepare_max_pool_channels_last(Context& context, const ops::MaxPool& op,
+                                                             const KernelRequest& request) {
+  BufferArgument indices = output(1, 16);
+  return prepare(context, op.name(), request, ops::pool_sizes(request.inputs[0].shape, op.options()),
+                 "pool_max_forward", {blocks_of(input(0)), blocks_of(output(0)), indices});
+}
+
+std::optional<PreparedKernel> prepare_max_pool_backward_channels_last(Context& context, const ops::MaxPoolBackward& op,
+                                                                      const KernelRequest& request) {
+  return prepare(context, op.name(), request, ops::pool_sizes(op.src(), op.options()), "pool_max_backward",
+                 {blocks_of(input(0)), input(1, 16), blocks_of(output(0))});
+}
+
+}  // namespace concord::opencl

@@ -1,0 +1,155 @@
+// Reduce on OpenCL devices: one pass for every run of neighbouring reduced axes, innermost first, and a second one
+// where a pass is cut into parts to occupy the device.
+#include "concord/ops/reduce.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "concord/core/check.hpp"
+#include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/ops/channels_last.hpp"
+#include "concord/opencl/ops/lanes.hpp"
+
+namespace concord::opencl {
+namespace {
+
+/// src (outer, length, inner) → dst (outer, parts, inner).
+struct Pass {
+  std::int64_t outer = 1, length = 1, inner = 1, parts = 1;
+  [[nodiscard]] std::int64_t outputs() const { return outer * parts * inner; }
+  [[nodiscard]] std::int64_t part() const { return divide_up(length, parts); }
+};
+
+struct Run {
+  std::int64_t size;
+  bool reduced;
+};
+
+/// The dimensions with neighbours of one kind joined and those of size 1 left out.
+std::vector<Run> runs_of(const Shape& src, const std::vector<std::size_t>& axes) {
+  std::vector<Run> runs;
+  for (std::size_t axis = 0; axis < src.rank(); ++axis) {
+    const std::int64_t size = src.dims()[axis];
+    const bool reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    if (size == 1) continue;
+    if (!runs.empty() && runs.back().reduced == reduced) {
+      runs.back().size *= size;
+    } else {
+      runs.push_back({size, reduced});
+    }
+  }
+  return runs;
+}
+
+// Cutting helps when there are too few rows to occupy the device; on CPUs it also bounds the length of a chain of
+// additions, and with it the rounding error.
+std::int64_t parts_for(const Context& context, const Pass& pass) {
+  const std::int64_t units = context.limits().compute_units;
+  if (context.limits().is_cpu) {
+    const std::int64_t items = pass.outer * divide_up(pass.inner, 16), chain = pass.inner == 1 ? 16384 : 1024;
+    const std::int64_t busy = items < 4 * units ? divide_up(8 * units, items) : 1;
+    return std::max(divide_up(pass.length, chain), std::min(busy, pass.length / 2048));
+  }
+  constexpr std::int64_t kShortest = 256, kGroupsPerUnit = 8;
+  const std::int64_t rows = pass.outer * divide_up(pass.inner, 32);
+  if (rows >= 2 * units || pass.length < 2 * kShortest) return 1;
+  return std::min(divide_up(kGroupsPerUnit * units, rows), divide_up(pass.length, kShortest));
+}
+
+std::vector<Pass> passes_of(const Context& context, const Shape& src, const std::vector<std::size_t>& axes) {
+  std::vector<Run> runs = runs_of(src, axes);
+  std::vector<Pass> passes;
+  for (std::size_t i = runs.size(); i-- > 0;) {
+    if (!runs[i].reduced) continue;
+    Pass pass;
+    pass.length = runs[i].size;
+    for (std::size_t j = 0; j < i; ++j) pass.outer *= runs[j].size;
+    // Reduced runs further in are gone by now.
+    for (std::size_t j = i + 1; j < runs.size(); ++j) pass.inner *= runs[j].size;
+    runs[i].size = 1;
+    pass.parts = pass.outputs() == 0 ? 1 : std::max<std::int64_t>(1, parts_for(context, pass));
+    pass.parts = divide_up(std::max<std::int64_t>(1, pass.length), std::max<std::int64_t>(1, pass.part()));
+    passes.push_back(pass);
+    if (pass.parts > 1) passes.push_back({pass.outer, pass.parts, pass.inner, 1});
+  }
+  if (passes.empty()) passes.push_back({1, 1, src.elements(), 1});
+  return passes;
+}
+
+Argument number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+Stage stage_of(Context& context, const Pass& pass, const std::string& kind, const BufferArgument& src,
+               const BufferArgument& dst) {
+  std::vector<Argument> arguments{src, dst};
+  const std::string file = kind == "NORM" ? "ops/reduce_norm.cl" : "ops/reduce.cl";
+  if (context.limits().is_cpu) {
+    const PendingProgram program = context.program(file, {"KIND=" + kind, "LANES=1", "ROWS=1"});
+    arguments.insert(arguments.end(), {number(pass.length), number(pass.part()), number(pass.parts)});
+    const auto rows = static_cast<std::size_t>(pass.outer * pass.parts);
+    if (pass.inner == 1) return {program, "reduce_rows", std::move(arguments), {rows, 1, 1}, {0, 0, 0}};
+    arguments.push_back(number(pass.inner));
+    const auto columns = static_cast<std::size_t>(divide_up(pass.inner, 16));
+    return {program, "reduce_columns", std::move(arguments), {columns, rows, 1}, {0, 0, 0}};
+  }
+  const Lanes lanes = lanes_for(context, pass.part(), pass.inner);
+  std::vector<std::string> definitions = lanes.definitions();
+  definitions.push_back("KIND=" + kind);
+  arguments.insert(arguments.end(), {number(pass.outputs()), number(pass.length), number(pass.part()),
+                                     number(pass.parts), number(pass.inner)});
+  Stage stage{context.program(file, definitions), "reduce_lanes", std::move(arguments)};
+  lanes.cover(stage, pass.outputs());
+  return stage;
+}
+
+PreparedKernel prepare_argmax(Context& context, const ops::Reduce& op, const KernelRequest& request) {
+  const Shape& src = request.inputs[0].shape;
+  Pass pass;
+  for (std::size_t axis = 0; axis < src.rank(); ++axis) {
+    const std::size_t reduced = op.axes().front();
+    (axis < reduced ? pass.outer : axis > reduced ? pass.inner : pass.length) *= src.dims()[axis];
+  }
+  CONCORD_CHECK(pass.length < std::int64_t{1} << 31, NotSupported, "argmax over an axis of {} elements", pass.length);
+  const Lanes lanes = lanes_for(context, pass.length, pass.inner);
+  std::vector<std::string> definitions = lanes.definitions();
+  definitions.emplace_back("KIND=MAXIMUM");
+  Stage stage{context.program("ops/reduce.cl", definitions),
+              "reduce_argmax",
+              {input(0), output(0), number(pass.outputs()), number(pass.length), number(pass.inner)}};
+  lanes.cover(stage, pass.outputs());
+  return prepared(request,
+                  std::make_unique<StagedKernel>(context, "argmax", std::vector<StagedKernel::AnyStage>{stage}));
+}
+
+std::string kind_of(ops::ReduceKind kind) {
+  switch (kind) {
+    case ops::ReduceKind::sum: return "SUM";
+    case ops::ReduceKind::norm: return "NORM";
+    case ops::ReduceKind::maximum: return "MAXIMUM";
+    default: return "MINIMUM";
+  }
+}
+
+PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const KernelRequest& request) {
+  if (auto kernel = prepare_reduce_channels_last(context, op, request)) return *std::move(kernel);
+  if (op.kind() == ops::ReduceKind::argmax) return prepare_argmax(context, op, request);
+  const std::vector<Pass> passes = passes_of(context, request.inputs[0].shape, op.axes());
+  std::vector<StagedKernel::AnyStage> stages;
+  BufferArgument src = input(0);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const bool is_last = i + 1 == passes.size();
+    const BufferArgument dst = is_last ? output(0) : workspace(bytes);
+    stages.emplace_back(stage_of(context, passes[i], kind_of(op.kind()), src, dst));
+    if (!is_last) bytes += static_cast<std::size_t>(passes[i].outputs()) * sizeof(float);
+    src = dst;
+  }
+  const std::string name = fmt::format("{}, {} pass{}", op.name(), passes.size(), passes.size() == 1 ? "" : "es");
+  return prepared(request, std::make_unique<StagedKernel>(context, name, std::move(stages), bytes));
+}
+
+}  // namespace
+
+void add_reduce(Kernels& kernels) { kernels.add<ops::Reduce, prepare_reduce>(); }
+
+}  // namespace concord::opencl

@@ -1,0 +1,85 @@
+// ProgramCache: OpenCL programs of one device, in memory and on disk, built by several threads. Used by Context.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "concord/opencl/driver/handle.hpp"
+#include "concord/opencl/program/build.hpp"
+#include "concord/opencl/program/build_pool.hpp"
+
+namespace concord::opencl {
+
+class BuildProcesses;
+
+/// A program that may still be under way. Copies are the same program.
+class PendingProgram {
+ public:
+  PendingProgram() = default;
+  /// Waits for the program, which lives as long as a copy of this. Throws DeviceError with the build log when the
+  /// source does not compile.
+  [[nodiscard]] cl_program get() const;
+
+ private:
+  friend class ProgramCache;
+  explicit PendingProgram(std::shared_future<ProgramHandle> program) : program_(std::move(program)) {}
+  std::shared_future<ProgramHandle> program_;
+};
+
+/// A file holds one binary and the whole text it was built from: source, options, device, driver, platform and library
+/// version. It is used only when that text is equal and its checksum holds; anything else is built anew and replaced.
+/// Files appear atomically, so processes may share a folder. A folder that cannot be written is reported once through
+/// the log, then done without. May be used by several threads.
+class ProgramCache {
+ public:
+  /// Binaries go to `folder`; an empty one, and one that another user may write to, keeps them in memory only.
+  /// `threads` programs are loaded or built at once; with 0, each is when it is asked for. From the third built one on
+  /// other processes help where `processes` is not 0 and there is a folder.
+  ProgramCache(boost::compute::context context, const boost::compute::device& device, std::filesystem::path folder,
+               unsigned threads, unsigned processes = 0);
+  /// Leaves out what is not begun and waits for what is.
+  ~ProgramCache();
+  ProgramCache(const ProgramCache&) = delete;
+  ProgramCache& operator=(const ProgramCache&) = delete;
+
+  /// Returns at once; the program is loaded or built meanwhile. One that failed is tried again at the next call.
+  [[nodiscard]] PendingProgram get(const std::string& source, const std::string& options);
+
+  /// How many programs came from where, since construction. Waits for those under way.
+  struct Counts {
+    int from_memory = 0, from_disk = 0, built = 0, built_elsewhere = 0;
+  };
+  [[nodiscard]] Counts counts() const;
+
+  /// The file that the program of this source and options is kept in.
+  [[nodiscard]] std::filesystem::path file_of(const std::string& source, const std::string& options) const;
+
+ private:
+  [[nodiscard]] std::string key_of(const std::string& source, const std::string& options) const;
+  [[nodiscard]] std::filesystem::path path_of(const std::string& key) const;
+  [[nodiscard]] bool built_elsewhere(const std::string& source, const std::string& options);
+  [[nodiscard]] ProgramHandle make(const std::string& key, const std::string& source, const std::string& options);
+  void forget(const std::string& key);
+  /// An empty handle where there is no file, or none that serves.
+  [[nodiscard]] ProgramHandle load(const std::string& key, const std::string& options) const;
+  void store(const std::string& key, const ProgramHandle& program);
+
+  BuildTarget target_;
+  std::filesystem::path folder_;
+  std::string device_text_;
+  std::unique_ptr<BuildProcesses> processes_;  // null where none help
+  std::atomic<unsigned> to_build_{0};          // programs that came from nowhere
+  std::atomic<bool> writable_{true};           // false after the first failure to write
+  mutable std::mutex mutex_;                   // of the two below
+  std::unordered_map<std::string, PendingProgram> programs_;
+  Counts counts_;
+  mutable BuildPool pool_;  // last: its threads use the others
+};
+
+}  // namespace concord::opencl

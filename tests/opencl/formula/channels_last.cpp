@@ -1,0 +1,234 @@
+// Kernels on images that lie channels-last, against those on row-major ones.
+#include "concord/opencl/formula/channels_last.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "concord/opencl/device.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
+#include "opencl/context_of.hpp"
+#include "opencl/offering_device.hpp"
+#include "opencl/opencl_test.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+/// Errors in parts of the largest number.
+void check_near(const std::vector<Tensor>& results, const std::vector<Tensor>& expected, double tolerance) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Array got = to_array(results[i]), right = to_array(expected[i]);
+    double error = 0, largest = 0;
+    for (std::size_t k = 0; k < got.values.size(); ++k) {
+      error = std::max(error, std::abs(got.values[k] - right.values[k]));
+      largest = std::max(largest, std::abs(right.values[k]));
+    }
+    INFO("result " << i << ", largest " << largest);
+    CHECK(error <= tolerance * largest);
+  }
+}
+
+void check_same(const std::vector<Input>& inputs, const Build& build, double tolerance,
+                const std::set<std::string>& kernels) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+      INFO(name_of(precision) << " on " << device->info().id);
+      std::set<std::string> taken;
+      const std::vector<Tensor> results =
+          run(std::make_shared<OfferingDevice>(device, taken), inputs, build, {.precision = precision});
+      const std::vector<Tensor> expected = run(device, inputs, build);
+      CHECK(taken == kernels);
+      check_near(results, expected, tolerance);
+    }
+  }
+}
+
+std::vector<Value> with_gradients(const Value& result, const Value& seed, const std::vector<Value>& inputs) {
+  std::vector<Value> results{result};
+  const std::vector<Value> gradients = gradient(sum(result * seed), inputs);
+  results.insert(results.end(), gradients.begin(), gradients.end());
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("channels-last: batch normalisation, its epilogue and its gradient", "[opencl][channels_last]") {
+  // 24 channels are no power of two of blocks; the second has several parts and more than one group of channels.
+  for (const Shape& shape : {Shape{2, 24, 5, 7}, Shape{3, 136, 40, 33}}) {
+    const Shape channels{shape[1]};
+    check_same({{normal(shape, 1, 2)}, {uniform(channels, 2, 0.5, 2)}, {normal(channels, 3)}, {normal(shape, 4)}},
+               [](const std::vector<Value>& x) {
+                 const Value y = tanh(batch_norm(x[0], x[1], x[2]).dst + x[3]);
+                 return with_gradients(y, x[3], {x[0], x[1], x[2]});
+               },
+               0.02, {"batch_norm channels-last", "batch_norm_backward channels-last", "pointwise channels-last"});
+  }
+}
+
+TEST_CASE("channels-last: pointwise with numbers by channel, by image and single ones", "[opencl][channels_last]") {
+  check_same({{normal({2, 16, 3, 5}, 1)},
+              {normal({16, 1, 1}, 2)},
+              {normal({2, 16, 1, 1}, 3)},
+              {normal({2, 1, 1, 1}, 4)},
+              {normal({1}, 5)}},
+             [](const std::vector<Value>& x) { return std::vector{tanh(x[0] * x[1] + x[2]) * x[3] + x[4]}; }, 0.01,
+             {"pointwise channels-last"});
+}
+
+TEST_CASE("channels-last: max pooling and its gradient", "[opencl][channels_last]") {
+  struct Window {
+    std::int64_t kernel, stride, padding, dilation;
+  };
+  for (const Window w : {Window{2, 2, 0, 1}, Window{3, 2, 1, 1}, Window{3, 1, 1, 1}, Window{2, 1, 0, 2}}) {
+    // Whole numbers have ties, of which the first place wins.
+    check_same({{integers({2, 16, 9, 8}, 1)}},
+               [w](const std::vector<Value>& x) {
+                 const Value y = max_pool2d(x[0], {.kernel = {w.kernel, w.kernel},
+                                                   .stride = {w.stride, w.stride},
+                                                   .padding = {w.padding, w.padding},
+                                                   .dilation = {w.dilation, w.dilation}});
+                 const std::vector<Value> gradients = gradient(sum(y), std::vector{x[0]});
+                 return std::vector{y, gradients[0]};
+               },
+               0, {"max_pool channels-last", "max_pool_backward channels-last"});
+  }
+}
+
+TEST_CASE("channels-last: channels side by side, and cut again", "[opencl][channels_last]") {
+  check_same({{integers({2, 8, 3, 5}, 1)}, {integers({2, 24, 3, 5}, 2)}, {integers({2, 16, 3, 5}, 3)}},
+             [](const std::vector<Value>& x) {
+               const Value all = concat({x[0], x[1], x[2]}, 1);
+               return std::vector{all, slice(all, 1, 8, 32)};
+             },
+             0, {"concat channels-last", "slice channels-last"});
+}
+
+TEST_CASE("channels-last: sums by channel", "[opencl][channels_last]") {
+  check_same({{integers({3, 40, 9, 11}, 1)}},
+             [](const std::vector<Value>& x) {
+               return std::vector{sum(x[0], {0, 2, 3})};
+             },
+             0, {"reduce_sum channels-last"});
+}
+
+TEST_CASE("convolutions in 16 bits, whose images may lie channels-last", "[opencl][channels_last]") {
+  struct Geometry {
+    Shape src, weights;
+    Conv2dOptions options;
+  };
+  // Large enough to be worth the units. Strides with phases and places that no tap reaches; few channels, whose lines
+  // are unrolled; k that is cut.
+  const std::vector<Geometry> geometries = {
+      {{4, 64, 28, 28}, {96, 64, 3, 3}, {.padding = {1, 1}}},
+      {{16, 64, 29, 30}, {72, 64, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}},
+      {{24, 128, 28, 28}, {256, 128, 1, 1}, {.stride = {2, 2}}},
+      {{2, 512, 7, 7}, {512, 512, 3, 3}, {.padding = {1, 1}}},
+      {{4, 40, 20, 20}, {136, 40, 5, 5}, {.padding = {4, 4}, .dilation = {2, 2}}},
+      {{16, 3, 65, 70}, {64, 3, 7, 7}, {.stride = {2, 2}, .padding = {3, 3}}},
+      {{32, 3, 67, 67}, {64, 3, 11, 11}, {.stride = {4, 4}, .padding = {2, 2}}},
+      {{24, 12, 30, 31}, {64, 12, 3, 3}, {.padding = {1, 1}}},
+  };
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    const bool has_units = std::ranges::find(device->info().precisions, "bf16") != device->info().precisions.end();
+    for (const Geometry& g : has_units ? geometries : std::vector{geometries.front()}) {
+      const Build build = [&](const std::vector<Value>& x) {
+        const Value y = conv2d(x[0], x[1], g.options) * x[2] + x[3];
+        return with_gradients(y * y, y, {x[0], x[1], x[2]});
+      };
+      Graph shapes;
+      const Shape dst =
+          conv2d(shapes.input("src", {DType::f32, g.src}), shapes.input("weights", {DType::f32, g.weights}), g.options)
+              .shape();
+      const std::vector<Input> inputs{
+          {normal(g.src, 1)}, {normal(g.weights, 2, 0.02)}, {normal({g.weights[0], 1, 1}, 3)}, {normal(dst, 4)}};
+      const std::vector<Tensor> expected = run(device, inputs, build);
+      for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+        INFO(g.src.str() << " by " << g.weights.str() << ", " << name_of(precision) << " on " << device->info().id);
+        std::set<std::string> taken;
+        const DevicePtr noting = std::make_shared<OfferingDevice>(device, taken, false);
+        check_near(run(noting, inputs, build, {.precision = precision}), expected, 0.03);
+        opencl::Context& context = context_of(device);
+        CHECK(taken.empty() != opencl::find_gemm_implementation("tma")->device_refusal(context, precision).empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("channels-last: depthwise convolutions and their gradients", "[opencl][channels_last]") {
+  struct Geometry {
+    std::int64_t kernel, stride, padding;
+  };
+  for (const Geometry g :
+       {Geometry{3, 1, 1}, Geometry{3, 2, 1}, Geometry{5, 1, 2}, Geometry{7, 2, 3}, Geometry{2, 1, 0}}) {
+    check_same({{normal({2, 24, 11, 14}, 1)}, {normal({24, 1, g.kernel, g.kernel}, 2)}, {normal({24, 1, 1}, 3)}},
+               [g](const std::vector<Value>& x) {
+                 const Value y = conv2d(
+                     x[0], x[1], {.stride = {g.stride, g.stride}, .padding = {g.padding, g.padding}, .groups = 24});
+                 return with_gradients(y + x[2], y, {x[0], x[1]});
+               },
+               0.03,
+               {"conv2d depthwise channels-last", "conv2d_backward_data depthwise channels-last",
+                "conv2d_backward_weights depthwise channels-last", "pointwise channels-last"});
+  }
+}
+
+TEST_CASE("channels-last: what the kernels do not serve is row-major as before", "[opencl][channels_last]") {
+  // An operand of another kind; a sum over other axes; channels that are no whole blocks.
+  check_same({{integers({2, 8, 3, 5}, 1)}, {integers({1, 8, 3, 5}, 2)}, {integers({2, 9, 3, 5}, 3)}},
+             [](const std::vector<Value>& x) {
+               return std::vector{x[0] + x[1], sum(x[0], {1}), concat({x[0], x[2]}, 1), slice(x[0], 1, 1, 5)};
+             },
+             0, {});
+}
+
+TEST_CASE("channels-last: a trace counts the bytes as they lie", "[opencl][channels_last]") {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    std::set<std::string> taken;
+    Graph graph;
+    const Tensor image(DType::f32, {2, 16, 3, 5});
+    const Value y = tanh(graph.input("x", image.spec()));
+    Program program =
+        compile(graph, std::vector{y}, std::make_shared<Variables>(std::make_shared<OfferingDevice>(device, taken), 1),
+                {.precision = Precision::bf16});
+    program.write("x", image);
+    const std::vector<TraceEntry> entries = program.run_traced();
+    REQUIRE(entries.size() == 2);
+    const auto elements = static_cast<double>(image.shape().elements());
+    CHECK(entries[0].op == "reorder");
+    CHECK(entries[0].cost.bytes == elements * (4 + 2));
+    CHECK(entries[1].kernel == "pointwise channels-last");
+    CHECK(entries[1].cost.bytes == elements * (2 + 2));
+  }
+}
+
+TEST_CASE("channels-last: reorders keep infinities and NaN, and round to the nearest", "[opencl][channels_last]") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> odd{infinity, -infinity, 0.0F, -0.0F, 1 + 0x1p-8F, 1 + 3 * 0x1p-8F, 1e-3F, -3.0F};
+  // To the nearest of 8 bits, ties to even.
+  const std::vector<float> nearest{infinity, -infinity, 0.0F, -0.0F, 1.0F, 1 + 0x1p-6F, 0x1.06p-10F, -3.0F};
+  Tensor values(DType::f32, {1, 8, 1, 2});
+  for (std::size_t c = 0; c < 8; ++c) {
+    values.values<float>()[2 * c] = odd[c];
+    values.values<float>()[2 * c + 1] = std::bit_cast<float>(0x7fffffffU);
+  }
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    INFO(device->info().id);
+    const Layout last = opencl::channels_last(values.spec(), DType::bf16);
+    const BufferPtr rows = device->allocate(64), packed = device->allocate(32);
+    device->write(*rows, 0, values.bytes());
+    const Operand row_operand{rows.get(), 0}, packed_operand{packed.get(), 0};
+    device->prepare_reorder(values.spec(), nullptr, last)->bind({&row_operand, 1}, {&packed_operand, 1}, {})->enqueue();
+    device->fill(*rows, 0, 64, 0);
+    device->prepare_reorder(values.spec(), last, nullptr)->bind({&packed_operand, 1}, {&row_operand, 1}, {})->enqueue();
+    device->read(*rows, 0, values.bytes());
+    for (std::size_t c = 0; c < 8; ++c) {
+      CHECK(std::bit_cast<std::uint32_t>(values.values<float>()[2 * c]) == std::bit_cast<std::uint32_t>(nearest[c]));
+      CHECK(std::isnan(values.values<float>()[2 * c + 1]));
+    }
+  }
+}
+
+}  // namespace concord::test

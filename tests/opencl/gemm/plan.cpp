@@ -1,0 +1,75 @@
+// The plan of a product: tiles and cuts of k by expected time.
+#include "concord/opencl/gemm/plan.hpp"
+
+#include "concord_test.hpp"
+
+namespace concord::test {
+namespace {
+
+using opencl::dense_gemm;
+using opencl::Gemm;
+using opencl::GemmPlan;
+using opencl::GemmTile;
+using opencl::GemmTiling;
+
+/// A large tile that is fast where it fills the device, and a small one.
+const std::vector<GemmTile> kTiles{{128, 128, 16, 1, 0, 2e11, 1.0}, {32, 32, 32, 4, 0, 1e11, 0.25}};
+constexpr std::int64_t kUnits = 16;
+const opencl::GpuModel kGpu = opencl::gpu_model({.compute_units = kUnits});
+
+}  // namespace
+
+TEST_CASE("a plan takes the tile and the cut of k that should take least time", "[opencl][gemm]") {
+  const GemmPlan large = gemm_plan(kGpu, dense_gemm(4096, 4096, 512), kTiles);
+  CHECK(large.tile == 0);
+  CHECK(large.parts == 1);
+  CHECK(large.part == 512);
+  const double least = 4096.0 * 4096 * 512 / (kUnits * kTiles[0].products_a_second);
+  CHECK(large.seconds == Approx(least));
+
+  CHECK(gemm_plan(kGpu, dense_gemm(64, 64, 256), kTiles).tile == 1);
+
+  const GemmPlan deep = gemm_plan(kGpu, dense_gemm(128, 128, 1 << 20), kTiles);  // a tile, so one unit would work
+  CHECK(deep.parts >= kUnits);
+  CHECK(deep.part % kTiles[deep.tile].k == 0);
+  CHECK(deep.parts * deep.part >= 1 << 20);
+  CHECK((deep.parts - 1) * deep.part < 1 << 20);
+}
+
+TEST_CASE("a cut of k has whole tiles and no empty part", "[opencl][gemm]") {
+  const Gemm gemm = dense_gemm(64, 64, 150);
+  const GemmTile tile{64, 64, 32, 1, 0, 1e11, 1};
+  CHECK(cut_plan(gemm, tile, 3, 1)->part == 150);
+  CHECK(cut_plan(gemm, tile, 3, 1)->tile == 3);
+  CHECK(cut_plan(gemm, tile, 0, 3)->part == 64);
+  CHECK(cut_plan(gemm, tile, 0, 3)->parts == 3);
+  CHECK(cut_plan(gemm, tile, 0, 4)->parts == 3);  // of 64, 64 and 22
+  CHECK_FALSE(cut_plan(gemm, tile, 0, 5).has_value());
+  CHECK_FALSE(cut_plan(gemm, tile, 0, 0).has_value());
+}
+
+TEST_CASE("what a tuner should try can be had by its name", "[opencl][gemm][tuning]") {
+  const Gemm gemm = dense_gemm(256, 256, 4096);
+  const std::vector<GemmTiling> tilings = tilings_to_try(kGpu, gemm, kTiles);
+  CHECK(tilings.size() >= kTiles.size());
+  for (const GemmTiling& tiling : tilings) {
+    INFO(tiling.tile << " in " << tiling.parts);
+    const std::optional<GemmPlan> plan = plan_of_tiling(gemm, kTiles, tiling);
+    REQUIRE(plan.has_value());
+    CHECK(kTiles[plan->tile].name() == tiling.tile);
+  }
+  CHECK_FALSE(plan_of_tiling(gemm, kTiles, {"7x7", 1}).has_value());
+  CHECK_FALSE(plan_of_tiling(gemm, kTiles, {"128x128", 1000}).has_value());
+}
+
+TEST_CASE("a product takes no less than its operands take to be moved, and a launch", "[opencl][gemm]") {
+  const Gemm thin = dense_gemm(4096, 4096, 1);
+  CHECK(product_seconds(kGpu, thin, 0, 1) > opencl::kLaunchSeconds);
+  CHECK(product_seconds(kGpu, thin, 0, 2) == Approx(product_seconds(kGpu, thin, 0, 1) + opencl::kLaunchSeconds));
+  CHECK(product_seconds(kGpu, thin, 1, 0) == 1);
+  Gemm with_bias = thin;
+  with_bias.epilogue.arguments = {opencl::input(2)};
+  CHECK(product_seconds_with_epilogue(kGpu, with_bias, 1, 0) > product_seconds_with_epilogue(kGpu, thin, 1, 0));
+}
+
+}  // namespace concord::test
