@@ -163,8 +163,7 @@ Metrics TrainerState::evaluate(const Dataset& data, const EvaluateOptions& evalu
   const train::EpochPlan plan = train::plan_epoch(data.size(), evaluation.batch);
   const int k = data.classes > 0 ? std::min(evaluation.k, data.classes) : 0;
   if (!is_resident(data)) check_fits(data, train::Purpose::evaluate, plan.full.size, evaluation.metrics);
-  const train::ProgramKey key{
-      train::Purpose::evaluate, source_of(data, true), {}, k, averaged(), evaluation.metrics};
+  const train::ProgramKey key{train::Purpose::evaluate, source_of(data, true), {}, k, averaged(), evaluation.metrics};
   const Totals totals = run_all(*this, data, plan, key);
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
@@ -195,8 +194,7 @@ void TrainerState::require_right_indices(const Dataset& data, const train::Epoch
     NonFiniteReport report;
     try {
       if (key.source.is_resident()) {
-        variables->write(train::cursor_name(kRole),
-                         Tensor::of<std::int32_t>(Shape{1}, rows_from(b, 1)));
+        variables->write(train::cursor_name(kRole), Tensor::of<std::int32_t>(Shape{1}, rows_from(b, 1)));
         report = search.run(is_full ? full : last, nullptr);
       } else {
         Dataset batch;

@@ -240,8 +240,8 @@ void Fit::explain_failure() {
     where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());
   }
   train::require_right_index(report, next_rows(in_full), next_step(), kKept);
-  throw NonFinite(fmt::format("{} of {} is not finite: {}{} {}", what, next_step(), where, kKept,
-                              optim::kNonFiniteAdvice));
+  throw NonFinite(
+      fmt::format("{} of {} is not finite: {}{} {}", what, next_step(), where, kKept, optim::kNonFiniteAdvice));
 }
 
 /// Puts the start later by what callbacks take.

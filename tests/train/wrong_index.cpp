@@ -36,8 +36,8 @@ struct Reader : nn::Module {
 
 void check_message(const std::string& message, const std::string& part) {
   INFO(message);
-  for (const std::string& wanted : {std::string("index 99 of sample 17 "), std::string("outside [0, 5)"),
-                                    std::string("'words"), part}) {
+  for (const std::string& wanted :
+       {std::string("index 99 of sample 17 "), std::string("outside [0, 5)"), std::string("'words"), part}) {
     CHECK_THAT(message, contains(wanted));
   }
   CHECK_THAT(message, !contains("learning rate"));

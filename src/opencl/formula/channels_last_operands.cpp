@@ -55,9 +55,9 @@ std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const E
       "static inline void epilogue_block(float *x0, ulong at, ulong image, uint channel{}) {{\n{}"
       "  EACH_CHANNEL(e) {{\n{}  x0[e] = {};\n  }}\n}}\n"
       "#define EPILOGUE_BLOCK(values, at, image, channel) epilogue_block(values, at, image, channel{})\n",
-      kernel_source("shared/formulas.h"), kernel_source("shared/channels_last.h"), operands->parameters, operands->parameters,
-      operands->whole_reads + operands->small_reads, print_statements(epilogue.expression, values, {}),
-      result_name(epilogue.expression, 0), operands->names);
+      kernel_source("shared/formulas.h"), kernel_source("shared/channels_last.h"), operands->parameters,
+      operands->parameters, operands->whole_reads + operands->small_reads,
+      print_statements(epilogue.expression, values, {}), result_name(epilogue.expression, 0), operands->names);
   return result;
 }
 

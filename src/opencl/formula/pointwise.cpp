@@ -118,7 +118,8 @@ class PointwiseText {
 
  private:
   [[nodiscard]] std::string head() const {
-    return (loop_.is_wide() ? "#define WIDE_INDEX\n" : "") + kernel_source("shared/index.h") + kernel_source("shared/formulas.h") +
+    return (loop_.is_wide() ? "#define WIDE_INDEX\n" : "") + kernel_source("shared/index.h") +
+           kernel_source("shared/formulas.h") +
            fmt::format("#define POINTWISE_PARAMETERS {}{}\n#define POINTWISE_ARGUMENTS {}{}\n", parameters_,
                        index_.parameters(), names_, index_.names());
   }

@@ -35,7 +35,8 @@ std::string_view cheap_refusal(const GemmImplementation& one, const Context& con
 /// …".
 class ChoiceLog {
  public:
-  explicit ChoiceLog(const Context& context) : context_(context), is_heard_(log_enabled(LogLevel::debug)) {}
+  ChoiceLog(const Context& context, bool is_wanted)
+      : context_(context), is_heard_(is_wanted && log_enabled(LogLevel::debug)) {}
   void refused(const GemmImplementation& one, std::string_view why) {
     if (!is_heard_) return;
     const bool is_for_device = one.is_variant_of(context_) || &one == &kReferenceGemm;
@@ -55,6 +56,36 @@ class ChoiceLog {
   bool is_heard_;
   std::string text_;
 };
+
+const GemmImplementation& planned(Context& context, const Gemm& gemm, ChoiceLog choice) {
+  struct Expected {
+    double seconds;
+    const GemmImplementation* one;
+  };
+  std::vector<Expected> expected;
+  for (const GemmImplementation* one : kImplementations) {
+    if (const std::string_view why = cheap_refusal(*one, context, gemm); !why.empty()) {
+      choice.refused(*one, why);
+    } else {
+      expected.push_back({one->seconds(context, gemm), one});
+    }
+  }
+  std::ranges::stable_sort(expected, {}, &Expected::seconds);
+  // Only tma reads what lies channels-last, and nothing lies so where tma does not run.
+  const GemmImplementation* chosen = nullptr;
+  for (const Expected& next : expected) {
+    if (chosen != nullptr) {
+      choice.slower(*next.one, next.seconds);
+    } else if (const std::string_view why = next.one->device_refusal(context, gemm.precision); why.empty()) {
+      chosen = next.one;
+    } else {
+      choice.refused(*next.one, why);
+    }
+  }
+  if (chosen == nullptr) chosen = gemm.has_channels_last() ? &kTmaGemm : &kReferenceGemm;
+  choice.write(gemm, *chosen);
+  return *chosen;
+}
 
 }  // namespace
 
@@ -81,38 +112,11 @@ std::string gemm_refusal(const GemmImplementation& one, Context& context, const 
 }
 
 const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm) {
-  struct Expected {
-    double seconds;
-    const GemmImplementation* one;
-  };
-  ChoiceLog choice(context);
-  std::vector<Expected> expected;
-  for (const GemmImplementation* one : kImplementations) {
-    if (const std::string_view why = cheap_refusal(*one, context, gemm); !why.empty()) {
-      choice.refused(*one, why);
-    } else {
-      expected.push_back({one->seconds(context, gemm), one});
-    }
-  }
-  std::ranges::stable_sort(expected, {}, &Expected::seconds);
-  // Only tma reads what lies channels-last, and nothing lies so where tma does not run.
-  const GemmImplementation* chosen = nullptr;
-  for (const Expected& next : expected) {
-    if (chosen != nullptr) {
-      choice.slower(*next.one, next.seconds);
-    } else if (const std::string_view why = next.one->device_refusal(context, gemm.precision); why.empty()) {
-      chosen = next.one;
-    } else {
-      choice.refused(*next.one, why);
-    }
-  }
-  if (chosen == nullptr) chosen = gemm.has_channels_last() ? &kTmaGemm : &kReferenceGemm;
-  choice.write(gemm, *chosen);
-  return *chosen;
+  return planned(context, gemm, ChoiceLog(context, true));
 }
 
 double planned_seconds(Context& context, const Gemm& gemm) {
-  return planned_implementation(context, gemm).seconds(context, gemm);
+  return planned(context, gemm, ChoiceLog(context, false)).seconds(context, gemm);
 }
 
 }  // namespace concord::opencl

@@ -12,7 +12,8 @@
 namespace concord::opencl {
 namespace {
 
-/// Rows that a work-group owns, rows of a tile of the other side, and the grid of its items (cl_kernels/ops/attention.h).
+/// Rows that a work-group owns, rows of a tile of the other side, and the grid of its items
+/// (cl_kernels/ops/attention.h).
 struct Tiles {
   std::size_t own, other, tx, ty;
 };

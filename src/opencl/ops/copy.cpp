@@ -78,8 +78,8 @@ Stage transpose_stage(Context& context, DType type, std::size_t index, const Rou
   const StridedLoop planes = collapsed(std::move(loop));
   const IndexText text(planes, wide);
   Stage stage;
-  stage.program =
-      context.program_from(head_of(text, wide) + kernel_source("ops/copy_transpose.cl"), {"ELEMENT=" + element_of(type)});
+  stage.program = context.program_from(head_of(text, wide) + kernel_source("ops/copy_transpose.cl"),
+                                       {"ELEMENT=" + element_of(type)});
   stage.function = "copy_transpose";
   stage.arguments = arguments_of(type, index, route, text);
   for (const std::int64_t value : {rows, columns, src_stride, dst_stride}) {
@@ -103,7 +103,8 @@ Stage runs_stage(Context& context, DType type, std::size_t index, const Route& r
       text.coordinates(), text.run_length());
   source += fmt::format("#define SRC_STEP {}\n#define DST_STEP {}\n", text.step(0), text.step(1));
   Stage stage;
-  stage.program = context.program_from(source + kernel_source("ops/copy_contiguous.cl"), {"ELEMENT=" + element_of(type)});
+  stage.program =
+      context.program_from(source + kernel_source("ops/copy_contiguous.cl"), {"ELEMENT=" + element_of(type)});
   stage.function = "copy";
   stage.arguments = arguments_of(type, index, route, text);
   stage.arguments.push_back(index_argument(chunking.chunk, wide));

@@ -23,7 +23,8 @@ Stage copy_stage(Context& context, const ChannelsLast& image, std::int64_t block
   for (const std::int64_t value : {count, blocks, from.blocks, from.begin, to.blocks, to.begin}) {
     arguments.emplace_back(static_cast<std::uint32_t>(value));
   }
-  Stage stage{context.program("formula/channels_last.cl", {"NUMBERS=BF16"}), "channels_last_copy", std::move(arguments)};
+  Stage stage{context.program("formula/channels_last.cl", {"NUMBERS=BF16"}), "channels_last_copy",
+              std::move(arguments)};
   blocking_of(context.limits(), count, 1).apply(stage);
   return stage;
 }

@@ -1,12 +1,13 @@
 // attention_tolerance(): what rounding each factor of each product does takes at most a third of it, on numbers of many
 // kinds, and what is missing is not within it.
+#include "concord/compare/tolerance/attention.hpp"
+
 #include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
 #include <random>
 
-#include "concord/compare/tolerance/attention.hpp"
 #include "concord/ops/attention.hpp"
 #include "concord_test.hpp"
 

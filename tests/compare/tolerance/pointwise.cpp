@@ -1,7 +1,8 @@
 // pointwise_tolerance(): small gradients and small updates that are wrong are not within it.
+#include "concord/compare/tolerance/pointwise.hpp"
+
 #include <cmath>
 
-#include "concord/compare/tolerance/pointwise.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord_test.hpp"
 

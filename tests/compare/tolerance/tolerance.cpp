@@ -239,8 +239,8 @@ TEST_CASE("gradients whose terms cancel out may be 0 on the device", "[compare]"
   CHECK(allowed > 600 * 0x1p-52);
   CHECK(allowed < 600 * 0x1p-40);
   const ops::RowNormBackward row(1, true);
-  const double of_row = tolerance(&row, {constant({4, 2}, 3), constant({4, 2}, 1), constant({4, 1}, 1)},
-                                  constant({4, 2}, 0));
+  const double of_row =
+      tolerance(&row, {constant({4, 2}, 3), constant({4, 2}, 1), constant({4, 1}, 1)}, constant({4, 2}, 0));
   CHECK(of_row > 3 * 0x1p-52);
   CHECK(of_row < 3 * 0x1p-40);
 }
