@@ -43,6 +43,7 @@ class ChoiceLog {
     text_ += fmt::format("; not by \"{}\": {}", one.name, is_for_device ? why : "not for this device");
   }
   void slower(const GemmImplementation& one, double seconds) {
+    if (!is_heard_) return;
     refused(one, std::isfinite(seconds) ? fmt::format("{:.3g} ms are expected", seconds * 1e3) : "slower");
   }
   void write(const Gemm& gemm, const GemmImplementation& chosen) const {
