@@ -27,7 +27,7 @@ fi
 passed=0 failed=0
 while IFS= read -r filter; do
   case $filter in
-    'a sum' | 'a sum\, of two' | 'an index x\[0\]' | 'a \"word\"' | 'a product') ((passed += 1)); echo "$CONCORD_DEVICE_LIMITS $CONCORD_KERNELS $filter" >>"$LOG" ;;
+    'a sum' | 'a sum\, of two' | 'an index x\[0\]' | 'a \"word\"' | 'a product') ((passed += 1)); echo "$CONCORD_DEBUG $filter" >>"$LOG" ;;
     *fails) ((KIND != 1)) || { ((failed += 1)); line=$(printf -- '-%.0s' {1..79}); printf '%s\n%s\n%s\nx.cpp:1\n\nx.cpp:2: FAILED:\n' "$line" "$filter" "$line"; } ;;
     *hangs) ((KIND != 2)) || sleep 60 ;;
   esac
@@ -50,7 +50,7 @@ ends() {
   fi
 }
 ends 0 0 "5 of 5 test cases passed" --limits least-64,opencl12 --rooms ops
-[[ $(wc -l <"$LOG") == 10 && $(grep -c '^extensions=0 gpu ' "$LOG") == 5 && $(grep -c '^work_group=64,' "$LOG") == 5 ]]
+[[ $(wc -l <"$LOG") == 10 && $(grep -c '^kernels=gpu,limit.extensions=0 ' "$LOG") == 5 && $(grep -c '^kernels=gpu,limit.work_group=64,' "$LOG") == 5 ]]
 [[ $(grep -c '^opencl12 \[ops\] *ok ' "$folder/results/summary.txt") == 1 ]]
 ends 1 1 "5 of 8 test cases passed; FAILED: one that fails" --limits least-64 --rooms ops
 grep -q '^least-64 \[ops\] *FAILED ' "$folder/results/summary.txt"

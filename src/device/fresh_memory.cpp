@@ -1,11 +1,11 @@
 #include "concord/device/fresh_memory.hpp"
 
-#include "concord/core/platform.hpp"
+#include "concord/core/debug_options.hpp"
 
 namespace concord {
 
 void fill_fresh(Device& device, Buffer& memory) {
-  if (environment("CONCORD_FILL_MEMORY").value_or("0") == "0") return;
+  if (!debug_flag("fill_memory", false)) return;
   constexpr std::uint32_t kNan = 0xffffffffU;
   device.fill(memory, 0, memory.bytes() / sizeof kNan * sizeof kNan, kNan);
   device.finish();  // the transfer queue may write to it next

@@ -5,8 +5,8 @@
 
 namespace concord {
 
-/// Where $CONCORD_FILL_MEMORY is 1, fills `memory`, which was just allocated, with bits that are NaN as fp32, fp16 and bf16
-/// and an index out of every range as i32. For the backends.
+/// With CONCORD_DEBUG=fill_memory=1, fills `memory`, which was just allocated, with bits that are NaN as fp32, fp16 and
+/// bf16 and an index out of every range as i32. For the backends.
 void fill_fresh(Device& device, Buffer& memory);
 
 }  // namespace concord

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "concord/core/check.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
@@ -243,6 +244,7 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
 }
 
 std::vector<DeviceInfo> Device::list() {
+  check_debug_options();
   return with_host_memory("listing devices", [] { return list_all(nullptr); });
 }
 
@@ -281,6 +283,7 @@ DevicePtr open_selected(std::string_view selector) {
 }  // namespace
 
 DevicePtr Device::open(std::string_view selector) {
+  check_debug_options();
   return with_host_memory("opening a device", [&] { return open_selected(selector); });
 }
 }  // namespace concord

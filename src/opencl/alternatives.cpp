@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "concord/core/platform.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/opencl/driver/discovery.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/registry.hpp"
@@ -22,8 +22,8 @@ bool on_matrix_units(const Context& context) { return context.capability().has_m
 bool on_hopper(const Context& context) { return context.capability().is_hopper(); }
 bool in_groups(const Context& context) { return context.limits().max_work_group > 1; }
 /// Where the user did not choose.
-bool made_for_cpu(const Context& context) { return !environment("CONCORD_KERNELS") && is_cpu(context.device()); }
-bool made_for_gpu(const Context& context) { return !environment("CONCORD_KERNELS") && !is_cpu(context.device()); }
+bool made_for_cpu(const Context& context) { return !debug_option("kernels") && is_cpu(context.device()); }
+bool made_for_gpu(const Context& context) { return !debug_option("kernels") && !is_cpu(context.device()); }
 
 /// The kinds last: what a narrower row explains is not theirs.
 constexpr std::array<Row, 11> kRows{{{variant::kDepthwise, "depthwise", on_any},

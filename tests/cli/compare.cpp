@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/process.hpp"
+#include "setting.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -106,7 +107,7 @@ TEST_CASE("compare and bench tell the energy of a step where a counter does", "[
   const Arguments compared{"compare", "mlp",     "--devices", device.info().id, "--reference", "float64", "--batch",
                            "2",       "--steps", "1",         "--seconds",      "0.01",        "--json"};
   const Arguments measured{"bench", "mlp", "--device", device.info().id, "--batch", "2", "--seconds", "0.01", "--json"};
-  const Environment counters{{"CONCORD_POWERCAP", folder.path().string()}};
+  const Environment counters{{"CONCORD_DEBUG", with_debug("powercap=" + folder.path().string())}};
   const auto result = [&](const Arguments& arguments) {
     const Ended ended = run_command(arguments, counters);
     INFO(ended.err);

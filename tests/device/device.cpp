@@ -94,7 +94,7 @@ TEST_CASE("a device fills and copies parts of buffers", "[device]") {
 }
 
 TEST_CASE("new memory is NaN where that is asked for", "[device]") {
-  const Setting filled("CONCORD_FILL_MEMORY", "1");
+  const DebugOption filled("fill_memory", "1");
   for (const DevicePtr& device : devices()) {
     CAPTURE(device->info().id);
     const BufferPtr memory = device->allocate(1026);

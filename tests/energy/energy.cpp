@@ -193,8 +193,8 @@ TEST_CASE("joules of a run are what the counter moved on by, over the runs", "[e
 TEST_CASE("who tells a device's energy goes by what it is and where it is plugged in", "[energy]") {
   const TemporaryFolder folder;
   write_zone(folder.path(), "intel-rapl:0", "package-0", "1");
-  const Setting processors("CONCORD_POWERCAP", folder.path().string());
-  const Setting gpus("CONCORD_NVML", test_library(CONCORD_FAKE_NVML));
+  const DebugOption processors("powercap", folder.path().string());
+  const DebugOption gpus("nvml", test_library(CONCORD_FAKE_NVML));
   DeviceInfo device;
   device.kind = DeviceKind::cpu;
   REQUIRE(energy_meter(device) != nullptr);
@@ -205,10 +205,10 @@ TEST_CASE("who tells a device's energy goes by what it is and where it is plugge
   REQUIRE(energy_meter(device) != nullptr);
   CHECK_THAT(energy_meter(device)->source(), contains("NVML"));
   write_chip(folder.path(), "hwmon0", "amdgpu", "0000:3b:00.0", "energy1_input", "1");
-  const Setting sensors("CONCORD_HWMON", (folder / "hwmon").string());
+  const DebugOption sensors("hwmon", (folder / "hwmon").string());
   device.vendor = kAmd;
   CHECK_THAT(energy_meter(device)->source(), contains("NVML"));  // it knows the GPU
-  const Setting no_nvml("CONCORD_NVML", "/nonexistent");
+  const DebugOption no_nvml("nvml", "/nonexistent");
   REQUIRE(energy_meter(device) != nullptr);
   CHECK_THAT(energy_meter(device)->source(), contains("amdgpu"));
   device.vendor = "NVIDIA Corporation";

@@ -132,8 +132,7 @@ Outcome replay(const std::string& device) {
 
 Outcome compare_beside(const std::string& device) {
   // Energy takes seconds to measure.
-  const Setting no_gpus("CONCORD_NVML", "/nonexistent"), no_processors("CONCORD_POWERCAP", "/nonexistent"),
-      no_sensors("CONCORD_HWMON", "/nonexistent");
+  const DebugOption no_meters("nvml=/nonexistent,powercap=/nonexistent,hwmon=/nonexistent");
   const std::vector<DevicePtr> sides{std::make_shared<OtherDevice>(Device::open(device), "one"),
                                      std::make_shared<OtherDevice>(Device::open(device), "two")};
   nn::Sequential net{nn::Conv2d{2, 4, 3}, nn::ReLU{}, nn::GlobalAvgPool2d{}, nn::Flatten{}, nn::Linear{4, 3}};
@@ -150,7 +149,7 @@ Outcome compare_beside(const std::string& device) {
 }
 
 Outcome multiply(const std::string& device) {
-  const Setting way("CONCORD_GEMM", "clblast");
+  const DebugOption way("gemm", "clblast");
   Graph graph;
   const Value c = product(graph);
   Program program = compile(graph, {&c, 1}, std::make_shared<Variables>(Device::open(device), 3));
@@ -183,7 +182,7 @@ Outcome sequences(const std::string& device) {
 Outcome build_anew(const std::string& device) {
   const TemporaryFolder folder;
   const Setting cache("CONCORD_CACHE_DIR", folder.path().string());
-  const Setting held_to("CONCORD_DEVICE_LIMITS", "local_memory=16384");
+  const DebugOption held_to("limit.local_memory=16384");
   set_log([](LogLevel, std::string_view) {}, LogLevel::debug);
   const Ending silence([] { set_log({}); });
   Graph graph;

@@ -126,7 +126,7 @@ std::vector<Tensor> results_of(const DevicePtr& device, const EmptyForm& form) {
 }
 
 TEST_CASE("what is gathered by no index has a gradient of zero", "[ops][empty]") {
-  const Setting filled("CONCORD_FILL_MEMORY", "1");
+  const DebugOption filled("fill_memory", "1");
   for (const DevicePtr& device : devices()) {
     INFO("device " << device->info().id);
     for (const std::int64_t width : {std::int64_t{1}, std::int64_t{3}}) {
@@ -148,7 +148,7 @@ TEST_CASE("what is gathered by no index has a gradient of zero", "[ops][empty]")
 }
 
 TEST_CASE("sums of nothing are zero, and nothing has no influence", "[ops][empty]") {
-  const Setting filled("CONCORD_FILL_MEMORY", "1");
+  const DebugOption filled("fill_memory", "1");
   for (const DevicePtr& device : devices()) {
     INFO("device " << device->info().id);
     const auto sums = results_of(device, {"sum", {f32({3, 0, 2})}, [](const std::vector<Value>& x) {
@@ -168,7 +168,7 @@ TEST_CASE("sums of nothing are zero, and nothing has no influence", "[ops][empty
 }
 
 TEST_CASE("every operator refuses what is empty or computes it", "[ops][empty]") {
-  const Setting filled("CONCORD_FILL_MEMORY", "1");
+  const DebugOption filled("fill_memory", "1");
   check_each_axis("pointwise", {2, 3}, [](const std::vector<Value>& x) { return std::vector{relu(x[0] * 2) + 1}; });
   check_each_axis("broadcast", {1, 3, 1}, [](const std::vector<Value>& x) { return std::vector{x[0] + x[1]}; },
                   {f32({2, 1, 4})});

@@ -1,6 +1,6 @@
 // Normalisations of numbers of every size against float64: rows far from 0, constant ones, one large value among small
-// ones, deviations whose squares leave fp32. Bounds are a few roundings, which is what PyTorch 2.15 reaches on rows around
-// 0 and misses by far on others (tests/goldens/norm_errors.py measures it; its figures stand at the bounds).
+// ones, deviations whose squares leave fp32. Bounds are a few roundings, which is what PyTorch 2.15 reaches on rows
+// around 0 and misses by far on others (tests/goldens/norm_errors.py measures it; its figures stand at the bounds).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -97,7 +97,8 @@ double largest(const std::vector<double>& values) {
 
 enum class Kind : std::uint8_t { layer, squares, channels, planes };
 
-/// How the rows lie in a tensor: (rows, length), or channels of (1, rows, length), (length, rows) or (images, rows, rest).
+/// How the rows lie in a tensor: (rows, length), or channels of (1, rows, length), (length, rows) or (images, rows,
+/// rest).
 Shape shape_of(Kind kind, std::int64_t rows, std::int64_t length, std::int64_t images) {
   if (kind == Kind::channels) return {length, rows};
   if (kind == Kind::planes) return {images, rows, length / images};
@@ -110,11 +111,12 @@ std::size_t place(Kind kind, std::size_t rows, std::size_t length, std::size_t i
   return row * length + i;
 }
 
-/// What one device gives for all rows, and how far it may be from float64. A row of these two is of no use to anyone who
-/// divides by a variance of 0 with an epsilon of 0.
+/// What one device gives for all rows, and how far it may be from float64. A row of these two is of no use to anyone
+/// who divides by a variance of 0 with an epsilon of 0.
 void check_rows(Kind kind, std::size_t length, float epsilon, std::size_t images = 1) {
   std::vector<Row> rows = grid();
-  if (epsilon == 0) std::erase_if(rows, [](const Row& row) { return row.deviation == 0 || row.mean != 0 || row.deviation < 1e-30; });
+  if (epsilon == 0)
+    std::erase_if(rows, [](const Row& row) { return row.deviation == 0 || row.mean != 0 || row.deviation < 1e-30; });
   const auto src = numbers(rows, length, 1);
   std::vector<Row> diff_rows(rows.size(), Row{1, 1});
   for (std::size_t r = 0; r < rows.size(); r += 3) diff_rows[r] = {1000.1, 0.01};
@@ -155,8 +157,9 @@ void check_rows(Kind kind, std::size_t length, float epsilon, std::size_t images
         got_diff[i] = diff_src.values[place(kind, rows.size(), length, images, r, i)];
       }
       INFO(device->info().id << ", " << length << " numbers of mean " << rows[r].mean << ", deviation "
-                             << rows[r].deviation << (rows[r].first != 0 ? fmt::format(", first {}", rows[r].first) : "")
-                             << ", epsilon " << epsilon << ", kind " << static_cast<int>(kind));
+                             << rows[r].deviation
+                             << (rows[r].first != 0 ? fmt::format(", first {}", rows[r].first) : "") << ", epsilon "
+                             << epsilon << ", kind " << static_cast<int>(kind));
       const double size = largest(expected.dst);
       const double of_dst = error(got, expected.dst, size > 0 ? size : 1);
       CHECK(of_dst <= 6e-7);
@@ -184,8 +187,8 @@ TEST_CASE("norms keep the digits and the range of fp32", "[ops][row_norm][normal
 }
 
 TEST_CASE("norms for GPUs keep the digits and the range of fp32", "[ops][row_norm][normalise][exactness]") {
-  const Setting kernels("CONCORD_KERNELS", "gpu");
-  const Setting groups("CONCORD_BATCH_NORM", "groups");
+  const DebugOption kernels("kernels", "gpu");
+  const DebugOption groups("batch_norm", "groups");
   for (const std::size_t length : {7U, 768U, 65536U}) {
     for (const float epsilon : {1e-5F, 0.0F}) {
       for (const Kind kind : {Kind::layer, Kind::squares, Kind::channels, Kind::planes}) {

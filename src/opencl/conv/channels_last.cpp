@@ -4,7 +4,7 @@
 #include <array>
 
 #include "concord/core/check.hpp"
-#include "concord/core/platform.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/opencl/conv/as_gemm.hpp"
 #include "concord/opencl/conv/channels_last.hpp"
 #include "concord/opencl/conv/depthwise_channels_last.hpp"
@@ -29,9 +29,7 @@ bool is_whole_blocks(std::int64_t channels) { return channels % ChannelsLast::kB
 bool stores(Context& context, const ops::ConvSizes& s, Precision precision, const TensorSpec& src,
             const TensorSpec& dst) {
   if (precision != Precision::bf16 && precision != Precision::fp16) return false;
-  const std::optional<std::string> named = environment("CONCORD_STORAGE");
-  CONCORD_CHECK(!named || *named == "fp32", ArgumentError, "CONCORD_STORAGE is \"{}\"; there is fp32", *named);
-  if (named || environment("CONCORD_GEMM") || environment("CONCORD_CONV")) return false;
+  if (debug_choice("storage", {"fp32"}) || debug_option("gemm") || debug_option("conv")) return false;
   const bool is_image = s.options.groups == 1 && s.d == 1 && s.kd == 1 && s.od == 1 && s.options.padding[0] == 0;
   const auto can = [&](const TensorSpec& image) { return channels_last(image, storage_number(precision)) != nullptr; };
   if (!context.limits().is_nvidia || !is_image || !can(dst) || (is_whole_blocks(s.c) && !can(src))) return false;

@@ -9,7 +9,7 @@
 #include <array>
 
 #include "concord/core/check.hpp"
-#include "concord/core/platform.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/opencl/conv/as_gemm.hpp"
 #include "concord/opencl/conv/channels_last.hpp"
 #include "concord/opencl/conv/depthwise.hpp"
@@ -32,11 +32,11 @@ enum class Way { gemm, phases, winograd, depthwise, im2col };
 std::optional<Way> forced_way(const ops::ConvSizes& sizes, Precision precision) {
   constexpr std::array<std::pair<std::string_view, Way>, 4> kWays{
       {{"gemm", Way::gemm}, {"phases", Way::phases}, {"winograd", Way::winograd}, {"im2col", Way::im2col}}};
-  const std::optional<std::string> forced = environment("CONCORD_CONV");
+  const std::optional<std::string> forced = debug_option("conv");
   if (!forced) return std::nullopt;
   const auto* const named = std::ranges::find(kWays, *forced, &std::pair<std::string_view, Way>::first);
   CONCORD_CHECK(named != kWays.end(), ArgumentError,
-                "CONCORD_CONV is \"{}\"; there are gemm, phases, winograd and im2col", *forced);
+                "CONCORD_DEBUG: conv is \"{}\"; there are gemm, phases, winograd and im2col", *forced);
   const Way way = named->second;
   if (way == Way::winograd && !conv_winograd_serves(sizes, precision)) return Way::gemm;
   return way == Way::phases && !conv_phases_serve(sizes) ? Way::gemm : way;

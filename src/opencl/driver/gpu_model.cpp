@@ -144,7 +144,8 @@ GpuFacts plan_as(std::string_view name, GpuFacts facts) {
   }
   facts.capability = capability_in(name);
   CONCORD_CHECK(gpu_model(facts).generation != kUnknown.name, ArgumentError,
-                "CONCORD_PLAN_AS is \"{}\"; it names a GPU as gfx1030, sm_89, xe-lp, xe-hpg, xe-hpc or xe2 do", name);
+                "CONCORD_DEBUG: plan_as is \"{}\"; it names a GPU as gfx1030, sm_89, xe-lp, xe-hpg, xe-hpc or xe2 do",
+                name);
   return facts;
 }
 

@@ -37,9 +37,10 @@ struct GpuModel {
 /// that was measured.
 [[nodiscard]] GpuModel gpu_model(const GpuFacts& facts);
 
-/// What $CONCORD_PLAN_AS names in place of what the device says: a processor of AMD ("gfx1030"), a compute capability
-/// of NVIDIA ("sm_89"), or "xe-lp", "xe-hpg", "xe-hpc", "xe2" of Intel. For plans alone: which kernels a device can run
-/// stays as it is. Units and clock are the device's. \throws ArgumentError when the name is none of these.
+/// What the option plan_as of CONCORD_DEBUG names in place of what the device says: a processor of AMD ("gfx1030"), a
+/// compute capability of NVIDIA ("sm_89"), or "xe-lp", "xe-hpg", "xe-hpc", "xe2" of Intel. For plans alone: which
+/// kernels a device can run stays as it is. Units and clock are the device's. \throws ArgumentError when the name is
+/// none of these.
 [[nodiscard]] GpuFacts plan_as(std::string_view name, GpuFacts facts);
 
 /// Of a unit of the NVIDIA H200 on which tiles were measured: outside its matrix units, on them by mma.sync with

@@ -1,18 +1,15 @@
-// Text to limits, and limits to what a compiler refuses.
+// Limits from CONCORD_DEBUG, and what makes a compiler hold to them.
 #include "concord/opencl/driver/limits.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
-#include <charconv>
 #include <string_view>
 
-#include "concord/core/check.hpp"
-#include "concord/core/platform.hpp"
-#include "concord/core/text.hpp"
+#include "concord/core/debug_options.hpp"
 
 namespace concord::opencl {
 namespace {
-
-constexpr std::string_view kVariable = "CONCORD_DEVICE_LIMITS";
 
 struct NumberKey {
   std::string_view name;
@@ -42,54 +39,17 @@ constexpr std::array<FlagKey, 5> kFlags{
       "GCC poison get_sub_group_size get_sub_group_id get_sub_group_local_id sub_group_barrier sub_group_broadcast "
       "sub_group_reduce_add sub_group_shuffle intel_sub_group_shuffle"}}};
 
-std::size_t number_of(std::string_view key, std::string_view value, std::size_t least) {
-  std::size_t number = 0;
-  const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  CONCORD_CHECK(error == std::errc() && rest == value.data() + value.size() && number >= least, ArgumentError,
-                "{}: {} is \"{}\", which is no number from {} on", kVariable, key, value, least);
-  return number;
-}
-
-bool flag_of(std::string_view key, std::string_view value) {
-  CONCORD_CHECK(value == "0" || value == "1", ArgumentError,
-                "{}: {} is \"{}\"; 0 forbids it, 1 leaves the device what it has", kVariable, key, value);
-  return value == "1";
-}
-
-void take(DeviceLimits& limits, std::string_view key, std::string_view value) {
-  std::string known;
-  for (const NumberKey& number : kNumbers) {
-    if (key == number.name) {
-      limits.*number.member = number_of(key, value, 1);
-      return;
-    }
-    known += fmt::format("{}, ", number.name);
-  }
-  for (const FlagKey& flag : kFlags) {
-    if (key == flag.name) {
-      limits.*flag.member = flag_of(key, value);
-      return;
-    }
-    known += fmt::format("{}{}", flag.name, &flag == &kFlags.back() ? "" : ", ");
-  }
-  throw ArgumentError(fmt::format("{} has the key \"{}\"; there are {}", kVariable, key, known));
-}
+std::string key_of(std::string_view limit) { return fmt::format("limit.{}", limit); }
 
 }  // namespace
 
-DeviceLimits parse_device_limits(const std::string& text) {
-  DeviceLimits limits;
-  for (const std::string& pair : split(text, ',')) {
-    const std::size_t sign = pair.find('=');
-    CONCORD_CHECK(sign != std::string::npos, ArgumentError, "{}: \"{}\" is no KEY=VALUE", kVariable, pair);
-    take(limits, std::string_view(pair).substr(0, sign), std::string_view(pair).substr(sign + 1));
-  }
-  return limits;
-}
-
 DeviceLimits device_limits() {
-  DeviceLimits limits = parse_device_limits(environment(kVariable.data()).value_or(""));
-  if (environment("CONCORD_PORTABLE").value_or("0") != "0") limits.extensions = false;
+  DeviceLimits limits;
+  for (const NumberKey& number : kNumbers) {
+    if (const auto value = debug_number(key_of(number.name), 1, DeviceLimits::kNone)) limits.*number.member = *value;
+  }
+  for (const FlagKey& flag : kFlags) limits.*flag.member = debug_flag(key_of(flag.name), true);
+  if (debug_flag("portable", false)) limits.extensions = false;
   return limits;
 }
 

@@ -24,11 +24,8 @@ struct DeviceLimits {
   bool operator==(const DeviceLimits&) const = default;
 };
 
-/// Of a text such as "work_group=64,local_memory=32768,fp64=0"; the members above are the keys, what is not named
-/// stays. Throws ArgumentError that names the key in error.
-[[nodiscard]] DeviceLimits parse_device_limits(const std::string& text);
-
-/// Those of $CONCORD_DEVICE_LIMITS, and no extensions with $CONCORD_PORTABLE=1. Throws as parse_device_limits.
+/// The limits that CONCORD_DEBUG sets: limit.NAME with the members above as names, "limit.work_group=64,limit.fp64=0",
+/// and portable=1 for limit.extensions=0. Throws ArgumentError that names the key in error.
 [[nodiscard]] DeviceLimits device_limits();
 
 /// Lines of OpenCL C in front of a kernel that make using what is forbidden an error of the compiler; empty where all

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "concord/core/check.hpp"
-#include "concord/core/platform.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/registry.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
@@ -14,13 +14,13 @@
 namespace concord::opencl {
 namespace {
 
-/// That CONCORD_GEMM names or the device's user prefers, where it can compute the product.
+/// The one that CONCORD_DEBUG=gemm=NAME names or the device's user prefers, where it can compute the product.
 std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::string_view label) {
-  std::optional<std::string> forced = environment("CONCORD_GEMM");
+  std::optional<std::string> forced = debug_option("gemm");
   if (!forced) forced = context.variants().preferred(variant::kProduct);
   if (!forced) return nullptr;
   const GemmImplementation* const named = find_gemm_implementation(*forced);
-  CONCORD_CHECK(named != nullptr, ArgumentError, "CONCORD_GEMM is \"{}\"; there are {}", *forced,
+  CONCORD_CHECK(named != nullptr, ArgumentError, "CONCORD_DEBUG: gemm is \"{}\"; there are {}", *forced,
                 gemm_implementation_names());
   // Panels compute on any device, which their tests use.
   const bool is_panel = named->name == "panel" && !gemm.has_channels_last();

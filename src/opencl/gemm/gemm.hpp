@@ -12,9 +12,9 @@
 
 namespace concord::opencl {
 
-/// The kernel for a product: the implementation that the environment variable CONCORD_GEMM names where that accepts it;
-/// the choice that a tuning table holds (tuning/table.hpp) where it serves; else the planned one. `label` starts the kernel's
-/// name ("matmul").
+/// The kernel for a product: the implementation that the option gemm of CONCORD_DEBUG names where that accepts it;
+/// the choice that a tuning table holds (tuning/table.hpp) where it serves; else the planned one. `label` starts the
+/// kernel's name ("matmul").
 [[nodiscard]] std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label);
 
 /// A product as launches of a larger kernel. Where k is cut, what a part gives stays apart: the launch that reads the

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/private_files.hpp"
 #include "concord/opencl/driver/discovery.hpp"
@@ -89,18 +90,14 @@ GpuModel Context::find_gpu_model() const {
                        .is_gpu = !is_cpu(device_),
                        .compute_units = limits_.compute_units,
                        .megahertz = device_.get_info<cl_uint>(CL_DEVICE_MAX_CLOCK_FREQUENCY)};
-  const auto other = environment("CONCORD_PLAN_AS");
-  return gpu_model(other && !other->empty() ? plan_as(*other, facts) : facts);
+  const auto other = debug_option("plan_as");
+  return gpu_model(other ? plan_as(*other, facts) : facts);
 }
 
-// $CONCORD_KERNELS asks for one kind's kernels, which every device can run, so that tests reach both kinds on one
-// device.
+// CONCORD_DEBUG=kernels=KIND asks for one kind's kernels, which every device can run, so that tests reach both kinds on
+// one device.
 bool Context::takes_cpu_kernels() const {
-  if (const auto kind = environment("CONCORD_KERNELS")) {
-    CONCORD_CHECK(*kind == "cpu" || *kind == "gpu", ArgumentError, "CONCORD_KERNELS is \"{}\"; there are cpu and gpu",
-                  *kind);
-    return *kind == "cpu";
-  }
+  if (const auto kind = debug_choice("kernels", {"cpu", "gpu"})) return *kind == "cpu";
   return variants_->prefers_first(variant::kForCpus, variant::kForGpus, is_cpu(device_));
 }
 

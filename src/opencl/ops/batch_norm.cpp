@@ -1,11 +1,11 @@
 // Batch normalisation with the statistics of the batch, and its gradient, on OpenCL devices: by work-groups
-// (batch_norm.cl), or on CPUs by single items that run along planes (batch_norm_contiguous.cl). CONCORD_BATCH_NORM names one
-// of them for every device: groups or runs.
+// (batch_norm.cl), or on CPUs by single items that run along planes (batch_norm_contiguous.cl). CONCORD_BATCH_NORM
+// names one of them for every device: groups or runs.
 #include <algorithm>
 #include <bit>
 
 #include "concord/core/check.hpp"
-#include "concord/core/platform.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/opencl/formula/epilogue.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/formula/printer.hpp"
@@ -22,13 +22,12 @@ namespace {
 constexpr std::size_t kLeastThreads = 32;
 
 bool by_groups(const Context& context) {
-  const std::optional<std::string> forced = environment("CONCORD_BATCH_NORM");
-  CONCORD_CHECK(!forced || *forced == "groups" || *forced == "runs", ArgumentError,
-                "CONCORD_BATCH_NORM is \"{}\"; there are groups and runs", *forced);
+  const std::optional<std::string> forced = debug_choice("batch_norm", {"groups", "runs"});
   const bool in_groups = context.limits().max_work_group >= kLeastThreads;
-  CONCORD_CHECK(in_groups || forced != "groups", NotSupported,
-                "CONCORD_BATCH_NORM is \"groups\", whose kernels need work-groups of {} items; this device takes {}",
-                kLeastThreads, context.limits().max_work_group);
+  CONCORD_CHECK(
+      in_groups || forced != "groups", NotSupported,
+      "CONCORD_DEBUG: batch_norm is \"groups\", whose kernels need work-groups of {} items; this device takes {}",
+      kLeastThreads, context.limits().max_work_group);
   if (forced) return *forced == "groups";
   return in_groups &&
          context.variants().takes_first(variant::kBatchNormGroups, variant::kBatchNormRuns, !context.limits().is_cpu);

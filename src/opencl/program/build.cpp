@@ -113,20 +113,14 @@ std::string with_marked_instructions(std::string ptx, std::string_view device) {
   return ptx;
 }
 
-std::optional<unsigned> number_in_environment(const char* variable, unsigned most) {
-  const auto text = environment(variable);
-  if (!text) return std::nullopt;
-  unsigned number = 0;
-  const char* const end = text->data() + text->size();
-  const auto [rest, error] = std::from_chars(text->data(), end, number);
-  CONCORD_CHECK(error == std::errc() && rest == end && number <= most, ArgumentError,
-                "{} is \"{}\", which is no number from 0 to {}", variable, *text, most);
-  return number;
-}
-
 unsigned build_threads(const boost::compute::device& device) {
   constexpr unsigned kUsual = 16, kMost = 64;
-  if (const auto wanted = number_in_environment("CONCORD_BUILD_THREADS", kMost)) return *wanted;
+  if (const auto text = environment("CONCORD_BUILD_THREADS")) {
+    const auto wanted = number_in_text<unsigned>(*text);
+    CONCORD_CHECK(wanted && *wanted <= kMost, ArgumentError,
+                  "CONCORD_BUILD_THREADS is \"{}\"; it may be a whole number from 0 to {}", *text, kMost);
+    return *wanted;
+  }
   const boost::compute::platform platform = device.platform();
   if (!builds_in_parallel(platform.vendor(), platform.version())) return 0;
   return std::clamp(std::thread::hardware_concurrency(), 1U, kUsual);

@@ -41,10 +41,6 @@ inline constexpr std::string_view kInstructionMark = "//@";
 /// Throws DeviceError when the binary is no PTX: the instructions would be left out in silence.
 [[nodiscard]] std::string with_marked_instructions(std::string ptx, std::string_view device);
 
-/// A number from 0 to `most` that an environment variable gives; nothing when it is unset. Throws ArgumentError when it
-/// is no such number.
-[[nodiscard]] std::optional<unsigned> number_in_environment(const char* variable, unsigned most);
-
 /// How many programs may be built at once: as many as the machine has processors, up to 16, where the platform's
 /// compiler is known to be safe in parallel, else 0: one by one in the calling thread. CONCORD_BUILD_THREADS says
 /// otherwise; throws ArgumentError when that is no number from 0 to 64.

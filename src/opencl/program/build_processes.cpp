@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "concord/core/debug_options.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/version.hpp"
@@ -45,7 +46,7 @@ std::string device_text(const boost::compute::device& device) {
 unsigned BuildProcesses::wanted(const boost::compute::device& device) {
   constexpr unsigned kMost = 64;
   constexpr std::uint64_t kUsual = 16, kGiB = std::uint64_t{1} << 30;
-  if (const auto named = number_in_environment("CONCORD_BUILD_PROCESSES", kMost)) return *named;
+  if (const auto named = debug_number("build_processes", 0, kMost)) return static_cast<unsigned>(*named);
   if (device.vendor() != "NVIDIA Corporation") return 0;
   // A context takes about half a GiB of either memory.
   const std::uint64_t by_device = device.get_info<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE) / (2 * kGiB);

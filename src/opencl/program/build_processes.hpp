@@ -35,7 +35,7 @@ inline constexpr char kBuilt = 'y', kFailed = 'n';
 /// several threads.
 class BuildProcesses {
  public:
-  /// How many may help: CONCORD_BUILD_PROCESSES, else with drivers that need it as many as the machine has
+  /// How many may help: CONCORD_DEBUG=build_processes=N, else with drivers that need it as many as the machine has
   /// processors, up to 16 and as far as memory allows, else none. Throws ArgumentError when the variable is no number
   /// from 0 to 64.
   [[nodiscard]] static unsigned wanted(const boost::compute::device& device);

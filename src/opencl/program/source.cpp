@@ -9,13 +9,14 @@
 
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/core/platform.hpp"
 
 namespace concord::opencl {
 namespace {
 
 std::string text_of(std::string_view name) {
-  if (const auto folder = environment("CONCORD_KERNEL_DIR")) return read_file(std::filesystem::path(*folder) / name);
+  if (const auto folder = debug_option("kernel_dir")) return read_file(std::filesystem::path(*folder) / name);
   for (const KernelSource& source : kernel_sources()) {
     if (source.name == name) return std::string(source.text);
   }
@@ -57,13 +58,13 @@ std::string kernel_source(std::string_view name) {
 }
 
 void keep_source(const std::string& source, const std::string& options) {
-  const auto folder = environment("CONCORD_SOURCE_DIR");
+  const auto folder = debug_option("source_dir");
   if (!folder) return;
   const std::string text = "// " + options + "\n" + source;
   const auto digest = crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
   std::error_code error;
   std::filesystem::create_directories(*folder, error);
-  CONCORD_CHECK(!error, IoError, "cannot create {} (CONCORD_SOURCE_DIR): {}", *folder, error.message());
+  CONCORD_CHECK(!error, IoError, "cannot create {} (CONCORD_DEBUG=source_dir): {}", *folder, error.message());
   const auto path = std::filesystem::path(*folder) / fmt::format("{:08x}-{}.cl", digest, text.size());
   write_file_atomically(path, std::as_bytes(std::span(text)), Durability::cached);
 }

@@ -14,12 +14,12 @@ struct KernelSource {
 [[nodiscard]] std::span<const KernelSource> kernel_sources();
 
 /// The text of one file with its `#include "…"` lines replaced by the files they name. When the environment variable
-/// CONCORD_KERNEL_DIR is set, files come from that folder: kernels can be changed without a rebuild.
-/// Throws Error for a name that was not embedded.
+/// the option kernel_dir of CONCORD_DEBUG is set, files come from that folder: kernels can be changed without a
+/// rebuild. Throws Error for a name that was not embedded.
 [[nodiscard]] std::string kernel_source(std::string_view name);
 
-/// Where $CONCORD_SOURCE_DIR names a folder, a program that a device is asked for is written there as a file, whose
-/// first line is "// " and its options: for other compilers to look at. Throws IoError.
+/// Where the option source_dir of CONCORD_DEBUG names a folder, a program that a device is asked for is written there
+/// as a file, whose first line is "// " and its options: for other compilers to look at. Throws IoError.
 void keep_source(const std::string& source, const std::string& options);
 
 }  // namespace concord::opencl

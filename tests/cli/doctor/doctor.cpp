@@ -5,6 +5,7 @@
 
 #include "cli/process.hpp"
 #include "concord/device/variants.hpp"
+#include "setting.hpp"
 #include "test_library.hpp"
 
 using namespace concord;
@@ -190,7 +191,7 @@ TEST_CASE("the doctor that is called wrongly says so in one line", "[cli]") {
   const DevicePtr device = pocl();
   if (!device) return;
   for (const Environment& environment :
-       {Environment{{"CONCORD_DEVICE_LIMITS", "nonsense"}}, Environment{{"CONCORD_KERNELS", "nonsense"}}}) {
+       {Environment{{"CONCORD_DEBUG", "nonsense"}}, Environment{{"CONCORD_DEBUG", "kernels=nonsense"}}}) {
     const Ended ended = run_command({"doctor", "--device", device->info().id}, environment);
     CHECK(ended.code == 2);
     CHECK_THAT(ended.err, Catch::Matchers::StartsWith("concord: " + environment.begin()->first));
@@ -248,7 +249,7 @@ TEST_CASE("the doctor ends with a verdict where kernels of a device do not build
   write_file(folder / "kernels/ops/pool.cl", "this does not compile\n");
   const Environment environment{{"CONCORD_CACHE_DIR", folder.path().string()},
                                 {"CONCORD_DRIVER_CACHE", "1"},
-                                {"CONCORD_KERNEL_DIR", (folder / "kernels").string()}};
+                                {"CONCORD_DEBUG", with_debug("kernel_dir=" + (folder / "kernels").string())}};
   const Ended ended = run_command({"doctor", "--device", device->info().id}, environment);
   INFO(ended.out);
   check_ends_badly(ended, "kernels are wrong on it or do not build");

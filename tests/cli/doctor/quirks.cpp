@@ -4,6 +4,7 @@
 #include "cli/process.hpp"
 #include "concord/device/variants.hpp"
 #include "opencl/opencl_test.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
 namespace {
@@ -65,9 +66,9 @@ TEST_CASE("the doctor finds a wrong kernel, and networks are then right without 
   if (!command_is_there() || id.empty()) return;
   const TemporaryFolder folder;
   plant(folder / "kernels");
-  const Environment environment{{"CONCORD_CACHE_DIR", folder.path().string()},
-                                {"CONCORD_KERNEL_DIR", (folder / "kernels").string()},
-                                {"CONCORD_KERNELS", "cpu"}};
+  const Environment environment{
+      {"CONCORD_CACHE_DIR", folder.path().string()},
+      {"CONCORD_DEBUG", with_debug("kernels=cpu,kernel_dir=" + (folder / "kernels").string())}};
   const Arguments compare{"compare", "mlp", "--devices", id,      "--reference", "float64",
                           "--batch", "2",   "--seconds", "0.001", "--steps",     "1"};
   CHECK(run_command(compare, environment).code == 1);

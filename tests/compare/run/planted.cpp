@@ -1,8 +1,11 @@
 // Bugs planted into a copy of the kernels: `concord compare` of PoCL with the CPU names the operator that has each, and
 // none with the copy as it is.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
 namespace {
@@ -15,8 +18,8 @@ struct Planted {
   const char* what;
   const char* file;  // of cl_kernels
   std::vector<Edit> edits;
-  Arguments network;        // that is compared
-  Environment environment;  // which kernels PoCL gets
+  Arguments network;    // that is compared
+  const char* options;  // of CONCORD_DEBUG: which kernels PoCL gets
   const char* node;
   const char* op;
 };
@@ -29,7 +32,7 @@ const std::vector<Planted>& planted() {
        {{"as_int16(as_uint16(lanes + column) < (uint16)((uint)columns))",
          "as_int16(as_uint16(lanes + column) < (uint16)((uint)columns + 1))"}},
        {"resnet20:depth=1,width=4"},
-       {{"CONCORD_KERNELS", "cpu"}},
+       "kernels=cpu",
        "0/0/conv2d",
        "conv2d"},
       {"a missing barrier",
@@ -39,14 +42,14 @@ const std::vector<Planted>& planted() {
          "\\\n",
          "step_ * LANE_DISTANCE]); \\\n"}},
        {"mlp"},
-       {{"CONCORD_KERNELS", "gpu"}},
+       "kernels=gpu",
        "cross_entropy",
        "cross_entropy"},
       {"a wrong constant in a derivative",
        "ops/recurrent.h",
        {{"d.g = inner * i * ((1.0f - g) * (1.0f + g));", "d.g = inner * i * ((0.9f - g) * (1.0f + g));"}},
        {"char_lstm", "--input", "4"},
-       {{"CONCORD_KERNELS", "cpu"}},
+       "kernels=cpu",
        "grad/rnn/recurrent_1/recurrent_backward",
        "recurrent_backward"},
       {"an uninitialised edge of a tile",
@@ -58,14 +61,14 @@ const std::vector<Planted>& planted() {
         {"b_next[i] = k < k_end ? READ_RIGHT(at_k, b_column, false) : (B_NUMBERS)(0.0f);",
          "if (k < k_end) b_next[i] = READ_RIGHT(at_k, b_column, false);"}},
        {"mlp"},
-       {{"CONCORD_KERNELS", "gpu"}, {"CONCORD_GEMM", "tiled"}},
+       "kernels=gpu,gemm=tiled",
        "1/matmul",
        "matmul"},
       {"an update of many weights that leaves the last ones as they were",
        "formula/pointwise_group_contiguous.cl",
        {{"min(first + CHUNK, n)", "min(first + CHUNK, n > 20 ? n / 2 : n)"}},
        {"mlp"},
-       {{"CONCORD_KERNELS", "cpu"}},
+       "kernels=cpu",
        "update/1.weight/sgd … update/3.bias/sgd",
        "sgd of 4"},
   };
@@ -114,9 +117,8 @@ nlohmann::json compared(const Planted& bug, const std::string& list, const Kerne
   arguments.insert(arguments.end(), bug.network.begin(), bug.network.end());
   arguments.insert(arguments.end(),
                    {"--devices", list, "--batch", "2", "--steps", "1", "--seconds", "0.001", "--json"});
-  Environment environment = bug.environment;
-  environment["CONCORD_KERNEL_DIR"] = kernels.path();
-  const Ended ended = run_command(arguments, environment);
+  const Ended ended = run_command(
+      arguments, {{"CONCORD_DEBUG", with_debug(fmt::format("{},kernel_dir={}", bug.options, kernels.path()))}});
   INFO(ended.err);
   CHECK(ended.code == expected_code);
   REQUIRE_FALSE(ended.out.empty());
@@ -156,7 +158,7 @@ TEST_CASE("a kernel that is wrong for rare numbers between the ends of a run is 
                    std::string("loss[loss_offset + row] = value > 4e-4f && value < 5e-4f ? ") + wrong + " : value;"}});
     const Ended ended = run_command({"compare", "mlp", "--devices", list, "--batch", "1", "--steps", "6", "--lr", "0.1",
                                      "--seconds", "0.001", "--json"},
-                                    {{"CONCORD_KERNEL_DIR", kernels.path()}});
+                                    {{"CONCORD_DEBUG", with_debug("kernel_dir=" + kernels.path())}});
     INFO(ended.err);
     CHECK(ended.code == 1);
     const auto device = nlohmann::json::parse(ended.out).at("devices")[1];

@@ -8,7 +8,7 @@
 namespace concord::test {
 
 TEST_CASE("a data gradient by pixels applies an epilogue at every place", "[opencl][conv]") {
-  const Setting kernels("CONCORD_KERNELS", "cpu"), product("CONCORD_CONV", "gemm");
+  const DebugOption kernels("kernels", "cpu"), product("conv", "gemm");
   struct Shaped {
     Shape src, weights;
     Conv2dOptions options;
@@ -30,9 +30,9 @@ TEST_CASE("a data gradient by pixels applies an epilogue at every place", "[open
     for (const DevicePtr& device : opencl_devices()) {
       INFO(c.src.str() << " * " << c.weights.str() << " on " << device->info().id);
       const DevicePtr opened = Device::open(device->info().id);  // with the setting
-      const Setting plain("CONCORD_GEMM", "reference");
+      const DebugOption plain("gemm", "reference");
       const std::vector<Tensor> expected = run(opened, inputs, build, {.fuse = false});
-      const Setting panel("CONCORD_GEMM", "panel");
+      const DebugOption panel("gemm", "panel");
       CHECK(difference(run(opened, inputs, build)[0], expected[0]) == "");
     }
   }

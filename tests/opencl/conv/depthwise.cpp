@@ -39,7 +39,7 @@ std::vector<Value> passes(const Geometry& g, const std::vector<Value>& x) {
 
 /// The OpenCL devices, opened to run the kernels for this kind of device.
 std::vector<DevicePtr> devices_as(const char* kind) {
-  const Setting kernels("CONCORD_KERNELS", kind);
+  const DebugOption kernels("kernels", kind);
   std::vector<DevicePtr> found;
   for (const DevicePtr& device : opencl_devices()) found.push_back(Device::open(device->info().id));
   return found;

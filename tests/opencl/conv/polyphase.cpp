@@ -66,10 +66,10 @@ Value data_gradient(const Geometry& g, const std::vector<Value>& x) {
 void check_phases(const Geometry& g) {
   const Array diff_dst = integers(g.dst(), 1), weights = integers(g.weights, 2);
   const std::vector<double> expected = loops(g, diff_dst, weights).values;
-  const Setting phases("CONCORD_CONV", "phases");
+  const DebugOption phases("conv", "phases");
   for (const DevicePtr& device : opencl_devices()) {
     for (const std::string& name : implementations_of(*device)) {
-      const Setting setting("CONCORD_GEMM", name);
+      const DebugOption setting("gemm", name);
       const std::vector<Tensor> results = run(device, {{diff_dst}, {weights}}, [&](const std::vector<Value>& x) {
         return std::vector{data_gradient(g, x)};
       });
@@ -122,7 +122,7 @@ TEST_CASE("the data gradient of a strided convolution by phases is exact", "[ope
 }
 
 TEST_CASE("phases apply an epilogue at every place, reached or not", "[opencl][conv]") {
-  const Setting phases("CONCORD_CONV", "phases");
+  const DebugOption phases("conv", "phases");
   for (const Geometry& g : kOthers) {
     const std::int64_t channels = g.src[1];
     const Shape column = ops::with_spatial(1, channels, {1, 1, 1}, g.options.rank);
@@ -135,7 +135,7 @@ TEST_CASE("phases apply an epilogue at every place, reached or not", "[opencl][c
       const std::vector<Tensor> plain = run(device, inputs, build, {.fuse = false});
       for (const std::string& name : implementations_of(*device)) {
         INFO(g.str() << " by " << name << " on " << device->info().id);
-        const Setting setting("CONCORD_GEMM", name);
+        const DebugOption setting("gemm", name);
         CHECK(difference(run(device, inputs, build)[0], plain[0]) == "");
       }
     }

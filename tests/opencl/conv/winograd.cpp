@@ -194,14 +194,14 @@ void check_passes(const DevicePtr& device, const Geometry& g, double factor, dou
 }  // namespace
 
 TEST_CASE("convolutions by Winograd's transforms are exact to a few roundings", "[opencl][winograd]") {
-  const Setting way("CONCORD_CONV", "winograd");
+  const DebugOption way("conv", "winograd");
   for (const DevicePtr& device : opencl_devices()) {
     for (const Geometry& g : geometries()) check_passes(device, g, 1, 0);
   }
 }
 
 TEST_CASE("convolutions of small images by Winograd's transforms", "[opencl][winograd]") {
-  const Setting way("CONCORD_CONV", "winograd");
+  const DebugOption way("conv", "winograd");
   for (const DevicePtr& device : opencl_devices()) {
     for (const Geometry& g : small_geometries()) {
       DYNAMIC_SECTION(g.str()) { check_passes(device, g, 1, 0); }
@@ -210,7 +210,7 @@ TEST_CASE("convolutions of small images by Winograd's transforms", "[opencl][win
 }
 
 TEST_CASE("convolutions by Winograd's transforms keep their precision at any magnitude", "[opencl][winograd]") {
-  const Setting way("CONCORD_CONV", "winograd");
+  const DebugOption way("conv", "winograd");
   const Geometry g{{2, 20, 13, 18}, 24, {.padding = {1, 1}}};
   for (const DevicePtr& device : opencl_devices()) {
     for (const double factor : {1e-12, 1.0, 1e12}) {
@@ -220,7 +220,7 @@ TEST_CASE("convolutions by Winograd's transforms keep their precision at any mag
 }
 
 TEST_CASE("Winograd's transforms apply an epilogue", "[opencl][winograd]") {
-  const Setting way("CONCORD_CONV", "winograd");
+  const DebugOption way("conv", "winograd");
   for (const Geometry& g : geometries()) {
     const std::vector<Input> inputs{{normal(g.src, 1)},   {normal(g.weights(), 2)}, {normal({g.outputs, 1, 1}, 3)},
                                     {normal(g.dst(), 4)}, {normal(g.dst(), 5)},     {normal(g.src, 6)}};
@@ -241,7 +241,7 @@ TEST_CASE("Winograd's transforms apply an epilogue", "[opencl][winograd]") {
 
 TEST_CASE("Winograd's transforms take many tiles in slices", "[opencl][winograd]") {
   const Geometry g{{2, 7, 41, 50}, 9, {.padding = {1, 1}}};
-  const Setting way("CONCORD_CONV", "winograd"), limits("CONCORD_DEVICE_LIMITS", "allocation=1400000");
+  const DebugOption way("conv", "winograd"), limits("limit.allocation", "1400000");
   for (const DevicePtr& device : opencl_devices()) {
     const DevicePtr small = Device::open(device->info().id);
     for (const std::string& name : kernels_of(small, g)) CHECK_THAT(name, contains(", winograd in 3"));
@@ -272,10 +272,10 @@ TEST_CASE("Winograd's transforms are taken where they are preferred and serve", 
   const Geometry deep{{1, 65536, 4, 4}, 1, {.padding = {1, 1}}};  // more channels than a launch has groups
   CHECK(opencl::conv_winograd_serves(plain.sizes(), Precision::fp32));
   CHECK_FALSE(opencl::conv_winograd_serves(deep.sizes(), Precision::fp32));
-  const Setting way("CONCORD_CONV", "fourier");
+  const DebugOption way("conv", "fourier");
   for (const DevicePtr& device : opencl_devices()) {
     CHECK_THROWS_WITH(kernels_of(Device::open(device->info().id), plain),
-                      contains("CONCORD_CONV is \"fourier\"") && contains("winograd"));
+                      contains("conv is \"fourier\"") && contains("winograd"));
   }
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("a compute capability tells matrix units and local memory", "[opencl]"
 }
 
 TEST_CASE("a context knows its device's units, and none where the device is held to plain OpenCL C", "[opencl]") {
-  const Setting plain("CONCORD_PORTABLE", "1");
+  const DebugOption plain("portable", "1");
   for (const DevicePtr& device : opencl_devices()) {
     const opencl::Context& whole = context_of(device);
     if (device->info().vendor.find("NVIDIA") == std::string::npos) CHECK(whole.capability().major == 0);

@@ -1,4 +1,4 @@
-// CONCORD_DEVICE_LIMITS: what it may say, and that a device held to less gives the same results or a clear error.
+// CONCORD_DEBUG=limit.…: what it may say, and that a device held to less gives the same results or a clear error.
 #include <boost/compute/program.hpp>
 #include <cmath>
 
@@ -12,13 +12,13 @@
 namespace concord::test {
 namespace {
 
-constexpr const char* kVariable = "CONCORD_DEVICE_LIMITS";
 /// The least that a full profile of OpenCL 1.2 has, and a group smaller than the specification's usual devices take.
 constexpr const char* kLeast =
-    "work_group=64,local_memory=32768,compute_units=1,extensions=0,fp16=0,fp64=0,images=0,subgroups=0";
+    "limit.work_group=64,limit.local_memory=32768,limit.compute_units=1,limit.extensions=0,limit.fp16=0,limit.fp64=0,"
+    "limit.images=0,limit.subgroups=0";
 
 DevicePtr opened_with(const DevicePtr& device, const char* limits, const char* kernels) {
-  const Setting setting(kVariable, limits), kind("CONCORD_KERNELS", kernels);
+  const DebugOption setting(limits), kind("kernels", kernels);
   return Device::open(device->info().id);
 }
 
@@ -51,10 +51,11 @@ std::vector<Value> of_many_families(const std::vector<Value>& x) {
 
 TEST_CASE("limits of a device are read from text", "[opencl][limits]") {
   const opencl::DeviceLimits none;
-  CHECK(opencl::parse_device_limits("") == none);
+  CHECK(opencl::device_limits() == none);
   CHECK_FALSE(none.are_lowered());
   CHECK(opencl::prologue_of(none).empty());
-  const auto limits = opencl::parse_device_limits("work_group=64,local_memory=32768,fp64=0,images=1");
+  const DebugOption lowered("limit.work_group=64,limit.local_memory=32768,limit.fp64=0,limit.images=1");
+  const opencl::DeviceLimits limits = opencl::device_limits();
   CHECK(limits.work_group == 64);
   CHECK(limits.local_memory == 32768);
   CHECK(limits.compute_units == opencl::DeviceLimits::kNone);
@@ -67,21 +68,24 @@ TEST_CASE("limits of a device are read from text", "[opencl][limits]") {
 
 TEST_CASE("a wrong text of limits is an error that names the key", "[opencl][limits]") {
   const auto message = [](const char* text) {
-    return message_of<ArgumentError>([&] { static_cast<void>(opencl::parse_device_limits(text)); });
+    const DebugOption setting(text);
+    return message_of<ArgumentError>([&] { static_cast<void>(opencl::device_limits()); });
   };
-  CHECK_THAT(message("work_group"), contains("\"work_group\" is no KEY=VALUE"));
-  CHECK_THAT(message("work_group=many"), contains("work_group is \"many\""));
-  CHECK_THAT(message("local_memory=0"), contains("local_memory is \"0\""));
-  CHECK_THAT(message("work_group=64,fp64=no"), contains("fp64 is \"no\""));
-  CHECK_THAT(message("warp=32"), contains("the key \"warp\"") && contains("work_group") && contains("subgroups"));
-  const Setting setting(kVariable, "warp=32");
+  CHECK_THAT(message("limit.work_group"), contains("\"limit.work_group\" is no KEY=VALUE"));
+  CHECK_THAT(message("limit.work_group=many"), contains("work_group is \"many\""));
+  CHECK_THAT(message("limit.local_memory=0"), contains("local_memory is \"0\""));
+  CHECK_THAT(message("limit.work_group=64,limit.fp64=no"), contains("fp64 is \"no\""));
+  CHECK_THAT(message("limit.warp=32"),
+             contains("no key \"limit.warp\"") && contains("work_group") && contains("subgroups"));
+  const DebugOption setting("limit.warp=32");
   CHECK_THROWS_AS(Device::list(), ArgumentError);
 }
 
 TEST_CASE("a device held to limits says so, and never has more than it had", "[opencl][limits]") {
   for (const DevicePtr& device : opencl_devices()) {
-    const Setting setting(
-        kVariable, "work_group=32,local_memory=16384,compute_units=1,memory=1000000000,allocation=99999999999999");
+    const DebugOption setting(
+        "limit.work_group=32,limit.local_memory=16384,limit.compute_units=1,limit.memory=1000000000,"
+        "limit.allocation=99999999999999");
     const DeviceInfo held = Device::open(device->info().id)->info();
     CHECK(held.max_work_group == 32);
     CHECK(held.local_memory == 16384);
@@ -121,20 +125,20 @@ TEST_CASE("a kernel that takes what is forbidden does not compile", "[opencl][li
     write_file(folder / "kernels/ops/softmax_contiguous.cl",
                line + "\n" + content_of(folder_of_kernels() / "ops/softmax_contiguous.cl"));
   };
-  const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
+  const DebugOption kernels("kernel_dir", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {
     if (!device->info().platform.starts_with("PoCL")) continue;  // has fp64, images and inline assembly
     const auto runs = [&](const char* limits) {
-      const Setting setting(kVariable, limits);
+      const DebugOption setting(limits);
       static_cast<void>(run(Device::open(device->info().id), {{normal({2, 3}, 1)}},
                             [](const std::vector<Value>& x) { return std::vector{softmax(x[0], -1)}; }));
     };
-    for (const auto& [limits, line] : {std::pair{"fp64=0", "__constant double kPlanted = 1.0;"},
-                                       {"images=0", "void planted(__read_only image2d_t image) {}"},
-                                       {"extensions=0", "void planted(void) { __asm__(\"\"); }"}}) {
+    for (const auto& [limits, line] : {std::pair{"limit.fp64=0", "__constant double kPlanted = 1.0;"},
+                                       {"limit.images=0", "void planted(__read_only image2d_t image) {}"},
+                                       {"limit.extensions=0", "void planted(void) { __asm__(\"\"); }"}}) {
       INFO(limits);
       with_line(line);
-      CHECK_NOTHROW(runs("fp16=0"));
+      CHECK_NOTHROW(runs("limit.fp16=0"));
       CHECK_THROWS_WITH(runs(limits), contains("building a kernel") && contains("poisoned"));
     }
   }
@@ -146,7 +150,7 @@ TEST_CASE("a kernel that takes more local memory than the device is held to is r
       WARN("skipped: " << device->info().name << " does not tell how much local memory a kernel takes");
       continue;
     }
-    const DevicePtr held = opened_with(device, "local_memory=64", "gpu");
+    const DevicePtr held = opened_with(device, "limit.local_memory=64", "gpu");
     const auto normalised = [](const std::vector<Value>& x) { return std::vector{softmax(x[0], -1)}; };
     CHECK_THROWS_WITH(run(held, {{normal({4, 1000}, 1)}}, normalised),
                       contains("softmax") && contains("bytes of local memory") && contains("held to 64"));

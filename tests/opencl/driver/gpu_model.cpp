@@ -30,7 +30,7 @@ GpuModel intel(std::string_view name, WaveUnits units, std::int64_t engines) {
 
 /// The names of kernels that are planned for products of these sizes on a device that plans as for `gpu`.
 std::string planned_for(const char* gpu, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const Setting as("CONCORD_PLAN_AS", gpu), kernels("CONCORD_KERNELS", "gpu"), implementation("CONCORD_GEMM", "tiled");
+  const DebugOption as("plan_as", gpu), kernels("kernels", "gpu"), implementation("gemm", "tiled");
   const std::vector<DevicePtr> listed = opencl_devices_with_groups_of(256);
   REQUIRE_FALSE(listed.empty());
   const DevicePtr opened = Device::open(listed.front()->info().id);

@@ -22,12 +22,12 @@ void check_implementations(const std::string& name, const std::vector<Input>& in
   for (const DevicePtr& device : opencl_devices()) {
     std::vector<Tensor> expected;
     {
-      const Setting setting("CONCORD_GEMM", "reference");
+      const DebugOption setting("gemm", "reference");
       expected = run(device, inputs, build);
     }
     for (const opencl::GemmImplementation* one : opencl::gemm_implementations()) {
       INFO(name << " by " << one->name << " on " << device->info().id);
-      const Setting setting("CONCORD_GEMM", std::string(one->name));
+      const DebugOption setting("gemm", std::string(one->name));
       const std::vector<Tensor> results = run(device, inputs, build);
       for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
     }
@@ -111,7 +111,7 @@ TEST_CASE("every implementation of a product applies an epilogue", "[opencl][gem
 }
 
 TEST_CASE("every implementation of a product serves the passes of a convolution", "[opencl][gemm]") {
-  const Setting product("CONCORD_CONV", "gemm");
+  const DebugOption product("conv", "gemm");
   for (const Geometry& g : kGeometries) {
     check_implementations(fmt::format("{} * {} {}", g.src.str(), g.weights.str(), g.options.str()),
                           {{integers(g.src, 1)}, {integers(g.weights, 2)}, {integers({g.weights[0], 1, 1}, 3)}},
@@ -147,7 +147,7 @@ TEST_CASE("im2col, the implicit product and the direct kernels agree", "[opencl]
       INFO(g.src.str() << " * " << g.weights.str() << " " << g.options.str() << " on " << device->info().id);
       const std::vector<Tensor> results = run(device, inputs, build);
       for (const char* way : {"gemm", "im2col"}) {
-        const Setting setting("CONCORD_CONV", way);
+        const DebugOption setting("conv", way);
         const std::vector<Tensor> expected = run(device, inputs, build);
         for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
       }
@@ -195,7 +195,7 @@ TEST_CASE("every implementation of a product is as exact as single precision at 
     for (const DevicePtr& device : opencl_devices()) {
       for (const opencl::GemmImplementation* one : opencl::gemm_implementations()) {
         INFO(magnitude.name << " by " << one->name << " on " << device->info().id);
-        const Setting setting("CONCORD_GEMM", std::string(one->name));
+        const DebugOption setting("gemm", std::string(one->name));
         CHECK(error_of_product(a, b, product_on(device, a, b)) < 8 * 0x1p-24);
         CHECK(error_of_product(a, b, product_on(device, a, turned(b), true)) < 8 * 0x1p-24);
       }
@@ -213,7 +213,7 @@ TEST_CASE("every implementation of a product keeps what is not finite", "[opencl
   for (const DevicePtr& device : opencl_devices()) {
     for (const opencl::GemmImplementation* one : opencl::gemm_implementations()) {
       INFO(one->name << " on " << device->info().id);
-      const Setting setting("CONCORD_GEMM", std::string(one->name));
+      const DebugOption setting("gemm", std::string(one->name));
       const Tensor c = product_on(device, a, b);
       const auto at = [&](std::size_t m, std::size_t n) { return c.values<float>()[m * 136 + n]; };
       for (const std::size_t n : {0U, 77U, 135U}) {

@@ -1,22 +1,15 @@
-// CONCORD_KERNELS: a device runs the kernels made for CPUs and those made for GPUs, with the same results.
+// CONCORD_DEBUG=kernels=KIND: a device runs the kernels made for CPUs and those made for GPUs, with the same results.
 #include <cmath>
-#include <cstdlib>
 
 #include "ops/op_test.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
 namespace {
 
 DevicePtr opened_with(const std::string& selector, const char* kind) {
-  setenv("CONCORD_KERNELS", kind, 1);
-  try {
-    DevicePtr device = Device::open(selector);
-    unsetenv("CONCORD_KERNELS");
-    return device;
-  } catch (...) {
-    unsetenv("CONCORD_KERNELS");
-    throw;
-  }
+  const DebugOption kernels("kernels", kind);
+  return Device::open(selector);
 }
 
 /// Of families with kernels of their own for each kind: pooling, depthwise convolution, copies, pointwise, reductions.
@@ -42,7 +35,7 @@ TEST_CASE("kernels for CPUs and for GPUs give the same whole numbers on any devi
       const std::vector<Tensor> results = run(opened_with(id, kind), inputs, of_both_kinds);
       for (std::size_t i = 0; i < results.size(); ++i) CHECK(difference(results[i], expected[i]) == "");
     }
-    CHECK_THROWS_WITH(opened_with(id, "tpu"), contains("CONCORD_KERNELS is \"tpu\"") && contains("cpu and gpu"));
+    CHECK_THROWS_WITH(opened_with(id, "tpu"), contains("kernels is \"tpu\"") && contains("cpu, gpu"));
   }
 }
 

@@ -22,7 +22,7 @@ Tensor waves(Shape shape, double step) {
   return tensor;
 }
 
-/// Whether the product is computed so where CONCORD_GEMM says it; the CPU's has one way.
+/// Whether the product is computed so where the option gemm says it; the CPU's has one way.
 bool has_way(const DevicePtr& device, const std::string& implementation) {
   const Variants* variants = device->variants();
   if (variants == nullptr) return true;
@@ -41,7 +41,7 @@ TEST_CASE("a product is as exact as its precision says", "[opencl][precision]") 
     for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
       for (const char* implementation : {"mma", "wgmma", "tma", "scaled", "wave"}) {
         INFO(name_of(precision) << " by " << implementation << " on " << device->info().id);
-        const Setting forced("CONCORD_GEMM", implementation);
+        const DebugOption forced("gemm", implementation);
         const double error = error_of_product(a, b, run(device, inputs, build, {.precision = precision})[0]);
         CHECK(error < 8 * 0x1p-24 + 2.1 * unit_of(precision));
         const bool has_units = std::ranges::find(known, name_of(precision)) != known.end();
@@ -69,7 +69,7 @@ TEST_CASE("attention and convolutions take a precision", "[opencl][precision]") 
     const std::vector<Tensor> exact = run(device, inputs, build);
     for (const Precision precision : {Precision::tf32, Precision::bf16, Precision::fp16}) {
       for (const char* implementation : {"mma", "wgmma", "tma", "scaled"}) {
-        const Setting forced("CONCORD_GEMM", implementation);
+        const DebugOption forced("gemm", implementation);
         const std::vector<Tensor> results = run(device, inputs, build, {.precision = precision});
         for (std::size_t i = 0; i < results.size(); ++i) {
           INFO("result " << i << ", " << name_of(precision) << " by " << implementation << " on " << device->info().id);

@@ -21,7 +21,8 @@ class Marked {
  private:
   TemporaryFolder folder_;
   std::string id_;
-  Setting cache_, kernels_{"CONCORD_KERNELS", "gpu"};
+  Setting cache_;
+  DebugOption kernels_{"kernels", "gpu"};
 };
 
 /// What the library said while `action` ran.
@@ -122,7 +123,7 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
   const std::string bad = with("float left[THREAD_M];", "float left[THREAD_M]; sums[0][0] += 0.01f;");
   // Wrong only where a bias is added before the result is written.
   const std::string bad_epilogue = with("batch, m, outer, inner + 1)", "batch, m, outer, inner)");
-  const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
+  const DebugOption kernels("kernel_dir", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     for (const std::string& broken : {bad, bad_epilogue, "this does not compile\n" + good}) {
@@ -154,7 +155,7 @@ TEST_CASE("the check of a variant blames it for nothing else", "[opencl][variant
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
   write_file(folder / "kernels/ops/batch_norm.cl", "this does not compile\n");
   write_file(folder / "kernels/ops/batch_norm_contiguous.cl", "this does not compile either\n");
-  const Setting kernels("CONCORD_KERNEL_DIR", (folder / "kernels").string());
+  const DebugOption kernels("kernel_dir", (folder / "kernels").string());
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr opened = held.open();

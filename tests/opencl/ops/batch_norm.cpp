@@ -1,22 +1,13 @@
 // Batch normalisation by work-groups and by runs give the same numbers, with and without an epilogue, on every OpenCL
 // device: what GPUs compute is checked on CPUs too, and the other way round.
 #include <cmath>
-#include <cstdlib>
 
 #include "concord/ops/normalise.hpp"
 #include "ops/op_test.hpp"
+#include "setting.hpp"
 
 namespace concord::test {
 namespace {
-
-/// CONCORD_BATCH_NORM for as long as this lives.
-class Way {
- public:
-  explicit Way(const char* name) { setenv("CONCORD_BATCH_NORM", name, 1); }
-  Way(const Way&) = delete;
-  Way& operator=(const Way&) = delete;
-  ~Way() { unsetenv("CONCORD_BATCH_NORM"); }
-};
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
@@ -33,7 +24,7 @@ void check_ways(const std::vector<Input>& inputs, const Build& build, double tol
     if (device->info().backend != "opencl") continue;
     ++found;
     const auto by = [&](const char* name) {
-      const Way way(name);
+      const DebugOption way("batch_norm", name);
       return run(device, inputs, build);
     };
     const std::vector<Tensor> runs = by("runs"), groups = by("groups"), again = by("groups");

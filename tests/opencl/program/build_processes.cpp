@@ -73,10 +73,10 @@ TEST_CASE("a wrong number of build processes is refused", "[opencl]") {
   const auto device = device_with_builder();
   if (!device) return;
   for (const char* const wrong : {"many", "-1", "65", "3 "}) {
-    const Setting setting("CONCORD_BUILD_PROCESSES", wrong);
+    const DebugOption setting("build_processes", wrong);
     CHECK_THROWS_AS(opencl::BuildProcesses::wanted(*device), ArgumentError);
   }
-  const Setting setting("CONCORD_BUILD_PROCESSES", "7");
+  const DebugOption setting("build_processes", "7");
   CHECK(opencl::BuildProcesses::wanted(*device) == 7);
 }
 

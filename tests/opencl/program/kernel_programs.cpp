@@ -44,8 +44,8 @@ TensorSpec indices(Shape shape) { return {DType::i32, std::move(shape)}; }
 
 void ask_convolution(const DevicePtr& device, const char* way, const Shape& image, const Shape& weights,
                      const Conv2dOptions& options) {
-  const std::optional<Setting> setting =
-      way != nullptr ? std::optional<Setting>(std::in_place, "CONCORD_CONV", way) : std::nullopt;
+  const std::optional<DebugOption> setting =
+      way != nullptr ? std::optional<DebugOption>(std::in_place, "conv", way) : std::nullopt;
   ask(device, {numbers(image), numbers(weights)},
       [&](const Sources& x) { return Sources{conv2d(x[0], x[1], options)}; });
 }
@@ -63,16 +63,16 @@ TEST_CASE("the programs of kernels that few networks need are asked for", "[.][k
     ask_convolution(device, "im2col", {8, 64, 56, 56}, {64, 64, 3, 3}, {.padding = {1, 1}});
     ask_convolution(device, "winograd", {8, 64, 56, 56}, {64, 64, 3, 3}, {.padding = {1, 1}});
 
-    const auto each = [&](const char* variable, const char* value, const std::function<void()>& asks) {
-      const Setting setting(variable, value);
+    const auto each = [&](const char* key, const char* value, const std::function<void()>& asks) {
+      const DebugOption setting(key, value);
       asks();
     };
-    each("CONCORD_GEMM", "reference", [&] {
+    each("gemm", "reference", [&] {
       ask(device, {numbers({512, 768}), numbers({768, 512})},
           [](const Sources& x) { return Sources{matmul(x[0], x[1])}; });
     });
     for (const char* way : {"groups", "runs"}) {
-      each("CONCORD_BATCH_NORM", way, [&] {
+      each("batch_norm", way, [&] {
         ask(device, {numbers({8, 64, 56, 56}), numbers({64}), numbers({64})},
             [](const Sources& x) { return Sources{relu(batch_norm(x[0], x[1], x[2]).dst)}; });
       });
@@ -178,7 +178,7 @@ TEST_CASE("the programs of products in every tiling are asked for", "[.][kernel_
     context.tuning()->listener = [&](const opencl::Gemm& gemm) { products.push_back(gemm); };
     ask(device, {numbers({1024, 768}), numbers({768, 1024}), numbers({1024})},
         [](const Sources& x) { return Sources{gelu(matmul(x[0], x[1]) + x[2])}; });
-    const Setting way("CONCORD_CONV", "gemm");
+    const DebugOption way("conv", "gemm");
     ask_convolution(device, nullptr, {8, 64, 28, 28}, {128, 64, 3, 3}, {.padding = {1, 1}});
     context.tuning()->listener = {};
     std::set<std::string> seen;

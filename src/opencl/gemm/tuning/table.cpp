@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/core/debug_options.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/private_files.hpp"
@@ -19,12 +20,7 @@
 namespace concord::opencl {
 namespace {
 
-bool tables_are_off() {
-  const std::string wanted = environment("CONCORD_TUNING").value_or("1");
-  CONCORD_CHECK(wanted == "0" || wanted == "1", ArgumentError,
-                "CONCORD_TUNING is \"{}\"; 0 leaves tuning tables unread, 1 reads them", wanted);
-  return wanted == "0";
-}
+bool tables_are_off() { return !debug_flag("tuning", true); }
 
 std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "concord/opencl/device.hpp"
+#include "concord/opencl/driver/limits.hpp"
 #include "files.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
@@ -167,7 +168,8 @@ TEST_CASE("a product is computed as its entry in a table says", "[opencl][tuning
       return product_on(device->info());
     };
     std::vector<GemmChoice> choices{{"reference", std::nullopt}, {"tiled", GemmTiling{"32x32", 1}}};
-    if (!environment("CONCORD_DEVICE_LIMITS")) choices.push_back({"clblast", std::nullopt});  // which knows no limits
+    if (opencl::device_limits() == opencl::DeviceLimits{})
+      choices.push_back({"clblast", std::nullopt});  // which knows no limits
     for (const GemmChoice& choice : choices) {
       INFO(choice.implementation << " on " << device->info().id);
       const Product chosen = with(choice);
@@ -179,13 +181,13 @@ TEST_CASE("a product is computed as its entry in a table says", "[opencl][tuning
     CHECK(with({"tiled", GemmTiling{"31x33", 1}}).kernel == planned.kernel);
     CHECK(with({"tiled", GemmTiling{"32x32", 1000}}).kernel == planned.kernel);
     CHECK(with({"abacus", std::nullopt}).kernel == planned.kernel);
-    // CONCORD_GEMM goes before; CONCORD_TUNING=0 leaves tables unread.
+    // The option gemm goes before; tuning=0 leaves tables unread.
     CHECK_THAT(with({"tiled", std::nullopt}).kernel, contains("tiled"));
     {
-      const Setting forced("CONCORD_GEMM", "reference");
+      const DebugOption forced("gemm", "reference");
       CHECK_THAT(product_on(device->info()).kernel, contains("reference"));
     }
-    const Setting off("CONCORD_TUNING", "0");
+    const DebugOption off("tuning", "0");
     CHECK(product_on(device->info()).kernel == planned.kernel);
   }
 }

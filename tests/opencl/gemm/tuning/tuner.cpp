@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "concord/core/debug_options.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/registry.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 /// Products of every form: of matrices with epilogues, of the three passes of a convolution.
 std::vector<opencl::Gemm> products_on(const DevicePtr& device) {
-  const Setting way("CONCORD_CONV", "phases");  // of the data gradient
+  const DebugOption way("conv", "phases");  // of the data gradient
   std::vector<opencl::Gemm> list;
   opencl::Tuning& tuning = *context_of(device).tuning();
   tuning.listener = [&](const opencl::Gemm& gemm) { list.push_back(gemm); };
@@ -107,7 +108,7 @@ TEST_CASE("the tuner finds the best kernel of a product and another device obeys
     CHECK(result.refused.empty());
     CHECK(result.tried == result.candidates);
     // Kernels that are not made for the device may leave a way without tilings the fastest by far.
-    CHECK(result.candidates > (environment("CONCORD_KERNELS") ? 1U : 3U));
+    CHECK(result.candidates > (debug_option("kernels") ? 1U : 3U));
     CHECK(result.best_seconds > 0);
     CHECK(result.best_seconds <= result.planned_seconds);
     const std::filesystem::path file = device->tuner()->store();
@@ -134,9 +135,9 @@ TEST_CASE("a kernel that computes wrong is refused, in the last row too and wher
     const TemporaryFolder folder, tables;
     const std::filesystem::path kernels = folder / "kernels";
     plant_wrong_last_row(kernels);
-    const Setting planted("CONCORD_KERNEL_DIR", kernels.string());
+    const DebugOption planted("kernel_dir", kernels.string());
     const Setting setting("CONCORD_TUNING_DIR", tables.path().string());
-    const Setting kind("CONCORD_KERNELS", "gpu");
+    const DebugOption kind("kernels", "gpu");
     const DevicePtr device = Device::open(known->info().id);
     const TunedProduct result = device->tuner()->tune(product_of(device, 61, 44, 52).front().key, 60);
     REQUIRE_FALSE(result.refused.empty());
@@ -152,7 +153,7 @@ TEST_CASE("a wrong last row is found where a large product is checked by samples
   for (const DevicePtr& known : opencl_devices()) {
     const TemporaryFolder folder;
     plant_wrong_last_row(folder / "kernels");
-    const Setting planted("CONCORD_KERNEL_DIR", (folder / "kernels").string());
+    const DebugOption planted("kernel_dir", (folder / "kernels").string());
     const DevicePtr device = Device::open(known->info().id);
     opencl::Context& context = context_of(device);
     const opencl::Gemm gemm = opencl::dense_gemm(1000, 100, 7000);
