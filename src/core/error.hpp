@@ -1,5 +1,5 @@
-// The exceptions of Concord. Everything that can go wrong at the public face is one of these.
-// A message says what happened, where (network, node, shapes, file offset) and what to do about it.
+// The exceptions of Concord: the library reports each error to the user as one of them.
+// The message of an exception says what happened, where (network, node, shapes, file offset) and what to do about it.
 #pragma once
 
 #include <stdexcept>
@@ -15,7 +15,7 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// No such device, a driver that does not load, a failed driver call.
+/// The device does not exist, its driver does not load, or a call of the driver failed.
 class DeviceError : public Error {
  public:
   using Error::Error;
@@ -27,43 +27,43 @@ class OutOfMemory : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-/// The device's compiler refuses a kernel, or ends without one; the message has the compiler's words.
+/// The compiler of the device rejected a kernel or crashed. The message contains the output of the compiler.
 class KernelBuildError : public DeviceError {
  public:
   using DeviceError::DeviceError;
 };
 
-/// Shapes or types that do not fit together; thrown while a network is built.
+/// Shapes or types do not match. Thrown while a network is built.
 class ShapeError : public Error {
  public:
   using Error::Error;
 };
 
-/// A damaged, truncated or lying file; the message names the file, byte offset and field.
+/// A file is damaged, truncated or inconsistent. The message names the file, the byte offset and the field.
 class FormatError : public Error {
  public:
   using Error::Error;
 };
 
-/// A file that cannot be opened, read, written or replaced.
+/// A file cannot be opened, read, written or replaced.
 class IoError : public Error {
  public:
   using Error::Error;
 };
 
-/// Something Concord or this device cannot do.
+/// Concord, or this device, does not support the request.
 class NotSupported : public Error {
  public:
   using Error::Error;
 };
 
-/// A value outside its range: batch 0, a negative rate, a label beyond the classes.
+/// An argument is invalid, for example a batch of 0, a negative learning rate or a label that is not a class.
 class ArgumentError : public Error {
  public:
   using Error::Error;
 };
 
-/// A loss or value that is not finite; names the first node that produced it.
+/// A loss or another value is NaN or infinite. The message names the first node that produced it.
 class NonFinite : public Error {
  public:
   using Error::Error;

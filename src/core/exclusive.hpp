@@ -1,4 +1,5 @@
-// Exclusive: an object that one thread at a time may use says so to another thread instead of falling over it.
+// Exclusive: guards an object that only one thread at a time may use. A second thread gets an error instead of a data
+// race.
 #pragma once
 
 #include <atomic>
@@ -9,17 +10,19 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// Which thread uses an object. The same thread may enter again; a copy of the object is used by nobody yet.
+/// Records which thread uses an object. The same thread may enter again. A copy starts unused.
 class Exclusive {
  public:
   Exclusive() = default;
   Exclusive(const Exclusive& /*other*/) noexcept {}
   Exclusive& operator=(const Exclusive& /*other*/) noexcept { return *this; }
 
-  /// The calling thread's use of it, which begins and ends with this object. Two atomic operations, no lock.
+  /// Marks the object as used by the calling thread during the lifetime of the Use. Costs two atomic operations, no
+  /// lock.
   class Use {
    public:
-    /// Throws ArgumentError naming `what` ("the device cpu") while another thread is inside.
+    /// Throws ArgumentError while another thread uses the object. `what` returns the name for the message, such as "the
+    /// device cpu".
     template <class What>
     Use(Exclusive& of, const What& what) : of_(of) {
       const std::thread::id self = std::this_thread::get_id();
@@ -43,7 +46,7 @@ class Exclusive {
   [[noreturn]] static void refuse(std::string_view what);
 
   std::atomic<std::thread::id> owner_ = {};
-  int depth_ = 0;  // of the owner's uses
+  int depth_ = 0;  // nested uses by the owner
 };
 
 }  // namespace concord

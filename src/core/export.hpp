@@ -1,6 +1,6 @@
-// What the shared library exports: all that a public header declares, since it opens its namespace with
-// `namespace CONCORD_PUBLIC concord {`. The rest is compiled as hidden. Included by every public header; the list of them
-// is cmake/public_headers.txt.
+// Marks the declarations that the shared library exports. Each public header opens its namespace with `namespace
+// CONCORD_PUBLIC concord {`; everything else is compiled with hidden visibility. cmake/public_headers.txt lists the
+// public headers.
 #pragma once
 
 #if defined(__GNUC__)

@@ -1,4 +1,4 @@
-// Held: what a movable object of the public face owns. Its use after a move is an error that says so, not a crash.
+// Held: the owned implementation of a movable public object. Using the object after a move throws an error.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// Throws ArgumentError: `what` ("a Trainer") was moved from.
+/// Throws ArgumentError which says that `what` ("a Trainer") was moved from.
 [[noreturn]] void refuse_moved(std::string_view what);
 
-/// A std::unique_ptr that is checked where it is used.
+/// A std::unique_ptr that checks for null at each use.
 template <class T>
 class Held {
  public:
-  /// `what` names the holder, with an article; it outlives this.
+  /// `what` names the owner with an article ("a Trainer"). The string must outlive this object.
   explicit Held(const char* what) : what_(what) {}
   Held(const char* what, std::unique_ptr<T> object) : what_(what), object_(std::move(object)) {}
   Held& operator=(std::unique_ptr<T> object) {

@@ -1,4 +1,4 @@
-// Log: what the library has to say besides results and exceptions. Silent unless a callback is set. Used by every room.
+// Log: messages of the library besides results and exceptions. The library is silent until a callback is set.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 /// "debug", "info", "warning", "error".
 [[nodiscard]] std::string_view name_of(LogLevel level);
 
-/// Called with one line, without a line end; calls never overlap. Must not call `log` or `set_log`.
+/// Receives one line without a line end. Calls never overlap. The callback must not call `log` or `set_log`.
 using LogCallback = std::function<void(LogLevel level, std::string_view message)>;
 
-/// From now on `callback` gets every message of `least` or above; an empty callback silences the library.
+/// Sends every message of level `least` or above to `callback`. An empty callback silences the library.
 void set_log(LogCallback callback, LogLevel least = LogLevel::info);
 
-/// Whether a message of this level would be heard; saves building one that is not.
+/// Returns whether the callback would receive a message of this level. Check it before building an expensive message.
 [[nodiscard]] bool log_enabled(LogLevel level);
 
-/// Hands `message` to the callback, from any thread.
+/// Sends `message` to the callback. Any thread may call it.
 void log(LogLevel level, std::string_view message);
 
 }  // namespace concord

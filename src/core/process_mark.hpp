@@ -1,5 +1,5 @@
-// ProcessMark: tells an object that this process made from one that it inherited by fork. Threads and drivers do not
-// come along: whoever waits for them in the child waits for ever.
+// ProcessMark: tells objects made by this process apart from objects inherited through fork. A child process has
+// neither the threads nor the driver state of its parent, so waiting for them would never end.
 #pragma once
 
 #include <atomic>
@@ -13,17 +13,17 @@ namespace CONCORD_PUBLIC concord {
 
 class ProcessMark {
  public:
-  /// Made by the process that calls it.
+  /// Marks the object as made by the calling process.
   ProcessMark() : forks_(counted()) {}
-  /// Whether a parent of this process made it. Costs one comparison.
+  /// Returns whether a parent of this process made the object. Costs one comparison.
   [[nodiscard]] bool is_inherited() const { return forks_ != forks.load(std::memory_order_relaxed); }
-  /// Throws DeviceError naming `what` ("the device cpu") and what to do, when it is inherited.
+  /// Throws DeviceError if the object is inherited. The message names `what` ("the device cpu") and says what to do.
   void require_own(std::string_view what) const {
     if (is_inherited()) refuse(what);
   }
 
  private:
-  /// From the first call on the system counts forks.
+  /// Counts forks of the process, starting with the first call.
   static std::uint32_t counted();
   [[noreturn]] static void refuse(std::string_view what);
 
@@ -31,7 +31,7 @@ class ProcessMark {
   std::uint32_t forks_;
 };
 
-/// Keeps an inherited object for ever, since its destructor would wait for threads that are not there.
+/// Leaks an inherited object on purpose: its destructor would wait for threads that do not exist in this process.
 template <class T>
 void abandon(T object) {
   static_cast<void>(new T(std::move(object)));  // NOLINT(cppcoreguidelines-owning-memory)

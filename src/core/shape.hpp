@@ -1,4 +1,4 @@
-// Shape: the logical dimensions of a tensor, outermost first. Used by every room.
+// Shape: the logical dimensions of a tensor, outermost first.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims) : Shape(std::vector<std::int64_t>(dims)) {}
-  /// Throws ShapeError for a negative dimension, more than kMaxRank of them, or 2^62 elements and more.
+  /// Throws ShapeError for a negative dimension, for more than kMaxRank dimensions, or for 2^62 elements or more.
   explicit Shape(std::vector<std::int64_t> dims);
 
   [[nodiscard]] std::size_t rank() const { return dims_.size(); }
-  /// Dimension `axis`; a negative axis counts from the end. Throws ShapeError outside the rank.
+  /// The size of dimension `axis`. A negative axis counts from the end. Throws ShapeError if the axis is out of range.
   [[nodiscard]] std::int64_t operator[](std::int64_t axis) const { return dims_[index_of(axis)]; }
   [[nodiscard]] std::span<const std::int64_t> dims() const { return dims_; }
   [[nodiscard]] std::int64_t elements() const;
-  /// `axis` in [-rank, rank) as an index in [0, rank). Throws ShapeError otherwise.
+  /// Converts `axis` in [-rank, rank) to an index in [0, rank). Throws ShapeError if it is out of range.
   [[nodiscard]] std::size_t index_of(std::int64_t axis) const;
   /// Row-major strides in elements.
   [[nodiscard]] std::vector<std::int64_t> strides() const;
@@ -40,7 +40,8 @@ class Shape {
   std::vector<std::int64_t> dims_;
 };
 
-/// The common shape of NumPy broadcasting (right-aligned, sizes equal or 1). Throws ShapeError naming both.
+/// The shape that `a` and `b` broadcast to by NumPy's rules: dimensions are aligned at the right and are equal, or one
+/// of them is 1. Throws ShapeError with both shapes.
 [[nodiscard]] Shape broadcast(const Shape& a, const Shape& b);
 
 }  // namespace concord

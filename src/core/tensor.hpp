@@ -1,4 +1,4 @@
-// Tensor: values in host memory, row-major. What users hand in and get back, what data sets and files hold.
+// Tensor: row-major values in host memory. Inputs, results, data sets and files use it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// What is known of a tensor without its values.
+/// The element type and shape of a tensor, without its values.
 struct TensorSpec {
   DType dtype = DType::f32;
   Shape shape;
@@ -24,17 +24,17 @@ struct TensorSpec {
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 
-/// A dense row-major array in host memory, 64-byte aligned. Copies share the storage; `clone` does not.
+/// A dense row-major array in host memory, aligned to 64 bytes. Copies share their storage; `clone` makes a new one.
 class Tensor {
  public:
   Tensor() = default;
-  /// Zeros of this type and shape. Throws OutOfMemory.
+  /// Makes a tensor of zeros. Throws OutOfMemory.
   explicit Tensor(TensorSpec spec);
   Tensor(DType dtype, Shape shape) : Tensor(TensorSpec{dtype, std::move(shape)}) {}
-  /// The same, whose bytes are whatever lies there: for one that is written whole.
+  /// Makes a tensor with undefined values, for a caller that writes every element. Throws OutOfMemory.
   [[nodiscard]] static Tensor unset(TensorSpec spec);
 
-  /// A tensor holding a copy of `values`. Throws ShapeError when their number is not shape.elements().
+  /// Makes a tensor with a copy of `values`. Throws ShapeError if their number is not shape.elements().
   template <class T>
   [[nodiscard]] static Tensor of(Shape shape, std::span<const T> values) {
     return from_bytes({dtype_of<T>(), std::move(shape)}, std::as_bytes(values));
@@ -48,12 +48,12 @@ class Tensor {
   [[nodiscard]] const TensorSpec& spec() const { return spec_; }
   [[nodiscard]] const Shape& shape() const { return spec_.shape; }
   [[nodiscard]] DType dtype() const { return spec_.dtype; }
-  /// 0 of a tensor that was moved from: it holds nothing any more.
+  /// The number of elements. A tensor that was moved from has 0.
   [[nodiscard]] std::int64_t elements() const { return data_ ? spec_.shape.elements() : 0; }
 
   [[nodiscard]] std::span<std::byte> bytes() { return {data_.get(), data_ ? spec_.bytes() : 0}; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_.get(), data_ ? spec_.bytes() : 0}; }
-  /// The values as T. Throws ShapeError when T is not the element type.
+  /// The values as type T. Throws ShapeError if T is not the element type.
   template <class T>
   [[nodiscard]] std::span<T> values() {
     require(dtype_of<T>());
@@ -66,7 +66,7 @@ class Tensor {
   }
 
   [[nodiscard]] Tensor clone() const;
-  /// The same storage under another shape of as many elements.
+  /// Shares the storage under another shape. Throws ShapeError if the number of elements differs.
   [[nodiscard]] Tensor reshaped(Shape shape) const;
 
  private:

@@ -1,17 +1,18 @@
-// How many threads of the host Concord computes with: the CPU's kernels, first values, comparisons.
+// The number of host threads that Concord computes with: CPU kernels, initial values, comparisons.
 #pragma once
 
 #include "concord/core/export.hpp"
 
 namespace CONCORD_PUBLIC concord {
 
-/// At least 1: what `set_num_threads` said, else $CONCORD_NUM_THREADS, else $OMP_NUM_THREADS, else as many as the
-/// process may use processors.
+/// The value of `set_num_threads`, else $CONCORD_NUM_THREADS, else $OMP_NUM_THREADS, else the number of processors that
+/// the process may use. At least 1.
 [[nodiscard]] int num_threads();
 
-/// For the whole process. Devices opened and programs compiled from now on compute with so many threads, and what was
-/// compiled before with no more than it was compiled for. The bits of some results depend on their number. What the
-/// program itself does with OpenMP is not touched. Throws ArgumentError for a number outside [1, 4096].
+/// Sets the number of threads for the whole process. Devices opened and programs compiled after the call use `threads`
+/// threads. Programs compiled earlier keep their own number as an upper limit. The bits of some results depend on the
+/// number of threads. OpenMP code of the calling program is not affected. Throws ArgumentError for a number outside [1,
+/// 4096].
 void set_num_threads(int threads);
 
 }  // namespace concord

@@ -1,6 +1,6 @@
-// Timeline: what happened when, in spans on tracks: a track for each host thread and for each queue of a device.
-// Recorded for `--trace` of the commands, written as a Chrome trace. One recorder for the process, used by every room;
-// while it is off a span costs a look at one flag.
+// Timeline: records spans of time on tracks, one track for each host thread and for each queue of a device. The option
+// `--trace` of the commands writes it as a Chrome trace. A process has one recorder. While it is off, a span costs one
+// read of a flag.
 #pragma once
 
 #include <atomic>
@@ -23,18 +23,18 @@ namespace detail {
 extern std::atomic<bool> is_recording;
 }
 
-/// Whether spans are kept now.
+/// Returns whether the recorder is on.
 [[nodiscard]] inline bool recording() { return detail::is_recording.load(std::memory_order_relaxed); }
 
 /// Nanoseconds of the steady clock.
 using Time = std::int64_t;
 [[nodiscard]] Time now();
 
-/// What a span shows: a name, and a detail such as kernel and shapes. Valid as long as the process lives.
+/// The text of a span: a name, and a detail such as the kernel and its shapes. Valid until the process ends.
 using Label = std::uint32_t;
 [[nodiscard]] Label label(std::string_view name, std::string_view detail = {});
 
-/// A row of the timeline that nobody else writes to: `name`, or "name 2" while another Track has that, and so on.
+/// A row of the timeline with one writer. Its name is `name`, or "name 2", "name 3", … if other tracks have that name.
 class Track {
  public:
   explicit Track(std::string_view name);
@@ -47,17 +47,18 @@ class Track {
   std::uint32_t id_;
 };
 
-/// The calling thread's row is called `name`, a literal (numbered like other tracks), until the thread ends. Said before
-/// the thread's first span. Threads that do not say are "host", the process's first, or "thread".
+/// Names the track of the calling thread, until the thread ends. Call it before the first span of the thread. `name` is
+/// a string literal; equal names are numbered as those of other tracks. The default is "host" for the first thread of
+/// the process, and "thread" for every other thread.
 void name_thread(const char* name);
 
-/// Adds a span of `bytes` (0: does not move any) to a track; nothing while the recorder is off.
+/// Adds a span to a track. `bytes` is the number of bytes moved, or 0. Does nothing while the recorder is off.
 void add(const Track& track, Label label, Time begin, Time end, std::uint64_t bytes = 0);
 
-/// Whoever adds spans later than they ended, such as a device that has to be asked for times.
+/// A source of spans that are known only after they ended, such as a device with its own clock.
 class Source {
  public:
-  /// `collect` adds what is missing; called at the end of a recording.
+  /// The end of a recording calls `collect`, which adds the missing spans.
   explicit Source(std::function<void()> collect);
   ~Source();
   Source(const Source&) = delete;
@@ -68,7 +69,8 @@ class Source {
   std::function<void()> collect_;
 };
 
-/// A span from here to the end of the scope, on this thread's track or on `track`. `name` is a literal.
+/// A span from its construction to the end of the scope, on the track of this thread or on `track`. `name` is a string
+/// literal.
 class Span {
  public:
   explicit Span(const char* name) {
@@ -97,21 +99,21 @@ class Span {
   Time begin_ = kOff;
 };
 
-/// Spans that one recording holds; later ones are left out with a warning.
+/// The most spans that a recording holds. Later spans are dropped, with a warning.
 inline constexpr std::size_t kMostSpans = std::size_t{1} << 20;
 
-/// A recording into a file: Chrome's trace-event format, for https://ui.perfetto.dev and chrome://tracing.
+/// Records into a file in Chrome's trace-event format, for https://ui.perfetto.dev and chrome://tracing.
 class Recording {
  public:
-  /// Starts to record. The file is begun now, so that a place that cannot be written is told before the work; what was
-  /// at the path stays until `finish`. Throws IoError, ArgumentError when a recording is under way.
+  /// Starts recording. Opens the file at once, so that an unwritable path fails before the work starts. An existing
+  /// file stays until `finish`. Throws IoError, and ArgumentError if another recording is in progress.
   explicit Recording(const std::filesystem::path& path);
-  /// Ends a recording that was not finished; nothing is written.
+  /// Stops a recording without `finish` and writes no file.
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
-  /// Ends the recording and writes the file, whole or not at all. No device may be in use by another thread: each is
-  /// waited for. Throws IoError.
+  /// Stops the recording, waits for all devices and writes the file completely or not at all. No other thread may use a
+  /// device during the call. Throws IoError.
   void finish();
 
  private:
@@ -119,8 +121,8 @@ class Recording {
   bool finished_ = false;
 };
 
-/// Does `work`; with a file, not an empty path, records it, and writes the file at its end, also when it throws. Throws
-/// as Recording does.
+/// Calls `work`. If `path` is not empty, records the call and writes the file at its end, also when `work` throws.
+/// Throws as Recording does.
 void record(const std::filesystem::path& path, const std::function<void()>& work);
 
 }  // namespace timeline

@@ -17,21 +17,22 @@ enum class DType : std::uint8_t { f32, f16, bf16, i32, u8 };
 /// "f32", "f16", "bf16", "i32", "u8".
 [[nodiscard]] std::string_view name_of(DType type);
 
-/// How exact the factors of products (matmul, convolution, recurrent steps, attention) have to be. In bf16 and fp16 a
-/// device may also store images between operators as such numbers; sums, weights and their gradients, losses and all
-/// else are fp32 in each. A permission: a device without units for it computes in fp32.
+/// How exactly the factors of matrix multiplications, convolutions, recurrent steps and attention are represented. With
+/// bf16 and fp16 a device may also store images between operators in that type. Sums, weights, gradients of weights,
+/// losses and everything else are fp32 with every precision. A precision is a permission: a device without suitable
+/// matrix cores computes in fp32.
 enum class Precision : std::uint8_t {
   fp32,  // as exact as IEEE single precision
-  tf32,  // 11 bits, the range of fp32
-  bf16,  // 8 bits, the range of fp32
-  fp16,  // 11 bits up to 65504: gradients want loss scaling
+  tf32,  // 11 significant bits, range of fp32
+  bf16,  // 8 significant bits, range of fp32
+  fp16,  // 11 significant bits, values up to 65504: gradients need loss scaling
 };
 
 /// "fp32", "tf32", "bf16", "fp16".
 [[nodiscard]] std::string_view name_of(Precision precision);
-/// By its name. Throws ArgumentError listing the names.
+/// Finds a precision by its name. Throws ArgumentError with the list of names.
 [[nodiscard]] Precision precision_of(std::string_view name);
-/// The largest relative error of a factor: 2^-24, 2^-11, 2^-8, 2^-11.
+/// The largest relative rounding error of a factor: 2^-24, 2^-11, 2^-8, 2^-11.
 [[nodiscard]] double unit_of(Precision precision);
 
 /// The element type of a C++ type: `dtype_of<float>() == DType::f32`.

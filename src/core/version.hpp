@@ -1,5 +1,4 @@
-// The version of the library, as project(VERSION) in CMakeLists.txt has it. Used where files and caches name their
-// maker.
+// The version of the library; equals project(VERSION) in CMakeLists.txt. Files and caches contain it.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Buffer: a piece of device memory. Made by Device::allocate, freed with its last owner.
+// Buffer: a block of device memory. Device::allocate makes it; its last owner frees it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   virtual ~Buffer() = default;
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  /// Grows with every change of the contents: by the device's own writes, and by `touch` where a kernel writes.
+  /// A counter that grows with each change of the contents. Writes by the device count by themselves; code that binds a
+  /// kernel's output calls `touch`.
   [[nodiscard]] std::uint64_t revision() const { return revision_; }
   void touch() { ++revision_; }
 

@@ -1,4 +1,4 @@
-// Device: the only interface a backend implements. Everything above it is written once for all devices.
+// Device: the interface that a backend implements. All code above the backends uses only this interface.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Expression;
 
 enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
 
-/// What a device says of itself.
+/// The properties that a device reports.
 struct DeviceInfo {
   std::string id;        // what Device::open takes: "cpu", "opencl:0"
   std::string backend;   // "onednn", "opencl"
@@ -37,26 +37,26 @@ struct DeviceInfo {
   std::string driver;    // driver or library version
   DeviceKind kind = DeviceKind::cpu;
   std::uint64_t memory = 0;          // bytes
-  std::uint64_t max_allocation = 0;  // bytes of one buffer
-  std::uint64_t local_memory = 0;    // bytes a work-group shares; 0 on the CPU backend
+  std::uint64_t max_allocation = 0;  // largest buffer in bytes
+  std::uint64_t local_memory = 0;    // bytes that a work-group shares; 0 on the CPU backend
   std::uint32_t compute_units = 0;
   std::uint32_t clock_mhz = 0;
   std::uint64_t max_work_group = 0;
   bool unified_memory = false;          // host and device share memory
-  std::vector<std::string> precisions;  // of products: "fp32", and those for which it has faster units
-  std::string pci_address;              // as NVML spells it: "00000000:3B:00.0"; empty where the driver does not tell
+  std::vector<std::string> precisions;  // of matrix multiplications: "fp32", and others if matrix cores support them
+  std::string pci_address;  // in the format of NVML, "00000000:3B:00.0"; empty if the driver does not report it
 };
 
-/// A point in the work of a queue.
+/// A point in the sequence of work on a queue.
 class Event {
  public:
   virtual ~Event() = default;
-  /// Blocks the host until it has happened.
+  /// Blocks the host until the device reaches the point.
   virtual void wait() = 0;
 };
 using EventPtr = std::shared_ptr<Event>;
 
-/// Host memory for transfers; from Device::allocate_staging.
+/// Host memory for transfers. Device::allocate_staging makes it.
 class Staging {
  public:
   virtual ~Staging() = default;
@@ -67,100 +67,106 @@ using StagingPtr = std::shared_ptr<Staging>;
 class Device;
 using DevicePtr = std::shared_ptr<Device>;
 
-/// One compute device with an in-order compute queue and a transfer queue beside it. A device and its buffers,
-/// kernels and launches are used from one thread at a time; different devices from different threads at once. In a child
-/// (fork) of the process that opened it every use throws DeviceError.
+/// A compute device with an in-order compute queue and a separate transfer queue. Only one thread at a time may use a
+/// device with its buffers, kernels and launches; several threads may use different devices. Each use in a child
+/// process (fork) throws DeviceError.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   virtual ~Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// Opens a device:
-  ///   "auto"        the fastest GPU, then another OpenCL accelerator, then the oneDNN CPU;
-  ///   "cpu"         the oneDNN CPU;       "opencl"  the best OpenCL device, PoCL included;
-  ///   "opencl:1"    by index;             "opencl:nvidia"  by part of vendor, platform or name, or by kind ("gpu").
-  /// An empty selector takes $CONCORD_DEVICE, else "auto". Throws ArgumentError for what is no selector, and
-  /// DeviceError when none matches, or when several do and they are not equally good; the message lists what was found
-  /// and which package provides a driver.
+  /// Opens a device. Selectors:
+  ///   "auto"           the fastest GPU, else another OpenCL accelerator, else the CPU through oneDNN
+  ///   "cpu"            the CPU through oneDNN
+  ///   "opencl"         the best OpenCL device, including PoCL
+  ///   "opencl:1"       an OpenCL device by its index
+  ///   "opencl:nvidia"  an OpenCL device by part of its vendor, platform or name, or by its kind ("gpu")
+  /// An empty selector means $CONCORD_DEVICE, else "auto". Throws ArgumentError for an invalid selector. Throws
+  /// DeviceError if no device matches, or if several match and none is better than the others; the message lists the
+  /// devices found and the packages that provide drivers.
   [[nodiscard]] static DevicePtr open(std::string_view selector = {});
-  /// Every device of the machine; a broken driver is skipped and reported through the log.
+  /// Lists every device of the machine. Skips a broken driver and reports it through the log.
   [[nodiscard]] static std::vector<DeviceInfo> list();
 
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
 
   // --- memory
-  /// Throws OutOfMemory; never gives less than asked.
+  /// Allocates at least `bytes` bytes. Throws OutOfMemory.
   [[nodiscard]] virtual BufferPtr allocate(std::size_t bytes) = 0;
-  /// Bytes in buffers now and at most so far.
+  /// The bytes in buffers now, and their maximum so far.
   [[nodiscard]] virtual std::size_t allocated() const = 0;
   [[nodiscard]] virtual std::size_t peak_allocated() const = 0;
-  /// Host memory that the device reads and writes at full speed (pinned where there is such a thing).
+  /// Allocates host memory that the device reads and writes at full speed (pinned memory where the driver has it).
   [[nodiscard]] virtual StagingPtr allocate_staging(std::size_t bytes) = 0;
 
   // --- data movement, ordered with the compute queue
-  /// Copies `bytes` in; they may be reused at once. Does not wait for earlier work.
+  /// Copies `bytes` to the device. The caller may change `bytes` when the call returns. Does not wait for earlier work.
   virtual void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) = 0;
-  /// Waits for earlier work on `src`, then copies out.
+  /// Waits for earlier work on `src`, then copies to the host.
   virtual void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) = 0;
-  /// As `write`, but `bytes` stay as they are until what is enqueued by now is done: a device may copy them that late.
+  /// As `write`, but the device may copy `bytes` later. The caller must not change `bytes` until all work that is
+  /// enqueued now is done.
   virtual void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
     write(dst, offset, bytes);
   }
-  /// As `read`, but may return before `bytes` are there, in which case they are once the event has happened. Null says
-  /// that they are there.
+  /// As `read`, but may return before the copy is done. Then `bytes` are valid after the returned event. Null means
+  /// that they are valid now.
   [[nodiscard]] virtual EventPtr read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) {
     read(src, offset, bytes);
     return nullptr;
   }
-  /// The host's memory as a buffer that kernels write, which `bytes` have to outlive: from a device that computes in
-  /// it, and whose work is done when it is enqueued; null from any other.
+  /// Makes a buffer over host memory that kernels can write; `bytes` must outlive it. Returns null unless the device
+  /// computes in host memory and finishes each kernel in the call that enqueues it.
   [[nodiscard]] virtual BufferPtr buffer_over(std::span<std::byte> bytes) {
     static_cast<void>(bytes);
     return nullptr;
   }
-  /// Device-side.
+  /// Copies between buffers on the device.
   virtual void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset,
                     std::size_t bytes) = 0;
-  /// Device-side; repeats the 4-byte pattern. offset and bytes are multiples of 4.
+  /// Fills a part of a buffer on the device with a 4-byte pattern. `offset` and `bytes` are multiples of 4.
   virtual void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) = 0;
-  /// Copies staging memory in on the transfer queue, beside running kernels, once `after` (may be null) has happened.
-  /// Compute does not wait for it unless told to by `wait_for`; the staging memory must stay untouched until then.
+  /// Copies staging memory to the device on the transfer queue, in parallel with kernels, after the event `after` (may
+  /// be null). The compute queue does not wait for the copy unless `wait_for` is called. The staging memory must not
+  /// change until the returned event.
   [[nodiscard]] virtual EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging,
                                              std::size_t bytes, const EventPtr& after) = 0;
-  /// Happens when everything now on the compute queue is done.
+  /// Returns an event after all work that is now on the compute queue.
   [[nodiscard]] virtual EventPtr record() = 0;
-  /// What is enqueued on the compute queue from now on starts after `event`; the host does not wait.
+  /// Lets work that is enqueued later on the compute queue start after `event`. The host does not wait.
   virtual void wait_for(const EventPtr& event) = 0;
 
   // --- computation
-  /// The best kernel for an operator with these specs and layouts. Throws NotSupported by name, never a stub.
+  /// Prepares the best kernel for an operator with these specs and layouts. Throws NotSupported with the operator's
+  /// name.
   [[nodiscard]] virtual PreparedKernel prepare(const KernelRequest& request) = 0;
-  /// A kernel of one input and one output that rearranges a tensor.
+  /// Prepares a kernel that copies a tensor from one layout into another. It has one input and one output.
   [[nodiscard]] virtual std::unique_ptr<Kernel> prepare_reorder(const TensorSpec& spec, const Layout& from,
                                                                 const Layout& to) = 0;
-  /// Whether `op` can apply `epilogue` to its first output before writing it. Input 0 of the expression is that
-  /// output; further inputs have the shapes of `extra`, broadcast to the output's.
+  /// Returns whether the kernel of `op` can apply `epilogue` to its first output before writing it. Input 0 of the
+  /// expression is that output. Further inputs have the specs `extra` and broadcast to the shape of the output.
   [[nodiscard]] virtual bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                                const TensorSpec& output, const Expression& epilogue,
                                                std::span<const TensorSpec> extra) const = 0;
-  /// Finds the fastest kernels by measuring (tuner.hpp); null on a device that has no choice. Lives as long as the
-  /// device.
+  /// The tuner, which finds the fastest kernels by measuring (tuner.hpp). Null if the device has no choice of kernels.
+  /// Lives as long as the device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }
-  /// The ways to compute beside plainer ones (variants.hpp); null of a device that has one for everything. Lives as
-  /// long as the device.
+  /// The kernel alternatives of the device (variants.hpp). Null if the device has one kernel for each operator. Lives
+  /// as long as the device.
   [[nodiscard]] virtual Variants* variants() { return nullptr; }
-  /// Waits until everything enqueued is done. Throws DeviceError when it failed.
+  /// Waits until all enqueued work is done. Throws DeviceError if the work failed.
   virtual void finish() = 0;
-  /// Hands enqueued work to the device without waiting.
+  /// Submits enqueued work to the device without waiting for it.
   virtual void flush() {}
-  /// Runs one launch alone and returns its seconds, by the device's own clock where it has one.
+  /// Runs one launch alone and returns its time in seconds, measured by the device's clock if there is one.
   [[nodiscard]] virtual double timed(Launch& launch) = 0;
-  /// Enqueues a launch and puts it on the timeline, once it has ended, by the device's own clock where it has one.
+  /// Enqueues a launch and adds it to the timeline when it has ended, with times of the device's clock if there is one.
   virtual void enqueue_recorded(Launch& launch, timeline::Label label) = 0;
 
-  /// A use of the device by the calling thread: whatever touches it makes one for as long. Throws DeviceError in a child
-  /// of the process that opened the device, ArgumentError while another thread uses it.
+  /// Marks the device as used by the calling thread during the lifetime of the Use; code that calls a device makes one.
+  /// Throws DeviceError in a child of the process that opened the device, and ArgumentError while another thread uses
+  /// it.
   class Use {
    public:
     explicit Use(const Device& device) : use_(own(device).use_, [&] { return "the device " + device.info().id; }) {}
@@ -172,7 +178,7 @@ class Device : public std::enable_shared_from_this<Device> {
     }
     Exclusive::Use use_;
   };
-  /// The first of the two alone.
+  /// Throws DeviceError in a child of the process that opened the device.
   void require_own_process() const {
     if (process_.is_inherited()) process_.require_own("the device " + info().id);
   }

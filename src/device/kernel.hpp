@@ -1,5 +1,5 @@
-// Kernel: one operator prepared for one device, and Launch: a kernel bound to its operands. Programs are flat
-// lists of launches; enqueueing one allocates nothing, builds no string and waits for nothing.
+// Kernel: one operator prepared for one device. Launch: a kernel bound to its operands. A program is a flat list of
+// launches. Enqueueing a launch allocates nothing, builds no string and waits for nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace CONCORD_PUBLIC concord {
 
 class Operator;
 
-/// Where an operand lies: a byte offset in a buffer.
+/// The place of an operand: a buffer and a byte offset in it.
 struct Operand {
   Buffer* buffer = nullptr;
   std::size_t offset = 0;
@@ -27,7 +27,7 @@ struct Operand {
 class Launch {
  public:
   virtual ~Launch() = default;
-  /// Puts the work on the device's compute queue, in order after what was enqueued before.
+  /// Puts the work on the compute queue of the device, after all work enqueued before.
   virtual void enqueue() = 0;
 };
 
@@ -35,25 +35,25 @@ class Launch {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// Scratch bytes that `bind` wants; their content does not persist between launches.
+  /// The size in bytes of the workspace for `bind`. A workspace keeps nothing between launches.
   [[nodiscard]] virtual std::size_t workspace() const { return 0; }
-  /// The implementation, for traces: "conv_implicit_gemm 64x64", "oneDNN brgemm:avx512_core".
+  /// The name of the implementation, for traces: "conv_implicit_gemm 64x64", "oneDNN brgemm:avx512_core".
   [[nodiscard]] virtual std::string name() const = 0;
-  /// Operands in the operator's order; `workspace` has at least workspace() bytes.
+  /// Binds operands, in the order of the operator. `workspace` has at least workspace() bytes.
   [[nodiscard]] virtual std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
                                                      Operand workspace) const = 0;
 };
 
-/// What a backend is asked to prepare.
+/// A request to a backend for a kernel.
 struct KernelRequest {
   const Operator* op = nullptr;
   std::vector<TensorSpec> inputs;
-  std::vector<Layout> input_layouts;  // as the producers left them
+  std::vector<Layout> input_layouts;  // the layouts that the producers write
   std::vector<TensorSpec> outputs;
   Precision precision = Precision::fp32;
 };
 
-/// A backend's answer. Where input_layouts[i] differs from the offered one, compile inserts a reorder.
+/// The answer of a backend. If input_layouts[i] differs from the layout in the request, compile inserts a reorder.
 struct PreparedKernel {
   std::unique_ptr<Kernel> kernel;
   std::vector<Layout> input_layouts;

@@ -1,4 +1,4 @@
-// Energy: how much a device has used, where its driver or the system tells. For `concord compare` and `concord bench`.
+// Energy use of a device, if its driver or the system reports it. `concord compare` and `concord bench` use it.
 #pragma once
 
 #include <memory>
@@ -9,20 +9,21 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// A counter of energy, such as a driver's. One thread at a time.
+/// An energy counter. One thread at a time may use it.
 class EnergyMeter {
  public:
   virtual ~EnergyMeter() = default;
-  /// Joules since some moment before. Throws DeviceError when the counter cannot be read any more.
+  /// The joules since an arbitrary start. Throws DeviceError if the counter cannot be read.
   [[nodiscard]] virtual double joules() = 0;
-  /// Whose energy it is and who says so: "GPU, NVML".
+  /// What the counter measures and where it comes from: "GPU, NVML".
   [[nodiscard]] virtual std::string source() const = 0;
 };
 
-/// Of an NVIDIA GPU through NVML ($CONCORD_NVML, else libnvidia-ml.so.1), of one of AMD or Intel through the kernel's
-/// sensors ($CONCORD_HWMON, else /sys/class/hwmon), of a CPU through the kernel's powercap counters ($CONCORD_POWERCAP,
-/// else /sys/class/powercap), which mostly only root may read: they count whole processors, whatever runs on them. Null
-/// where nobody tells.
+/// Makes the energy meter of a device; null if the system reports no energy for it. Sources:
+/// - NVIDIA GPU: NVML (CONCORD_DEBUG=nvml=LIBRARY, else libnvidia-ml.so.1).
+/// - AMD or Intel GPU: the sensors of the Linux kernel (CONCORD_DEBUG=hwmon=FOLDER, else /sys/class/hwmon).
+/// - CPU: the powercap counters of the Linux kernel (CONCORD_DEBUG=powercap=FOLDER, else /sys/class/powercap). They
+///   count all programs on whole processors, and usually only root may read them.
 [[nodiscard]] std::unique_ptr<EnergyMeter> energy_meter(const DeviceInfo& device);
 
 }  // namespace concord

@@ -1,6 +1,6 @@
-// Pointwise expressions: small graphs over scalars, the one form of every activation, loss term, gate and
-// optimizer update. ops/pointwise wraps them as an operator; backends print them (OpenCL) or run them over
-// tiles (CPU). Their derivative is taken symbolically, so a formula is written once.
+// Pointwise expressions: small graphs over scalars. Activations, loss terms, gates and optimizer updates are all
+// expressions. ops/pointwise wraps an expression as an operator. The OpenCL backend prints it as kernel text; the CPU
+// backend runs it over tiles. Its derivative is symbolic, so a formula is written once.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ enum class ScalarFunction : std::uint8_t {
 #undef CONCORD_ENTRY
 };
 
-/// A scalar formula under construction: a handle to an immutable node. Build one from `input(i)`, constants,
-/// the operators below and the functions of `scalar::`.
+/// A scalar formula: a handle to an immutable node. Build formulas from `input(i)`, constants, the operators below and
+/// the functions of `scalar::`.
 class Scalar {
  public:
   struct Node {
@@ -55,7 +55,7 @@ class Scalar {
 
 namespace scalar {
 [[nodiscard]] Scalar input(int index);
-/// The element's index along an output axis, as a number; axis 0 is the innermost.
+/// The index of the element along an output axis, as a number. Axis 0 is the innermost.
 [[nodiscard]] Scalar coordinate(int axis_from_last);
 [[nodiscard]] Scalar apply(ScalarFunction function, std::vector<Scalar> arguments);
 
@@ -63,7 +63,7 @@ namespace scalar {
 [[nodiscard]] Scalar less_equal(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar equal(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b);
-// exp(a), power(a, b), …: every function of scalar_function_list.hpp, which tells what they are.
+// exp(a), power(a, b), …: one function for each entry of scalar_function_list.hpp, which describes them.
 #define CONCORD_DECLARE(name) [[nodiscard]] Scalar name(const Scalar& a);
 CONCORD_UNARY_FUNCTIONS(CONCORD_DECLARE)
 #undef CONCORD_DECLARE
@@ -80,41 +80,43 @@ CONCORD_BINARY_FUNCTIONS(CONCORD_DECLARE)
 [[nodiscard]] Scalar operator/(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar operator-(const Scalar& a);
 
-/// ∂formula/∂input(index), simplified. At a kink (relu at 0, abs at 0, max at a tie) the value PyTorch uses.
+/// ∂formula/∂input(index), simplified. At a kink (relu at 0, abs at 0, max at a tie) it has PyTorch's value.
 [[nodiscard]] Scalar derivative(const Scalar& formula, int index);
 
-/// `formula` with every subexpression equal to `part` replaced: how a gradient is written in terms of an output.
+/// Returns `formula` with each subexpression equal to `part` replaced by `by`. A gradient can so use the output of its
+/// operator.
 [[nodiscard]] Scalar replace(const Scalar& formula, const Scalar& part, const Scalar& by);
 
-/// `formula` with input(i) replaced by replacements[i].
+/// Returns `formula` with each input(i) replaced by replacements[i].
 [[nodiscard]] Scalar substitute(const Scalar& formula, std::span<const Scalar> replacements);
 
-/// One or more formulas over the same inputs in straight-line form: common subexpressions once, constants
-/// folded, arguments before their users. What backends print or run.
+/// One or more formulas over the same inputs, as straight-line code: common subexpressions appear once, constants are
+/// folded, and arguments come before their users. Backends print or run this code.
 class Expression {
  public:
   struct Instruction {
     ScalarFunction function;
-    std::int32_t arguments[3] = {-1, -1, -1};  // numbers of earlier instructions
+    std::int32_t arguments[3] = {-1, -1, -1};  // indices of earlier instructions
     float value = 0;                           // constant
     std::int32_t index = 0;                    // input, coordinate
     friend bool operator==(const Instruction&, const Instruction&) = default;
   };
 
   Expression() = default;
-  /// `inputs` is the number of operands; every input(i) in the formulas must have i < inputs.
+  /// `inputs` is the number of operands. Each input(i) in the formulas needs i < inputs.
   Expression(std::vector<Scalar> formulas, int inputs);
 
   [[nodiscard]] int inputs() const { return inputs_; }
   [[nodiscard]] const std::vector<Scalar>& formulas() const { return formulas_; }
   [[nodiscard]] std::span<const Instruction> code() const { return code_; }
-  /// results()[k] is the instruction that yields output k.
+  /// results()[k] is the index of the instruction that computes output k.
   [[nodiscard]] std::span<const std::int32_t> results() const { return results_; }
   [[nodiscard]] bool uses_coordinates() const;
-  /// Canonical text, e.g. "t0=in0;t1=0;t2=maximum(t0,t1);out0=t2": equal text means equal function.
+  /// Canonical text, such as "t0=in0;t1=0;t2=maximum(t0,t1);out0=t2". Equal text means equal function.
   [[nodiscard]] std::string str() const;
-  /// The value of output `k` at one point; the meaning every backend must reproduce (double precision is not
-  /// used: it runs formulas.h). `coordinates[a]` is the index along axis a counted from the innermost.
+  /// The value of output `k` at one point. It defines the result that every backend must reproduce. Computed in fp32
+  /// with the formulas of cl_kernels/shared/formulas.h. `coordinates[a]` is the index along axis a, counted from the
+  /// innermost.
   [[nodiscard]] float evaluate(std::size_t k, std::span<const float> inputs,
                                std::span<const std::int64_t> coordinates = {}) const;
 
@@ -125,7 +127,7 @@ class Expression {
   int inputs_ = 0;
 };
 
-/// One row a scalar function: its name (also `concord_<name>` in formulas.h), arguments and test range.
+/// The table entry of a scalar function. The name is also that of `concord_<name>` in formulas.h.
 struct ScalarFunctionInfo {
   ScalarFunction function;
   std::string_view name;

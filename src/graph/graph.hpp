@@ -1,5 +1,5 @@
-// Graph and Value: what tracing a network builds. A graph holds no device and no values, only what is to be
-// computed; compile/ turns it into a Program.
+// Graph and Value: the result of tracing a network. A graph describes a computation. It has no device and no numbers;
+// compile/ turns it into a Program.
 #pragma once
 
 #include <atomic>
@@ -23,22 +23,22 @@ class Graph;
 class Operator;
 struct Node;
 
-/// Where a graph is, for the values that outlive it. Never freed, but used again for later graphs.
+/// The address of a graph, which Values use to detect that their graph is gone. Never freed; later graphs reuse it.
 struct GraphPlace {
   std::atomic<Graph*> graph = nullptr;
-  std::atomic<std::uint32_t> generation = 0;  // of the graph that is there now
+  std::atomic<std::uint32_t> generation = 0;  // of the graph that is here now
 };
 
-/// A named, shaped, typed edge of a graph. A small handle; valid as long as its graph: the use of an empty value, or of
-/// one whose graph is gone, throws ArgumentError. The functions of ops/ (relu, conv2d, matmul, …) take and return Values
-/// and add nodes to their graph.
+/// A tensor in a graph, with a name, a type and a shape. A Value is a small handle and is valid as long as its graph.
+/// Using an empty Value, or a Value whose graph is gone, throws ArgumentError. The functions of ops/ (relu, conv2d,
+/// matmul, …) take Values, add nodes to their graph and return Values.
 class Value {
  public:
   Value() = default;
-  /// Output `output` of a node of the graph, which may be null: an empty value.
+  /// Refers to output `output` of a node. If `graph` is null, the value is empty.
   Value(Graph* graph, std::int32_t node, std::int32_t output);
 
-  /// Whether it is a value at all; of a graph that is gone, too.
+  /// Returns whether the value is not empty. A value whose graph is gone is not empty.
   [[nodiscard]] explicit operator bool() const { return place_ != nullptr; }
   [[nodiscard]] Graph& graph() const {
     Graph* const graph = place_ == nullptr ? nullptr : place_->graph.load(std::memory_order_relaxed);
@@ -51,7 +51,7 @@ class Value {
   [[nodiscard]] const TensorSpec& spec() const;
   [[nodiscard]] const Shape& shape() const { return spec().shape; }
   [[nodiscard]] DType dtype() const { return spec().dtype; }
-  /// Unique in its graph: "conv1/conv2d", "conv1.weight", "conv1/conv2d:1" for a second output.
+  /// The name, unique in its graph: "conv1/conv2d", "conv1.weight", "conv1/conv2d:1" for a second output.
   [[nodiscard]] std::string name() const;
 
   friend bool operator==(const Value&, const Value&) = default;
@@ -66,38 +66,39 @@ class Value {
   std::int32_t output_ = 0;
 };
 
-/// How a variable gets its first value; a function of (seed, name, index) alone, so equal on every device.
+/// How a variable gets its initial value. The value depends only on the seed, the name and the index, so it is equal on
+/// every device.
 struct Initializer {
   enum class Kind : std::uint8_t { constant, uniform, normal, seed };
   Kind kind = Kind::constant;
   float a = 0;                                  // constant: the value; uniform: low; normal: mean
   float b = 0;                                  // uniform: high; normal: standard deviation
-  std::int64_t zeros_begin = 0, zeros_end = 0;  // elements (row-major) that begin with 0 instead
-  // seed: i32 [4] = two words of 24 bits of the seed, then zeros (whole numbers up to 2^24 are exact in float)
+  std::int64_t zeros_begin = 0, zeros_end = 0;  // elements (row-major) that start as 0 instead
+  // seed: i32 [4]; two words with 24 bits of the seed each, then zeros (float represents integers up to 2^24 exactly)
 };
 
-/// What a variable is for. Whoever makes it says so; its name says nothing about it.
+/// The purpose of a variable, set by the code that makes the variable. The name of a variable does not imply its role.
 enum class VariableRole : std::uint8_t {
-  own,        // made by a user's program; variables of one name in several graphs are one
-  parameter,  // of a module: weights, running statistics
-  optimizer,  // moments, counters, what a training counts
-  average,    // follows a parameter
+  own,        // made by a user's program; variables with one name in several graphs are the same
+  parameter,  // of a module: weight, running statistics
+  optimizer,  // state of the training: moments, counters
+  average,    // moving average of a parameter
   random,     // the state of the random stream
-  transient   // data and counters of an evaluation: no part of a training's state, not in a checkpoint
+  transient   // data and counters of an evaluation; not part of a training's state, not in a checkpoint
 };
-/// "a module's parameter", "a state of the optimizer", …
+/// "a module's parameter", "a state of the training", …
 [[nodiscard]] std::string_view description_of(VariableRole role);
 
-/// What persists between runs of a program: a weight, an optimizer's moment, a running mean, a step counter.
-/// Shared by the modules that own it and the graphs that use it; its name is its identity on a device and in a file.
+/// A tensor that persists between runs of a program: a weight, an optimizer moment, a running mean, a step counter. The
+/// modules that own it and the graphs that use it share it. Its name identifies it on a device and in a file.
 struct Variable {
   std::string name;
   TensorSpec spec;
   Initializer init;
   bool trainable = false;
-  Tensor value = {};  // when not empty, the first value instead of `init`
+  Tensor value = {};  // the initial value; if empty, `init` gives it
   VariableRole role = VariableRole::own;
-  std::string of = {};  // the parameter that a state or an average belongs to, by name
+  std::string of = {};  // name of the parameter that this state or average belongs to
 };
 using VariablePtr = std::shared_ptr<Variable>;
 
@@ -107,7 +108,7 @@ inline constexpr const char* kRandomState = "random.state";
 /// The part of a training step that a node belongs to.
 enum class Pass : std::uint8_t { forward, gradient, update };
 
-/// A node: an operator applied to values; or an input or a variable, which have no operator.
+/// A node of a graph: an operator applied to values, an input, or a variable. Inputs and variables have no operator.
 struct Node {
   std::shared_ptr<const Operator> op;  // null for inputs and variables
   VariablePtr variable;                // set for variables
@@ -118,13 +119,13 @@ struct Node {
   std::string module = {};  // the path of the module that added it: "layer1.0.conv1"
 };
 
-/// `variable` takes `value` at the end of a run.
+/// At the end of a run, `variable` gets `value`.
 struct Assignment {
   Value variable;
   Value value;
 };
 
-/// Nodes in the order they were added; every node's inputs come before it.
+/// The nodes of a computation, in the order in which they were added. The inputs of a node come before it.
 class Graph {
  public:
   Graph();
@@ -132,52 +133,54 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
   ~Graph();
 
-  /// A value the user supplies before each run.
+  /// Adds an input: the user writes its value before each run. Throws ArgumentError if the name is taken.
   Value input(std::string name, TensorSpec spec);
-  /// The node of a variable; the same node each time. Throws ShapeError when another variable or an input has its
-  /// name. An operator's node of that name gets another one.
+  /// Returns the node of a variable, the same node at each call. Throws ShapeError if another variable or an input has
+  /// its name. If an operator's node has its name, that node is renamed.
   Value variable(const VariablePtr& variable);
-  /// Adds a node. Checks types and shapes through the operator's shape rule; its ShapeError names the node.
+  /// Adds a node. The shape rule of the operator checks types and shapes; its ShapeError names the node.
   Value add(std::shared_ptr<const Operator> op, std::vector<Value> inputs);
-  /// At the end of a run `variable` holds `value` (same spec). A later assignment replaces an earlier one.
+  /// At the end of a run, `variable` gets `value`, which has the same spec. A later assignment to a variable replaces
+  /// an earlier one.
   void assign(Value variable, Value value);
-  /// Gives the node of `value` a name of the user's choice (made unique).
+  /// Renames the node of `value`. If the name is taken, a number is appended.
   void rename(Value value, std::string name);
 
-  /// Throws ArgumentError when there is no such node.
+  /// Throws ArgumentError if there is no such node.
   [[nodiscard]] const Node& node(std::int32_t id) const {
     if (id < 0 || id >= size()) refuse(id);
     return nodes_[static_cast<std::size_t>(id)];
   }
-  /// Throws ArgumentError naming `what` ("the loss") unless the value is one of this graph.
+  /// Throws ArgumentError unless `value` belongs to this graph. The message names `what` ("the loss").
   void require_own(const Value& value, std::string_view what) const;
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   [[nodiscard]] std::span<const Assignment> assignments() const { return assignments_; }
   [[nodiscard]] std::vector<VariablePtr> variables() const;
-  /// `wanted`, or where a variable of another purpose has that name, the first of "wanted'", "wanted''", … that none
-  /// has: for variables that are named after others, such as the average of a parameter.
+  /// Returns a name for a variable that is named after another, such as the average of a parameter. It is `wanted`, or
+  /// the first of "wanted'", "wanted''", … that no variable of another role or parameter has.
   [[nodiscard]] std::string free_name(std::string wanted, VariableRole role, std::string_view of) const;
-  /// Trainable variables that this graph's training leaves as they are; modules that are frozen call it.
+  /// Excludes a trainable variable from this graph's training. Frozen modules call it.
   void freeze(const VariablePtr& variable) { frozen_.insert(variable.get()); }
   [[nodiscard]] bool is_frozen(const Variable& variable) const { return frozen_.contains(&variable); }
-  /// The value with this name, or an empty Value.
+  /// Returns the value with this name, or an empty Value.
   [[nodiscard]] Value find(std::string_view name);
 
-  /// Training behaviour of layers that have two (dropout, batch norm).
+  /// Whether layers such as dropout and batch norm behave as in training (else as in evaluation).
   [[nodiscard]] bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
 
-  /// The state of the random stream, i32 [4]: two seed words, step, 0. Random operators read it. A variable,
-  /// "random.state", so that it is saved with a checkpoint; a training step assigns it state + (0, 0, 1, 0).
+  /// The state of the random stream, i32 [4]: two seed words, the step, 0. Random operators read it. It is the variable
+  /// "random.state", so checkpoints contain it. A training step adds (0, 0, 1, 0) to it.
   Value random_state();
-  /// It, where a random operator has asked for it, or an empty Value.
+  /// Returns random_state() if a random operator uses it, else an empty Value.
   [[nodiscard]] Value used_random_state() { return random_state_ ? variable(random_state_) : Value{}; }
-  /// A purpose number for a random operator: a hash of its name, so that adding a layer leaves the others' numbers.
+  /// Returns the stream number of a random operator: a hash of its name. So a new layer does not change the random
+  /// numbers of other layers.
   [[nodiscard]] static std::uint32_t purpose(std::string_view name);
 
-  /// `name` in the scopes that are open (Scope).
+  /// Returns `name` with the names of the open scopes in front (see Scope).
   [[nodiscard]] std::string scoped(std::string_view name, char separator) const;
-  /// The scopes that are open: "layer1.0".
+  /// The path of the open scopes: "layer1.0".
   [[nodiscard]] std::string module_path() const;
 
  private:
@@ -189,7 +192,7 @@ class Graph {
   Value append(Node node);
 
   GraphPlace& place_;
-  Exclusive use_;  // of what changes the graph
+  Exclusive use_;  // while the graph changes
   std::deque<Node> nodes_;
   std::unordered_map<std::string, std::int32_t> names_;
   std::unordered_map<std::string, int> next_suffix_;
@@ -201,8 +204,8 @@ class Graph {
   bool training_ = true;
 };
 
-/// Names what is added to `graph` during its lifetime: nodes "name/…", parameters "name.…". Throws ArgumentError for a
-/// name that is empty or not UTF-8.
+/// During its lifetime, prefixes the names of what is added to `graph`: nodes "name/…", parameters "name.…". Throws
+/// ArgumentError if the name is empty or not UTF-8.
 class Scope {
  public:
   Scope(Graph& graph, std::string name);
@@ -214,7 +217,7 @@ class Scope {
   Graph& graph_;
 };
 
-/// What is added to `graph` during its lifetime belongs to this part of the step.
+/// During its lifetime, nodes added to `graph` belong to the given part of the step.
 class PassScope {
  public:
   PassScope(Graph& graph, Pass pass) : graph_(graph), before_(graph.pass_) { graph_.pass_ = pass; }

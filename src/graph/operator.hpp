@@ -1,5 +1,5 @@
-// The contract of an operator: shape rule, gradient rule and cost; no device. Families in ops/ implement it,
-// backends look at the concrete description to prepare a kernel for it.
+// The contract of an operator: shape rule, gradient rule and cost. It has no device. The families in ops/ implement it;
+// backends read the concrete description to prepare a kernel.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// Work of one execution, for rooflines and reports.
+/// The work of one execution, for rooflines and reports.
 struct Cost {
-  double flops = 0;  // multiply and add count as two
-  double bytes = 0;  // each input read once, each output written once
+  double flops = 0;  // a multiply-add counts as two
+  double bytes = 0;  // each input is read once, each output is written once
 };
 
-/// An immutable description of one operation. Owes:
-/// - `infer`: the specs of the outputs for these inputs; throws ShapeError with what was expected and got;
-/// - `gradient`: one Value an input (empty where `wanted[i]` is false or no gradient exists), built from other
-///   operators; `diff_dst[k]` is empty when the loss does not depend on output k;
-/// - `attributes`: every parameter as text, so that equal name, attributes and specs mean equal computation.
+/// An immutable description of one operation. A derived class implements:
+/// - `infer`: returns the specs of the outputs for these inputs; throws ShapeError with the expected and the given
+///   specs.
+/// - `gradient`: returns one Value for each input, built from other operators. A Value is empty if `wanted[i]` is false
+///   or no gradient exists. `diff_dst[k]` is empty if the loss does not depend on output k.
+/// - `attributes`: returns every parameter as text. Equal name, attributes and specs mean equal computation.
 class Operator {
  public:
   virtual ~Operator() = default;
@@ -34,9 +35,10 @@ class Operator {
                                                     const std::vector<bool>& wanted) const;
   [[nodiscard]] virtual Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const;
   [[nodiscard]] virtual std::string attributes() const { return {}; }
-  /// Output k may be written over input i while the operator runs (same bytes, read before written).
+  /// Returns whether output k may overwrite input i while the operator runs. Both have equal size, and the kernel reads
+  /// an element before it writes it.
   [[nodiscard]] virtual bool in_place(std::size_t /*input*/, std::size_t /*output*/) const { return false; }
-  /// The output is the input's bytes under another shape: no kernel at all.
+  /// Returns whether the output is the input's memory under another shape. Such an operator needs no kernel.
   [[nodiscard]] virtual bool is_alias() const { return false; }
 };
 
