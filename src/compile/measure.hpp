@@ -1,4 +1,4 @@
-// measure: how long one run of a program takes. Used by compare and by `concord bench`.
+// measure: the time of one run of a program. compare and `concord bench` use it.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 namespace CONCORD_PUBLIC concord {
 
 struct MeasureOptions {
-  double seconds = 1.0;      // measure at least this long …
+  double seconds = 1.0;      // measure for at least this many seconds …
   std::int64_t least = 10;   // … and at least this many samples
-  std::int64_t warm_up = 3;  // runs before
+  std::int64_t warm_up = 3;  // runs before the measurement
 };
 
-/// Milliseconds of a run. A sample is one run, or as many as fill 5 ms, between two waits of the host.
+/// Milliseconds of one run. A sample is the time between two waits of the host. It covers one run, or as many runs as
+/// fill 5 ms.
 struct RunTimes {
   double median_ms = 0, min_ms = 0, max_ms = 0;
   std::int64_t samples = 0, runs_a_sample = 1;
@@ -23,8 +24,8 @@ struct RunTimes {
 
 [[nodiscard]] RunTimes measure(Program& program, const MeasureOptions& options = {});
 
-/// Joules that `meter` counts in one run, over at least `seconds` of runs one after another: counters move every tenth
-/// of a second or so. What the device takes at rest is in it.
+/// The joules of one run, counted by `meter` over at least `seconds` of consecutive runs (counters are updated about
+/// every tenth of a second). The energy that the device uses at rest is included.
 [[nodiscard]] double joules_a_run(Program& program, EnergyMeter& meter, double seconds = 2);
 
 }  // namespace concord

@@ -1,4 +1,4 @@
-// Program: a graph compiled for one device — a flat list of prepared launches over a planned arena.
+// Program: a graph compiled for one device, as a flat list of prepared launches over a planned arena.
 #pragma once
 
 #include <functional>
@@ -24,21 +24,22 @@ namespace CONCORD_PUBLIC concord {
 
 struct CompileOptions {
   bool fuse = true;
-  /// Every value of the graph stays readable after a run: no fusion, no reuse of memory.
+  /// Keeps every value of the graph readable after a run: disables fusion and reuse of memory.
   bool keep_all = false;
-  /// Every value that fusion leaves stays readable, and no memory is reused: to look at the kernels that really run.
+  /// Keeps every value that remains after fusion readable, and disables reuse of memory. For checks of the kernels that
+  /// a normal run uses.
   bool keep_fused = false;
   Precision precision = Precision::fp32;
-  /// Where the device has several kernels for a product and no table says which is fastest, so many seconds are spent
-  /// on measuring them, once: what is found is stored. Below 0: $CONCORD_TUNE_SECONDS, else none.
+  /// If the device has several kernels for a matrix multiplication and no tuning table names the fastest, compile()
+  /// measures them for at most this many seconds and stores the result. Below 0: $CONCORD_TUNE_SECONDS, else 0.
   double tune_seconds = -1;
-  /// Above 0: Program::memory() is at most so many bytes. Results that a training step's backward pass reads are then
-  /// computed again, as far as it takes, instead of kept since the forward pass; all numbers keep their bits. compile()
-  /// throws MemoryBudgetError where that is not enough, ArgumentError together with keep_all or keep_fused.
+  /// Above 0: the upper limit of Program::memory() in bytes. The program then computes some results of the forward pass
+  /// again for the backward pass instead of keeping them; results keep their bits. compile() throws MemoryBudgetError
+  /// if the limit is too low, and ArgumentError together with keep_all or keep_fused.
   std::size_t memory_budget = 0;
 };
 
-/// CompileOptions::memory_budget is less than the program can do with.
+/// CompileOptions::memory_budget is too small for the program.
 class MemoryBudgetError : public OutOfMemory {
  public:
   MemoryBudgetError(const std::string& message, std::size_t least) : OutOfMemory(message), least_(least) {}
@@ -49,7 +50,7 @@ class MemoryBudgetError : public OutOfMemory {
   std::size_t least_;
 };
 
-/// What a run computes a second time to keep to a memory budget.
+/// The work that a run does twice to stay within a memory budget.
 struct Recomputed {
   std::size_t launches = 0;
   Cost cost;
@@ -59,99 +60,104 @@ struct Recomputed {
 struct TraceEntry {
   std::string node;    // "conv1/conv2d"
   std::string op;      // "conv2d"
-  std::string kernel;  // the implementation chosen
-  std::string shapes;  // "f32 [64, 1, 28, 28], f32 [20, 1, 5, 5] -> f32 [64, 20, 24, 24]"; of a group the first
+  std::string kernel;  // the chosen implementation
+  std::string shapes;  // "f32 [64, 1, 28, 28], f32 [20, 1, 5, 5] -> f32 [64, 20, 24, 24]"; of the first if fused
   double seconds = 0;
   Cost cost;
   Pass pass = Pass::forward;
 };
 
-/// What a value holds.
+/// The range of the numbers in a value.
 struct ValueRange {
   std::string name;
   std::int64_t elements = 0, not_finite = 0;
-  float least = 0, greatest = 0;  // of the finite ones; 0 when there is none
+  float least = 0, greatest = 0;  // of the finite elements; 0 if there are none
 };
 
-/// An index that names no row of its table, or no class: what is gathered by it is NaN.
+/// An index outside its table, or a label that is not a class. The result for such an index is NaN.
 struct WrongIndex {
-  std::string indices;          // name of the value that holds it
-  Shape shape;                  // of that value
-  std::int64_t position = 0;    // in it, row-major
+  std::string indices;        // name of the value that contains the index
+  Shape shape;                // of that value
+  std::int64_t position = 0;  // position in that value, row-major
   std::int64_t index = 0, limit = 0;
-  /// Which of `batch` samples it belongs to; empty where the samples do not share the value evenly.
+  /// The sample of the batch that the index belongs to. Empty if the value cannot be divided evenly into `batch`
+  /// samples.
   [[nodiscard]] std::optional<std::int64_t> sample(std::int64_t batch) const;
-  /// "index 99 of sample 3 (element [3, 0] of ids) is outside [0, 5)"; without the sample where that is empty.
+  /// "index 99 of sample 3 (element [3, 0] of ids) is outside [0, 5)". If `sample` is empty, the text does not name it.
   [[nodiscard]] std::string str(std::optional<std::int64_t> sample) const;
 };
 
-/// The first value of a checked run that is not finite.
+/// The first value of a checked run that has a NaN or infinite element.
 struct NonFiniteReport {
   bool found = false;
   std::string node, op, shapes;
   ValueRange value;
-  std::vector<ValueRange> inputs;  // of f32
-  std::optional<WrongIndex> wrong_index = std::nullopt;  // where it is the cause
+  std::vector<ValueRange> inputs;                        // of the inputs of type f32
+  std::optional<WrongIndex> wrong_index = std::nullopt;  // set if it is the cause
   /// "'head/log' (pointwise, f32 [2] -> f32 [2]; 1 of 2 elements), computed from x in [0, 4], …"
   [[nodiscard]] std::string str() const;
 };
 
-/// One operator run on given inputs.
+/// One operator and its results on given inputs.
 struct ReplayedNode {
   TraceEntry entry;  // seconds is 0
   const Operator* op;
-  std::vector<std::string> input_names;  // of values and variables; of what an alias stands for, before any reorder
+  /// Names of values and variables. Aliases and reorders are resolved to the value that they show.
+  std::vector<std::string> input_names;
   std::vector<Tensor> inputs;
   std::vector<std::string> outputs;  // value names
-  std::vector<Tensor> results;       // what this device made of the inputs
+  std::vector<Tensor> results;       // computed by this device
 };
 
-/// `run` only enqueues: no allocation, no string, no host wait. A program keeps its device and variables alive. One that
-/// was moved from, or whose device another thread is using, throws ArgumentError.
+/// A compiled program. `run` only enqueues work: it allocates nothing, builds no string and does not wait. A program
+/// keeps its device and variables alive. Using a program that was moved from, or whose device another thread is using,
+/// throws ArgumentError.
 class Program {
  public:
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Enqueues one run. What depends on unassigned variables alone is computed again only when these have changed.
+  /// Enqueues one run. Values that depend only on unassigned variables (invariants) are computed again only after those
+  /// variables have changed.
   void run();
-  /// Runs launch by launch, timing each.
+  /// Runs one launch after another and measures the time of each.
   [[nodiscard]] std::vector<TraceEntry> run_traced();
-  /// Runs launch by launch and stops before the first assignment if a value is not finite. Variables are untouched.
-  /// Needs keep_all.
+  /// Runs one launch after another and stops at the first value with a NaN or infinite element. Stops before the first
+  /// assignment, so variables do not change. Needs keep_all.
   [[nodiscard]] NonFiniteReport find_non_finite();
 
-  /// Runs operator by operator, each on the inputs that `values` gives for their names (a null pointer: on what this
-  /// device computed; of a variable: what it holds) and hands every result to `seen`. Given tensors stay as they are
-  /// until it returns. So a difference between devices shows where it arises and is not carried on. An operator that
-  /// `wanted` (where given) declines is left out: `values` has to know its results. Reorders of layout are no
-  /// operators. Variables are untouched. Needs keep_all or keep_fused.
+  /// Runs one operator after another on given inputs and passes each result to `seen`. So a difference between devices
+  /// shows at the operator that causes it and does not spread.
+  /// - `values` returns the tensor for the name of an input. If it returns null, the operator reads what this device
+  ///   computed, or what the variable holds. The tensors must not change until replay returns.
+  /// - `wanted`, if given, selects the operators to run. `values` must return the results of the others.
+  /// - Reorders of layouts are not operators. Variables do not change. Needs keep_all or keep_fused.
   void replay(const std::function<const Tensor*(const std::string& value)>& values,
               const std::function<void(const ReplayedNode&)>& seen,
               const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted = {});
 
-  /// Gives the variables what the last replay made for them, as the end of a run does. After a replay whose `values`
-  /// gave no other numbers than this device's own, a run has been done, to the bit. Needs keep_all or keep_fused.
+  /// Assigns the results of the last replay to the variables, as the end of a run does. If `values` gave only results
+  /// of this device, replay and commit are equal to one run, bit for bit. Needs keep_all or keep_fused.
   void commit();
 
-  /// Sets an input of the graph; the tensor may be reused at once. Throws ArgumentError for an unknown name,
-  /// ShapeError for another spec.
+  /// Copies a tensor to an input of the graph. The caller may change the tensor when the call returns. Throws
+  /// ArgumentError for an unknown name, ShapeError for another spec.
   void write(const std::string& input, const Tensor& value);
-  /// The storage of an input, for transfers of one's own.
+  /// The storage of an input, for the caller's own transfers.
   [[nodiscard]] Operand input(const std::string& name) const;
-  /// Reads a value by name after a run (waits for it): an output, an input, a variable, or with keep_all any value. A
-  /// variable that is assigned is then as the run leaves it, and so is a view of it that is no output.
+  /// Waits for the last run and reads a value by name: an output, an input, a variable, or with keep_all any value. An
+  /// assigned variable has its value after the run, and so has a view of it unless the view is an output.
   [[nodiscard]] Tensor read(const std::string& value) const;
   [[nodiscard]] Tensor read(Value value) const { return read(value.name()); }
 
-  /// Names of all readable values in execution order.
+  /// The names of all readable values, in execution order.
   [[nodiscard]] std::vector<std::string> values() const;
-  /// Bytes of the arena, of inputs and outputs, and of workspaces together (without variables).
+  /// The bytes of the arena, the inputs, the outputs and the workspaces together. Variables are not included.
   [[nodiscard]] std::size_t memory() const;
-  /// Number of launches of one run, without those that a change of variables makes necessary.
+  /// The number of launches of one run, without launches for invariants.
   [[nodiscard]] std::size_t launches() const;
-  /// Work of one run, summed over the operators.
+  /// The work of one run, summed over the operators.
   [[nodiscard]] Cost cost() const;
   /// The part of launches() and cost() that CompileOptions::memory_budget added.
   [[nodiscard]] Recomputed recomputed() const;
@@ -164,12 +170,13 @@ class Program {
   Held<ProgramImpl> impl_;
 };
 
-/// Compiles what `outputs` and the graph's assignments need for the device of `variables`. Throws OutOfMemory with
-/// what the program needs and what there is, MemoryBudgetError with the least possible budget; NotSupported with the
-/// node no kernel exists for; ArgumentError for an output that is empty or of another graph.
+/// Compiles the part of the graph that `outputs` and the assignments need, for the device of `variables`. Throws
+/// OutOfMemory with the needed and the available memory, MemoryBudgetError with the smallest possible budget,
+/// NotSupported with the node that has no kernel, and ArgumentError for an output that is empty or belongs to another
+/// graph.
 [[nodiscard]] Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
                               const CompileOptions& options = {});
-/// Of outputs that are listed, compile(graph, {y, loss}, variables), and of one.
+/// Overloads for a list of outputs, compile(graph, {y, loss}, variables), and for one output.
 [[nodiscard]] Program compile(const Graph& graph, std::initializer_list<Value> outputs, const VariablesPtr& variables,
                               const CompileOptions& options = {});
 [[nodiscard]] Program compile(const Graph& graph, const Value& output, const VariablesPtr& variables,

@@ -1,5 +1,5 @@
-// Variables: what persists on one device between runs — weights, optimizer state, running statistics, counters.
-// Programs compiled with the same Variables share them (a training and an evaluation program of one network).
+// Variables: tensors that persist on one device between runs: weights, optimizer state, running statistics, counters.
+// Programs compiled with the same Variables share them, such as a training and an evaluation program of one network.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,30 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// The first value of a variable: its `value`, else drawn by its initializer from Philox(seed, hash of name, index).
-/// The same bits on every machine.
+/// The initial value of a variable: its `value`, else drawn by its initializer from Philox(seed, hash of name, index).
+/// It has the same bits on every machine.
 [[nodiscard]] Tensor initial_value(const Variable& variable, std::uint64_t seed);
 
-/// Whether networks that were built separately may share weights, as far as these have equal names: a module shares its
-/// parameters with its copies alone, so two networks of one shape in one Variables are a mistake unless said otherwise.
+/// Which networks share weights of equal names. by_module: only a module and its copies share weights; two separate
+/// networks with equal names in one Variables are an error. by_name: separate networks share them too.
 enum class Sharing : std::uint8_t { by_module, by_name };
 
 /// Named, row-major tensors in the memory of one device.
 class Variables {
  public:
-  /// Throws ArgumentError when there is no device.
+  /// Throws ArgumentError if `device` is null.
   Variables(DevicePtr device, std::uint64_t seed, Sharing sharing = Sharing::by_module);
 
-  /// The storage of `variable`, allocated and given its first value at the first call. Throws ShapeError when the
-  /// name is taken by another spec, ArgumentError when it is taken by a variable for another purpose.
+  /// Returns the storage of `variable`. The first call allocates it and writes the initial value. Throws ShapeError if
+  /// a variable of another spec has the name, ArgumentError if a variable of another role has it.
   BufferPtr require(const Variable& variable) { return require(variable, nullptr); }
-  /// As the graph names it, "0.weight". A parameter that has another name in a program before, because it was part of
-  /// another network there, has the storage of that. Throws ArgumentError, too, when the name is taken by the parameter
-  /// of another network that still exists (see Sharing).
+  /// Returns the storage of `variable`, which the graph calls `name` ("0.weight"). A parameter may have had another
+  /// name in an earlier program, as part of another network; it keeps its storage. Throws as above, and ArgumentError
+  /// if the parameter of another existing network has the name (see Sharing).
   BufferPtr require(const VariablePtr& variable, const std::string& name);
-  /// Storage that others made and share, such as a data set's, under a name of its own; `erase` forgets it again.
-  /// Programs compiled with it keep it. Not part of a training's state. Throws ArgumentError when the name is taken by
-  /// a variable.
+  /// Adds storage that the caller owns, such as that of a data set, under a new name; `erase` removes it. Programs
+  /// compiled with it keep it alive. It is not part of a training's state. Throws ArgumentError if a variable has the
+  /// name.
   void bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer);
   void erase(const std::string& name) { slots_.erase(name); }
   [[nodiscard]] bool contains(const std::string& name, VariableRole role) const;
@@ -47,18 +47,18 @@ class Variables {
   [[nodiscard]] Tensor read(const std::string& name) const;
   /// Throws ArgumentError for an unknown name, ShapeError for another spec.
   void write(const std::string& name, const Tensor& value);
-  /// As `write`, but the tensor stays as it is until what is enqueued by now is done (Device::write_kept).
+  /// As `write`, but the tensor must not change until all work that is enqueued now is done (Device::write_kept).
   void write_kept(const std::string& name, const Tensor& value);
-  /// Names in order.
+  /// All names in alphabetical order.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// Those that a checkpoint keeps: all but what is bound and what is marked VariableRole::transient.
+  /// The names that a checkpoint contains: all except bound storage and variables of VariableRole::transient.
   [[nodiscard]] std::vector<std::string> persistent_names() const;
-  /// The average of this parameter, or what else of this role belongs to it, by name.
+  /// The name of the variable with this role that belongs to the parameter, such as its average.
   [[nodiscard]] std::optional<std::string> related(const std::string& parameter, VariableRole role) const;
-  /// All of this role, with the parameter that each belongs to.
+  /// All variables of this role: their names, and the parameter that each belongs to.
   [[nodiscard]] std::map<std::string, std::string> all_related(VariableRole role) const;
   [[nodiscard]] std::map<std::string, Tensor> read_all() const;
-  /// Throws ArgumentError when the variables were moved from.
+  /// Throws ArgumentError if the variables were moved from.
   [[nodiscard]] Device& device() const {
     if (!device_) refuse_moved("a Variables");
     return *device_;
@@ -72,20 +72,20 @@ class Variables {
     BufferPtr buffer;
     VariableRole role = VariableRole::own;
     std::string of = {};
-    std::weak_ptr<const Variable> owner = {};  // of a module's parameter
+    std::weak_ptr<const Variable> owner = {};  // the module's parameter
     bool bound = false;
   };
   BufferPtr require(const Variable& variable, const VariablePtr& owner);
-  /// The storage of this parameter, under whatever name; null when it has none.
+  /// The storage of this parameter under any name; null if it has none.
   [[nodiscard]] BufferPtr storage_of(const VariablePtr& variable) const;
-  /// Of a variable that `value` is to replace.
+  /// The buffer of the variable that `value` replaces.
   [[nodiscard]] const BufferPtr& buffer_for(const std::string& name, const Tensor& value) const;
 
   DevicePtr device_;
   std::uint64_t seed_;
   Sharing sharing_;
   std::map<std::string, Slot> slots_;
-  std::map<std::weak_ptr<const Variable>, std::string, std::owner_less<>> names_;  // of modules' parameters
+  std::map<std::weak_ptr<const Variable>, std::string, std::owner_less<>> names_;  // of parameters of modules
 };
 using VariablesPtr = std::shared_ptr<Variables>;
 
