@@ -1,5 +1,5 @@
-// Dataset: samples and their labels in host memory, and what can be cut from one. The trainer reads it, or puts it on
-// the device whole; the functions that fill one from files are in data/files.hpp.
+// Dataset: samples and labels in host memory, and functions that select parts of them. The trainer reads a Dataset or
+// copies it to the device. data/files.hpp has the functions that read one from files.
 #pragma once
 
 #include <cstddef>
@@ -19,72 +19,77 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// What devices hold of a data set, so that any number of trainings upload it once. Filled by the trainer.
+/// The copies of a data set on devices. Several trainings share one upload. The trainer fills it.
 struct DeviceCopies {
   struct Copy {
     DevicePtr device;
-    Tensor features_source, labels_source;  // the arrays that were uploaded
+    Tensor features_source, labels_source;  // the uploaded arrays
     BufferPtr features, labels;
   };
   std::mutex mutex;
   std::vector<Copy> copies;
 };
 
-/// N samples. Copies share the arrays, which must not change once a trainer has used them.
+/// N samples with labels. Copies share the arrays, which must not change once a trainer has used them.
 struct Dataset {
   std::string name;
-  Tensor features;  // u8 or f32 [N, …], images are [N, C, H, W]; or i32 [N, T], numbers of words or characters
-  /// i32 [N], or [N, T] for a class at every place of a sequence, each in [0, classes) or what the loss ignores; or f32
-  /// targets [N, …], then classes is 0.
+  /// u8 or f32 [N, …] (images are [N, C, H, W]), or i32 [N, …], such as indices of words or characters [N, T].
+  Tensor features;
+  /// Class indices i32 [N, …]: [N] for one class per sample, [N, T] for one per position of a sequence, [N, H, W] for
+  /// one per pixel. Each is in [0, classes), or is the index that the loss ignores; with `classes` 0 they are not
+  /// checked. Or targets f32 [N, …]; then `classes` is 0.
   Tensor labels;
   int classes = 0;
-  std::vector<std::string> class_names;  // empty, or one a class
-  /// A u8 feature stands for the number u8·scale + shift; others are used as they are.
+  std::vector<std::string> class_names;  // empty, or one for each class
+  /// A u8 feature u is read as u·scale + shift. Features of other types are used unchanged.
   float scale = 1.0f / 255.0f;
   float shift = 0.0f;
-  /// Shared by copies and freed with the last of them.
+  /// Copies of this Dataset share it; the last one frees it.
   std::shared_ptr<DeviceCopies> device_copies = std::make_shared<DeviceCopies>();
 
   [[nodiscard]] std::int64_t size() const { return features.shape()[0]; }
-  /// Type and shape of one sample's features, and of its label (rank 0 for a class index).
+  /// The type and shape of one sample: its features, and its label (rank 0 for one class index).
   [[nodiscard]] TensorSpec feature_spec() const;
   [[nodiscard]] TensorSpec label_spec() const;
-  /// Bytes of both arrays: what it takes to keep the data set on a device.
+  /// The bytes of both arrays: the device memory that the data set needs.
   [[nodiscard]] std::size_t bytes() const { return features.spec().bytes() + labels.spec().bytes(); }
 };
 
 namespace data {
 
-/// Throws ShapeError when types or lengths do not fit (see Dataset), ArgumentError naming the first label outside
-/// [0, classes) or for an empty set. Labels that are `ignored`, by the loss, may be outside.
+/// Checks a data set. Throws ShapeError if types or lengths do not match the description of Dataset. Throws
+/// ArgumentError for an empty set, and for the first label outside [0, classes). Labels equal to `ignored` may be
+/// outside.
 void check(const Dataset& dataset, std::optional<std::int32_t> ignored = {});
-/// Whether all labels are in [0, classes), or there are no classes.
+/// Returns whether all labels are in [0, classes). True if `classes` is 0.
 [[nodiscard]] bool labels_in_range(const Dataset& dataset);
 
-/// Whether `outputs` has a number for each of so many classes, and the labels its other dimensions; 0 classes fit any.
-/// Throws ShapeError and ArgumentError.
+/// Checks that `outputs` has the dimensions of `labels` and one more with at least `classes` entries, as in outputs (N,
+/// classes) and labels (N). Checks nothing if `classes` is 0. Throws ShapeError, and ArgumentError if there are fewer
+/// entries.
 void check_outputs(const Shape& outputs, const Shape& labels, int classes);
 
-/// Checks and joins two arrays. `classes` 0 with i32 labels takes the largest label + 1, but for those that are
-/// `ignored` by the loss. Throws what check() throws.
+/// Makes a data set of two arrays and checks it. With i32 labels, `classes` 0 means the largest label + 1; labels equal
+/// to `ignored` do not count. Throws the errors of check().
 [[nodiscard]] Dataset from_arrays(Tensor features, Tensor labels, int classes = 0,
                                   std::optional<std::int32_t> ignored = {});
 
-/// n random samples of the shape `sample`, f32, label i mod classes; the features are a mean that belongs to the class,
-/// uniform in [-1, 1), plus noise uniform in [-1, 1): a network can learn them. A function of the arguments alone.
+/// Makes n samples f32 of the shape `sample` that a network can learn. Sample i has the label i mod classes. Its
+/// features are the mean of its class, uniform in [-1, 1), plus noise, uniform in [-1, 1). The result depends only on
+/// the arguments.
 [[nodiscard]] Dataset synthetic(const Shape& sample, int classes, std::int64_t n, std::uint64_t seed = 0);
 
-/// Copies of the given rows, in their order. Throws ArgumentError for a row outside the set or no row at all.
+/// Copies the given rows, in their order. Throws ArgumentError for a row outside the set, or for no rows.
 [[nodiscard]] Dataset subset(const Dataset& dataset, std::span<const std::int32_t> rows);
 
-/// Rows [first, first + count).
+/// Copies the rows [first, first + count).
 [[nodiscard]] Dataset slice(const Dataset& dataset, std::int64_t first, std::int64_t count);
 
-/// A random part of `count` samples and the rest, for validation: {rest, part}. 0 < count < size.
+/// Splits off `count` random samples, for validation. Returns {rest, part}. 0 < count < size.
 [[nodiscard]] std::pair<Dataset, Dataset> split(const Dataset& dataset, std::int64_t count, std::uint64_t seed = 0);
 
-/// A random order of 0 … n-1, the same on every machine: Fisher and Yates over Philox(seed, "data.permutation", epoch).
-/// n < 2^31.
+/// Returns a random order of 0 … n-1, the same on every machine: Fisher–Yates shuffle with Philox(seed,
+/// "data.permutation", epoch). n < 2^31.
 [[nodiscard]] std::vector<std::int32_t> permutation(std::int64_t n, std::uint64_t seed, std::uint32_t epoch = 0);
 
 }  // namespace data

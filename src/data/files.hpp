@@ -1,9 +1,9 @@
-// Data sets in files: IDX (MNIST and its relatives), CIFAR binaries. Each may be gzip-compressed, by name or content.
-// Used by the trainer's callers, the command and the samples.
+// Data sets in files: IDX (MNIST and similar sets) and CIFAR binaries. A file may be gzip-compressed; name or content
+// shows it.
 //
-// A file that is not there is an IoError that names what was looked for and where to get it; a damaged, truncated,
-// oversized or lying one is a FormatError with file, byte offset (of the decompressed data) and field. Nothing is
-// allocated on the word of a header that the file's own size does not bear out.
+// A missing file is an IoError that says what was looked for and where to get it. A damaged, truncated, oversized or
+// inconsistent file is a FormatError with the file, the byte offset (in the decompressed data) and the field. A header
+// is checked against the size of the file before memory is allocated.
 #pragma once
 
 #include <filesystem>
@@ -15,34 +15,34 @@
 namespace CONCORD_PUBLIC concord {
 namespace data {
 
-/// Any pair of IDX files: images u8 or f32 (big-endian, as the format has it) [N, H, W] → features [N, 1, H, W], other
-/// ranks as they are; labels u8 or i32 [N], from `first_label` on. `classes` 0 takes the largest label + 1.
+/// Reads a pair of IDX files. Images are u8 or f32 (big-endian, as in the format): [N, H, W] becomes features [N, 1, H,
+/// W], other ranks stay. Labels are u8 or i32 [N] and start at `first_label`. `classes` 0 means the largest label + 1.
 [[nodiscard]] Dataset idx(const std::filesystem::path& images, const std::filesystem::path& labels, int classes = 0,
                           int first_label = 0);
 
-// `split` is "train" or "test". An empty directory means: $CONCORD_DATA_DIR/<name>, $CONCORD_DATA_DIR,
-// /usr/share/datasets/<name>, where <name> is "mnist", "fashion-mnist", "emnist", "cifar-10", "cifar-100"; the first
-// that holds the files. Files are found with and without ".gz".
+// For the functions below: `split` is "train" or "test". An empty `directory` means the first of
+// $CONCORD_DATA_DIR/<name>, $CONCORD_DATA_DIR and /usr/share/datasets/<name> that contains the files. <name> is
+// "mnist", "fashion-mnist", "emnist", "cifar-10" or "cifar-100". Files are found with and without ".gz".
 
-/// 60,000 / 10,000 grey images 28x28 of ten digits (LeCun, Cortes, Burges).
+/// 60,000 / 10,000 grey images 28x28 of ten digits (LeCun, Cortes and Burges).
 [[nodiscard]] Dataset mnist(std::string_view split, const std::filesystem::path& directory = {});
 
-/// 60,000 / 10,000 grey images 28x28 of ten kinds of clothing (Xiao, Rasul, Vollgraf 2017). Debian has it as
+/// 60,000 / 10,000 grey images 28x28 of ten kinds of clothing (Xiao, Rasul and Vollgraf, 2017). The Debian package is
 /// dataset-fashion-mnist.
 [[nodiscard]] Dataset fashion_mnist(std::string_view split, const std::filesystem::path& directory = {});
 
-/// Handwritten letters and digits (Cohen, Afshar, Tapson, van Schaik 2017). `part` is "balanced", "byclass", "bymerge",
-/// "letters", "digits" or "mnist". The files hold each image with rows and columns exchanged; `upright` puts it right.
-/// The letters' labels 1 … 26 become 0 … 25.
+/// Handwritten letters and digits (Cohen, Afshar, Tapson and van Schaik, 2017). `part` is "balanced", "byclass",
+/// "bymerge", "letters", "digits" or "mnist". The files store each image transposed; `upright` transposes it back. The
+/// labels 1 … 26 of the letters become 0 … 25.
 [[nodiscard]] Dataset emnist(std::string_view part, std::string_view split, const std::filesystem::path& directory = {},
                              bool upright = true);
 
-/// Colour images 32x32 of ten classes (Krizhevsky 2009), "binary version": data_batch_1.bin … data_batch_5.bin or
-/// test_batch.bin, in the directory or its folder cifar-10-batches-bin.
+/// Colour images 32x32 of ten classes (Krizhevsky, 2009), binary version: data_batch_1.bin … data_batch_5.bin or
+/// test_batch.bin, in `directory` or in its folder cifar-10-batches-bin.
 [[nodiscard]] Dataset cifar10(std::string_view split, const std::filesystem::path& directory = {});
 
-/// The same with a hundred classes: train.bin or test.bin, in the directory or its folder cifar-100-binary. The labels
-/// are the fine ones; class names come from fine_label_names.txt where it is there.
+/// Colour images 32x32 of a hundred classes: train.bin or test.bin, in `directory` or in its folder cifar-100-binary.
+/// The labels are the fine ones. Class names come from fine_label_names.txt if that file exists.
 [[nodiscard]] Dataset cifar100(std::string_view split, const std::filesystem::path& directory = {});
 
 }  // namespace data

@@ -1,4 +1,4 @@
-// Loader: batches assembled ahead of time by threads, for data that is not kept on the device. The trainer hands over
+// Loader: threads assemble batches ahead of time, for data that does not fit on the device. The trainer supplies
 // staging memory, takes filled batches in order and starts their transfers.
 #pragma once
 
@@ -20,18 +20,18 @@ struct LoaderState;
 namespace CONCORD_PUBLIC concord {
 namespace data {
 
-/// Which sample an augmentation works on. Random numbers drawn from Philox(seed, purpose, epoch) at indices that depend
-/// on `row` are the same whatever the number of threads.
+/// The sample that an augmentation changes. Draw random numbers from Philox(seed, purpose, epoch) at indices that
+/// depend on `row`; then they do not depend on the number of threads.
 struct SampleInfo {
-  std::int32_t row = 0;     // in the data set
-  std::uint32_t epoch = 0;  // as given to `start`
-  TensorSpec spec;          // of the features
+  std::int32_t row = 0;     // row in the data set
+  std::uint32_t epoch = 0;  // the epoch given to `start`
+  TensorSpec spec;          // of one sample's features
 };
 
-/// Changes one sample's features in place. Called from several threads at once.
+/// Changes the features of one sample in place. Several threads call it at the same time.
 using Augmentation = std::function<void(std::span<std::byte> features, const SampleInfo& sample)>;
 
-/// Staging for one batch: feature and label bytes of the largest one, or more.
+/// Staging memory for one batch, large enough for the features and labels of the largest one.
 struct LoaderSlot {
   StagingPtr features;
   StagingPtr labels;
@@ -40,17 +40,17 @@ struct LoaderSlot {
 struct LoaderOptions {
   std::int64_t batch = 64;
   int threads = 2;
-  bool drop_last = false;   // leave out a last batch that is not full
-  bool merge_last = false;  // or let the one before have its samples, up to 2·batch − 1
+  bool drop_last = false;   // leaves out a last batch that is not full
+  bool merge_last = false;  // or adds its samples to the batch before, up to 2·batch − 1
   Augmentation augmentation = {};
 };
 
-/// A filled slot. It goes back to the ring when the Batch is destroyed or assigned to: keep it until the transfer from
-/// its staging has happened. May outlive its loader.
+/// A filled slot. The slot becomes free when the Batch is destroyed or assigned to, so keep the Batch until its
+/// transfer is done. A Batch may outlive its loader.
 class Batch {
  public:
   [[nodiscard]] std::int64_t number() const { return number_; }  // within the epoch, from 0
-  [[nodiscard]] std::int64_t size() const { return size_; }      // samples; the last batch may have fewer, or more
+  [[nodiscard]] std::int64_t size() const { return size_; }      // samples; the last batch may be smaller, or larger
   [[nodiscard]] const StagingPtr& features() const { return features_; }
   [[nodiscard]] const StagingPtr& labels() const { return labels_; }
   [[nodiscard]] std::size_t feature_bytes() const { return feature_bytes_; }
@@ -64,23 +64,24 @@ class Batch {
   std::shared_ptr<void> release_;  // its deleter frees the slot
 };
 
-/// Used from one thread. The order of batches and their bytes do not depend on the number of threads.
+/// Only one thread may use a Loader. The order and the bytes of the batches do not depend on the number of threads.
 class Loader {
  public:
-  /// Throws ArgumentError for a batch or thread count below 1, fewer than two slots, or a slot that is too small.
+  /// Throws ArgumentError for a batch or a number of threads below 1, fewer than two slots, or a slot that is too
+  /// small.
   Loader(Dataset dataset, LoaderOptions options, std::vector<LoaderSlot> ring);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
-  /// Stops the threads, mid-epoch too.
+  /// Stops the threads, also in the middle of an epoch.
   ~Loader();
 
-  /// Begins an epoch over these rows, in this order; an unfinished one is abandoned. To resume mid-epoch, hand over the
-  /// rest of the order. Throws ArgumentError for a row outside the data set.
+  /// Starts an epoch over these rows, in this order. Abandons an unfinished epoch. To resume within an epoch, pass the
+  /// rest of its order. Throws ArgumentError for a row outside the data set.
   void start(std::vector<std::int32_t> order, std::uint32_t epoch = 0);
-  /// The next batch, waiting for it; nothing at the end of the epoch. Rethrows what an augmentation threw (the epoch is
-  /// then over). Throws ArgumentError when the caller holds every slot, since that wait would have no end.
+  /// Waits for the next batch; returns nothing at the end of the epoch. Throws again what an augmentation threw, and
+  /// the epoch is then over. Throws ArgumentError if the caller holds every slot, because it would wait for ever.
   [[nodiscard]] std::optional<Batch> next();
-  /// Batches of the current epoch.
+  /// The number of batches in the current epoch.
   [[nodiscard]] std::int64_t batches() const;
 
  private:

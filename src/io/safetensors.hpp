@@ -1,6 +1,6 @@
-// safetensors: named tensors in one file, readable by the Python package of that name. The format: 8 bytes
-// little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, the data without gaps.
-// Used by checkpoints and weights.
+// safetensors: named tensors in one file, readable by the Python package `safetensors`. The format: the header length
+// as 8 bytes little-endian, a JSON header {name: {dtype, shape, data_offsets}}, then the data without gaps. Checkpoints
+// and weights files use it.
 #pragma once
 
 #include <filesystem>
@@ -24,14 +24,15 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;  // "__metadata__"
 };
 
-/// A tensor of a file, unread.
+/// The type and shape of a tensor in a file.
 struct TensorEntry {
-  std::string dtype;  // "BF16", as the format names it
+  std::string dtype;  // as the format names it: "BF16"
   Shape shape;
 };
 
-/// A file whose header has been read and checked. Throws IoError when it cannot be opened, FormatError with file, byte
-/// offset and tensor when it is damaged, and one that names the format where it is a PyTorch, HDF5, ONNX, … file.
+/// A file whose header has been read and checked. Throws IoError if it cannot be opened, and FormatError with the file,
+/// the byte offset and the tensor if it is damaged. If it is another format, such as PyTorch, HDF5 or ONNX, the message
+/// of the FormatError names that format.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
@@ -41,10 +42,11 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::map<std::string, TensorEntry>& tensors() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
-  /// Throws FormatError for a type other than F32, F16, BF16, I32 and U8.
+  /// Reads a tensor. Throws FormatError for a type other than F32, F16, BF16, I32 and U8.
   [[nodiscard]] Tensor read(const std::string& name);
-  /// With its numbers as those of another type: F64, F16 and BF16 as f32, rounded to nearest even; whole numbers as
-  /// i32. Throws FormatError naming tensor and element for a number that the type does not hold, and for another pair.
+  /// Reads a tensor and converts it: F64, F16 and BF16 to f32 with rounding to nearest even, integers to i32. Throws
+  /// FormatError for another pair of types, and, with the tensor and the element, for a number outside the range of
+  /// `type`.
   [[nodiscard]] Tensor read_as(const std::string& name, DType type);
   [[nodiscard]] bool is_readable_as(const std::string& name, DType type) const;
 
@@ -53,14 +55,15 @@ class SafetensorsFile {
   std::unique_ptr<Reader> reader_;
 };
 
-/// Reads a file whole; with `wanted`, only the tensors whose names it accepts. Every header field is checked before
-/// memory is allocated for it. Throws IoError when the file cannot be opened, FormatError with file, byte offset and
-/// tensor when it is damaged, or when a wanted tensor has a type other than F32, F16, BF16, I32 and U8.
+/// Reads a complete file, or with `wanted` only the tensors whose names it accepts. Every header field is checked
+/// before memory is allocated for it. Throws IoError if the file cannot be opened. Throws FormatError with the file,
+/// the byte offset and the tensor if the file is damaged, or if a wanted tensor has a type other than F32, F16, BF16,
+/// I32 and U8.
 [[nodiscard]] Safetensors read_safetensors(const std::filesystem::path& path,
                                            const std::function<bool(std::string_view)>& wanted = {});
 
-/// Replaces the file at `path` at once (see AtomicFile). Equal content gives equal bytes. Throws IoError, and
-/// ArgumentError for a name that is not UTF-8, is empty or is "__metadata__".
+/// Replaces the file at `path` atomically. Equal content gives equal bytes. Throws IoError, and ArgumentError for a
+/// name that is not UTF-8, is empty or is "__metadata__".
 void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -1,5 +1,5 @@
-// What a network is made of, layer by layer, from its graph alone: no device, no memory. Used by `concord summary` and
-// `concord models`.
+// The layers of a network with shapes, parameters and FLOPs, from its graph alone: it needs no device. `concord
+// summary` and `concord models` use it.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 namespace CONCORD_PUBLIC concord {
 namespace models {
 
-/// A layer, or what a block does itself beside its layers, such as adding a residual.
+/// A layer, or the operators of a block outside its layers, such as a residual addition.
 struct LayerSummary {
   std::string path;             // "layer1.0.conv1"; empty for the network itself
-  std::string kind;             // the operator that does most of the work: "conv2d"
+  std::string kind;             // the operator with the most work: "conv2d"
   Shape output;                 // of its last operator
-  std::int64_t parameters = 0;  // trainable, not counted again where layers share them
-  double flops = 0;             // multiply and add count as two
+  std::int64_t parameters = 0;  // trainable; shared parameters count once
+  double flops = 0;             // a multiply-add counts as two
 };
 
 struct Summary {
-  std::vector<LayerSummary> layers;  // in the order in which they are finished
+  std::vector<LayerSummary> layers;  // in the order in which they finish
   Shape output;
   std::int64_t trainable = 0, non_trainable = 0;  // parameters; running statistics
   double flops = 0;
 };
 
-/// The forward pass in training of `network` on a batch of this spec. Throws ShapeError naming the layer that does not
-/// fit.
+/// Summarizes the forward pass of `network` in training on a batch of this spec. Throws ShapeError with the layer that
+/// does not match the batch.
 [[nodiscard]] Summary summarize(nn::Module& network, const TensorSpec& batch);
 
 }  // namespace models
