@@ -1,4 +1,4 @@
-// The less common activations as layers, under PyTorch's names; the common ones are in stateless.
+// Less common activations as layers with PyTorch's names. nn/stateless.hpp has the common ones.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -52,10 +52,11 @@ class Hardtanh : public Module {
   float low_, high_;
 };
 
-/// The slope of negative values is trained: weight (1), or (C) for x (N, C, …).
+/// x for x >= 0, else weight·x with a trained weight: (1), or (C) for x (N, C, …).
 class PReLU : public Module {
  public:
-  /// Throws ArgumentError for parameters below 1.
+  /// `parameters` is the size of the weight, `first` its initial value. Throws ArgumentError for fewer than 1
+  /// parameters.
   explicit PReLU(std::int64_t parameters = 1, float first = 0.25F);
   [[nodiscard]] Value forward(Value x) override;
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
@@ -64,7 +65,7 @@ class PReLU : public Module {
   VariablePtr weight_;
 };
 
-/// A function of one axis.
+/// A layer that applies a function along one axis.
 template <Value (*function)(Value, std::int64_t)>
 class AlongAxis : public Module {
  public:

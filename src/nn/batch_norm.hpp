@@ -9,23 +9,24 @@ namespace nn {
 
 struct BatchNormOptions {
   float epsilon = 1e-5F;
-  /// Weight of the newest batch in the running statistics; without it they are the mean over all batches so far.
+  /// The weight of the newest batch in the running statistics. Empty: they are the mean over all batches so far.
   std::optional<float> momentum = 0.1F;
-  bool affine = true;               // with weight and bias
-  bool track_running_stats = true;  // without them evaluation, too, normalises by the batch's statistics
-  /// The running statistics are used and kept in training, too, and weight and bias are not trained.
+  bool affine = true;  // with a weight and a bias for each channel
+  /// false: no running statistics; evaluation, too, normalises by the statistics of the batch.
+  bool track_running_stats = true;
+  /// Training, too, normalises by the running statistics and does not change them. Weight and bias are not trained.
   bool frozen = false;
 };
 
-/// x (N, C, …) with more than one value a channel in training. Training normalises by the batch's statistics and moves
-/// running_mean and running_var (unbiased, as PyTorch keeps it); evaluation normalises by these. weight, bias,
-/// running_* are (C).
+/// x (N, C, …) → the same shape. Training normalises by the mean and variance of the batch, and updates running_mean
+/// and running_var (unbiased, as in PyTorch); it needs more than one value per channel. Evaluation normalises by the
+/// running statistics. weight, bias, running_mean and running_var are (C).
 class BatchNorm : public ChannelNorm {
  public:
   [[nodiscard]] Value forward(Value x) override;
 
  protected:
-  /// Throws ArgumentError for channels below 1, or frozen without running statistics.
+  /// Throws ArgumentError for fewer than 1 channels, and for `frozen` without running statistics.
   BatchNorm(const char* name, std::int64_t channels, const BatchNormOptions& options, NormRanks ranks);
 
  private:

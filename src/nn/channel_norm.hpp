@@ -1,5 +1,5 @@
-// ChannelNorm: what the normalisations with a scale and shift for each channel share. Base of the batch, group and
-// instance normalisation layers.
+// ChannelNorm: the base of the batch, group and instance normalisation layers, which have a weight and a bias for each
+// channel.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// During its lifetime, on this thread, running statistics that are traced in the graph of `batch` become the plain
-/// mean over batches of one size, whatever the layers' momentum: `batch` is the number of this one, f32 [1] from 1; the
-/// first replaces what was there. What torch.optim.swa_utils.update_bn does; used by Trainer::refresh_statistics.
+/// During its lifetime on this thread, running statistics traced in the graph of `batch` become the mean over batches
+/// of one size; the momentum of the layers is ignored. `batch` f32 [1] is the number of the batch, from 1. Batch 1
+/// replaces the old statistics. As torch.optim.swa_utils.update_bn. Trainer::refresh_statistics uses it.
 class AveragedStatistics {
  public:
   explicit AveragedStatistics(Value batch);
@@ -24,42 +24,43 @@ class AveragedStatistics {
   Value outer_;
 };
 
-/// Which ranks a layer takes: 1d layers (N, C) or (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H, W).
+/// The least and the largest rank of the input: 1d layers take (N, C) or (N, C, L), 2d (N, C, H, W), 3d (N, C, D, H,
+/// W).
 struct NormRanks {
   std::size_t least, most;
 };
 
 class ChannelNorm : public Module {
  public:
-  /// (C); null without scale and shift.
+  /// (C). Null if the layer has no weight and bias.
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
   [[nodiscard]] const VariablePtr& bias() const { return bias_; }
-  /// (C); null where no statistics are kept.
+  /// (C). Null if the layer has no running statistics.
   [[nodiscard]] const VariablePtr& running_mean() const { return running_mean_; }
   [[nodiscard]] const VariablePtr& running_var() const { return running_var_; }
 
  protected:
-  /// Statistics of one batch: mean and unbiased variance, (C) each.
+  /// The statistics of one batch: mean and unbiased variance, (C) each.
   struct Statistics {
     Value mean, variance;
   };
 
-  /// Throws ArgumentError for channels below 1.
+  /// Throws ArgumentError for fewer than 1 channels.
   ChannelNorm(std::string name, std::int64_t channels, float epsilon);
   void add_affine(bool trainable = true);
-  /// `momentum` is the weight of the newest batch; without it the statistics are the mean over all batches.
+  /// `momentum` is the weight of the newest batch. Empty: the statistics are the mean over all batches.
   void add_running_statistics(std::optional<float> momentum);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::int64_t channels() const { return channels_; }
   [[nodiscard]] float epsilon() const { return epsilon_; }
-  /// Throws ShapeError unless x is (N, channels, …) of one of these ranks.
+  /// Throws ShapeError unless x is (N, channels, …) and has one of these ranks.
   void expect(Value x, const NormRanks& ranks) const;
-  /// x·weight + bias by channel; x without them.
+  /// x·weight + bias for each channel; x if the layer has no weight and bias.
   [[nodiscard]] Value affine(Value x) const;
   /// (x − running_mean)/√(running_var + ε)·weight + bias.
   [[nodiscard]] Value by_running_statistics(Value x) const;
-  /// Assigns the running statistics their next values.
+  /// Updates the running statistics with those of a batch.
   void move_running_statistics(Graph& graph, const Statistics& batch) const;
 
  private:
@@ -68,7 +69,7 @@ class ChannelNorm : public Module {
   float epsilon_;
   std::optional<float> momentum_;
   VariablePtr weight_, bias_, running_mean_, running_var_;
-  VariablePtr batches_;  // "num_batches_tracked", without momentum only
+  VariablePtr batches_;  // "num_batches_tracked", only without momentum
 };
 
 }  // namespace nn

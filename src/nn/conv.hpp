@@ -1,4 +1,4 @@
-// Conv1d, Conv2d, Conv3d and their transposed forms: the convolution layers.
+// The convolution layers Conv1d, Conv2d, Conv3d and their transposed forms.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -15,24 +15,26 @@ struct ConvLayerOptions {
   Extent<Rank> dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  PadMode padding_mode = PadMode::constant;  // what stands in the padding: zeros, or pixels of the image
-  bool mirror = false;  // the convolution of signal processing: PyTorch's cross-correlation with the kernel mirrored
+  /// The values of the padding: zeros, or pixels of the image.
+  PadMode padding_mode = PadMode::constant;
+  /// Mirrors the kernel: the convolution of signal processing. PyTorch and the default compute a cross-correlation.
+  bool mirror = false;
 };
 using Conv1dOptions = ConvLayerOptions<1>;
 using Conv2dOptions = ConvLayerOptions<2>;
 using Conv3dOptions = ConvLayerOptions<3>;
 
-/// x (N, in, …) → (N, out, …) with `Rank` dimensions of space; weight (out, in/groups, kernel…), bias (out).
+/// x (N, in, …) → (N, out, …) with `Rank` spatial dimensions. weight (out, in/groups, kernel…), bias (out).
 template <std::size_t Rank>
 class Conv : public Module {
  public:
   using Options = ConvLayerOptions<Rank>;
-  /// Throws ArgumentError for sizes below 1, groups that do not divide both channel numbers, and nn::same with a
-  /// stride.
+  /// Throws ArgumentError for sizes below 1, for groups that do not divide both numbers of channels, and for nn::same
+  /// with a stride above 1.
   Conv(std::int64_t in, std::int64_t out, Extent<Rank> kernel, const Options& options = {});
   [[nodiscard]] Value forward(Value x) override;
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
-  /// Null without bias.
+  /// Null if the layer has no bias.
   [[nodiscard]] const VariablePtr& bias() const { return bias_; }
 
  private:
@@ -51,8 +53,8 @@ using Conv3d = Conv<3>;
 template <std::size_t Rank>
 struct ConvTransposeLayerOptions {
   Extent<Rank> stride = 1;
-  Extent<Rank> padding = 0;         // pixels cut off on either side of the result
-  Extent<Rank> output_padding = 0;  // pixels more at the end of the result
+  Extent<Rank> padding = 0;         // pixels removed from each side of the result
+  Extent<Rank> output_padding = 0;  // pixels added at the end of the result
   std::int64_t groups = 1;
   bool bias = true;
   Extent<Rank> dilation = 1;
@@ -61,17 +63,17 @@ using ConvTranspose1dOptions = ConvTransposeLayerOptions<1>;
 using ConvTranspose2dOptions = ConvTransposeLayerOptions<2>;
 using ConvTranspose3dOptions = ConvTransposeLayerOptions<3>;
 
-/// x (N, in, …) → (N, out, …), larger by the stride; weight (in, out/groups, kernel…), bias (out). Zeiler et al.,
-/// "Deconvolutional Networks", 2010.
+/// x (N, in, …) → (N, out, …), larger by the factor `stride`. weight (in, out/groups, kernel…), bias (out). Zeiler et
+/// al., "Deconvolutional Networks", 2010.
 template <std::size_t Rank>
 class ConvTranspose : public Module {
  public:
   using Options = ConvTransposeLayerOptions<Rank>;
-  /// Throws ArgumentError for sizes below 1 and groups that do not divide both channel numbers.
+  /// Throws ArgumentError for sizes below 1, and for groups that do not divide both numbers of channels.
   ConvTranspose(std::int64_t in, std::int64_t out, Extent<Rank> kernel, const Options& options = {});
   [[nodiscard]] Value forward(Value x) override;
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
-  /// Null without bias.
+  /// Null if the layer has no bias.
   [[nodiscard]] const VariablePtr& bias() const { return bias_; }
 
  private:

@@ -1,4 +1,4 @@
-// The loss for sequences that are not aligned with their labels; see ops/ctc.hpp.
+// The CTC loss, for sequences without an alignment to their labels; see ops/ctc.hpp.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -7,9 +7,9 @@
 namespace CONCORD_PUBLIC concord {
 namespace loss {
 
-/// logits (T, N, C), or log-probabilities, which normalising leaves as they are; targets i32 (N, S), padded;
-/// input_lengths and target_lengths i32 (N). −log p(target) of each sample; the mean is of losses divided by the
-/// targets' lengths (of at least 1), as in PyTorch. `zero_infinity`: targets too long for their input count 0.
+/// −log p(target) of each sample. logits (T, N, C), or log-probabilities (their normalisation does not change them);
+/// targets i32 (N, S), padded; input_lengths and target_lengths i32 (N). As in PyTorch, Reduction::mean first divides
+/// each loss by the length of its target (at least 1). `zero_infinity`: a target too long for its input has the loss 0.
 struct Ctc {
   std::int32_t blank = 0;
   bool zero_infinity = false;

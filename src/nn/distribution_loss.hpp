@@ -1,5 +1,5 @@
-// Losses that compare distributions and overlaps: Kullback–Leibler, distillation, Poisson and Gaussian likelihood,
-// focal and Dice. As PyTorch defines them where it does.
+// Losses for distributions and overlaps: Kullback–Leibler, distillation, Poisson and Gaussian likelihood, focal and
+// Dice. They equal PyTorch's where PyTorch has them.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -8,23 +8,23 @@
 namespace CONCORD_PUBLIC concord {
 namespace loss {
 
-/// log-probabilities and target, of one shape: t·(log t − prediction), 0 where t = 0.
+/// t·(log t − prediction), 0 for t = 0. log-probabilities and target have the same shape.
 struct KlDivergence {
-  bool log_target = false;  // the target is log-probabilities too
-  bool per_sample = true;   // the mean is over axis 0 (PyTorch's "batchmean"), not over elements
+  bool log_target = false;  // the target contains log-probabilities too
+  bool per_sample = true;   // the mean is over axis 0 (PyTorch's "batchmean"), else over all elements
   Reduction reduction = Reduction::mean;
   Value operator()(Value log_probabilities, Value target) const;
 };
 
-/// logits of a student and of its teacher (N, C): T²·KL(softmax(teacher/T) ‖ softmax(student/T)), the mean over N
-/// (Hinton, Vinyals, Dean, 2015).
+/// T²·KL(softmax(teacher/T) ‖ softmax(student/T)) of the logits of a student and a teacher, (N, C); the mean is over N
+/// (Hinton, Vinyals and Dean, 2015).
 struct Distillation {
   float temperature = 2;
   Reduction reduction = Reduction::mean;
   Value operator()(Value student, Value teacher) const;
 };
 
-/// exp(x) − t·x, or x − t·log(x + eps) without `log_input`; `full` adds Stirling's term for t > 1.
+/// exp(x) − t·x, or with log_input = false x − t·log(x + eps). `full` adds Stirling's term for t > 1.
 struct PoissonNll {
   bool log_input = true;
   bool full = false;
@@ -33,8 +33,8 @@ struct PoissonNll {
   Value operator()(Value prediction, Value target) const;
 };
 
-/// (log v + (x − t)²/v)/2 with v = max(variance, eps); `full` adds log(2π)/2. Three values of one shape, or a variance
-/// that broadcasts.
+/// (log v + (x − t)²/v)/2 with v = max(variance, eps). `full` adds log(2π)/2. mean and target have one shape; the
+/// variance has the same shape or broadcasts to it.
 struct GaussianNll {
   bool full = false;
   float eps = 1e-6F;
@@ -42,9 +42,9 @@ struct GaussianNll {
   Value operator()(Value mean, Value target, Value variance) const;
 };
 
-/// Logits and targets in [0, 1] of one shape: the binary cross-entropy times (1 − p_t)^gamma, with p_t the probability
-/// of what is the case, and times alpha for targets of 1, 1 − alpha for 0 (Lin et al., 2017). alpha < 0: no such
-/// factor.
+/// Binary cross-entropy times (1 − p_t)^gamma, where p_t is the probability of the true class. A factor alpha applies
+/// to targets 1, and 1 − alpha to targets 0; alpha < 0 means no such factor. Logits and targets in [0, 1] have one
+/// shape (Lin et al., 2017).
 struct Focal {
   float alpha = 0.25F;
   float gamma = 2;
@@ -52,8 +52,8 @@ struct Focal {
   Value operator()(Value logits, Value target) const;
 };
 
-/// Probabilities and targets of one shape (N, C, d…): 1 − (2·Σpt + smooth)/(Σp + Σt + smooth), the sums over d… or, for
-/// (N, C), over C (Milletari, Navab, Ahmadi, 2016).
+/// 1 − (2·Σpt + smooth)/(Σp + Σt + smooth) with sums over d…, or over C for (N, C). Probabilities and targets have one
+/// shape (N, C, d…) (Milletari, Navab and Ahmadi, 2016).
 struct Dice {
   float smooth = 1;
   Reduction reduction = Reduction::mean;

@@ -1,4 +1,4 @@
-// Extent and Padding: how layers take sizes along the dimensions of space — one number for all of them, or one each.
+// Extent and Padding: sizes along the spatial dimensions, as one number for all dimensions or one for each.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// One number a dimension of space, outermost first; a single number stands for all.
+/// One number for each spatial dimension, outermost first. A single number applies to all dimensions.
 template <std::size_t Rank>
 class Extent {
  public:
@@ -32,12 +32,12 @@ class Extent {
 /// Rows and columns.
 using Pair = Extent<2>;
 
-/// As much padding as makes the result of a convolution with stride 1 as large as its source; where that is an odd
-/// number, the larger part comes last. PyTorch's padding='same'.
+/// Padding that keeps the size of the input in a convolution with stride 1. If the total is odd, the larger part comes
+/// last. PyTorch's padding='same'.
 struct Same {};
 inline constexpr Same same{};
 
-/// Pixels added on either side of each dimension of space.
+/// The pixels added on each side of each spatial dimension.
 template <std::size_t Rank>
 class Padding {
  public:

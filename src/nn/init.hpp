@@ -1,5 +1,5 @@
-// Initialisers: the distributions of first weights, as PyTorch's torch.nn.init defines them. Layers use them for their
-// defaults; a user sets others with `layer.weight()->init = nn::init::xavier_normal(layer.weight()->spec.shape)`.
+// Initialisers: the distributions of initial weights, as in torch.nn.init. Layers use them as defaults. To set another
+// one: `layer.weight()->init = nn::init::xavier_normal(layer.weight()->spec.shape)`.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -8,7 +8,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn::init {
 
-/// Values that enter and leave one unit: of weights (O, I) or (O, I/groups, kH, kW), I·kH·kW and O·kH·kW.
+/// The inputs and outputs of one unit. For weights (O, I) or (O, I/groups, kH, kW): in = I/groups·kH·kW, out = O·kH·kW.
 struct Fans {
   std::int64_t in, out;
 };
@@ -17,7 +17,7 @@ struct Fans {
 
 enum class Fan : std::uint8_t { in, out };
 enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
-/// The factor that keeps the variance through the function; `slope` is that of leaky_relu.
+/// The factor that compensates the change of variance by the function. `slope` is the negative slope of leaky_relu.
 [[nodiscard]] double gain_of(Nonlinearity function, double slope = 0.01);
 
 [[nodiscard]] Initializer constant(double value);
@@ -29,7 +29,7 @@ enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu
 [[nodiscard]] Initializer xavier_normal(const Shape& weights, double gain = 1);
 
 struct KaimingOptions {
-  double slope = 0;  // of leaky_relu behind the layer
+  double slope = 0;  // negative slope of the leaky_relu after the layer
   Fan fan = Fan::in;
   Nonlinearity nonlinearity = Nonlinearity::leaky_relu;
 };
@@ -37,7 +37,8 @@ struct KaimingOptions {
 [[nodiscard]] Initializer kaiming_uniform(const Shape& weights, const KaimingOptions& options = {});
 [[nodiscard]] Initializer kaiming_normal(const Shape& weights, const KaimingOptions& options = {});
 
-/// What PyTorch gives the weights of Linear and Conv2d: kaiming_uniform with slope √5; and their bias: ±1/√fan_in.
+/// PyTorch's defaults for Linear and Conv2d: kaiming_uniform with slope √5 for weights, uniform in ±1/√fan_in for
+/// biases.
 [[nodiscard]] Initializer default_weights(const Shape& weights);
 [[nodiscard]] Initializer default_bias(const Shape& weights);
 

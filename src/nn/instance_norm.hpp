@@ -1,4 +1,4 @@
-// Group and instance normalisation: each sample by its own statistics.
+// Group and instance normalisation: they normalise each sample by its own statistics.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -12,11 +12,11 @@ struct GroupNormOptions {
   bool affine = true;
 };
 
-/// x (N, C, …): the values of each of `groups` groups of neighbouring channels of each sample are normalised together
-/// (Wu and He, "Group Normalization", 2018); weight and bias (C).
+/// x (N, C, …) → the same shape. Divides the channels into `groups` groups of neighbours and normalises each group of
+/// each sample (Wu and He, "Group Normalization", 2018). weight and bias are (C).
 class GroupNorm : public ChannelNorm {
  public:
-  /// Throws ArgumentError unless groups divide the channels.
+  /// Throws ArgumentError if `groups` does not divide `channels`.
   GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNormOptions& options = {});
   [[nodiscard]] Value forward(Value x) override;
 
@@ -28,10 +28,12 @@ struct InstanceNormOptions {
   float epsilon = 1e-5F;
   float momentum = 0.1F;  // weight of the newest batch in the running statistics
   bool affine = false;
-  bool track_running_stats = false;  // kept in training as the mean over the samples, and used in evaluation
+  /// Training updates running statistics with the mean over the samples; evaluation normalises by them.
+  bool track_running_stats = false;
 };
 
-/// x (N, C, …): each channel of each sample is normalised by itself (Ulyanov et al., "Instance Normalization", 2016).
+/// x (N, C, …) → the same shape. Normalises each channel of each sample (Ulyanov et al., "Instance Normalization",
+/// 2016).
 class InstanceNorm : public ChannelNorm {
  public:
   [[nodiscard]] Value forward(Value x) override;

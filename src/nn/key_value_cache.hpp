@@ -1,5 +1,5 @@
-// KeyValueCache: the keys and values that an attention layer has seen, held on the device between runs, so that a text
-// is continued token by token without computing what came before. Used by the attention layers.
+// KeyValueCache: keeps the keys and values of an attention layer on the device between runs. A text then continues
+// token by token without computing earlier tokens again.
 #pragma once
 
 #include "concord/compile/variables.hpp"
@@ -9,9 +9,9 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// Three variables under the name of the layer that uses the cache: "cache.keys" and "cache.values" (batch, key heads,
-/// longest, width), "cache.position" i32 [1], the tokens held. Programs of several lengths (a prompt, one token)
-/// compiled with the same Variables continue each other. A cache is one layer's.
+/// A cache for one attention layer. It consists of three variables under the name of the layer: "cache.keys" and
+/// "cache.values" (batch, key heads, longest, width), and "cache.position" i32 [1], the number of stored tokens.
+/// Programs of different lengths (a prompt, one token) that are compiled with the same Variables continue each other.
 class KeyValueCache {
  public:
   /// Throws ArgumentError for sizes below 1.
@@ -19,16 +19,16 @@ class KeyValueCache {
 
   struct Extended {
     Value keys, values;  // (batch, key heads, longest, width)
-    Value lengths;       // i32 (batch): the tokens held, the new ones among them
+    Value lengths;       // i32 (batch): the number of tokens, including the new ones
   };
-  /// Writes keys and values (batch, key heads, T, width) behind those held; the variables take the result at the end of
-  /// the run. Attention to it needs `lengths` and Causal::last. Beyond `longest` tokens the lengths are outside the
-  /// keys, so that attention gives NaN. Throws ShapeError when T is above `longest` or another size differs.
+  /// Appends keys and values (batch, key heads, T, width) to the stored ones; the variables get the result at the end
+  /// of the run. Attention to the result needs `lengths` and Causal::last. With more than `longest` tokens, attention
+  /// gives NaN. Throws ShapeError if T is above `longest`, or if another size differs.
   [[nodiscard]] Extended extend(Value keys, Value values);
-  /// i32 [1]: the tokens held before this run, which is the position of the first new one.
+  /// i32 [1]: the number of tokens stored before this run, which is the position of the first new token.
   [[nodiscard]] Value position(Graph& graph);
 
-  /// Forgets the tokens held: the next run begins a new text.
+  /// Removes all tokens: the next run starts a new text.
   void reset(Variables& variables) const;
 
  private:

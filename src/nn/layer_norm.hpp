@@ -1,4 +1,4 @@
-// Layer and RMS normalisation: each sample over its last dimensions.
+// Layer and RMS normalisation: they normalise each sample over its last dimensions.
 #pragma once
 
 #include <limits>
@@ -11,11 +11,12 @@ namespace nn {
 
 struct LayerNormOptions {
   float epsilon = 1e-5F;
-  bool elementwise_affine = true;  // with weight
-  bool bias = true;                // and bias; only with weight
+  bool elementwise_affine = true;  // adds a weight
+  /// Adds a bias; needs elementwise_affine.
+  bool bias = true;
 };
 
-/// x (…, normalized_shape…): the values of the last dimensions are normalised together; weight and bias are of
+/// x (…, normalized_shape…) → the same shape. Normalises over the last dimensions; weight and bias have
 /// normalized_shape (Ba et al., "Layer Normalization", 2016).
 class LayerNorm : public Module {
  public:
@@ -24,7 +25,7 @@ class LayerNorm : public Module {
   explicit LayerNorm(std::int64_t size, const LayerNormOptions& options = {})
       : LayerNorm(std::vector<std::int64_t>{size}, options) {}
   [[nodiscard]] Value forward(Value x) override;
-  /// Null without.
+  /// Null if the layer has none.
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
   [[nodiscard]] const VariablePtr& bias() const { return bias_; }
 
@@ -36,7 +37,7 @@ class LayerNorm : public Module {
 
 struct RMSNormOptions {
   float epsilon = std::numeric_limits<float>::epsilon();
-  bool elementwise_affine = true;  // with weight
+  bool elementwise_affine = true;  // adds a weight
 };
 
 /// As LayerNorm, without subtracting the mean and without bias (Zhang and Sennrich, "Root Mean Square Layer
@@ -48,7 +49,7 @@ class RMSNorm : public Module {
   explicit RMSNorm(std::int64_t size, const RMSNormOptions& options = {})
       : RMSNorm(std::vector<std::int64_t>{size}, options) {}
   [[nodiscard]] Value forward(Value x) override;
-  /// Null without.
+  /// Null if the layer has none.
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
 
  private:

@@ -17,11 +17,11 @@ class Linear : public Module {
   /// Throws ArgumentError for a width below 1.
   Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
   [[nodiscard]] Value forward(Value x) override;
-  /// From now on another layer's weight (out, in) is this one's, too, such as an embedding's: their gradients add up.
-  /// Throws ShapeError for another shape.
+  /// Shares the weight (out, in) of another layer, such as an embedding, from now on; the gradients of both uses add
+  /// up. Throws ShapeError for another shape.
   void tie_weight(const VariablePtr& weight);
   [[nodiscard]] const VariablePtr& weight() const { return weight_; }
-  /// Null without bias.
+  /// Null if the layer has no bias.
   [[nodiscard]] const VariablePtr& bias() const { return bias_; }
 
  private:

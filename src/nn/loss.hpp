@@ -1,5 +1,6 @@
-// Losses: functions of a prediction and a target, as PyTorch defines them. Each is a small value: `loss::cross_entropy`
-// is the default one, `loss::CrossEntropy{.label_smoothing = 0.1F}` another. Handed to a Trainer or called in a loop.
+// Losses: functions of a prediction and a target, as PyTorch defines them. Each is a small struct:
+// `loss::cross_entropy` has the defaults, `loss::CrossEntropy{.label_smoothing = 0.1F}` has other options. Pass one to
+// a Trainer, or call it.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +14,33 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// prediction, target → loss; a scalar where it is to be trained on. One of one's own is taken for a mean over samples
-/// where it does not say otherwise: batches that are joined, by accumulation or in the losses of an epoch or an
-/// evaluation, count by their samples. `loss::weighted_mean(sum, weight)` as a result gives the weight of the batch,
-/// `loss::total(sum)` says that batches add up. The losses below do so where it matters, and it is found through sums
-/// of multiples of such losses (0.7F * a + 0.3F * b), whatever each is a mean over.
+/// prediction, target → loss. Training needs a scalar. A Trainer joins the losses of several batches (accumulated
+/// gradients, losses of an epoch or an evaluation), so it must know what a loss divides by:
+/// - By default a loss is a mean over samples; a batch counts by its number of samples.
+/// - A loss that returns `loss::weighted_mean(sum, weight)` gives the weight of its batch.
+/// - A loss that returns `loss::total(sum)` is a sum; batches add up.
+/// The losses below do this. A weighted sum of such losses (0.7F * a + 0.3F * b) keeps the kind of each term.
 using Loss = std::function<Value(Value prediction, Value target)>;
 
 namespace loss {
 
-/// What becomes of the losses of the single samples or elements.
+/// How the losses of single samples or elements are combined.
 enum class Reduction : std::uint8_t { mean, sum, none };
 
-/// logits (N, C, d…); target i32 (N, d…), class indices, or f32 (N, C, d…), probabilities. −Σ_c w_c·t_c·log
-/// softmax(logits)_c with t smoothed by ε = label_smoothing: (1−ε)·t + ε/C. The mean of class indices is over the
-/// weights of their classes. A class index outside [0, C) that is not `ignore_index` gives NaN, as does the mean where
-/// all are ignored; a training leaves its weights alone in a batch of such labels, and an evaluation counts them
-/// nowhere.
+/// −Σ_c w_c·t_c·log softmax(logits)_c. logits (N, C, d…); target i32 (N, d…) class indices, or f32 (N, C, d…)
+/// probabilities. Label smoothing with ε = label_smoothing replaces t by (1−ε)·t + ε/C. With class indices,
+/// Reduction::mean divides by the sum of the weights of the classes.
+/// A class index outside [0, C) that is not `ignore_index` gives NaN. The mean over ignored labels alone is NaN;
+/// training skips such a batch, and an evaluation does not count it.
 struct CrossEntropy {
   float label_smoothing = 0;
-  std::vector<float> weights = {};                // w, one a class; empty: 1
-  std::optional<std::int32_t> ignore_index = {};  // of class indices: such a sample counts as none, with loss 0
+  std::vector<float> weights = {};                // w, one for each class; empty: all 1
+  std::optional<std::int32_t> ignore_index = {};  // samples with this class index have loss 0 and do not count
   Reduction reduction = Reduction::mean;
   Value operator()(Value logits, Value target) const;
 };
 
-/// log-probabilities (N, C, d…); target i32 (N, d…). −w·log p of the target; the rest as of CrossEntropy.
+/// −w·log p of the target. log-probabilities (N, C, d…); target i32 (N, d…). Other properties as CrossEntropy.
 struct Nll {
   Reduction reduction = Reduction::mean;
   std::vector<float> weights = {};
@@ -46,7 +48,7 @@ struct Nll {
   Value operator()(Value log_probabilities, Value target) const;
 };
 
-// The losses below compare element by element; prediction and target have the same shape.
+// The losses below compare elements; prediction and target have the same shape.
 
 struct Mse {
   Reduction reduction = Reduction::mean;
@@ -72,7 +74,7 @@ struct SmoothL1 {
   Value operator()(Value prediction, Value target) const;
 };
 
-/// −t·log σ(x) − (1−t)·log(1 − σ(x)): no overflow for any x, and no cancellation where a loss is small.
+/// −t·log σ(x) − (1−t)·log(1 − σ(x)), without overflow for any x and without cancellation for small losses.
 struct BceWithLogits {
   Reduction reduction = Reduction::mean;
   Value operator()(Value logits, Value target) const;

@@ -1,4 +1,5 @@
-// Losses with a margin: of scores (hinge) and of distances between embeddings. As PyTorch defines them where it does.
+// Losses with a margin, of scores (hinge) and of distances between embeddings. They equal PyTorch's where PyTorch has
+// them.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -7,7 +8,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace loss {
 
-/// Scores and targets ±1 of one shape: max(0, margin − t·x), or its square.
+/// max(0, margin − t·x), or its square. Scores and targets ±1 have one shape.
 struct Hinge {
   float margin = 1;
   bool squared = false;
@@ -15,8 +16,8 @@ struct Hinge {
   Value operator()(Value scores, Value target) const;
 };
 
-/// scores (N, C); target i32 (N). Σ_{c≠t} max(0, margin − x_t + x_c)^p / C, p = 1 or 2. A class index outside [0, C)
-/// gives NaN.
+/// Σ_{c≠t} max(0, margin − x_t + x_c)^p / C with p = 1 or 2. scores (N, C); target i32 (N). A class index outside [0,
+/// C) gives NaN.
 struct MultiMargin {
   float margin = 1;
   int p = 1;
@@ -24,15 +25,15 @@ struct MultiMargin {
   Value operator()(Value scores, Value target) const;
 };
 
-/// a, b (N, D) and target f32 (N): 1 − cos(a, b) where it is 1, max(0, cos(a, b) − margin) where it is −1.
+/// 1 − cos(a, b) for target 1; max(0, cos(a, b) − margin) for target −1. a, b (N, D); target f32 (N).
 struct CosineEmbedding {
   float margin = 0;
   Reduction reduction = Reduction::mean;
   Value operator()(Value a, Value b, Value target) const;
 };
 
-/// a, b (N, D) and target f32 (N): d²/2 where it is 1 (alike), max(0, margin − d)²/2 where it is 0, with d the
-/// Euclidean distance of a and b + eps (Hadsell, Chopra, LeCun, 2006).
+/// d²/2 for target 1 (similar); max(0, margin − d)²/2 for target 0. d is the Euclidean norm of a − b + eps. a, b (N,
+/// D); target f32 (N) (Hadsell, Chopra and LeCun, 2006).
 struct Contrastive {
   float margin = 1;
   float eps = 1e-6F;
@@ -40,9 +41,9 @@ struct Contrastive {
   Value operator()(Value a, Value b, Value target) const;
 };
 
-/// anchor, positive, negative (N, D): max(0, d(anchor, positive) − d(anchor, negative) + margin) with d(x, y) the
-/// p-norm of x − y + eps. `swap`: the negative counts by its distance to anchor or positive, whichever is nearer
-/// (Balntas et al., 2016).
+/// max(0, d(anchor, positive) − d(anchor, negative) + margin), where d(x, y) is the p-norm of x − y + eps. anchor,
+/// positive, negative (N, D). `swap`: uses d(positive, negative) if it is less than d(anchor, negative) (Balntas et
+/// al., 2016).
 struct TripletMargin {
   float margin = 1;
   float p = 2;

@@ -1,5 +1,6 @@
-// Module: what a network is made of — layers, containers, a user's own blocks. Tracing one on a graph's value adds its
-// operators and parameters to the graph under the module's path, so that names equal those of the same PyTorch module.
+// Module: the building block of networks: layers, containers and a user's own blocks. Tracing a module with a value of
+// a graph adds its operators and parameters to the graph under the path of the module. Names equal those of the same
+// PyTorch module.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +21,19 @@ namespace nn {
 
 using concord::Scope;
 
-/// Base of every layer and network. A module is a handle: a copy shares its parameters (to repeat a layer with weights
-/// of its own, construct it anew). Owes `forward`, which calls its children as functions, `child(x)`.
+/// The base of every layer and network. A derived class implements `forward`, which calls its children as functions,
+/// `child(x)`. A module is a handle: a copy shares its parameters. To repeat a layer with separate weights, construct
+/// it again.
 ///
-/// Names. A child is named by `children()`, else by the order in which the module's children are first called: "0",
-/// "1", … A network whose forward calls other children in training than in evaluation must name them. The outermost
-/// module has no name: its parameters are "weight", those of its child "0" are "0.weight". Tracing the same network
-/// again gives the same names, as does tracing an equal one. Traced from two threads at once it throws
-/// ArgumentError.
+/// Names of children come from `children()`. Other children get the numbers "0", "1", … in the order of their first
+/// call. A network whose `forward` calls other children in training than in evaluation must name them. The outermost
+/// module has no name: its parameters are "weight", those of its child "0" are "0.weight". Tracing the same or an equal
+/// network again gives the same names. Tracing one module from two threads at once throws ArgumentError.
 ///
-/// A name is any text of UTF-8 but the empty one: no name has a meaning beside telling children apart. A dot is taken
-/// as it is, so that a child "a.b" with a parameter "c" is refused beside a child "a" whose child "b" has one
-/// (ShapeError of Graph::variable). Parts that are called without their parent, in a program of its own, are named from
-/// there on: in the same Variables they have the weights that they have in their parent.
+/// A name is any non-empty UTF-8 text. A dot is not special: the parameter "c" of a child "a.b", and the parameter "c"
+/// of the child "b" of a child "a", have the same name, which is a ShapeError (Graph::variable). A part of a network
+/// that is traced without its parent gets names relative to itself; in the same Variables it shares the weights with
+/// its parent.
 class Module {
  public:
   struct Child {
@@ -47,31 +48,31 @@ class Module {
   virtual ~Module() = default;
 
   [[nodiscard]] virtual Value forward(Value x) = 0;
-  /// The children by name; what it leaves out is numbered, with numbers that are no child's name. The call of a child
-  /// throws ArgumentError when one of the names is empty, not UTF-8, or that of two children.
+  /// Returns the children by name. Children that are not in the list are numbered; the numbers avoid the names in the
+  /// list. A call of a child throws ArgumentError if a name is empty, not UTF-8 or used twice.
   [[nodiscard]] virtual Children children() { return {}; }
 
-  /// In graphs traced from now on, training leaves all parameters called from this module or from inside of it as they
-  /// are, as after PyTorch's requires_grad_(False): `optim::minimize` computes no gradient and keeps no state of them.
-  /// Of several calls for a module and those around it the last one counts: `net.freeze(); head.unfreeze();` trains the
-  /// head. A parameter that two modules share is frozen when either is. Running statistics go on moving in training.
-  /// A trainer makes its programs anew.
+  /// Excludes all parameters of this module and of the modules inside it from training, in graphs traced from now on;
+  /// as requires_grad_(False) in PyTorch. `optim::minimize` computes no gradient and keeps no state for them. The last
+  /// call for a module, or for a module around it, decides: `net.freeze(); head.unfreeze();` trains the head. A
+  /// parameter shared by two modules is frozen if one of them is. Training still updates running statistics. A trainer
+  /// compiles its programs again.
   void freeze() { set_frozen(true); }
   void unfreeze() { set_frozen(false); }
-  /// Counts the calls of the two for all modules: what was traced at another count may be out of date.
+  /// The number of calls of freeze and unfreeze of all modules. A graph traced at another count may be out of date.
   [[nodiscard]] static std::uint64_t freezes();
 
-  /// `forward` under this module's name. What a ShapeError says begins with the path of the layer it happened in.
-  /// Throws ArgumentError when `x` or what `forward` returns is no value.
+  /// Calls `forward` under this module's name. A ShapeError begins with the path of the layer. Throws ArgumentError if
+  /// `x`, or the result of `forward`, is an empty value.
   Value operator()(Value x);
 
  private:
   struct Identity;
 
  protected:
-  /// During its lifetime the module is being traced: what is added to `graph` stands under its name, and children that
-  /// are called are its own. `operator()` makes one; so does every other function of a layer that is called with more
-  /// than one value or gives more than one, such as an LSTM's with its states.
+  /// During its lifetime, the module is being traced: what is added to `graph` gets its name, and the modules that it
+  /// calls are its children. `operator()` makes one. Every other function of a layer that takes or returns more than
+  /// one value must make one too, such as that of an LSTM with states.
   class Tracing {
    public:
     Tracing(Graph& graph, Module& module);
@@ -85,30 +86,30 @@ class Module {
     std::optional<Scope> scope_;
   };
 
-  /// The value of a parameter in this graph; to be called from `forward`. It is named `name` under this module's path,
-  /// unless another module that shares it has named it in this graph before.
+  /// Returns the value of a parameter in this graph; call it in `forward`. The name is `name` under the module's path.
+  /// If another module that shares the parameter has named it in this graph, that name stays.
   static Value parameter(Graph& graph, const VariablePtr& variable, std::string_view name);
-  /// A parameter that training changes, or (trainable = false) a running statistic.
+  /// Makes a parameter that training changes, or with trainable = false a running statistic.
   static VariablePtr make_parameter(Shape shape, Initializer init, bool trainable = true);
 
  private:
-  /// Shared by the copies of a module: how its parent knows it again.
+  /// Shared by the copies of a module, so that the parent recognises a child.
   struct Identity {
     std::map<std::shared_ptr<Identity>, std::string> numbered_children;
     Exclusive tracing = {};
     bool frozen = false;
-    std::uint64_t decided = 0;  // the count of `freezes` at the call that said so
+    std::uint64_t decided = 0;  // the count of `freezes` when `frozen` was set
   };
   void set_frozen(bool frozen);
   [[nodiscard]] static bool frozen_now(const Graph& graph);
-  /// "the module encoder.0 (ReLU)" while it is traced, for messages.
+  /// "the module encoder.0 (ReLU)" during tracing, for messages.
   [[nodiscard]] std::string description(const Graph& graph) const;
   std::string name_of(Module& child);
 
   std::shared_ptr<Identity> identity_;
 };
 
-/// Throws ArgumentError unless a child of `parent` (in words, for the message) may have this name.
+/// Throws ArgumentError if `name` is not a valid name of a child. `parent` describes the parent in the message.
 void check_child_name(std::string_view parent, std::string_view name);
 
 }  // namespace nn

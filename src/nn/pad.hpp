@@ -1,4 +1,4 @@
-// Padding layers under PyTorch's names.
+// Padding layers with PyTorch's names.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -8,8 +8,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// x (N, C, spatial…) with values around its `axes` spatial axes. Sizes stand in PyTorch's order, from the last axis to
-/// the first: left, right, top, bottom, front, back; one number stands for all.
+/// Pads the `axes` spatial axes of x (N, C, spatial…). Sizes are in PyTorch's order, from the last axis to the first:
+/// left, right, top, bottom, front, back. One number applies to all sides.
 template <std::size_t axes, PadMode mode>
 class SpatialPad : public Module {
  public:

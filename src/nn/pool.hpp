@@ -1,4 +1,4 @@
-// Pooling layers over one to three dimensions of space: the functions of ops/ under PyTorch's names.
+// Pooling layers over one to three spatial dimensions: the functions of ops/ as layers with PyTorch's names.
 #pragma once
 
 #include <optional>
@@ -21,14 +21,14 @@ using MaxPool1dOptions = MaxPoolLayerOptions<1>;
 using MaxPool2dOptions = MaxPoolLayerOptions<2>;
 using MaxPool3dOptions = MaxPoolLayerOptions<3>;
 
-/// x (N, C, …) → the largest value of each window.
+/// x (N, C, …) → the maximum of each window.
 template <std::size_t Rank>
 class MaxPool : public Module {
  public:
   explicit MaxPool(Extent<Rank> kernel, const MaxPoolLayerOptions<Rank>& options = {})
       : options_{kernel, options.stride.value_or(kernel), options.padding, options.dilation, options.ceil_mode} {}
   [[nodiscard]] Value forward(Value x) override { return max_pool(x, options_); }
-  /// PyTorch's return_indices: what MaxUnpool takes.
+  /// Returns the maxima and their indices, for MaxUnpool (PyTorch's return_indices).
   [[nodiscard]] MaxPooled with_indices(Value x) {
     const Tracing tracing(x.graph(), *this);
     return max_pool_with_indices(x, options_);
@@ -47,7 +47,7 @@ struct AvgPoolLayerOptions {
   Extent<Rank> padding = 0;
   bool ceil_mode = false;
   bool count_include_pad = true;      // zeros of the padding count as values
-  std::int64_t divisor_override = 0;  // what sums are divided by instead of the number of values; 0: no other
+  std::int64_t divisor_override = 0;  // divides sums by this number; 0: by the number of values
 };
 using AvgPool1dOptions = AvgPoolLayerOptions<1>;
 using AvgPool2dOptions = AvgPoolLayerOptions<2>;
@@ -95,7 +95,7 @@ using LPPool1d = LPPool<1>;
 using LPPool2d = LPPool<2>;
 using LPPool3d = LPPool<3>;
 
-/// x (N, C, …) → (N, C, size…), the largest value of windows that cut x into so many parts.
+/// x (N, C, …) → (N, C, size…): divides each spatial dimension into `size` windows and takes the maximum of each.
 template <std::size_t Rank>
 class AdaptiveMaxPool : public Module {
  public:
@@ -113,7 +113,7 @@ using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
 
-/// x (N, C, …) → (N, C, size…), the mean of windows that cut x into so many parts.
+/// x (N, C, …) → (N, C, size…): divides each spatial dimension into `size` windows and takes the mean of each.
 template <std::size_t Rank>
 class AdaptiveAvgPool : public Module {
  public:
@@ -127,19 +127,19 @@ using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
 using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
 using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
 
-/// x (N, C, …) → (N, C, 1…), the mean of each channel; PyTorch's adaptive pooling to size 1.
+/// x (N, C, …) → (N, C, 1…): the mean of each channel (adaptive pooling to size 1).
 class GlobalAvgPool : public Module {
  public:
   [[nodiscard]] Value forward(Value x) override { return global_avg_pool(x); }
 };
 
-/// x (N, C, …) → (N, C, 1…), the largest value of each channel.
+/// x (N, C, …) → (N, C, 1…): the maximum of each channel.
 class GlobalMaxPool : public Module {
  public:
   [[nodiscard]] Value forward(Value x) override { return global_max_pool(x); }
 };
 
-/// x (N, C, H, W) → (N, C, 1, 1), the mean of each channel.
+/// x (N, C, H, W) → (N, C, 1, 1): the mean of each channel.
 class GlobalAvgPool2d : public Module {
  public:
   [[nodiscard]] Value forward(Value x) override { return global_avg_pool2d(x); }
@@ -151,13 +151,13 @@ struct MaxUnpoolLayerOptions {
   Extent<Rank> padding = 0;
 };
 
-/// The way back of MaxPool with the same kernel, stride and padding. Called with two values, so no Module.
+/// The inverse of MaxPool with the same kernel, stride and padding. It takes values and indices, so it is not a Module.
 template <std::size_t Rank>
 class MaxUnpool {
  public:
   explicit MaxUnpool(Extent<Rank> kernel, const MaxUnpoolLayerOptions<Rank>& options = {})
       : kernel_(kernel), stride_(options.stride.value_or(kernel)), padding_(options.padding) {}
-  /// To the smallest size that the pooling gives this one for.
+  /// Unpools to the smallest size that MaxPool reduces to the size of `pooled`.
   [[nodiscard]] Value operator()(const MaxPooled& pooled) const {
     typename Extent<Rank>::Sizes sizes;
     for (std::size_t i = 0; i < Rank; ++i) {
@@ -166,7 +166,7 @@ class MaxUnpool {
     }
     return max_unpool(pooled.values, pooled.indices, sizes);
   }
-  /// To a given size (PyTorch's output_size).
+  /// Unpools to a given size (PyTorch's output_size).
   [[nodiscard]] Value operator()(const MaxPooled& pooled, const Extent<Rank>& size) const {
     return max_unpool(pooled.values, pooled.indices, size.sizes());
   }

@@ -1,4 +1,4 @@
-// Where a token stands: rotary, sinusoidal and learned positions. Used with the attention layers.
+// Position embeddings of tokens: rotary, sinusoidal and learned. For attention layers.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -9,18 +9,18 @@ namespace nn {
 
 struct RotaryOptions {
   float base = 10000;
-  /// Pairs are the values 2i and 2i + 1, as in the paper; otherwise i and i + D/2, as in most networks since.
+  /// true: pairs are the values 2i and 2i + 1, as in the paper. false: i and i + D/2, as in most later networks.
   bool interleaved = false;
-  /// i32 [1]: the position of the first token, 0 when empty.
+  /// i32 [1]: the position of the first token. Empty: 0.
   Value offset = {};
 };
-/// x (…, T, D), D even: pair i of token t turned by the angle (t + offset)·base^(−2i/D), so that the product of two
-/// tokens depends on their distance (Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", 2021).
-/// Throws ShapeError for an odd D or an offset that is not i32 [1].
+/// Rotary position embedding of x (…, T, D), D even: rotates pair i of token t by the angle (t + offset)·base^(−2i/D),
+/// so that the dot product of two tokens depends on their distance (Su et al., "RoFormer: Enhanced Transformer with
+/// Rotary Position Embedding", 2021). Throws ShapeError for an odd D, or an offset that is not i32 [1].
 [[nodiscard]] Value rotary(Value x, const RotaryOptions& options = {});
 
-/// f32 (length, width): sin(t·10000^(−2i/width)) at 2i and the cosine at 2i + 1 (Vaswani et al., "Attention Is All You
-/// Need", 2017). `offset` as in RotaryOptions.
+/// Returns f32 (length, width): sin(t·10000^(−2i/width)) at index 2i and the cosine at 2i + 1 (Vaswani et al.,
+/// "Attention Is All You Need", 2017). `offset` as in RotaryOptions.
 [[nodiscard]] Value sinusoidal_positions(Graph& graph, std::int64_t length, std::int64_t width, Value offset = {});
 
 /// x (B, T, width) + sinusoidal_positions.
@@ -29,13 +29,13 @@ class SinusoidalPositions : public Module {
   [[nodiscard]] Value forward(Value x) override;
 };
 
-/// x (B, T, width) + the first T rows of weight (longest, width), which are learned.
+/// x (B, T, width) + the first T rows of the trained weight (longest, width).
 class LearnedPositions : public Module {
  public:
   /// Throws ArgumentError for sizes below 1.
   LearnedPositions(std::int64_t longest, std::int64_t width);
   using Module::operator();
-  /// The first token stands at `offset`, i32 [1]; rows beyond the last give NaN.
+  /// `offset` i32 [1] is the position of the first token. A position >= longest gives NaN.
   Value operator()(Value x, Value offset);
   /// Throws ShapeError for more than `longest` tokens.
   [[nodiscard]] Value forward(Value x) override;

@@ -1,6 +1,6 @@
-// RNN, LSTM and GRU over whole sequences, and their cells for single steps: PyTorch's layers of these names, with its
-// parameters (weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, weight_ih_l1, …). All first
-// values are U(−1/√hidden, 1/√hidden).
+// RNN, LSTM and GRU over whole sequences, and their cells for single steps. They have PyTorch's names and parameters
+// (weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, weight_ih_l1, …). All initial values are
+// uniform in ±1/√hidden.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -12,13 +12,13 @@ namespace nn {
 
 enum class RnnNonlinearity : std::uint8_t { tanh, relu };
 
-/// Of LSTM and GRU.
+/// Options of LSTM and GRU.
 struct RecurrentOptions {
   std::int64_t num_layers = 1;
   bool bias = true;
-  bool batch_first = false;    // sequences are (N, T, …) instead of (T, N, …); states are not
-  float dropout = 0;           // on what each layer but the last gives, in training
-  bool bidirectional = false;  // a second direction from the end; its features follow the first's
+  bool batch_first = false;    // sequences are (N, T, …) instead of (T, N, …); states do not change
+  float dropout = 0;           // on the output of each layer except the last, in training
+  bool bidirectional = false;  // adds the reverse direction; its features follow the forward ones
 };
 struct RNNOptions {
   std::int64_t num_layers = 1;
@@ -29,28 +29,28 @@ struct RNNOptions {
   bool bidirectional = false;
 };
 
-/// h and, of an LSTM, c. What is empty counts as zero.
+/// The state h, and c for an LSTM. An empty value means zeros.
 struct RecurrentState {
   Value h = {}, c = {};
 };
 struct RecurrentOutput {
   Value output;         // (T, N, directions·hidden)
-  RecurrentState last;  // (layers·directions, N, hidden), layer by layer
+  RecurrentState last;  // (layers·directions, N, hidden): layer by layer, forward before reverse
 };
 
-/// Base of RNN, LSTM and GRU: x (T, N, input), or (N, T, input) with batch_first.
+/// The base of RNN, LSTM and GRU. x is (T, N, input), or (N, T, input) with batch_first.
 class RecurrentLayer : public Module {
  public:
-  /// The output sequence, from states of zero.
+  /// Returns the output sequence, with initial states of zero.
   [[nodiscard]] Value forward(Value x) override;
   using Module::operator();
-  /// From the states `first` (layers·directions, N, hidden). With `lengths` i32 (N), in any order, sequence n ends
-  /// after lengths[n] steps: the output beyond is 0, the last states are those of its own end, where the second
-  /// direction begins; a length outside [1, T] gives NaN.
+  /// Starts from the states `first` (layers·directions, N, hidden). With `lengths` i32 (N), in any order, sequence n
+  /// has lengths[n] steps: later outputs are 0, the last state is that after its own last step, and the reverse
+  /// direction starts there. A length outside [1, T] gives NaN.
   [[nodiscard]] RecurrentOutput operator()(Value x, const RecurrentState& first, Value lengths = {});
 
  protected:
-  /// Throws ArgumentError for sizes below 1, and for dropout outside [0, 1] or without a second layer.
+  /// Throws ArgumentError for sizes below 1, for dropout outside [0, 1], and for dropout with one layer.
   RecurrentLayer(std::string name, ops::RecurrentCell cell, std::int64_t input, std::int64_t hidden,
                  const RecurrentOptions& options);
 
@@ -69,19 +69,20 @@ class RecurrentLayer : public Module {
   std::vector<Weights> weights_;  // layer by layer, forward before reverse
 };
 
-/// h' = tanh(W_ih·x + b_ih + W_hh·h + b_hh), or the rectifier instead of tanh.
+/// h' = tanh(W_ih·x + b_ih + W_hh·h + b_hh), or relu instead of tanh.
 class RNN : public RecurrentLayer {
  public:
   RNN(std::int64_t input, std::int64_t hidden, const RNNOptions& options = {});
 };
 
-/// Long short-term memory; rows of the weights are the gates i, f, g, o.
+/// Long short-term memory (Hochreiter and Schmidhuber, 1997). The rows of the weights are the gates i, f, g, o.
 class LSTM : public RecurrentLayer {
  public:
   LSTM(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
 };
 
-/// Gated recurrent unit, n = tanh(W_in·x + b_in + r∘(W_hn·h + b_hn)); rows of the weights are the gates r, z, n.
+/// Gated recurrent unit (Cho et al., 2014) with n = tanh(W_in·x + b_in + r∘(W_hn·h + b_hn)). The rows of the weights
+/// are the gates r, z, n.
 class GRU : public RecurrentLayer {
  public:
   GRU(std::int64_t input, std::int64_t hidden, const RecurrentOptions& options = {});
@@ -95,11 +96,11 @@ struct RecurrentCellOptions {
   bool bias = true;
 };
 
-/// Base of RNNCell, LSTMCell and GRUCell: one step, x (N, input), states (N, hidden); parameters weight_ih, weight_hh,
-/// bias_ih, bias_hh.
+/// The base of RNNCell, LSTMCell and GRUCell: one step with x (N, input) and states (N, hidden). Parameters: weight_ih,
+/// weight_hh, bias_ih, bias_hh.
 class RecurrentCellLayer : public Module {
  public:
-  /// The new h, from states of zero.
+  /// Returns the new h, with initial states of zero.
   [[nodiscard]] Value forward(Value x) override;
   using Module::operator();
   [[nodiscard]] RecurrentState operator()(Value x, const RecurrentState& state);

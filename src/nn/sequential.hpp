@@ -14,8 +14,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// Children are named "0", "1", … as in PyTorch, or as given, as in its Sequential of an OrderedDict. A copy shares the
-/// layers. Throws ArgumentError for a name that is empty, not UTF-8 or another child's.
+/// Calls its children in order. They are named "0", "1", … as in PyTorch, or as given, as in PyTorch's Sequential of an
+/// OrderedDict. A copy shares the layers. Throws ArgumentError for a name that is empty, not UTF-8 or already used.
 class Sequential : public Module {
  public:
   Sequential() = default;

@@ -1,4 +1,5 @@
-// SqueezeExcite: channels weighed by what is in the whole image (Hu et al., "Squeeze-and-Excitation Networks", 2018).
+// SqueezeExcite: scales each channel by a factor computed from the whole image (Hu et al., "Squeeze-and-Excitation
+// Networks", 2018).
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -10,11 +11,11 @@ namespace nn {
 
 struct SqueezeExciteOptions {
   Value (*activation)(Value) = relu;  // between the two convolutions
-  Value (*scale)(Value) = sigmoid;    // what makes weights of the second one's result
+  Value (*scale)(Value) = sigmoid;    // turns the output of fc2 into factors
 };
 
-/// x (N, C, H, W) → x·scale(fc2(activation(fc1(mean of each channel)))), fc1 and fc2 convolutions of 1x1 to `squeezed`
-/// channels and back; named as torchvision's SqueezeExcitation.
+/// x (N, C, H, W) → x·scale(fc2(activation(fc1(mean of each channel)))). fc1 is a 1x1 convolution to `squeezed`
+/// channels, fc2 one back to C. Names as in torchvision's SqueezeExcitation.
 class SqueezeExcite : public Module {
  public:
   SqueezeExcite(std::int64_t channels, std::int64_t squeezed, const SqueezeExciteOptions& options = {});

@@ -1,5 +1,4 @@
-// Layers without parameters: activations, Identity, Flatten, Dropout. Each is the function of ops/ under PyTorch's
-// name.
+// Layers without parameters: activations, Identity, Flatten, Dropout. Each applies the function of ops/ with its name.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -79,7 +78,7 @@ class HardSwish : public Module {
   [[nodiscard]] Value forward(Value x) override { return hard_swish(x); }
 };
 
-/// Dimensions from `start_axis` on become one.
+/// Joins the dimensions from `start_axis` on into one.
 class Flatten : public Module {
  public:
   explicit Flatten(std::int64_t start_axis = 1) : start_axis_(start_axis) {}
@@ -89,7 +88,7 @@ class Flatten : public Module {
   std::int64_t start_axis_;
 };
 
-/// Zeroes a value with probability p in training and scales the others by 1/(1−p) (Srivastava et al., 2014).
+/// In training, sets each value to 0 with probability p and multiplies the others by 1/(1−p) (Srivastava et al., 2014).
 class Dropout : public Module {
  public:
   explicit Dropout(float p = 0.5F) : p_(p) {}

@@ -1,4 +1,4 @@
-// StochasticDepth: residual branches left out at random (Huang et al., "Deep Networks with Stochastic Depth", 2016).
+// StochasticDepth: skips residual branches at random (Huang et al., "Deep Networks with Stochastic Depth", 2016).
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -7,8 +7,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// In training x is zero with probability p, for each sample ("row") or for all of them ("batch"), and scaled by
-/// 1/(1 − p) otherwise; in evaluation it is x.
+/// In training, sets x to 0 with probability p, for each sample ("row") or for the whole batch ("batch"), and otherwise
+/// multiplies it by 1/(1 − p). In evaluation, returns x.
 class StochasticDepth : public Module {
  public:
   enum class Mode : std::uint8_t { row, batch };

@@ -1,5 +1,5 @@
-// What stands for a variable while a network is traced: a value computed from other parameters, or the one it is about
-// to be assigned. Used by layers with running state and by weight_norm and spectral_norm.
+// Replaces a variable during tracing by a value: one computed from other parameters, or the value that is assigned to
+// it. Layers with running state, weight_norm and spectral_norm use it.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -8,7 +8,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// During its lifetime Module::parameter gives `value` for `variable` in the value's graph, on this thread.
+/// During its lifetime on this thread, Module::parameter returns `value` for `variable` in the graph of `value`.
 class Substitution {
  public:
   Substitution(VariablePtr variable, Value value);
@@ -16,10 +16,11 @@ class Substitution {
   Substitution& operator=(const Substitution&) = delete;
   ~Substitution();
 };
-/// The value that stands for the variable in this graph; empty when none does.
+/// Returns the value that replaces the variable in this graph, or an empty value.
 [[nodiscard]] Value substituted(const Graph& graph, const VariablePtr& variable);
 
-/// What `variable` will hold after the assignments made so far: a layer called twice moves its state twice.
+/// Returns the value of `variable` after the assignments made so far. So a layer that is called twice updates its state
+/// twice.
 [[nodiscard]] Value latest(Value variable);
 
 }  // namespace nn

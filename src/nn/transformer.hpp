@@ -1,5 +1,5 @@
-// Transformer encoder and decoder (Vaswani et al., "Attention Is All You Need", 2017) as PyTorch defines and names
-// them. Values are (batch, tokens, width).
+// Transformer encoder and decoder (Vaswani et al., "Attention Is All You Need", 2017) with PyTorch's definitions and
+// names. Values are (batch, tokens, width).
 #pragma once
 
 #include <functional>
@@ -16,14 +16,15 @@ namespace nn {
 
 struct TransformerOptions {
   std::int64_t feed_forward = 2048;  // width between the two linear layers
-  float dropout = 0.1F;              // of attention weights, of the activation and of every branch
+  float dropout = 0.1F;              // of attention weights, after the activation and after each branch
   std::function<Value(Value)> activation = [](Value x) { return relu(x); };
   float epsilon = 1e-5F;    // of the normalisations
-  bool norm_first = false;  // normalise what enters a branch instead of what leaves it
+  bool norm_first = false;  // normalises the input of each branch, else the sum after it
   bool bias = true;         // of linear layers and normalisations
 };
 
-/// Self-attention and feed-forward network, each with a residual. Children: self_attn, linear1, linear2, norm1, norm2.
+/// Self-attention and a feed-forward network, each with a residual connection. Children: self_attn, linear1, linear2,
+/// norm1, norm2.
 class TransformerEncoderLayer : public Module {
  public:
   TransformerEncoderLayer(std::int64_t width, std::int64_t heads, const TransformerOptions& options = {});
@@ -46,8 +47,8 @@ class TransformerEncoderLayer : public Module {
   LayerNorm norm1_, norm2_;
 };
 
-/// Self-attention, attention to the memory, feed-forward network. Children: self_attn, multihead_attn, linear1,
-/// linear2, norm1, norm2, norm3. Called with target and memory; alone it throws ArgumentError.
+/// Self-attention, attention to the memory and a feed-forward network. Children: self_attn, multihead_attn, linear1,
+/// linear2, norm1, norm2, norm3. Call it with target and memory; `forward` throws ArgumentError.
 class TransformerDecoderLayer : public Module {
  public:
   TransformerDecoderLayer(std::int64_t width, std::int64_t heads, const TransformerOptions& options = {});
@@ -65,7 +66,7 @@ class TransformerDecoderLayer : public Module {
   LayerNorm norm1_, norm2_, norm3_;
 };
 
-/// `count` layers of weights of their own, "layers.0", …, and with `final_norm` a normalisation "norm" at the end.
+/// `count` layers "layers.0", "layers.1", … with separate weights. `final_norm` adds a normalisation "norm" at the end.
 class TransformerEncoder : public Module {
  public:
   TransformerEncoder(std::int64_t count, std::int64_t width, std::int64_t heads, const TransformerOptions& options = {},
@@ -73,7 +74,7 @@ class TransformerEncoder : public Module {
   [[nodiscard]] Value forward(Value x) override;
   using Module::operator();
   Value operator()(Value x, const AttentionMask& mask);
-  /// A cache for each layer.
+  /// Takes one cache for each layer.
   Value operator()(Value x, std::vector<KeyValueCache>& caches);
   [[nodiscard]] Children children() override;
   [[nodiscard]] std::vector<KeyValueCache> make_caches(std::int64_t batch, std::int64_t longest) const;
@@ -83,7 +84,7 @@ class TransformerEncoder : public Module {
   std::shared_ptr<LayerNorm> norm_;
 };
 
-/// As TransformerEncoder, of decoder layers.
+/// As TransformerEncoder, with decoder layers.
 class TransformerDecoder : public Module {
  public:
   TransformerDecoder(std::int64_t count, std::int64_t width, std::int64_t heads, const TransformerOptions& options = {},

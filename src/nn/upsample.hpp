@@ -1,4 +1,4 @@
-// Layers that draw an image anew: interpolation and the shuffles of pixels and channels, under PyTorch's names.
+// Layers that resample or rearrange an image, with PyTorch's names: interpolation, pixel shuffle and channel shuffle.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -9,7 +9,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// x (N, C, spatial…) → another size; see `interpolate`.
+/// x (N, C, spatial…) → an image of another size; see `interpolate`.
 class Upsample : public Module {
  public:
   explicit Upsample(InterpolateOptions options) : options_(std::move(options)) {}
@@ -19,7 +19,7 @@ class Upsample : public Module {
   InterpolateOptions options_;
 };
 
-/// A function with one number.
+/// A layer that applies a function with one number as its argument.
 template <Value (*function)(Value, std::int64_t)>
 class Shuffle : public Module {
  public:

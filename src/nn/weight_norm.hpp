@@ -1,5 +1,5 @@
-// Weights that are computed from other parameters: weight normalisation and spectral normalisation of any layer with a
-// `weight()`, such as Linear and Conv2d. Parameters are named as by torch.nn.utils.parametrizations.
+// Weight normalisation and spectral normalisation of any layer with a `weight()`, such as Linear and Conv2d: other
+// parameters determine its weight. Parameters are named as in torch.nn.utils.parametrizations.
 #pragma once
 
 #include <utility>
@@ -11,14 +11,15 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// Base of WeightNorm: weight = g·v/‖v‖ with the length taken over all axes but the first.
+/// The base of WeightNorm: weight = g·v/‖v‖, with the norm over all axes except the first.
 class WeightNormalisation : public Module {
  public:
-  /// g (out, 1, …), "parametrizations.weight.original0"; v is the layer's weight, "parametrizations.weight.original1".
+  /// g (out, 1, …), named "parametrizations.weight.original0". v is the layer's weight, named
+  /// "parametrizations.weight.original1".
   [[nodiscard]] const VariablePtr& length() const { return length_; }
 
  protected:
-  /// Where v has a given first value, g is its length; otherwise the root of the expected square length.
+  /// g starts as the norm of v if v has a given initial value, else as the root of the expected square norm.
   explicit WeightNormalisation(const VariablePtr& weight);
   [[nodiscard]] Value weight(Graph& graph, const VariablePtr& direction) const;
 
@@ -26,7 +27,7 @@ class WeightNormalisation : public Module {
   VariablePtr length_;
 };
 
-/// A layer whose weight is computed by `Normalisation`.
+/// A layer with a weight computed by `Normalisation`.
 template <class Normalisation, class Layer>
 class Normalised : public Normalisation {
  public:
@@ -42,7 +43,7 @@ class Normalised : public Normalisation {
   Layer layer_;
 };
 
-/// Salimans and Kingma, "Weight Normalization", 2016.
+/// Weight normalisation (Salimans and Kingma, "Weight Normalization", 2016).
 template <class Layer>
 class WeightNorm : public Normalised<WeightNormalisation, Layer> {
  public:
@@ -54,24 +55,24 @@ template <class Layer>
 }
 
 struct SpectralNormOptions {
-  int power_iterations = 1;  // of each call in training
-  float epsilon = 1e-12F;    // the least length that a vector is divided by
+  int power_iterations = 1;  // for each call in training
+  float epsilon = 1e-12F;    // the smallest divisor in a normalisation
 };
 
-/// Base of SpectralNorm: weight = W/σ, σ = uᵀWv an estimate of the largest singular value of W (out, …) by power
-/// iteration. The gradient takes u and v for constants.
+/// The base of SpectralNorm: weight = W/σ. σ = uᵀWv estimates the largest singular value of W (out, …) by power
+/// iteration. The gradient treats u and v as constants.
 class SpectralNormalisation : public Module {
  public:
-  /// Running state, saved with the weights under PyTorch's names: u (out), "parametrizations.weight.0._u", and v,
-  /// "…_v". A call in training makes `power_iterations` steps u ← Wv/‖Wv‖, v ← Wᵀu/‖Wᵀu‖ and keeps them; evaluation
-  /// uses what is kept and changes nothing. They begin as normal numbers by seed and name. PyTorch makes 15 steps when
-  /// the layer is built; here first weights are drawn on the device, so evaluate after a few calls in training or with
+  /// The running state, saved with the weights under PyTorch's names: u (out), "parametrizations.weight.0._u", and v,
+  /// "parametrizations.weight.0._v". A call in training makes `power_iterations` steps u ← Wv/‖Wv‖, v ← Wᵀu/‖Wᵀu‖ and
+  /// keeps the result; evaluation does not change them. Their initial values are normal random numbers. PyTorch makes
+  /// 15 steps when it builds the layer. Concord does not, so evaluate only after a few calls in training, or with
   /// loaded weights.
   [[nodiscard]] const VariablePtr& u() const { return u_; }
   [[nodiscard]] const VariablePtr& v() const { return v_; }
 
  protected:
-  /// Throws ArgumentError for less than one iteration or a negative epsilon.
+  /// Throws ArgumentError for less than one iteration, or for a negative epsilon.
   SpectralNormalisation(const VariablePtr& weight, const SpectralNormOptions& options);
   [[nodiscard]] Value weight(Graph& graph, const VariablePtr& original) const;
 
@@ -80,8 +81,8 @@ class SpectralNormalisation : public Module {
   VariablePtr u_, v_;
 };
 
-/// Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018. The layer's weight is named
-/// "parametrizations.weight.original".
+/// Spectral normalisation (Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018). The
+/// weight of the layer is named "parametrizations.weight.original".
 template <class Layer>
 class SpectralNorm : public Normalised<SpectralNormalisation, Layer> {
  public:
