@@ -1,4 +1,4 @@
-// The less common activations of PyTorch, elementwise unless said otherwise; the common ones are in pointwise.
+// Less common activations of PyTorch, elementwise unless stated otherwise. ops/pointwise.hpp has the common ones.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -6,10 +6,10 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// x limited to [low, high], without slope outside and at the ends.
+/// x clamped to [low, high]. The gradient is 0 outside and at both ends.
 Value hardtanh(Value x, float low = -1, float high = 1);
 inline Value relu6(Value x) { return hardtanh(x, 0, 6); }
-/// Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+/// SELU (Klambauer et al., "Self-Normalizing Neural Networks", 2017).
 Value selu(Value x);
 /// max(0, x) + min(0, alpha·(exp(x/alpha) − 1)) (Barron, "Continuously Differentiable Exponential Linear Units", 2017).
 Value celu(Value x, float alpha = 1);
@@ -19,13 +19,13 @@ Value mish(Value x);
 Value log_sigmoid(Value x);
 /// x/(1 + |x|).
 Value softsign(Value x);
-/// x where x > 0, else slope·x, with the slope broadcast to x (He et al., "Delving Deep into Rectifiers", 2015).
+/// x for x > 0, else slope·x; the slope broadcasts to x (He et al., "Delving Deep into Rectifiers", 2015).
 Value prelu(Value x, Value slope);
 /// softmax(−x).
 Value softmin(Value x, std::int64_t axis = -1);
 
-// Gates: halves a and b of an axis of even size (Dauphin et al., "Language Modeling with Gated Convolutional Networks",
-// 2017; Shazeer, "GLU Variants Improve Transformer", 2020).
+// Gates: a and b are the halves of x along an axis of even size (Dauphin et al., "Language Modeling with Gated
+// Convolutional Networks", 2017; Shazeer, "GLU Variants Improve Transformer", 2020).
 /// a·σ(b).
 Value glu(Value x, std::int64_t axis = -1);
 /// silu(a)·b.

@@ -1,5 +1,5 @@
-// AxisMap: which places of an axis of the source make up each place of an axis of the result, and with which weights.
-// Interpolation, padding by reflection, repetition, reversal and blurring are such maps. Used by resample.
+// AxisMap: a linear map of one axis: which source positions, with which weights, give each result position.
+// Interpolation, padding by reflection, repetition, reversal and blurring are such maps. resample uses it.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@ namespace ops {
 
 struct AxisMap {
   enum class Kind : std::uint8_t {
-    nearest,    // the place floor(step·j), in float as PyTorch computes it
-    linear,     // between the two places around the coordinate of j
-    cubic,      // among the four around it (Keys, "Cubic Convolution Interpolation", 1981, a = −0.75)
-    reflect,    // j − count, mirrored at the first and last place, which are not repeated
-    replicate,  // j − count, limited to the source
+    nearest,    // source position floor(step·j), computed in float as in PyTorch
+    linear,     // between the two positions around the coordinate of j
+    cubic,      // from the four positions around it (Keys, "Cubic Convolution Interpolation", 1981, a = −0.75)
+    reflect,    // j − count, mirrored at the first and last position, which are not repeated
+    replicate,  // j − count, clamped to the source
     circular,   // j − count, modulo the size of the source
     repeat,     // j / count
     flip,       // from the last to the first
-    gaussian,   // the mean over a window of `count` places with the weights of a normal distribution of deviation
-                // `step`; at the borders over the part inside
+    gaussian,   // the mean over `count` positions with Gaussian weights of standard deviation `step`; at the borders
+                // the mean over the positions inside
   };
   Kind kind = Kind::nearest;
-  std::int64_t src = 1, dst = 1;  // sizes of the axis
-  std::int64_t count = 0;         // see the kinds
-  double step = 1;                // places of the source a place of the result; deviation of gaussian
-  bool align_corners = false;     // linear, cubic: the coordinate of j is step·j, otherwise step·(j + 1/2) − 1/2
-  bool transposed = false;        // the matrix transposed: from `dst` places to `src`, for the gradient
+  std::int64_t src = 1, dst = 1;  // sizes of the axis in the source and the result
+  std::int64_t count = 0;         // meaning: see Kind
+  /// Source positions per result position; for gaussian, the standard deviation.
+  double step = 1;
+  bool align_corners = false;  // linear, cubic: the coordinate of j is step·j, else step·(j + 1/2) − 1/2
+  bool transposed = false;     // the transposed matrix, from `dst` to `src` positions, for the gradient
 
-  /// Sizes of the axis as this map takes and gives it.
+  /// The size of the axis in the input and in the output of this map.
   [[nodiscard]] std::int64_t taken() const { return transposed ? dst : src; }
   [[nodiscard]] std::int64_t given() const { return transposed ? src : dst; }
   [[nodiscard]] AxisMap transpose() const;

@@ -1,5 +1,6 @@
-// Convolution (cross-correlation, as in PyTorch and ONNX) of signals, images and volumes, and its two gradients, each
-// an operator of its own. The transposed convolution is the gradient by the data; the true one mirrors its kernel.
+// Convolution (a cross-correlation, as in PyTorch and ONNX) of signals, images and volumes, and its two gradients as
+// separate operators. The transposed convolution is the gradient with respect to the data. mirror_kernel gives the
+// convolution of mathematics.
 #pragma once
 
 #include <optional>
@@ -12,24 +13,24 @@ namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 struct ConvOptions {
-  std::size_t rank = 2;  // dimensions of space, 1 to 3
+  std::size_t rank = 2;  // spatial dimensions, 1 to 3
   Spatial stride{1, 1, 1};
   Spatial padding{0, 0, 0};        // zeros before the first pixel
-  Spatial padding_after{0, 0, 0};  // and after the last
-  Spatial dilation{1, 1, 1};       // distance of kernel elements
+  Spatial padding_after{0, 0, 0};  // zeros after the last pixel
+  Spatial dilation{1, 1, 1};       // distance between kernel elements
   std::int64_t groups = 1;
   friend bool operator==(const ConvOptions&, const ConvOptions&) = default;
   [[nodiscard]] std::string str() const;
 };
 
-/// What every convolution operator and kernel needs to know. Images have depth 1, signals also height 1.
+/// The sizes of a convolution, for operators and kernels. Images have depth 1; signals have depth and height 1.
 struct ConvSizes {
   std::int64_t n, c, d, h, w;  // src   (N, C, D, H, W)
   std::int64_t o, kd, kh, kw;  // weights (O, C/groups, kD, kH, kW)
   std::int64_t od, oh, ow;     // dst   (N, O, oD, oH, oW)
   ConvOptions options;
 
-  /// Elements of one channel.
+  /// The number of elements of one channel.
   [[nodiscard]] std::int64_t src_plane() const { return d * h * w; }
   [[nodiscard]] std::int64_t dst_plane() const { return od * oh * ow; }
   [[nodiscard]] std::int64_t taps() const { return kd * kh * kw; }
@@ -37,17 +38,17 @@ struct ConvSizes {
   [[nodiscard]] std::int64_t group_o() const { return o / options.groups; }
   [[nodiscard]] bool is_padded() const;
 };
-/// Throws ShapeError when src, weights and options do not fit.
+/// Throws ShapeError if src, weights and options do not match.
 [[nodiscard]] ConvSizes conv_sizes(const Shape& src, const Shape& weights, const ConvOptions& options);
 
-/// Common part of the three: they differ in which two of (src, weights, dst) are given.
+/// The base of the three operators. They differ in which two of (src, weights, dst) are their inputs.
 class ConvFamily : public Operator {
  public:
   explicit ConvFamily(ConvOptions options) : options_(options) {}
   [[nodiscard]] std::string attributes() const override { return options_.str(); }
   [[nodiscard]] const ConvOptions& options() const { return options_; }
   [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
-  /// The sizes of the forward convolution this belongs to.
+  /// The sizes of the forward convolution.
   [[nodiscard]] virtual ConvSizes sizes(std::span<const TensorSpec> inputs) const = 0;
 
  private:
@@ -66,7 +67,7 @@ class Conv final : public ConvFamily {
   [[nodiscard]] ConvSizes sizes(std::span<const TensorSpec> inputs) const override;
 };
 
-/// diff_dst (N, O, …), weights → diff_src of shape `src`.
+/// diff_dst (N, O, …), weights → diff_src with the shape `src`.
 class ConvBackwardData final : public ConvFamily {
  public:
   ConvBackwardData(ConvOptions options, Shape src) : ConvFamily(options), src_(std::move(src)) {}
@@ -82,7 +83,7 @@ class ConvBackwardData final : public ConvFamily {
   Shape src_;
 };
 
-/// src, diff_dst → diff_weights of shape `weights`.
+/// src, diff_dst → diff_weights with the shape `weights`.
 class ConvBackwardWeights final : public ConvFamily {
  public:
   ConvBackwardWeights(ConvOptions options, Shape weights) : ConvFamily(options), weights_(std::move(weights)) {}
@@ -100,15 +101,15 @@ class ConvBackwardWeights final : public ConvFamily {
 
 }  // namespace ops
 
-/// Of a convolution over `Rank` dimensions of space.
+/// Options of a convolution over `Rank` spatial dimensions.
 template <std::size_t Rank>
 struct ConvNdOptions {
   using Sizes = std::array<std::int64_t, Rank>;
   Sizes stride = ops::everywhere<Rank>(1);
   Sizes padding = ops::everywhere<Rank>(0);   // zeros before the first pixel
-  Sizes dilation = ops::everywhere<Rank>(1);  // distance of kernel elements
+  Sizes dilation = ops::everywhere<Rank>(1);  // distance between kernel elements
   std::int64_t groups = 1;
-  std::optional<Sizes> padding_after = {};  // zeros after the last pixel; as many as before when not given
+  std::optional<Sizes> padding_after = {};  // zeros after the last pixel; empty: equal to `padding`
 
   operator ops::ConvOptions() const {  // NOLINT(google-explicit-constructor)
     return {Rank,
@@ -131,30 +132,30 @@ Value conv2d(Value x, Value weights, const Conv2dOptions& options = {});
 /// x (N, C, D, H, W) * weights (O, C/groups, kD, kH, kW) → (N, O, oD, oH, oW).
 Value conv3d(Value x, Value weights, const Conv3dOptions& options = {});
 
-/// Of a transposed convolution over `Rank` dimensions of space.
+/// Options of a transposed convolution over `Rank` spatial dimensions.
 template <std::size_t Rank>
 struct ConvTransposeNdOptions {
   using Sizes = std::array<std::int64_t, Rank>;
   Sizes stride = ops::everywhere<Rank>(1);
-  Sizes padding = ops::everywhere<Rank>(0);         // pixels cut off before the first of the result
-  Sizes output_padding = ops::everywhere<Rank>(0);  // pixels more after the last of the result
+  Sizes padding = ops::everywhere<Rank>(0);         // pixels removed at the start of the result
+  Sizes output_padding = ops::everywhere<Rank>(0);  // pixels added at the end of the result
   Sizes dilation = ops::everywhere<Rank>(1);
   std::int64_t groups = 1;
-  std::optional<Sizes> padding_after = {};  // pixels cut off after the last; as many as before when not given
+  std::optional<Sizes> padding_after = {};  // pixels removed at the end; empty: equal to `padding`
 };
 using ConvTranspose1dOptions = ConvTransposeNdOptions<1>;
 using ConvTranspose2dOptions = ConvTransposeNdOptions<2>;
 using ConvTranspose3dOptions = ConvTransposeNdOptions<3>;
 
-/// x (N, C, …) and weights (C, O/groups, k…) → (N, O, …) of size (i − 1)·stride − padding − padding_after +
-/// dilation·(k − 1) + output_padding + 1 for size i of x: the gradient by the data of the convolution that leads back.
-/// output_padding must be smaller than stride or dilation, as in PyTorch.
+/// x (N, C, …), weights (C, O/groups, k…) → (N, O, …). Size i of x becomes (i − 1)·stride − padding − padding_after +
+/// dilation·(k − 1) + output_padding + 1. It is the gradient, with respect to the data, of the convolution from the
+/// result to x. output_padding must be less than the stride or the dilation, as in PyTorch.
 Value conv_transpose1d(Value x, Value weights, const ConvTranspose1dOptions& options = {});
 Value conv_transpose2d(Value x, Value weights, const ConvTranspose2dOptions& options = {});
 Value conv_transpose3d(Value x, Value weights, const ConvTranspose3dOptions& options = {});
 
-/// weights (O, C/groups, …) with the dimensions of space mirrored: with it a cross-correlation becomes the convolution
-/// of mathematics and signal processing.
+/// Mirrors the spatial dimensions of weights (O, C/groups, …). With mirrored weights, a cross-correlation is the
+/// convolution of mathematics and signal processing.
 Value mirror_kernel(Value weights);
 
 }  // namespace concord

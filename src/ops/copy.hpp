@@ -1,4 +1,4 @@
-// The copy family: values moved, none computed. Reshape is free; the others are one strided copy.
+// The copy family: operators that move values. Reshape costs nothing; the others are one strided copy.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -7,7 +7,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// The same bytes under another shape.
+/// The same bytes with another shape.
 class Reshape final : public Operator {
  public:
   explicit Reshape(Shape shape) : shape_(std::move(shape)) {}
@@ -22,7 +22,7 @@ class Reshape final : public Operator {
   Shape shape_;
 };
 
-/// dst dimension i is src dimension order[i].
+/// Dimension i of dst is dimension order[i] of src.
 class Transpose final : public Operator {
  public:
   explicit Transpose(std::vector<std::size_t> order) : order_(std::move(order)) {}
@@ -55,7 +55,7 @@ class Slice final : public Operator {
   Shape dst_;
 };
 
-/// dst = `value` everywhere, but dst[before + step·i…] = src[i…]: padding, and the gradient of Slice.
+/// dst[before + step·i…] = src[i…], and `value` elsewhere: padding, and the gradient of Slice.
 class Pad final : public Operator {
  public:
   Pad(std::vector<std::int64_t> before, std::vector<std::int64_t> step, Shape dst, float value)
@@ -75,7 +75,7 @@ class Pad final : public Operator {
   float value_;
 };
 
-/// Inputs side by side along `axis`.
+/// Joins the inputs along `axis`.
 class Concat final : public Operator {
  public:
   explicit Concat(std::size_t axis) : axis_(axis) {}
@@ -92,18 +92,18 @@ class Concat final : public Operator {
 
 }  // namespace ops
 
-/// One dimension may be -1: what is left over.
+/// Changes the shape. One dimension may be -1: it follows from the number of elements.
 Value reshape(Value x, std::vector<std::int64_t> dims);
 Value reshape(Value x, const Shape& shape);
 inline Value reshape(Value x, std::initializer_list<std::int64_t> dims) {
   return reshape(x, std::vector<std::int64_t>(dims));
 }
-/// Dimensions from `start_axis` on become one.
+/// Joins the dimensions from `start_axis` on into one.
 Value flatten(Value x, std::int64_t start_axis = 1);
 Value transpose(Value x, std::vector<std::int64_t> order);
-/// x[start:stop:step] along one axis; negative start and stop count from the end.
+/// x[start:stop:step] along one axis. A negative start or stop counts from the end.
 Value slice(Value x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1);
-/// `before` and `after` per dimension, >= 0.
+/// Pads each dimension with before[i] and after[i] elements, >= 0.
 Value pad(Value x, std::vector<std::int64_t> before, std::vector<std::int64_t> after, float value = 0);
 Value concat(std::vector<Value> values, std::int64_t axis);
 

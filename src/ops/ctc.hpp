@@ -7,13 +7,14 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// log_probabilities f32 (T, N, C); targets i32 (N, S), of which the first target_lengths are used; input_lengths and
-/// target_lengths i32 (N) → loss (N) = −log p(target), and (T, N, C) the probability that a path which gives the target
-/// is at class c at time t, which is −d loss/d log_probabilities; 0 after the input's end, always. A target that no
-/// path of the input's length gives has an infinite loss and, up to the input's end, NaN occupancy, or 0 and 0 with
-/// `zero_infinity`; so PyTorch. A length that is negative or beyond T or S, a label outside [0, C) or equal to `blank`,
-/// or a log-probability of NaN on a path gives NaN for its sample. Nothing after the input's or the target's end is
-/// read.
+/// Inputs: log_probabilities f32 (T, N, C); targets i32 (N, S), of which the first target_lengths[n] are used;
+/// input_lengths and target_lengths i32 (N).
+/// Outputs: loss (N) = −log p(target); occupancy (T, N, C), the probability that a path for the target is at class c at
+/// time t. It equals −d loss/d log_probabilities, and is 0 after the end of an input.
+/// If no path of the input's length gives the target, the loss is infinite and the occupancy is NaN up to the input's
+/// end; with `zero_infinity` both are 0, as in PyTorch. A sample is NaN if a length is negative or above T or S, if a
+/// label is outside [0, C) or equal to `blank`, or if a log-probability on a path is NaN. Values after the end of an
+/// input or a target are not read.
 class Ctc final : public Operator {
  public:
   Ctc(std::int32_t blank, bool zero_infinity) : blank_(blank), zero_infinity_(zero_infinity) {}
@@ -33,7 +34,7 @@ class Ctc final : public Operator {
 
 }  // namespace ops
 
-/// Losses of the samples (N); see ops::Ctc. loss::Ctc takes logits and reduces.
+/// Returns the losses (N) of ops::Ctc. loss::Ctc takes logits and reduces the losses.
 Value ctc(Value log_probabilities, Value targets, Value input_lengths, Value target_lengths, std::int32_t blank = 0,
           bool zero_infinity = false);
 

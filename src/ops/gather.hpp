@@ -1,5 +1,5 @@
-// Gather of rows by index, and its gradient: scatter-add in a fixed order, so that repeated indices are
-// summed the same way each time.
+// Gather: reads rows of a table by index. Its gradient, scatter-add, has a fixed order, so repeated indices always give
+// the same sum.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// table (R, …) of any type, indices i32 (I…) → (I…, …): rows of the table. An index outside [0, R) gives NaN in an
-/// f32 table and 0 in others. Row `padding`, when >= 0, gets no gradient.
+/// table (R, …) of any type, indices i32 (I…) → (I…, …): the rows of the table at the indices. An index outside [0, R)
+/// gives NaN in an f32 table and 0 in others. Row `padding`, if >= 0, gets no gradient.
 class Gather final : public Operator {
  public:
   explicit Gather(std::int64_t padding = -1) : padding_(padding) {}
@@ -27,8 +27,8 @@ class Gather final : public Operator {
   std::int64_t padding_;
 };
 
-/// src f32 (I…, …), indices i32 (I…) → (rows, …): row r is the sum, in index order, of src rows whose index is r.
-/// Indices outside [0, rows) are skipped, and so is `padding`.
+/// src f32 (I…, …), indices i32 (I…) → (rows, …): row r is the sum of the rows of src with index r, in their order.
+/// Indices outside [0, rows), and the index `padding`, are skipped.
 class ScatterAdd final : public Operator {
  public:
   explicit ScatterAdd(std::int64_t rows, std::int64_t padding = -1) : rows_(rows), padding_(padding) {}
@@ -44,7 +44,7 @@ class ScatterAdd final : public Operator {
   std::int64_t rows_, padding_;
 };
 
-/// 1 where an index is in [0, size), else 0. Throws NotSupported if not every such index is exact in f32.
+/// 1 if the index is in [0, size), else 0. Throws NotSupported if f32 cannot represent every such index exactly.
 [[nodiscard]] Scalar is_inside(std::string_view op, const Scalar& index, std::int64_t size);
 
 }  // namespace ops

@@ -1,4 +1,4 @@
-// Gather and scatter-add along one axis, an index an element: torch.gather and torch.scatter_add.
+// Gather and scatter-add along one axis, with one index for each element: torch.gather and torch.scatter_add.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -7,8 +7,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// src of any type, indices i32 of its shape but for the size of `axis` → dst of the shape of indices:
-/// dst[a, i, b] = src[a, indices[a, i, b], b]. An index outside the axis gives NaN in f32 and 0 in other types.
+/// dst[a, i, b] = src[a, indices[a, i, b], b]. src has any type. indices i32 have the shape of src except along `axis`;
+/// dst has the shape of indices. An index outside the axis gives NaN in f32 and 0 in other types.
 class GatherAlong final : public Operator {
  public:
   explicit GatherAlong(std::size_t axis) : axis_(axis) {}
@@ -23,8 +23,8 @@ class GatherAlong final : public Operator {
   std::size_t axis_;
 };
 
-/// src f32 and indices i32 of one shape → dst with `size` in place of the size of `axis`: dst[a, r, b] is the sum, in
-/// the order of i, of src[a, i, b] with indices[a, i, b] = r. Indices outside [0, size) are skipped.
+/// dst[a, r, b] is the sum of the src[a, i, b] with indices[a, i, b] = r, in the order of i. src f32 and indices i32
+/// have one shape; dst has it with `size` along `axis`. Indices outside [0, size) are skipped.
 class ScatterAddAlong final : public Operator {
  public:
   ScatterAddAlong(std::size_t axis, std::int64_t size) : axis_(axis), size_(size) {}

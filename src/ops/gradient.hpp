@@ -1,5 +1,4 @@
-// Reverse-mode differentiation at graph level: adds the nodes of the backward pass. Lives beside the operators
-// because summing two gradients is one.
+// Reverse-mode differentiation on a graph: adds the nodes of the backward pass.
 #pragma once
 
 #include <initializer_list>
@@ -11,8 +10,9 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// d(loss)/d(wrt[i]) for each i, built from the operators' gradient rules; `loss` is f32 with one element. A value the
-/// loss does not depend on gets zeros. The nodes are named "grad/<forward node>/<operator>".
+/// Returns d(loss)/d(wrt[i]) for each i, built with the gradient rules of the operators. `loss` is f32 with one
+/// element. The gradient of a value that the loss does not depend on is zeros. The nodes are named "grad/<forward
+/// node>/<operator>".
 [[nodiscard]] std::vector<Value> gradient(Value loss, std::span<const Value> wrt);
 [[nodiscard]] std::vector<Value> gradient(Value loss, std::initializer_list<Value> wrt);
 

@@ -1,6 +1,6 @@
-// What a loss averages over. A loss that is a sum divided by a weight that the batch decides (the weights of classes,
-// the labels that are not ignored) says so by how it is built; what joins several batches to one, accumulation and the
-// losses of an epoch or an evaluation, then adds sums and weights and divides once.
+// What a loss divides by. A loss may be a sum divided by a weight that depends on the batch, such as the weights of the
+// classes or the number of labels that are not ignored. weighted_mean marks such a loss. Code that joins batches
+// (accumulated gradients, losses of an epoch or an evaluation) then adds sums and weights and divides once.
 #pragma once
 
 #include <optional>
@@ -12,42 +12,41 @@
 namespace CONCORD_PUBLIC concord {
 namespace loss {
 
-/// sum / weight, of rank 0, for a loss that is a mean with weights of its own. `sum` and `weight` are one number each;
-/// the weight comes from the targets and depends on no parameter. Batches that are joined are Σ sum / Σ weight. NaN
-/// where the weight is 0: a training takes such a batch for one that counts nothing.
+/// Returns sum / weight (rank 0), for a loss that is a weighted mean. `sum` and `weight` have one element; the weight
+/// depends on the targets and on no parameter. Joined batches give Σ sum / Σ weight. The result is NaN if the weight is
+/// 0; training skips such a batch.
 Value weighted_mean(Value sum, Value weight);
 
-/// A loss that is a sum over its batch: batches that are joined are added, not averaged. `sum` is one number.
+/// Marks a loss as a sum over its batch: joined batches are added, not averaged. `sum` has one element.
 Value total(Value sum);
 
-/// 1 for each label that counts, 0 for each that is `ignored`; f32, in the labels' shape. Accuracies leave out what
-/// such a value says of a batch's labels.
+/// f32 with the shape of `labels`: 0 for each label equal to `ignored`, else 1. Accuracies leave out labels marked 0.
 Value kept_labels(Value labels, std::int32_t ignored);
 
 }  // namespace loss
 
-/// A part of a loss, f32 of rank 0. The loss is the sum of its parts' values.
+/// A term of a loss, f32 of rank 0. The loss is the sum of its terms.
 struct LossTerm {
   enum class Kind : std::uint8_t {
-    mean,      // over samples, as far as is known: counts by their number
+    mean,      // over samples (the default): counts by the number of samples
     weighted,  // sum / weight
     total      // a sum over the batch
   };
   Kind kind = Kind::mean;
-  Value sum;     // of `mean` the value itself
-  Value weight;  // of `weighted` only
+  Value sum;     // for `mean`, the value itself
+  Value weight;  // only for `weighted`
 
-  /// What the term adds to the loss; 0 where the weight is 0 and the sum is, too.
+  /// The contribution of the term to the loss. It is 0 if sum and weight are 0.
   [[nodiscard]] Value value() const;
 };
 
-/// The parts of a loss (one element): one of each kind and weight at most. Weighted means and totals are found behind
-/// reshapes and in sums of multiples of losses; everything else is a mean over samples.
+/// Returns the terms of a loss (one element), at most one of each kind and weight. Finds weighted means and totals
+/// behind reshapes and in weighted sums of losses; everything else is a mean over samples.
 [[nodiscard]] std::vector<LossTerm> terms_of(Value loss);
 
-/// The value that kept_labels made of these labels, reshaped or not, where the graph has one.
+/// Returns the result of kept_labels for these labels, also through reshapes, or an empty value.
 [[nodiscard]] Value find_kept_labels(Graph& graph, Value labels);
-/// The label that it leaves out.
+/// Returns the ignored label of a result of kept_labels.
 [[nodiscard]] std::int32_t ignored_label(Value kept);
 
 }  // namespace concord

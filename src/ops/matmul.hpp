@@ -1,4 +1,4 @@
-// Matmul: batched matrix products with either operand transposed.
+// Matmul: batched matrix multiplication; either operand may be transposed.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -7,8 +7,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// src (…, M, K) × weights (…, K, N) → (…, M, N), f32. `transpose_a`: src is (…, K, M); `transpose_b`: weights is
-/// (…, N, K). Leading (batch) dimensions are equal, or absent on one side, which then serves every batch.
+/// src (…, M, K) × weights (…, K, N) → (…, M, N), f32. With `transpose_a` src is (…, K, M); with `transpose_b` weights
+/// is (…, N, K). Leading (batch) dimensions are equal, or one operand has none and is used for every batch.
 class Matmul final : public Operator {
  public:
   Matmul(bool transpose_a, bool transpose_b) : transpose_a_(transpose_a), transpose_b_(transpose_b) {}
@@ -25,7 +25,7 @@ class Matmul final : public Operator {
   bool transpose_a_, transpose_b_;
 };
 
-/// The sizes of one product, as a backend wants them; a batch of 1 for plain matrices.
+/// The sizes of one matrix multiplication, for backends. The batch is 1 for plain matrices.
 struct MatmulSizes {
   std::int64_t batch_a, batch_b, batch, m, n, k;
 };

@@ -1,5 +1,5 @@
-// Batch normalisation with the statistics of the batch (Ioffe and Szegedy, "Batch Normalization", 2015). With given
-// statistics it is pointwise and written so by nn::BatchNorm2d.
+// Batch normalisation with the statistics of the batch (Ioffe and Szegedy, "Batch Normalization", 2015). nn::BatchNorm
+// writes the form with running statistics as a pointwise operator.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -8,7 +8,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// src (N, C, …), scale (C), shift (C) → dst, mean (C), variance (C) (biased: divided by N·H·W).
+/// src (N, C, …), scale (C), shift (C) → dst, mean (C), variance (C). The variance is biased: divided by the number of
+/// values per channel.
 class BatchNorm final : public Operator {
  public:
   explicit BatchNorm(float epsilon) : epsilon_(epsilon) {}
@@ -43,7 +44,7 @@ class BatchNormBackward final : public Operator {
 struct BatchNormResult {
   Value dst, mean, variance;
 };
-/// x (N, C, …) with at least two values a channel.
+/// x (N, C, …) with at least two values per channel.
 BatchNormResult batch_norm(Value x, Value scale, Value shift, float epsilon = 1e-5F);
 
 }  // namespace concord

@@ -1,5 +1,5 @@
-// Pointwise: one expression over broadcast operands. Every activation, arithmetic operator, loss term and
-// optimizer update is one of these; compile/fuse merges chains of them into a single one.
+// Pointwise: applies one expression to broadcast operands. Activations, arithmetic, loss terms and optimizer updates
+// are pointwise operators; compile/fuse merges chains of them into one.
 #pragma once
 
 #include <concepts>
@@ -11,8 +11,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// Outputs: one an expression result, each of shape `output` (the broadcast of the inputs unless stated) and of
-/// type outputs[k]. Inputs of any type are read as float; integer outputs are rounded toward zero.
+/// Has one output for each result of the expression, of type outputs[k]. The output shape is the broadcast of the
+/// inputs and `at_least`. Inputs of every type are read as float. Integer outputs are rounded toward zero.
 class Pointwise final : public Operator {
  public:
   Pointwise(Expression expression, std::vector<DType> types, std::string label, Shape at_least = {})
@@ -26,7 +26,7 @@ class Pointwise final : public Operator {
                                             const std::vector<bool>& wanted) const override;
   [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
   [[nodiscard]] std::string attributes() const override;
-  /// True for every pair: an element is read before it is written (the planner checks that the sizes agree).
+  /// True for every pair, because an element is read before it is written. The planner checks that the sizes are equal.
   [[nodiscard]] bool in_place(std::size_t, std::size_t) const override { return true; }
 
   [[nodiscard]] const Expression& expression() const { return expression_; }
@@ -36,32 +36,32 @@ class Pointwise final : public Operator {
  private:
   Expression expression_;
   std::vector<DType> types_;
-  std::string label_;  // "relu", "add", "sgd": for names and traces only
-  Shape at_least_;     // broadcast with the inputs' shapes to give the output's
+  std::string label_;  // "relu", "add", "sgd": only for names and traces
+  Shape at_least_;     // broadcast with the shapes of the inputs
 };
 
-/// Arithmetic operations of one element: every instruction but operands, constants and coordinates.
+/// The arithmetic operations per element: every instruction except operands, constants and coordinates.
 [[nodiscard]] double operations(const Expression& expression);
 
 }  // namespace ops
 
-/// One formula over broadcast values: `pointwise("silu", {x}, x0 * scalar::sigmoid(x0))`. `at_least` widens the
-/// output (to fill a shape from scalars). Throws ShapeError when the shapes do not broadcast.
+/// Applies one formula to broadcast values: `pointwise("silu", {x}, x0 * scalar::sigmoid(x0))`. `at_least` enlarges the
+/// output, for example to fill a shape with a scalar. Throws ShapeError if the shapes do not broadcast.
 Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& formula, DType type = DType::f32,
                 Shape at_least = {});
-/// Several formulas over the same values in one pass.
+/// Applies several formulas to the same values in one operator.
 std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::vector<Scalar> formulas,
                              std::vector<DType> types, Shape at_least = {});
 
-/// A constant of a shape.
+/// A tensor with the same value in each element.
 Value full(Graph& graph, Shape shape, float value);
 /// 0, 1, … n-1 as i32 [n].
 Value iota(Graph& graph, std::int64_t n);
 Value cast(Value x, DType type);
 
-// Of whole numbers (i32, u8) +, −, ×, minimum, maximum, where, abs and square are i32, as in PyTorch but for u8, which
-// PyTorch lets wrap around; they are computed in float, exact up to 2^24. A quotient and what has a float operand are
-// f32. A number of an integral type is a whole number: i32 + 1 is i32, i32 + 1.0F is f32.
+// Integers (i32, u8): +, −, ×, minimum, maximum, where, abs and square give i32, as in PyTorch (except u8, which wraps
+// around in PyTorch). They are computed in float, which is exact up to 2^24. A quotient is f32, and so is a result with
+// a float operand. A C++ integer counts as an integer: i32 + 1 is i32, i32 + 1.0F is f32.
 Value operator+(Value a, Value b);
 Value operator-(Value a, Value b);
 Value operator*(Value a, Value b);
@@ -77,7 +77,7 @@ Value operator/(float a, Value b);
 Value operator-(Value a);
 
 namespace ops {
-/// `result` as i32 where `operand` holds whole numbers.
+/// Converts `result` to i32 if `operand` has an integer type.
 [[nodiscard]] Value whole_as(Value result, Value operand);
 }  // namespace ops
 template <std::integral T>
@@ -105,7 +105,7 @@ Value operator*(T a, Value b) {
   return ops::whole_as(static_cast<float>(a) * b, b);
 }
 
-// Activations and functions, elementwise, as PyTorch defines them.
+// Elementwise activations and functions, as PyTorch defines them.
 Value relu(Value x);
 Value leaky_relu(Value x, float negative_slope = 0.01F);
 Value elu(Value x, float alpha = 1.0F);
@@ -128,7 +128,7 @@ Value square(Value x);
 Value clamp(Value x, float low, float high);
 Value minimum(Value a, Value b);
 Value maximum(Value a, Value b);
-/// a where condition != 0, else b.
+/// a if condition != 0, else b.
 Value where(Value condition, Value a, Value b);
 
 }  // namespace concord

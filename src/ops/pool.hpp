@@ -1,5 +1,5 @@
-// Max and average pooling over signals, images and volumes, their gradients, and the way back of max pooling by its
-// indices. Windows have a fixed size, or cut the source into as many parts as are wanted (adaptive).
+// Max and average pooling of signals, images and volumes, their gradients, and max unpooling. Windows have a fixed
+// size, or divide the source into a given number of parts (adaptive).
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -10,16 +10,16 @@ namespace CONCORD_PUBLIC concord {
 namespace ops {
 
 struct PoolOptions {
-  std::size_t rank = 2;  // dimensions of space, 1 to 3
+  std::size_t rank = 2;  // spatial dimensions, 1 to 3
   Spatial kernel{1, 1, 1};
   Spatial stride{1, 1, 1};
   Spatial padding{0, 0, 0};
-  Spatial dilation{1, 1, 1};  // max only
+  Spatial dilation{1, 1, 1};  // only max pooling
   bool ceil_mode = false;
-  bool count_include_pad = true;  // average only
-  std::int64_t divisor = 0;       // average only: what sums are divided by; 0: the pixels counted
-  /// The sizes of dst when they are given: window o along an axis is then the pixels [⌊o·size/dst⌋, ⌈(o+1)·size/dst⌉),
-  /// and what stands above, but for the rank and the divisor, means nothing. Zeros: windows as above.
+  bool count_include_pad = true;  // only average pooling
+  std::int64_t divisor = 0;       // only average pooling: the divisor of sums; 0: the number of pixels
+  /// The sizes of dst for adaptive pooling: window o along an axis covers the pixels [⌊o·size/dst⌋, ⌈(o+1)·size/dst⌉).
+  /// The other options except rank and divisor are then ignored. Zeros: not adaptive.
   Spatial adaptive{0, 0, 0};
   [[nodiscard]] bool is_adaptive() const { return adaptive[2] != 0; }
   [[nodiscard]] std::string str() const;
@@ -30,10 +30,10 @@ struct PoolSizes {
   Spatial src, dst;
   PoolOptions options;
 };
-/// Output sizes as PyTorch computes them. Throws ShapeError.
+/// The output sizes, as in PyTorch. Throws ShapeError.
 [[nodiscard]] PoolSizes pool_sizes(const Shape& src, const PoolOptions& options);
 
-/// Common part of pooling and its gradients.
+/// The base of pooling operators and their gradients.
 class PoolFamily : public Operator {
  public:
   explicit PoolFamily(PoolOptions options) : options_(options) {}
@@ -44,8 +44,9 @@ class PoolFamily : public Operator {
   PoolOptions options_;
 };
 
-/// src (N, C, …) → dst (N, C, …) and indices, i32 of the same shape: the winner's place in its channel, row-major; the
-/// first winner at a tie; a NaN wins. A window without a pixel gives -infinity and -1.
+/// src (N, C, …) → dst (N, C, …) and indices i32 of the same shape: the row-major position of the maximum in its
+/// channel. The first of equal values wins; a NaN wins over any number. A window without a pixel gives −∞ and the index
+/// −1.
 class MaxPool final : public PoolFamily {
  public:
   using PoolFamily::PoolFamily;
@@ -55,7 +56,7 @@ class MaxPool final : public PoolFamily {
                                             const std::vector<bool>& wanted) const override;
 };
 
-/// diff_dst, indices → diff_src of shape `src`.
+/// diff_dst, indices → diff_src with the shape `src`.
 class MaxPoolBackward final : public PoolFamily {
  public:
   MaxPoolBackward(PoolOptions options, Shape src) : PoolFamily(options), src_(std::move(src)) {}
@@ -80,7 +81,7 @@ class AvgPool final : public PoolFamily {
                                             const std::vector<bool>& wanted) const override;
 };
 
-/// diff_dst → diff_src of shape `src`.
+/// diff_dst → diff_src with the shape `src`.
 class AvgPoolBackward final : public PoolFamily {
  public:
   AvgPoolBackward(PoolOptions options, Shape src) : PoolFamily(options), src_(std::move(src)) {}
@@ -95,14 +96,15 @@ class AvgPoolBackward final : public PoolFamily {
   Shape src_;
 };
 
-/// src (N, C, …), indices i32 of its shape → dst of shape `dst`: each value of src at its place in its channel, the
-/// last one where several have the same place, 0 elsewhere. Places outside the channel are skipped.
+/// src (N, C, …), indices i32 of the same shape → dst with the shape `dst`: writes each value of src to its position in
+/// its channel, and 0 elsewhere. If several values have one position, the last is kept. Positions outside the channel
+/// are skipped.
 class MaxUnpool final : public Operator {
  public:
   explicit MaxUnpool(Shape dst) : dst_(std::move(dst)) {}
   [[nodiscard]] std::string_view name() const override { return "max_unpool"; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
-  /// As PyTorch's: every value of src gets the gradient of its place, also one that another was written over.
+  /// As in PyTorch, each value of src gets the gradient of its position, even if another value overwrote it.
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override;
   [[nodiscard]] std::string attributes() const override { return dst_.str(); }
@@ -111,8 +113,8 @@ class MaxUnpool final : public Operator {
   Shape dst_;
 };
 
-/// diff_dst (N, C, …), indices i32 (N, C, …) → the values of diff_dst at these places of its channels; 0 for places
-/// outside. The gradient of MaxUnpool and of MaxPoolBackward.
+/// diff_dst (N, C, …), indices i32 (N, C, …) → the values of diff_dst at these positions of their channels; 0 for
+/// positions outside. The gradient of MaxUnpool and of MaxPoolBackward.
 class MaxUnpoolBackward final : public Operator {
  public:
   [[nodiscard]] std::string_view name() const override { return "max_unpool_backward"; }
@@ -121,7 +123,7 @@ class MaxUnpoolBackward final : public Operator {
 
 }  // namespace ops
 
-/// Of max pooling over `Rank` dimensions of space.
+/// Options of max pooling over `Rank` spatial dimensions.
 template <std::size_t Rank>
 struct MaxPoolNdOptions {
   using Sizes = std::array<std::int64_t, Rank>;
@@ -144,7 +146,7 @@ using MaxPool1dOptions = MaxPoolNdOptions<1>;
 using MaxPool2dOptions = MaxPoolNdOptions<2>;
 using MaxPool3dOptions = MaxPoolNdOptions<3>;
 
-/// Of average pooling over `Rank` dimensions of space.
+/// Options of average pooling over `Rank` spatial dimensions.
 template <std::size_t Rank>
 struct AvgPoolNdOptions {
   using Sizes = std::array<std::int64_t, Rank>;
@@ -153,7 +155,7 @@ struct AvgPoolNdOptions {
   Sizes padding = ops::everywhere<Rank>(0);
   bool ceil_mode = false;
   bool count_include_pad = true;      // zeros of the padding count as values
-  std::int64_t divisor_override = 0;  // what sums are divided by instead of the number of values; 0: no other
+  std::int64_t divisor_override = 0;  // divides sums by this number; 0: by the number of values
 
   operator ops::PoolOptions() const {  // NOLINT(google-explicit-constructor)
     return {.rank = Rank,
@@ -169,12 +171,12 @@ using AvgPool1dOptions = AvgPoolNdOptions<1>;
 using AvgPool2dOptions = AvgPoolNdOptions<2>;
 using AvgPool3dOptions = AvgPoolNdOptions<3>;
 
-/// The result of max pooling, and where in its channel each value was found.
+/// The maxima, and the position of each in its channel.
 struct MaxPooled {
   Value values, indices;
 };
 
-/// x (N, C, …) with 1 to 3 dimensions of space, as `options` say.
+/// x (N, C, …) with 1 to 3 spatial dimensions, as given in `options`.
 Value max_pool(Value x, const ops::PoolOptions& options);
 MaxPooled max_pool_with_indices(Value x, const ops::PoolOptions& options);
 Value avg_pool(Value x, const ops::PoolOptions& options);
@@ -186,23 +188,23 @@ inline Value avg_pool1d(Value x, const AvgPool1dOptions& options) { return avg_p
 inline Value avg_pool2d(Value x, const AvgPool2dOptions& options) { return avg_pool(x, options); }
 inline Value avg_pool3d(Value x, const AvgPool3dOptions& options) { return avg_pool(x, options); }
 
-/// x (N, C, …) → (N, C, sizes…): as many windows as are wanted, of sizes that differ by one at most, overlapping where
-/// they do not divide the source. One size a dimension of space.
+/// x (N, C, …) → (N, C, sizes…), one size for each spatial dimension. The sizes of the windows differ by at most one;
+/// windows overlap if `sizes` does not divide the source.
 Value adaptive_max_pool(Value x, std::span<const std::int64_t> sizes);
 MaxPooled adaptive_max_pool_with_indices(Value x, std::span<const std::int64_t> sizes);
 Value adaptive_avg_pool(Value x, std::span<const std::int64_t> sizes);
 
-/// (N, C, …) → (N, C, 1…): the mean, the largest value.
+/// (N, C, …) → (N, C, 1…): the mean and the maximum.
 Value global_avg_pool(Value x);
 Value global_max_pool(Value x);
-/// (N, C, H, W) → (N, C, 1, 1), the mean.
+/// (N, C, H, W) → (N, C, 1, 1): the mean.
 Value global_avg_pool2d(Value x);
 
-/// (Σ x^p)^(1/p) over each window, as PyTorch computes it: from the average, so that a window cut off by ceil_mode
-/// counts as a whole one. NaN for negative values unless p is a whole number up to 8, and where the sum is negative.
+/// (Σ x^p)^(1/p) over each window. As in PyTorch it is computed from the average, so a window that ceil_mode cuts off
+/// counts as a full one. NaN for negative values unless p is an integer up to 8, and NaN if the sum is negative.
 Value lp_pool(Value x, float p, const ops::PoolOptions& options);
 
-/// The values of a max pooling at the places they came from, 0 elsewhere; `sizes` of the result's dimensions of space.
+/// Writes the values of a max pooling to their positions, and 0 elsewhere. `sizes` are the spatial sizes of the result.
 Value max_unpool(Value x, Value indices, std::span<const std::int64_t> sizes);
 
 }  // namespace concord

@@ -9,12 +9,12 @@ namespace ops {
 
 enum class ReduceKind : std::uint8_t { sum, maximum, minimum, norm, argmax };
 
-/// src f32 → the same rank with the reduced axes of size 1. norm is the Euclidean
-/// one; it keeps the range of fp32: no square over- or underflows, and a norm of finite numbers beyond the largest of fp32 is
-/// that. argmax (one axis) gives i32, the first winner.
+/// src f32 → the same rank; the reduced axes have size 1. norm is the Euclidean norm: squares neither overflow nor
+/// underflow, and a norm above the largest fp32 number is that number. argmax (one axis) gives i32, the first of equal
+/// maxima.
 class Reduce final : public Operator {
  public:
-  /// `axes` sorted, distinct, in [0, rank).
+  /// `axes` are sorted, distinct and in [0, rank).
   Reduce(ReduceKind kind, std::vector<std::size_t> axes) : kind_(kind), axes_(std::move(axes)) {}
   [[nodiscard]] std::string_view name() const override;
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
@@ -32,15 +32,16 @@ class Reduce final : public Operator {
 
 }  // namespace ops
 
-/// Over `axes` (all when empty; negative ones count from the end); `keep_dims` leaves them with size 1.
+/// Reductions over `axes`; empty means all axes, negative ones count from the end. `keep_dims` keeps the reduced axes
+/// with size 1.
 Value sum(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value mean(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value reduce_max(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
-/// The Euclidean norm; its gradient where it is 0 is 0.
+/// The Euclidean norm. Its gradient is 0 where the norm is 0.
 Value norm(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value argmax(Value x, std::int64_t axis, bool keep_dims = false);
-/// x summed over the axes along which `shape` was broadcast to x's shape, then reshaped to it.
+/// Sums x over the axes along which `shape` broadcasts to the shape of x, and reshapes the result to `shape`.
 Value sum_to(Value x, const Shape& shape);
 
 }  // namespace concord

@@ -1,5 +1,5 @@
-// Resample: a tensor drawn anew along one or two of its axes. Interpolation and blurring stand here; padding, flipping
-// and repeating, which use it too, in rearrange.
+// Resample: maps one or two axes of a tensor to new positions. This file has interpolation and blurring; padding,
+// flipping and repeating use it in ops/rearrange.hpp.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// src f32 → dst, the axes from `axis` on mapped by `maps`: one map, of any axis, or two, of the last two axes. The
-/// gradient is the operator of the transposed maps, so both gather, and their order of summation is fixed.
+/// src f32 → dst. `maps` has one map for the axis `axis`, or two maps for the last two axes. The gradient is a Resample
+/// with the transposed maps. So both directions gather, and their order of summation is fixed.
 class Resample final : public Operator {
  public:
   Resample(std::size_t axis, std::vector<AxisMap> maps) : axis_(axis), maps_(std::move(maps)) {}
@@ -30,8 +30,8 @@ class Resample final : public Operator {
   std::vector<AxisMap> maps_;
 };
 
-/// The work as kernels see it: (outer, rows, columns) → (outer, dst_rows, dst_columns), with a map of the rows, the
-/// columns or both.
+/// The sizes for kernels: (outer, rows, columns) → (outer, dst_rows, dst_columns), with a map of the rows, the columns
+/// or both.
 struct ResampleSizes {
   std::int64_t outer = 1, rows = 1, columns = 1, dst_rows = 1, dst_columns = 1;
   std::optional<Taps> row_taps, column_taps;
@@ -40,24 +40,24 @@ struct ResampleSizes {
 
 }  // namespace ops
 
-/// Maps several axes, neighbours at the end in one operator. maps[i] belongs to axes[i]; axes are sorted.
+/// Maps several axes; the last two axes share one operator. maps[i] belongs to axes[i]; `axes` are sorted.
 Value resample(Value x, const std::vector<std::size_t>& axes, const std::vector<ops::AxisMap>& maps);
 
 enum class Interpolation : std::uint8_t { nearest, linear, cubic };
 
 struct InterpolateOptions {
-  /// One of both: sizes of the result's spatial axes, or factors (one for all axes, or one each).
+  /// Set one of these: the spatial sizes of the result, or factors (one for all axes, or one for each).
   std::vector<std::int64_t> size = {};
   std::vector<double> scale_factor = {};
   Interpolation mode = Interpolation::nearest;
   bool align_corners = false;  // not for nearest
 };
-/// x (N, C, spatial…) → (N, C, size… or ⌊spatial·factor⌋…), as torch.nn.functional.interpolate: linear is PyTorch's
-/// linear, bilinear or trilinear by the number of axes. Throws ShapeError, ArgumentError.
+/// x (N, C, spatial…) → (N, C, size… or ⌊spatial·factor⌋…), as torch.nn.functional.interpolate. `linear` is PyTorch's
+/// linear, bilinear or trilinear, by the number of axes. Throws ShapeError, ArgumentError.
 Value interpolate(Value x, const InterpolateOptions& options);
 
-/// The mean over a window of the last two axes with Gaussian weights; at the borders over the part of the window that
-/// lies inside. `window` is odd.
+/// The mean over a window of the last two axes with Gaussian weights. At the borders, it is the mean over the part of
+/// the window inside the image. `window` is odd.
 Value gaussian_blur(Value x, std::int64_t window, double deviation);
 
 }  // namespace concord

@@ -1,5 +1,5 @@
-// Normalisation of rows: what layer, RMS, group and instance normalisation have in common. Scale and shift are
-// pointwise operators behind it. Used by nn/.
+// Normalisation of rows, for layer, RMS, group and instance normalisation. Scale and shift are separate pointwise
+// operators. nn/ uses it.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -8,10 +8,10 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// The dimensions of src from `axis` on are one row of K values, those before it number the rows (R…).
-/// Centred: dst = (src − mean)·rstd, rstd = 1/√(variance + ε) with the variance divided by K (Ba et al., "Layer
-/// Normalization", 2016). Otherwise dst = src·rstd, rstd = 1/√(mean of squares + ε) (Zhang and Sennrich, "Root Mean
-/// Square Layer Normalization", 2019). Outputs dst, rstd (R…) and, centred, mean (R…).
+/// The dimensions of src from `axis` on form one row of K values; the dimensions before it, (R…), count the rows.
+/// Centred: dst = (src − mean)·rstd with rstd = 1/√(variance + ε) and the variance divided by K (Ba et al., "Layer
+/// Normalization", 2016). Not centred: dst = src·rstd with rstd = 1/√(mean of squares + ε) (Zhang and Sennrich, "Root
+/// Mean Square Layer Normalization", 2019). Outputs: dst, rstd (R…) and, if centred, mean (R…).
 class RowNorm final : public Operator {
  public:
   RowNorm(std::size_t axis, bool centred, float epsilon) : axis_(axis), centred_(centred), epsilon_(epsilon) {}
@@ -32,7 +32,7 @@ class RowNorm final : public Operator {
 };
 
 /// diff_dst, dst, rstd → diff_src = rstd·(diff_dst − mean(diff_dst) − dst·mean(diff_dst·dst)); without the first mean
-/// where the forward operator was not centred.
+/// if the forward operator is not centred.
 class RowNormBackward final : public Operator {
  public:
   RowNormBackward(std::size_t axis, bool centred) : axis_(axis), centred_(centred) {}
@@ -50,7 +50,7 @@ class RowNormBackward final : public Operator {
   bool centred_;
 };
 
-/// A tensor cut at `axis` into rows.
+/// A tensor divided at `axis` into rows.
 struct RowSizes {
   std::int64_t rows, length;
 };
@@ -59,9 +59,9 @@ struct RowSizes {
 }  // namespace ops
 
 struct RowNormResult {
-  Value dst, rstd, mean;  // no mean for row_norm_rms
+  Value dst, rstd, mean;  // row_norm_rms gives no mean
 };
-/// Over the dimensions from `axis` on; see ops::RowNorm. No gradient flows through rstd and mean.
+/// Normalises the dimensions from `axis` on; see ops::RowNorm. No gradient flows through rstd and mean.
 RowNormResult row_norm(Value x, std::int64_t axis, float epsilon = 1e-5F);
 RowNormResult row_norm_rms(Value x, std::int64_t axis, float epsilon = 1e-5F);
 

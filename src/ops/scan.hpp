@@ -7,7 +7,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// dst[i] = Σ src[j] over j <= i along `axis`; exclusive: over j < i; reverse: from the end. The order is fixed.
+/// dst[i] = Σ src[j] over j <= i along `axis`. exclusive: over j < i. reverse: from the end. The order of summation is
+/// fixed.
 class CumSum final : public Operator {
  public:
   CumSum(std::size_t axis, bool exclusive, bool reverse) : axis_(axis), exclusive_(exclusive), reverse_(reverse) {}

@@ -7,7 +7,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// Over one axis; `log` gives the logarithm. A NaN or +∞ makes its whole row NaN, and so does a row of −∞ alone.
+/// Softmax over one axis; with `log` its logarithm. A row with a NaN or +∞, or with only −∞, gives NaN.
 class Softmax final : public Operator {
  public:
   Softmax(std::size_t axis, bool log) : axis_(axis), log_(log) {}
@@ -24,7 +24,7 @@ class Softmax final : public Operator {
   bool log_;
 };
 
-/// diff_dst, dst → diff_src. A row of log-softmax whose diff_dst is 0 has a diff_src of 0, whatever dst is.
+/// diff_dst, dst → diff_src. With `log`, a row whose diff_dst is 0 gives a diff_src of 0, even if dst is not finite.
 class SoftmaxBackward final : public Operator {
  public:
   SoftmaxBackward(std::size_t axis, bool log) : axis_(axis), log_(log) {}
@@ -39,10 +39,10 @@ class SoftmaxBackward final : public Operator {
   bool log_;
 };
 
-/// logits f32 (N, C); target i32 (N), a class index, or f32 (N, C), probabilities → loss (N) = −Σ_c t'_c·log p_c with
-/// t' = (1−ε)·t + ε/C, p = softmax(logits). A class index outside [0, C) gives NaN. The gradient of a row
-/// whose diff_dst is 0 (an ignored one) is 0, whatever its logits are. For the gradient, which computes p
-/// anew from the logits, also each row's largest logit (N) and Σ exp(logit − largest) (N).
+/// Inputs: logits f32 (N, C); target i32 (N) class indices, or f32 (N, C) probabilities. Outputs: loss (N) = −Σ_c
+/// t'_c·log p_c with t' = (1−ε)·t + ε/C and p = softmax(logits); and for the gradient, which computes p again, the
+/// largest logit (N) and Σ exp(logit − largest) (N) of each row. A class index outside [0, C) gives NaN. The gradient
+/// of a row whose diff_dst is 0 (an ignored row) is 0, even if its logits are not finite.
 class CrossEntropy final : public Operator {
  public:
   explicit CrossEntropy(float label_smoothing) : label_smoothing_(label_smoothing) {}
@@ -61,7 +61,7 @@ class CrossEntropy final : public Operator {
 
 Value softmax(Value x, std::int64_t axis = -1);
 Value log_softmax(Value x, std::int64_t axis = -1);
-/// Per-row losses (N); see ops::CrossEntropy. loss::cross_entropy is their mean.
+/// The loss of each row, (N); see ops::CrossEntropy. loss::cross_entropy is their mean.
 Value cross_entropy_rows(Value logits, Value target, float label_smoothing = 0);
 
 }  // namespace concord

@@ -1,4 +1,4 @@
-// A value that gradients take for a constant.
+// A value that gradients treat as a constant.
 #pragma once
 
 #include "concord/core/export.hpp"
@@ -7,7 +7,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// The same bytes; no gradient passes.
+/// The same bytes, without a gradient.
 class StopGradient final : public Operator {
  public:
   [[nodiscard]] std::string_view name() const override { return "stop_gradient"; }

@@ -7,8 +7,8 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-/// src f32 → values f32 and indices i32 with `k` in place of the size of `axis`: the largest values, falling, or the
-/// smallest, rising. Of equal values the first ones, in their order. NaN counts as larger than any number.
+/// src f32 → values f32 and indices i32, with size `k` along `axis`: the largest values in descending order, or the
+/// smallest in ascending order. Equal values keep their order. A NaN counts as larger than any number.
 class TopK final : public Operator {
  public:
   TopK(std::int64_t k, std::size_t axis, bool largest) : k_(k), axis_(axis), largest_(largest) {}
