@@ -1,4 +1,4 @@
-// Groups: parameters with a rate, weight decay or optimizer of their own, or none at all. Used by minimize.
+// Groups: parameters with their own learning rate, weight decay or optimizer, or frozen ones. minimize uses them.
 #pragma once
 
 #include <functional>
@@ -13,45 +13,45 @@
 namespace CONCORD_PUBLIC concord {
 namespace optim {
 
-/// Says of a trainable variable whether it belongs to a group.
+/// Returns whether a trainable variable belongs to a group.
 using Match = std::function<bool(const Variable&)>;
 
-/// By name: '*' stands for any characters, '?' for one (of UTF-8), and a backslash makes the character behind it an
-/// ordinary one. "features.*" is all of the module `features`.
+/// Matches names: '*' matches any characters, '?' one UTF-8 character; a backslash makes the next character literal.
+/// "features.*" matches everything in the module `features`.
 [[nodiscard]] Match named(std::string pattern);
-/// Parameters of rank 0 and 1: biases, and the scales and shifts of norms, which usually have no weight decay.
+/// Matches parameters of rank 0 and 1: biases, and scales and shifts of norms. They usually have no weight decay.
 [[nodiscard]] Match vectors();
-/// What Muon is not for: all but the matrices inside the network. Those are parameters of rank 2 and more that a matrix
-/// product, a convolution or a recurrent layer multiplies by; not tables that rows are gathered of (embeddings), nor
-/// the last matrix, which gives the outputs. `network` is a graph of it without a loss; the match goes by name and
-/// serves other graphs of the same network.
+/// Matches the parameters that Muon is not for: everything except the matrices inside the network. Those are parameters
+/// of rank 2 and more in a matrix multiplication, a convolution or a recurrent layer; not embedding tables, and not the
+/// last matrix, which gives the outputs. `network` is its graph without a loss. The match works by name, so it applies
+/// to other graphs of the network.
 [[nodiscard]] Match all_but_hidden_matrices(const Graph& network);
 
 struct Group {
   Match match;
-  double rate_factor = 1;                   // of the common rate, whatever the schedule makes of it
-  std::optional<double> weight_decay = {};  // in place of the optimizer's
-  /// In place of the common one; its rate follows the schedule in proportion.
+  double rate_factor = 1;                   // factor of the common learning rate
+  std::optional<double> weight_decay = {};  // replaces the weight decay of the optimizer
+  /// Replaces the common optimizer. Its learning rate follows the schedule in proportion.
   std::optional<Optimizer> optimizer = {};
-  bool frozen = false;  // keeps its values: no gradient is computed, no state kept
+  bool frozen = false;  // keeps its values: no gradient and no state
 };
 
-/// Whether `minimize` changes this variable of the graph.
+/// Returns whether `minimize` changes this variable of the graph.
 [[nodiscard]] bool is_trained(const Graph& graph, const Variable& variable, const std::vector<Group>& groups);
 
-/// The parameters of a graph by how they are trained.
+/// The parameters of a graph, divided by optimizer and learning rate.
 struct Partition {
   struct Part {
     Rule rule;
-    double rate_factor = 1;  // of the common rate
+    double rate_factor = 1;  // factor of the common learning rate
     std::vector<Value> weights;
   };
-  std::vector<Part> parts;  // of the groups in order, then those that no group takes; frozen and empty ones left out
+  std::vector<Part> parts;  // the groups in order, then the other parameters; without frozen and empty parts
 };
 
-/// Each trainable variable that is not frozen goes to the first group that matches. Throws ArgumentError for a factor
-/// that is negative or not finite, a group that would take no variable even if none were frozen, or when nothing is
-/// left to train.
+/// Assigns each trainable variable that is not frozen to the first matching group. Throws ArgumentError for a factor
+/// that is negative or not finite, for a group that matches no variable (even without freezing), and if nothing is left
+/// to train.
 [[nodiscard]] Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups);
 
 }  // namespace optim

@@ -1,6 +1,7 @@
-// Optimizer: an update rule as formulas over scalars, one pointwise operator a parameter on every device. To add one:
-// a parameter struct with `rule()` in optimizers.hpp, its formula in the file of its family, a row in the test. Rules
-// that look at more than one element at a time (norms, row means, matrix products) have a stage before the formula.
+// Optimizer: an update rule written as formulas over scalars; each parameter is updated by one pointwise operator. A
+// new optimizer needs a parameter struct with `rule()` in optimizers.hpp, its formula in the file of its family, and a
+// row in the test. A rule that combines several elements (norms, row means, matrix multiplications) has a stage before
+// the formula.
 #pragma once
 
 #include <concepts>
@@ -17,62 +18,63 @@
 namespace CONCORD_PUBLIC concord {
 namespace optim {
 
-/// What the numbers of a step are computed of.
+/// The inputs of Rule::shared.
 struct SharedTerms {
-  Scalar lr, step;             // the rate; the number of the update, from 1
+  Scalar lr, step;             // the learning rate; the number of the update, from 1
   std::vector<Scalar> states;  // in the order of Rule::shared_states
 };
 
-/// What a formula is written in. `lr` and `shared` are the same for all elements.
+/// The inputs of Rule::update. `lr` and `shared` are the same for all elements.
 struct UpdateTerms {
   Scalar weight, gradient, lr;
-  std::vector<Scalar> shared;  // what Rule::shared gave
+  std::vector<Scalar> shared;  // results of Rule::shared
   std::vector<Scalar> states;  // in the order of Rule::states
-  std::vector<Scalar> staged;  // what Rule::stage gave
+  std::vector<Scalar> staged;  // results of Rule::stage
 };
 
-/// One parameter in one step as graph values, for a stage.
+/// One parameter in one step as values of a graph: the input of Rule::stage.
 class ParameterStep {
  public:
-  Value weight, gradient;  // of the same shape; the gradient after clipping
-  Value lr;                // rank 0, as are the shared numbers
+  Value weight, gradient;  // of equal shape; the gradient is clipped
+  Value lr;                // rank 0, like the shared numbers
   std::vector<Value> shared;
   std::vector<Value> states;
 
-  /// A formula over the elements of this parameter, as a value of its shape; `staged` are what it reads as such.
+  /// Applies a formula to the elements of this parameter. Returns a value of its shape. The formula reads `staged` as
+  /// UpdateTerms::staged.
   [[nodiscard]] Value elementwise(const std::string& label, const std::vector<Value>& staged,
                                   const std::function<Scalar(const UpdateTerms&)>& formula) const;
 };
 
 struct Staged {
-  std::vector<Value> values;  // each broadcasts to the parameter's shape
-  /// New values of states that are not of the parameter's shape: their number in Rule::states, and the value.
+  std::vector<Value> values;  // each broadcasts to the shape of the parameter
+  /// New values of states whose shape differs from that of the parameter: the index in Rule::states, and the value.
   std::vector<std::pair<std::size_t, Value>> states = {};
 };
 
 struct Rule {
   struct State {
     std::string name;                 // as in PyTorch's optimizer state: "exp_avg"
-    float initial = 0;                // first value of all its elements
-    std::optional<Shape> shape = {};  // the parameter's when empty; with another one the stage updates it
+    float initial = 0;                // initial value of all elements
+    std::optional<Shape> shape = {};  // empty: the shape of the parameter; otherwise the stage updates the state
   };
   std::string name;  // "adam"
-  double lr = 0;     // rate before any schedule
+  double lr = 0;     // learning rate without a schedule
   std::vector<State> states = {};
-  /// Numbers that go on from step to step, one for all parameters.
+  /// Numbers that persist from step to step, shared by all parameters.
   std::vector<State> shared_states = {};
-  /// Numbers of this step, computed once for all parameters, then the new shared states. May be empty.
+  /// Computes the shared numbers of a step once for all parameters, then the new shared states. May be empty.
   std::function<std::vector<Scalar>(const SharedTerms&)> shared = {};
-  /// Computed for each parameter before its update, of operators of any kind. May be empty.
+  /// Computes values for each parameter before its update, with operators of any kind. May be empty.
   std::function<Staged(const ParameterStep&)> stage = {};
-  /// The new weight, then the new states but those that the stage updates.
+  /// Computes the new weight, then the new states except those that the stage updates.
   std::function<std::vector<Scalar>(const UpdateTerms&)> update = {};
-  /// For rules that depend on the parameter's shape: states, stage and update for this one in place of those above.
-  /// Throws ArgumentError for a shape that the rule does not know. May be empty.
+  /// Returns states, stage and update for a shape, for rules that depend on the parameter's shape. Throws ArgumentError
+  /// for a shape that the rule does not support. May be empty.
   std::function<Rule(const Shape& parameter)> for_shape = {};
 };
 
-/// Any of the parameter structs of optimizers.hpp, or a user's own with `Rule rule() const`.
+/// Holds one of the parameter structs of optimizers.hpp, or a user's own with `Rule rule() const`.
 class Optimizer {
  public:
   template <class Parameters>
@@ -89,7 +91,7 @@ class Optimizer {
     }
   }
   [[nodiscard]] const Rule& rule() const { return rule_; }
-  /// The same with another weight decay. Throws ArgumentError where the parameters have none.
+  /// Returns the optimizer with another weight decay. Throws ArgumentError if its parameters have none.
   [[nodiscard]] Optimizer with_weight_decay(double weight_decay) const;
 
  private:

@@ -1,11 +1,11 @@
-// The optimizers, with PyTorch's parameters, defaults and updates where it has them. `rule()` throws ArgumentError for
-// a parameter out of its range.
+// The optimizers, with PyTorch's parameters, defaults and updates if PyTorch has them. `rule()` throws ArgumentError
+// for a parameter out of range.
 //
-// Finite gradients of any size of fp32 leave weights and states finite, with an `eps` of 0 too. Second moments (exp_avg_sq,
-// square_avg, sum, variance, row_var, col_var, acc_delta) are stored as in PyTorch between 1e-28 and 1e36; beyond that fp32
-// would lose the squares, and the negated root stands in their place: so gradients from 1e-37 to 3e38 keep their digits. Sums
-// that have no bound of their own (momentum buffers of Sgd, Lars and RMSprop, and weights) stop at the largest number of
-// fp32. Norms keep the range as well, up to that number.
+// Finite gradients of any size leave weights and states finite, even with an `eps` of 0. Second moments (exp_avg_sq,
+// square_avg, sum, variance, row_var, col_var, acc_delta) between 1e-28 and 1e36 are stored as in PyTorch. Beyond this
+// range fp32 would lose the squares, so the state is the negated square root. So gradients from 1e-37 to 3e38 keep
+// their digits. Sums without a bound (momentum buffers of Sgd, Lars and RMSprop, and weights) stop at the largest fp32
+// number, and so do norms.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 namespace CONCORD_PUBLIC concord {
 namespace optim {
 
-/// Gradient descent with momentum (Polyak 1964; Nesterov 1983). Weights and buffer stop at the largest number of fp32.
+/// Gradient descent with momentum (Polyak, 1964; Nesterov, 1983). Weights and buffer stop at the largest fp32 number.
 struct Sgd {
   double lr = 1e-3;
   double momentum = 0;
@@ -31,7 +31,7 @@ struct Betas {
   double first = 0.9, second = 0.999;
 };
 
-/// Kingma and Ba, "Adam", 2015; amsgrad: Reddi et al., 2018. Weight decay is added to the gradient.
+/// Adam (Kingma and Ba, 2015); amsgrad: Reddi et al., 2018. Weight decay is added to the gradient.
 struct Adam {
   double lr = 1e-3;
   Betas betas = {};
@@ -51,8 +51,8 @@ struct AdamW {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Hinton 2012; centered: Graves 2013. A variance below 2^-23 of the mean of squares is rounding and counts as that much, so
-/// that a constant gradient is divided by no less than 1/2900 of its size.
+/// RMSprop (Hinton, 2012); centered: Graves, 2013. A centered variance below 2^-23 of the mean square is only rounding
+/// and is raised to that limit. So a constant gradient is divided by at least 1/2900 of its size.
 struct RMSprop {
   double lr = 1e-2;
   double alpha = 0.99;
@@ -63,7 +63,7 @@ struct RMSprop {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Duchi, Hazan, Singer, 2011.
+/// Adagrad (Duchi, Hazan and Singer, 2011).
 struct Adagrad {
   double lr = 1e-2;
   double lr_decay = 0;
@@ -73,7 +73,7 @@ struct Adagrad {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Zeiler, "ADADELTA", 2012.
+/// Adadelta (Zeiler, "ADADELTA", 2012).
 struct Adadelta {
   double lr = 1.0;
   double rho = 0.9;
@@ -82,7 +82,7 @@ struct Adadelta {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Adam with the largest gradient in place of their mean square (Kingma and Ba, 2015).
+/// Adam with the largest gradient instead of the mean square (Kingma and Ba, 2015).
 struct Adamax {
   double lr = 2e-3;
   Betas betas = {};
@@ -112,9 +112,9 @@ struct RAdam {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Layer-wise adaptive rates for large batches: momentum with the rate of each parameter scaled by
-/// trust·|weight| / (|gradient| + weight_decay·|weight| + eps), by 1 where either norm is 0 (You, Gitman, Ginsburg,
-/// 2017). Biases and norms are usually left to Sgd, in a group of optim::vectors().
+/// Layer-wise adaptive rates for large batches (You, Gitman and Ginsburg, 2017): momentum, with the learning rate of
+/// each parameter multiplied by trust·‖weight‖ / (‖gradient‖ + weight_decay·‖weight‖ + eps), or by 1 if a norm is 0.
+/// Biases and norms usually use Sgd, in a group of optim::vectors().
 struct Lars {
   double lr = 0.1;
   double momentum = 0.9;
@@ -124,9 +124,8 @@ struct Lars {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Adam's direction with decoupled decay, in parts of the parameter's norm (You et al., "Large Batch Optimization for
-/// Deep Learning", 2020): rate·φ(|weight|) / |direction|, by 1 where either is 0; φ brings the norm into
-/// [least_norm, most_norm].
+/// Adam's direction with decoupled weight decay, multiplied by rate·φ(‖weight‖) / ‖direction‖. The quotient is 1 if a
+/// norm is 0; φ clamps to [least_norm, most_norm] (You et al., "Large Batch Optimization for Deep Learning", 2020).
 struct Lamb {
   double lr = 1e-3;
   Betas betas = {};
@@ -136,7 +135,8 @@ struct Lamb {
   [[nodiscard]] Rule rule() const;
 };
 
-/// The sign of a momentum (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023), decoupled decay.
+/// The sign of a momentum, with decoupled weight decay (Chen et al., "Symbolic Discovery of Optimization Algorithms",
+/// 2023).
 struct Lion {
   double lr = 1e-4;
   Betas betas = {0.9, 0.99};
@@ -144,24 +144,25 @@ struct Lion {
   [[nodiscard]] Rule rule() const;
 };
 
-/// Shazeer and Stern, 2018, as in PyTorch: of parameters with rank 2 and more only row and column means of the squared
-/// gradients are kept, over the last two axes. The rate is at most 1/√step, in parts of the weights' root mean square.
+/// Adafactor (Shazeer and Stern, 2018), as in PyTorch. A parameter of rank 2 or more keeps only row and column means of
+/// the squared gradients, over its last two axes. The rate is at most 1/√step, relative to the root mean square of the
+/// weights.
 struct Adafactor {
   double lr = 1e-2;
   double beta2_decay = -0.8;
   double eps1 = std::numeric_limits<float>::epsilon();
   double eps2 = 1e-3;
-  double d = 1;  // an update's root mean square is held below it
+  double d = 1;  // upper limit of an update's root mean square
   double weight_decay = 0;
   [[nodiscard]] Rule rule() const;
 };
 
-/// Momentum orthogonalized by Newton–Schulz iterations (Jordan et al., "Muon", 2024), decoupled decay. For parameters
-/// of rank 2 and more; those of more than 2 count as matrices (first axis, all others). Biases and norms need a group
-/// with another optimizer.
+/// Momentum orthogonalized by Newton–Schulz iterations, with decoupled weight decay (Jordan et al., "Muon", 2024). For
+/// parameters of rank 2 and more; higher ranks count as matrices (first axis, all others). Biases and norms need a
+/// group with another optimizer.
 struct Muon {
-  /// What the rate is multiplied by: √max(1, rows/columns); 0.2·√max(rows, columns), for rates as of AdamW; or
-  /// √(rows/columns).
+  /// The factor of the learning rate. original: √max(1, rows/columns). match_rms_adamw: 0.2·√max(rows, columns), for
+  /// the learning rates of AdamW. spectral: √(rows/columns).
   enum class Rate : std::uint8_t { original, match_rms_adamw, spectral };
   double lr = 1e-3;
   double weight_decay = 0.1;
