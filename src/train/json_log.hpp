@@ -1,4 +1,4 @@
-// JsonLog: a training as JSON lines, one an epoch and one at the end, for other programs to read.
+// JsonLog: writes a training as JSON lines, one for each epoch and one at the end, for other programs.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +15,11 @@ namespace CONCORD_PUBLIC concord {
 /// {"event": "test", "test": {as validation}}, where `on_test` is called
 class JsonLog : public Callback {
  public:
-  /// Appends to the file. Throws IoError when it cannot be written, now or later.
+  /// Appends to the file. Throws IoError if the file cannot be written, here and in later calls.
   explicit JsonLog(std::filesystem::path path);
   void on_epoch(const EpochReport& report) override;
   void on_end(const History& history) override;
-  /// Of the trained network on a test set, once; `fit` does not call it.
+  /// Writes the metrics of the trained network on a test set. The program calls it; `fit` does not.
   void on_test(const Metrics& metrics);
 
  private:

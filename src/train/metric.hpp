@@ -1,4 +1,4 @@
-// Metric: a number of one's own about a network, computed on the device by evaluations.
+// Metric: a user's measure of a network, computed on the device during evaluations.
 #pragma once
 
 #include <concepts>
@@ -14,12 +14,12 @@
 
 namespace CONCORD_PUBLIC concord {
 
-/// A function of the network's outputs, those of evaluation, and the targets, of one batch of N samples. Its result is
-/// - a value for each sample, [N, …], of any type: the metric is the mean of them all;
-/// - or one number, which batches are joined by as those of a loss are (concord::Loss): a mean over samples, or what
-///   `loss::weighted_mean(sum, weight)` or `loss::total(sum)` says. So each loss is a metric.
-/// Either way that of a data set is that of all samples as one batch, however they were cut.
-/// Copies are one metric: an evaluation with a copy of an earlier one's compiles nothing anew.
+/// A function of the outputs (in evaluation mode) and the targets of one batch of N samples. Its result is either
+/// - a value for each sample, [N, …], of any type: the metric is the mean of all values; or
+/// - one number, joined over batches like a loss (concord::Loss): a mean over samples, or the result of
+///   `loss::weighted_mean(sum, weight)` or `loss::total(sum)`. So every loss is a metric.
+/// In both cases the metric of a data set equals that of all samples in one batch. A copy is the same metric: an
+/// evaluation with a copy compiles nothing again.
 class Metric {
  public:
   Metric() = default;
@@ -29,7 +29,7 @@ class Metric {
       : function_(std::make_shared<const Stored>(std::move(function))) {}
 
   [[nodiscard]] Value operator()(Value outputs, Value targets) const { return (*function_)(outputs, targets); }
-  /// False for none.
+  /// False if the metric is empty.
   [[nodiscard]] explicit operator bool() const { return function_ && *function_; }
   friend bool operator==(const Metric&, const Metric&) = default;
 

@@ -21,81 +21,84 @@
 namespace CONCORD_PUBLIC concord {
 
 struct TrainerOptions {
-  std::uint64_t seed = 0;    // of first weights, order of samples, dropout
-  std::string network = {};  // a name to keep in checkpoints; `resume` refuses one of another name
+  std::uint64_t seed = 0;    // for initial weights, the order of samples and dropout
+  std::string network = {};  // a name stored in checkpoints; `resume` rejects a checkpoint with another name
   optim::Clip clip = {};
-  /// Parameters with a rate, weight decay or optimizer of their own, or frozen; the first that matches takes each.
+  /// Parameters with their own learning rate, weight decay or optimizer, or frozen ones. The first matching group
+  /// applies.
   std::vector<optim::Group> groups = {};
-  /// Batches an update: weights change after every so many batches, as they would after one so many times as large,
-  /// whatever the loss averages over (concord::Loss); but for batch norm, which sees each batch alone. Those that are
-  /// left at the end of an epoch make an update of their own, as a short last batch does. Clipping is of the joined
-  /// gradient, schedules count updates. Batches whose labels are all ignored count nothing; an update of such alone is
-  /// left out: weights and optimizer stay as they are.
+  /// Number of batches per update. The gradients of these batches are joined as if they were one batch (concord::Loss);
+  /// only batch norm uses the statistics of each batch. The batches left at the end of an epoch make an update of their
+  /// own. Clipping applies to the joined gradient; schedules count updates. A batch whose labels are all ignored does
+  /// not count; an update with only such batches is skipped.
   int accumulate = 1;
-  /// Above 0: `evaluate`, `predict` and `save` use averages of the trained weights, with this part of the old average
-  /// kept in each update (0.999, say). Running statistics are not averaged; see Trainer::refresh_statistics.
+  /// Above 0: `evaluate`, `predict` and `save` use an exponential moving average of the weights; each update keeps this
+  /// part of the old average (for example 0.999). Running statistics are not averaged; see Trainer::refresh_statistics.
   double ema_decay = 0;
-  /// Of products, in training and evaluation; with fp16 the loss is scaled (optim::MinimizeOptions::loss_scale).
+  /// The precision of matrix multiplications in training and evaluation. fp16 scales the loss
+  /// (optim::MinimizeOptions::loss_scale).
   Precision precision = Precision::fp32;
-  /// Of a training step, as CompileOptions::memory_budget; 0: none. Data sets on the device, weights and the
-  /// optimizer's state are beside it.
+  /// The memory limit of a training step in bytes, as CompileOptions::memory_budget; 0: none. Data sets on the device,
+  /// weights and the optimizer's state are not included.
   std::size_t memory_budget = 0;
-  /// Stops at gradients that are not finite even when the loss is, before they are applied. Without, they are.
+  /// Stops the training before an update if a gradient is NaN or infinite, even if the loss is finite. Without it, such
+  /// gradients are applied.
   bool check_gradients = true;
-  /// Data sets are kept on the device as long as they take at most this part of its memory, all together.
+  /// Data sets stay on the device while all of them together use at most this part of its memory.
   double resident_fraction = 0.4;
-  /// Kept in the metadata of the files that `save` and `save_checkpoint` write: what it takes to use the weights beside
-  /// the weights, such as a model's alphabet. UTF-8.
+  /// Extra metadata for the files of `save` and `save_checkpoint`, such as the alphabet of a language model. UTF-8.
   std::map<std::string, std::string> metadata = {};
 };
 
-/// Ends a training whose validation does not improve. Needs FitOptions::validate. Counts anew after a resume.
+/// Ends a training when its validation stops improving. Needs FitOptions::validate. `resume` starts the count again.
 struct EarlyStopping {
   enum class Monitor : std::uint8_t { loss, accuracy };
   Monitor monitor = Monitor::loss;
-  std::string metric = {};        // the name of one of FitOptions::metrics, watched in place of the monitor
-  bool larger_is_better = false;  // of that metric
-  std::int64_t patience = 5;      // epochs without improvement before it ends
-  double min_delta = 0;           // a smaller change is no improvement
-  bool restore_best = true;       // put the best epoch's weights back at the end, but not when stopped: it may go on
+  std::string metric = {};        // name of one of FitOptions::metrics, used instead of `monitor`
+  bool larger_is_better = false;  // applies to `metric`
+  std::int64_t patience = 5;      // epochs without improvement before the training ends
+  double min_delta = 0;           // a smaller change does not count as an improvement
+  /// Restores the weights of the best epoch at the end. A stopped training keeps its last weights, because it may
+  /// continue.
+  bool restore_best = true;
 };
 
-/// What becomes of the samples that are left when the batches of an epoch do not come out even.
+/// What happens to the samples that do not fill the last batch of an epoch.
 enum class LastBatch : std::uint8_t {
-  keep,  // a batch of their own, however small
-  drop,  // left out of this epoch; others are in the next, where samples are shuffled
-  merge  // the batch before has them too
+  keep,  // a smaller batch of their own
+  drop,  // skipped in this epoch; shuffling selects others in the next epoch
+  merge  // added to the batch before
 };
 
 struct FitOptions {
   std::int64_t epochs = 1;
   std::int64_t batch = 64;
   std::optional<Dataset> validate = std::nullopt;
-  NamedMetrics metrics = {};  // of the validation: Metrics::named
+  NamedMetrics metrics = {};  // computed in the validation; results are in Metrics::named
   optim::Schedule schedule = optim::schedule::constant();
-  bool shuffle = true;  // anew each epoch
+  bool shuffle = true;  // a new order in each epoch
   std::optional<EarlyStopping> early_stopping = std::nullopt;
   std::vector<std::shared_ptr<Callback>> callbacks = {};
-  std::int64_t report_every = 0;  // batches between calls of on_step; 0: about five times a second
-  /// Written after each epoch, and when the training is stopped.
+  std::int64_t report_every = 0;  // batches between calls of on_step; 0: about five calls a second
+  /// A checkpoint is written to this file after each epoch, and when the training is stopped.
   std::filesystem::path checkpoint = {};
-  /// Asked between steps; when it says true, `fit` writes the checkpoint and returns.
+  /// Called between steps. If it returns true, `fit` writes the checkpoint and returns.
   std::function<bool()> stop = {};
   std::int64_t max_steps = 0;  // batches in this call of `fit`; 0: no limit
-  /// Each step is first run operator by operator, without its update, and the training stops at the first value that is
-  /// not finite, whether or not the loss would show it. Slow, and every value of a step takes memory of its own. Not
-  /// for Precision::fp16, whose scaled gradients may overflow: `fit` throws ArgumentError.
+  /// Runs each step first operator by operator without its update, and stops the training at the first NaN or infinite
+  /// value, even if the loss is finite. Slow, and keeps every value of a step in memory. Throws ArgumentError with
+  /// Precision::fp16, whose scaled gradients may overflow.
   bool nan_trace = false;
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
-  int loader_threads = 2;                // for data that is streamed
-  /// Batch norm cannot train on a last batch of one value a channel; drop or merge it there. Where no batch is full,
-  /// all samples are one batch whatever this says. Evaluations keep theirs: they use the running statistics.
+  int loader_threads = 2;                // for streamed data
+  /// The last batch of an epoch. Batch norm cannot train on a batch with one value per channel: use drop or merge then.
+  /// If the data set is smaller than a batch, all samples are one batch. Evaluations use all samples.
   LastBatch last_batch = LastBatch::keep;
 };
 
 struct EvaluateOptions {
   std::int64_t batch = 256;
-  int k = 5;  // for the top-k accuracy; at most the number of classes
+  int k = 5;  // for the top-k accuracy, at most the number of classes
   NamedMetrics metrics = {};
 };
 

@@ -1,4 +1,4 @@
-// ProgressPrinter: shows a training to people — a bar that moves on a terminal, a line an epoch elsewhere.
+// ProgressPrinter: prints a progress bar on a terminal, else one line for each epoch.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,8 @@ namespace CONCORD_PUBLIC concord {
 
 class ProgressPrinter : public Callback {
  public:
-  /// `width`: columns of the terminal that `out` is, or nothing for plain lines. Without it that of std::cerr.
+  /// `width` is the number of columns of the terminal behind `out`; empty for plain lines. The first form uses the
+  /// width of the terminal behind std::cerr.
   explicit ProgressPrinter(std::ostream& out);
   ProgressPrinter(std::ostream& out, std::optional<int> width) : out_(out), width_(width) {}
   void on_step(const StepReport& report) override;

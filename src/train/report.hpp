@@ -1,4 +1,4 @@
-// What a training says about itself: numbers of evaluations, epochs and steps, and who listens to them.
+// Reports of a training: results of evaluations, epochs and steps, and the callbacks that receive them.
 #pragma once
 
 #include <cstdint>
@@ -13,40 +13,40 @@ namespace CONCORD_PUBLIC concord {
 
 class Trainer;
 
-/// Of a network over a data set.
+/// The results of an evaluation on a data set.
 struct Metrics {
-  /// That of all samples as one batch, however they were cut: the mean over samples, or what the loss divides by
-  /// (concord::Loss), or the sum. NaN where all labels are ignored.
+  /// The loss of all samples as if they were one batch: their mean, the quotient for a loss::weighted_mean, or the sum
+  /// for a loss::total. NaN if all labels are ignored.
   double loss = 0;
-  /// Part of labels that are the largest output; with class labels only. Labels that the loss ignores do not count.
+  /// The part of the labels with the largest output. Only for class labels; ignored labels do not count.
   std::optional<double> accuracy;
-  std::optional<double> top_k;  // part of labels that are among the k largest outputs
+  std::optional<double> top_k;  // part of the labels among the k largest outputs
   int k = 0;
   std::int64_t samples = 0;
-  std::map<std::string, double> named = {};  // of FitOptions::metrics or EvaluateOptions::metrics
+  std::map<std::string, double> named = {};  // results of FitOptions::metrics or EvaluateOptions::metrics
 };
 
-/// After each epoch.
+/// The report after each epoch.
 struct EpochReport {
   std::int64_t epoch = 0;   // from 1
-  std::int64_t epochs = 0;  // at the end of this fit, if nothing stops it
-  std::int64_t steps = 0;   // of the whole training so far
-  double loss = 0;          // as Metrics::loss, over the epoch's samples, each before its update
+  std::int64_t epochs = 0;  // at the end of this `fit`, unless it stops early
+  std::int64_t steps = 0;   // steps of the whole training so far
+  double loss = 0;          // as Metrics::loss, over the samples of the epoch, each before its update
   double rate = 0;          // learning rate of the last step
-  double seconds = 0;       // of training, without validation and callbacks
+  double seconds = 0;       // training time, without validation and callbacks
   double samples_per_second = 0;
   std::optional<Metrics> validation;
 };
 
-/// Now and then during an epoch.
+/// The report between steps.
 struct StepReport {
   std::int64_t epoch = 0, epochs = 0;   // as in EpochReport
-  std::int64_t batch = 0, batches = 0;  // done, and in all, of this epoch
+  std::int64_t batch = 0, batches = 0;  // batches done, and all batches of this epoch
   double loss = 0;                      // as Metrics::loss, over the epoch so far
   double samples_per_second = 0;
 };
 
-/// What `fit` returns.
+/// The result of `fit`.
 struct History {
   enum class End : std::uint8_t {
     finished,
@@ -56,18 +56,20 @@ struct History {
   std::vector<EpochReport> epochs;
   End end = End::finished;
   std::int64_t best_epoch = 0;  // with early stopping
-  /// As Metrics::loss, over the samples of an epoch until it was stopped within.
+  /// If the training stopped within an epoch: Metrics::loss over its samples so far.
   std::optional<double> stopped_loss = std::nullopt;
 };
 
-/// What a callback may do with the training that it hears of.
+/// How a callback can control the training.
 class TrainingControl {
  public:
   explicit TrainingControl(Trainer& trainer) : trainer_(&trainer) {}
-  /// May evaluate, predict and save within a callback; training goes on as if it had not. `fit` throws ArgumentError.
+  /// A callback may evaluate, predict and save; this does not change the training. `fit` within a callback throws
+  /// ArgumentError.
   [[nodiscard]] Trainer& trainer() const { return *trainer_; }
-  /// No further step is begun. All callbacks still hear of this step or epoch, and of the end; the training may go on
-  /// in another `fit`, as after FitOptions::stop. In on_epoch of the last epoch nothing is left to stop.
+  /// Stops the training: no further step starts. All callbacks still get the report of this step or epoch, and the end.
+  /// Another `fit` may continue the training, as after FitOptions::stop. In on_epoch of the last epoch it has no
+  /// effect.
   void stop() { is_stopping_ = true; }
   [[nodiscard]] bool is_stopping() const { return is_stopping_; }
 
@@ -76,19 +78,19 @@ class TrainingControl {
   bool is_stopping_ = false;
 };
 
-/// Hears of a training's course; called from the thread that runs `fit`. What it throws ends the training and leaves
-/// `fit`. Override of each pair the function that takes what is needed: the first calls the second.
+/// Receives the reports of a training, on the thread that runs `fit`. An exception ends the training and leaves `fit`.
+/// Override one function of each pair; the first calls the second.
 class Callback {
  public:
   Callback() = default;
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
   virtual ~Callback() = default;
-  /// Before the first step, when the network's weights are known.
+  /// Called before the first step, when the names of the weights are known.
   virtual void on_begin(TrainingControl&) {}
   virtual void on_step(TrainingControl&, const StepReport& report) { on_step(report); }
   virtual void on_step(const StepReport&) {}
-  /// After validation and the checkpoint.
+  /// Called after the validation and the checkpoint.
   virtual void on_epoch(TrainingControl&, const EpochReport& report) { on_epoch(report); }
   virtual void on_epoch(const EpochReport&) {}
   virtual void on_end(TrainingControl&, const History& history) { on_end(history); }

@@ -1,5 +1,5 @@
-// Trainer: trains, evaluates and runs a network on one device. Owns the weights there, compiles one program for each
-// batch size, and feeds it from data on the device, or streamed when it does not fit.
+// Trainer: trains, evaluates and runs a network on one device. It owns the weights on the device, compiles a program
+// for each batch size, and keeps the data on the device or streams it.
 #pragma once
 
 #include <concepts>
@@ -24,9 +24,9 @@ struct TrainerState;
 
 namespace CONCORD_PUBLIC concord {
 
-/// Used from one thread at a time: a call while another thread is inside throws ArgumentError, as does one on a trainer
-/// that was moved from. Trainers on different devices, of networks built separately, may run at the same time. Every
-/// function throws OutOfMemory when the host's memory does not suffice.
+/// Only one thread at a time may use a Trainer: a call during a call of another thread throws ArgumentError, and so
+/// does using a trainer that was moved from. Trainers on different devices with separately built networks may run at
+/// the same time. Every function throws OutOfMemory if host memory runs out.
 class Trainer {
  public:
   template <std::derived_from<nn::Module> Network>
@@ -39,57 +39,60 @@ class Trainer {
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
-  /// Trains for `epochs` more epochs; after `resume` or a stopped fit, for what is left of them. Before any work on the
-  /// device: throws ArgumentError for an empty data set, a batch below 1 or labels outside the network's classes,
-  /// ShapeError naming the layer that the samples do not fit. A batch above the size of the data set means all of it.
-  /// At the first loss or gradient that is not finite throws NonFinite, naming the step, the first node that produced
-  /// such a value and the first parameter whose gradient has one; weights, optimizer, averages and running statistics
-  /// are then those before that step, to the bit. A rate of the schedule that is negative or not finite is an
-  /// ArgumentError before its step. So is a fit within one, in a callback. In a process that `concord compare PROGRAM`
-  /// started the training is compared on several devices instead, and the process ends.
+  /// Trains for `epochs` more epochs; after `resume` or a stopped fit, for the remaining ones. A batch larger than the
+  /// data set means the whole data set.
+  /// - Before any work on the device it throws ArgumentError for an empty data set, a batch below 1, or labels outside
+  ///   the network's classes, and ShapeError with the first layer that does not match the samples.
+  /// - At the first loss or gradient that is NaN or infinite, it throws NonFinite with the step, the first node with
+  ///   such a value and the first parameter with such a gradient. Weights, optimizer state, averages and running
+  ///   statistics then keep their values from before that step, bit for bit.
+  /// - It throws ArgumentError before a step whose learning rate is negative or not finite, and for a fit within a fit
+  ///   (in a callback).
+  /// - In a process started by `concord compare PROGRAM`, it compares the training on several devices instead, and the
+  ///   process ends.
   History fit(const Dataset& data, const FitOptions& options = {});
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
-  /// Sets the running statistics of batch norms anew to their mean over the data, through the weights that evaluations
-  /// use, as torch.optim.swa_utils.update_bn does: averaged weights (TrainerOptions::ema_decay) were trained with the
-  /// statistics of others. For a network that evaluates or is saved; a training that goes on moves them again. Samples
-  /// come in a random order, in batches of one size; those left over do not count. Throws as `fit`.
+  /// Replaces the running statistics of batch norm by their mean over the data, computed with the weights that
+  /// evaluations use, as torch.optim.swa_utils.update_bn does. Averaged weights (TrainerOptions::ema_decay) need it,
+  /// because their statistics were collected with other weights. Call it before evaluating or saving; further training
+  /// changes the statistics again. Samples come in random order in batches of one size; the remaining samples are
+  /// skipped. Throws as `fit`.
   void refresh_statistics(const Dataset& data, std::int64_t batch = 256);
-  /// The network's outputs for all samples, [N, …], in evaluation mode. u8 features count as u8/255.
+  /// Returns the outputs of the network for all samples, [N, …], in evaluation mode. u8 features are divided by 255.
   [[nodiscard]] Tensor predict(const Tensor& features, std::int64_t batch = 256);
   [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch = 256);
 
-  /// Weights, averaged if they are, and running statistics as safetensors, under the names and shapes of the equal
-  /// PyTorch module.
-  /// Before the first fit or evaluate the network's names are not known: ArgumentError. Throws IoError, and NonFinite
-  /// for weights that are not finite, unless the options allow them; the file that was there is then untouched.
+  /// Saves weights (their averages, if there are any) and running statistics as safetensors, with the names and shapes
+  /// of the same PyTorch module. Throws ArgumentError before the first fit or evaluate, when the names are not known
+  /// yet. Throws IoError, and NonFinite for NaN or infinite weights unless the options allow them; an existing file
+  /// then stays unchanged.
   void save(const std::filesystem::path& path, const io::SaveOptions& options = {}) const;
-  /// Takes over weights, in place of those that an earlier `load` or `resume` brought; before the network is known they
-  /// wait for it. Throws IoError, FormatError for a damaged file or one of another network (then, too, not before the
-  /// network is known).
-  /// With `strict` false, to give a trained network a new head: what is missing or of another shape keeps its first
-  /// values, and a warning says what was not loaded.
+  /// Loads weights; they replace those of an earlier `load` or `resume`. Before the first fit, evaluate or `prepare`
+  /// the network is not known: the weights are stored and checked later. Throws IoError, and FormatError for a damaged
+  /// file or for that of another network, possibly only when the network becomes known. With `strict` false, tensors
+  /// that are missing or have another shape keep their initial values, and a warning lists them; for example to give a
+  /// trained network a new head.
   void load(const std::filesystem::path& path, const io::LoadOptions& options = {});
 
-  /// Everything needed to go on as if nothing had happened, written whole or not at all. Throws as `save`.
+  /// Saves everything that is needed to continue the training, completely or not at all. Throws as `save`.
   void save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& options = {}) const;
-  /// Continues from a checkpoint; call before the first fit. On the device that wrote it the result has the same bits
-  /// as an uninterrupted run. Throws as `load`; the seed of the checkpoint replaces the options', its weights those of
-  /// an earlier `load`. The weights count from now on; the optimizer's state waits for the first fit. Other clipping or
-  /// averaging than the checkpoint's is warned of, another schedule at the first fit; another accumulation is refused
-  /// with an ArgumentError.
+  /// Continues from a checkpoint; call it before the first fit. On the device that wrote it, the result has the same
+  /// bits as an uninterrupted training. Throws as `load`. The checkpoint replaces the seed of the options and the
+  /// weights of an earlier `load`. The weights apply at once, the optimizer's state at the first fit. Logs a warning if
+  /// clipping, averaging or (at the first fit) the schedule differs; throws ArgumentError if the accumulation differs.
   void resume(const std::filesystem::path& path);
 
-  /// Compiles for samples of this spec without training: names become known, loaded weights take their place.
+  /// Compiles for samples of this spec without training. Names become known, and loaded weights are applied.
   void prepare(const TensorSpec& sample);
 
   [[nodiscard]] std::int64_t epochs_done() const;
-  /// Batches trained on: updates, unless gradients are accumulated.
+  /// Number of batches trained on. It equals the number of updates unless gradients are accumulated.
   [[nodiscard]] std::int64_t steps_done() const;
   [[nodiscard]] const VariablesPtr& variables() const;
   [[nodiscard]] Device& device() const;
 
  private:
-  /// The state for a public function: checked, and in use by this thread for as long as `Function` runs.
+  /// The state for a public function: checks it and marks it as used by this thread while `Function` runs.
   template <class Function>
   decltype(auto) with_state(const char* what, Function&& function) const;
 
