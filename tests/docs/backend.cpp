@@ -1,4 +1,4 @@
-// The program of docs/guide/adding-a-backend.md: a whole backend, which knows one family of operators.
+// The program of docs/guide/adding-a-backend.md: a complete backend for one operator family.
 #include <cstring>
 
 #include "concord/device/kernel_table.hpp"
@@ -8,7 +8,7 @@ namespace concord {
 namespace {
 
 // [memory]
-/// Memory of the device. This device computes in the host's.
+/// Memory of the device. This device computes in host memory.
 class PlainBuffer final : public Buffer {
  public:
   explicit PlainBuffer(std::size_t bytes) : Buffer(bytes), bytes_(bytes) {}
@@ -23,7 +23,7 @@ std::byte* address(const Operand& operand) { return static_cast<PlainBuffer&>(*o
 // [end]
 
 // [kernel]
-/// A formula over the elements of its operands, which broadcast to the output's shape.
+/// Applies a formula to each element of its operands, which broadcast to the shape of the output.
 class PointwiseKernel final : public Kernel {
  public:
   PointwiseKernel(Expression expression, const KernelRequest& request)
@@ -60,7 +60,7 @@ class PointwiseKernel final : public Kernel {
     }
 
    private:
-    /// Where element `i` of the output finds its value in an operand of another shape.
+    /// The index of the value for element `i` of the output in an operand of another shape.
     static std::int64_t place(std::int64_t i, const Shape& output, const Shape& operand) {
       std::int64_t from = 0, stride = 1;
       for (std::int64_t axis = -1; axis >= -static_cast<std::int64_t>(output.rank()); --axis) {
@@ -84,7 +84,7 @@ class PointwiseKernel final : public Kernel {
 // [end]
 
 // [table]
-struct PlainBackend {};  // what prepare functions get besides the request: settings, caches
+struct PlainBackend {};  // for prepare functions, in addition to the request: settings, caches
 
 PreparedKernel prepare_pointwise(PlainBackend&, const ops::Pointwise& op, const KernelRequest& request) {
   const auto is_f32 = [](const TensorSpec& spec) { return spec.dtype == DType::f32; };
@@ -108,7 +108,7 @@ const KernelTable<PlainBackend>& kernel_table() {
 // [end]
 
 // [device]
-/// Everything has happened when the call returns, so that events are always over.
+/// All work is done when a call returns, so an event never has to wait.
 class Done final : public Event {
  public:
   void wait() override {}

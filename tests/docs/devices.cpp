@@ -23,7 +23,7 @@ TEST_CASE("guide: one network a device, at the same time", "[docs]") {
   const Dataset data = data::synthetic(Shape{8}, 3, 300);
   // [side_by_side]
   std::vector<std::future<double>> accuracies;
-  for (const std::string& name : names) {  // {"opencl:0", "opencl:1"}, say
+  for (const std::string& name : names) {  // for example {"opencl:0", "opencl:1"}
     accuracies.push_back(std::async(std::launch::async, [&data, name] {
       nn::Sequential net{nn::Linear{8, 32}, nn::ReLU{}, nn::Linear{32, 3}};  // built here: no module is shared
       Trainer trainer{net, loss::cross_entropy, optim::Adam{}, Device::open(name)};

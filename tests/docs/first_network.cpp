@@ -22,7 +22,7 @@ int main() try {
       train,
       {.epochs = 2, .batch = 64, .validate = held_out, .callbacks = {std::make_shared<ProgressPrinter>(std::cerr)}});
 
-  // 5. The result: how good it is on images that it has never seen, and the weights in a file.
+  // 5. The result: the accuracy on new images, and the weights in a file.
   const Metrics test = trainer.evaluate(data::fashion_mnist("test"));
   std::cout << "test accuracy " << 100 * test.accuracy.value() << " %\n";
   trainer.save("first.safetensors");

@@ -22,7 +22,7 @@ TEST_CASE("guide: a training in bf16", "[docs]") {
   const Dataset data = data::synthetic(Shape{16}, 4, 256);
   nn::Sequential net{nn::Linear{16, 32}, nn::ReLU{}, nn::Linear{32, 4}};
   // [precision]
-  const auto& faster = device->info().precisions;  // "fp32", and what it has matrix cores for
+  const auto& faster = device->info().precisions;  // "fp32", and those of its matrix cores
   const bool has_bf16 = std::ranges::find(faster, "bf16") != faster.end();
   Trainer trainer{
       net, loss::cross_entropy, optim::AdamW{}, device, {.precision = has_bf16 ? Precision::bf16 : Precision::fp32}};
@@ -111,7 +111,7 @@ TEST_CASE("guide: times of the launches of a step, and a timeline", "[docs]") {
   // [timeline]
   timeline::Recording recording("run.json");
   {
-    const timeline::Span span("my phase");  // to the end of the scope
+    const timeline::Span span("my phase");  // until the end of the scope
     trainer.fit(data, {.epochs = 1});
   }
   recording.finish();

@@ -16,7 +16,7 @@ class Difference final : public Operator {
 
   [[nodiscard]] std::string_view name() const override { return "difference"; }
 
-  /// The shape rule: the specs of the outputs, or a ShapeError that says what was expected.
+  /// The shape rule: the specs of the outputs, or a ShapeError with the expected shape.
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override {
     expect_inputs(name(), inputs, 1);
     expect_type(name(), "src", inputs[0], DType::f32);
@@ -24,7 +24,7 @@ class Difference final : public Operator {
     return {inputs[0]};
   }
 
-  /// The gradient rule: one value for each input, made of operators.
+  /// The gradient rule: one value for each input, built from operators.
   [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
                                             const std::vector<bool>& wanted) const override {
     std::vector<Value> diffs = no_gradients(node);
@@ -44,14 +44,14 @@ class Difference final : public Operator {
 
 }  // namespace ops
 
-/// What users call.
+/// The function for users.
 Value difference(Value x) { return x.graph().add(std::make_shared<ops::Difference>(false), {x}); }
 // [end]
 
 namespace {
 
 // [composition]
-/// The same of operators that exist: no kernel has to be written.
+/// The same with existing operators: it needs no new kernel.
 Value difference_by_slices(Value x) {
   const Value before = pad(slice(x, 1, 0, x.shape()[1] - 1), {0, 1}, {0, 0});
   return x - before;

@@ -22,7 +22,7 @@ TEST_CASE("guide: weights, checkpoints and a program that only predicts", "[docs
     // [save]
     Trainer trainer{make_network(), loss::cross_entropy, optim::Adam{}, device};
     trainer.fit(data, {.epochs = 2, .checkpoint = "run.ckpt"});  // the checkpoint is written after each epoch
-    trainer.save("net.safetensors");                             // the weights alone
+    trainer.save("net.safetensors");                             // only the weights
     // [end]
   }
   std::vector<float> expected;
@@ -46,7 +46,7 @@ TEST_CASE("guide: weights, checkpoints and a program that only predicts", "[docs
     // [head]
     nn::Sequential other{nn::Linear{4, 16}, nn::ReLU{}, nn::Linear{16, 7}};  // 7 classes instead of 3
     Trainer trainer{other, loss::cross_entropy, optim::Adam{}, device};
-    trainer.load("net.safetensors", {.strict = false});  // "2.weight" and "2.bias" keep their first values
+    trainer.load("net.safetensors", {.strict = false});  // "2.weight" and "2.bias" keep their initial values
     // [end]
     trainer.prepare({DType::f32, Shape{4}});
     CHECK(trainer.variables()->read("2.bias").shape() == Shape{7});

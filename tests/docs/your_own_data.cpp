@@ -9,9 +9,9 @@ namespace concord {
 namespace {
 
 // [arrays]
-/// Two classes of points in the plane: inside and outside of a circle.
+/// Two classes of points in the plane: inside and outside a circle.
 Dataset circles(std::int64_t n) {
-  Tensor points(DType::f32, Shape{n, 2});  // features, one row a sample
+  Tensor points(DType::f32, Shape{n, 2});  // features, one row for each sample
   Tensor labels(DType::i32, Shape{n});     // a class index for each sample
   std::mt19937 random(1);
   std::uniform_real_distribution<float> number(-1, 1);
@@ -59,7 +59,7 @@ TEST_CASE("guide: images as bytes, with an augmentation", "[docs]") {
   const DevicePtr device = test::guide_device();
   // [images]
   const std::int64_t n = 256;
-  Tensor images(DType::u8, Shape{n, 1, 8, 8});  // (N, channels, height, width), a byte a pixel
+  Tensor images(DType::u8, Shape{n, 1, 8, 8});  // (N, channels, height, width), one byte per pixel
   Tensor labels(DType::i32, Shape{n});
   for (std::int64_t i = 0; i < n; ++i) {
     // Class 0 is bright in the upper half, class 1 in the lower half.
@@ -70,7 +70,7 @@ TEST_CASE("guide: images as bytes, with an augmentation", "[docs]") {
   }
   Dataset data = data::from_arrays(images, labels, 2);
   data.class_names = {"upper", "lower"};
-  data.scale = 1.0F / 127.5F;  // a byte b counts as b * scale + shift: here from -1 to 1
+  data.scale = 1.0F / 127.5F;  // a byte b becomes b * scale + shift: here from -1 to 1
   data.shift = -1;
   // [end]
   // [augment]
@@ -120,7 +120,7 @@ TEST_CASE("guide: files in the formats that are read", "[docs]") {
   try {
     const Dataset mine = data::idx("my-images-idx3-ubyte.gz", "my-labels-idx1-ubyte.gz");
   } catch (const IoError& error) {
-    // names the file that is not there
+    // the message names the missing file
   }
   // [end]
   CHECK_THROWS_AS(data::idx("my-images-idx3-ubyte.gz", "my-labels-idx1-ubyte.gz"), IoError);

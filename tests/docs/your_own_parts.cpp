@@ -16,7 +16,7 @@ struct Residual : nn::Module {
 
   Value forward(Value x) override { return relu(x + second(relu(first(x)))); }
 
-  /// The names under which the parameters are saved: "first.weight", "second.bias", …
+  /// The names of the saved parameters: "first.weight", "second.bias", …
   Children children() override { return {{"first", &first}, {"second", &second}}; }
 };
 // [end]
@@ -126,7 +126,7 @@ TEST_CASE("guide: parameters in groups", "[docs]") {
                   optim::AdamW{.lr = 1e-3},
                   device,
                   {.clip = {.norm = 1},
-                   .groups = {{.match = optim::named("0.*"), .frozen = true},     // the first layer stays as it is
+                   .groups = {{.match = optim::named("0.*"), .frozen = true},     // the first layer does not change
                               {.match = optim::vectors(), .weight_decay = 0}}}};  // no decay on biases
   // [end]
   trainer.prepare({DType::f32, Shape{8}});
