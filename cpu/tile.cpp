@@ -116,11 +116,11 @@ CONCORD_SIMD void tile_apply(ScalarFunction function, const TileOperand* argumen
     case F::less_equal: return two([](float a, float b) { return a <= b ? 1.0F : 0.0F; });
     case F::equal: return two([](float a, float b) { return a == b ? 1.0F : 0.0F; });
     case F::select: return loop_select(arguments, dst, n);
-#define CONCORD_CASE(name) \
+#define CONCORD_CASE(name, ...) \
   case F::name: return one([](float a) { return concord_##name(a); });
       CONCORD_UNARY_FUNCTIONS(CONCORD_CASE)
 #undef CONCORD_CASE
-#define CONCORD_CASE(name) \
+#define CONCORD_CASE(name, ...) \
   case F::name: return two([](float a, float b) { return concord_##name(a, b); });
       CONCORD_BINARY_FUNCTIONS(CONCORD_CASE)
 #undef CONCORD_CASE

@@ -1,6 +1,6 @@
 // The scalar functions of pointwise expressions. Compiles as OpenCL C and as C++, so a formula cannot differ between
-// devices by a typing error. Every function is one row of the table in src/graph/scalar_functions.cpp; plain operators
-// (add, less, select, …) are printed by the backends. How far each may be off stands in src/ops/accuracy.cpp.
+// devices by a typing error. Every function is one row of the table in src/graph/scalar_function_list.hpp, which bounds
+// its errors; plain operators (add, less, select, …) are printed by the backends.
 #ifndef CONCORD_FORMULAS_H
 #define CONCORD_FORMULAS_H
 

@@ -1,7 +1,7 @@
 // The functions that shared/formulas.h is made of, without branches and calls: compilers turn loops over them into vector
 // instructions on the CPU backend and in OpenCL. Compiles as OpenCL C and as C++, needs no fused multiplication and
 // loses nothing by one. Polynomials are minimax fits, coefficients rounded one after the other. Results below 2^-126
-// may be 0. Bounds of errors stand in src/ops/accuracy.cpp.
+// may be 0. Bounds of errors stand in src/graph/scalar_function_list.hpp.
 #ifndef CONCORD_VECTOR_MATH_H
 #define CONCORD_VECTOR_MATH_H
 

@@ -150,11 +150,11 @@ Scalar less(const Scalar& a, const Scalar& b) { return apply(F::less, {a, b}); }
 Scalar less_equal(const Scalar& a, const Scalar& b) { return apply(F::less_equal, {a, b}); }
 Scalar equal(const Scalar& a, const Scalar& b) { return apply(F::equal, {a, b}); }
 Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) { return apply(F::select, {condition, a, b}); }
-#define CONCORD_DEFINE(name) \
+#define CONCORD_DEFINE(name, ...) \
   Scalar name(const Scalar& a) { return apply(F::name, {a}); }
 CONCORD_UNARY_FUNCTIONS(CONCORD_DEFINE)
 #undef CONCORD_DEFINE
-#define CONCORD_DEFINE(name) \
+#define CONCORD_DEFINE(name, ...) \
   Scalar name(const Scalar& a, const Scalar& b) { return apply(F::name, {a, b}); }
 CONCORD_BINARY_FUNCTIONS(CONCORD_DEFINE)
 #undef CONCORD_DEFINE

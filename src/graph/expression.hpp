@@ -28,7 +28,7 @@ enum class ScalarFunction : std::uint8_t {
   // select(condition, a, b): a where condition != 0
   select,
   // functions of formulas.h
-#define CONCORD_ENTRY(name) name,
+#define CONCORD_ENTRY(name, ...) name,
   CONCORD_UNARY_FUNCTIONS(CONCORD_ENTRY) CONCORD_BINARY_FUNCTIONS(CONCORD_ENTRY)
 #undef CONCORD_ENTRY
 };
@@ -64,10 +64,10 @@ namespace scalar {
 [[nodiscard]] Scalar equal(const Scalar& a, const Scalar& b);
 [[nodiscard]] Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b);
 // exp(a), power(a, b), …: one function for each entry of scalar_function_list.hpp, which describes them.
-#define CONCORD_DECLARE(name) [[nodiscard]] Scalar name(const Scalar& a);
+#define CONCORD_DECLARE(name, ...) [[nodiscard]] Scalar name(const Scalar& a);
 CONCORD_UNARY_FUNCTIONS(CONCORD_DECLARE)
 #undef CONCORD_DECLARE
-#define CONCORD_DECLARE(name) [[nodiscard]] Scalar name(const Scalar& a, const Scalar& b);
+#define CONCORD_DECLARE(name, ...) [[nodiscard]] Scalar name(const Scalar& a, const Scalar& b);
 CONCORD_BINARY_FUNCTIONS(CONCORD_DECLARE)
 #undef CONCORD_DECLARE
 [[nodiscard]] inline Scalar min(const Scalar& a, const Scalar& b) { return minimum(a, b); }

@@ -1,5 +1,5 @@
-// Every row of the table of scalar functions on every device: values within the bounds of ops/accuracy.cpp of
-// double-precision results, symbolic derivatives against differences.
+// Every row of the table of scalar functions on every device: values within their bounds of double-precision results,
+// symbolic derivatives against differences.
 #include "concord/graph/scalar_functions.hpp"
 
 #include <algorithm>
