@@ -50,15 +50,18 @@ function(concord_room name)
   set_property(GLOBAL PROPERTY CONCORD_USES_${name} "${ROOM_USES}")
 endfunction()
 
-# concord_backend(NAME DIRECTORY dir [KERNELS] LINK targets…): only the registry (device/registry.cpp) knows its name.
+# concord_backend(NAME DIRECTORY dir TABLE header [KERNELS] LINK targets…): only the registry (device/registry.cpp) knows its
+# name. `header` declares its table of kernels.
 function(concord_backend name)
-  cmake_parse_arguments(BACKEND "KERNELS" "DIRECTORY" "LINK" ${ARGN})
+  cmake_parse_arguments(BACKEND "KERNELS" "DIRECTORY;TABLE" "LINK" ${ARGN})
   _concord_objects(concord_${name} ${BACKEND_DIRECTORY})
   target_link_libraries(concord_${name} PRIVATE fmt::fmt ${BACKEND_LINK})
   target_include_directories(concord_${name} PRIVATE "${PROJECT_SOURCE_DIR}/cl_kernels")
   string(TOUPPER ${name} upper)
   target_compile_definitions(concord_${name} PRIVATE CONCORD_BACKEND_${upper})
   target_compile_definitions(concord_device PRIVATE CONCORD_WITH_${upper})
+  concord_families(concord_${name} DIRECTORY ${BACKEND_DIRECTORY} NAMESPACE concord::${name}
+    HEADER "${PROJECT_SOURCE_DIR}/${BACKEND_DIRECTORY}/${BACKEND_TABLE}")
   if(BACKEND_KERNELS)
     concord_embed_kernels(concord_${name})
   endif()

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -21,8 +21,6 @@ std::uint32_t largest_bits(const std::uint32_t* src, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, src[i] & kMagnitude);
   return largest;
 }
-
-}  // namespace
 
 PreparedKernel prepare_all_finite(Backend& backend, const ops::AllFinite&, const KernelRequest& request) {
   std::vector<Chunk> chunks;
@@ -47,5 +45,9 @@ PreparedKernel prepare_all_finite(Backend& backend, const ops::AllFinite&, const
   return {loop_kernel("all_finite", workspace, run), std::vector<Layout>(request.inputs.size()),
           std::vector<Layout>(1)};
 }
+
+}  // namespace
+
+void add_all_finite(Kernels& kernels) { kernels.add<ops::AllFinite, prepare_all_finite>(); }
 
 }  // namespace concord::cpu

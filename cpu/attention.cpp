@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "attention_tiles.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 #include "random_rows.hpp"
 
 namespace concord::cpu {
@@ -324,8 +324,6 @@ Attention attention_of(const Backend& backend, const Op& op, const KernelRequest
   return {s, op.form(), backend.threads, whole_groups(s.width)};
 }
 
-}  // namespace
-
 PreparedKernel prepare_attention(Backend& backend, const ops::Attention& op, const KernelRequest& request) {
   const Attention a = attention_of(backend, op, request, 3);
   return over_blocks(request, a, "attention tiles", a.s.heads, a.s.queries, kQueries,
@@ -353,6 +351,14 @@ PreparedKernel prepare_attention_backward_key_value(Backend& backend, const ops:
                          std::int64_t count, const Scratch& scratch, Products products) {
                        return backward_key_value_block(a, pointers, batch, head, first, count, scratch, products);
                      });
+}
+
+}  // namespace
+
+void add_attention(Kernels& kernels) {
+  kernels.add<ops::Attention, prepare_attention>();
+  kernels.add<ops::AttentionBackwardQuery, prepare_attention_backward_query>();
+  kernels.add<ops::AttentionBackwardKeyValue, prepare_attention_backward_key_value>();
 }
 
 }  // namespace concord::cpu

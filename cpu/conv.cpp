@@ -3,7 +3,7 @@
 #include "concord/ops/conv.hpp"
 
 #include "epilogue.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 #include "onednn_faults.hpp"
 
 namespace concord::cpu {
@@ -75,6 +75,8 @@ PreparedKernel prepare_conv_with(const ops::Conv& op, const Epilogue& epilogue, 
   });
 }
 
+namespace {
+
 PreparedKernel prepare_conv(Backend&, const ops::Conv& op, const KernelRequest& request) {
   return prepare_conv_with(op, {}, request);
 }
@@ -112,6 +114,14 @@ PreparedKernel prepare_conv_backward_weights(Backend&, const ops::ConvBackwardWe
                           .input_layouts = {channels_last(request.inputs[0]), channels_last(request.inputs[1])},
                           .output_layouts = {layout_of(request.outputs[0], desc.diff_weights_desc())}};
   });
+}
+
+}  // namespace
+
+void add_conv(Kernels& kernels) {
+  kernels.add<ops::Conv, by_onednn<ops::Conv, prepare_conv>>();
+  kernels.add<ops::ConvBackwardData, by_onednn<ops::ConvBackwardData, prepare_conv_backward_data>>();
+  kernels.add<ops::ConvBackwardWeights, by_onednn<ops::ConvBackwardWeights, prepare_conv_backward_weights>>();
 }
 
 }  // namespace concord::cpu

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "concord/core/check.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 #include "strided.hpp"
 
 namespace concord::cpu {
@@ -92,8 +92,6 @@ void fill_all(std::byte* dst, const TensorSpec& spec, float value, int threads) 
                  });
 }
 
-}  // namespace
-
 PreparedKernel prepare_transpose(Backend&, const ops::Transpose& op, const KernelRequest& request) {
   const Desc dst = plain_desc(request.outputs[0]);
   if (request.outputs[0].shape.rank() == 0) return all_plain(request, reorder_kernel(dst, dst));
@@ -164,6 +162,15 @@ PreparedKernel prepare_concat(Backend& backend, const ops::Concat& op, const Ker
     }
   });
   return prepared;
+}
+
+}  // namespace
+
+void add_copy(Kernels& kernels) {
+  kernels.add<ops::Transpose, prepare_transpose>();
+  kernels.add<ops::Slice, prepare_slice>();
+  kernels.add<ops::Pad, prepare_pad>();
+  kernels.add<ops::Concat, prepare_concat>();
 }
 
 }  // namespace concord::cpu

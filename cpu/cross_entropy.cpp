@@ -2,7 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "families.hpp"
+#include "concord/ops/softmax.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -53,8 +54,6 @@ void run_row(const Sizes& s, const Pointers& pointers, std::int64_t row) {
   pointers.output<float>(0)[row] = static_cast<float>(loss);
 }
 
-}  // namespace
-
 PreparedKernel prepare_cross_entropy(Backend& backend, const ops::CrossEntropy& op, const KernelRequest& request) {
   const Shape& logits = request.inputs[0].shape;
   const Sizes sizes{.rows = logits[0],
@@ -67,5 +66,9 @@ PreparedKernel prepare_cross_entropy(Backend& backend, const ops::CrossEntropy& 
                                   [&](std::int64_t row) { run_row(sizes, pointers, row); });
                    }));
 }
+
+}  // namespace
+
+void add_cross_entropy(Kernels& kernels) { kernels.add<ops::CrossEntropy, prepare_cross_entropy>(); }
 
 }  // namespace concord::cpu

@@ -1,9 +1,11 @@
 // CTC: a sample after the other in parallel, the two recursions of each in double precision.
+#include "concord/ops/ctc.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -109,8 +111,6 @@ void run_sample(const Sizes& s, const Pointers& pointers, std::int64_t n) {
   if (possible) backward(s, path, log_p, input, alpha, alpha + s.steps * s.places(), log_total, occupancy);
 }
 
-}  // namespace
-
 PreparedKernel prepare_ctc(Backend& backend, const ops::Ctc& op, const KernelRequest& request) {
   const Shape& src = request.inputs[0].shape;
   const Sizes sizes{src[0], src[1], src[2], request.inputs[1].shape[1], op.blank(), op.zero_infinity()};
@@ -121,5 +121,9 @@ PreparedKernel prepare_ctc(Backend& backend, const ops::Ctc& op, const KernelReq
                                   [&](std::int64_t n) { run_sample(sizes, pointers, n); });
                    }));
 }
+
+}  // namespace
+
+void add_ctc(Kernels& kernels) { kernels.add<ops::Ctc, prepare_ctc>(); }
 
 }  // namespace concord::cpu

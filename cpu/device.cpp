@@ -16,7 +16,8 @@
 #include "concord/core/threads.hpp"
 #include "concord/device/fresh_memory.hpp"
 #include "concord/device/registry.hpp"
-#include "families.hpp"
+#include "epilogue.hpp"
+#include "kernels.hpp"
 #include "threads.hpp"
 #include "variants.hpp"
 

@@ -7,7 +7,8 @@
 #include "concord/core/check.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/ops/fused.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
+#include "onednn_faults.hpp"
 #include "post_ops_check.hpp"
 #include "tile.hpp"
 #include "variants.hpp"
@@ -158,6 +159,8 @@ dnnl::post_ops post_ops_of(const Epilogue& epilogue, const std::function<Desc(st
   return post_ops;
 }
 
+namespace {
+
 PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const KernelRequest& request) {
   const Shape& output = request.outputs[0].shape;
   const auto axis = channel_axis_of(*op.base(), output);
@@ -170,6 +173,8 @@ PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const Kerne
   if (own.precision != Precision::fp32 && !is_right(*op.base(), *epilogue, own)) own.precision = Precision::fp32;
   return prepare_product(*op.base(), *epilogue, own, backend.threads);
 }
+
+}  // namespace
 
 bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const TensorSpec> op_inputs,
                     const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
@@ -194,5 +199,7 @@ bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const T
     return false;
   }
 }
+
+void add_fused(Kernels& kernels) { kernels.add<ops::Fused, by_onednn<ops::Fused, prepare_fused>>(); }
 
 }  // namespace concord::cpu

@@ -37,6 +37,11 @@ struct Epilogue {
                                          const std::function<Desc(std::size_t)>& desc_of_operand,
                                          std::vector<PrimitiveArgument>& arguments);
 
+/// Whether Matmul or Conv can take this expression as its epilogue.
+[[nodiscard]] bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const TensorSpec> op_inputs,
+                                  const TensorSpec& output, const Expression& epilogue,
+                                  std::span<const TensorSpec> extra);
+
 /// A product or convolution with its epilogue, whatever computes it.
 PreparedKernel prepare_product(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads);
 PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request);

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "concord/ops/axis.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -47,8 +47,6 @@ void scatter_columns(const Rows& s, const Pointers& pointers, std::int64_t begin
   }
 }
 
-}  // namespace
-
 PreparedKernel prepare_gather(Backend& backend, const ops::Gather&, const KernelRequest& request) {
   const Shape& table = request.inputs[0].shape;
   const Rows s{.rows = table[0],
@@ -76,6 +74,13 @@ PreparedKernel prepare_scatter_add(Backend& backend, const ops::ScatterAdd& op, 
                                       scatter_columns(s, pointers, begin, end);
                                     });
                    }));
+}
+
+}  // namespace
+
+void add_gather(Kernels& kernels) {
+  kernels.add<ops::Gather, prepare_gather>();
+  kernels.add<ops::ScatterAdd, prepare_scatter_add>();
 }
 
 }  // namespace concord::cpu

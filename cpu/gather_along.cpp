@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "concord/ops/axis.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -58,8 +58,6 @@ Lines lines_of(const Backend& backend, const TensorSpec& axis, const Shape& indi
   return {s.outer, s.length, s.inner, indices.dims()[number], axis.dtype, backend.threads};
 }
 
-}  // namespace
-
 PreparedKernel prepare_gather_along(Backend& backend, const ops::GatherAlong& op, const KernelRequest& request) {
   const Lines s = lines_of(backend, request.inputs[0], request.inputs[1].shape, op.axis());
   return all_plain(request, loop_kernel("gather lines", 0, [s](const Pointers& pointers) {
@@ -78,6 +76,13 @@ PreparedKernel prepare_scatter_add_along(Backend& backend, const ops::ScatterAdd
   const Lines s = lines_of(backend, request.outputs[0], request.inputs[1].shape, op.axis());
   return all_plain(request,
                    loop_kernel("scatter_add lines", 0, [s](const Pointers& pointers) { scatter_lines(s, pointers); }));
+}
+
+}  // namespace
+
+void add_gather_along(Kernels& kernels) {
+  kernels.add<ops::GatherAlong, prepare_gather_along>();
+  kernels.add<ops::ScatterAddAlong, prepare_scatter_add_along>();
 }
 
 }  // namespace concord::cpu

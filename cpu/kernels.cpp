@@ -1,4 +1,4 @@
-// The two kinds of kernel: one oneDNN primitive, or one loop of our own.
+// The two kinds of kernel: one oneDNN primitive, or one loop of our own; and the table of all.
 #include "kernels.hpp"
 
 #include <unordered_map>
@@ -173,6 +173,15 @@ std::unique_ptr<Kernel> followed_by(std::unique_ptr<Kernel> first, std::string n
 
 PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel) {
   return {std::move(kernel), std::vector<Layout>(request.inputs.size()), std::vector<Layout>(request.outputs.size())};
+}
+
+const Kernels& kernel_table() {
+  static const Kernels table = [] {
+    Kernels kernels;
+    add_families(kernels);
+    return kernels;
+  }();
+  return table;
 }
 
 }  // namespace concord::cpu

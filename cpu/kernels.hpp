@@ -1,5 +1,5 @@
 // What the families of this backend share: the two kinds of kernel (a oneDNN primitive, a loop of our own), threads,
-// and the declarations of the families' prepare functions, which kernels.cpp enters into the KernelTable.
+// and the table that each family enters itself into, in a function such as add_scan at the end of its file.
 #pragma once
 
 #include <atomic>
@@ -145,6 +145,9 @@ void parallel_parts(std::int64_t count, int threads, bool parallel, const Functi
 /// Fewer elements than this are not worth waking threads for.
 inline constexpr std::int64_t kParallelElements = 16384;
 
-[[nodiscard]] const KernelTable<Backend>& kernel_table();
+using Kernels = KernelTable<Backend>;
+/// Calls the add_… function of every family (cmake/ConcordFamilies.cmake).
+void add_families(Kernels& kernels);
+[[nodiscard]] const Kernels& kernel_table();
 
 }  // namespace concord::cpu

@@ -3,7 +3,8 @@
 #include "concord/ops/matmul.hpp"
 
 #include "epilogue.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
+#include "onednn_faults.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -69,9 +70,15 @@ PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilog
   });
 }
 
+namespace {
+
 PreparedKernel prepare_matmul(Backend& backend, const ops::Matmul& op, const KernelRequest& request) {
   if (is_row_product(op, request)) return prepare_row_product(op, {}, request, backend.threads);
   return prepare_matmul_with(op, {}, request);
 }
+
+}  // namespace
+
+void add_matmul(Kernels& kernels) { kernels.add<ops::Matmul, by_onednn<ops::Matmul, prepare_matmul>>(); }
 
 }  // namespace concord::cpu

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "batch_norm_rows.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -204,8 +204,6 @@ PreparedKernel in_layout(const KernelRequest& request, std::size_t images, std::
   return prepared;
 }
 
-}  // namespace
-
 PreparedKernel prepare_batch_norm(Backend& backend, const ops::BatchNorm& op, const KernelRequest& request) {
   const BatchCut cut(request.inputs[0], request.input_layouts[0], backend.threads);
   const auto bytes = static_cast<std::size_t>(cut.channels) *
@@ -224,6 +222,13 @@ PreparedKernel prepare_batch_norm_backward(Backend& backend, const ops::BatchNor
   return in_layout(request, 2,
                    loop_kernel(cut.by_channel ? "batch_norm_backward planes" : "batch_norm_backward rows", bytes,
                                [cut, epsilon = op.epsilon()](const Pointers& p) { run_backward(cut, epsilon, p); }));
+}
+
+}  // namespace
+
+void add_batch_norm(Kernels& kernels) {
+  kernels.add<ops::BatchNorm, prepare_batch_norm>();
+  kernels.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
 }
 
 }  // namespace concord::cpu

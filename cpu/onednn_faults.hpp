@@ -25,10 +25,19 @@
 
 namespace concord::cpu {
 
+struct Backend;
+
 /// Whether this implementation of the weights' gradient, by oneDNN's name, is one of the table's.
 [[nodiscard]] bool is_faulty_backward_weights(std::string_view implementation, const ops::ConvSizes& sizes);
 
 /// Throws NotSupported where an operand or a result is larger along an axis than oneDNN counts.
 void check_countable(const KernelRequest& request);
+
+/// The prepare function of a kernel that may hand its operands to oneDNN.
+template <class Op, PreparedKernel (*prepare)(Backend&, const Op&, const KernelRequest&)>
+PreparedKernel by_onednn(Backend& backend, const Op& op, const KernelRequest& request) {
+  check_countable(request);
+  return prepare(backend, op, request);
+}
 
 }  // namespace concord::cpu

@@ -9,7 +9,7 @@
 #include <array>
 
 #include "concord/core/check.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 #include "strided.hpp"
 #include "tile_program.hpp"
 
@@ -142,8 +142,6 @@ Layout choose_layout(const KernelRequest& request, const TensorSpec& output) {
   return last > 0 && last >= others ? channels_last(output) : nullptr;
 }
 
-}  // namespace
-
 PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, const KernelRequest& request) {
   const TensorSpec& output = request.outputs.front();
   CONCORD_CHECK(request.inputs.size() <= kMaxOperands && request.outputs.size() <= kMaxOperands, NotSupported,
@@ -227,5 +225,9 @@ PreparedKernel prepare_pointwise(Backend& backend, const ops::Pointwise& op, con
   prepared.kernel = loop_kernel(name, workspace, [plan = std::move(plan)](const Pointers& p) { run(plan, p); });
   return prepared;
 }
+
+}  // namespace
+
+void add_pointwise(Kernels& kernels) { kernels.add<ops::Pointwise, prepare_pointwise>(); }
 
 }  // namespace concord::cpu

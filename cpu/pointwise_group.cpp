@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -50,8 +50,6 @@ class GroupKernel final : public Kernel {
   std::vector<Member> members_;
 };
 
-}  // namespace
-
 PreparedKernel prepare_pointwise_group(Backend& backend, const ops::PointwiseGroup& op, const KernelRequest& request) {
   PreparedKernel prepared{nullptr, request.input_layouts, std::vector<Layout>(request.outputs.size())};
   std::vector<GroupKernel::Member> members;
@@ -68,7 +66,7 @@ PreparedKernel prepare_pointwise_group(Backend& backend, const ops::PointwiseGro
       member.outputs.push_back(m * op.results() + k);
       own.outputs.push_back(request.outputs[member.outputs.back()]);
     }
-    PreparedKernel one = prepare_pointwise(backend, op.member(), own);
+    PreparedKernel one = kernel_table().prepare(backend, own);
     for (std::size_t i = 0; i < member.inputs.size(); ++i) {
       prepared.input_layouts[member.inputs[i]] = one.input_layouts[i];
     }
@@ -81,5 +79,9 @@ PreparedKernel prepare_pointwise_group(Backend& backend, const ops::PointwiseGro
   prepared.kernel = std::make_unique<GroupKernel>(std::move(members));
   return prepared;
 }
+
+}  // namespace
+
+void add_pointwise_group(Kernels& kernels) { kernels.add<ops::PointwiseGroup, prepare_pointwise_group>(); }
 
 }  // namespace concord::cpu

@@ -3,7 +3,7 @@
 #include "concord/ops/pool.hpp"
 
 #include "concord/core/check.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 #include "pool_rows.hpp"
 
 namespace concord::cpu {
@@ -43,8 +43,6 @@ void for_each_image(const PoolImages& s, int threads, const Function& function) 
   const std::int64_t work = s.images * std::max(s.src_elements(), s.dst_elements());
   parallel_for(s.images, threads, work >= kParallelElements, function);
 }
-
-}  // namespace
 
 PreparedKernel prepare_max_pool(Backend& backend, const ops::MaxPool& op, const KernelRequest& request) {
   const TensorSpec& src = request.inputs[0];
@@ -140,6 +138,17 @@ PreparedKernel prepare_max_unpool_backward(Backend& backend, const ops::MaxUnpoo
     });
   };
   return all_plain(request, loop_kernel("max_unpool_backward", 0, std::move(loop)));
+}
+
+}  // namespace
+
+void add_pool(Kernels& kernels) {
+  kernels.add<ops::MaxPool, prepare_max_pool>();
+  kernels.add<ops::MaxPoolBackward, prepare_max_pool_backward>();
+  kernels.add<ops::AvgPool, prepare_avg_pool>();
+  kernels.add<ops::AvgPoolBackward, prepare_avg_pool_backward>();
+  kernels.add<ops::MaxUnpool, prepare_max_unpool>();
+  kernels.add<ops::MaxUnpoolBackward, prepare_max_unpool_backward>();
 }
 
 }  // namespace concord::cpu

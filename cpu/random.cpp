@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "families.hpp"
+#include "kernels.hpp"
 #include "random_rows.hpp"
 
 namespace concord::cpu {
@@ -43,8 +43,6 @@ void draw_blocks(const Draw& draw, const RandomStream& stream, std::int64_t bloc
   }
 }
 
-}  // namespace
-
 PreparedKernel prepare_random(Backend& backend, const ops::Random& op, const KernelRequest& request) {
   const Draw draw{op.distribution(), op.a(), op.b(), op.purpose(), request.outputs[0].shape.elements()};
   return all_plain(request, loop_kernel("philox4x32", 0, [draw, threads = backend.threads](const Pointers& pointers) {
@@ -59,5 +57,9 @@ PreparedKernel prepare_random(Backend& backend, const ops::Random& op, const Ker
                                     });
                    }));
 }
+
+}  // namespace
+
+void add_random(Kernels& kernels) { kernels.add<ops::Random, prepare_random>(); }
 
 }  // namespace concord::cpu

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "families.hpp"
+#include "kernels.hpp"
 #include "recurrent_product.hpp"
 #include "recurrent_rows.hpp"
 
@@ -155,8 +155,6 @@ std::unique_ptr<Kernel> kernel_of(const ops::RecurrentFamily& op, RecurrentProdu
   });
 }
 
-}  // namespace
-
 PreparedKernel prepare_recurrent(Backend& backend, const ops::Recurrent& op, const KernelRequest& request) {
   const ops::RecurrentSizes s = op.sizes(request.inputs);
   const Run run{op.cell(), op.reverse(), s, request.inputs.size() - 1, backend.threads};
@@ -201,6 +199,13 @@ PreparedKernel prepare_recurrent_backward(Backend& backend, const ops::Recurrent
           }
         }
       }));
+}
+
+}  // namespace
+
+void add_recurrent(Kernels& kernels) {
+  kernels.add<ops::Recurrent, prepare_recurrent>();
+  kernels.add<ops::RecurrentBackward, prepare_recurrent_backward>();
 }
 
 }  // namespace concord::cpu

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "families.hpp"
+#include "kernels.hpp"
 #include "reduce_rows.hpp"
 #include "strided.hpp"
 
@@ -163,8 +163,6 @@ void run_argmax(const ReducePlan& plan, const Pointers& pointers) {
   });
 }
 
-}  // namespace
-
 PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const KernelRequest& request) {
   Layout layout = request.input_layouts[0];
   if (!is_channels_last(request.inputs[0], layout)) layout = nullptr;
@@ -179,5 +177,9 @@ PreparedKernel prepare_reduce(Backend& backend, const ops::Reduce& op, const Ker
   }
   return prepared;
 }
+
+}  // namespace
+
+void add_reduce(Kernels& kernels) { kernels.add<ops::Reduce, prepare_reduce>(); }
 
 }  // namespace concord::cpu

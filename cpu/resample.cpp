@@ -1,7 +1,7 @@
 // Resample: for each row of the result the rows of the source first, then its columns; threads own rows.
 #include "concord/ops/resample.hpp"
 
-#include "families.hpp"
+#include "kernels.hpp"
 #include "resample_rows.hpp"
 
 namespace concord::cpu {
@@ -25,8 +25,6 @@ void run_line(const ops::ResampleSizes& s, const float* src, float* dst, float* 
   }
 }
 
-}  // namespace
-
 PreparedKernel prepare_resample(Backend& backend, const ops::Resample& op, const KernelRequest& request) {
   const auto sizes = std::make_shared<const ops::ResampleSizes>(ops::resample_sizes(op, request.inputs[0].shape));
   const bool both = sizes->row_taps && sizes->column_taps;
@@ -43,5 +41,9 @@ PreparedKernel prepare_resample(Backend& backend, const ops::Resample& op, const
   };
   return all_plain(request, loop_kernel("resample rows", workspace, loop));
 }
+
+}  // namespace
+
+void add_resample(Kernels& kernels) { kernels.add<ops::Resample, prepare_resample>(); }
 
 }  // namespace concord::cpu

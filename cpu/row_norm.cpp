@@ -1,10 +1,11 @@
 // Normalisation of rows and its gradient: threads own rows.
 #include "concord/ops/row_norm.hpp"
 
-#include "families.hpp"
+#include "kernels.hpp"
 #include "row_norm_rows.hpp"
 
 namespace concord::cpu {
+namespace {
 
 PreparedKernel prepare_row_norm(Backend& backend, const ops::RowNorm& op, const KernelRequest& request) {
   const ops::RowSizes sizes = ops::row_sizes(request.inputs[0].shape, op.axis());
@@ -32,6 +33,13 @@ PreparedKernel prepare_row_norm_backward(Backend& backend, const ops::RowNormBac
     });
   };
   return all_plain(request, loop_kernel("row_norm_backward rows", 0, loop));
+}
+
+}  // namespace
+
+void add_row_norm(Kernels& kernels) {
+  kernels.add<ops::RowNorm, prepare_row_norm>();
+  kernels.add<ops::RowNormBackward, prepare_row_norm_backward>();
 }
 
 }  // namespace concord::cpu

@@ -2,9 +2,10 @@
 #include "concord/ops/scan.hpp"
 
 #include "concord/ops/axis.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
+namespace {
 
 PreparedKernel prepare_cumsum(Backend& backend, const ops::CumSum& op, const KernelRequest& request) {
   const ops::AxisSizes s = ops::axis_sizes(request.inputs[0].shape, op.axis());
@@ -24,5 +25,9 @@ PreparedKernel prepare_cumsum(Backend& backend, const ops::CumSum& op, const Ker
   };
   return all_plain(request, loop_kernel("cumsum lines", 0, loop));
 }
+
+}  // namespace
+
+void add_scan(Kernels& kernels) { kernels.add<ops::CumSum, prepare_cumsum>(); }
 
 }  // namespace concord::cpu

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "concord/ops/axis.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 #include "softmax_rows.hpp"
 
 namespace concord::cpu {
@@ -22,8 +22,6 @@ void for_blocks(const ops::AxisSizes& s, int threads, const Block& block) {
           unit / wide * s.length * s.inner + first);
   });
 }
-
-}  // namespace
 
 PreparedKernel prepare_softmax(Backend& backend, const ops::Softmax& op, const KernelRequest& request) {
   const ops::AxisSizes s = ops::axis_sizes(request.inputs[0].shape, op.axis());
@@ -45,6 +43,13 @@ PreparedKernel prepare_softmax_backward(Backend& backend, const ops::SoftmaxBack
     });
   };
   return all_plain(request, loop_kernel(std::string(op.name()), 0, std::move(loop)));
+}
+
+}  // namespace
+
+void add_softmax(Kernels& kernels) {
+  kernels.add<ops::Softmax, prepare_softmax>();
+  kernels.add<ops::SoftmaxBackward, prepare_softmax_backward>();
 }
 
 }  // namespace concord::cpu

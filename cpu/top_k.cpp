@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "concord/ops/axis.hpp"
-#include "families.hpp"
+#include "kernels.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -18,8 +18,6 @@ bool comes_first(const float* line, std::int64_t stride, bool largest, std::int3
   if (x_nan || x == y) return a < b;
   return largest ? x > y : x < y;
 }
-
-}  // namespace
 
 PreparedKernel prepare_top_k(Backend& backend, const ops::TopK& op, const KernelRequest& request) {
   const ops::AxisSizes s = ops::axis_sizes(request.inputs[0].shape, op.axis());
@@ -48,5 +46,9 @@ PreparedKernel prepare_top_k(Backend& backend, const ops::TopK& op, const Kernel
   const auto workspace = static_cast<std::size_t>(backend.threads * s.length) * sizeof(std::int32_t);
   return all_plain(request, loop_kernel("top_k partial sort", workspace, loop));
 }
+
+}  // namespace
+
+void add_top_k(Kernels& kernels) { kernels.add<ops::TopK, prepare_top_k>(); }
 
 }  // namespace concord::cpu

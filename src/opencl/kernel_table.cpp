@@ -18,13 +18,7 @@ PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const Kerne
 
 Kernels make_table() {
   Kernels kernels;
-  for (const auto& add :
-       {add_all_finite, add_attention,    add_batch_norm,   add_conv,      add_copy,      add_cross_entropy,
-        add_ctc,        add_gather,       add_gather_along, add_matmul,    add_pointwise, add_pointwise_group,
-        add_pool,       add_pool_indexed, add_random,       add_recurrent, add_reduce,    add_resample,
-        add_row_norm,   add_scan,         add_scatter_add,  add_softmax,   add_top_k}) {
-    add(kernels);
-  }
+  add_families(kernels);
   kernels.add<ops::Fused, prepare_fused>();
   return kernels;
 }

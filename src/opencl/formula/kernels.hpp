@@ -1,5 +1,5 @@
-// Kernels: from an operator to the function that prepares its kernel, alone or with an epilogue. Each family adds its
-// own; kernel_table.cpp holds the whole.
+// Kernels: from an operator to the function that prepares its kernel, alone or with an epilogue. Each family enters
+// itself, in a function such as add_scan at the end of its file; kernel_table.cpp holds the whole.
 #pragma once
 
 #include <functional>
@@ -48,29 +48,7 @@ class Kernels : public KernelTable<Context> {
   std::unordered_map<std::type_index, Fused> fused_;
 };
 
-// The families, each at the end of the file of its name.
-void add_all_finite(Kernels& kernels);
-void add_attention(Kernels& kernels);
-void add_batch_norm(Kernels& kernels);
-void add_conv(Kernels& kernels);
-void add_copy(Kernels& kernels);
-void add_cross_entropy(Kernels& kernels);
-void add_ctc(Kernels& kernels);
-void add_gather(Kernels& kernels);
-void add_gather_along(Kernels& kernels);
-void add_matmul(Kernels& kernels);
-void add_pointwise(Kernels& kernels);
-void add_pointwise_group(Kernels& kernels);
-void add_pool(Kernels& kernels);
-void add_pool_indexed(Kernels& kernels);
-void add_random(Kernels& kernels);
-void add_recurrent(Kernels& kernels);
-void add_reduce(Kernels& kernels);
-void add_resample(Kernels& kernels);
-void add_row_norm(Kernels& kernels);
-void add_scan(Kernels& kernels);
-void add_scatter_add(Kernels& kernels);
-void add_softmax(Kernels& kernels);
-void add_top_k(Kernels& kernels);
+/// Calls the add_… function of every family (cmake/ConcordFamilies.cmake).
+void add_families(Kernels& kernels);
 
 }  // namespace concord::opencl
