@@ -9,7 +9,7 @@ if(NOT EXISTS "${CONCORD_INCLUDE_DIR}/concord")
 endif()
 
 add_library(concord_settings INTERFACE)
-target_include_directories(concord_settings INTERFACE "${CONCORD_INCLUDE_DIR}")
+target_include_directories(concord_settings INTERFACE "${CONCORD_INCLUDE_DIR}" "${CONCORD_UMBRELLA_DIR}")
 target_compile_features(concord_settings INTERFACE cxx_std_20)
 
 # Warnings are errors on our own code.
@@ -83,7 +83,8 @@ function(_concord_join target)
   endforeach()
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${CONCORD_INCLUDE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${CONCORD_INCLUDE_DIR}> $<BUILD_INTERFACE:${CONCORD_UMBRELLA_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
 endfunction()
 
@@ -120,10 +121,8 @@ function(_concord_install)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-  set(list "${PROJECT_SOURCE_DIR}/cmake/public_headers.txt")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
-  file(STRINGS "${list}" headers)
-  foreach(header IN LISTS headers)
+  install(FILES "${CONCORD_UMBRELLA_DIR}/concord/concord.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/concord")
+  foreach(header IN LISTS CONCORD_PUBLIC_HEADERS)
     get_filename_component(folder "${header}" DIRECTORY)
     install(FILES "${PROJECT_SOURCE_DIR}/src/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/concord/${folder}")
   endforeach()

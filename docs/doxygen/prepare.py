@@ -23,16 +23,10 @@ errors: list[str] = []
 # --- headers
 
 def public_headers() -> list[Path]:
-    """concord.hpp and what it includes, directly or not."""
-    found, waiting = [], [ROOT / "src/concord.hpp"]
-    while waiting:
-        header = waiting.pop()
-        if header in found:
-            continue
-        found.append(header)
-        for name in re.findall(r'^#include "concord/([^"]+)"', header.read_text(), re.M):
-            waiting.append(ROOT / "src" / name)
-    return sorted(found)
+    """Those that export what they declare, and two of macros, as in cmake/ConcordHeaders.cmake."""
+    macros = [ROOT / "src/core/export.hpp", ROOT / "src/graph/scalar_function_list.hpp"]
+    return sorted(header for header in (ROOT / "src").rglob("*.hpp") if header in macros
+                  or re.search(r"^namespace CONCORD_PUBLIC concord \{", header.read_text(), re.M))
 
 
 COMMANDS = "param|tparam|returns?|throws|ref|see|note|warning|brief|code|endcode|deprecated|since"

@@ -1,6 +1,6 @@
 // Marks the declarations that the shared library exports. Each public header opens its namespace with `namespace
-// CONCORD_PUBLIC concord {`; everything else is compiled with hidden visibility. cmake/public_headers.txt lists the
-// public headers.
+// CONCORD_PUBLIC concord {`; everything else is compiled with hidden visibility. This line is what makes a header
+// public (cmake/ConcordHeaders.cmake).
 #pragma once
 
 #if defined(__GNUC__)

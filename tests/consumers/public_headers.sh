@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The installed headers: those of cmake/public_headers.txt and no others; each compiles as the only include and includes
-# nothing but the standard library and other installed headers. Run by CTest.
+# The installed headers: concord.hpp reaches each, each compiles as the only include and includes nothing but the standard
+# library and other installed headers, and each exports what it declares. Run by CTest.
 #   public_headers.sh SOURCE BUILD CMAKE COMPILER [FLAG…]
 set -euo pipefail
 source=$1 build=$2 cmake=$3 compiler=$4
@@ -9,13 +9,12 @@ source "$source/tests/consumers/installed.sh"
 install_moved public_headers
 include=$prefix/include
 
-difference=$(diff <(LC_ALL=C sort "$source/cmake/public_headers.txt") \
-  <(cd "$include/concord" && find . -type f -printf '%P\n' | LC_ALL=C sort)) ||
-  fail "installed headers are not those of cmake/public_headers.txt (<: only in the list):"$'\n'"$difference"
+headers=$(cd "$include/concord" && find . -type f -printf '%P\n' | LC_ALL=C sort)
+(($(wc -l <<<"$headers") > 100)) || fail "only these headers are installed:"$'\n'"$headers"
 
 reachable=$(cd "$include" && "$compiler" -std=c++20 "$@" -I. -MM -MT headers concord/concord.hpp |
   tr -s ' \\' '\n\n' | sed -n 's,^\(\./\)\?concord/,,p')
-unreached=$(LC_ALL=C comm -23 <(LC_ALL=C sort "$source/cmake/public_headers.txt") <(LC_ALL=C sort <<<"$reachable"))
+unreached=$(LC_ALL=C comm -23 - <(LC_ALL=C sort <<<"$reachable") <<<"$headers")
 [[ -z $unreached ]] || fail "concord.hpp does not reach, so that they are not public:"$'\n'"$unreached"
 
 foreign=$(grep -rnE '^ *# *include' "$include" | grep -vE '#include (<[a-z_]+>|"concord/)' || true)
@@ -40,6 +39,6 @@ compile_alone() {
 export -f compile_alone
 export compiler
 xargs -P "$(nproc)" -I '{}' bash -c 'compile_alone "$@"' compile_alone '{}' "-I$include" -Wall -Wextra -Werror "$@" \
-  <"$source/cmake/public_headers.txt" || fail "see above"
-say "$(wc -l <"$source/cmake/public_headers.txt") public headers compile alone"
+  <<<"$headers" || fail "see above"
+say "$(wc -l <<<"$headers") public headers compile alone"
 rm -rf "$work"
