@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "concord/cli/dataset.hpp"
@@ -66,7 +67,7 @@ namespace {
 
 /// An optimizer of the command line: its defaults, with the numbers that were given.
 struct Named {
-  std::string_view name;
+  std::string name;
   double lr;  // default
   bool has_momentum, has_betas, has_eps;
   optim::Optimizer (*make)(const TrainingOptions& options, double lr);
@@ -108,18 +109,15 @@ optim::Optimizer with_options(const TrainingOptions& options, double lr) {
 }
 
 template <class Parameters>
-Named entry(std::string_view name, double lr = Parameters{}.lr) {
-  return {name, lr, HasMomentum<Parameters>, HasBetas<Parameters>, HasEps<Parameters>, with_options<Parameters>};
+Named entry(const Parameters& defaults) {
+  const double lr = std::is_same_v<Parameters, optim::Sgd> ? 1e-2 : defaults.lr;
+  return {defaults.rule().name,    lr, HasMomentum<Parameters>, HasBetas<Parameters>, HasEps<Parameters>,
+          with_options<Parameters>};
 }
 
 const std::vector<Named>& optimizers() {
-  static const std::vector<Named> all{
-      entry<optim::Sgd>("sgd", 1e-2),       entry<optim::Adam>("adam"),       entry<optim::AdamW>("adamw"),
-      entry<optim::RMSprop>("rmsprop"),     entry<optim::Adagrad>("adagrad"), entry<optim::Adadelta>("adadelta"),
-      entry<optim::Adamax>("adamax"),       entry<optim::NAdam>("nadam"),     entry<optim::RAdam>("radam"),
-      entry<optim::Lamb>("lamb"),           entry<optim::Lars>("lars"),       entry<optim::Lion>("lion"),
-      entry<optim::Adafactor>("adafactor"), entry<optim::Muon>("muon"),
-  };
+  static const std::vector<Named> all =
+      std::apply([](const auto&... defaults) { return std::vector<Named>{entry(defaults)...}; }, optim::Optimizers{});
   return all;
 }
 
@@ -133,7 +131,7 @@ const Named& find_optimizer(const std::string& name) {
 
 void TrainingOptions::add_optimizer(CLI::App& command, const char* help) {
   std::vector<std::string> names;
-  for (const Named& known : optimizers()) names.emplace_back(known.name);
+  for (const Named& known : optimizers()) names.push_back(known.name);
   command.add_option("--optimizer", optimizer, help)->capture_default_str()->check(CLI::IsMember(names));
 }
 

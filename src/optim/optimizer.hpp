@@ -1,7 +1,7 @@
 // Optimizer: an update rule written as formulas over scalars; each parameter is updated by one pointwise operator. A
-// new optimizer needs a parameter struct with `rule()` in optimizers.hpp, its formula in the file of its family, and a
-// row in the test. A rule that combines several elements (norms, row means, matrix multiplications) has a stage before
-// the formula.
+// new optimizer needs a parameter struct with `rule()` and its name in the list, both in optimizers.hpp, its formula in
+// a file of src/optim, and a recorded run in tests/goldens/optimizers.json. A rule that combines several elements
+// (norms, row means, matrix multiplications) has a stage before the formula.
 #pragma once
 
 #include <concepts>

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <limits>
+#include <tuple>
 
 #include "concord/core/export.hpp"
 #include "concord/optim/optimizer.hpp"
@@ -174,6 +175,10 @@ struct Muon {
   Rate rate = Rate::original;
   [[nodiscard]] Rule rule() const;
 };
+
+/// Every optimizer of this header. The command's --optimizer and the tests follow from it.
+using Optimizers = std::tuple<Sgd, Adam, AdamW, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lamb, Lars, Lion,
+                              Adafactor, Muon>;
 
 }  // namespace optim
 }  // namespace concord

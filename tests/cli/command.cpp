@@ -201,8 +201,9 @@ TEST_CASE("a memory budget is kept, in any unit, or refused with the least that 
 
 TEST_CASE("every optimizer is counted, measured and trained with", "[cli]") {
   if (!command_is_there()) return;
-  for (const char* optimizer : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "adadelta", "adamax", "nadam", "radam",
-                                "lamb", "lars", "lion", "adafactor", "muon"}) {
+  const std::vector<std::string> optimizers = std::apply(
+      [](const auto&... defaults) { return std::vector<std::string>{defaults.rule().name...}; }, optim::Optimizers{});
+  for (const std::string& optimizer : optimizers) {
     INFO(optimizer);
     const auto said = [&](const Arguments& arguments) {
       const Ended ended = run_command(with(arguments, {"--device", cheap_device(), "--optimizer", optimizer}));

@@ -2,12 +2,16 @@
 """Records optimizers and schedules: writes optimizers.json and schedules.json beside itself.
 
 A small network, mse(tanh(x·Aᵀ + a)·Bᵀ + b, y), is trained for 20 steps from the same start by each optimizer; the
-parameters after steps 1, 2 and 20 are kept. Optimizers are PyTorch's; LARS, LAMB and Lion, which it has not, are written
-out below from their papers. Of each schedule the rates of 40 units are kept.
+parameters after steps 1, 2 and 20 are kept. Each run of optimizers.json names its optimizer and options as
+tests/optim/optimizers.cpp makes it, and as "torch" the recipe for this script. Optimizers are PyTorch's; LARS, LAMB and
+Lion, which it has not, are written out below from their papers. Of each schedule the rates of 40 units are kept.
+
+  optimizers.py [RUN…]      only these runs anew, the others and the schedules stay as recorded
 """
 import json
 import math
 import pathlib
+import sys
 import types
 
 import torch
@@ -87,49 +91,12 @@ def groups(p):
                  lr=0.01, weight_decay=0.1)
 
 
-OPTIMIZERS = {
-    "sgd": lambda p: SGD(p, lr=0.1),
-    "sgd momentum": lambda p: SGD(p, lr=0.1, momentum=0.9),
-    "sgd nesterov": lambda p: SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
-    "sgd dampening": lambda p: SGD(p, lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01),
-    "adam": lambda p: Adam(p, lr=0.01),
-    "adam amsgrad": lambda p: Adam(p, lr=0.05, betas=(0.8, 0.9), amsgrad=True),
-    "adam decay": lambda p: Adam(p, lr=0.01, weight_decay=0.1, eps=1e-6),
-    "adamw": lambda p: AdamW(p, lr=0.01, weight_decay=0.1),
-    "adamw amsgrad": lambda p: AdamW(p, lr=0.05, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.02, amsgrad=True),
-    "adamax": lambda p: Adamax(p, lr=0.01),
-    "adamax decay": lambda p: Adamax(p, lr=0.02, betas=(0.8, 0.9), eps=1e-4, weight_decay=0.1),
-    "nadam": lambda p: NAdam(p, lr=0.01),
-    "nadam decay": lambda p: NAdam(p, lr=0.01, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.1, momentum_decay=0.1),
-    "nadam decoupled": lambda p: NAdam(p, lr=0.01, weight_decay=0.1, decoupled_weight_decay=True),
-    "radam": lambda p: RAdam(p, lr=0.01),
-    "radam decay": lambda p: RAdam(p, lr=0.01, betas=(0.8, 0.9), eps=1e-4, weight_decay=0.1),
-    "radam decoupled": lambda p: RAdam(p, lr=0.01, betas=(0.9, 0.99), weight_decay=0.1, decoupled_weight_decay=True),
-    "lamb": lambda p: Written(p, lamb, lr=0.01),
-    "lamb bounds": lambda p: Written(p, lamb, lr=0.02, betas=(0.8, 0.9), eps=1e-4, decay=0.1, bounds=(0.5, 1.5)),
-    "rmsprop": lambda p: RMSprop(p, lr=0.01),
-    "rmsprop centered": lambda p: RMSprop(p, lr=0.01, alpha=0.9, centered=True, momentum=0.5, weight_decay=0.01),
-    "rmsprop momentum": lambda p: RMSprop(p, lr=0.01, eps=1e-4, momentum=0.5),
-    "adagrad": lambda p: Adagrad(p, lr=0.1),
-    "adagrad decay": lambda p: Adagrad(p, lr=0.1, lr_decay=0.05, initial_accumulator_value=0.1, weight_decay=0.01),
-    "adagrad eps": lambda p: Adagrad(p, lr=0.1, eps=0.01),
-    "adadelta": lambda p: Adadelta(p),
-    "adadelta decay": lambda p: Adadelta(p, lr=0.5, rho=0.8, eps=1e-4, weight_decay=0.1),
-    "lars": lambda p: Written(p, lars, lr=0.5),
-    "lars decay": lambda p: Written(p, lars, lr=0.1, momentum=0.5, decay=0.1, trust=0.02, eps=0.01),
-    "lion": lambda p: Written(p, lion, lr=0.01),
-    "lion decay": lambda p: Written(p, lion, lr=0.02, betas=(0.8, 0.9), decay=0.1),
-    "adafactor": lambda p: Adafactor(p),
-    "adafactor decay": lambda p: Adafactor(p, lr=0.3, beta2_decay=-0.6, eps=(1e-8, 0.2), d=1.5, weight_decay=0.1),
-    "muon": lambda p: muon(p, lr=0.02),
-    "muon plain": lambda p: muon(p, lr=0.02, weight_decay=0.01, momentum=0.8, nesterov=False, ns_steps=3, eps=0.5,
-                                 ns_coefficients=(2, -1.5, 0.5), adjust_lr_fn="match_rms_adamw"),
-    "muon spectral": lambda p: muon(p, lr=0.02, adjust_lr_fn="spectral_unclamped"),
-    "groups": groups,
-    "clip norm": lambda p: SGD(p, lr=0.1, momentum=0.9),
-    "clip value": lambda p: SGD(p, lr=0.1, momentum=0.9),
-    "clip lamb": lambda p: Written(p, lamb, lr=0.01),
-}
+def optimizer_of(recipe, p):
+    """A recipe is an expression of the parameters `p`, or lines of which the last is one."""
+    lines = [recipe] if isinstance(recipe, str) else recipe
+    scope = globals() | {"p": p}
+    exec("\n".join(lines[:-1]), scope)
+    return eval(lines[-1], scope)
 
 
 def clip(name, parameters):
@@ -143,16 +110,16 @@ def numbers(tensor):
     return [float(f"{v:.9g}") for v in tensor.detach().flatten().tolist()]
 
 
-def record_optimizers():
+def record_optimizers(recorded, names):
+    """Anew the runs of these names, or all."""
     torch.manual_seed(3)
     x, y = torch.randn(16, 3), torch.rand(16, 2) * 2 - 1
     start = {"0.weight": torch.randn(4, 3), "0.bias": torch.randn(4), "2.weight": torch.randn(2, 4),
              "2.bias": torch.randn(2)}
-    runs = {}
-    for name, make in OPTIMIZERS.items():
+    for name in names or recorded["runs"]:
+        run = recorded["runs"][name]
         parameters = [tensor.clone().requires_grad_() for tensor in start.values()]
-        optimizer = make(parameters)
-        kept = {}
+        optimizer = optimizer_of(run["torch"], parameters)
         for step in range(1, max(STEPS) + 1):
             optimizer.zero_grad()
             hidden = torch.tanh(x @ parameters[0].T + parameters[1])
@@ -161,10 +128,9 @@ def record_optimizers():
             clip(name, parameters)
             optimizer.step()
             if step in STEPS:
-                kept[step] = {k: numbers(p) for k, p in zip(start, parameters)}
-        runs[name] = kept
+                run[str(step)] = {k: numbers(p) for k, p in zip(start, parameters)}
     return {"torch": torch.__version__, "start": {k: numbers(v) for k, v in ({"x": x, "y": y} | start).items()},
-            "runs": runs}
+            "runs": recorded["runs"]}
 
 
 def cosine_after_warmup(o):
@@ -232,5 +198,6 @@ def write(name, record):
     (FOLDER / name).write_text(text + "\n")
 
 
-write("optimizers.json", record_optimizers())
-write("schedules.json", record_schedules())
+write("optimizers.json", record_optimizers(json.loads((FOLDER / "optimizers.json").read_text()), sys.argv[1:]))
+if len(sys.argv) == 1:
+    write("schedules.json", record_schedules())

@@ -2,8 +2,10 @@
 // the size of the gradients does not, whether or not their squares leave fp32.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include "goldens.hpp"
 
@@ -107,12 +109,12 @@ class Trained {
 };
 
 struct Case {
-  const char* name;
+  std::string name;
   optim::Optimizer optimizer;
   optim::MinimizeOptions options = {};
 };
 
-std::vector<Case> cases() {
+std::vector<Case> rows() {
   using namespace optim;
   return {{"sgd", Sgd{.lr = 0.1}},
           {"sgd momentum", Sgd{.lr = 0.1, .momentum = 0.9, .dampening = 0.1}},
@@ -141,6 +143,22 @@ std::vector<Case> cases() {
           {"clip value", RMSprop{.lr = 0.01, .alpha = 0.5, .centered = true}, {.clip = {.value = 10}}},
           {"accumulated, averaged", AdamW{.lr = 0.01}, {.accumulate = 2, .ema_decay = 0.9}},
           {"checked", Sgd{.lr = 0.1, .momentum = 0.9}, {.check_gradients = true, .ema_decay = 0.5}}};
+}
+
+/// The rows, and the optimizers without one: as they come, and with the least eps.
+std::vector<Case> cases() {
+  std::vector<Case> all = rows();
+  const auto add_unless_there = [&](auto parameters) {
+    const std::string name = parameters.rule().name;
+    if (std::ranges::any_of(all, [&](const Case& row) { return row.name.starts_with(name); })) return;
+    all.push_back({name, parameters});
+    if constexpr (requires { parameters.eps; }) {
+      parameters.eps = 0;
+      all.push_back({name + " eps 0", parameters});
+    }
+  };
+  std::apply([&](const auto&... optimizers) { (add_unless_there(optimizers), ...); }, optim::Optimizers{});
+  return all;
 }
 
 }  // namespace
