@@ -1,5 +1,5 @@
-// The networks of the zoo, each in the file of its name; zoo.cpp makes the list of them, sizes.cpp gives them other
-// sizes. Used by src/models alone.
+// The networks of the zoo, each in the file of its name, and their list; sizes.cpp gives them other sizes. Used by
+// src/models alone.
 #pragma once
 
 #include <vector>
@@ -46,5 +46,35 @@ namespace concord::models {
 [[nodiscard]] Model bert_base();
 [[nodiscard]] Model gpt_tiny();
 [[nodiscard]] Model gpt2_small();
+
+/// In the order in which users see them.
+[[nodiscard]] inline std::vector<Model> networks() {
+  std::vector<Model> list{mlp(), lenet(), lenet5(), alexnet(), overfeat()};
+  const auto append = [&](std::vector<Model> family) { list.insert(list.end(), family.begin(), family.end()); };
+  append(vgg());
+  append({nin(), googlenet(), inception_v3(), inception_resnet_v2(), resnet20()});
+  append(resnet());
+  append({densenet121(),
+          squeezenet1_1(),
+          mobilenet_v2(),
+          mobilenet_v3_large(),
+          shufflenet_v2_x1_0(),
+          efficientnet_b0(),
+          convnext_tiny(),
+          vit_b_16(),
+          unet(),
+          denoising_autoencoder(),
+          dcgan_generator(),
+          dcgan_discriminator(),
+          alphago_zero(),
+          char_lstm(),
+          char_gru(),
+          lstm(),
+          deep_speech_2(),
+          bert_base(),
+          gpt_tiny(),
+          gpt2_small()});
+  return list;
+}
 
 }  // namespace concord::models

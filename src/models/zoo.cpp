@@ -1,4 +1,4 @@
-// The list of networks.
+// Finding and making networks of the list.
 #include "concord/models/zoo.hpp"
 
 #include <vector>
@@ -10,34 +10,7 @@
 namespace concord::models {
 
 const std::vector<Model>& all() {
-  static const std::vector<Model> models = [] {
-    std::vector<Model> list{mlp(), lenet(), lenet5(), alexnet(), overfeat()};
-    const auto append = [&](std::vector<Model> family) { list.insert(list.end(), family.begin(), family.end()); };
-    append(vgg());
-    append({nin(), googlenet(), inception_v3(), inception_resnet_v2(), resnet20()});
-    append(resnet());
-    append({densenet121(),
-            squeezenet1_1(),
-            mobilenet_v2(),
-            mobilenet_v3_large(),
-            shufflenet_v2_x1_0(),
-            efficientnet_b0(),
-            convnext_tiny(),
-            vit_b_16(),
-            unet(),
-            denoising_autoencoder(),
-            dcgan_generator(),
-            dcgan_discriminator(),
-            alphago_zero(),
-            char_lstm(),
-            char_gru(),
-            lstm(),
-            deep_speech_2(),
-            bert_base(),
-            gpt_tiny(),
-            gpt2_small()});
-    return list;
-  }();
+  static const std::vector<Model> models = networks();
   return models;
 }
 

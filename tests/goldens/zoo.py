@@ -4,9 +4,15 @@
 Of each published network the names and shapes of its state; of a small variant (few classes, small images, no dropout,
 batch norm in training) in double precision the outputs, the loss, the norm of every gradient and the loss after each of
 three steps of SGD. Weights, inputs and targets are drawn from Philox by name, as tests/models/zoo_goldens.cpp draws
-them, so they need not be stored. Needs torchvision.
+them, so they need not be stored. Needs torchvision, whose networks need no entry unless their small variant is a special
+one. The others stand in zoo_images.py and zoo_sequences.py, or bring their recipe in zoo.json:
 
-  zoo.py [NETWORK…]      only these anew, the others stay as recorded
+  "NETWORK": {"torch": ["class Net(nn.Module):", " …", "Net(classes)"], "published": 10, "input": [1, 28, 28], "batch": 2,
+              "classes": 10, "task": "classification"}
+
+"torch" are lines of which the last is the network for so many `classes`: those published, then those of the small variant.
+
+  zoo.py [NETWORK…]      only these anew or for the first time, the others stay as recorded
 """
 import json
 import pathlib
@@ -16,64 +22,39 @@ import torch
 import torchvision.models as tv
 from torch import nn
 
-from zoo_images import (AlphaGoZero, DenoisingAutoencoder, InceptionResNetV2, OverFeat, UNet, dcgan_discriminator,
-                        dcgan_generator, lenet, lenet5, mlp, nin, resnet20)
+import zoo_images  # noqa: F401: it enters its networks
+import zoo_sequences  # noqa: F401
+from zoo_entries import ZOO, entry, vision
 from zoo_numbers import SEED, first_weights, uniform
-from zoo_sequences import Bert, CharRnn, DeepSpeech2, Gpt, Lstm
 from zoo_tasks import TASKS
 
 FOLDER = pathlib.Path(__file__).parent
 SEEDS, STEPS, KEPT, CONDITION = 8, 3, 16, 1e-4
 
 
-def entry(make, classes, input, batch=2, small_classes=10, task="classification", small=None):
-    """`make` takes the number of classes; `small` the same for the small variant where that is another function."""
-    return {"make": make, "classes": classes, "input": input, "batch": batch, "small_classes": small_classes,
-            "task": task, "small": small or make}
+for n in (11, 13, 16, 19):
+    vision(f"vgg{n}", 32)
+    vision(f"vgg{n}_bn")
+vision("alexnet", 63)
+vision("googlenet", aux_logits=False, init_weights=False)
+vision("inception_v3", 107, aux_logits=False, init_weights=False)
+vision("squeezenet1_1", 33)
+entry("vit_b_16", lambda classes: tv.vit_b_16(weights=None, num_classes=classes), 1000, [3, 32, 32],
+      small=lambda classes: tv.vit_b_16(weights=None, num_classes=classes, image_size=32))
 
 
-def language(make, classes):
-    return entry(make, classes, [12], task="language")
-
-
-def vision(make, size, **options):
-    return entry(lambda classes: make(weights=None, num_classes=classes, **options), 1000, [3, size, size])
-
-
-ZOO = {
-    "mlp": entry(mlp, 10, [1, 28, 28]),
-    "lenet": entry(lenet, 10, [1, 28, 28]),
-    "lenet5": entry(lenet5, 10, [1, 28, 28]),
-    "alexnet": vision(tv.alexnet, 63),
-    "overfeat": entry(OverFeat, 1000, [3, 71, 71]),
-    **{f"vgg{n}{bn}": vision(getattr(tv, f"vgg{n}{bn}"), 64 if bn else 32)
-       for n in (11, 13, 16, 19) for bn in ("", "_bn")},
-    "nin": entry(nin, 1000, [3, 64, 64]),
-    "googlenet": vision(tv.googlenet, 64, aux_logits=False, init_weights=False),
-    "inception_v3": vision(tv.inception_v3, 107, aux_logits=False, init_weights=False),
-    "inception_resnet_v2": entry(InceptionResNetV2, 1000, [3, 107, 107]),
-    "resnet20": entry(resnet20, 10, [3, 32, 32]),
-    **{name: vision(getattr(tv, name), 64) for name in
-       ("resnet18", "resnet34", "resnet50", "resnet101", "resnext50_32x4d", "wide_resnet50_2", "densenet121")},
-    "squeezenet1_1": vision(tv.squeezenet1_1, 33),
-    **{name: vision(getattr(tv, name), 64) for name in
-       ("mobilenet_v2", "mobilenet_v3_large", "shufflenet_v2_x1_0", "efficientnet_b0")},
-    "convnext_tiny": vision(tv.convnext_tiny, 64),
-    "vit_b_16": entry(lambda classes: tv.vit_b_16(weights=None, num_classes=classes), 1000, [3, 32, 32],
-                      small=lambda classes: tv.vit_b_16(weights=None, num_classes=classes, image_size=32)),
-    "unet": entry(UNet, 2, [1, 32, 32], small_classes=3, task="segmentation"),
-    "dcgan_generator": entry(dcgan_generator, 0, [100, 1, 1], small_classes=0, task="reconstruction"),
-    "dcgan_discriminator": entry(dcgan_discriminator, 1, [3, 64, 64], small_classes=1, task="discrimination"),
-    "char_lstm": language(lambda classes: CharRnn(classes, nn.LSTM), 96),
-    "char_gru": language(lambda classes: CharRnn(classes, nn.GRU), 96),
-    "lstm": entry(Lstm, 1000, [6, 512]),
-    "deep_speech_2": entry(DeepSpeech2, 29, [1, 161, 24], task="transcription"),
-    "bert_base": language(Bert, 30522),
-    "gpt_tiny": language(lambda classes: Gpt(classes, 64, 128, 4, 4), 96),
-    "gpt2_small": language(lambda classes: Gpt(classes, 1024, 768, 12, 12), 50257),
-    "alphago_zero": entry(AlphaGoZero, 362, [17, 5, 5], small_classes=26, task="policy and value"),
-    "denoising_autoencoder": entry(lambda _: DenoisingAutoencoder(), 0, [1, 28, 28], task="reconstruction"),
-}
+def network_of(name, recorded):
+    """By its entry, its recipe, or of torchvision."""
+    known = recorded.get(name, {})
+    if "torch" in known:
+        def make(classes):
+            scope = {"torch": torch, "nn": nn, "F": torch.nn.functional, "classes": classes}
+            exec("\n".join(known["torch"][:-1]), scope)
+            return eval(known["torch"][-1], scope)
+        entry(name, make, known["published"], known["input"], known["batch"], known["classes"], known["task"])
+    elif name not in ZOO:
+        vision(name)
+    return ZOO[name]
 
 
 # ---------------------------------------------------------------- recording
@@ -149,10 +130,11 @@ def rounded(values, digits=7):
 def main():
     path = FOLDER / "zoo.json"
     recorded = json.loads(path.read_text()) if path.exists() else {}
-    for name in sys.argv[1:] or ZOO:
-        recorded[name] = record(ZOO[name])
+    for name in sys.argv[1:] or list(recorded):
+        recipe = {key: recorded[name][key] for key in ("torch", "published") if key in recorded.get(name, {})}
+        recorded[name] = recipe | record(network_of(name, recorded))
         print(name, recorded[name]["parameters"], recorded[name]["condition"], recorded[name]["losses"], flush=True)
-        text = ",\n".join(f'{json.dumps(key)}: {json.dumps(recorded[key])}' for key in ZOO if key in recorded)
+        text = ",\n".join(f'{json.dumps(key)}: {json.dumps(recorded[key])}' for key in recorded)
         path.write_text("{\n" + text + "\n}\n")
 
 

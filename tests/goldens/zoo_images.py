@@ -3,6 +3,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from zoo_entries import entry
+
 
 def conv_norm(i, o, kernel, activation=nn.ReLU):
     layers = [nn.Conv2d(i, o, kernel, padding=kernel // 2, bias=False), nn.BatchNorm2d(o)]
@@ -13,15 +15,24 @@ def mlp(classes):
     return nn.Sequential(nn.Flatten(), nn.Linear(784, 1000), nn.ReLU(), nn.Linear(1000, classes))
 
 
+entry("mlp", mlp, 10, [1, 28, 28])
+
+
 def lenet(classes):
     return nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(),
                          nn.MaxPool2d(2), nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, classes))
+
+
+entry("lenet", lenet, 10, [1, 28, 28])
 
 
 def lenet5(classes):
     return nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(),
                          nn.AvgPool2d(2), nn.Conv2d(16, 120, 5), nn.Tanh(), nn.Flatten(), nn.Linear(120, 84), nn.Tanh(),
                          nn.Linear(84, classes))
+
+
+entry("lenet5", lenet5, 10, [1, 28, 28])
 
 
 class Basic(nn.Module):
@@ -44,6 +55,9 @@ def resnet20(classes):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, classes))
 
 
+entry("resnet20", resnet20, 10, [3, 32, 32])
+
+
 class OverFeat(nn.Module):
     def __init__(self, classes):
         super().__init__()
@@ -58,6 +72,9 @@ class OverFeat(nn.Module):
         return self.classifier(F.adaptive_avg_pool2d(self.features(x), 6).flatten(1))
 
 
+entry("overfeat", OverFeat, 1000, [3, 71, 71])
+
+
 def nin(classes):
     def unit(i, o, kernel, stride, padding, last):
         return [nn.Conv2d(i, o, kernel, stride, padding), nn.ReLU(), nn.Conv2d(o, o, 1), nn.ReLU(),
@@ -66,6 +83,9 @@ def nin(classes):
     return nn.Sequential(*unit(3, 96, 11, 4, 0, 96), pool(), *unit(96, 256, 5, 1, 2, 256), pool(),
                          *unit(256, 384, 3, 1, 1, 384), pool(), nn.Dropout(), *unit(384, 1024, 3, 1, 1, classes),
                          nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+entry("nin", nin, 1000, [3, 64, 64])
 
 
 class Unit(nn.Module):
@@ -141,6 +161,9 @@ class InceptionResNetV2(nn.Module):
         return x
 
 
+entry("inception_resnet_v2", InceptionResNetV2, 1000, [3, 107, 107])
+
+
 class AlphaGoResidual(nn.Module):
     def __init__(self):
         super().__init__()
@@ -164,6 +187,9 @@ class AlphaGoZero(nn.Module):
         return torch.cat([self.policy(y), self.value(y)], 1)
 
 
+entry("alphago_zero", AlphaGoZero, 362, [17, 5, 5], small_classes=26, task="policy and value")
+
+
 class DenoisingAutoencoder(nn.Module):
     def __init__(self):
         super().__init__()
@@ -171,6 +197,9 @@ class DenoisingAutoencoder(nn.Module):
 
     def forward(self, x):
         return torch.sigmoid(self.decoder(torch.sigmoid(self.encoder(x.flatten(1))))).reshape(x.shape)
+
+
+entry("denoising_autoencoder", lambda _: DenoisingAutoencoder(), 0, [1, 28, 28], task="reconstruction")
 
 
 class UNet(nn.Module):
@@ -194,6 +223,9 @@ class UNet(nn.Module):
         return self.last(x)
 
 
+entry("unet", UNet, 2, [1, 32, 32], small_classes=3, task="segmentation")
+
+
 class Main(nn.Module):
     def __init__(self, *layers):
         super().__init__()
@@ -210,8 +242,14 @@ def dcgan_generator(_):
     return Main(*layers, nn.BatchNorm2d(64), nn.ReLU(), nn.ConvTranspose2d(64, 3, 4, 2, 1, bias=False), nn.Tanh())
 
 
+entry("dcgan_generator", dcgan_generator, 0, [100, 1, 1], small_classes=0, task="reconstruction")
+
+
 def dcgan_discriminator(_):
     layers = [nn.Conv2d(3, 64, 4, 2, 1, bias=False), nn.LeakyReLU(0.2)]
     for width in (64, 128, 256):
         layers += [nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2)]
     return Main(*layers, nn.Conv2d(512, 1, 4, bias=False), nn.Flatten())
+
+
+entry("dcgan_discriminator", dcgan_discriminator, 1, [3, 64, 64], small_classes=1, task="discrimination")

@@ -3,6 +3,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from zoo_entries import entry, language
+
 
 class CharRnn(nn.Module):
     def __init__(self, classes, recurrent, dropout=0.0):
@@ -15,6 +17,10 @@ class CharRnn(nn.Module):
         return self.decoder(self.rnn(self.embedding(x))[0])
 
 
+language("char_lstm", lambda classes: CharRnn(classes, nn.LSTM), 96)
+language("char_gru", lambda classes: CharRnn(classes, nn.GRU), 96)
+
+
 class Lstm(nn.Module):
     def __init__(self, classes, depth=2, width=512):
         super().__init__()
@@ -22,6 +28,9 @@ class Lstm(nn.Module):
 
     def forward(self, x):
         return self.fc(self.rnn(x)[0][:, -1])
+
+
+entry("lstm", Lstm, 1000, [6, 512])
 
 
 class DeepSpeech2(nn.Module):
@@ -36,6 +45,9 @@ class DeepSpeech2(nn.Module):
     def forward(self, x):
         x = F.hardtanh(self.bn2(self.conv2(F.hardtanh(self.bn1(self.conv1(x)), 0, 20))), 0, 20)
         return self.fc(self.rnn(x.permute(0, 3, 1, 2).flatten(2))[0])
+
+
+entry("deep_speech_2", DeepSpeech2, 29, [1, 161, 24], task="transcription")
 
 
 def split_heads(x, heads):
@@ -74,6 +86,10 @@ class Gpt(nn.Module):
         places = torch.arange(x.shape[1], device=x.device)
         y = self.ln_f(self.h(self.dropout(self.wte(x) + self.wpe(places))))
         return y @ self.wte.weight.T
+
+
+language("gpt_tiny", lambda classes: Gpt(classes, 64, 128, 4, 4), 96)
+language("gpt2_small", lambda classes: Gpt(classes, 1024, 768, 12, 12), 50257)
 
 
 class Bert(nn.Module):
@@ -115,3 +131,6 @@ class Bert(nn.Module):
         head = self.cls.predictions
         y = head.transform.LayerNorm(F.gelu(head.transform.dense(y)))
         return y @ e.word_embeddings.weight.T + head.bias
+
+
+language("bert_base", Bert, 30522)
