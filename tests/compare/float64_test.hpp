@@ -50,10 +50,10 @@ class Operators {
   std::map<std::string, Tensor> given_;
 };
 
-using Build = std::function<Value(Operators&)>;
+using BuildOperators = std::function<Value(Operators&)>;
 
 /// Checks all operators that `build` and its gradient are made of; `expected` have to be among those with a reference.
-inline void check(const std::string& what, const Build& build, const std::vector<std::string>& expected) {
+inline void check(const std::string& what, const BuildOperators& build, const std::vector<std::string>& expected) {
   for (const DevicePtr& device : devices()) {
     INFO(what << " on " << device->info().id);
     Operators operators;
