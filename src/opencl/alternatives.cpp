@@ -5,8 +5,7 @@
 
 #include "concord/core/debug_options.hpp"
 #include "concord/opencl/driver/discovery.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 
 namespace concord::opencl {
 namespace {

@@ -12,9 +12,7 @@
 #include "concord/opencl/conv/row_unrolled.hpp"
 #include "concord/opencl/formula/epilogue.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/matrix_kernel.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 
 namespace concord::opencl {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/plan.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/launch/strides.hpp"
 

@@ -1,18 +1,76 @@
-// The kernel for a product: the implementation that is named or tuned, else the planned one.
+// The kernel for a product: the list of the implementations, and the choice among them.
 #include "concord/opencl/gemm/gemm.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "concord/core/check.hpp"
 #include "concord/core/debug_options.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/choice_log.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {
+
+extern const GemmImplementation kPanelGemm, kScaledGemm, kTmaGemm, kWgmmaGemm, kMmaGemm, kWaveGemm, kTiledGemm,
+    kClblastGemm, kReferenceGemm;
+
 namespace {
+
+constexpr std::array<const GemmImplementation*, 9> kImplementations{&kPanelGemm, &kScaledGemm,  &kTmaGemm,
+                                                                    &kWgmmaGemm, &kMmaGemm,     &kWaveGemm,
+                                                                    &kTiledGemm, &kClblastGemm, &kReferenceGemm};
+
+/// Without the check on the device.
+std::string_view cheap_refusal(const GemmImplementation& one, const Context& context, const Gemm& gemm) {
+  if (!context.variants().may(std::string(variant::kProduct) + std::string(one.name))) return "it is disabled";
+  if (gemm.has_channels_last() && !one.reads_channels_last) return "an operand or the result lies channels-last";
+  return one.refusal(context, gemm);
+}
+
+/// Says so of devices that never have it.
+void add_refusal(ChoiceLog& choice, const Context& context, const GemmImplementation& one, std::string_view why) {
+  const bool is_for_device = one.is_variant_of(context) || &one == &kReferenceGemm;
+  choice.refused(one.name, is_for_device ? why : "not for this device");
+}
+
+const GemmImplementation& planned(Context& context, const Gemm& gemm, ChoiceLog choice) {
+  struct Expected {
+    double seconds;
+    const GemmImplementation* one;
+  };
+  std::vector<Expected> expected;
+  for (const GemmImplementation* one : kImplementations) {
+    if (const std::string_view why = cheap_refusal(*one, context, gemm); !why.empty()) {
+      add_refusal(choice, context, *one, why);
+    } else {
+      expected.push_back({one->seconds(context, gemm), one});
+    }
+  }
+  std::ranges::stable_sort(expected, {}, &Expected::seconds);
+  // Only tma reads what lies channels-last, and nothing lies so where tma does not run.
+  const GemmImplementation* chosen = nullptr;
+  for (const Expected& next : expected) {
+    if (chosen != nullptr) {
+      choice.slower(next.one->name, next.seconds);
+    } else if (const std::string_view why = next.one->device_refusal(context, gemm.precision); why.empty()) {
+      chosen = next.one;
+    } else {
+      add_refusal(choice, context, *next.one, why);
+    }
+  }
+  if (chosen == nullptr) chosen = gemm.has_channels_last() ? &kTmaGemm : &kReferenceGemm;
+  if (choice.is_heard()) {
+    const std::string product =
+        fmt::format("{} x {} x {} product in {}", gemm.m, gemm.n, gemm.k, name_of(gemm.precision));
+    choice.write(context.name(), product, chosen->name);
+  }
+  return *chosen;
+}
 
 /// The one that CONCORD_DEBUG=gemm=NAME names or the device's user prefers, where it can compute the product.
 std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::string_view label) {
@@ -21,7 +79,7 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
   if (!forced) return nullptr;
   const GemmImplementation* const named = find_gemm_implementation(*forced);
   CONCORD_CHECK(named != nullptr, ArgumentError, "CONCORD_DEBUG: gemm is \"{}\"; there are {}", *forced,
-                gemm_implementation_names());
+                names_of(kImplementations));
   // Panels compute on any device, which their tests use.
   const bool is_panel = named->name == "panel" && !gemm.has_channels_last();
   if (is_panel ? !context.variants().may(std::string(variant::kProduct) + *forced)
@@ -33,6 +91,34 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
 }
 
 }  // namespace
+
+std::span<const GemmImplementation* const> gemm_implementations() { return kImplementations; }
+
+const GemmImplementation* find_gemm_implementation(std::string_view name) {
+  const auto* const found = std::ranges::find(kImplementations, name, &GemmImplementation::name);
+  return found == kImplementations.end() ? nullptr : *found;
+}
+
+std::string gemm_refusal(const GemmImplementation& one, Context& context, const Gemm& gemm) {
+  std::string_view why = cheap_refusal(one, context, gemm);
+  if (why.empty()) why = one.device_refusal(context, gemm.precision);
+  return std::string(why);
+}
+
+const GemmImplementation& planned_implementation(Context& context, const Gemm& gemm) {
+  return planned(context, gemm, ChoiceLog());
+}
+
+double planned_seconds(Context& context, const Gemm& gemm) {
+  return planned(context, gemm, ChoiceLog(false)).seconds(context, gemm);
+}
+
+std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const GemmChoice& choice,
+                                       std::string_view label) {
+  const GemmImplementation* const one = find_gemm_implementation(choice.implementation);
+  if (one == nullptr || !gemm_refusal(*one, context, gemm).empty()) return nullptr;
+  return choice.tiling ? one->prepare_tiling(context, gemm, *choice.tiling, label) : one->prepare(context, gemm, label);
+}
 
 std::unique_ptr<Kernel> prepare_gemm(Context& context, const Gemm& gemm, std::string_view label) {
   std::optional<GemmChoice> tuned;

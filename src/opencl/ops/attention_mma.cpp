@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/ops/attention.hpp"
 

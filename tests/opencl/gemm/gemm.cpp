@@ -8,8 +8,6 @@
 
 #include "concord/core/log.hpp"
 #include "concord/opencl/conv/as_gemm.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"

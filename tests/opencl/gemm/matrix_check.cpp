@@ -4,8 +4,8 @@
 #include <boost/compute/system.hpp>
 
 #include "concord/opencl/conv/checked_products.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "concord/opencl/launch/context.hpp"
 #include "concord_test.hpp"
 

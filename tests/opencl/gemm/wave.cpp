@@ -10,9 +10,8 @@
 
 #include "concord/opencl/conv/as_gemm.hpp"
 #include "concord/opencl/device.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/matrix_check.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
 

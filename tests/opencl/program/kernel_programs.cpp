@@ -10,8 +10,6 @@
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/gemm/arguments.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/gemm/tuning/trial.hpp"
 #include "opencl/context_of.hpp"

@@ -1,4 +1,6 @@
 // The JSON files of tuning tables.
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,8 +11,9 @@
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
-#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
+#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -104,6 +107,20 @@ bool is_digest_of(std::string_view digest, std::string_view implementation, std:
 }
 
 }  // namespace
+
+KernelDigests kernel_digests() {
+  KernelDigests digests;
+  for (const GemmImplementation* one : gemm_implementations()) {
+    uLong digest = 0;
+    for (const std::string_view file : one->files) {
+      if (file.empty()) continue;
+      const std::string text = kernel_source(file);
+      digest = crc32_z(digest, reinterpret_cast<const Bytef*>(text.data()), text.size());
+    }
+    digests.emplace(one->name, fmt::format("{:08x}", digest));
+  }
+  return digests;
+}
 
 std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin) {
   const Json json = parse_json(read_file(file), "the file");

@@ -2,7 +2,6 @@
 #include "concord/opencl/gemm/tuning/table.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 
@@ -13,9 +12,6 @@
 #include "concord/core/private_files.hpp"
 #include "concord/core/text.hpp"
 #include "concord/opencl/driver/matrix_cores.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
-#include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -80,13 +76,6 @@ TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOr
 
 }  // namespace
 
-std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const GemmChoice& choice,
-                                       std::string_view label) {
-  const GemmImplementation* const one = find_gemm_implementation(choice.implementation);
-  if (one == nullptr || !gemm_refusal(*one, context, gemm).empty()) return nullptr;
-  return choice.tiling ? one->prepare_tiling(context, gemm, *choice.tiling, label) : one->prepare(context, gemm, label);
-}
-
 TuningOrigin tuning_origin(const Context& context) {
   const bool has_units = context.capability().has_matrix_units();
   const bool has_waves = context.wave_units() != WaveUnits::none;
@@ -95,20 +84,6 @@ TuningOrigin tuning_origin(const Context& context) {
           : has_units             ? "nvidia"
           : has_waves             ? "wave"
                                   : "gpu"};
-}
-
-KernelDigests kernel_digests() {
-  KernelDigests digests;
-  for (const GemmImplementation* one : gemm_implementations()) {
-    uLong digest = 0;
-    for (const std::string_view file : one->files) {
-      if (file.empty()) continue;
-      const std::string text = kernel_source(file);
-      digest = crc32_z(digest, reinterpret_cast<const Bytef*>(text.data()), text.size());
-    }
-    digests.emplace(one->name, fmt::format("{:08x}", digest));
-  }
-  return digests;
 }
 
 std::vector<std::filesystem::path> tuning_folders() {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "concord/core/atomic_file.hpp"
-#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/gemm/implementation.hpp"
 
 namespace concord::opencl {
 
@@ -20,9 +20,6 @@ struct GemmChoice {
   std::optional<GemmTiling> tiling;
   bool operator==(const GemmChoice&) const = default;
 };
-/// Null where there is no such implementation or tiling, or where it does not suit the device or accept the product.
-[[nodiscard]] std::unique_ptr<Kernel> prepare_choice(Context& context, const Gemm& gemm, const GemmChoice& choice,
-                                                     std::string_view label);
 
 /// What products have in common for which one choice serves: sizes, precision, the walk of each operand and whether its
 /// strides are multiples of 4, how the result is written, and how many operands an epilogue reads.

@@ -11,7 +11,7 @@
 
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/gemm/arguments.hpp"
-#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 
 namespace concord::opencl {

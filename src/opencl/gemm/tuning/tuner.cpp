@@ -12,8 +12,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/driver/status.hpp"
-#include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/tuning/trial.hpp"
 #include "concord/opencl/program/build.hpp"
 

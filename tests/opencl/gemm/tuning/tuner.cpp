@@ -5,8 +5,8 @@
 
 #include "concord/core/debug_options.hpp"
 #include "concord/opencl/device.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/implementation.hpp"
-#include "concord/opencl/gemm/registry.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/gemm/tuning/trial.hpp"
 #include "files.hpp"
