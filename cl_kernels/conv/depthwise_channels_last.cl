@@ -35,7 +35,7 @@ __kernel void depthwise_turn(__global const float *restrict weights, ulong weigh
   const float filter[BLOCK_CHANNELS] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 
 // dst(y, x) = Σ src(y·STRIDE − padding + ky, x·STRIDE − padding + kx)·filter(ky, kx): forward, and with flipped filters
-// the data gradient of stride 1. An item owns STRIP neighbouring places of a line.
+// the data gradient of stride 1. An item owns STRIP neighbouring places of a row.
 #define STRIP_COLUMNS ((STRIP - 1) * STRIDE + KERNEL_W)
 __kernel void depthwise_gather(SOURCE_AND_RESULT) {
   FIND_STRIP
@@ -43,7 +43,7 @@ __kernel void depthwise_gather(SOURCE_AND_RESULT) {
 #pragma unroll
   for (int i = 0; i < STRIP; ++i) EACH_CHANNEL(e) sums[i][e] = 0.0f;
   const int top = y * STRIDE - padding_h, left = x * STRIDE - padding_w;
-#pragma unroll 1  // a line's pixels at a time in registers
+#pragma unroll 1  // a row's pixels at a time in registers
   for (int ky = 0; ky < KERNEL_H; ++ky) {
     const int row = top + ky;
     const bool is_row = (uint)row < (uint)src_height;
@@ -95,29 +95,29 @@ __kernel void depthwise_scatter(SOURCE_AND_RESULT) {
   dst[dst_offset + item] = block_of(sums);
 }
 
-// The gradient of LINES lines of the filters, as many as registers hold, from line group_id(2)·LINES on: partial (part,
+// The gradient of FILTER_ROWS rows of the filters, as many as registers hold, from row group_id(2)·FILTER_ROWS on: partial (part,
 // tap, channel). Rows of the grid are places of diff_dst, `places` an image.
-#define LINES (TAPS <= 9 ? KERNEL_H : 1)
+#define FILTER_ROWS (TAPS <= 9 ? KERNEL_H : 1)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_weights(
     __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,
     __global float *restrict partial, ulong partial_offset, int src_height, int src_width, uint dst_width, int padding_h,
     int padding_w, SIZES) {
   __local float scratch[BLOCK_CHANNELS * THREADS];
   PLACE;
-  const int first = (int)get_group_id(2) * LINES;
+  const int first = (int)get_group_id(2) * FILTER_ROWS;
   src += src_offset + block;
   diff_dst += diff_dst_offset + block;
-  float sums[LINES * KERNEL_W][BLOCK_CHANNELS];
+  float sums[FILTER_ROWS * KERNEL_W][BLOCK_CHANNELS];
 #pragma unroll
-  for (int t = 0; t < LINES * KERNEL_W; ++t) EACH_CHANNEL(e) sums[t][e] = 0.0f;
+  for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) EACH_CHANNEL(e) sums[t][e] = 0.0f;
   for (uint row = begin + row_number; row < end; row += ROWS) {
     const uint image = row / places, in_image = row - image * places, y = in_image / dst_width;
     const int top = (int)y * STRIDE - padding_h + first, left = (int)(in_image - y * dst_width) * STRIDE - padding_w;
     float diff[BLOCK_CHANNELS];
     read_block(diff, diff_dst[(ulong)row * blocks]);
-    uint4 pixels[LINES * KERNEL_W];
+    uint4 pixels[FILTER_ROWS * KERNEL_W];
 #pragma unroll
-    for (int t = 0; t < LINES * KERNEL_W; ++t) {
+    for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) {
       const int from_y = top + t / KERNEL_W, from_x = left + t % KERNEL_W;
       const bool is_inside = (uint)from_y < (uint)src_height && (uint)from_x < (uint)src_width;
       const ulong line = ((ulong)image * src_height + clamp(from_y, 0, src_height - 1)) * src_width;
@@ -125,7 +125,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_wei
       pixels[t] = is_inside ? pixel : (uint4)(0);
     }
 #pragma unroll
-    for (int t = 0; t < LINES * KERNEL_W; ++t) {
+    for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) {
       float values[BLOCK_CHANNELS];
       read_block(values, pixels[t]);
       EACH_CHANNEL(e) sums[t][e] += values[e] * diff[e];
@@ -133,7 +133,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_wei
   }
   partial += partial_offset + ((ulong)get_group_id(1) * TAPS + first * KERNEL_W) * channels + channel;
 #pragma unroll
-  for (int t = 0; t < LINES * KERNEL_W; ++t) {
+  for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) {
     sum_rows(sums[t], scratch);
     if (item < LANES && is_block) EACH_CHANNEL(e) partial[t * channels + e] = sums[t][e];
   }

@@ -72,7 +72,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
 #define LAST_Q FLOOR_DIVIDE(STRIDE_W - 1 + PADDING_W, STRIDE_W)
 
 #if STRIDE_W == 2
-// Two neighbours of a line; `is_aligned` where a line's pairs lie at multiples of their size.
+// Two neighbours of a row; `is_aligned` where a row's pairs lie at multiples of their size.
 #define STORE_BLOCK(p, values, count)                          \
   if (is_aligned) {                                            \
     *(__global float2 *)(p) = (float2)((values)[0], (values)[1]); \
@@ -84,7 +84,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwis
 #define STORE_BLOCK(p, values, count) (p)[0] = (values)[0];
 #endif
 
-// Item: column of blocks, strip of STRIP blocks, plane of diff_src (images, channels). `items` of them; `blocks` a line.
+// Item: column of blocks, strip of STRIP blocks, plane of diff_src (images, channels). `items` of them; `blocks` a row.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_depthwise_strips_backward_data(
     __global const float *restrict diff_dst, ulong diff_dst_offset, __global const float *restrict weights,
     ulong weights_offset, __global float *restrict diff_src, ulong diff_src_offset, uint items, int height, int width,

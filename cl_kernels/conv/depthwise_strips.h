@@ -1,6 +1,6 @@
 // What the kernels of depthwise convolution for GPUs share (conv/depthwise_strips.cl, conv/depthwise_weights.cl): images
 // without dilation, small kernels. An item owns a column of a plane's result, STRIP rows high; neighbouring items own
-// neighbouring columns, so a work-group reads whole lines, and each row of an item's windows is read once.
+// neighbouring columns, so a work-group reads whole rows, and each row of an item's windows is read once.
 //
 // Definitions: KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PADDING_H, PADDING_W; MULTIPLIER outputs a channel; STRIP; THREADS
 // items a work-group.

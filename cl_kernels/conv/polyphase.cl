@@ -1,10 +1,10 @@
 // What the data gradient of a strided convolution by phases needs beside its products (src/opencl/conv/polyphase.cpp): weights
-// apart by phase, and values at places that no tap reaches.
+// packed by phase, and values at places that no tap reaches.
 #include "gemm/operands.h"
 
 // weights (rows, channels, taps): tap t goes to phase (rows, table[t].y taps, channels), which begins at table[t].x, as its
 // tap table[t].z; nowhere when table[t].y is 0. A work-item owns a channel of a row. 8 bytes an element.
-__kernel void conv_phases_pack(__global const float *restrict weights, ulong weights_offset, __global float *restrict packed,
+__kernel void conv_polyphase_pack(__global const float *restrict weights, ulong weights_offset, __global float *restrict packed,
                                ulong packed_offset, uint channels, uint taps, __global const uint4 *restrict table) {
   const uint channel = (uint)get_global_id(0);
   const ulong row = get_global_id(1);
@@ -22,7 +22,7 @@ __kernel void conv_phases_pack(__global const float *restrict weights, ulong wei
 
 // The epilogue of 0 where a row or column is not reached, of which each has a byte in `reached` behind one for the slice.
 // A work-item owns a block of 8 channels at a place; `blocks` a place, `plane` places an image. 2 bytes an element.
-__kernel void conv_phases_fill_blocks(uint count, uint blocks, uint plane, uint rows, uint columns,
+__kernel void conv_polyphase_fill_blocks(uint count, uint blocks, uint plane, uint rows, uint columns,
                                       __global const uchar *restrict reached, __global uint4 *c,
                                       ulong c_offset EPILOGUE_PARAMETERS) {
   const uint at = (uint)get_global_id(0);
@@ -37,20 +37,20 @@ __kernel void conv_phases_fill_blocks(uint count, uint blocks, uint plane, uint 
 }
 #else
 // The epilogue of 0 where a slice, row or column is not reached, of which each has a byte in `reached`. A work-item owns
-// `count` neighbouring places of a line; global ids are (places / count, channel of the group, image and group). 4 bytes an
+// `count` neighbouring places of a row; global ids are (places / count, channel of the group, image and group). 4 bytes an
 // element.
-__kernel void conv_phases_fill(uint plane, uint count, uint groups, DIVISOR(page), DIVISOR(line), uint slices, uint rows,
+__kernel void conv_polyphase_fill(uint plane, uint count, uint groups, DIVISOR(page), DIVISOR(line), uint slices, uint rows,
                                __global const uchar *restrict reached, GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
   const uint place = (uint)get_global_id(0) * count, m = (uint)get_global_id(1), z = (uint)get_global_id(2);
   if (place >= plane) return;
   const uint slice = DIVIDE(place, page), in_slice = place - slice * page;
   const uint row = DIVIDE(in_slice, line), column = in_slice - row * line;
-  const uchar line_is_reached = reached[slice] & reached[slices + row];
+  const uchar row_is_reached = reached[slice] & reached[slices + row];
   reached += slices + rows + column;
   const uint image = z / groups, group = z - image * groups;
   c += c_offset + group * c_batch;
   for (uint i = 0; i < count; ++i) {
-    if (line_is_reached & reached[i]) continue;
+    if (row_is_reached & reached[i]) continue;
     c[(index_t)m * c_m + C_COLUMN(image, place + i)] = EPILOGUE(0.0f, group, m, image, place + i);
   }
 }

@@ -1,10 +1,10 @@
 // Convolutions of images with few channels as convolutions along columns alone: an unrolled image has at each place what the
-// taps of a line meet, `line` = channels·kernel width numbers, (channel, tap) in blocks of 8, zeros behind them
+// taps of a row meet, `numbers` = channels·kernel width of them, (channel, tap) in blocks of 8, zeros behind them
 // (src/opencl/conv/row_unrolled.cpp).
 #include "shared/channels_last.h"
 
-// src (N, C, H, W) to blocks of (N, H, oW, line). Item (block, oW) of a line of an image.
-__kernel void conv_lines_unroll(__global const float *restrict src, ulong src_offset, __global uint4 *restrict dst,
+// src (N, C, H, W) to blocks of (N, H, oW, numbers). Item (block, oW) of a row of an image.
+__kernel void conv_row_unrolled_image(__global const float *restrict src, ulong src_offset, __global uint4 *restrict dst,
                                 ulong dst_offset, uint count, uint blocks, uint dst_width, int height, int width,
                                 uint channels, uint taps, int stride, int padding, int dilation) {
   const uint item = (uint)get_global_id(0);
@@ -23,9 +23,9 @@ __kernel void conv_lines_unroll(__global const float *restrict src, ulong src_of
   dst[dst_offset + item] = block_of(values);
 }
 
-// weights (O, C, kH, kW) to (O, padded line, kH), zeros behind a line; and a gradient of the latter back to the former.
+// weights (O, C, kH, kW) to (O, padded numbers, kH), zeros behind them; and a gradient of the latter back to the former.
 #define WEIGHT_SIZES uint count, uint channels, uint taps_y, uint taps_x, uint padded
-__kernel void conv_lines_weights(__global const float *restrict weights, ulong weights_offset,
+__kernel void conv_row_unrolled_weights(__global const float *restrict weights, ulong weights_offset,
                                  __global float *restrict unrolled, ulong unrolled_offset, WEIGHT_SIZES) {
   const uint item = (uint)get_global_id(0);
   if (item >= count) return;
@@ -34,11 +34,11 @@ __kernel void conv_lines_weights(__global const float *restrict weights, ulong w
   const uint from = ((row * channels + channel) * taps_y + y) * taps_x + x;
   unrolled[unrolled_offset + item] = channel < channels ? weights[weights_offset + from] : 0.0f;
 }
-__kernel void conv_lines_gradient(__global const float *restrict unrolled, ulong unrolled_offset,
+__kernel void conv_row_unrolled_gradient(__global const float *restrict unrolled, ulong unrolled_offset,
                                   __global float *restrict gradient, ulong gradient_offset, WEIGHT_SIZES) {
   const uint item = (uint)get_global_id(0);
   if (item >= count) return;
-  const uint x = item % taps_x, y = item / taps_x % taps_y, line = item / taps_x / taps_y;
-  const uint channel = line % channels, row = line / channels;
+  const uint x = item % taps_x, y = item / taps_x % taps_y, kernel_row = item / taps_x / taps_y;
+  const uint channel = kernel_row % channels, row = kernel_row / channels;
   gradient[gradient_offset + item] = unrolled[unrolled_offset + (row * padded + channel * taps_x + x) * taps_y + y];
 }

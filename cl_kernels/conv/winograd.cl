@@ -1,14 +1,14 @@
 // Convolutions of 3x3 by Winograd's F(4x4, 3x3): what stands before and behind the batched product (src/opencl/
-// conv/winograd*.cpp). A tile is 6x6 pixels that give 4x4 results; those of all images are counted along lines, rows of tiles
-// and images. Planes are the 36 points of a tile: U(plane, k, m) of the weights, V(plane, k, tile) of the image, and M(plane,
-// m, tile) = Σ_k U·V, with k and m of U as the weights lie. Planes are `plane` floats apart. Neighbouring items own neighbouring
-// tiles or kernels, so that planes are read and written in runs.
+// conv/winograd*.cpp). A tile is 6x6 pixels that give 4x4 results; those of all images are counted along rows of pixels, rows of tiles
+// and images. At each of the 36 points of a tile stand matrices: U(k, m) of the weights, V(k, tile) of the image, and M(m, tile)
+// = Σ_k U·V, with k and m of U as the weights lie. A point's matrix lies `point_stride` floats behind that of the one before it.
+// Neighbouring items own neighbouring tiles or kernels, so that matrices are read and written in runs.
 #include "gemm/operands.h"
 #include "conv/winograd.h"
 
 // An item owns a kernel of 3x3: (9 + 36)·4 bytes. With ROTATED taps are taken from the last to the first.
-__kernel void winograd_weights(__global const float *restrict weights, ulong weights_offset, __global float *restrict planes,
-                               ulong planes_offset, uint plane, uint kernels) {
+__kernel void winograd_weights(__global const float *restrict weights, ulong weights_offset, __global float *restrict points,
+                               ulong points_offset, uint point_stride, uint kernels) {
   const uint one = (uint)get_global_id(0);
   if (one >= kernels) return;
   weights += weights_offset + (ulong)one * 9;
@@ -21,24 +21,25 @@ __kernel void winograd_weights(__global const float *restrict weights, ulong wei
   EACH(j, 3)
   WEIGHTS_TO_POINTS(g[j], g[3 + j], g[6 + j], half_way[0][j], half_way[1][j], half_way[2][j], half_way[3][j],
                     half_way[4][j], half_way[5][j])
-  planes += planes_offset + one;
+  points += points_offset + one;
   EACH(i, POINTS) {
     float u[POINTS];
     WEIGHTS_TO_POINTS(half_way[i][0], half_way[i][1], half_way[i][2], u[0], u[1], u[2], u[3], u[4], u[5])
-    EACH(j, POINTS) planes[(i * POINTS + j) * plane] = u[j];
+    EACH(j, POINTS) points[(i * POINTS + j) * point_stride] = u[j];
   }
 }
 
-#define TILE_PARAMETERS uint first, uint tiles, uint pitch, DIVISOR(image_tiles), DIVISOR(line_tiles)
+#define TILE_PARAMETERS uint first, uint tiles, uint pitch, DIVISOR(image_tiles), DIVISOR(row_tiles)
 // The image, row and column of tile i.
 #define TILE_PLACE(i)                                                                                              \
   const uint number = DIVIDE(first + (i), image_tiles), in_image = first + (i) - number * image_tiles;             \
-  const uint tile_row = DIVIDE(in_image, line_tiles), tile_column = in_image - tile_row * line_tiles;
+  const uint tile_row = DIVIDE(in_image, row_tiles), tile_column = in_image - tile_row * row_tiles;
 
 // An item owns a tile of a channel, `first` being the first tile here: (36 + 36)·4 bytes, of which neighbours share more than
 // half of those read. Tiles from `tiles` to `pitch` are 0, and so are pixels outside of the image.
-__kernel void winograd_pixels(__global const float *restrict image, ulong image_offset, __global float *restrict planes,
-                              ulong planes_offset, uint plane, uint channels, TILE_PARAMETERS, int rows, int columns, int row_shift,
+__kernel void winograd_pixels(__global const float *restrict image, ulong image_offset, __global float *restrict points,
+                              ulong points_offset, uint point_stride, uint channels, TILE_PARAMETERS, int rows, int columns,
+                              int row_shift,
                               int column_shift) {
   const uint tile = (uint)get_global_id(0), channel = (uint)get_global_id(1);
   if (tile >= pitch) return;
@@ -55,15 +56,16 @@ __kernel void winograd_pixels(__global const float *restrict image, ulong image_
   }
   EACH(j, POINTS) PIXELS_TO_POINTS(d[0][j], d[1][j], d[2][j], d[3][j], d[4][j], d[5][j])
   EACH(i, POINTS) PIXELS_TO_POINTS(d[i][0], d[i][1], d[i][2], d[i][3], d[i][4], d[i][5])
-  planes += planes_offset + channel * pitch + tile;
+  points += points_offset + channel * pitch + tile;
   EACH(i, POINTS) {
-    EACH(j, POINTS) planes[(i * POINTS + j) * plane] = d[i][j];
+    EACH(j, POINTS) points[(i * POINTS + j) * point_stride] = d[i][j];
   }
 }
 
 // The same of 4x4 slopes of results: (16 + 36)·4 bytes.
-__kernel void winograd_slopes(__global const float *restrict image, ulong image_offset, __global float *restrict planes,
-                              ulong planes_offset, uint plane, uint channels, TILE_PARAMETERS, int rows, int columns, int row_shift,
+__kernel void winograd_slopes(__global const float *restrict image, ulong image_offset, __global float *restrict points,
+                              ulong points_offset, uint point_stride, uint channels, TILE_PARAMETERS, int rows, int columns,
+                              int row_shift,
                               int column_shift) {
   const uint tile = (uint)get_global_id(0), channel = (uint)get_global_id(1);
   if (tile >= pitch) return;
@@ -81,28 +83,28 @@ __kernel void winograd_slopes(__global const float *restrict image, ulong image_
     SLOPES_TO_POINTS(g[0], g[1], g[2], g[3], half_way[0][j], half_way[1][j], half_way[2][j], half_way[3][j],
                      half_way[4][j], half_way[5][j])
   }
-  planes += planes_offset + channel * pitch + tile;
+  points += points_offset + channel * pitch + tile;
   EACH(i, POINTS) {
     float u[POINTS];
     SLOPES_TO_POINTS(half_way[i][0], half_way[i][1], half_way[i][2], half_way[i][3], u[0], u[1], u[2], u[3], u[4], u[5])
-    EACH(j, POINTS) planes[(i * POINTS + j) * plane] = u[j];
+    EACH(j, POINTS) points[(i * POINTS + j) * point_stride] = u[j];
   }
 }
 
 // An item owns a kernel of 3x3 and adds up what the slices gave for it, in their order: (36·slices + 9)·4 bytes.
-__kernel void winograd_kernels(__global const float *restrict planes, ulong planes_offset, __global float *restrict weights,
-                               ulong weights_offset, uint plane, uint kernels, uint slices) {
+__kernel void winograd_kernels(__global const float *restrict points, ulong points_offset, __global float *restrict weights,
+                               ulong weights_offset, uint point_stride, uint kernels, uint slices) {
   const uint one = (uint)get_global_id(0);
   if (one >= kernels) return;
-  planes += planes_offset + one;
+  points += points_offset + one;
   float m[POINTS][POINTS];
   EACH(i, POINTS) {
-    EACH(j, POINTS) m[i][j] = planes[(i * POINTS + j) * plane];
+    EACH(j, POINTS) m[i][j] = points[(i * POINTS + j) * point_stride];
   }
   for (uint slice = 1; slice < slices; ++slice) {
-    planes += (ulong)POINTS * POINTS * plane;
+    points += (ulong)POINTS * POINTS * point_stride;
     EACH(i, POINTS) {
-      EACH(j, POINTS) m[i][j] += planes[(i * POINTS + j) * plane];
+      EACH(j, POINTS) m[i][j] += points[(i * POINTS + j) * point_stride];
     }
   }
   EACH(j, POINTS) POINTS_TO_WEIGHTS(m[0][j], m[1][j], m[2][j], m[3][j], m[4][j], m[5][j])
@@ -114,19 +116,19 @@ __kernel void winograd_kernels(__global const float *restrict planes, ulong plan
 }
 
 // An item owns a tile of an output m: (36 + 16)·4 bytes and the epilogue's. C_VECTOR: results that are written at once, 4 where
-// lines are of a multiple of 4.
-__kernel void winograd_results(__global const float *restrict planes, ulong planes_offset, uint plane, TILE_PARAMETERS,
+// rows have a multiple of 4.
+__kernel void winograd_results(__global const float *restrict points, ulong points_offset, uint point_stride, TILE_PARAMETERS,
                                uint rows, uint columns, GEMM_C_PARAMETERS EPILOGUE_PARAMETERS) {
   const uint tile = (uint)get_global_id(0), m = (uint)get_global_id(1);
   if (tile >= tiles) return;
   TILE_PLACE(tile)
-  planes += planes_offset + m * pitch + tile;
+  points += points_offset + m * pitch + tile;
   // Step by step: 36 distances at once are more scalar registers than AMD's GPUs have beside an epilogue.
   float r[POINTS][POINTS];
   EACH(i, POINTS) {
     EACH(j, POINTS) {
-      r[i][j] = *planes;
-      planes += plane;
+      r[i][j] = *points;
+      points += point_stride;
     }
   }
   EACH(j, POINTS) POINTS_TO_RESULTS(r[0][j], r[1][j], r[2][j], r[3][j], r[4][j], r[5][j])

@@ -1,16 +1,18 @@
 // The passes of a convolution on images that lie channels-last, which the copy engine takes as they are.
-#include "concord/opencl/formula/channels_last.hpp"
-
-#include <array>
-
-#include "concord/core/check.hpp"
-#include "concord/core/debug_options.hpp"
-#include "concord/opencl/conv/as_gemm.hpp"
 #include "concord/opencl/conv/channels_last.hpp"
-#include "concord/opencl/conv/depthwise_channels_last.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "concord/core/debug_options.hpp"
+#include "concord/opencl/conv/conv.hpp"
+#include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/conv/polyphase.hpp"
-#include "concord/opencl/conv/row_unrolled.hpp"
-#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/matrix_kernel.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
@@ -18,120 +20,128 @@
 namespace concord::opencl {
 namespace {
 
-const GemmImplementation& tma() { return *find_gemm_implementation("tma"); }
-
 bool is_whole_blocks(std::int64_t channels) { return channels % ChannelsLast::kBlock == 0; }
 
-/// Whether a convolution's images are stored so in this precision: all three passes answer alike. CONCORD_STORAGE=fp32
-/// keeps them in fp32; so does a named way to compute products or convolutions.
-bool stores(Context& context, const ops::ConvSizes& s, Precision precision, const TensorSpec& src,
-            const TensorSpec& dst) {
-  if (precision != Precision::bf16 && precision != Precision::fp16) return false;
-  if (debug_choice("storage", {"fp32"}) || debug_option("gemm") || debug_option("conv")) return false;
-  const bool is_image = s.options.groups == 1 && s.d == 1 && s.kd == 1 && s.od == 1 && s.options.padding[0] == 0;
-  const auto can = [&](const TensorSpec& image) { return channels_last(image, storage_number(precision)) != nullptr; };
-  if (!context.limits().is_nvidia || !is_image || !can(dst) || (is_whole_blocks(s.c) && !can(src))) return false;
-  Gemm forward = conv_forward_gemm(s);
-  forward.precision = precision;
+/// Why the user's settings keep images in fp32: CONCORD_DEBUG=storage=fp32, or a named implementation of GEMMs.
+std::string_view settings_refusal(const Context& context) {
+  if (debug_choice("storage", {"fp32"})) return "CONCORD_DEBUG keeps images in fp32";
   KernelVariants& variants = context.variants();
-  if (variants.preferred(variant::kProduct).value_or("tma") != "tma") return false;
-  return variants.may(std::string(variant::kProduct) + "tma") &&
-         variants.takes(variant::kChannelsLast, is_for_matrix_units(forward)) &&
-         tma().device_refusal(context, precision).empty();
+  const bool is_other_preferred = variants.preferred(variant::kProduct).value_or("tma") != "tma";
+  if (debug_option("gemm") || is_other_preferred) return "another GEMM is asked for";
+  return variants.may(std::string(variant::kProduct) + "tma") ? kNoRefusal : "its GEMM, tma, is disabled";
 }
 
-/// The kernel's layouts: of the inputs `images`, and where the result lies so of it and what the epilogue reads.
-PreparedKernel answer(const KernelRequest& request, std::unique_ptr<Kernel> kernel, std::vector<std::size_t> images,
-                      bool result) {
-  constexpr std::array<std::size_t, 1> kFirst{0};
-  if (!result) return prepared_channels_last(request, std::move(kernel), images, {});
-  for (const std::size_t i : like_result(request, request.inputs)) {
-    if (i >= 2) images.push_back(i);  // behind the image and the weights
+bool is_strided(const ops::ConvSizes& s) { return s.options.stride != ops::Spatial{1, 1, 1}; }
+
+/// One, or one for each phase of a data gradient's stride.
+std::vector<Gemm> products_of(const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  std::vector<Gemm> products;
+  if (problem.pass == ConvPass::forward) {
+    products = {conv_forward_gemm(s)};
+    products[0].b.is_channels_last = is_whole_blocks(s.c);
+    products[0].c.is_channels_last = true;
+  } else if (problem.pass == ConvPass::backward_weights) {
+    products = {conv_backward_weights_gemm(s)};
+    products[0].a.is_channels_last = true;
+    products[0].b.is_channels_last = is_whole_blocks(s.c);
+  } else {
+    if (is_strided(s)) {
+      products = conv_polyphase(s).products;
+    } else {
+      products = {conv_backward_data_gemm(s)};
+    }
+    for (Gemm& gemm : products) gemm.b.is_channels_last = gemm.c.is_channels_last = true;
   }
-  return prepared_channels_last(request, std::move(kernel), images, kFirst);
+  for (Gemm& gemm : products) gemm.precision = problem.request.precision;
+  return products;
 }
 
-/// Nothing where the expression reads what the kernel cannot.
-std::optional<EpilogueText> text_of(const KernelRequest& request, const Epilogue* epilogue) {
-  return epilogue == nullptr ? EpilogueText{} : block_epilogue(request, *epilogue);
+std::string_view refusal(const Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const bool is_data = problem.pass == ConvPass::backward_data;
+  if (const std::string_view why = channels_last_refusal(context, problem); !why.empty()) return why;
+  if (!is_data && has_few_channels(s)) return "the image is row-unrolled, where possible";
+  if (is_data && !is_whole_blocks(s.c)) return "the image's channels are no multiple of 8";
+  if (is_data && is_strided(s)) {
+    if (const std::string_view why = conv_polyphase_refusal(s); !why.empty()) return why;
+  }
+  for (const Gemm& gemm : products_of(problem)) {
+    if (const std::string_view why = tma_gemm().refusal(context, gemm); !why.empty()) return why;
+  }
+  return kNoRefusal;
+}
+
+PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+  const EpilogueText epilogue = channels_last_epilogue(problem);
+  if (problem.pass == ConvPass::backward_data && is_strided(problem.sizes)) {
+    return prepared_channels_last(problem, prepare_polyphase(context, problem, epilogue, true));
+  }
+  Gemm gemm = products_of(problem).front();
+  gemm.epilogue = epilogue;
+  return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label));
 }
 
 }  // namespace
 
-std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const ops::ConvSizes& s,
-                                                         const KernelRequest& request, std::string_view label,
-                                                         const Epilogue* epilogue) {
-  if (auto depthwise = conv_depthwise_forward_channels_last(context, s, request, label, epilogue)) return depthwise;
-  if (!stores(context, s, request.precision, request.inputs[0], request.outputs[0])) return {};
-  const std::optional<EpilogueText> text = text_of(request, epilogue);
-  if (!text) return {};
-  Gemm gemm = conv_lines_serve(s) ? conv_lines_forward_gemm(context, s, request.precision) : conv_forward_gemm(s);
-  gemm.precision = request.precision;
-  gemm.epilogue = *text;
-  if (is_whole_blocks(s.c)) gemm.b.is_channels_last = true;
-  gemm.c.is_channels_last = true;
-  if (!tma().refusal(context, gemm).empty()) return {};
+bool has_few_channels(const ops::ConvSizes& s) {
+  constexpr std::int64_t kMostNumbers = 64;  // of a row: two tiles of k
+  return s.c % ChannelsLast::kBlock != 0 && s.c * s.kw <= kMostNumbers && s.n * s.h * s.ow * kMostNumbers < 1LL << 31;
+}
+
+const GemmImplementation& tma_gemm() { return *find_gemm_implementation("tma"); }
+
+std::string_view channels_last_refusal(const Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const Precision precision = problem.request.precision;
+  if (precision != Precision::bf16 && precision != Precision::fp16) return "the precision has no 16 bits";
+  if (const std::string_view why = settings_refusal(context); !why.empty()) return why;
+  if (!context.limits().is_nvidia) return "it is for NVIDIA's GPUs";
+  if (s.d != 1 || s.kd != 1 || s.od != 1 || s.options.padding[0] != 0) return kNotAnImage;
+  if (s.options.groups != 1) return "it has groups";
+  const DType number = storage_number(precision);
+  if (channels_last(problem.dst(), number) == nullptr ||
+      (is_whole_blocks(s.c) && channels_last(problem.src(), number) == nullptr)) {
+    return "an image cannot lie channels-last";
+  }
+  if (problem.epilogue == nullptr) return kNoRefusal;
+  return block_epilogue(problem.request, *problem.epilogue) ? kNoRefusal : kEpilogueOperand;
+}
+
+std::string_view channels_last_device_refusal(Context& context, const ConvProblem& problem) {
+  return tma_gemm().device_refusal(context, problem.request.precision);
+}
+
+double channels_last_seconds(Context&, const ConvProblem& problem) {
+  return is_for_matrix_units(conv_forward_gemm(problem.sizes)) ? 0 : INFINITY;
+}
+
+EpilogueText channels_last_epilogue(const ConvProblem& problem) {
+  return problem.epilogue == nullptr ? EpilogueText{} : block_epilogue(problem.request, *problem.epilogue).value();
+}
+
+PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_ptr<Kernel> kernel) {
+  constexpr std::array<std::size_t, 1> kFirst{0};
+  const KernelRequest& request = problem.request;
+  const bool is_whole = is_whole_blocks(problem.sizes.c);
+  if (problem.pass == ConvPass::backward_weights) {
+    std::vector<std::size_t> images{1};
+    if (is_whole) images.push_back(0);
+    return prepared_channels_last(request, std::move(kernel), images, {});
+  }
   std::vector<std::size_t> images;
-  if (is_whole_blocks(s.c)) images.push_back(0);
-  return answer(request, prepare_gemm(context, gemm, label), images, true);
+  if (problem.pass == ConvPass::backward_data || is_whole) images.push_back(0);
+  for (const std::size_t i : like_result(request, request.inputs)) {
+    if (i >= 2) images.push_back(i);  // what the epilogue reads, behind the image and the weights
+  }
+  return prepared_channels_last(request, std::move(kernel), images, kFirst);
 }
 
-std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context, const ops::ConvSizes& s,
-                                                               const KernelRequest& request, std::string_view label,
-                                                               const Epilogue* epilogue) {
-  if (epilogue == nullptr) {
-    if (auto depthwise = conv_depthwise_backward_data_channels_last(context, s, request, label)) return depthwise;
-  }
-  if (!stores(context, s, request.precision, request.outputs[0], request.inputs[0]) || !is_whole_blocks(s.c)) return {};
-  const std::optional<EpilogueText> text = text_of(request, epilogue);
-  if (!text) return {};
-  const bool in_phases = s.options.stride != ops::Spatial{1, 1, 1};
-  std::vector<Gemm> products;
-  if (in_phases) {
-    if (!conv_phases_serve(s)) return {};
-    products = conv_backward_data_phases(s).products;
-  } else {
-    products = {conv_backward_data_gemm(s)};
-  }
-  for (Gemm& gemm : products) {
-    gemm.precision = request.precision;
-    gemm.epilogue = *text;
-    gemm.b.is_channels_last = gemm.c.is_channels_last = true;
-    if (!tma().refusal(context, gemm).empty()) return {};
-  }
-  return answer(request,
-                in_phases ? conv_backward_data_by_phases(context, s, request.precision, label, *text, true)
-                          : prepare_gemm(context, products.front(), label),
-                {0}, true);
-}
-
-std::optional<PreparedKernel> conv_backward_weights_channels_last(Context& context, const ops::ConvSizes& s,
-                                                                  const KernelRequest& request,
-                                                                  std::string_view label) {
-  if (auto depthwise = conv_depthwise_backward_weights_channels_last(context, s, request, label)) return depthwise;
-  if (!stores(context, s, request.precision, request.inputs[0], request.inputs[1])) return {};
-  std::optional<Stage> last;
-  Gemm gemm;
-  if (conv_lines_serve(s)) {
-    ConvLinesGradient lines = conv_lines_backward_weights_gemm(context, s, request.precision);
-    gemm = std::move(lines.gemm);
-    last = std::move(lines.last);
-  } else {
-    gemm = conv_backward_weights_gemm(s);
-    gemm.b.is_channels_last = is_whole_blocks(s.c);
-  }
-  gemm.precision = request.precision;
-  gemm.a.is_channels_last = true;
-  if (!tma().refusal(context, gemm).empty()) return {};
-  std::vector<std::size_t> images{1};
-  if (is_whole_blocks(s.c)) images.push_back(0);
-  std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);
-  if (last) {
-    std::vector<StagedKernel::AnyStage> stages = dynamic_cast<const StagedKernel&>(*kernel).stages();
-    stages.emplace_back(*last);
-    kernel = std::make_unique<StagedKernel>(context, kernel->name(), std::move(stages), kernel->workspace());
-  }
-  return answer(request, std::move(kernel), images, false);
-}
+extern const ConvImplementation kChannelsLastConv{.name = "channels-last",
+                                                  .variant = variant::kChannelsLast,
+                                                  .refusal = refusal,
+                                                  .seconds = channels_last_seconds,
+                                                  .prepare = prepare,
+                                                  .device_refusal = channels_last_device_refusal};
 
 }  // namespace concord::opencl

@@ -1,33 +1,32 @@
-// The passes of a convolution on images that lie channels-last; nothing where these do not serve. `epilogue` may be
-// null.
+// What convolutions on images that lie channels-last (formula/channels_last.hpp) have in common. Used by
+// channels_last.cpp and row_unrolled.cpp.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
-#include <vector>
 
-#include "concord/device/kernel.hpp"
-#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/conv/problem.hpp"
+#include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/launch/context.hpp"
-#include "concord/ops/conv.hpp"
 
 namespace concord::opencl {
 
-[[nodiscard]] std::optional<PreparedKernel> conv_forward_channels_last(Context& context, const ops::ConvSizes& sizes,
-                                                                       const KernelRequest& request,
-                                                                       std::string_view label,
-                                                                       const Epilogue* epilogue);
-[[nodiscard]] std::optional<PreparedKernel> conv_backward_data_channels_last(Context& context,
-                                                                             const ops::ConvSizes& sizes,
-                                                                             const KernelRequest& request,
-                                                                             std::string_view label,
-                                                                             const Epilogue* epilogue);
-[[nodiscard]] std::optional<PreparedKernel> conv_backward_weights_channels_last(Context& context,
-                                                                                const ops::ConvSizes& sizes,
-                                                                                const KernelRequest& request,
-                                                                                std::string_view label);
+/// The GEMM that reads such images.
+[[nodiscard]] const GemmImplementation& tma_gemm();
+
+/// Whether an image has so few channels that it is to be row-unrolled.
+[[nodiscard]] bool has_few_channels(const ops::ConvSizes& sizes);
+
+/// Why the images of a convolution do not lie so, or its kernel does not finish them so; empty where they do. All three
+/// passes answer alike, but for their epilogues.
+[[nodiscard]] std::string_view channels_last_refusal(const Context& context, const ConvProblem& problem);
+[[nodiscard]] std::string_view channels_last_device_refusal(Context& context, const ConvProblem& problem);
+/// 0 where the convolution is large enough for matrix cores, else infinite.
+[[nodiscard]] double channels_last_seconds(Context& context, const ConvProblem& problem);
+
+/// The epilogue of a GEMM whose result lies so; empty for none.
+[[nodiscard]] EpilogueText channels_last_epilogue(const ConvProblem& problem);
+/// The kernel with the layouts that it takes and gives.
+[[nodiscard]] PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_ptr<Kernel> kernel);
 
 }  // namespace concord::opencl

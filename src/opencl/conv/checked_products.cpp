@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/conv/polyphase.hpp"
 
 namespace concord::opencl {
@@ -24,7 +24,7 @@ void add_convolution(std::vector<CheckedProduct>& products, const Shape& src, co
   }
   if (stride == 1) return;
   // The phase of most taps, its weights alone as left operand.
-  std::vector<Gemm> phases = conv_backward_data_phases(s).products;
+  std::vector<Gemm> phases = conv_polyphase(s).products;
   Gemm& phase = *std::ranges::max_element(phases, {}, &Gemm::k);
   phase.a.buffer = input(0);
   phase.b.buffer = input(1);

@@ -1,217 +1,253 @@
-// Convolution and its two gradients on OpenCL devices: one implicit product each, or a direct kernel where each channel
-// is convolved by itself; the data gradient of a strided one as a product for each phase; one of 3x3 by Winograd's
-// transforms. CONCORD_CONV names another way: gemm one product for every convolution, phases and winograd those
-// wherever they serve, im2col the reference, where no epilogue is wanted.
-
-#include "concord/ops/conv.hpp"
+// Convolution and its two gradients: the list of the implementations and the choice among them. The last of the list
+// computes everything, as one implicit GEMM.
+#include "concord/opencl/conv/conv.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
+#include <string>
 
 #include "concord/core/check.hpp"
 #include "concord/core/debug_options.hpp"
-#include "concord/opencl/conv/as_gemm.hpp"
-#include "concord/opencl/conv/channels_last.hpp"
 #include "concord/opencl/conv/depthwise.hpp"
-#include "concord/opencl/conv/depthwise_channels_last.hpp"
-#include "concord/opencl/conv/im2col.hpp"
-#include "concord/opencl/conv/polyphase.hpp"
-#include "concord/opencl/conv/winograd.hpp"
-#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
-#include "concord/opencl/launch/strides.hpp"
+#include "concord/opencl/launch/choice_log.hpp"
 
 namespace concord::opencl {
+
+extern const ConvImplementation kDepthwiseChannelsLastConv, kRowUnrolledConv, kChannelsLastConv, kDepthwiseConv,
+    kWinogradConv, kPolyphaseConv, kIm2colConv, kLeftPatchesConv, kGemmConv;
+
 namespace {
 
-enum class Way { gemm, phases, winograd, depthwise, im2col };
+/// The best first; the last computes everything.
+constexpr std::array<const ConvImplementation*, 9> kImplementations{&kDepthwiseChannelsLastConv,
+                                                                    &kRowUnrolledConv,
+                                                                    &kChannelsLastConv,
+                                                                    &kDepthwiseConv,
+                                                                    &kWinogradConv,
+                                                                    &kPolyphaseConv,
+                                                                    &kIm2colConv,
+                                                                    &kLeftPatchesConv,
+                                                                    &kGemmConv};
 
-/// What CONCORD_CONV names, where that serves.
-std::optional<Way> forced_way(const ops::ConvSizes& sizes, Precision precision) {
-  constexpr std::array<std::pair<std::string_view, Way>, 4> kWays{
-      {{"gemm", Way::gemm}, {"phases", Way::phases}, {"winograd", Way::winograd}, {"im2col", Way::im2col}}};
-  const std::optional<std::string> forced = debug_option("conv");
-  if (!forced) return std::nullopt;
-  const auto* const named = std::ranges::find(kWays, *forced, &std::pair<std::string_view, Way>::first);
-  CONCORD_CHECK(named != kWays.end(), ArgumentError,
-                "CONCORD_DEBUG: conv is \"{}\"; there are gemm, phases, winograd and im2col", *forced);
-  const Way way = named->second;
-  if (way == Way::winograd && !conv_winograd_serves(sizes, precision)) return Way::gemm;
-  return way == Way::phases && !conv_phases_serve(sizes) ? Way::gemm : way;
+/// Without the check on the device.
+std::string_view cheap_refusal(const ConvImplementation& one, const Context& context, const ConvProblem& problem) {
+  if (!one.variant.empty() && !context.variants().may(one.variant)) return "it is disabled";
+  return one.refusal(context, problem);
 }
 
-bool by_itself(const Context& context, const ops::ConvSizes& sizes) {
-  return conv_is_depthwise(sizes) && context.variants().takes(variant::kDepthwise, true);
+/// Whether the device's user prefers it to faster ones.
+bool is_preferred(const ConvImplementation& one, const Context& context) {
+  return !one.variant.empty() && context.variants().preferred(one.variant) == "";
 }
 
-bool by_winograd(Context& context, const ops::ConvSizes& sizes, Precision precision, ConvPass pass) {
-  return conv_winograd_serves(sizes, precision) &&
-         context.variants().takes(variant::kWinograd, conv_winograd_pays(context, sizes, pass));
-}
-
-Way way_of(Context& context, const ops::ConvSizes& sizes, Precision precision) {
-  if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
-  if (by_itself(context, sizes)) return Way::depthwise;
-  return by_winograd(context, sizes, precision, ConvPass::forward) ? Way::winograd : Way::gemm;
-}
-
-Way way_of_data_gradient(Context& context, const ops::ConvSizes& sizes, Precision precision) {
-  if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
-  if (by_itself(context, sizes)) return Way::depthwise;
-  if (by_winograd(context, sizes, precision, ConvPass::backward_data)) return Way::winograd;
-  const bool phases =
-      conv_phases_serve(sizes) && context.variants().takes(variant::kPhases, conv_phases_pay(context, sizes));
-  return phases ? Way::phases : Way::gemm;
-}
-
-Way way_of_weights_gradient(Context& context, const ops::ConvSizes& sizes, Precision precision) {
-  if (const std::optional<Way> forced = forced_way(sizes, precision)) return *forced;
-  if (by_itself(context, sizes)) return Way::depthwise;
-  return by_winograd(context, sizes, precision, ConvPass::backward_weights) ? Way::winograd : Way::gemm;
-}
-
-bool by_pixels(const Context& context, const ops::ConvSizes& sizes) {
-  return context.limits().is_cpu && conv_pixels_serve(sizes);
-}
-
-Gemm data_gradient_gemm(Context& context, const ops::ConvSizes& sizes) {
-  return by_pixels(context, sizes) ? conv_backward_data_pixels_gemm(context, sizes) : conv_backward_data_gemm(sizes);
-}
-
-PreparedKernel product(Context& context, Gemm gemm, const Operator& op, const KernelRequest& request) {
-  gemm.precision = request.precision;
-  return prepared(request, prepare_gemm(context, gemm, op.name()));
-}
-
-/// The groups of dimensions of dst (N, O, …) that an epilogue's operand is read along.
-std::array<std::size_t, 3> groups_of(const TensorSpec& dst) { return {1, 2, dst.shape.rank()}; }
-
-PreparedKernel prepare_conv(Context& context, const ops::Conv& op, const KernelRequest& request) {
-  const ops::ConvSizes sizes = op.sizes(request.inputs);
-  if (auto kernel = conv_forward_channels_last(context, sizes, request, op.name(), nullptr)) return *std::move(kernel);
-  switch (way_of(context, sizes, request.precision)) {
-    case Way::im2col: return prepared(request, conv_forward_im2col(context, sizes));
-    case Way::winograd: return prepared(request, conv_forward_winograd(context, sizes, op.name(), {}));
-    case Way::depthwise: return prepared(request, conv_depthwise_forward(context, sizes, op.name(), {}));
-    default: return product(context, conv_forward_gemm(sizes), op, request);
+/// Of those that refuse nothing, the one with the least expected time, the first of several.
+const ConvImplementation& planned(Context& context, const ConvProblem& problem, ChoiceLog& choice) {
+  const ConvImplementation* chosen = nullptr;
+  double least = INFINITY;
+  for (const ConvImplementation* one : kImplementations) {
+    if (const std::string_view why = cheap_refusal(*one, context, problem); !why.empty()) {
+      choice.refused(one->name, why);
+      continue;
+    }
+    // No time is computed where there is nothing to compare it with.
+    const bool is_left_alone = one == &kGemmConv && chosen == nullptr;
+    const double seconds = least == 0                                     ? INFINITY
+                           : is_left_alone || is_preferred(*one, context) ? 0
+                                                                          : one->seconds(context, problem);
+    if (!(seconds < least)) {
+      choice.slower(one->name, seconds);
+    } else if (const std::string_view why = one->device_refusal(context, problem); !why.empty()) {
+      choice.refused(one->name, why);
+    } else {
+      if (chosen != nullptr) choice.slower(chosen->name, least);
+      chosen = one;
+      least = seconds;
+    }
   }
+  return *chosen;
 }
 
-PreparedKernel prepare_conv_backward_data(Context& context, const ops::ConvBackwardData& op,
-                                          const KernelRequest& request) {
-  const ops::ConvSizes sizes = op.sizes(request.inputs);
-  if (auto kernel = conv_backward_data_channels_last(context, sizes, request, op.name(), nullptr)) {
-    return *std::move(kernel);
+/// The one that CONCORD_DEBUG=conv=NAME names; null for none.
+const ConvImplementation* named_implementation() {
+  std::optional<std::string> name = debug_option("conv");
+  if (!name) return nullptr;
+  if (name == "phases") name = "polyphase";  // its earlier name
+  const auto* const found = std::ranges::find(kImplementations, *name, &ConvImplementation::name);
+  CONCORD_CHECK(found != kImplementations.end(), ArgumentError, "CONCORD_DEBUG: conv is \"{}\"; there are {}", *name,
+                names_of(kImplementations));
+  return *found;
+}
+
+/// The named one, also where it is disabled, and one GEMM where that refuses.
+const ConvImplementation& chosen_for(Context& context, const ConvProblem& problem, ChoiceLog& choice) {
+  const ConvImplementation* const named = named_implementation();
+  if (named == nullptr) return planned(context, problem, choice);
+  if (named != &kGemmConv) {
+    std::string_view why = named->refusal(context, problem);
+    if (why.empty()) why = named->device_refusal(context, problem);
+    if (why.empty()) return *named;
+    choice.refused(named->name, why);
   }
-  switch (way_of_data_gradient(context, sizes, request.precision)) {
-    case Way::im2col: return prepared(request, conv_backward_data_im2col(context, sizes));
-    case Way::winograd: return prepared(request, conv_backward_data_winograd(context, sizes, op.name(), {}));
-    case Way::depthwise: return prepared(request, conv_depthwise_backward_data(context, sizes, op.name()));
-    case Way::phases:
-      return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), {}));
-    default: return product(context, data_gradient_gemm(context, sizes), op, request);
-  }
+  return kLeftPatchesConv.refusal(context, problem).empty() ? kLeftPatchesConv : kGemmConv;
 }
 
-PreparedKernel prepare_conv_backward_weights(Context& context, const ops::ConvBackwardWeights& op,
-                                             const KernelRequest& request) {
-  const ops::ConvSizes sizes = op.sizes(request.inputs);
-  if (auto kernel = conv_backward_weights_channels_last(context, sizes, request, op.name())) return *std::move(kernel);
-  const Way way = way_of_weights_gradient(context, sizes, request.precision);
-  if (way == Way::im2col) return prepared(request, conv_backward_weights_im2col(context, sizes));
-  if (way == Way::depthwise) return prepared(request, conv_depthwise_backward_weights(context, sizes, op.name()));
-  if (way == Way::winograd) return prepared(request, conv_backward_weights_winograd(context, sizes, op.name()));
-  return product(context,
-                 context.limits().is_cpu ? conv_backward_weights_transposed_gemm(context, sizes)
-                                         : conv_backward_weights_gemm(sizes),
-                 op, request);
+PreparedKernel prepare_conv(Context& context, const ConvProblem& problem) {
+  ChoiceLog choice;
+  const ConvImplementation& chosen = chosen_for(context, problem, choice);
+  if (choice.is_heard()) choice.write(context.name(), problem.str(), chosen.name);
+  if (!chosen.variant.empty()) context.variants().count(chosen.variant);
+  return chosen.prepare(context, problem);
 }
 
-bool takes_epilogue(const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
-  if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || output.dtype != DType::f32) return false;
-  return std::all_of(extra.begin(), extra.end(), [&](const TensorSpec& spec) {
-    return grouped_strides(spec.shape, output.shape, groups_of(output)).has_value();
-  });
+template <class Op>
+constexpr ConvPass kPass = ConvPass::forward;
+template <>
+constexpr ConvPass kPass<ops::ConvBackwardData> = ConvPass::backward_data;
+template <>
+constexpr ConvPass kPass<ops::ConvBackwardWeights> = ConvPass::backward_weights;
+
+template <class Op>
+PreparedKernel prepare_alone(Context& context, const Op& op, const KernelRequest& request) {
+  return prepare_conv(context, {kPass<Op>, op.sizes(request.inputs), request, op.name()});
 }
 
-/// The epilogue with operand i, of strides along images, channels and pixels, read as `extra_of` (i, strides) says.
-template <class Extra>
-EpilogueText epilogue_text(const KernelRequest& request, const Epilogue& epilogue, const Extra& extra_of) {
-  std::vector<EpilogueOperand> extra;
-  for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
-    extra.push_back(extra_of(
-        i, grouped_strides(request.inputs[i].shape, request.outputs[0].shape, groups_of(request.outputs[0])).value()));
-  }
-  return gemm_epilogue(epilogue.expression, extra);
-}
-
-/// `channels` of the result are in a group.
-EpilogueText epilogue_text(const KernelRequest& request, const Epilogue& epilogue, std::int64_t channels) {
-  return epilogue_text(request, epilogue, [&](std::size_t i, const std::vector<std::int64_t>& strides) {
-    return EpilogueOperand{i, request.inputs[i].dtype, channels * strides[1], strides[1], strides[0], strides[2]};
-  });
-}
-
-/// Of a product by pixels.
-EpilogueText epilogue_text_by_pixels(const KernelRequest& request, const Epilogue& epilogue) {
-  return epilogue_text(request, epilogue, [&](std::size_t i, const std::vector<std::int64_t>& strides) {
-    return EpilogueOperand{i, request.inputs[i].dtype, strides[0], strides[2], strides[1], 0};
-  });
-}
-
-bool conv_accepts(const ops::Conv&, std::span<const TensorSpec>, const TensorSpec& output, const Expression& epilogue,
-                  std::span<const TensorSpec> extra) {
-  return takes_epilogue(output, epilogue, extra);
-}
-
-PreparedKernel prepare_fused_conv(Context& context, const ops::Conv& op, const KernelRequest& request,
-                                  const Epilogue& epilogue) {
+template <class Op>
+PreparedKernel prepare_fused(Context& context, const Op& op, const KernelRequest& request, const Epilogue& epilogue) {
   const ops::ConvSizes sizes = op.sizes(std::span(request.inputs).first(2));
-  if (auto kernel = conv_forward_channels_last(context, sizes, request, op.name(), &epilogue)) {
-    return *std::move(kernel);
-  }
-  const EpilogueText text = epilogue_text(request, epilogue, sizes.group_o());
-  const Way way = way_of(context, sizes, request.precision);
-  if (way == Way::depthwise) return prepared(request, conv_depthwise_forward(context, sizes, op.name(), text));
-  if (way == Way::winograd) return prepared(request, conv_forward_winograd(context, sizes, op.name(), text));
-  Gemm gemm = conv_forward_gemm(sizes);
-  gemm.epilogue = text;
-  return product(context, gemm, op, request);
+  return prepare_conv(context, {kPass<Op>, sizes, request, op.name(), &epilogue});
 }
 
-bool conv_backward_data_accepts(const ops::ConvBackwardData& op, std::span<const TensorSpec> inputs,
-                                const TensorSpec& output, const Expression& epilogue,
-                                std::span<const TensorSpec> extra) {
-  return !conv_is_depthwise(op.sizes(inputs)) && takes_epilogue(output, epilogue, extra);
+/// The data gradient of a depthwise convolution applies none.
+template <class Op>
+bool supports_epilogue(const Op& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                       const Expression& epilogue, std::span<const TensorSpec> extra) {
+  if (kPass<Op> == ConvPass::backward_data && conv_is_depthwise(op.sizes(inputs))) return false;
+  return conv_supports_epilogue(output, epilogue, extra);
 }
 
-PreparedKernel prepare_fused_conv_backward_data(Context& context, const ops::ConvBackwardData& op,
-                                                const KernelRequest& request, const Epilogue& epilogue) {
-  const ops::ConvSizes sizes = op.sizes(std::span(request.inputs).first(2));
-  if (auto kernel = conv_backward_data_channels_last(context, sizes, request, op.name(), &epilogue)) {
-    return *std::move(kernel);
-  }
-  const EpilogueText text = epilogue_text(request, epilogue, sizes.group_c());
-  const Way way = way_of_data_gradient(context, sizes, request.precision);
-  if (way == Way::winograd) return prepared(request, conv_backward_data_winograd(context, sizes, op.name(), text));
-  if (way == Way::phases) {
-    return prepared(request, conv_backward_data_by_phases(context, sizes, request.precision, op.name(), text));
-  }
-  Gemm gemm = data_gradient_gemm(context, sizes);
-  gemm.epilogue = by_pixels(context, sizes) ? epilogue_text_by_pixels(request, epilogue) : text;
-  return product(context, gemm, op, request);
+std::int64_t largest_of(const ops::ConvSizes& s) {
+  return std::max({s.n * s.c * s.src_plane(), s.n * s.o * s.dst_plane(), s.o * s.group_c() * s.taps()});
+}
+
+/// The patches that the kernel sees: `taps` runs over (channel, kernel slice, row, column), `places` over (image,
+/// slice, row, column) of dst.
+struct SrcPatches {
+  PatchPart taps, places;
+};
+SrcPatches patches_of(const ops::ConvSizes& s) {
+  return {{s.taps(), s.kh * s.kw, s.kw, s.src_plane(), s.options.dilation},
+          {s.dst_plane(), s.oh * s.ow, s.ow, s.c * s.src_plane(), s.options.stride}};
+}
+
+PatchSizes negated(const PatchSizes& v) { return {-v[0], -v[1], -v[2]}; }
+
+/// Of signals and images the kernels need not know that they have a depth.
+void drop_flat_depth(const ops::ConvSizes& s, Patch& patch) {
+  if (s.d != 1 || s.kd != 1 || s.od != 1 || s.options.padding[0] != 0) return;
+  patch.k.move[0] = patch.n.move[0] = patch.shift[0] = 0;
+  patch.step[0] = 1;
+}
+
+Patch src_patch(const ops::ConvSizes& s, const PatchPart& k, const PatchPart& n) {
+  Patch patch{k, n, negated(s.options.padding), {s.d, s.h, s.w}, {1, 1, 1}, !s.is_padded()};
+  drop_flat_depth(s, patch);
+  return patch;
+}
+
+Gemm gemm_of(const ops::ConvSizes& s, ConvPass pass) {
+  if (pass == ConvPass::forward) return conv_forward_gemm(s);
+  return pass == ConvPass::backward_data ? conv_backward_data_gemm(s) : conv_backward_weights_gemm(s);
+}
+
+PreparedKernel prepare_as_gemm(Context& context, const ConvProblem& problem) {
+  Gemm gemm = gemm_of(problem.sizes, problem.pass);
+  gemm.precision = problem.request.precision;
+  gemm.epilogue = conv_epilogue(problem);
+  return prepared(problem.request, prepare_gemm(context, gemm, problem.label));
 }
 
 }  // namespace
 
+Gemm conv_forward_gemm(const ops::ConvSizes& s) {
+  const SrcPatches patches = patches_of(s);
+  Gemm gemm;
+  gemm.m = s.group_o();
+  gemm.n = s.n * s.dst_plane();
+  gemm.k = s.group_c() * s.taps();
+  gemm.batch = s.options.groups;
+  gemm.a = {input(1), gemm.m * gemm.k, gemm.k, 1, 0, 0, false};
+  gemm.b = {input(0), s.group_c() * s.src_plane(), 0, 0, false, 0, true, s.n * s.c * s.src_plane()};
+  gemm.patch = src_patch(s, patches.taps, patches.places);
+  gemm.c = {output(0), s.group_o() * s.dst_plane(), s.dst_plane(), s.dst_plane(), s.o * s.dst_plane()};
+  gemm.largest = largest_of(s);
+  return gemm;
+}
+
+// diff_src(c, y, x) gathers diff_dst(o, (y + padding − tap·dilation) / stride) where that is whole and inside.
+Gemm conv_backward_data_gemm(const ops::ConvSizes& s) {
+  Gemm gemm;
+  gemm.m = s.group_c();
+  gemm.n = s.n * s.src_plane();
+  gemm.k = s.group_o() * s.taps();
+  gemm.batch = s.options.groups;
+  gemm.a = {input(1), s.group_o() * s.group_c() * s.taps(), s.taps(), 1, s.taps(), s.group_c() * s.taps(), false};
+  if (s.taps() == 1) gemm.a = {input(1), s.group_o() * s.group_c(), 1, s.group_c(), 0, 0, false};
+  const PatchPart taps{s.taps(), s.kh * s.kw, s.kw, s.dst_plane(), negated(s.options.dilation)};
+  const PatchPart places{s.src_plane(), s.h * s.w, s.w, s.o * s.dst_plane(), {1, 1, 1}};
+  gemm.b = {input(0), s.group_o() * s.dst_plane(), 0, 0, false, 0, true, s.n * s.o * s.dst_plane()};
+  gemm.patch = {taps, places, s.options.padding, {s.od, s.oh, s.ow}, s.options.stride, false};
+  drop_flat_depth(s, gemm.patch);
+  gemm.c = {output(0), s.group_c() * s.src_plane(), s.src_plane(), s.src_plane(), s.c * s.src_plane()};
+  gemm.largest = largest_of(s);
+  return gemm;
+}
+
+Gemm conv_backward_weights_gemm(const ops::ConvSizes& s) {
+  const SrcPatches patches = patches_of(s);
+  Gemm gemm;
+  gemm.m = s.group_o();
+  gemm.n = s.group_c() * s.taps();
+  gemm.k = s.n * s.dst_plane();
+  gemm.batch = s.options.groups;
+  gemm.a = {input(1), s.group_o() * s.dst_plane(), s.dst_plane(), 1, s.dst_plane(), s.o * s.dst_plane(), false};
+  gemm.b = {input(0), s.group_c() * s.src_plane(), 0, 0, true, 0, true, s.n * s.c * s.src_plane()};
+  gemm.patch = src_patch(s, patches.places, patches.taps);
+  gemm.c = {output(0), gemm.m * gemm.n, gemm.n, 0, 0};
+  gemm.largest = largest_of(s);
+  return gemm;
+}
+
+double multiplications(const Gemm& gemm) {
+  return static_cast<double>(gemm.batch * gemm.m * gemm.n) * static_cast<double>(gemm.k);
+}
+
+double conv_gemm_seconds(Context& context, const ops::ConvSizes& sizes, ConvPass pass) {
+  constexpr double kGathered = 40;  // multiplications in the time that a float takes to be gathered
+  const Gemm gemm = gemm_of(sizes, pass);
+  if (!context.limits().is_cpu) return planned_seconds(context, gemm);
+  const double gathered = pass == ConvPass::backward_weights ? 0 : static_cast<double>(gemm.n * gemm.k);
+  return (multiplications(gemm) + gathered * kGathered) / kCpuProductsASecond / context.limits().compute_units;
+}
+
+extern const ConvImplementation kGemmConv{
+    .name = "gemm",
+    .refusal = [](const Context&, const ConvProblem&) { return kNoRefusal; },
+    .seconds = [](Context& context,
+                  const ConvProblem& problem) { return conv_gemm_seconds(context, problem.sizes, problem.pass); },
+    .prepare = prepare_as_gemm};
+
 void add_conv(Kernels& kernels) {
-  kernels.add<ops::Conv, prepare_conv>();
-  kernels.add<ops::ConvBackwardData, prepare_conv_backward_data>();
-  kernels.add<ops::ConvBackwardWeights, prepare_conv_backward_weights>();
-  kernels.add_fused<ops::Conv, conv_accepts, prepare_fused_conv>();
-  kernels.add_fused<ops::ConvBackwardData, conv_backward_data_accepts, prepare_fused_conv_backward_data>();
+  kernels.add<ops::Conv, prepare_alone>();
+  kernels.add<ops::ConvBackwardData, prepare_alone>();
+  kernels.add<ops::ConvBackwardWeights, prepare_alone>();
+  kernels.add_fused<ops::Conv, supports_epilogue, prepare_fused>();
+  kernels.add_fused<ops::ConvBackwardData, supports_epilogue, prepare_fused>();
 }
 
 }  // namespace concord::opencl

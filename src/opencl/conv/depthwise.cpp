@@ -1,12 +1,12 @@
-// The passes of a convolution whose channels are each convolved by themselves: on GPUs in strips where those serve,
-// else value by value. Used by conv.cpp.
+// The passes of a depthwise convolution: on GPUs in strips where that is possible, else value by value.
 #include "concord/opencl/conv/depthwise.hpp"
 
 #include <fmt/format.h>
 
 #include <bit>
 
-#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/conv/implementation.hpp"
+#include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/program/source.hpp"
 
@@ -59,27 +59,16 @@ std::unique_ptr<Kernel> by_rows(Context& context, const ops::ConvSizes& s, std::
                     {0, 0, 0}});
 }
 
-}  // namespace
-
-bool conv_is_depthwise(const ops::ConvSizes& s) {
-  return s.group_c() == 1 && s.c > 1 && s.taps() > 1 && std::max(s.src_plane(), s.dst_plane()) < std::int64_t{1} << 31;
-}
-
-std::unique_ptr<Kernel> conv_depthwise_forward(Context& context, const ops::ConvSizes& s, std::string_view label,
-                                               const EpilogueText& epilogue) {
-  if (conv_depthwise_strips_serve(context, s)) return conv_depthwise_strips_forward(context, s, label, epilogue);
+std::unique_ptr<Kernel> forward(Context& context, const ops::ConvSizes& s, std::string_view label,
+                                const EpilogueText& epilogue) {
   return by_rows(context, s, label, "conv_depthwise_forward", epilogue, {s.n * s.o, s.od * s.oh, s.ow});
 }
 
-std::unique_ptr<Kernel> conv_depthwise_backward_data(Context& context, const ops::ConvSizes& s,
-                                                     std::string_view label) {
-  if (conv_depthwise_strips_serve(context, s)) return conv_depthwise_strips_backward_data(context, s, label);
+std::unique_ptr<Kernel> backward_data(Context& context, const ops::ConvSizes& s, std::string_view label) {
   return by_rows(context, s, label, "conv_depthwise_backward_data", {}, {s.n * s.c, s.d * s.h, s.w});
 }
 
-std::unique_ptr<Kernel> conv_depthwise_backward_weights(Context& context, const ops::ConvSizes& s,
-                                                        std::string_view label) {
-  if (conv_depthwise_strips_serve(context, s)) return conv_depthwise_strips_backward_weights(context, s, label);
+std::unique_ptr<Kernel> backward_weights(Context& context, const ops::ConvSizes& s, std::string_view label) {
   const std::size_t threads =
       context.limits().is_cpu ? 1 : std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
   std::vector<std::string> definitions = definitions_of(s);
@@ -95,5 +84,34 @@ std::unique_ptr<Kernel> conv_depthwise_backward_weights(Context& context, const 
                     {size(s.taps()) * threads, size(s.o), 1},
                     {threads, 1, 1}});
 }
+
+std::unique_ptr<Kernel> kernel_of(Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const std::string_view label = problem.label;
+  const bool in_strips = depthwise_strips_support(context, s);
+  if (problem.pass == ConvPass::backward_data) {
+    return in_strips ? depthwise_strips_backward_data(context, s, label) : backward_data(context, s, label);
+  }
+  if (problem.pass == ConvPass::backward_weights) {
+    return in_strips ? depthwise_strips_backward_weights(context, s, label) : backward_weights(context, s, label);
+  }
+  const EpilogueText epilogue = conv_epilogue(problem);
+  return in_strips ? depthwise_strips_forward(context, s, label, epilogue) : forward(context, s, label, epilogue);
+}
+
+}  // namespace
+
+bool conv_is_depthwise(const ops::ConvSizes& s) {
+  return s.group_c() == 1 && s.c > 1 && s.taps() > 1 && std::max(s.src_plane(), s.dst_plane()) < std::int64_t{1} << 31;
+}
+
+extern const ConvImplementation kDepthwiseConv{
+    .name = "depthwise",
+    .variant = variant::kDepthwise,
+    .refusal = [](const Context&,
+                  const ConvProblem& problem) { return conv_is_depthwise(problem.sizes) ? kNoRefusal : kNotDepthwise; },
+    .seconds = [](Context&, const ConvProblem&) { return 0.0; },
+    .prepare = [](Context& context,
+                  const ConvProblem& problem) { return prepared(problem.request, kernel_of(context, problem)); }};
 
 }  // namespace concord::opencl

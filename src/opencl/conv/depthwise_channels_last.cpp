@@ -1,31 +1,37 @@
 // The passes of a depthwise convolution on images that lie channels-last (cl_kernels/conv/depthwise_channels_last.cl).
-#include "concord/opencl/conv/depthwise_channels_last.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "concord/opencl/conv/depthwise.hpp"
+#include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/channels_last_rows.hpp"
-#include "concord/opencl/formula/epilogue.hpp"
 #include "concord/opencl/launch/blocking.hpp"
 
 namespace concord::opencl {
 namespace {
 
-constexpr std::int64_t kStrip = 4;  // places of a line that an item owns
+constexpr std::int64_t kStrip = 4;  // places of a row that an item owns
 constexpr std::array<std::size_t, 1> kFirst{0};
 
-/// Where one of the images was offered so, and both can lie so.
-bool serves(const ops::ConvSizes& s, const KernelRequest& request, const TensorSpec& one, const TensorSpec& other) {
+/// At least one of the images lies so already, and both can.
+std::string_view refusal(const Context&, const ConvProblem& problem) {
   constexpr std::int64_t kMostTaps = 7, kMostStride = 2;  // that registers hold strips of
-  const DType number = storage_number(request.precision);
-  if (!channels_last(one, number) || !channels_last(other, number)) return false;
-  const bool is_image = s.d == 1 && s.kd == 1 && s.od == 1 && s.options.padding[0] == 0;
-  return first_channels_last(request) != nullptr && is_image && s.options.groups == s.c && s.o == s.c &&
-         s.kh <= kMostTaps && s.kw <= kMostTaps && s.options.dilation == ops::Spatial{1, 1, 1} &&
-         s.options.stride[1] == s.options.stride[2] && s.options.stride[2] <= kMostStride;
+  const ops::ConvSizes& s = problem.sizes;
+  const ops::Spatial& stride = s.options.stride;
+  const DType number = storage_number(problem.request.precision);
+  if (first_channels_last(problem.request) == nullptr) return "no image lies channels-last";
+  if (!channels_last(problem.src(), number) || !channels_last(problem.dst(), number)) {
+    return "an image cannot lie channels-last";
+  }
+  if (s.d != 1 || s.kd != 1 || s.od != 1 || s.options.padding[0] != 0) return kNotAnImage;
+  if (s.options.groups != s.c || s.o != s.c) return kNotDepthwise;
+  if (s.kh > kMostTaps || s.kw > kMostTaps) return "the kernel is larger than 7 x 7";
+  if (s.options.dilation != ops::Spatial{1, 1, 1}) return "it is dilated";
+  if (stride[1] != stride[2] || stride[2] > kMostStride) return "the stride is neither 1 nor 2 in both dimensions";
+  if (problem.epilogue == nullptr) return kNoRefusal;
+  if (problem.pass != ConvPass::forward) return "it applies no epilogue to a gradient";
+  return block_epilogue(problem.request, *problem.epilogue) ? kNoRefusal : kEpilogueOperand;
 }
 
 std::vector<std::string> definitions_of(const ops::ConvSizes& s, std::int64_t stride, std::int64_t strip) {
@@ -34,7 +40,7 @@ std::vector<std::string> definitions_of(const ops::ConvSizes& s, std::int64_t st
 }
 
 /// An image as the kernels see it: rows, columns.
-struct Extent {
+struct ImageSizes {
   std::int64_t height, width;
 };
 
@@ -42,7 +48,7 @@ struct Extent {
 std::unique_ptr<Kernel> over_strips(Context& context, const ops::ConvSizes& s, const RowsGrid& grid,
                                     std::string_view label, std::string function,
                                     const std::vector<std::string>& definitions, std::int64_t strip,
-                                    const Extent& source, const Extent& result, const Extent& padding,
+                                    const ImageSizes& source, const ImageSizes& result, const ImageSizes& padding,
                                     const EpilogueText& epilogue) {
   Stage turn{grid.program({}, definitions), "depthwise_turn", {input(1), workspace(), static_cast<std::uint32_t>(s.c)}};
   blocking_of(context.limits(), s.c * s.taps(), 1).apply(turn);
@@ -50,9 +56,9 @@ std::unique_ptr<Kernel> over_strips(Context& context, const ops::ConvSizes& s, c
   const std::int64_t items = s.n * result.height * strips * blocks;
   std::vector<Argument> arguments{blocks_of(input(0)), workspace(0, 16), blocks_of(output(0))};
   for (const std::int64_t value : {items, blocks, strips}) arguments.emplace_back(static_cast<std::uint32_t>(value));
-  for (const Extent& extent : {source, result, padding}) {
-    arguments.emplace_back(static_cast<std::int32_t>(extent.height));
-    arguments.emplace_back(static_cast<std::int32_t>(extent.width));
+  for (const ImageSizes& sizes : {source, result, padding}) {
+    arguments.emplace_back(static_cast<std::int32_t>(sizes.height));
+    arguments.emplace_back(static_cast<std::int32_t>(sizes.width));
   }
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   Stage pass{grid.program(epilogue, definitions), std::move(function), std::move(arguments)};
@@ -66,28 +72,24 @@ RowsGrid grid_of(Context& context, const TensorSpec& image, Precision precision)
   return {context, ChannelsLast(image.shape, storage_number(precision)), "conv/depthwise_channels_last.cl"};
 }
 
-}  // namespace
-
-std::optional<PreparedKernel> conv_depthwise_forward_channels_last(Context& context, const ops::ConvSizes& s,
-                                                                   const KernelRequest& request, std::string_view label,
-                                                                   const Epilogue* epilogue) {
-  if (!serves(s, request, request.inputs[0], request.outputs[0])) return {};
-  const std::optional<EpilogueText> text = epilogue == nullptr ? EpilogueText{} : block_epilogue(request, *epilogue);
-  if (!text) return {};
+PreparedKernel forward(Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const KernelRequest& request = problem.request;
+  const EpilogueText epilogue =
+      problem.epilogue == nullptr ? EpilogueText{} : block_epilogue(request, *problem.epilogue).value();
   std::unique_ptr<Kernel> pass =
-      over_strips(context, s, grid_of(context, request.outputs[0], request.precision), label, "depthwise_gather",
-                  definitions_of(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w}, {s.oh, s.ow},
-                  {s.options.padding[1], s.options.padding[2]}, *text);
+      over_strips(context, s, grid_of(context, request.outputs[0], request.precision), problem.label,
+                  "depthwise_gather", definitions_of(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w}, {s.oh, s.ow},
+                  {s.options.padding[1], s.options.padding[2]}, epilogue);
   // Behind the weights, what the epilogue reads.
   std::vector<std::size_t> images = like_result(request, request.inputs);
   if (std::ranges::find(images, std::size_t{0}) == images.end()) images.push_back(0);
   return prepared_channels_last(request, std::move(pass), images, kFirst);
 }
 
-std::optional<PreparedKernel> conv_depthwise_backward_data_channels_last(Context& context, const ops::ConvSizes& s,
-                                                                         const KernelRequest& request,
-                                                                         std::string_view label) {
-  if (!serves(s, request, request.inputs[0], request.outputs[0])) return {};
+PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const KernelRequest& request = problem.request;
   const RowsGrid grid = grid_of(context, request.outputs[0], request.precision);
   const std::int64_t stride = s.options.stride[2];
   std::unique_ptr<Kernel> pass;
@@ -95,19 +97,18 @@ std::optional<PreparedKernel> conv_depthwise_backward_data_channels_last(Context
     // The same sum, over flipped filters.
     std::vector<std::string> definitions = definitions_of(s, 1, kStrip);
     definitions.emplace_back("FLIP");
-    pass = over_strips(context, s, grid, label, "depthwise_gather", definitions, kStrip, {s.oh, s.ow}, {s.h, s.w},
-                       {s.kh - 1 - s.options.padding[1], s.kw - 1 - s.options.padding[2]}, {});
+    pass = over_strips(context, s, grid, problem.label, "depthwise_gather", definitions, kStrip, {s.oh, s.ow},
+                       {s.h, s.w}, {s.kh - 1 - s.options.padding[1], s.kw - 1 - s.options.padding[2]}, {});
   } else {
-    pass = over_strips(context, s, grid, label, "depthwise_scatter", definitions_of(s, stride, 1), 1, {s.oh, s.ow},
-                       {s.h, s.w}, {s.options.padding[1], s.options.padding[2]}, {});
+    pass = over_strips(context, s, grid, problem.label, "depthwise_scatter", definitions_of(s, stride, 1), 1,
+                       {s.oh, s.ow}, {s.h, s.w}, {s.options.padding[1], s.options.padding[2]}, {});
   }
   return prepared_channels_last(request, std::move(pass), kFirst, kFirst);
 }
 
-std::optional<PreparedKernel> conv_depthwise_backward_weights_channels_last(Context& context, const ops::ConvSizes& s,
-                                                                            const KernelRequest& request,
-                                                                            std::string_view label) {
-  if (!serves(s, request, request.inputs[0], request.inputs[1])) return {};
+PreparedKernel backward_weights(Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  const KernelRequest& request = problem.request;
   const RowsGrid grid = grid_of(context, request.inputs[1], request.precision);
   const std::vector<std::string> definitions = definitions_of(s, s.options.stride[2], 1);
   std::vector<Argument> arguments{blocks_of(input(0)), blocks_of(input(1)), workspace()};
@@ -117,17 +118,29 @@ std::optional<PreparedKernel> conv_depthwise_backward_weights_channels_last(Cont
     arguments.emplace_back(static_cast<std::int32_t>(value));
   }
   Stage add = grid.over_blocks("depthwise_weights", std::move(arguments), {}, definitions);
-  // The kernel has all lines of small filters at once.
+  // The kernel has all rows of small filters at once.
   constexpr std::int64_t kTapsAtOnce = 9;
   add.global[2] = static_cast<std::size_t>(s.taps() <= kTapsAtOnce ? 1 : s.kh);
   Stage join{grid.program({}, definitions),
              "depthwise_weights_join",
              {workspace(), output(0), static_cast<std::uint32_t>(s.c), static_cast<std::uint32_t>(grid.parts())}};
   blocking_of(context.limits(), s.c * s.taps(), 1).apply(join);
-  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} depthwise channels-last", label),
+  auto kernel = std::make_unique<StagedKernel>(context, fmt::format("{} depthwise channels-last", problem.label),
                                                std::vector<StagedKernel::AnyStage>{std::move(add), std::move(join)},
                                                static_cast<std::size_t>(grid.parts() * s.c * s.taps()) * sizeof(float));
   return prepared_channels_last(request, std::move(kernel), std::array<std::size_t, 2>{0, 1}, {});
 }
+
+PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+  if (problem.pass == ConvPass::forward) return forward(context, problem);
+  return problem.pass == ConvPass::backward_data ? backward_data(context, problem) : backward_weights(context, problem);
+}
+
+}  // namespace
+
+extern const ConvImplementation kDepthwiseChannelsLastConv{.name = "depthwise-channels-last",
+                                                           .refusal = refusal,
+                                                           .seconds = [](Context&, const ConvProblem&) { return 0.0; },
+                                                           .prepare = prepare};
 
 }  // namespace concord::opencl

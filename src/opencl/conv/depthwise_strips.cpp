@@ -98,7 +98,7 @@ Stage combine_stage(Context& context, const ops::ConvSizes& s, std::vector<std::
 
 }  // namespace
 
-bool conv_depthwise_strips_serve(const Context& context, const ops::ConvSizes& s) {
+bool depthwise_strips_support(const Context& context, const ops::ConvSizes& s) {
   const ops::Spatial &stride = s.options.stride, &dilation = s.options.dilation;
   const bool is_image = s.d == 1 && s.kd == 1 && s.od == 1 && s.options.padding[0] == 0;
   const std::int64_t elements = std::max(s.n * s.o * s.dst_plane(), s.n * s.c * s.src_plane());
@@ -108,8 +108,8 @@ bool conv_depthwise_strips_serve(const Context& context, const ops::ConvSizes& s
          context.variants().takes(variant::kStrips, true);
 }
 
-std::unique_ptr<Kernel> conv_depthwise_strips_forward(Context& context, const ops::ConvSizes& s, std::string_view label,
-                                                      const EpilogueText& epilogue) {
+std::unique_ptr<Kernel> depthwise_strips_forward(Context& context, const ops::ConvSizes& s, std::string_view label,
+                                                 const EpilogueText& epilogue) {
   const Columns columns = dst_columns(s);
   const std::int64_t strip = strip_of(context, columns), threads = threads_of(context, 256);
   std::vector<Argument> arguments{input(0), input(1), output(0)};
@@ -123,8 +123,8 @@ std::unique_ptr<Kernel> conv_depthwise_strips_forward(Context& context, const op
                                  columns.items(strip), threads)});
 }
 
-std::unique_ptr<Kernel> conv_depthwise_strips_backward_data(Context& context, const ops::ConvSizes& s,
-                                                            std::string_view label) {
+std::unique_ptr<Kernel> depthwise_strips_backward_data(Context& context, const ops::ConvSizes& s,
+                                                       std::string_view label) {
   const Columns columns = src_columns(s);
   const std::int64_t strip = strip_of(context, columns), threads = threads_of(context, 256);
   std::vector<Argument> arguments{input(0), input(1), output(0)};
@@ -136,8 +136,8 @@ std::unique_ptr<Kernel> conv_depthwise_strips_backward_data(Context& context, co
                     "conv_depthwise_strips_backward_data", std::move(arguments), columns.items(strip), threads)});
 }
 
-std::unique_ptr<Kernel> conv_depthwise_strips_backward_weights(Context& context, const ops::ConvSizes& s,
-                                                               std::string_view label) {
+std::unique_ptr<Kernel> depthwise_strips_backward_weights(Context& context, const ops::ConvSizes& s,
+                                                          std::string_view label) {
   constexpr std::int64_t kGroupsPerUnit = 16, kMostTurns = 64;
   const std::int64_t strip = strip_of(context, dst_columns(s)), threads = threads_of(context, 128);
   const std::int64_t strips = divide_up(s.oh, strip), all_strips = s.n * strips;

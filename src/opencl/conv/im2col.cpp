@@ -1,7 +1,10 @@
 // The passes of a convolution by im2col and CLBlast, image by image and group by group: the reference of the implicit
 // GEMM.
-#include "concord/opencl/conv/im2col.hpp"
+#include <algorithm>
+#include <cmath>
 
+#include "concord/core/debug_options.hpp"
+#include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/gemm/clblast.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 
@@ -71,9 +74,7 @@ BufferArgument at(BufferArgument argument, std::int64_t element) {
   return argument;
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> conv_forward_im2col(Context& context, const ops::ConvSizes& sizes) {
+std::unique_ptr<Kernel> forward(Context& context, const ops::ConvSizes& sizes) {
   Im2col conv(context, sizes);
   conv.each([&](std::int64_t, std::int64_t src, std::int64_t weights, std::int64_t dst) {
     conv.unfold(input(0), src);
@@ -83,7 +84,7 @@ std::unique_ptr<Kernel> conv_forward_im2col(Context& context, const ops::ConvSiz
   return conv.kernel("conv im2col");
 }
 
-std::unique_ptr<Kernel> conv_backward_data_im2col(Context& context, const ops::ConvSizes& sizes) {
+std::unique_ptr<Kernel> backward_data(Context& context, const ops::ConvSizes& sizes) {
   Im2col conv(context, sizes);
   conv.each([&](std::int64_t, std::int64_t src, std::int64_t weights, std::int64_t dst) {
     conv.multiply({true, false, conv.k(), conv.dst(), conv.o(), conv.k(), conv.dst(), conv.dst(), 0,
@@ -93,7 +94,7 @@ std::unique_ptr<Kernel> conv_backward_data_im2col(Context& context, const ops::C
   return conv.kernel("conv_backward_data im2col");
 }
 
-std::unique_ptr<Kernel> conv_backward_weights_im2col(Context& context, const ops::ConvSizes& sizes) {
+std::unique_ptr<Kernel> backward_weights(Context& context, const ops::ConvSizes& sizes) {
   Im2col conv(context, sizes);
   conv.each([&](std::int64_t image, std::int64_t src, std::int64_t weights, std::int64_t dst) {
     conv.unfold(input(0), src);
@@ -102,5 +103,24 @@ std::unique_ptr<Kernel> conv_backward_weights_im2col(Context& context, const ops
   });
   return conv.kernel("conv_backward_weights im2col");
 }
+
+std::string_view refusal(const Context&, const ConvProblem& problem) {
+  if (problem.epilogue != nullptr) return "it applies no epilogue";
+  return debug_option("conv") == "im2col" ? kNoRefusal : "only CONCORD_DEBUG=conv=im2col asks for it";
+}
+
+PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+  const auto kernel_of = problem.pass == ConvPass::forward         ? forward
+                         : problem.pass == ConvPass::backward_data ? backward_data
+                                                                   : backward_weights;
+  return prepared(problem.request, kernel_of(context, problem.sizes));
+}
+
+}  // namespace
+
+extern const ConvImplementation kIm2colConv{.name = "im2col",
+                                            .refusal = refusal,
+                                            .seconds = [](Context&, const ConvProblem&) -> double { return INFINITY; },
+                                            .prepare = prepare};
 
 }  // namespace concord::opencl

@@ -1,18 +1,19 @@
 // The data gradient of a strided convolution by phases. Along an axis, the places y of diff_src with equal
 // (y + padding) mod stride meet the same taps, at neighbouring pixels of diff_dst: all places of a phase are one
-// product over its own taps, without the zeros that the product over all places multiplies by. Used by conv.cpp.
+// product over its own taps, without the zeros that the product over all places multiplies by.
 #include "concord/opencl/conv/polyphase.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
-#include <optional>
 
+#include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
-#include "concord/opencl/formula/epilogue.hpp"
 #include "concord/opencl/gemm/arguments.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/blocking.hpp"
 #include "concord/opencl/launch/constant_table.hpp"
 #include "concord/opencl/launch/sizes.hpp"
@@ -125,7 +126,7 @@ Gemm product_of(const ops::ConvSizes& s, const Phase& phase) {
 
 Stage pack_stage(Context& context, const ops::ConvSizes& s, const std::vector<PhaseTap>& taps) {
   return {context.program("conv/polyphase.cl", {"INDEX=int"}),
-          "conv_phases_pack",
+          "conv_polyphase_pack",
           {input(1), workspace(), static_cast<std::uint32_t>(s.group_c()), static_cast<std::uint32_t>(s.taps()),
            constant_table<PhaseTap>(context, taps)},
           {size(s.group_c()), size(s.o), 1},
@@ -156,7 +157,7 @@ Stage fill_blocks_stage(Context& context, const ops::ConvSizes& s, Precision pre
   std::vector<std::string> definitions = number_definitions(context, storage_number(precision));
   definitions.insert(definitions.end(), {"C_CHANNELS_LAST", "INDEX=int"});
   Stage stage{context.program_from(epilogue.text + kernel_source("conv/polyphase.cl"), definitions),
-              "conv_phases_fill_blocks", std::move(arguments)};
+              "conv_polyphase_fill_blocks", std::move(arguments)};
   blocking_of(context.limits(), count, 1).apply(stage);
   return stage;
 }
@@ -165,7 +166,7 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
   Gemm result;
   result.c = {output(0), s.group_c() * s.src_plane(), s.src_plane(), 0, s.c * s.src_plane()};
   result.largest = s.n * s.c * s.src_plane();
-  // Neighbouring items of a GPU write neighbouring places; an item of a CPU goes along a line.
+  // Neighbouring items of a GPU write neighbouring places; an item of a CPU goes along a row.
   const bool is_cpu = context.limits().is_cpu;
   const std::int64_t count = is_cpu ? s.w : 1;
   const std::size_t items = size(s.src_plane() / count);
@@ -181,17 +182,28 @@ Stage fill_stage(Context& context, const ops::ConvSizes& s, const PhaseList& pha
   arguments.insert(arguments.end(), place.begin(), place.end());
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   return {context.program_from(epilogue.text + kernel_source("conv/polyphase.cl"), {gemm_index_definition(result)}),
-          "conv_phases_fill",
+          "conv_polyphase_fill",
           std::move(arguments),
           {(items + width - 1) / width * width, size(s.group_c()), size(s.n * s.options.groups)},
           is_cpu ? std::array<std::size_t, 3>{0, 0, 0} : std::array<std::size_t, 3>{width, 1, 1}};
 }
 
+/// Whether what zeros cost in one product is more than what the further launches cost.
+bool is_faster(const Context& context, const ops::ConvSizes& s) {
+  const std::int64_t a_launch = context.limits().is_cpu ? 1'000'000 : 50'000'000;  // products in the time of one
+  const PhaseList phases = phases_of(s);
+  std::int64_t products = s.src_plane() * s.taps();  // that zeros cost, of a channel and an output
+  for (const Phase& phase : phases.list()) products -= places_of(phase) * taps_of(phase);
+  const std::int64_t launches =
+      phases.products() + static_cast<std::int64_t>(phases.leaves_places()) + static_cast<std::int64_t>(s.taps() > 1);
+  return products * s.n * s.c * s.group_o() >= (launches - 1) * a_launch;
+}
+
 }  // namespace
 
-ConvPhases conv_backward_data_phases(const ops::ConvSizes& s) {
+Polyphase conv_polyphase(const ops::ConvSizes& s) {
   constexpr std::int64_t kAlignment = 64;  // elements
-  ConvPhases result{{}, std::vector<PhaseTap>(size(s.taps())), 0};
+  Polyphase result{{}, std::vector<PhaseTap>(size(s.taps())), 0};
   std::int64_t begin = 0;
   for (const Phase& phase : phases_of(s).list()) {
     Gemm gemm = product_of(s, phase);
@@ -215,29 +227,20 @@ ConvPhases conv_backward_data_phases(const ops::ConvSizes& s) {
   return result;
 }
 
-bool conv_phases_serve(const ops::ConvSizes& s) {
+std::string_view conv_polyphase_refusal(const ops::ConvSizes& s) {
   constexpr std::int64_t kMostProducts = 16, kMost = std::int64_t{1} << 31;
-  if (s.options.stride == ops::Spatial{1, 1, 1}) return false;
+  if (s.options.stride == ops::Spatial{1, 1, 1}) return "the stride is 1";
   // Every product's part of the packed weights may be rounded up.
-  if (s.o * s.group_c() * s.taps() + kMostProducts * 64 >= kMost || s.src_plane() >= kMost) return false;
-  return phases_of(s).products() <= kMostProducts;
+  if (s.o * s.group_c() * s.taps() + kMostProducts * 64 >= kMost) return "the weights have 2^31 elements";
+  if (s.src_plane() >= kMost) return "a channel has 2^31 elements";
+  return phases_of(s).products() <= kMostProducts ? kNoRefusal : "it has more than 16 phases";
 }
 
-bool conv_phases_pay(const Context& context, const ops::ConvSizes& s) {
-  if (!conv_phases_serve(s)) return false;
-  const std::int64_t a_launch = context.limits().is_cpu ? 1'000'000 : 50'000'000;  // products in the time of one
-  const PhaseList phases = phases_of(s);
-  std::int64_t products = s.src_plane() * s.taps();  // that zeros cost, of a channel and an output
-  for (const Phase& phase : phases.list()) products -= places_of(phase) * taps_of(phase);
-  const std::int64_t launches =
-      phases.products() + static_cast<std::int64_t>(phases.leaves_places()) + static_cast<std::int64_t>(s.taps() > 1);
-  return products * s.n * s.c * s.group_o() >= (launches - 1) * a_launch;
-}
-
-std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops::ConvSizes& s, Precision precision,
-                                                     std::string_view label, const EpilogueText& epilogue,
-                                                     bool channels_last) {
-  const ConvPhases phases = conv_backward_data_phases(s);
+std::unique_ptr<Kernel> prepare_polyphase(Context& context, const ConvProblem& problem, const EpilogueText& epilogue,
+                                          bool channels_last) {
+  const ops::ConvSizes& s = problem.sizes;
+  const Precision precision = problem.request.precision;
+  const Polyphase phases = conv_polyphase(s);
   const PhaseList list = phases_of(s);
   std::vector<StagedKernel::AnyStage> stages;
   if (phases.packed_bytes > 0) stages.emplace_back(pack_stage(context, s, phases.taps));
@@ -246,13 +249,13 @@ std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops
                                       : fill_stage(context, s, list, epilogue));
   }
   std::size_t bytes = phases.packed_bytes;
-  std::string name(label);
+  std::string name(problem.label);
   std::int64_t most = 0;
   for (Gemm gemm : phases.products) {
     gemm.epilogue = epilogue;
     gemm.precision = precision;
     gemm.b.is_channels_last = gemm.c.is_channels_last = channels_last;
-    const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, label);
+    const std::unique_ptr<Kernel> kernel = prepare_gemm(context, gemm, problem.label);
     const auto& more = dynamic_cast<const StagedKernel&>(*kernel).stages();
     stages.insert(stages.end(), more.begin(), more.end());
     bytes = std::max(bytes, kernel->workspace());
@@ -262,5 +265,19 @@ std::unique_ptr<Kernel> conv_backward_data_by_phases(Context& context, const ops
   name += fmt::format(", {} phase{}", phases.products.size(), phases.products.size() == 1 ? "" : "s");
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
+
+extern const ConvImplementation kPolyphaseConv{
+    .name = "polyphase",
+    .variant = variant::kPhases,
+    .refusal =
+        [](const Context&, const ConvProblem& problem) {
+          return problem.pass == ConvPass::backward_data ? conv_polyphase_refusal(problem.sizes) : kOtherPass;
+        },
+    .seconds = [](Context& context,
+                  const ConvProblem& problem) { return is_faster(context, problem.sizes) ? 0.0 : INFINITY; },
+    .prepare =
+        [](Context& context, const ConvProblem& problem) {
+          return prepared(problem.request, prepare_polyphase(context, problem, conv_epilogue(problem)));
+        }};
 
 }  // namespace concord::opencl

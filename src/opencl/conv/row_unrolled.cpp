@@ -1,11 +1,15 @@
 // Convolutions of images with few channels, such as the first of a network. The copy engine brings blocks of at least
-// 32 channels of every tap, of which an image of colours fills three. Unrolled, the taps of a line are channels: a
+// 32 channels of every tap, of which an image of colours fills three. Unrolled, the taps of a row are channels: a
 // kernel of 7 x 7 taps of 3 channels becomes one of 7 x 1 taps of 21. The unrolled image lies channels-last in the
 // workspace.
 #include "concord/opencl/conv/row_unrolled.hpp"
 
-#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/conv/channels_last.hpp"
+#include "concord/opencl/conv/conv.hpp"
+#include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/blocking.hpp"
 
 namespace concord::opencl {
@@ -43,7 +47,7 @@ Stage image_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSize
     arguments.emplace_back(static_cast<std::int32_t>(value));
   }
   Stage stage{context.program("conv/row_unrolled.cl", number_definitions(context, storage_number(precision))),
-              "conv_lines_unroll", std::move(arguments)};
+              "conv_row_unrolled_image", std::move(arguments)};
   blocking_of(context.limits(), items, 1).apply(stage);
   return stage;
 }
@@ -58,38 +62,79 @@ Stage weights_stage(Context& context, const ops::ConvSizes& s, const ops::ConvSi
   return stage;
 }
 
-}  // namespace
-
-bool conv_lines_serve(const ops::ConvSizes& s) {
-  constexpr std::int64_t kMostNumbers = 64;  // of a line: two tiles of k
-  return s.c % ChannelsLast::kBlock != 0 && s.c * s.kw <= kMostNumbers && s.n * s.h * s.ow * kMostNumbers < 1LL << 31;
-}
-
-Gemm conv_lines_forward_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
-  const ops::ConvSizes u = unrolled(s);
-  const Places places = places_of(u);
+/// The product with what stands in the workspace, before the launches that fill it are known.
+Gemm forward_product(const ops::ConvSizes& u, const Places& places) {
   Gemm gemm = conv_forward_gemm(u);
-  gemm.b.buffer = workspace(0, 16);
-  gemm.b.is_channels_last = true;
   gemm.a.buffer = workspace(places.weights);
-  gemm.before = {image_stage(context, s, u, precision),
-                 weights_stage(context, s, u, precision, "conv_lines_weights", input(1), workspace(places.weights),
-                               u.o * u.c * u.taps())};
+  gemm.b.buffer = workspace(0, 16);
+  gemm.b.is_channels_last = gemm.c.is_channels_last = true;
   gemm.before_bytes = places.end;
   return gemm;
 }
 
-ConvLinesGradient conv_lines_backward_weights_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
-  const ops::ConvSizes u = unrolled(s);
-  const Places places = places_of(u);
+Gemm backward_weights_product(const ops::ConvSizes& u, const Places& places) {
   Gemm gemm = conv_backward_weights_gemm(u);
   gemm.b.buffer = workspace(0, 16);
-  gemm.b.is_channels_last = true;
+  gemm.a.is_channels_last = gemm.b.is_channels_last = true;
   gemm.c.buffer = workspace(places.weights);
-  gemm.before = {image_stage(context, s, u, precision)};
   gemm.before_bytes = places.end;
-  return {gemm, weights_stage(context, s, u, precision, "conv_lines_gradient", workspace(places.weights), output(0),
-                              s.o * s.c * s.taps())};
+  return gemm;
 }
+
+std::string_view refusal(const Context& context, const ConvProblem& problem) {
+  if (problem.pass == ConvPass::backward_data) return kOtherPass;
+  if (const std::string_view why = channels_last_refusal(context, problem); !why.empty()) return why;
+  if (!has_few_channels(problem.sizes)) return "the image has too many channels, or a multiple of 8";
+  const ops::ConvSizes u = unrolled(problem.sizes);
+  Gemm gemm =
+      problem.pass == ConvPass::forward ? forward_product(u, places_of(u)) : backward_weights_product(u, places_of(u));
+  gemm.precision = problem.request.precision;
+  return tma_gemm().refusal(context, gemm);
+}
+
+PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+  const Precision precision = problem.request.precision;
+  if (problem.pass == ConvPass::forward) {
+    Gemm gemm = row_unrolled_forward_gemm(context, problem.sizes, precision);
+    gemm.epilogue = channels_last_epilogue(problem);
+    return prepared_channels_last(problem, prepare_gemm(context, gemm, problem.label));
+  }
+  const RowUnrolledGradient gradient = row_unrolled_backward_weights_gemm(context, problem.sizes, precision);
+  const std::unique_ptr<Kernel> product = prepare_gemm(context, gradient.gemm, problem.label);
+  std::vector<StagedKernel::AnyStage> stages = dynamic_cast<const StagedKernel&>(*product).stages();
+  stages.emplace_back(gradient.last);
+  return prepared_channels_last(
+      problem, std::make_unique<StagedKernel>(context, product->name(), std::move(stages), product->workspace()));
+}
+
+}  // namespace
+
+Gemm row_unrolled_forward_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
+  const ops::ConvSizes u = unrolled(s);
+  const Places places = places_of(u);
+  Gemm gemm = forward_product(u, places);
+  gemm.precision = precision;
+  gemm.before = {image_stage(context, s, u, precision),
+                 weights_stage(context, s, u, precision, "conv_row_unrolled_weights", input(1),
+                               workspace(places.weights), u.o * u.c * u.taps())};
+  return gemm;
+}
+
+RowUnrolledGradient row_unrolled_backward_weights_gemm(Context& context, const ops::ConvSizes& s, Precision precision) {
+  const ops::ConvSizes u = unrolled(s);
+  const Places places = places_of(u);
+  Gemm gemm = backward_weights_product(u, places);
+  gemm.precision = precision;
+  gemm.before = {image_stage(context, s, u, precision)};
+  return {gemm, weights_stage(context, s, u, precision, "conv_row_unrolled_gradient", workspace(places.weights),
+                              output(0), s.o * s.c * s.taps())};
+}
+
+extern const ConvImplementation kRowUnrolledConv{.name = "row-unrolled",
+                                                 .variant = variant::kChannelsLast,
+                                                 .refusal = refusal,
+                                                 .seconds = channels_last_seconds,
+                                                 .prepare = prepare,
+                                                 .device_refusal = channels_last_device_refusal};
 
 }  // namespace concord::opencl

@@ -1,16 +1,16 @@
 // Winograd's F(4x4, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308):
-// weights and tiles of 6x6 pixels go to their values at 36 points (cl_kernels/conv/winograd.h), these are multiplied as 36
-// products over the channels, and what comes out goes to tiles of 4x4 results. The data gradient is the same
+// weights and tiles of 6x6 pixels go to their values at 36 points (cl_kernels/conv/winograd.h), these are multiplied as
+// 36 products over the channels, and what comes out goes to tiles of 4x4 results. The data gradient is the same
 // convolution with the weights rotated and transposed. What stands between the transforms lies in the workspace, a
 // slice of the tiles at a time where it is much.
 #include "concord/opencl/conv/winograd.hpp"
 
 #include <algorithm>
 
-#include "concord/opencl/conv/as_gemm.hpp"
-#include "concord/opencl/formula/epilogue.hpp"
+#include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/gemm/arguments.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/program/source.hpp"
 
@@ -36,6 +36,10 @@ Pass backward_data_pass(const ops::ConvSizes& s) {
   return {{input(0), s.o, s.oh, s.ow, padding[1] - 2, padding[2] - 2}, {s.n, s.h, s.w}, s.c, true};
 }
 
+Pass pass_of(const ops::ConvSizes& s, ConvPass pass) {
+  return pass == ConvPass::forward ? forward_pass(s) : backward_data_pass(s);
+}
+
 /// The slices, and where in the workspace the points of pixels, the products and what follows begin; those of the
 /// weights are first.
 struct Plan {
@@ -56,10 +60,10 @@ Stage weights_stage(Context& context, const Pass& pass) {
   const std::int64_t kernels = pass.m * pass.k();
   std::vector<std::string> definitions{"INDEX=int"};
   if (pass.is_rotated) definitions.emplace_back("ROTATED");
-  return winograd_stage(
-      context, context.program("conv/winograd.cl", definitions), "winograd_weights",
-      {input(1), workspace(), static_cast<std::uint32_t>(winograd_plane(kernels)), static_cast<std::uint32_t>(kernels)},
-      kernels, 1);
+  return winograd_stage(context, context.program("conv/winograd.cl", definitions), "winograd_weights",
+                        {input(1), workspace(), static_cast<std::uint32_t>(winograd_point_stride(kernels)),
+                         static_cast<std::uint32_t>(kernels)},
+                        kernels, 1);
 }
 
 Gemm product_of(const Pass& pass, const Plan& plan, const WinogradSlice& slice) {
@@ -68,11 +72,11 @@ Gemm product_of(const Pass& pass, const Plan& plan, const WinogradSlice& slice) 
   gemm.n = slice.pitch;
   gemm.k = pass.k();
   gemm.batch = kWinogradPoints;
-  gemm.a = {workspace(), winograd_plane(gemm.k * gemm.m), gemm.k, 1};
-  if (pass.is_rotated) gemm.a = {workspace(), winograd_plane(gemm.k * gemm.m), 1, gemm.m};
-  gemm.b = {workspace(plan.pixels), winograd_plane(gemm.k * gemm.n), gemm.n};
+  gemm.a = {workspace(), winograd_point_stride(gemm.k * gemm.m), gemm.k, 1};
+  if (pass.is_rotated) gemm.a = {workspace(), winograd_point_stride(gemm.k * gemm.m), 1, gemm.m};
+  gemm.b = {workspace(plan.pixels), winograd_point_stride(gemm.k * gemm.n), gemm.n};
   gemm.b.elements = gemm.batch * gemm.b.batch;
-  gemm.c = {workspace(plan.products), winograd_plane(gemm.m * gemm.n), gemm.n};
+  gemm.c = {workspace(plan.products), winograd_point_stride(gemm.m * gemm.n), gemm.n};
   gemm.largest = gemm.batch * std::max({gemm.a.batch, gemm.b.batch, gemm.c.batch});
   gemm.before_bytes = plan.end;
   return gemm;
@@ -86,7 +90,7 @@ Stage results_stage(Context& context, const Pass& pass, const Plan& plan, const 
   result.c = {output(0), 0, plane, plane, pass.m * plane};
   result.largest = tiles.n * pass.m * plane;
   std::vector<Argument> arguments{workspace(plan.products),
-                                  static_cast<std::uint32_t>(winograd_plane(pass.m * slice.pitch))};
+                                  static_cast<std::uint32_t>(winograd_point_stride(pass.m * slice.pitch))};
   add_winograd_tiles(arguments, tiles, slice);
   for (const std::int64_t value : {tiles.rows, tiles.columns}) {
     arguments.emplace_back(static_cast<std::uint32_t>(value));
@@ -131,41 +135,48 @@ std::unique_ptr<Kernel> prepare_pass(Context& context, const Pass& pass, std::st
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
 
+std::unique_ptr<Kernel> kernel_of(Context& context, const ConvProblem& problem) {
+  const ops::ConvSizes& s = problem.sizes;
+  if (problem.pass == ConvPass::backward_weights) return prepare_winograd_weights(context, s, problem.label);
+  return prepare_pass(context, pass_of(s, problem.pass), problem.label, conv_epilogue(problem));
+}
+
 }  // namespace
 
-bool conv_winograd_serves(const ops::ConvSizes& s, Precision precision) {
+std::string_view conv_winograd_refusal(const ops::ConvSizes& s, Precision precision) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   const ops::ConvOptions& o = s.options;
-  if (precision != Precision::fp32 || s.kh != 3 || s.kw != 3) return false;
-  if (s.kd * s.d * s.od != 1 || o.padding[0] != 0) return false;
-  if (o.stride != ops::Spatial{1, 1, 1} || o.dilation != ops::Spatial{1, 1, 1} || o.groups != 1) return false;
+  if (precision != Precision::fp32) return "it computes in fp32";
+  if (s.kd * s.d * s.od != 1 || o.padding[0] != 0) return kNotAnImage;
+  if (s.kh != 3 || s.kw != 3) return "the kernel is not 3 x 3";
+  if (o.stride != ops::Spatial{1, 1, 1}) return "it is strided";
+  if (o.dilation != ops::Spatial{1, 1, 1}) return "it is dilated";
+  if (o.groups != 1) return "it has groups";
   // Results of padding alone are 0, which transforms would round.
   for (const std::size_t axis : {1, 2}) {
-    if (std::max(o.padding[axis], o.padding_after[axis]) > 2) return false;
+    if (std::max(o.padding[axis], o.padding_after[axis]) > 2) return "windows lie in the padding alone";
   }
-  if (std::max(s.c, s.o) > kMostGroups) return false;
+  if (std::max(s.c, s.o) > kMostGroups) return "it has more than 65535 channels";
   // What indices of 32 bits count: weights at their points, tiles, and the pixels of a channel.
-  return kWinogradPoints * s.c * s.o < kMost && s.n * std::max(s.src_plane(), s.dst_plane()) < kMost;
+  const bool is_indexed = kWinogradPoints * s.c * s.o < kMost && s.n * std::max(s.src_plane(), s.dst_plane()) < kMost;
+  return is_indexed ? kNoRefusal : "it counts more than 2^31 weights or pixels";
 }
 
-bool conv_winograd_pays(Context& context, const ops::ConvSizes& s, ConvPass pass) {
-  if (pass == ConvPass::backward_weights) {
-    return winograd_pays(context, conv_backward_weights_winograd_work(context, s), conv_backward_weights_gemm(s), 0);
-  }
-  const bool is_forward = pass == ConvPass::forward;
-  const Gemm direct = is_forward ? conv_forward_gemm(s) : conv_backward_data_gemm(s);
-  const WinogradWork work = work_of(context, is_forward ? forward_pass(s) : backward_data_pass(s));
-  return winograd_pays(context, work, direct, direct.n * direct.k);
+double conv_winograd_seconds(Context& context, const ops::ConvSizes& s, ConvPass pass) {
+  return winograd_seconds(context, pass == ConvPass::backward_weights ? winograd_weights_work(context, s)
+                                                                      : work_of(context, pass_of(s, pass)));
 }
 
-std::unique_ptr<Kernel> conv_forward_winograd(Context& context, const ops::ConvSizes& sizes, std::string_view label,
-                                              const EpilogueText& epilogue) {
-  return prepare_pass(context, forward_pass(sizes), label, epilogue);
-}
-
-std::unique_ptr<Kernel> conv_backward_data_winograd(Context& context, const ops::ConvSizes& sizes,
-                                                    std::string_view label, const EpilogueText& epilogue) {
-  return prepare_pass(context, backward_data_pass(sizes), label, epilogue);
-}
+extern const ConvImplementation kWinogradConv{
+    .name = "winograd",
+    .variant = variant::kWinograd,
+    .refusal =
+        [](const Context&, const ConvProblem& problem) {
+          return conv_winograd_refusal(problem.sizes, problem.request.precision);
+        },
+    .seconds = [](Context& context,
+                  const ConvProblem& problem) { return conv_winograd_seconds(context, problem.sizes, problem.pass); },
+    .prepare = [](Context& context,
+                  const ConvProblem& problem) { return prepared(problem.request, kernel_of(context, problem)); }};
 
 }  // namespace concord::opencl

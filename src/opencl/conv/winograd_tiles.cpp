@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/plan.hpp"
 #include "concord/opencl/launch/sizes.hpp"
@@ -24,35 +25,29 @@ void add_count(std::vector<Argument>& arguments, std::int64_t value) {
   arguments.emplace_back(static_cast<std::uint32_t>(value));
 }
 
-double multiplications(const Gemm& gemm) {
-  return static_cast<double>(gemm.batch * gemm.m * gemm.n) * static_cast<double>(gemm.k);
-}
-
 double product_bytes(const Gemm& gemm) {
   return static_cast<double>(gemm.batch * (gemm.m * gemm.k + gemm.k * gemm.n + gemm.m * gemm.n)) * sizeof(float);
 }
 
-/// By the rates of PoCL on two cores with AVX-512. To gather a float costs as much as so many multiplications.
-bool pays_on_cpu(const Context& context, const WinogradWork& work, const Gemm& direct, std::int64_t gathered) {
-  constexpr double kProductsASecond = 2e10, kUnitBytesASecond = 3.5e9, kGathered = 40;
+double seconds_on_cpu(const Context& context, const WinogradWork& work) {
+  constexpr double kBytesASecond = 3.5e9;    // of a core, where kCpuProductsASecond was measured
   constexpr double kLaunchesSeconds = 5e-5;  // three in place of one
   double products = 0, bytes = static_cast<double>(work.transformed) * sizeof(float);
   for (const Gemm& gemm : work.products) {
     products += multiplications(gemm);
     bytes += product_bytes(gemm);
   }
-  const double saved = multiplications(direct) + static_cast<double>(gathered) * kGathered - products;
-  const double seconds = saved / kProductsASecond - bytes / kUnitBytesASecond;  // of one unit
-  return seconds / context.limits().compute_units > kLaunchesSeconds;
+  const double seconds = products / kCpuProductsASecond + bytes / kBytesASecond;  // of one core
+  return seconds / context.limits().compute_units + kLaunchesSeconds;
 }
 
-bool pays_on_gpu(Context& context, const WinogradWork& work, const Gemm& direct) {
+double seconds_on_gpu(Context& context, const WinogradWork& work) {
   const double rate = context.gpu().bytes_a_second / 2;  // transforms gather
   double seconds = static_cast<double>(work.transformed) * sizeof(float) / rate + kLaunchSeconds;
   for (const Gemm& gemm : work.products) {
     seconds += std::max(planned_seconds(context, gemm), product_bytes(gemm) / rate) + 2 * kLaunchSeconds;
   }
-  return seconds < planned_seconds(context, direct);
+  return seconds;
 }
 
 }  // namespace
@@ -74,13 +69,13 @@ std::vector<WinogradSlice> winograd_slices(const Context& context, const Winogra
 void add_winograd_tiles(std::vector<Argument>& arguments, const WinogradTiles& tiles, const WinogradSlice& slice) {
   for (const std::int64_t value : {slice.first, slice.count, slice.pitch}) add_count(arguments, value);
   add_divisor(arguments, tiles.in_image());
-  add_divisor(arguments, tiles.in_line());
+  add_divisor(arguments, tiles.in_row());
 }
 
 Stage winograd_points_stage(Context& context, const std::string& function, const WinogradImage& image,
                             const WinogradTiles& tiles, const WinogradSlice& slice, const BufferArgument& points) {
   std::vector<Argument> arguments{image.buffer, points};
-  add_count(arguments, winograd_plane(image.channels * slice.pitch));
+  add_count(arguments, winograd_point_stride(image.channels * slice.pitch));
   add_count(arguments, image.channels);
   add_winograd_tiles(arguments, tiles, slice);
   for (const std::int64_t value : {image.rows, image.columns, image.first_row, image.first_column}) {
@@ -104,8 +99,8 @@ std::string winograd_name(const Kernel& product, std::size_t slices) {
   return product.name() + (slices == 1 ? ", winograd" : fmt::format(", winograd in {}", slices));
 }
 
-bool winograd_pays(Context& context, const WinogradWork& work, const Gemm& direct, std::int64_t gathered) {
-  return context.limits().is_cpu ? pays_on_cpu(context, work, direct, gathered) : pays_on_gpu(context, work, direct);
+double winograd_seconds(Context& context, const WinogradWork& work) {
+  return context.limits().is_cpu ? seconds_on_cpu(context, work) : seconds_on_gpu(context, work);
 }
 
 }  // namespace concord::opencl

@@ -1,5 +1,5 @@
 // What the passes by Winograd's transforms share (winograd.cpp, winograd_weights.cpp): tiles, slices of them,
-// launches of cl_kernels/conv/winograd.cl, and whether all that should take less time than one product.
+// launches of cl_kernels/conv/winograd.cl, and the time that all that should take.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ inline constexpr std::int64_t kWinogradTile = 4, kWinogradPoints = 36;
 /// The tiles of n images.
 struct WinogradTiles {
   std::int64_t n, rows, columns;  // of results
-  [[nodiscard]] std::int64_t in_line() const { return divide_up(columns, kWinogradTile); }
-  [[nodiscard]] std::int64_t in_image() const { return in_line() * divide_up(rows, kWinogradTile); }
+  [[nodiscard]] std::int64_t in_row() const { return divide_up(columns, kWinogradTile); }
+  [[nodiscard]] std::int64_t in_image() const { return in_row() * divide_up(rows, kWinogradTile); }
   [[nodiscard]] std::int64_t count() const { return n * in_image(); }
 };
 
@@ -29,12 +29,12 @@ struct WinogradSlice {
 [[nodiscard]] std::vector<WinogradSlice> winograd_slices(const Context& context, const WinogradTiles& tiles,
                                                          std::int64_t channels);
 
-/// What an image's tiles are cut from: its channels, lines of pixels and columns, and where the first tile begins.
+/// What an image's tiles are cut from: its channels, rows and columns of pixels, and where the first tile begins.
 struct WinogradImage {
   BufferArgument buffer;
   std::int64_t channels, rows, columns, first_row, first_column;
 };
-/// Points (36, channels, pitch), in planes, of an image's tiles, to `points`: `function` is winograd_pixels or
+/// Writes an image's tiles at their points, (36, channels, pitch), to `points`. `function` is winograd_pixels or
 /// winograd_slopes.
 [[nodiscard]] Stage winograd_points_stage(Context& context, const std::string& function, const WinogradImage& image,
                                           const WinogradTiles& tiles, const WinogradSlice& slice,
@@ -47,12 +47,12 @@ void add_winograd_tiles(std::vector<Argument>& arguments, const WinogradTiles& t
                                    std::vector<Argument> arguments, std::int64_t items, std::int64_t others);
 /// What a kernel with this product is called.
 [[nodiscard]] std::string winograd_name(const Kernel& product, std::size_t slices);
-/// From one point's numbers to the next one's: so many and a few more, so that what an item writes at all points does
-/// not lie at a distance of a power of two, where caches would have few places for it.
-[[nodiscard]] constexpr std::int64_t winograd_plane(std::int64_t numbers) { return round_up(numbers, 16) + 80; }
-/// Of the planes of all points: a multiple of 256.
+/// Elements from one point's matrix, of so many numbers, to the next one's. A few are left unused: what an item writes
+/// at all points must not lie at a distance of a power of two, for which caches have few places.
+[[nodiscard]] constexpr std::int64_t winograd_point_stride(std::int64_t numbers) { return round_up(numbers, 16) + 80; }
+/// Bytes of the matrices of all points: a multiple of 256.
 [[nodiscard]] constexpr std::size_t winograd_bytes(std::int64_t numbers) {
-  return static_cast<std::size_t>(kWinogradPoints * winograd_plane(numbers)) * sizeof(float);
+  return static_cast<std::size_t>(kWinogradPoints * winograd_point_stride(numbers)) * sizeof(float);
 }
 
 /// A pass, as far as it takes time: its products, and what is read and written before and after them.
@@ -60,7 +60,7 @@ struct WinogradWork {
   std::vector<Gemm> products;
   std::int64_t transformed;  // floats
 };
-/// Whether it should be faster than `direct`, which `gathered` floats are gathered for.
-[[nodiscard]] bool winograd_pays(Context& context, const WinogradWork& work, const Gemm& direct, std::int64_t gathered);
+/// The time that it is expected to take.
+[[nodiscard]] double winograd_seconds(Context& context, const WinogradWork& work);
 
 }  // namespace concord::opencl

@@ -35,10 +35,10 @@ Gemm product_of(const ops::ConvSizes& s, const Plan& plan, std::size_t number) {
   gemm.n = s.c;
   gemm.k = slice.pitch;
   gemm.batch = kWinogradPoints;
-  gemm.a = {workspace(), winograd_plane(gemm.m * gemm.k), gemm.k, 1};
-  gemm.b = {workspace(plan.pixels), winograd_plane(gemm.n * gemm.k), 1, gemm.k, true};
+  gemm.a = {workspace(), winograd_point_stride(gemm.m * gemm.k), gemm.k, 1};
+  gemm.b = {workspace(plan.pixels), winograd_point_stride(gemm.n * gemm.k), 1, gemm.k, true};
   gemm.b.elements = gemm.batch * gemm.b.batch;
-  gemm.c = {workspace(plan.products + number * plan.a_product), winograd_plane(gemm.m * gemm.n), gemm.n};
+  gemm.c = {workspace(plan.products + number * plan.a_product), winograd_point_stride(gemm.m * gemm.n), gemm.n};
   gemm.largest = gemm.batch * std::max({gemm.a.batch, gemm.b.batch, gemm.c.batch});
   gemm.before_bytes = plan.end;
   return gemm;
@@ -46,15 +46,16 @@ Gemm product_of(const ops::ConvSizes& s, const Plan& plan, std::size_t number) {
 
 Stage kernels_stage(Context& context, const ops::ConvSizes& s, const Plan& plan) {
   const std::int64_t kernels = s.c * s.o;
-  return winograd_stage(context, context.program("conv/winograd.cl", {"INDEX=int"}), "winograd_kernels",
-                        {workspace(plan.products), output(0), static_cast<std::uint32_t>(winograd_plane(kernels)),
-                         static_cast<std::uint32_t>(kernels), static_cast<std::uint32_t>(plan.slices.size())},
-                        kernels, 1);
+  return winograd_stage(
+      context, context.program("conv/winograd.cl", {"INDEX=int"}), "winograd_kernels",
+      {workspace(plan.products), output(0), static_cast<std::uint32_t>(winograd_point_stride(kernels)),
+       static_cast<std::uint32_t>(kernels), static_cast<std::uint32_t>(plan.slices.size())},
+      kernels, 1);
 }
 
 }  // namespace
 
-WinogradWork conv_backward_weights_winograd_work(const Context& context, const ops::ConvSizes& s) {
+WinogradWork winograd_weights_work(const Context& context, const ops::ConvSizes& s) {
   const Plan plan = plan_of(context, s);
   WinogradWork work{{}, std::ssize(plan.slices) * kWinogradPoints * s.c * s.o};
   work.transformed += s.n * (s.c * s.src_plane() + s.o * s.dst_plane());
@@ -65,8 +66,7 @@ WinogradWork conv_backward_weights_winograd_work(const Context& context, const o
   return work;
 }
 
-std::unique_ptr<Kernel> conv_backward_weights_winograd(Context& context, const ops::ConvSizes& s,
-                                                       std::string_view label) {
+std::unique_ptr<Kernel> prepare_winograd_weights(Context& context, const ops::ConvSizes& s, std::string_view label) {
   const Plan plan = plan_of(context, s);
   const ops::Spatial& padding = s.options.padding;
   const WinogradImage slopes{input(1), s.o, s.oh, s.ow, 0, 0},

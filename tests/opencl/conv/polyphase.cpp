@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
@@ -149,7 +149,7 @@ TEST_CASE("phases split a long k and add up the parts", "[opencl][conv]") {
 TEST_CASE("phases multiply by no zero between pixels", "[opencl][conv]") {
   const auto products_of = [](const Geometry& g) {
     std::int64_t products = 0;
-    for (const opencl::Gemm& gemm : opencl::conv_backward_data_phases(g.sizes()).products) {
+    for (const opencl::Gemm& gemm : opencl::conv_polyphase(g.sizes()).products) {
       products += gemm.m * gemm.n * gemm.k * gemm.batch;
     }
     return products;
@@ -158,9 +158,9 @@ TEST_CASE("phases multiply by no zero between pixels", "[opencl][conv]") {
   CHECK(products_of(padded) == 2 * 8 * 12 * 10 * 3 * 9 / 4);
   const Geometry one = image({2, 6, 8, 12}, {10, 6, 1, 1}, {.stride = {2, 2}});
   CHECK(products_of(one) == 2 * 8 * 12 * 10 * 6 / 4);
-  CHECK(opencl::conv_backward_data_phases(one.sizes()).products.size() == 1);
-  CHECK_FALSE(opencl::conv_phases_serve(image({1, 1, 40, 40}, {1, 1, 5, 5}, {.stride = {5, 5}}).sizes()));
-  CHECK_FALSE(opencl::conv_phases_serve(image({1, 1, 9, 9}, {1, 1, 3, 3}, {}).sizes()));
+  CHECK(opencl::conv_polyphase(one.sizes()).products.size() == 1);
+  CHECK(opencl::conv_polyphase_refusal(image({1, 1, 40, 40}, {1, 1, 5, 5}, {.stride = {5, 5}}).sizes()) != "");
+  CHECK(opencl::conv_polyphase_refusal(image({1, 1, 9, 9}, {1, 1, 3, 3}, {}).sizes()) != "");
 }
 
 }  // namespace concord::test

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "concord/device/variants.hpp"
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/device.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
@@ -270,8 +271,8 @@ TEST_CASE("Winograd's transforms are taken where they are preferred and serve", 
     for (const std::string& name : kernels_of(opened, plain)) CHECK_THAT(name, !contains("winograd"));
   }
   const Geometry deep{{1, 65536, 4, 4}, 1, {.padding = {1, 1}}};  // more channels than a launch has groups
-  CHECK(opencl::conv_winograd_serves(plain.sizes(), Precision::fp32));
-  CHECK_FALSE(opencl::conv_winograd_serves(deep.sizes(), Precision::fp32));
+  CHECK(opencl::conv_winograd_refusal(plain.sizes(), Precision::fp32) == "");
+  CHECK(opencl::conv_winograd_refusal(deep.sizes(), Precision::fp32) != "");
   const DebugOption way("conv", "fourier");
   for (const DevicePtr& device : opencl_devices()) {
     CHECK_THROWS_WITH(kernels_of(Device::open(device->info().id), plain),
@@ -288,9 +289,10 @@ TEST_CASE("Winograd's transforms are planned where they save time", "[opencl][wi
     opencl::Context& context = context_of(device);
     for (const auto pass :
          {opencl::ConvPass::forward, opencl::ConvPass::backward_data, opencl::ConvPass::backward_weights}) {
-      CHECK(opencl::conv_winograd_pays(context, large, pass));
+      CHECK(opencl::conv_winograd_seconds(context, large, pass) < opencl::conv_gemm_seconds(context, large, pass));
     }
-    CHECK_FALSE(opencl::conv_winograd_pays(context, first, opencl::ConvPass::forward));
+    const auto forward = opencl::ConvPass::forward;
+    CHECK(opencl::conv_winograd_seconds(context, first, forward) >= opencl::conv_gemm_seconds(context, first, forward));
   }
 }
 

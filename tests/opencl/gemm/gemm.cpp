@@ -7,7 +7,8 @@
 #include <cmath>
 
 #include "concord/core/log.hpp"
-#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/conv/conv.hpp"
+#include "concord/opencl/gemm/implementation.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"

@@ -1,7 +1,7 @@
 // The tables of patches against the patch's own definition, element by element, for every pass of a convolution.
 #include "concord/opencl/gemm/patch_tables.hpp"
 
-#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/conv/polyphase.hpp"
 #include "concord_test.hpp"
 
@@ -64,7 +64,7 @@ TEST_CASE("tables of taps and places find what the patch says", "[opencl][gemm]"
     const ops::ConvSizes sizes = sizes_of(c.src, c.weights, c.options);
     std::vector<Gemm> passes{opencl::conv_forward_gemm(sizes), opencl::conv_backward_data_gemm(sizes),
                              opencl::conv_backward_weights_gemm(sizes)};
-    const std::vector<Gemm> phases = opencl::conv_backward_data_phases(sizes).products;
+    const std::vector<Gemm> phases = opencl::conv_polyphase(sizes).products;
     passes.insert(passes.end(), phases.begin(), phases.end());
     for (const Gemm& gemm : passes) {
       INFO(c.src.str() << " * " << c.weights.str() << " " << c.options.str());

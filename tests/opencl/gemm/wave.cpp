@@ -8,9 +8,10 @@
 #include <array>
 #include <vector>
 
-#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/matrix_check.hpp"
 #include "opencl/context_of.hpp"
 #include "opencl/opencl_test.hpp"

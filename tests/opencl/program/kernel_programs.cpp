@@ -4,12 +4,13 @@
 
 #include <set>
 
-#include "concord/opencl/conv/as_gemm.hpp"
+#include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/conv/polyphase.hpp"
 #include "concord/opencl/conv/row_unrolled.hpp"
 #include "concord/opencl/device.hpp"
 #include "concord/opencl/gemm/arguments.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/gemm/implementation.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/gemm/tuning/trial.hpp"
 #include "opencl/context_of.hpp"
@@ -160,8 +161,8 @@ TEST_CASE("the programs of kernels on images that lie channels-last are asked fo
     opencl::Context& context = context_of(device);
     const ops::ConvSizes first =
         ops::conv_sizes({8, 3, 224, 224}, {64, 3, 7, 7}, {.stride = {1, 2, 2}, .padding = {0, 3, 3}});
-    static_cast<void>(opencl::conv_lines_forward_gemm(context, first, Precision::bf16));
-    static_cast<void>(opencl::conv_lines_backward_weights_gemm(context, first, Precision::bf16));
+    static_cast<void>(opencl::row_unrolled_forward_gemm(context, first, Precision::bf16));
+    static_cast<void>(opencl::row_unrolled_backward_weights_gemm(context, first, Precision::bf16));
     opencl::Gemm product = opencl::dense_gemm(256, 512, 2048);
     product.precision = Precision::bf16;
     product.c.is_channels_last = true;

@@ -1,7 +1,8 @@
 // Operands for the copy engine: which products it serves, how they are walked and cut, and what it is told of a tensor.
-#include "concord/opencl/conv/as_gemm.hpp"
-#include "concord/opencl/conv/polyphase.hpp"
 #include "concord/opencl/gemm/hopper/split_operands.hpp"
+
+#include "concord/opencl/conv/conv.hpp"
+#include "concord/opencl/conv/polyphase.hpp"
 #include "concord_test.hpp"
 
 namespace concord::test {
@@ -36,7 +37,7 @@ TEST_CASE("what the copy engine cannot walk is left to others", "[opencl][gemm]"
   CHECK(planes_serve(conv_forward_gemm(sizes_of(40, 2))));
   CHECK(planes_serve(conv_backward_weights_gemm(sizes_of(40, 2))));
   CHECK_FALSE(planes_serve(conv_backward_data_gemm(sizes_of(40, 2))));  // steps between pixels
-  for (const opencl::Gemm& phase : conv_backward_data_phases(sizes_of(40, 2)).products) CHECK(planes_serve(phase));
+  for (const opencl::Gemm& phase : conv_polyphase(sizes_of(40, 2)).products) CHECK(planes_serve(phase));
   const ops::ConvSizes volume = ops::conv_sizes({2, 8, 6, 6, 6}, {8, 8, 3, 3, 3}, {.rank = 3});
   CHECK_FALSE(planes_serve(conv_forward_gemm(volume)));
   const ops::ConvSizes far = ops::conv_sizes({1, 8, 700, 700}, {8, 8, 3, 3}, {.dilation = {1, 300, 300}});

@@ -1,7 +1,6 @@
-// The data gradient of a convolution as a product of pixels by channels, as CPUs run it: with an epilogue whose
-// operands lie along images, channels or both.
-#include "concord/opencl/conv/as_gemm.hpp"
-
+// The data gradient of a convolution with patches as the left operand of the product, as CPUs compute it: with an
+// epilogue whose operands lie along images, channels or both.
+#include "concord/opencl/conv/conv.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
 
@@ -18,7 +17,7 @@ TEST_CASE("a data gradient by pixels applies an epilogue at every place", "[open
         Shaped{{1, 4, 12, 5}, {3, 4, 3, 2}, {.padding = {2, 0}, .dilation = {2, 1}}}}) {
     const ops::ConvOptions options = c.options;
     const ops::ConvSizes sizes = ops::conv_sizes(c.src, c.weights, options);
-    REQUIRE(opencl::conv_pixels_serve(sizes));
+    REQUIRE(opencl::conv_pixels_support(sizes));
     const Shape dst = ops::with_spatial(sizes.n, sizes.o, {sizes.od, sizes.oh, sizes.ow}, options.rank);
     const Shape column = ops::with_spatial(1, c.src[1], {1, 1, 1}, options.rank);
     const std::vector<Input> inputs{
