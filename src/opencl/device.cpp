@@ -1,4 +1,4 @@
-// OpenClDevice: memory, data movement, events; kernels come from kernel_table.cpp.
+// OpenClDevice: memory, data movement, events; it prepares kernels in kernel_table.cpp.
 #include "concord/opencl/device.hpp"
 
 #include <fmt/ranges.h>
@@ -14,7 +14,6 @@
 #include "concord/opencl/driver/discovery.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
-#include "concord/opencl/kernel_table.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 
 namespace concord::opencl {
@@ -236,25 +235,10 @@ void OpenClDevice::wait_for(const EventPtr& event) {
         info_.name);
 }
 
-PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
-  const Use use(*this);
-  return translated(info_.name, fmt::format("preparing {}", request.op->name()), [&] {
-    PreparedKernel prepared = kernel_table().prepare(*context_, request);
-    context_->variants().count(context_->limits().is_cpu ? variant::kForCpus : variant::kForGpus);
-    return prepared;
-  });
-}
-
 std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, const Layout& from, const Layout& to) {
   const Use use(*this);
   return translated(info_.name, "preparing a reorder",
                     [&] { return prepare_channels_last_reorder(*context_, spec, from, to); });
-}
-
-bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
-                                     const TensorSpec& output, const Expression& epilogue,
-                                     std::span<const TensorSpec> extra) const {
-  return opencl::supports_epilogue(*context_, op, op_inputs, output, epilogue, extra);
 }
 
 Variants* OpenClDevice::variants() {

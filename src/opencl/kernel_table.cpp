@@ -1,16 +1,23 @@
-// The kernel table: all families, and which epilogues they are given.
-#include "concord/opencl/kernel_table.hpp"
+// The kernels of OpenClDevice: the table of all families, and which epilogues they are given.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "concord/opencl/conv/depthwise.hpp"
+#include "concord/opencl/device.hpp"
+#include "concord/opencl/driver/status.hpp"
+#include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/launch/alternatives.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/fused.hpp"
 #include "concord/ops/matmul.hpp"
 
 namespace concord::opencl {
 namespace {
+
+/// Every operator of the backend.
+const Kernels& kernel_table();
 
 PreparedKernel prepare_fused(Context& context, const ops::Fused& op, const KernelRequest& request) {
   return kernel_table().prepare_fused(context, *op.base(), request, {op.epilogue(), op.base_inputs()});
@@ -21,6 +28,11 @@ Kernels make_table() {
   add_families(kernels);
   kernels.add<ops::Fused, prepare_fused>();
   return kernels;
+}
+
+const Kernels& kernel_table() {
+  static const Kernels table = make_table();
+  return table;
 }
 
 /// Whether NVIDIA's matrix units would compute it, given its first two inputs.
@@ -48,14 +60,18 @@ bool takes_long(const Expression& epilogue, const TensorSpec& output) {
 
 }  // namespace
 
-const Kernels& kernel_table() {
-  static const Kernels table = make_table();
-  return table;
+PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
+  const Use use(*this);
+  return translated(info_.name, fmt::format("preparing {}", request.op->name()), [&] {
+    PreparedKernel prepared = kernel_table().prepare(*context_, request);
+    context_->variants().count(context_->limits().is_cpu ? variant::kForCpus : variant::kForGpus);
+    return prepared;
+  });
 }
 
-bool supports_epilogue(const Context& context, const Operator& op, std::span<const TensorSpec> inputs,
-                       const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
-  if (context.limits().is_nvidia && is_product(op, inputs) && takes_long(epilogue, output)) return false;
+bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                     const Expression& epilogue, std::span<const TensorSpec> extra) const {
+  if (context_->limits().is_nvidia && is_product(op, inputs) && takes_long(epilogue, output)) return false;
   return kernel_table().accepts_epilogue(op, inputs, output, epilogue, extra);
 }
 
