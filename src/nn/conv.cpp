@@ -51,13 +51,6 @@ std::vector<std::int64_t> around(const std::array<std::int64_t, Rank>& sizes) {
 }
 
 template <std::size_t Rank>
-Value convolved(Value x, Value weight, const ConvNdOptions<Rank>& options) {
-  if constexpr (Rank == 1) return conv1d(x, weight, options);
-  if constexpr (Rank == 2) return conv2d(x, weight, options);
-  if constexpr (Rank == 3) return conv3d(x, weight, options);
-}
-
-template <std::size_t Rank>
 Value convolved_back(Value x, Value weight, const ConvTransposeNdOptions<Rank>& options) {
   if constexpr (Rank == 1) return conv_transpose1d(x, weight, options);
   if constexpr (Rank == 2) return conv_transpose2d(x, weight, options);
@@ -94,7 +87,8 @@ Value Conv<Rank>::forward(Value x) {
     options.padding_after.reset();
   }
   const Value weight = parameter(graph, weight_, "weight");
-  const Value product = convolved<Rank>(x, options_.mirror ? mirror_kernel(weight) : weight, options);
+  const Value product =
+      graph.add(std::make_shared<ops::Conv>(options), {x, options_.mirror ? mirror_kernel(weight) : weight});
   return bias_ ? with_bias(product, parameter(graph, bias_, "bias")) : product;
 }
 
