@@ -1,5 +1,7 @@
-// compile(): from a graph to a program with its kernels, memory and launches.
+// compile(): from a graph to a program. The passes in their order, and the one that asks the device for kernels: in
+// execution order, each kernel seeing the layouts that its producers left.
 #include <algorithm>
+#include <map>
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
@@ -12,74 +14,80 @@
 namespace concord {
 namespace {
 
-void add_source(ProgramImpl& program, const Buffer* buffer) {
-  const auto is_same = [&](const auto& other) { return other.get() == buffer; };
-  if (std::ranges::none_of(program.variable_buffers, is_same)) return;  // made by another settled node
-  program.sources.push_back({buffer, 0});
-}
+class LayoutPass {
+ public:
+  LayoutPass(Lowered& program, Device& device, Precision precision)
+      : program_(program), device_(device), precision_(precision) {}
 
-/// Storage of a variable. A state of a parameter is given as one that shares the parameter's ownership, which says
-/// whose it is.
-BufferPtr storage_of(const Lowered& lowered, const LoweredValue& wanted, Variables& variables) {
-  const VariablePtr& variable = wanted.variable;
-  if (variable->of.empty()) return variables.require(variable, wanted.name);
-  for (const LoweredValue& value : lowered.values) {
-    const bool is_it = value.variable && value.variable->role == VariableRole::parameter && value.name == variable->of;
-    if (is_it) return variables.require(VariablePtr(value.variable, variable.get()), wanted.name);
-  }
-  return variables.require(*variable);
-}
-
-void allocate(ProgramImpl& program, const MemoryPlan& plan) {
-  const DeviceInfo& info = program.device().info();
-  const Arena arena = place(program.lowered, plan, info);
-  for (const std::size_t bytes : arena.slabs) program.memory += bytes;
-  const std::size_t needed = program.memory + missing_bytes(program.lowered, *program.variables);
-  CONCORD_CHECK(info.memory == 0 || needed + program.device().allocated() <= info.memory, OutOfMemory,
-                "the program needs {} MiB beside the {} MiB in use; {} has {} MiB", needed >> 20,
-                program.device().allocated() >> 20, info.name, info.memory >> 20);
-  for (const std::size_t bytes : arena.slabs) program.slabs.push_back(program.device().allocate(bytes));
-
-  const auto block = [&](std::optional<std::size_t> number) -> Operand {
-    if (!number) return {};
-    const Placement& placement = arena.placements[*number];
-    return {program.slabs[placement.slab].get(), placement.offset};
-  };
-  program.operands.resize(program.lowered.values.size());
-  for (std::size_t v = 0; v < program.operands.size(); ++v) {
-    const MemoryPlan::Storage& storage = plan.storage[v];
-    if (storage.variable >= 0) {
-      program.variable_buffers.push_back(
-          storage_of(program.lowered, program.lowered.value(storage.variable), *program.variables));
-      program.operands[v] = {program.variable_buffers.back().get(), 0};
-    } else {
-      program.operands[v] = block(storage.block);
+  void run() {
+    std::vector<LoweredNode> nodes = std::move(program_.nodes);
+    program_.nodes.clear();
+    for (LoweredNode& node : nodes) {
+      if (node.op->is_alias()) {
+        alias(std::move(node));
+      } else {
+        prepare(std::move(node));
+      }
+    }
+    for (LoweredAssignment& assignment : program_.assignments) {
+      assignment.value = in_layout(assignment.value, nullptr);
     }
   }
 
-  const auto operand = [&](ValueId id) { return program.operands[static_cast<std::size_t>(id)]; };
-  for (std::size_t n = 0; n < program.lowered.nodes.size(); ++n) {
-    const LoweredNode& node = program.lowered.nodes[n];
-    if (!node.kernel) continue;
-    std::vector<Operand> inputs, outputs;
-    for (const ValueId id : node.inputs) inputs.push_back(operand(id));
-    for (const ValueId id : node.outputs) outputs.push_back(operand(id));
-    std::unique_ptr<Launch> launch = node.kernel->bind(inputs, outputs, block(plan.workspaces[n]));
-    if (node.settled) {
-      program.settled.push_back(std::move(launch));
-      for (const Operand& source : inputs) add_source(program, source.buffer);
-      continue;
+ private:
+  void alias(LoweredNode node) {
+    const ValueId source = in_layout(node.inputs[0], nullptr);
+    node.inputs[0] = source;
+    program_.value(node.outputs[0]).alias_of = source;
+    program_.nodes.push_back(std::move(node));
+  }
+
+  void prepare(LoweredNode node) {
+    KernelRequest request{node.op.get(), program_.specs(node.inputs), {}, program_.specs(node.outputs), precision_};
+    for (const ValueId id : node.inputs) request.input_layouts.push_back(program_.value(id).layout);
+    PreparedKernel prepared = [&] {
+      try {
+        return device_.prepare(request);
+      } catch (const NotSupported& error) {
+        throw NotSupported(fmt::format("{} cannot run node '{}': {}", device_.info().name, node.name, error.what()));
+      }
+    }();
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      node.inputs[i] = in_layout(node.inputs[i], prepared.input_layouts[i]);
     }
-    program.launches.push_back(std::move(launch));
-    program.launch_nodes.push_back(n);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      program_.value(node.outputs[k]).layout = prepared.output_layouts[k];
+    }
+    node.kernel = std::move(prepared.kernel);
+    program_.nodes.push_back(std::move(node));
   }
-  for (const LoweredAssignment& assignment : program.lowered.assignments) {
-    program.assigned.push_back(operand(assignment.variable).buffer);
+
+  // The value in this layout: itself, or a reordered copy made once.
+  ValueId in_layout(ValueId id, const Layout& wanted) {
+    if (same_layout(program_.value(id).layout, wanted)) return id;
+    for (const auto& [layout, copy] : copies_[id]) {
+      if (same_layout(layout, wanted)) return copy;
+    }
+    const LoweredValue& source = program_.value(id);
+    LoweredValue copy;
+    copy.spec = source.spec;
+    copy.layout = wanted;
+    copy.reorder_of = id;
+    copy.name = fmt::format("{} in {}", source.name, wanted ? wanted->str() : "row-major");
+    std::shared_ptr<Kernel> kernel = device_.prepare_reorder(source.spec, source.layout, wanted);
+    const std::string name = "reorder/" + source.name;
+    program_.values.push_back(std::move(copy));
+    const auto copied = static_cast<ValueId>(program_.values.size() - 1);
+    program_.nodes.push_back({nullptr, name, {id}, {copied}, std::move(kernel)});
+    copies_[id].emplace_back(wanted, copied);
+    return copied;
   }
-  for (const LoweredAssignment& copy : plan.copies) {
-    program.commits.push_back({operand(copy.value), operand(copy.variable), program.lowered.bytes(copy.variable)});
-  }
-}
+
+  Lowered& program_;
+  Device& device_;
+  Precision precision_;
+  std::map<ValueId, std::vector<std::pair<Layout, ValueId>>> copies_;
+};
 
 }  // namespace
 
@@ -98,27 +106,15 @@ Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const
   return lowered;
 }
 
-Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device) {
-  const std::size_t limit = device.max_allocation > 0 ? device.max_allocation : SIZE_MAX;
-  for (std::size_t v = 0; v < lowered.values.size(); ++v) {
-    const std::optional<std::size_t> block = plan.storage[v].block;
-    if (block) require_allocatable(lowered.values[v], plan.blocks[*block].bytes, device);
+void choose_layouts(Lowered& program, Device& device, Precision precision) {
+  // Kernels have limits of their own, which a value that fits nowhere exceeds too.
+  const bool may_be_halved = precision == Precision::bf16 || precision == Precision::fp16;
+  for (const LoweredNode& node : program.nodes) {
+    for (const ValueId id : node.outputs) {
+      require_allocatable(program.value(id), program.bytes(id) / (may_be_halved ? 2 : 1), device.info());
+    }
   }
-  for (std::size_t n = 0; n < lowered.nodes.size(); ++n) {
-    const std::optional<std::size_t> workspace = plan.workspaces[n];
-    CONCORD_CHECK(!workspace || plan.blocks[*workspace].bytes <= limit, OutOfMemory,
-                  "the kernel of '{}' needs a workspace of {} MiB; {} allocates at most {} MiB at once",
-                  lowered.nodes[n].name, plan.blocks[*workspace].bytes >> 20, device.name, limit >> 20);
-  }
-  return place_blocks(plan.blocks, limit);
-}
-
-std::size_t missing_bytes(const Lowered& lowered, const Variables& variables) {
-  std::size_t bytes = 0;
-  for (const LoweredValue& value : lowered.values) {
-    if (value.variable && !variables.contains(value.name)) bytes += value.spec.bytes();
-  }
-  return bytes;
+  LayoutPass(program, device, precision).run();
 }
 
 namespace {

@@ -74,4 +74,7 @@ struct ProgramImpl {
   [[nodiscard]] std::string shapes(const LoweredNode& node) const;
 };
 
+/// Allocates the program's memory and binds its kernels (bind.cpp). Throws OutOfMemory.
+void allocate(ProgramImpl& program, const MemoryPlan& plan);
+
 }  // namespace concord
