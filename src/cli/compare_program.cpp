@@ -10,8 +10,8 @@
 
 #include "concord/cli/case_network.hpp"
 #include "concord/cli/command.hpp"
+#include "concord/core/child_process.hpp"
 #include "concord/core/error.hpp"
-#include "concord/core/reporting_program.hpp"
 
 namespace concord::cli {
 
@@ -31,18 +31,16 @@ namespace {
 /// Throws Error where the program did not answer: `failure` says what it did not do, `advice` what may help.
 CompareReply answer_of(const std::string& program, std::vector<std::string> arguments, CompareRequest request,
                        std::string_view failure, std::string_view advice) {
-  const auto request_for = [&](int channel) {
+  const auto request_through = [&](int channel) {
     request.channel = channel;
-    return request.text();
+    return fmt::format("{}={}", CompareRequest::kVariable, request.text());
   };
-  const EndedProgram ended =
-      run_reporting(program, std::move(arguments), CompareRequest::kVariable, request_for, request.outputs.prints_json);
-  auto reply = CompareReply::read(ended.report);
-  if (!reply) {
-    throw Error(fmt::format("{} {}{}. The command takes a training of Trainer::fit{}", program, failure,
-                            ended.end.empty() ? "" : fmt::format(" and ended: {}", ended.end), advice));
-  }
-  return *std::move(reply);
+  const auto output = request.outputs.prints_json ? ChildProcess::Output::to_errors : ChildProcess::Output::shared;
+  ChildProcess child = ChildProcess::reporting(program, std::move(arguments), request_through, output);
+  if (auto reply = CompareReply::read(child.receive_report())) return *std::move(reply);
+  const ChildEnd end = child.finish();
+  throw Error(fmt::format("{} {}{}. The command takes a training of Trainer::fit{}", program, failure,
+                          end.how.empty() ? "" : fmt::format(" and ended: {}", end.how), advice));
 }
 
 }  // namespace

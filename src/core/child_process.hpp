@@ -1,11 +1,14 @@
-// Another program that works for this one, talked to through one channel: its standard input and output.
+// ChildProcess: another process that works for this one. It is a program or a copy of this process, and one channel of
+// bytes connects the two. Used for programs that build kernels, for programs whose training is compared, and for work
+// that may end the process that does it. POSIX.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <filesystem>
-#include <memory>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,34 +16,78 @@
 
 namespace concord {
 
-/// Ended, whatever it is doing, when this is destroyed. What it writes to standard error is dropped.
+/// How a child ended.
+struct ChildEnd {
+  std::string output;   // what it wrote to the channel and was not received before
+  bool failed = false;  // by a signal, an exit code other than 0, or the time limit
+  std::string how;      // "exit code 3", "Aborted", "no answer for 60 s"; empty where it did not fail and this is known
+};
+
+/// The process is killed, whatever it is doing, when its object is destroyed. Every function that starts one throws
+/// IoError where it does not start.
 class ChildProcess {
  public:
-  /// Null where it cannot be started.
-  [[nodiscard]] static std::unique_ptr<ChildProcess> start(const std::filesystem::path& program,
-                                                           const std::vector<std::string>& arguments);
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
+  /// Where a program's standard output goes.
+  enum class Output : std::uint8_t { shared, to_errors };
+
+  /// A program whose standard input and output are the channel. Its standard error is dropped.
+  [[nodiscard]] static ChildProcess serving(const std::filesystem::path& program, std::vector<std::string> arguments);
+  /// A program with the input and output of this process. One more variable in its environment, "NAME=value", names the
+  /// channel: variable(channel) makes it.
+  [[nodiscard]] static ChildProcess reporting(const std::filesystem::path& program, std::vector<std::string> arguments,
+                                              const std::function<std::string(int channel)>& variable,
+                                              Output output = Output::shared);
+  /// `work` in a copy of this process, which ends after it. Its standard error is the channel, its standard output is
+  /// dropped. An exception counts as an end of the work; a call of exit() fails. To be called where this process has no
+  /// other thread yet: the copy has none of them, and waits for ever for a lock that one of them holds.
+  [[nodiscard]] static ChildProcess copy(const std::function<void()>& work);
+
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess();
 
   /// All of it; false when the process is gone.
   [[nodiscard]] bool send(std::string_view bytes);
-  /// Fills `bytes`; false when the process is gone or says nothing for so long.
+  /// Fills `bytes`; false when the process is gone or writes nothing for so long.
   [[nodiscard]] bool receive(std::span<char> bytes, std::chrono::seconds patience);
+  /// All that it writes until it hangs up or ends.
+  [[nodiscard]] std::string receive_report();
+  /// Waits for its end, and kills it after `patience`.
+  [[nodiscard]] ChildEnd finish(std::optional<std::chrono::seconds> patience = {});
 
  private:
-  ChildProcess(pid_t process, int channel) : process_(process), channel_(channel) {}
+  enum class State : std::uint8_t { running, ended, unknown };  // unknown: it ended, but SIGCHLD is ignored
+
+  ChildProcess(pid_t process, int channel, int success) : process_(process), channel_(channel), success_(success) {}
+  /// Receives until the process has ended, the deadline, or, where that is asked for, its hang-up.
+  std::string follow(std::chrono::steady_clock::time_point deadline, bool until_hang_up);
+  void look(bool waits);
+  void kill();
+
   pid_t process_;
   int channel_;
+  int success_;  // the exit code of one that did its work
+  State state_ = State::running;
+  int status_ = 0;  // of one that has ended
 };
 
-/// Of a process that another one started so: the other end of the channel.
+/// The other end of the channel, in the child.
 class ParentChannel {
  public:
-  /// Fills `bytes`; false when the parent is gone or says nothing for so long.
-  [[nodiscard]] static bool receive(std::span<char> bytes, std::chrono::seconds patience);
-  /// False when the parent is gone.
-  [[nodiscard]] static bool send(std::string_view bytes);
+  /// Of ChildProcess::serving.
+  ParentChannel() = default;
+  /// Of ChildProcess::reporting.
+  explicit ParentChannel(int channel) : channel_(channel) {}
+
+  /// Fills `bytes`; false when the parent is gone or writes nothing for so long.
+  [[nodiscard]] bool receive(std::span<char> bytes, std::chrono::seconds patience) const;
+  /// All of it; false when the parent is gone.
+  [[nodiscard]] bool send(std::string_view bytes) const;
+  /// Ends what is sent, and waits until the parent has hung up, too.
+  void hang_up() const;
+
+ private:
+  int channel_ = 0;  // standard input, which is standard output as well
 };
 
 }  // namespace concord

@@ -8,9 +8,10 @@
 #include <fstream>
 
 #include "concord/core/access.hpp"
+#include "concord/core/child_process.hpp"
+#include "concord/core/error.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
-#include "concord/core/trial.hpp"
 #include "concord/device/registry.hpp"
 
 namespace concord::cli {
@@ -32,18 +33,30 @@ std::string library_in(const fs::path& icd) {
   return line;
 }
 
-Trial ask_for_devices(const std::function<void()>& before) {
-  return try_in_copy(
-      [&] {
-        before();
-        static_cast<void>(Device::list());
-      },
-      kPatience);
+/// In a copy of this process. Where none can be made, nothing is known against the drivers.
+ChildEnd ask_for_devices(const std::function<void()>& before) {
+  try {
+    return ChildProcess::copy([&] {
+             before();
+             static_cast<void>(Device::list());
+           })
+        .finish(kPatience);
+  } catch (const IoError&) {
+    return {};
+  }
+}
+
+std::string_view last_line(std::string_view text) {
+  const std::size_t end = text.find_last_not_of(" \r\n\t");
+  if (end == std::string_view::npos) return {};
+  text = text.substr(0, end + 1);
+  return text.substr(text.find_last_of('\n') + 1);
 }
 
 /// "Aborted, after \"out of memory\"".
-std::string ending(const Trial& trial) {
-  return trial.last_words.empty() ? trial.end : fmt::format("{}, after \"{}\"", trial.end, trial.last_words);
+std::string ending(const ChildEnd& trial) {
+  const std::string_view last = last_line(trial.output);
+  return last.empty() ? trial.how : fmt::format("{}, after \"{}\"", trial.how, last);
 }
 
 }  // namespace
@@ -133,8 +146,8 @@ void Drivers::leave_only(std::span<const Library> libraries) {
 }
 
 std::vector<Finding> Drivers::try_out(Finding::Weight weight) {
-  const Trial together = ask_for_devices([] {});
-  if (together.returned) return {};
+  const ChildEnd together = ask_for_devices([] {});
+  if (!together.failed) return {};
   if (!make_folder()) {
     leave_only({});
     libraries_.clear();
@@ -146,8 +159,8 @@ std::vector<Finding> Drivers::try_out(Finding::Weight weight) {
   std::vector<Finding> findings;
   std::vector<Library> sound;
   for (const Library& library : libraries_) {
-    const Trial alone = ask_for_devices([&] { leave_only({&library, 1}); });
-    if (alone.returned) {
+    const ChildEnd alone = ask_for_devices([&] { leave_only({&library, 1}); });
+    if (!alone.failed) {
       sound.push_back(library);
       continue;
     }

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <iostream>
+
+#include "concord/core/child_process.hpp"
 #include "concord/core/error.hpp"
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/core/reporting_program.hpp"
 #include "concord/core/text.hpp"
 
 namespace concord {
@@ -65,7 +68,10 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
 
 void CompareRequest::answer(const CompareReply& reply) const {
   const nlohmann::json json{{"text", reply.text}, {"error", reply.error}, {"is_wrong_use", reply.is_wrong_use}};
-  report_to(channel, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::cout.flush();
+  std::fflush(nullptr);
+  const ParentChannel command(channel);
+  if (command.send(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))) command.hang_up();
 }
 
 std::optional<CompareReply> CompareReply::read(const std::string& report) {

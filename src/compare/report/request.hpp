@@ -31,12 +31,13 @@ struct CompareRequest {
   std::map<std::string, std::string> network = {};  // of a case that is saved: the program and its arguments
   std::string replayed_case = {};                   // a file, to be replayed on devices[0] in place of a comparison
   std::string trace_file = {};                      // for a timeline of it
-  int channel = -1;                                 // of core/reporting_program.hpp
+  int channel = -1;                                 // of a ParentChannel
 
   /// For the environment: JSON.
   [[nodiscard]] std::string text() const;
   /// Of this process's environment; nothing without one. Throws ArgumentError where it cannot be read.
   [[nodiscard]] static std::optional<CompareRequest> of_environment();
+  /// Writes out what this process has printed, answers, and waits until the command has ended this process or hung up.
   void answer(const CompareReply& reply) const;
 };
 

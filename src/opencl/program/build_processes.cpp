@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "concord/core/debug_options.hpp"
+#include "concord/core/error.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/version.hpp"
@@ -68,11 +69,13 @@ BuildProcesses::BuildProcesses(std::filesystem::path program, std::filesystem::p
     : program_(std::move(program)), folder_(std::move(folder)), device_text_(std::move(device_text)), free_(most) {}
 
 std::unique_ptr<ChildProcess> BuildProcesses::start() const {
-  std::unique_ptr<ChildProcess> process = ChildProcess::start(program_, {kFlag});
-  if (process == nullptr || !process->send(text_with_length(folder_.string()) + text_with_length(device_text_))) {
+  try {
+    auto process = std::make_unique<ChildProcess>(ChildProcess::serving(program_, {kFlag}));
+    const bool is_told = process->send(text_with_length(folder_.string()) + text_with_length(device_text_));
+    return is_told ? std::move(process) : nullptr;
+  } catch (const IoError&) {
     return nullptr;
   }
-  return process;
 }
 
 BuildProcesses::~BuildProcesses() {

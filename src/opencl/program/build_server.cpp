@@ -18,15 +18,17 @@ namespace {
 
 using namespace build_protocol;
 
+constexpr ParentChannel parent;
+
 std::optional<std::string> receive_text(std::chrono::seconds patience) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
   std::array<char, sizeof(std::uint64_t)> length{};
-  if (!ParentChannel::receive(length, patience)) return std::nullopt;
+  if (!parent.receive(length, patience)) return std::nullopt;
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, length.data(), sizeof bytes);
   if (bytes > kMost) return std::nullopt;
   std::string text(bytes, '\0');
-  if (!ParentChannel::receive(text, kPatience)) return std::nullopt;
+  if (!parent.receive(text, kPatience)) return std::nullopt;
   return text;
 }
 
@@ -54,7 +56,7 @@ int build_programs() {
     const std::optional<std::string> source = receive_text(kPatience);
     if (!source) return 1;
     const char answer = built(context, *device, *folder, *source, *options);
-    if (!ParentChannel::send({&answer, 1})) return 1;
+    if (!parent.send({&answer, 1})) return 1;
   }
   return 0;
 }
