@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "concord/cli/command.hpp"
+#include "concord/compare/run/compared_fit.hpp"
 #include "concord/concord.hpp"
 #include "concord/core/nearest_name.hpp"
 #include "concord/core/platform.hpp"
@@ -61,6 +62,7 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
 
 int run(int argc, char** argv) {
   using namespace concord;
+  compare_fits_on_request();
   const NeutralNumbers neutral;  // options are read as the locale wants, which a library may have set
   if (const auto code = serve_as_builder({argv, static_cast<std::size_t>(argc)})) return *code;
   std::vector<char*> words(argv, argv + argc);

@@ -10,8 +10,8 @@
 #include "concord/core/philox.hpp"
 #include "concord/optim/failure.hpp"
 #include "concord/train/best_epoch.hpp"
-#include "concord/train/compared_fit.hpp"
 #include "concord/train/fit_checks.hpp"
+#include "concord/train/fit_hook.hpp"
 #include "concord/train/non_finite_search.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
@@ -352,7 +352,11 @@ History Fit::run() {
 History Trainer::fit(const Dataset& data, const FitOptions& options) {
   return with_state("training", [&](TrainerState& state) {
     const train::InFit in_fit(state);
-    train::compare_if_asked(state, data, options);
+    const train::FitHook hook = train::fit_hook;
+    if (hook != nullptr &&
+        hook({*state.recipe.network, state.recipe.loss, state.recipe.optimizer, state.options, data, options})) {
+      throw FitReplaced("the training was compared on devices instead of run, as `concord compare` asked");
+    }
     return Fit(*this, state, data, options).run();
   });
 }

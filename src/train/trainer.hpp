@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "concord/compile/variables.hpp"
+#include "concord/core/error.hpp"
 #include "concord/core/export.hpp"
 #include "concord/core/held.hpp"
 #include "concord/data/dataset.hpp"
@@ -23,6 +24,13 @@ struct TrainerState;
 }
 
 namespace CONCORD_PUBLIC concord {
+
+/// `concord compare PROGRAM` has compared a training instead of running it. The weights are not trained: let the program
+/// end.
+class FitReplaced : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Only one thread at a time may use a Trainer: a call during a call of another thread throws ArgumentError, and so
 /// does using a trainer that was moved from. Trainers on different devices with separately built networks may run at
@@ -48,8 +56,8 @@ class Trainer {
   ///   statistics then keep their values from before that step, bit for bit.
   /// - It throws ArgumentError before a step whose learning rate is negative or not finite, and for a fit within a fit
   ///   (in a callback).
-  /// - In a process started by `concord compare PROGRAM`, it compares the training on several devices instead, and the
-  ///   process ends.
+  /// - In a process started by `concord compare PROGRAM`, it compares the training on several devices instead. Then the
+  ///   command ends the process; if it does not, `fit` throws FitReplaced.
   History fit(const Dataset& data, const FitOptions& options = {});
   [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
   /// Replaces the running statistics of batch norm by their mean over the data, computed with the weights that

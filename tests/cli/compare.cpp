@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/process.hpp"
+#include "concord/compare/report/request.hpp"
 #include "setting.hpp"
 
 using namespace concord;
@@ -269,6 +270,18 @@ TEST_CASE("a program without a training to compare is told", "[cli]") {
   const Ended asked = run_command(train, {{"CONCORD_COMPARE", "yes"}});
   CHECK(asked.code == 2);
   CHECK_THAT(asked.err, test::contains("CONCORD_COMPARE is for `concord compare PROGRAM` to set"));
+}
+
+TEST_CASE("a program that was compared and that nobody ends does not train", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 40, 10), weights = (folder / "net.safetensors").string();
+  const CompareRequest request{.name = "mlp", .devices = {cheap_device()}, .options = {.steps = 1, .seconds = 0.001}};
+  const Ended ended = run_command({"train", "mlp", "--data", data, "--device", cheap_device(), "--out", weights},
+                                  {{CompareRequest::kVariable, request.text()}});
+  CHECK(ended.code == 1);
+  CHECK_THAT(ended.err, test::contains("the training was compared on devices instead of run"));
+  CHECK_FALSE(std::filesystem::exists(weights));
 }
 
 TEST_CASE("a program's comparison that fails is told", "[cli]") {
