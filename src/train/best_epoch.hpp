@@ -3,13 +3,14 @@
 
 #include <cmath>
 
-#include "concord/train/state.hpp"
+#include "concord/train/options.hpp"
+#include "concord/train/weights.hpp"
 
 namespace concord::train {
 
 class BestEpoch {
  public:
-  BestEpoch(TrainerState& state, const EarlyStopping& options) : state_(state), options_(options) {}
+  BestEpoch(const Weights& weights, const EarlyStopping& options) : weights_(weights), options_(options) {}
   /// After each epoch. False when there was no improvement for too long.
   [[nodiscard]] bool worth_going_on(const EpochReport& report) {
     const double score = score_of(*report.validation);
@@ -17,12 +18,12 @@ class BestEpoch {
     best_ = score;
     since_ = 0;
     epoch_ = report.epoch;
-    if (options_.restore_best) weights_ = state_.read_weights();
+    if (options_.restore_best) best_weights_ = weights_.all();
     return true;
   }
   /// Puts the best epoch's weights back, where that is wanted.
   void restore_weights() const {
-    for (const auto& [name, tensor] : weights_) state_.variables->write(name, tensor);
+    for (const auto& [name, tensor] : best_weights_) weights_.variables()->write(name, tensor);
   }
   /// 0: there was none yet.
   [[nodiscard]] std::int64_t epoch() const { return epoch_; }
@@ -37,11 +38,11 @@ class BestEpoch {
     return options_.monitor == EarlyStopping::Monitor::loss ? validation.loss : -validation.accuracy.value();
   }
 
-  TrainerState& state_;
+  const Weights& weights_;
   const EarlyStopping& options_;
   double best_ = INFINITY;
   std::int64_t since_ = 0, epoch_ = 0;
-  io::TensorMap weights_;
+  io::TensorMap best_weights_;
 };
 
 }  // namespace concord::train

@@ -1,243 +1,14 @@
-// The graphs of a training step, an evaluation step and a prediction.
+// Making programs, keeping them, and what can be done when they do not fit on the device.
 #include "concord/train/programs.hpp"
 
 #include <algorithm>
 
+#include "concord/compile/memory_need.hpp"
 #include "concord/core/check.hpp"
-#include "concord/core/utf8.hpp"
-#include "concord/data/dataset.hpp"
-#include "concord/nn/channel_norm.hpp"
-#include "concord/nn/class_axis.hpp"
-#include "concord/ops/copy.hpp"
-#include "concord/ops/pointwise.hpp"
-#include "concord/ops/reduce.hpp"
-#include "concord/train/metrics.hpp"
 
 namespace concord::train {
-namespace {
 
-Value counter(Graph& graph, const std::string& name, VariableRole role, std::int64_t numbers = 1) {
-  return graph.variable(
-      std::make_shared<Variable>(name, TensorSpec{DType::f32, Shape{numbers}}, Initializer{}, false, Tensor{}, role));
-}
-
-/// What a checkpoint keeps of the counting is the training's alone.
-VariableRole role_of_counters(Purpose purpose) {
-  return purpose == Purpose::train ? VariableRole::optimizer : VariableRole::transient;
-}
-
-void call_network(Traced& traced, const Recipe& recipe, Value features) {
-  const std::vector<VariablePtr> before = traced.graph->variables();
-  traced.output = (*recipe.network)(features);
-  for (const VariablePtr& variable : traced.graph->variables()) {
-    const bool known = std::ranges::find(before, variable) != before.end();
-    const bool is_weight = variable->role == VariableRole::parameter || variable->role == VariableRole::own;
-    if (!known && is_weight) traced.weights.push_back(variable);
-  }
-}
-
-/// A formula over a few numbers, built input by input.
-class Counting {
- public:
-  Scalar input(Value value) {
-    inputs_.push_back(value.shape().rank() == 1 ? value : reshape(value, Shape{1}));
-    return scalar::input(static_cast<int>(inputs_.size()) - 1);
-  }
-  void add(Value variable, const Scalar& next, DType type = DType::f32) {
-    variables_.push_back(variable);
-    formulas_.push_back(next);
-    types_.push_back(type);
-  }
-  void assign() {
-    const auto counted = pointwise("count", inputs_, formulas_, types_);
-    for (std::size_t i = 0; i < counted.size(); ++i) counted[i].graph().assign(variables_[i], counted[i]);
-  }
-
- private:
-  std::vector<Value> inputs_, variables_;
-  std::vector<Scalar> formulas_;
-  std::vector<DType> types_;
-};
-
-/// Adds the terms of a loss or metric up, where `good`, 1 or 0, says so.
-void count_terms(Graph& graph, Counting& counting, const std::vector<LossTerm>& terms, const std::string& role,
-                 std::int64_t batch, Value ok, const Scalar& good) {
-  // What a checkpoint keeps of the counting is the training's alone, which has `ok`.
-  const VariableRole kept = ok ? VariableRole::optimizer : VariableRole::transient;
-  const auto add = [&](const std::string& name, const Scalar& part) {
-    const Value variable = counter(graph, name, kept);
-    const Scalar old = counting.input(variable);
-    counting.add(variable, ok ? scalar::select(good, old + part, old) : old + part);
-  };
-  for (std::size_t t = 0; t < terms.size(); ++t) {
-    const Scalar sum = counting.input(terms[t].sum);
-    const bool is_mean = terms[t].kind == LossTerm::Kind::mean;
-    add(loss_sum_name(role, t), is_mean ? sum * static_cast<float>(batch) : sum);
-    if (terms[t].weight) add(loss_weight_name(role, t), counting.input(terms[t].weight));
-  }
-}
-
-/// Adds the terms of a loss up, and moves the cursor on; both by `good`, 1 or 0.
-void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::string& role, Value cursor,
-                 std::int64_t batch, Value ok) {
-  Counting counting;
-  const Scalar good = ok ? counting.input(ok) : Scalar(1.0F);
-  count_terms(graph, counting, terms, role, batch, ok, good);
-  counting.add(cursor, counting.input(cursor) + good, DType::i32);
-  counting.assign();
-}
-
-/// The dimension of the outputs that are the classes, which the loss says. Empty in a training that need not know.
-std::optional<std::size_t> class_axis_of(const Traced& traced, Value labels, int classes, Purpose purpose) {
-  if (classes == 0) return {};
-  const Shape& outputs = traced.output.shape();
-  const std::optional<std::size_t> axis = loss::class_axis(traced.output, labels.shape(), traced.loss);
-  CONCORD_CHECK(axis || purpose == Purpose::train, ArgumentError,
-                "of the outputs {} more than one dimension may be the classes of labels {}, and the loss does not say "
-                "which, so that no accuracy can be told. Have the loss take loss::cross_entropy, loss::nll or a "
-                "softmax of the outputs, or the data set 0 classes, for a loss without accuracies",
-                outputs.str(), labels.shape().str());
-  CONCORD_CHECK(!axis || classes <= outputs.dims()[*axis], ArgumentError,
-                "the data set has labels up to {}, but the network has {} outputs", classes - 1, outputs.dims()[*axis]);
-  return axis;
-}
-
-/// (N, …, C, …) → (N, …, C).
-Value with_classes_last(Value outputs, std::size_t axis) {
-  const std::size_t rank = outputs.shape().rank();
-  if (axis + 1 == rank) return outputs;
-  std::vector<std::int64_t> order;
-  for (std::size_t i = 0; i < rank; ++i) {
-    if (i != axis) order.push_back(static_cast<std::int64_t>(i));
-  }
-  order.push_back(static_cast<std::int64_t>(axis));
-  return transpose(outputs, order);
-}
-
-/// The result of a metric as a loss has it.
-std::vector<LossTerm> terms_of_metric(Value result, std::int64_t batch) {
-  if (result.dtype() != DType::f32) result = cast(result, DType::f32);
-  const Shape& shape = result.shape();
-  if (shape.elements() == 1) return terms_of(result);
-  CONCORD_CHECK(shape.rank() > 0 && shape[0] == batch, ShapeError,
-                "its result for {} samples is of shape {}; it must be one number, or a value for each sample", batch,
-                shape.str());
-  return {{LossTerm::Kind::mean, mean(result), {}}};
-}
-
-void count_metrics(Traced& traced, const NamedMetrics& metrics, Value targets, std::int64_t batch) {
-  for (const auto& [name, metric] : metrics) {
-    std::vector<LossTerm> terms;
-    try {
-      const Value result = metric(traced.output, targets);
-      CONCORD_CHECK(result, ArgumentError, "its result is empty");
-      terms = terms_of_metric(result, batch);
-    } catch (const ShapeError& error) {
-      throw ShapeError(fmt::format("metric '{}': {}", name, error.what()));
-    } catch (const ArgumentError& error) {
-      throw ArgumentError(fmt::format("metric '{}': {}", name, error.what()));
-    }
-    Counting counting;
-    count_terms(*traced.graph, counting, terms, role_of_metric(name), batch, {}, 1.0F);
-    counting.assign();
-    for (const LossTerm& term : terms) traced.metrics[name].push_back(term.kind);
-  }
-}
-
-void count_hits_of(const Traced& traced, Value labels, std::size_t class_axis, int k) {
-  Graph& graph = *traced.graph;
-  const Value logits = with_classes_last(traced.output, class_axis);
-  const Hits hits = count_hits(logits, labels, k, find_kept_labels(graph, labels));
-  Counting counting;
-  const auto add = [&](const char* name, Value counted) {
-    if (!counted) return;
-    const Value variable = counter(graph, name, VariableRole::transient, 2);
-    const Scalar old = counting.input(variable);
-    counting.add(variable, old + counting.input(counted));
-  };
-  add(kEvalFirst, hits.first);
-  add(kEvalAmongK, hits.among_k);
-  add(kEvalLabels, hits.labels);
-  counting.assign();
-}
-
-}  // namespace
-
-namespace {
-
-std::string numbered(std::string name, std::size_t term) { return term == 0 ? name : fmt::format("{}{}", name, term); }
-
-}  // namespace
-
-std::string loss_sum_name(const std::string& role, std::size_t term) { return numbered(role + ".loss_sum", term); }
-std::string loss_weight_name(const std::string& role, std::size_t term) {
-  return numbered(role + ".loss_weight", term);
-}
-
-std::string role_of_metric(const std::string& name) { return "eval.metric." + name; }
-
-std::string role_of(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::train: return "train";
-    case Purpose::statistics: return "eval.statistics";
-    case Purpose::evaluate:
-    case Purpose::predict: return "eval";
-  }
-  throw ArgumentError("unknown purpose of a program");
-}
-
-Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
-  Traced traced;
-  traced.graph = std::make_unique<Graph>();
-  Graph& graph = *traced.graph;
-  graph.set_training(key.purpose == Purpose::train || key.purpose == Purpose::statistics);
-  const BatchValues batch = add_batch(graph, key.source, key.plan, role_of(key.purpose), role_of_counters(key.purpose));
-  if (key.purpose == Purpose::statistics) {
-    const Value number = pointwise("batch_number", {batch.cursor}, scalar::input(0) + 1.0F);
-    const nn::AveragedStatistics averaged(number);
-    call_network(traced, recipe, batch.features);
-    graph.assign(batch.cursor, cast(number, DType::i32));
-    return traced;
-  }
-  call_network(traced, recipe, batch.features);
-  if (key.purpose == Purpose::predict) return traced;
-  data::check_outputs(traced.output.shape(), batch.labels.shape(), classes);
-  traced.loss = recipe.loss(traced.output, batch.labels);
-  CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
-                "a trainer's loss is one number, got {}; use Reduction::mean or sum", traced.loss.shape().str());
-  const std::optional<std::size_t> class_axis = class_axis_of(traced, batch.labels, classes, key.purpose);
-  if (const Value kept = find_kept_labels(graph, batch.labels)) traced.ignored = ignored_label(kept);
-  const std::vector<LossTerm> terms = terms_of(traced.loss);
-  for (const LossTerm& term : terms) traced.terms.push_back(term.kind);
-  const std::string role = role_of(key.purpose);
-  if (key.purpose == Purpose::train) {
-    optim::MinimizeOptions how = recipe.minimize;
-    how.weight = static_cast<double>(key.plan.size);
-    const Value ok = optim::minimize(traced.loss, recipe.optimizer, how);
-    count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
-  } else {
-    count_batch(graph, terms, role, batch.cursor, key.plan.size, {});
-    if (key.k > 0 && class_axis) count_hits_of(traced, batch.labels, *class_axis, key.k);
-    count_metrics(traced, key.metrics, batch.labels, key.plan.size);
-  }
-  // What a batch of ignored labels divides by 0 is none of the program's business.
-  const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });
-  if (is_weighted) {
-    traced.loss = terms[0].value();
-    for (std::size_t t = 1; t < terms.size(); ++t) traced.loss = traced.loss + terms[t].value();
-  }
-  return traced;
-}
-
-void check_metrics(const NamedMetrics& metrics) {
-  for (const auto& [name, metric] : metrics) {
-    CONCORD_CHECK(!name.empty() && is_utf8(name), ArgumentError,
-                  "a metric is named '{}'; a name has one character or more, in UTF-8", name);
-    CONCORD_CHECK(metric, ArgumentError, "the metric '{}' has no function", name);
-  }
-}
-
-StepProgramPtr ProgramCache::find(const ProgramKey& key) {
+StepProgramPtr Programs::find(const ProgramKey& key) {
   programs_.remove_if([&](const auto& entry) { return entry.first.freezes != key.freezes; });  // never asked for again
   const auto found = std::ranges::find(programs_, key, &std::pair<ProgramKey, StepProgramPtr>::first);
   if (found == programs_.end()) return nullptr;
@@ -245,17 +16,68 @@ StepProgramPtr ProgramCache::find(const ProgramKey& key) {
   return found->second;
 }
 
-void ProgramCache::add(const ProgramKey& key, StepProgramPtr program) {
-  programs_.emplace_front(key, std::move(program));
-  if (programs_.size() > kMost) programs_.pop_back();
-}
-
-void ProgramCache::drop(const ProgramKey& key) {
-  programs_.remove_if([&](const auto& entry) { return entry.first == key; });
-}
-
-void ProgramCache::drop(const std::string& source_id) {
+void Programs::drop(const std::string& source_id) {
   programs_.remove_if([&](const auto& entry) { return entry.first.source.id == source_id; });
+}
+
+CompileOptions Programs::options_of(Purpose purpose) const {
+  return {.precision = options_.precision, .memory_budget = purpose == Purpose::train ? options_.memory_budget : 0};
+}
+
+StepProgramPtr Programs::get(const ProgramKey& key, int classes) {
+  StepProgramPtr program = find(key);
+  if (program) return program;
+  program = make(key, classes);
+  programs_.emplace_front(key, program);
+  if (programs_.size() > kMost) programs_.pop_back();
+  return program;
+}
+
+StepProgramPtr Programs::make(const ProgramKey& key, int classes) {
+  Traced traced = trace(recipe_, key, classes);
+  // All files are checked before anything is taken from them: a program that they do not fit is not kept.
+  Weights::Arrival arrival = weights_.expect(traced, key);
+  const Value& result = traced.loss ? traced.loss : traced.output;
+  Program compiled =
+      compile(*traced.graph, {&result, 1}, weights_.storage_for(*traced.graph, key.averaged), options_of(key.purpose));
+  weights_.accept(traced, std::move(arrival));
+  return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.output, traced.loss, traced.terms,
+                                                   traced.metrics, std::move(compiled)});
+}
+
+EpochPrograms Programs::of_epoch(ProgramKey key, const EpochPlan& plan, int classes) {
+  EpochPrograms made;
+  key.plan = plan.full;
+  try {
+    made.full = get(key, classes);
+    if (plan.last.size > 0) {
+      ProgramKey last = key;
+      last.plan = plan.last;
+      made.last = get(last, classes);
+    }
+    return made;
+  } catch (const Error&) {
+    made = {};
+    programs_.remove_if([&](const auto& entry) { return entry.first == key; });
+    rethrow_with_advice(key, plan.samples, classes);
+  }
+}
+
+void Programs::rethrow_with_advice(ProgramKey key, std::int64_t samples, int classes) const {
+  const Variables& variables = *weights_.variables();
+  const auto need_of_one = [&](std::int64_t batch, std::int64_t rows, MemoryDetail detail) {
+    key.plan = {batch, rows};
+    const Traced traced = trace(recipe_, key, classes);
+    const Value output = traced.loss ? traced.loss : traced.output;
+    return memory_need(*traced.graph, {&output, 1}, variables, detail, options_of(key.purpose));
+  };
+  const bool ordered = key.plan.rows > 0;
+  rethrow_with_advice_on_batch(key.plan.size, variables.device(), [&](std::int64_t batch, MemoryDetail detail) {
+    const std::int64_t last = samples % batch;
+    std::size_t bytes = need_of_one(batch, ordered ? samples / batch : 0, detail).total();
+    if (last > 0) bytes += need_of_one(last, 0, detail).arena;
+    return bytes;
+  });
 }
 
 }  // namespace concord::train

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -27,9 +25,7 @@ TensorSpec batch_of(const TensorSpec& sample, std::int64_t size) {
 
 /// The sample numbers of this batch, i32 [size].
 Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, Value cursor) {
-  const std::int64_t count = plan.rows > 0 ? plan.rows * plan.size : plan.size;
-  std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), static_cast<std::int32_t>(plan.first));
+  const std::vector<std::int32_t> numbers = rows_from(plan.first, plan.rows > 0 ? plan.rows * plan.size : plan.size);
   const Shape shape = plan.rows > 0 ? Shape{plan.rows, plan.size} : Shape{plan.size};
   const Value order = held(graph, order_name(role, plan), {DType::i32, shape}, VariableRole::transient,
                            Tensor::of<std::int32_t>(shape, numbers));
@@ -53,6 +49,10 @@ bool same_storage(const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace
+
+Source streamed_source(const Dataset& dataset) {
+  return {{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
+}
 
 std::string cursor_name(const std::string& role) { return role + ".cursor"; }
 

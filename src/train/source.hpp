@@ -7,6 +7,7 @@
 
 #include "concord/compile/variables.hpp"
 #include "concord/data/dataset.hpp"
+#include "concord/train/epoch_plan.hpp"
 
 namespace concord::train {
 
@@ -19,31 +20,9 @@ struct Source {
   [[nodiscard]] bool is_resident() const { return !id.empty(); }
   friend bool operator==(const Source&, const Source&) = default;
 };
+/// Batches of this data set that the host fills.
+[[nodiscard]] Source streamed_source(const Dataset& dataset);
 
-/// A batch as the programs of an epoch see it.
-struct BatchPlan {
-  std::int64_t size = 0;  // samples
-  /// Batches of this size in an epoch. 0: the epoch's last, which is shorter.
-  std::int64_t rows = 0;
-  std::int64_t first = 0;  // samples of the epoch before them
-  friend bool operator==(const BatchPlan&, const BatchPlan&) = default;
-};
-
-/// The batches of one epoch: full ones, then one of another size if the samples do not divide.
-struct EpochPlan {
-  BatchPlan full, last;      // size 0: there is none
-  std::int64_t samples = 0;  // of the epoch
-  std::int64_t all = 0;      // of the data set; more where the last batch is dropped
-  [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
-  /// Batches that have been done after so many samples.
-  [[nodiscard]] std::int64_t batches_in(std::int64_t position) const {
-    return position == samples ? batches() : position / full.size;
-  }
-  /// Updates of the first batches of an epoch: an epoch's last update takes what is left.
-  [[nodiscard]] std::int64_t updates_in(std::int64_t done, std::int64_t accumulate) const {
-    return done / accumulate + (done == batches() && done % accumulate > 0 ? 1 : 0);
-  }
-};
 /// What keeps the place in an epoch: "train" or "eval".
 [[nodiscard]] std::string cursor_name(const std::string& role);
 /// The variable that holds the sample numbers of the full batches, i32 [rows, size], or of the last one, i32 [size].

@@ -1,0 +1,78 @@
+// Writing checkpoints and going on from them.
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/timeline.hpp"
+#include "concord/train/state.hpp"
+
+namespace concord::train {
+namespace {
+
+/// What a training should have in common with the checkpoint that it goes on from, by name.
+std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
+  return {{"clip_norm", fmt::format("{}", options.clip.norm)},
+          {"clip_value", fmt::format("{}", options.clip.value)},
+          {"ema_decay", fmt::format("{}", options.ema_decay)},
+          {"precision", std::string(name_of(options.precision))}};
+}
+
+void warn_of_other_settings(const io::CheckpointInfo& info, const TrainerOptions& options, const std::string& file) {
+  for (const auto& [name, value] : settings_of(options)) {
+    const auto saved = info.extra.find(name);
+    if (saved == info.extra.end() || saved->second == value) continue;
+    log(LogLevel::warning,
+        fmt::format("{}: the training had {} {}; this one has {}", file, name, saved->second, value));
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options) {
+  const timeline::Span span("checkpoint");
+  const Variables& variables = *state.weights.variables();
+  const optim::Rule& rule = state.recipe.optimizer.rule();
+  io::CheckpointInfo info;
+  info.network = state.options.network;
+  info.schedule = {{"base_rate", fmt::format("{}", rule.lr)},
+                   {"rate", fmt::format("{}", variables.read(optim::kRate).values<float>()[0])},
+                   {"kind", state.schedule}};
+  info.extra = settings_of(state.options);
+  info.extra.emplace("optimizer", rule.name);
+  state.at.write_to(info);
+  io::TensorMap tensors = state.weights.persistent();
+  // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
+  tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
+  io::save_checkpoint(path, tensors, info, state.options.metadata, options);
+}
+
+void resume(TrainerState& state, const std::filesystem::path& path) {
+  CONCORD_CHECK(state.at.step == 0 && !state.weights.variables()->contains(optim::kStep), ArgumentError,
+                "resume must come before the first fit");
+  io::Checkpoint checkpoint = io::load_checkpoint(path);
+  const io::CheckpointInfo info = checkpoint.info;
+  const std::string file = path.string();
+  CONCORD_CHECK(info.network.empty() || state.options.network.empty() || info.network == state.options.network,
+                FormatError, "{}: checkpoint of another network: '{}', not '{}'", file, info.network,
+                state.options.network);
+  const auto optimizer = info.extra.find("optimizer");
+  const std::string& own = state.recipe.optimizer.rule().name;
+  CONCORD_CHECK(optimizer != info.extra.end(), FormatError, "{}: the checkpoint names no optimizer", file);
+  CONCORD_CHECK(optimizer->second == own, ArgumentError,
+                "{}: the checkpoint is of a training with the optimizer '{}', this one has '{}'", file,
+                optimizer->second, own);
+  Place at = Place::of(checkpoint, file);
+  CONCORD_CHECK(at.accumulate == state.options.accumulate, ArgumentError,
+                "{}: the checkpoint is of a training with {} batches an update, this one has {}", file, at.accumulate,
+                state.options.accumulate);
+  state.weights.resume(std::move(checkpoint), path);
+  state.at = std::move(at);
+  state.resumed = {path, info.schedule};
+  warn_of_other_settings(info, state.options, file);
+}
+
+}  // namespace concord::train

@@ -1,0 +1,74 @@
+// The messages about a step with values that are not finite.
+#include "concord/train/failed_step.hpp"
+
+#include <utility>
+
+#include "concord/core/check.hpp"
+#include "concord/optim/failure.hpp"
+
+namespace concord::train {
+namespace {
+
+constexpr const char* kKept = ". Weights and optimizer are those before that step.";
+
+}  // namespace
+
+FailedStep::FailedStep(const TrainerState& state, const Dataset& data, const FitOptions& options, const EpochPlan& plan,
+                       EpochPrograms programs, bool is_streamed)
+    : state_(state),
+      data_(data),
+      options_(options),
+      plan_(plan),
+      programs_(std::move(programs)),
+      is_streamed_(is_streamed),
+      search_(state.weights.variables(), state.options.precision) {}
+
+std::vector<std::int32_t> FailedStep::rows() const {
+  const std::vector<std::int32_t> order = order_of(plan_, options_.shuffle, state_.at.seed, state_.at.epoch);
+  const auto first = order.begin() + static_cast<std::ptrdiff_t>(state_.at.position);
+  return {first, first + static_cast<std::ptrdiff_t>(is_full() ? plan_.full.size : plan_.last.size)};
+}
+
+void FailedStep::augment(Tensor& features, std::span<const std::int32_t> rows) const {
+  if (!options_.augmentation) return;
+  const TensorSpec spec = data_.feature_spec();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    options_.augmentation(features.bytes().subspan(i * spec.bytes(), spec.bytes()),
+                          {rows[i], static_cast<std::uint32_t>(state_.at.epoch), spec});
+  }
+}
+
+NonFiniteReport FailedStep::search() {
+  if (!is_streamed_) return search_.run(step(), nullptr);
+  const std::vector<std::int32_t> of_batch = rows();
+  Dataset batch = data::subset(data_, of_batch);
+  augment(batch.features, of_batch);
+  return search_.run(step(), &batch);
+}
+
+void FailedStep::require_finite_values() {
+  const timeline::Span span("search for values that are not finite");
+  const NonFiniteReport report = search();
+  require_right_index(report, rows(), name(), kKept);
+  CONCORD_CHECK(!report.found, NonFinite, "{} has a value that is not finite; the first is that of {}{}", name(),
+                report.str(), kKept);
+}
+
+void FailedStep::explain() {
+  NonFiniteReport report;
+  std::string what = "the loss", where = "no single value of the step run again was found to be";
+  try {
+    report = search();
+    if (report.found) where = "the first such value is that of " + report.str();
+    if (const auto gradient = search_.bad_gradient(step())) {
+      if (search_.loss_is_finite()) what = "the loss is finite, but a gradient";
+      where += "; not finite is " + gradient->str();
+    }
+  } catch (const Error& error) {
+    where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());
+  }
+  require_right_index(report, rows(), name(), kKept);
+  throw NonFinite(fmt::format("{} of {} is not finite: {}{} {}", what, name(), where, kKept, optim::kNonFiniteAdvice));
+}
+
+}  // namespace concord::train

@@ -1,0 +1,40 @@
+// FailedStep: what is not finite in a step of a fit, by running the step once more. Internal to the room.
+#pragma once
+
+#include "concord/train/non_finite_search.hpp"
+#include "concord/train/state.hpp"
+
+namespace concord::train {
+
+/// Of one fit. All functions look at the step that comes next (TrainerState::at), with the present weights.
+class FailedStep {
+ public:
+  /// `state`, `data` and `options` must outlive it.
+  FailedStep(const TrainerState& state, const Dataset& data, const FitOptions& options, const EpochPlan& plan,
+             EpochPrograms programs, bool is_streamed);
+  /// For FitOptions::nan_trace: throws NonFinite naming the first value that is not finite.
+  void require_finite_values();
+  /// For a step that the device has not applied: throws NonFinite naming the first value, and the first parameter whose
+  /// gradient has one; ArgumentError where a wrong index is the cause.
+  [[noreturn]] void explain();
+
+ private:
+  [[nodiscard]] bool is_full() const { return state_.at.batches_done(plan_) < plan_.full.rows; }
+  [[nodiscard]] const StepProgramPtr& step() const { return is_full() ? programs_.full : programs_.last; }
+  /// Of its batch, in the data set.
+  [[nodiscard]] std::vector<std::int32_t> rows() const;
+  /// As the loader does.
+  void augment(Tensor& features, std::span<const std::int32_t> rows) const;
+  [[nodiscard]] NonFiniteReport search();
+  [[nodiscard]] std::string name() const { return state_.at.next_step(plan_); }
+
+  const TrainerState& state_;
+  const Dataset& data_;
+  const FitOptions& options_;
+  EpochPlan plan_;
+  EpochPrograms programs_;
+  bool is_streamed_;
+  NonFiniteSearch search_;
+};
+
+}  // namespace concord::train

@@ -1,0 +1,53 @@
+// PendingFiles: what was read from files before the variables that it belongs to were known. Internal to the room.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "concord/compile/variables.hpp"
+#include "concord/io/checkpoint.hpp"
+
+namespace concord::train {
+
+using Specs = std::map<std::string, TensorSpec>;
+
+/// At most one checkpoint and one file of weights, which count after those of the checkpoint.
+class PendingFiles {
+ public:
+  /// The tensors of a file of weights that fit this network. A warning says what does not, where the load is not
+  /// strict.
+  [[nodiscard]] static io::TensorMap read_weights(const std::filesystem::path& path, const io::LoadOptions& options,
+                                                  const Specs& network);
+
+  /// Replaces the weights that wait. The header of the file is checked now.
+  void set_weights(const std::filesystem::path& path, const io::LoadOptions& options);
+  /// Replaces everything that waits. Throws FormatError, and changes nothing, unless what the checkpoint has of `known`
+  /// fits.
+  void set_checkpoint(io::Checkpoint checkpoint, const std::filesystem::path& path, const Specs& known);
+
+  [[nodiscard]] bool has_checkpoint() const { return checkpoint_.has_value(); }
+  /// A number of the checkpoint; nothing without one.
+  [[nodiscard]] std::optional<std::int32_t> counter(const std::string& name) const;
+  /// Throws FormatError unless the checkpoint, where there is one, has each of these tensors, and no others if `all`.
+  void check_checkpoint(const Specs& expected, bool all);
+  /// As the static one, of the file that waits; nothing where none does.
+  [[nodiscard]] io::TensorMap read_weights(const Specs& network) const;
+
+  /// Moves these tensors, which were checked, from the checkpoint to the device.
+  void move_to(Variables& variables, const Specs& names);
+  void drop_checkpoint() { checkpoint_.reset(); }
+  void drop_weights() { weights_.reset(); }
+
+ private:
+  struct WeightsFile {
+    std::filesystem::path path;
+    io::LoadOptions options;
+  };
+  std::optional<WeightsFile> weights_;
+  std::optional<io::Checkpoint> checkpoint_;  // without what has been taken over
+  std::filesystem::path checkpoint_path_;
+};
+
+}  // namespace concord::train

@@ -1,0 +1,41 @@
+// ResidentSets: the data sets of a trainer that lie on its device. Internal to the room.
+#pragma once
+
+#include <list>
+#include <string>
+
+#include "concord/train/programs.hpp"
+#include "concord/train/source.hpp"
+
+namespace concord::train {
+
+/// The few sets used last; together they take no more than a part of the device's memory.
+class ResidentSets {
+ public:
+  /// The programs read the sets; they must outlive this.
+  ResidentSets(VariablesPtr variables, double fraction, Programs& programs)
+      : variables_(std::move(variables)), fraction_(fraction), programs_(programs) {}
+
+  [[nodiscard]] bool contains(const Dataset& dataset) const;
+  /// On the device if the set fits, or is there already; else streamed.
+  [[nodiscard]] Source source_of(const Dataset& dataset);
+  /// The set of this id stays, until another one is to stay; empty: none.
+  void keep(std::string id) { kept_ = std::move(id); }
+
+ private:
+  struct Resident {
+    std::string id;
+    DeviceCopies::Copy copy;
+  };
+  [[nodiscard]] bool fits(const Dataset& dataset) const;
+  void make_room();
+
+  VariablesPtr variables_;
+  double fraction_;
+  Programs& programs_;
+  std::list<Resident> sets_;  // the last used first
+  std::int64_t seen_ = 0;
+  std::string kept_;
+};
+
+}  // namespace concord::train

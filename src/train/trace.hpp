@@ -1,0 +1,68 @@
+// The graphs of a trainer's programs: one for each purpose, source of data and batch size. Internal to the room.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "concord/nn/loss.hpp"
+#include "concord/nn/module.hpp"
+#include "concord/ops/loss_terms.hpp"
+#include "concord/optim/minimize.hpp"
+#include "concord/train/metric.hpp"
+#include "concord/train/source.hpp"
+
+namespace concord::train {
+
+enum class Purpose : std::uint8_t {
+  train,
+  evaluate,
+  predict,
+  statistics  // running statistics become their mean over batches, by the weights of evaluations
+};
+
+/// Whose place in an epoch and order of samples it reads: "train", "eval", … (see cursor_name and order_name).
+[[nodiscard]] std::string role_of(Purpose purpose);
+
+/// What tells programs of one trainer apart.
+struct ProgramKey {
+  Purpose purpose = Purpose::train;
+  Source source;
+  BatchPlan plan;
+  int k = 0;              // of the top-k accuracy; 0: no classes
+  bool averaged = false;  // averages stand for the trained weights
+  NamedMetrics metrics = {};
+  std::uint64_t freezes = nn::Module::freezes();
+  friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
+};
+
+/// Of what terms each metric is.
+using MetricTerms = std::map<std::string, std::vector<LossTerm::Kind>>;
+
+/// The network and how it is trained: what all programs have in common.
+struct Recipe {
+  std::shared_ptr<nn::Module> network;
+  Loss loss;
+  optim::Optimizer optimizer;
+  optim::MinimizeOptions minimize;
+};
+
+/// A traced step that is not compiled yet.
+struct Traced {
+  std::unique_ptr<Graph> graph;
+  Value output, loss;
+  std::vector<LossTerm::Kind> terms;
+  MetricTerms metrics;
+  std::optional<std::int32_t> ignored;  // the label that the loss leaves out
+  std::vector<VariablePtr> weights;     // parameters and running statistics of the network
+};
+/// Builds the graph of a step. No device is touched. Throws ShapeError naming the layer that does not fit,
+/// ArgumentError when `classes` labels cannot be told by the network's outputs; either naming a metric that is wrong.
+[[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key, int classes);
+
+/// Throws ArgumentError for a metric without a function, and for a name that is empty or not UTF-8.
+void check_metrics(const NamedMetrics& metrics);
+
+}  // namespace concord::train

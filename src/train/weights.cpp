@@ -1,0 +1,127 @@
+// Variables as programs bring them and files fill them.
+#include "concord/train/weights.hpp"
+
+#include <utility>
+
+#include "concord/optim/groups.hpp"
+#include "concord/optim/minimize.hpp"
+
+namespace concord::train {
+
+Weights::Weights(const DevicePtr& device, const TrainerOptions& options)
+    : ema_decay_(options.ema_decay),
+      groups_(options.groups),
+      variables_(std::make_shared<Variables>(device, options.seed)) {}
+
+bool Weights::are_averaged() const {
+  if (ema_decay_ == 0) return false;
+  if (variables_->contains(optim::kStep)) return variables_->read(optim::kStep).values<std::int32_t>()[0] > 0;
+  return pending_.counter(optim::kStep).value_or(0) > 0;
+}
+
+Weights::Arrival Weights::expect(const Traced& traced, const ProgramKey& key) {
+  Arrival arrival{.is_training = key.purpose == Purpose::train, .fresh = {}, .network = {}, .loaded = {}};
+  const auto add = [&](const std::string& name, const TensorSpec& spec) {
+    if (!known_.contains(name)) arrival.fresh.emplace(name, spec);
+  };
+  for (const VariablePtr& variable : traced.graph->variables()) {
+    if (variable->role != VariableRole::transient) add(variable->name, variable->spec);
+    if (!key.averaged || !optim::is_trained(*traced.graph, *variable, groups_)) continue;
+    const Variable average = optim::average_of(*traced.graph, *variable);
+    add(average.name, average.spec);
+  }
+  for (const VariablePtr& weight : traced.weights) arrival.network.emplace(weight->name, weight->spec);
+  pending_.check_checkpoint(arrival.fresh, arrival.is_training);
+  arrival.loaded = pending_.read_weights(arrival.network);
+  return arrival;
+}
+
+VariablesPtr Weights::storage_for(const Graph& graph, bool averaged) {
+  if (!averaged) return variables_;
+  const auto view = std::make_shared<Variables>(variables_->device_pointer(), variables_->seed());
+  for (const VariablePtr& variable : graph.variables()) {
+    BufferPtr held = variables_->require(variable, variable->name);
+    // Those of parameters that were frozen later stay.
+    const bool has_average = optim::is_trained(graph, *variable, groups_) ||
+                             variables_->related(variable->name, VariableRole::average).has_value();
+    if (has_average) held = variables_->require(optim::average_of(graph, *variable));
+    view->bind(variable->name, variable->spec, std::move(held));
+  }
+  return view;
+}
+
+void Weights::accept(const Traced& traced, Arrival arrival) {
+  for (const VariablePtr& weight : traced.weights) {  // one that a larger network has given its name
+    if (variables_->contains(weight->name)) continue;
+    variables_->bind(weight->name, weight->spec, variables_->require(weight, weight->name));
+  }
+  if (pending_.has_checkpoint()) {
+    pending_.move_to(*variables_, arrival.fresh);
+  } else {
+    start_averages(arrival.fresh);
+  }
+  if (arrival.is_training) pending_.drop_checkpoint();
+  write(arrival.loaded);
+  pending_.drop_weights();
+  known_.merge(arrival.fresh);
+  network_.merge(arrival.network);
+}
+
+void Weights::load(const std::filesystem::path& path, const io::LoadOptions& options) {
+  if (are_known()) {
+    write(PendingFiles::read_weights(path, options, network_));
+  } else {
+    pending_.set_weights(path, options);
+  }
+}
+
+void Weights::resume(io::Checkpoint checkpoint, const std::filesystem::path& path) {
+  pending_.set_checkpoint(std::move(checkpoint), path, known_);
+  pending_.move_to(*variables_, known_);
+}
+
+io::TensorMap Weights::persistent() const {
+  io::TensorMap tensors;
+  // Not what other programs keep in these variables.
+  for (const auto& [name, spec] : known_) {
+    if (variables_->contains(name)) tensors.emplace(name, variables_->read(name));
+  }
+  return tensors;
+}
+
+io::TensorMap Weights::evaluated() const {
+  const bool by_average = are_averaged();
+  io::TensorMap tensors;
+  for (const auto& [name, spec] : network_) {
+    const auto average = by_average ? variables_->related(name, VariableRole::average) : std::nullopt;
+    tensors.emplace(name, variables_->read(average.value_or(name)));
+  }
+  return tensors;
+}
+
+io::TensorMap Weights::all() const {
+  io::TensorMap tensors;
+  for (const auto& [name, spec] : network_) {
+    if (variables_->contains(name)) tensors.emplace(name, variables_->read(name));
+    if (const auto average = variables_->related(name, VariableRole::average)) {
+      tensors.emplace(*average, variables_->read(*average));
+    }
+  }
+  return tensors;
+}
+
+void Weights::write(const io::TensorMap& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    variables_->write(name, tensor);
+    if (const auto average = variables_->related(name, VariableRole::average)) variables_->write(*average, tensor);
+  }
+}
+
+void Weights::start_averages(const Specs& fresh) {
+  if (!are_averaged()) return;
+  for (const auto& [name, of] : variables_->all_related(VariableRole::average)) {
+    if (fresh.contains(name)) variables_->write(name, variables_->read(of));
+  }
+}
+
+}  // namespace concord::train

@@ -1,0 +1,66 @@
+// Weights: the variables of a training, and what files bring for them. Internal to the room.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "concord/compile/variables.hpp"
+#include "concord/train/options.hpp"
+#include "concord/train/pending_files.hpp"
+#include "concord/train/trace.hpp"
+
+namespace concord::train {
+
+/// Variables become known with the programs that have them. A program gives first what it will add (`expect`), which
+/// checks all files that wait, and is compiled with `storage_for`; then its variables take their values (`accept`).
+/// Where one of these throws, nothing has changed but the storage of new variables.
+class Weights {
+ public:
+  Weights(const DevicePtr& device, const TrainerOptions& options);
+
+  [[nodiscard]] const VariablesPtr& variables() const { return variables_; }
+  /// Whether a program has named the network's weights.
+  [[nodiscard]] bool are_known() const { return !network_.empty(); }
+  /// Whether evaluations and files take averages of the weights: from the first update on that was not left out.
+  [[nodiscard]] bool are_averaged() const;
+
+  /// What a program brings.
+  struct Arrival {
+    bool is_training = false;  // it has all that a checkpoint holds
+    Specs fresh;               // what a checkpoint holds of variables that no program had before
+    Specs network;             // the network's parameters and running statistics
+    io::TensorMap loaded;      // of these
+  };
+  /// Throws FormatError where a file that waits does not fit.
+  [[nodiscard]] Arrival expect(const Traced& traced, const ProgramKey& key);
+  /// The same storage; if `averaged`, averages stand under the names of the weights that they are of.
+  [[nodiscard]] VariablesPtr storage_for(const Graph& graph, bool averaged);
+  void accept(const Traced& traced, Arrival arrival);
+
+  /// Weights of a file, now or as soon as the network is known.
+  void load(const std::filesystem::path& path, const io::LoadOptions& options);
+  /// What is known takes its values from the checkpoint now, the rest as it becomes known.
+  void resume(io::Checkpoint checkpoint, const std::filesystem::path& path);
+
+  /// What a checkpoint holds: everything but the data and the counters of evaluations.
+  [[nodiscard]] io::TensorMap persistent() const;
+  /// Weights and running statistics, with averages where evaluations use them, under the weights' names.
+  [[nodiscard]] io::TensorMap evaluated() const;
+  /// Weights, averages and running statistics.
+  [[nodiscard]] io::TensorMap all() const;
+
+ private:
+  /// Puts weights where they belong, and in place of their averages.
+  void write(const io::TensorMap& tensors);
+  /// Averages that are new in the middle of a training, of parameters that were frozen before, begin as these are now.
+  void start_averages(const Specs& fresh);
+
+  const double ema_decay_;
+  const std::vector<optim::Group> groups_;
+  const VariablesPtr variables_;
+  Specs network_;  // weights and running statistics
+  Specs known_;    // everything that a checkpoint holds
+  PendingFiles pending_;
+};
+
+}  // namespace concord::train
