@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -178,6 +179,16 @@ class Graph {
   /// numbers of other layers.
   [[nodiscard]] static std::uint32_t purpose(std::string_view name);
 
+  /// An object that a user of graphs keeps with this graph: one of each type, made at its first use. Modules keep there
+  /// which of them are being traced.
+  template <class T>
+  [[nodiscard]] T& attached() {
+    const Exclusive::Use use(use_, [] { return "a graph"; });
+    std::shared_ptr<void>& object = attached_[typeid(T)];
+    if (!object) object = std::make_shared<T>();
+    return *static_cast<T*>(object.get());
+  }
+
   /// Returns `name` with the names of the open scopes in front (see Scope).
   [[nodiscard]] std::string scoped(std::string_view name, char separator) const;
   /// The path of the open scopes: "layer1.0".
@@ -202,6 +213,7 @@ class Graph {
   std::vector<std::string> scopes_;
   Pass pass_ = Pass::forward;
   bool training_ = true;
+  std::unordered_map<std::type_index, std::shared_ptr<void>> attached_;
 };
 
 /// During its lifetime, prefixes the names of what is added to `graph`: nodes "name/…", parameters "name.…". Throws

@@ -1,6 +1,8 @@
 // Scale and shift by channel, and running statistics.
 #include "concord/nn/channel_norm.hpp"
 
+#include <utility>
+
 #include "concord/core/check.hpp"
 #include "concord/nn/init.hpp"
 #include "concord/nn/substitution.hpp"
@@ -17,13 +19,16 @@ Value by_channel(Value values, Value x) {
   return reshape(values, Shape(std::move(dims)));
 }
 
-/// The number of the batch where statistics are averaged.
-thread_local Value averaged_batch;
+/// The number of the batch where a graph's statistics are averaged; else empty.
+struct AveragedBatch {
+  Value number;
+};
 
 }  // namespace
 
-AveragedStatistics::AveragedStatistics(Value batch) : outer_(averaged_batch) { averaged_batch = batch; }
-AveragedStatistics::~AveragedStatistics() { averaged_batch = outer_; }
+AveragedStatistics::AveragedStatistics(Value batch)
+    : graph_(batch.graph()), outer_(std::exchange(graph_.attached<AveragedBatch>().number, batch)) {}
+AveragedStatistics::~AveragedStatistics() { graph_.attached<AveragedBatch>().number = outer_; }
 
 ChannelNorm::ChannelNorm(std::string name, std::int64_t channels, float epsilon)
     : name_(std::move(name)), channels_(channels), epsilon_(epsilon) {
@@ -67,8 +72,8 @@ Value ChannelNorm::by_running_statistics(Value x) const {
     operands.push_back(parameter(graph, weight_, "weight"));
     factor = scalar::input(2) * factor;
   }
-  // The mean is subtracted first: x·factor and mean·factor would be rounded to their own size, which may be far above that
-  // of their difference.
+  // The mean is subtracted first: x·factor and mean·factor would be rounded to their own size, which may be far above
+  // that of their difference.
   const auto factors = pointwise("norm_factors", operands, {-scalar::input(0), factor}, {DType::f32, DType::f32});
   const Value normalised = (x + by_channel(factors[0], x)) * by_channel(factors[1], x);
   return weight_ ? normalised + by_channel(parameter(graph, bias_, "bias"), x) : normalised;
@@ -79,7 +84,8 @@ void ChannelNorm::move_running_statistics(Graph& graph, const Statistics& batch)
   const Value variance = parameter(graph, running_var_, "running_var");
   std::vector<Value> operands{latest(mean), latest(variance), batch.mean, batch.variance};
   Scalar newest = momentum_.value_or(0);
-  const bool averaged = averaged_batch && &averaged_batch.graph() == &graph;
+  const Value averaged_batch = graph.attached<AveragedBatch>().number;
+  const bool averaged(averaged_batch);
   if (averaged || !momentum_) {
     Value next = averaged_batch;
     if (!momentum_) {

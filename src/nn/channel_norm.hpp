@@ -10,9 +10,9 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// During its lifetime on this thread, running statistics traced in the graph of `batch` become the mean over batches
-/// of one size; the momentum of the layers is ignored. `batch` f32 [1] is the number of the batch, from 1. Batch 1
-/// replaces the old statistics. As torch.optim.swa_utils.update_bn. Trainer::refresh_statistics uses it.
+/// During its lifetime, running statistics traced in the graph of `batch` become the mean over batches of one size; the
+/// momentum of the layers is ignored. `batch` f32 [1] is the number of the batch, from 1. Batch 1 replaces the old
+/// statistics. As torch.optim.swa_utils.update_bn. Trainer::refresh_statistics uses it. The graph must outlive it.
 class AveragedStatistics {
  public:
   explicit AveragedStatistics(Value batch);
@@ -21,6 +21,7 @@ class AveragedStatistics {
   ~AveragedStatistics();
 
  private:
+  Graph& graph_;
   Value outer_;
 };
 

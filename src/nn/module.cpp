@@ -1,10 +1,11 @@
-// Module: names and the stack of modules being traced.
+// Module: names, and what a graph knows of the modules that are traced in it.
 #include "concord/nn/module.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <typeinfo>
 #include <utility>
@@ -20,9 +21,7 @@
 namespace concord::nn {
 namespace {
 
-/// The modules whose `forward` is running on this thread, outermost first.
-thread_local std::vector<std::pair<const Graph*, Module*>> traced;
-
+/// So many calls of freeze and unfreeze there were. It orders them, and says nothing about any graph.
 std::atomic<std::uint64_t> freeze_calls = 0;
 
 /// A layer's parameter, and what graphs hold of it that have it under another name than the first. They share its
@@ -82,7 +81,14 @@ void check_child_name(std::string_view parent, std::string_view name) {
                 parent, printable(name));
 }
 
-std::string Module::name_of(Module& child) {
+struct Module::Trace {
+  using Owner = std::shared_ptr<Identity>;
+  std::vector<Module*> calls;                             // whose `forward` is running, outermost first
+  std::map<Owner, std::map<Owner, std::string>> numbers;  // by parent, of the children that children() leaves out
+  std::map<Owner, std::uint64_t> decided;                 // Identity::decided of all modules, at their first call
+};
+
+std::string Module::name_of(Module& child, Trace& trace) {
   const Children all = children();
   std::map<std::string_view, const Identity*> known;
   std::optional<std::string> found;
@@ -97,7 +103,7 @@ std::string Module::name_of(Module& child) {
     if (!found && identity == child.identity_.get()) found = named.name;
   }
   if (found) return *found;
-  auto& numbered = identity_->numbered_children;
+  auto& numbered = trace.numbers[identity_];
   if (const auto again = numbered.find(child.identity_); again != numbered.end()) return again->second;
   std::size_t number = numbered.size();
   const auto is_taken = [&](const std::string& name) {
@@ -108,13 +114,14 @@ std::string Module::name_of(Module& child) {
 }
 
 Module::Tracing::Tracing(Graph& graph, Module& module)
-    : identity_(module.identity_), use_(identity_->tracing, [] { return "a module"; }) {
-  Module* parent = !traced.empty() && traced.back().first == &graph ? traced.back().second : nullptr;
-  if (parent != nullptr) scope_.emplace(graph, parent->name_of(module));
-  traced.emplace_back(&graph, &module);
+    : graph_(graph), identity_(module.identity_), use_(identity_->tracing, [] { return "a module"; }) {
+  Trace& trace = graph.attached<Trace>();
+  if (!trace.calls.empty()) scope_.emplace(graph, trace.calls.back()->name_of(module, trace));
+  trace.decided.emplace(identity_, identity_->decided);
+  trace.calls.push_back(&module);
 }
 
-Module::Tracing::~Tracing() { traced.pop_back(); }
+Module::Tracing::~Tracing() { graph_.attached<Trace>().calls.pop_back(); }
 
 Value Module::operator()(Value x) {
   CONCORD_CHECK(x, ArgumentError, "{} was called with an empty Value", type_of(*this));
@@ -136,18 +143,21 @@ std::string Module::description(const Graph& graph) const {
   return path.empty() ? "the module " + type_of(*this) : fmt::format("the module {} ({})", path, type_of(*this));
 }
 
-std::uint64_t Module::freezes() { return freeze_calls; }
+bool Module::is_up_to_date(Graph& graph) {
+  return std::ranges::all_of(graph.attached<Trace>().decided,
+                             [](const auto& traced) { return traced.first->decided == traced.second; });
+}
 
 void Module::set_frozen(bool frozen) {
   identity_->frozen = frozen;
   identity_->decided = ++freeze_calls;
 }
 
-bool Module::frozen_now(const Graph& graph) {
+bool Module::frozen_now(Graph& graph) {
   const Identity* last = nullptr;
-  for (const auto& [in, module] : traced) {
-    const Identity* identity = module->identity_.get();
-    if (in == &graph && (last == nullptr || identity->decided > last->decided)) last = identity;
+  for (const Module* module : graph.attached<Trace>().calls) {
+    const Identity* const identity = module->identity_.get();
+    if (last == nullptr || identity->decided > last->decided) last = identity;
   }
   return last != nullptr && last->frozen;
 }

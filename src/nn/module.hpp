@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,9 +25,9 @@ using concord::Scope;
 /// it again.
 ///
 /// Names of children come from `children()`. Other children get the numbers "0", "1", … in the order of their first
-/// call. A network whose `forward` calls other children in training than in evaluation must name them. The outermost
-/// module has no name: its parameters are "weight", those of its child "0" are "0.weight". Tracing the same or an equal
-/// network again gives the same names. Tracing one module from two threads at once throws ArgumentError.
+/// call in a graph. A network whose `forward` calls other children in training than in evaluation must name them. The
+/// outermost module has no name: its parameters are "weight", those of its child "0" are "0.weight". Tracing the same
+/// or an equal network again gives the same names. Tracing one module from two threads at once throws ArgumentError.
 ///
 /// A name is any non-empty UTF-8 text. A dot is not special: the parameter "c" of a child "a.b", and the parameter "c"
 /// of the child "b" of a child "a", have the same name, which is a ShapeError (Graph::variable). A part of a network
@@ -59,8 +58,8 @@ class Module {
   /// compiles its programs again.
   void freeze() { set_frozen(true); }
   void unfreeze() { set_frozen(false); }
-  /// The number of calls of freeze and unfreeze of all modules. A graph traced at another count may be out of date.
-  [[nodiscard]] static std::uint64_t freezes();
+  /// Returns whether none of the modules traced in this graph was frozen or unfrozen since.
+  [[nodiscard]] static bool is_up_to_date(Graph& graph);
 
   /// Calls `forward` under this module's name. A ShapeError begins with the path of the layer. Throws ArgumentError if
   /// `x`, or the result of `forward`, is an empty value.
@@ -81,6 +80,7 @@ class Module {
     ~Tracing();
 
    private:
+    Graph& graph_;
     std::shared_ptr<Identity> identity_;
     Exclusive::Use use_;
     std::optional<Scope> scope_;
@@ -95,16 +95,16 @@ class Module {
  private:
   /// Shared by the copies of a module, so that the parent recognises a child.
   struct Identity {
-    std::map<std::shared_ptr<Identity>, std::string> numbered_children;
     Exclusive tracing = {};
     bool frozen = false;
-    std::uint64_t decided = 0;  // the count of `freezes` when `frozen` was set
+    std::uint64_t decided = 0;  // the number of the call that set `frozen`, among all calls of freeze and unfreeze
   };
+  struct Trace;  // what a graph knows of its modules
   void set_frozen(bool frozen);
-  [[nodiscard]] static bool frozen_now(const Graph& graph);
+  [[nodiscard]] static bool frozen_now(Graph& graph);
   /// "the module encoder.0 (ReLU)" during tracing, for messages.
   [[nodiscard]] std::string description(const Graph& graph) const;
-  std::string name_of(Module& child);
+  std::string name_of(Module& child, Trace& trace);
 
   std::shared_ptr<Identity> identity_;
 };

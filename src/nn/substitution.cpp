@@ -1,4 +1,4 @@
-// The stack of substitutions.
+// The substitutions of a graph.
 #include "concord/nn/substitution.hpp"
 
 #include <utility>
@@ -7,19 +7,23 @@
 namespace concord::nn {
 namespace {
 
-thread_local std::vector<std::pair<VariablePtr, Value>> substitutions;
+/// The latest last.
+struct Substitutions {
+  std::vector<std::pair<VariablePtr, Value>> all;
+};
 
 }  // namespace
 
-Substitution::Substitution(VariablePtr variable, Value value) {
-  substitutions.emplace_back(std::move(variable), value);
+Substitution::Substitution(VariablePtr variable, Value value) : graph_(value.graph()) {
+  graph_.attached<Substitutions>().all.emplace_back(std::move(variable), value);
 }
 
-Substitution::~Substitution() { substitutions.pop_back(); }
+Substitution::~Substitution() { graph_.attached<Substitutions>().all.pop_back(); }
 
-Value substituted(const Graph& graph, const VariablePtr& variable) {
-  for (auto it = substitutions.rbegin(); it != substitutions.rend(); ++it) {
-    if (it->first == variable && &it->second.graph() == &graph) return it->second;
+Value substituted(Graph& graph, const VariablePtr& variable) {
+  const auto& all = graph.attached<Substitutions>().all;
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    if (it->first == variable) return it->second;
   }
   return {};
 }

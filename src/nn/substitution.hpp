@@ -8,16 +8,20 @@
 namespace CONCORD_PUBLIC concord {
 namespace nn {
 
-/// During its lifetime on this thread, Module::parameter returns `value` for `variable` in the graph of `value`.
+/// During its lifetime, Module::parameter returns `value` for `variable` in the graph of `value`, which must outlive
+/// it.
 class Substitution {
  public:
   Substitution(VariablePtr variable, Value value);
   Substitution(const Substitution&) = delete;
   Substitution& operator=(const Substitution&) = delete;
   ~Substitution();
+
+ private:
+  Graph& graph_;
 };
 /// Returns the value that replaces the variable in this graph, or an empty value.
-[[nodiscard]] Value substituted(const Graph& graph, const VariablePtr& variable);
+[[nodiscard]] Value substituted(Graph& graph, const VariablePtr& variable);
 
 /// Returns the value of `variable` after the assignments made so far. So a layer that is called twice updates its state
 /// twice.

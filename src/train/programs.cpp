@@ -9,7 +9,7 @@
 namespace concord::train {
 
 StepProgramPtr Programs::find(const ProgramKey& key) {
-  programs_.remove_if([&](const auto& entry) { return entry.first.freezes != key.freezes; });  // never asked for again
+  programs_.remove_if([](const auto& entry) { return !nn::Module::is_up_to_date(*entry.second->graph); });
   const auto found = std::ranges::find(programs_, key, &std::pair<ProgramKey, StepProgramPtr>::first);
   if (found == programs_.end()) return nullptr;
   programs_.splice(programs_.begin(), programs_, found);

@@ -34,7 +34,6 @@ struct ProgramKey {
   int k = 0;              // of the top-k accuracy; 0: no classes
   bool averaged = false;  // averages stand for the trained weights
   NamedMetrics metrics = {};
-  std::uint64_t freezes = nn::Module::freezes();
   friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
 };
 

@@ -73,6 +73,18 @@ TEST_CASE("the last of freeze and unfreeze counts", "[nn]") {
   CHECK(trained(net, x) == of_last);
 }
 
+TEST_CASE("a graph is out of date when one of its modules is frozen, and no other", "[nn]") {
+  nn::Linear first{4, 4}, other{4, 4};
+  nn::Sequential net{first, nn::ReLU{}};
+  Graph graph;
+  static_cast<void>(net(graph.input("x", {DType::f32, Shape{2, 4}})));
+  CHECK(nn::Module::is_up_to_date(graph));
+  other.freeze();
+  CHECK(nn::Module::is_up_to_date(graph));
+  first.freeze();
+  CHECK_FALSE(nn::Module::is_up_to_date(graph));
+}
+
 TEST_CASE("one of two networks in a graph is frozen", "[nn]") {
   nn::Linear generator{4, 4}, critic{4, 1};
   nn::Sequential both{generator, critic};

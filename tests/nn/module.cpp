@@ -70,6 +70,34 @@ TEST_CASE("children without a name are numbered by their first call", "[nn]") {
   CHECK(parameter_names(other, Shape{2, 4}) == names);
 }
 
+TEST_CASE("a layer that forward makes anew has the same name in every graph", "[nn]") {
+  struct Anew : nn::Module {
+    nn::Linear layer{4, 4};
+    Value forward(Value x) override { return layer(nn::ReLU{}(x)); }
+  } net;
+  for (int trace = 0; trace < 2; ++trace) {
+    Graph graph;
+    static_cast<void>(net(graph.input("x", {DType::f32, Shape{2, 4}})));
+    CHECK(graph.find("0/relu"));
+    CHECK(graph.find("1.weight"));
+  }
+}
+
+TEST_CASE("a graph that is traced within another names its modules by itself", "[nn]") {
+  struct Probing : nn::Module {
+    nn::Linear layer{4, 4};
+    Names of_probe;
+    Value forward(Value x) override {
+      const Value y = layer(x);
+      of_probe = parameter_names(layer, x.shape());
+      return layer(y);
+    }
+    Children children() override { return {{"layer", &layer}}; }
+  } net;
+  CHECK(parameter_names(net, Shape{2, 4}) == Names{"layer.weight", "layer.bias"});
+  CHECK(net.of_probe == Names{"weight", "bias"});
+}
+
 TEST_CASE("a layer called with two values names its parameters as one called with one", "[nn]") {
   CallsGated net;
   CHECK(parameter_names(net, Shape{2, 4}) == Names{"gated.gate.weight", "gated.gate.bias"});
