@@ -27,6 +27,14 @@ endif()
 
 define_property(GLOBAL PROPERTY CONCORD_ROOMS BRIEF_DOCS "Rooms" FULL_DOCS "All object libraries of the shared library")
 
+# Several sources of a target are compiled at once, which reads headers once for all of them: names in anonymous namespaces
+# are unique within a module.
+function(concord_compile_together)
+  if(CONCORD_UNITY)
+    set_target_properties(${ARGN} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${CONCORD_UNITY})
+  endif()
+endfunction()
+
 function(_concord_objects target directory)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${directory}/*.cpp")
   if(NOT sources)
@@ -37,6 +45,7 @@ function(_concord_objects target directory)
   # Only what public headers declare is exported (src/core/export.hpp).
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE CXX
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  concord_compile_together(${target})
   target_link_libraries(${target} PRIVATE concord_settings concord_strict)
   set_property(GLOBAL APPEND PROPERTY CONCORD_ROOMS ${target})
 endfunction()

@@ -9,7 +9,7 @@ namespace concord::cpu {
 namespace {
 
 constexpr std::int64_t kChunk = 65536;
-constexpr std::uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
+constexpr std::uint32_t kMagnitude = 0x7fffffff, kInfinityBits = 0x7f800000;
 
 struct Chunk {
   std::size_t input;
@@ -40,7 +40,7 @@ PreparedKernel prepare_all_finite(Backend& backend, const ops::AllFinite&, const
       const Chunk& chunk = chunks[static_cast<std::size_t>(c)];
       largest[c] = largest_bits(pointers.input<std::uint32_t>(chunk.input) + chunk.begin, chunk.end - chunk.begin);
     });
-    *pointers.output<float>(0) = largest_bits(largest, count) < kInfinity ? 1.0F : 0.0F;
+    *pointers.output<float>(0) = largest_bits(largest, count) < kInfinityBits ? 1.0F : 0.0F;
   };
   return {loop_kernel("all_finite", workspace, run), std::vector<Layout>(request.inputs.size()),
           std::vector<Layout>(1)};

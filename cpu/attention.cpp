@@ -117,12 +117,12 @@ void products(const Attention& a, const float* rows, std::int64_t m, const float
   tile_multiply({rows, a.s.query_pitch(), 1, columns, kKeys, c, kKeys, m, whole_groups(n), a.s.width, false});
 }
 
-struct Rows {
+struct AttentionRows {
   const float* values;
   std::int64_t pitch;
 };
 /// (count, width) as rows of whole groups of lanes; copied to `scratch` where they are not.
-Rows padded_rows(const Attention& a, Rows src, std::int64_t count, float* scratch) {
+AttentionRows padded_rows(const Attention& a, AttentionRows src, std::int64_t count, float* scratch) {
   if (a.padded == a.s.width) return src;
   for (std::int64_t r = 0; r < count; ++r) {
     std::copy_n(src.values + r * src.pitch, a.s.width, scratch + r * a.padded);
@@ -140,8 +140,8 @@ struct Weights {
   const float* values;
   std::int64_t row, step;
 };
-void add_weighted(const Attention& a, Products products, Weights weights, std::int64_t m, Rows src, std::int64_t k,
-                  float* results, float* scratch) {
+void add_weighted(const Attention& a, Products products, Weights weights, std::int64_t m, AttentionRows src,
+                  std::int64_t k, float* results, float* scratch) {
   if (products == Products::guarded) {
     const std::int64_t count = k * a.s.width;
     for (std::int64_t e = 0; e < count; ++e) {
@@ -152,7 +152,8 @@ void add_weighted(const Attention& a, Products products, Weights weights, std::i
       std::fill(scratch + p * a.padded + a.s.width, scratch + (p + 1) * a.padded, 0.0F);
     }
   }
-  const Rows rows = products == Products::guarded ? Rows{scratch, a.padded} : padded_rows(a, src, k, scratch);
+  const AttentionRows rows =
+      products == Products::guarded ? AttentionRows{scratch, a.padded} : padded_rows(a, src, k, scratch);
   tile_multiply(
       {weights.values, weights.row, weights.step, rows.values, rows.pitch, results, a.padded, m, a.padded, k, true});
   if (products == Products::plain) return;
@@ -168,7 +169,7 @@ void add_weighted(const Attention& a, Products products, Weights weights, std::i
   }
 }
 
-/// Rows of results, times `factor`, to `count` rows of dst.
+/// AttentionRows of results, times `factor`, to `count` rows of dst.
 void store(const Attention& a, const float* results, std::int64_t count, float factor, float* dst, std::int64_t pitch) {
   for (std::int64_t r = 0; r < count; ++r) {
     for (std::int64_t d = 0; d < a.s.width; ++d) dst[r * pitch + d] = results[r * a.padded + d] * factor;

@@ -7,7 +7,7 @@
 namespace concord::cpu {
 namespace {
 
-constexpr std::int64_t kLanes = 32;
+constexpr std::int64_t kChannelLanes = 32;
 constexpr std::int64_t kTerms = 16;   // values that a lane adds before it goes into double
 constexpr std::int64_t kFirst = 256;  // values at least that the number near the mean is taken of
 
@@ -15,13 +15,13 @@ constexpr std::int64_t kFirst = 256;  // values at least that the number near th
 // value's lane, and adds all lanes to totals.
 template <class Real, int kSums, class Term>
 [[gnu::always_inline]] inline void sum_runs(const NormPart& part, std::int64_t rows, double* totals, Term term) {
-  Real lanes[kSums][kLanes] = {};
-  double wide[kSums][kLanes] = {};
+  Real lanes[kSums][kChannelLanes] = {};
+  double wide[kSums][kChannelLanes] = {};
   std::int64_t terms = 0;
   const auto join = [&]() __attribute__((always_inline)) {
     for (int k = 0; k < kSums; ++k) {
 #pragma omp simd
-      for (std::int64_t j = 0; j < kLanes; ++j) {
+      for (std::int64_t j = 0; j < kChannelLanes; ++j) {
         wide[k][j] += static_cast<double>(lanes[k][j]);
         lanes[k][j] = 0;
       }
@@ -30,17 +30,17 @@ template <class Real, int kSums, class Term>
   };
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t line = row * part.stride;
-    for (std::int64_t begin = 0; begin < part.run; begin += kLanes * kTerms) {
-      const std::int64_t end = std::min(part.run, begin + kLanes * kTerms);
+    for (std::int64_t begin = 0; begin < part.run; begin += kChannelLanes * kTerms) {
+      const std::int64_t end = std::min(part.run, begin + kChannelLanes * kTerms);
       std::int64_t i = begin;
-      for (; i + kLanes <= end; i += kLanes) {
+      for (; i + kChannelLanes <= end; i += kChannelLanes) {
 #pragma omp simd
-        for (std::int64_t j = 0; j < kLanes; ++j) term(line + i + j, lanes, j);
+        for (std::int64_t j = 0; j < kChannelLanes; ++j) term(line + i + j, lanes, j);
       }
       const std::int64_t rest = end - i;
 #pragma omp simd
       for (std::int64_t j = 0; j < rest; ++j) term(line + i + j, lanes, j);
-      terms += (end - begin + kLanes - 1) / kLanes;
+      terms += (end - begin + kChannelLanes - 1) / kChannelLanes;
       if (terms >= kTerms) join();
     }
   }
@@ -60,8 +60,9 @@ template <class Real>
 [[gnu::always_inline]] inline Real first_mean_of_runs(const float* values, const NormPart& part) {
   const std::int64_t rows = first_rows(part);
   double total = 0;
-  const auto add = [&](std::int64_t i, Real (*lanes)[kLanes], std::int64_t j)
-                       __attribute__((always_inline)) { lanes[0][j] += static_cast<Real>(values[i]); };
+  const auto add = [&](std::int64_t i, Real(*lanes)[kChannelLanes], std::int64_t j) __attribute__((always_inline)) {
+    lanes[0][j] += static_cast<Real>(values[i]);
+  };
   sum_runs<Real, 1>(part, rows, &total, add);
   return static_cast<Real>(total / static_cast<double>(rows * part.run));
 }
@@ -90,7 +91,8 @@ template <class Real, class From>
   for (std::int64_t j = 0; j < fold.width; ++j) repeated[j] = static_cast<Real>(values[j % part.channels]);
 }
 
-// Calls term(place, column, sums, column) of each value and adds the columns of each channel to totals (kSums, channels).
+// Calls term(place, column, sums, column) of each value and adds the columns of each channel to totals (kSums,
+// channels).
 template <class Real, int kSums, class Term>
 [[gnu::always_inline]] inline void sum_columns(const NormPart& part, const Fold& fold, std::int64_t rows,
                                                double (*totals)[kNormChannels], Term term) {
@@ -107,11 +109,12 @@ template <class Real, int kSums, class Term>
     }
     terms = 0;
   };
-  each_row(part, fold, rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
+  each_row(
+      part, fold, rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
 #pragma omp simd
-    for (std::int64_t j = 0; j < width; ++j) term(place + j, sums, j);
-    if (++terms == kTerms) join();
-  });
+        for (std::int64_t j = 0; j < width; ++j) term(place + j, sums, j);
+        if (++terms == kTerms) join();
+      });
   join();
 }
 
@@ -120,8 +123,9 @@ template <class Real>
                                                          double (*totals)[kNormChannels], Real* mean) {
   const std::int64_t rows = first_rows(part);
   std::fill_n(totals[0], part.channels, 0.0);
-  const auto add = [&](std::int64_t i, Real (*sums)[kNormChannels], std::int64_t j)
-                       __attribute__((always_inline)) { sums[0][j] += static_cast<Real>(values[i]); };
+  const auto add = [&](std::int64_t i, Real(*sums)[kNormChannels], std::int64_t j) __attribute__((always_inline)) {
+    sums[0][j] += static_cast<Real>(values[i]);
+  };
   sum_columns<Real, 1>(part, fold, rows, totals, add);
   for (std::int64_t j = 0; j < fold.width; ++j) {
     mean[j] = static_cast<Real>(totals[0][j % part.channels] / static_cast<double>(rows));
@@ -140,7 +144,7 @@ template <class Real>
   if (part.by_channel) {
     const Real near = first_mean_of_runs<Real>(src, part);
     double totals[2] = {};
-    const auto add = [&](std::int64_t i, Real (*lanes)[kLanes], std::int64_t j) __attribute__((always_inline)) {
+    const auto add = [&](std::int64_t i, Real(*lanes)[kChannelLanes], std::int64_t j) __attribute__((always_inline)) {
       const Real d = static_cast<Real>(src[i]) - near;
       lanes[0][j] += d;
       lanes[1][j] += d * d;
@@ -154,7 +158,7 @@ template <class Real>
   double totals[2][kNormChannels];
   first_mean_of_columns(src, part, fold, totals, near);
   for (auto& total : totals) std::fill_n(total, part.channels, 0.0);
-  const auto add = [&](std::int64_t i, Real (*sums)[kNormChannels], std::int64_t j) __attribute__((always_inline)) {
+  const auto add = [&](std::int64_t i, Real(*sums)[kNormChannels], std::int64_t j) __attribute__((always_inline)) {
     const Real d = static_cast<Real>(src[i]) - near[j];
     sums[0][j] += d;
     sums[1][j] += d * d;
@@ -169,7 +173,7 @@ template <class Real>
   if (part.by_channel) {
     const Real near = first_mean_of_runs<Real>(diff_dst, part), middle = static_cast<Real>(*mean);
     double totals[3] = {};
-    const auto add = [&](std::int64_t i, Real (*lanes)[kLanes], std::int64_t j) __attribute__((always_inline)) {
+    const auto add = [&](std::int64_t i, Real(*lanes)[kChannelLanes], std::int64_t j) __attribute__((always_inline)) {
       const Real d = static_cast<Real>(diff_dst[i]) - near, x = static_cast<Real>(src[i]) - middle;
       lanes[0][j] += d;
       lanes[1][j] += d * x;
@@ -185,7 +189,7 @@ template <class Real>
   first_mean_of_columns(diff_dst, part, fold, totals, near);
   repeat(mean, part, fold, middle);
   for (auto& total : totals) std::fill_n(total, part.channels, 0.0);
-  const auto add = [&](std::int64_t i, Real (*sums)[kNormChannels], std::int64_t j) __attribute__((always_inline)) {
+  const auto add = [&](std::int64_t i, Real(*sums)[kNormChannels], std::int64_t j) __attribute__((always_inline)) {
     const Real d = static_cast<Real>(diff_dst[i]) - near[j], x = static_cast<Real>(src[i]) - middle[j];
     sums[0][j] += d;
     sums[1][j] += d * x;
@@ -221,12 +225,13 @@ CONCORD_SIMD void batch_norm_forward(const float* src, const NormPart& part, con
   repeat(mean, part, fold, m);
   repeat(factor, part, fold, f);
   repeat(shift, part, fold, s);
-  each_row(part, fold, part.rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
-    const float* const from = src + place;
-    float* const to = dst + place;
+  each_row(
+      part, fold, part.rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
+        const float* const from = src + place;
+        float* const to = dst + place;
 #pragma omp simd
-    for (std::int64_t j = 0; j < width; ++j) to[j] = (from[j] - m[j]) * f[j] + s[j];
-  });
+        for (std::int64_t j = 0; j < width; ++j) to[j] = (from[j] - m[j]) * f[j] + s[j];
+      });
 }
 
 CONCORD_SIMD void batch_norm_backward_sums(const float* src, const float* diff_dst, const NormPart& part, bool wide,
@@ -254,12 +259,13 @@ CONCORD_SIMD void batch_norm_backward(const float* src, const float* diff_dst, c
   repeat(by.mean, part, fold, m);
   repeat(by.slope, part, fold, s);
   repeat(by.rest, part, fold, r);
-  each_row(part, fold, part.rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
-    const float *const x = src + place, *const diff = diff_dst + place;
-    float* const to = diff_src + place;
+  each_row(
+      part, fold, part.rows, [&](std::int64_t place, std::int64_t width) __attribute__((always_inline)) {
+        const float *const x = src + place, *const diff = diff_dst + place;
+        float* const to = diff_src + place;
 #pragma omp simd
-    for (std::int64_t j = 0; j < width; ++j) to[j] = f[j] * (((diff[j] - d[j]) - (x[j] - m[j]) * s[j]) + r[j]);
-  });
+        for (std::int64_t j = 0; j < width; ++j) to[j] = f[j] * (((diff[j] - d[j]) - (x[j] - m[j]) * s[j]) + r[j]);
+      });
 }
 
 }  // namespace concord::cpu

@@ -10,7 +10,7 @@ namespace concord::cpu {
 namespace {
 
 // The last `rank` numbers.
-Dims dims_of(const ops::Spatial& values, std::size_t rank) {
+Dims spatial_dims(const ops::Spatial& values, std::size_t rank) {
   return {values.end() - static_cast<std::ptrdiff_t>(rank), values.end()};
 }
 
@@ -19,15 +19,15 @@ ConvGeometry geometry_of(const ops::ConvSizes& s) {
   ops::Spatial dilation = o.dilation;
   for (std::int64_t& distance : dilation) --distance;
   // oneDNN rounds the size of its output down, as we do.
-  return {.stride = dims_of(o.stride, o.rank),
-          .dilation = dims_of(dilation, o.rank),
-          .padding_before = dims_of(o.padding, o.rank),
-          .padding_after = dims_of(o.padding_after, o.rank)};
+  return {.stride = spatial_dims(o.stride, o.rank),
+          .dilation = spatial_dims(dilation, o.rank),
+          .padding_before = spatial_dims(o.padding, o.rank),
+          .padding_after = spatial_dims(o.padding_after, o.rank)};
 }
 
 // (O, C/groups, k…), with the groups as a dimension of their own where there are several.
 Dims weights_dims(const ops::ConvSizes& s) {
-  const Dims kernel = dims_of({s.kd, s.kh, s.kw}, s.options.rank);
+  const Dims kernel = spatial_dims({s.kd, s.kh, s.kw}, s.options.rank);
   Dims dims{s.o, s.c};
   if (s.options.groups != 1) dims = {s.options.groups, s.group_o(), s.group_c()};
   dims.insert(dims.end(), kernel.begin(), kernel.end());

@@ -8,13 +8,13 @@
 namespace concord::cpu {
 namespace {
 
-struct Sizes {
+struct LossSizes {
   std::int64_t rows, classes;
   float smoothing;
   bool indices;  // class indices instead of probabilities
 };
 
-void run_row(const Sizes& s, const Pointers& pointers, std::int64_t row) {
+void run_row(const LossSizes& s, const Pointers& pointers, std::int64_t row) {
   const float* logits = pointers.input<float>(0) + row * s.classes;
   float highest = -std::numeric_limits<float>::infinity();
   for (std::int64_t c = 0; c < s.classes; ++c) {
@@ -56,10 +56,10 @@ void run_row(const Sizes& s, const Pointers& pointers, std::int64_t row) {
 
 PreparedKernel prepare_cross_entropy(Backend& backend, const ops::CrossEntropy& op, const KernelRequest& request) {
   const Shape& logits = request.inputs[0].shape;
-  const Sizes sizes{.rows = logits[0],
-                    .classes = logits[1],
-                    .smoothing = op.label_smoothing(),
-                    .indices = request.inputs[1].dtype == DType::i32};
+  const LossSizes sizes{.rows = logits[0],
+                        .classes = logits[1],
+                        .smoothing = op.label_smoothing(),
+                        .indices = request.inputs[1].dtype == DType::i32};
   const int threads = backend.threads;
   return all_plain(request, loop_kernel("cross_entropy rows", 0, [sizes, threads](const Pointers& pointers) {
                      parallel_for(sizes.rows, threads, sizes.rows * sizes.classes * 4 >= kParallelElements,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
-struct Sizes {
+struct CtcSizes {
   std::int64_t steps, samples, classes, labels;  // T, N, C, S
   std::int32_t blank;
   bool zero_infinity;
@@ -34,14 +34,14 @@ struct Path {
   [[nodiscard]] bool skips_to(std::int64_t s) const { return s >= 2 && s % 2 == 1 && at(s) != at(s - 2); }
 };
 
-bool is_valid(const Sizes& s, const std::int32_t* labels, std::int64_t input, std::int64_t length) {
+bool is_valid(const CtcSizes& s, const std::int32_t* labels, std::int64_t input, std::int64_t length) {
   if (input < 0 || input > s.steps || length < 0 || length > s.labels) return false;
   return std::all_of(labels, labels + length,
                      [&](std::int32_t label) { return label >= 0 && label < s.classes && label != s.blank; });
 }
 
 /// Fills alpha, (input, places), and returns log p(target).
-double forward(const Sizes& s, const Path& path, const float* log_p, std::int64_t input, double* alpha) {
+double forward(const CtcSizes& s, const Path& path, const float* log_p, std::int64_t input, double* alpha) {
   const std::int64_t stride = s.samples * s.classes;
   for (std::int64_t t = 0; t < input; ++t) {
     const double* before = alpha + (t - 1) * s.places();
@@ -61,7 +61,7 @@ double forward(const Sizes& s, const Path& path, const float* log_p, std::int64_
 }
 
 /// Adds to `occupancy` the probabilities of all places at all times. beta: (2, places).
-void backward(const Sizes& s, const Path& path, const float* log_p, std::int64_t input, const double* alpha,
+void backward(const CtcSizes& s, const Path& path, const float* log_p, std::int64_t input, const double* alpha,
               double* beta, double log_total, float* occupancy) {
   const std::int64_t stride = s.samples * s.classes;
   for (std::int64_t t = input; t-- > 0;) {
@@ -84,7 +84,7 @@ void backward(const Sizes& s, const Path& path, const float* log_p, std::int64_t
   }
 }
 
-void run_sample(const Sizes& s, const Pointers& pointers, std::int64_t n) {
+void run_sample(const CtcSizes& s, const Pointers& pointers, std::int64_t n) {
   const float* log_p = pointers.input<float>(0) + n * s.classes;
   const std::int64_t input = pointers.input<std::int32_t>(2)[n], length = pointers.input<std::int32_t>(3)[n];
   const Path path{pointers.input<std::int32_t>(1) + n * s.labels, s.blank, 2 * length + 1};
@@ -113,7 +113,7 @@ void run_sample(const Sizes& s, const Pointers& pointers, std::int64_t n) {
 
 PreparedKernel prepare_ctc(Backend& backend, const ops::Ctc& op, const KernelRequest& request) {
   const Shape& src = request.inputs[0].shape;
-  const Sizes sizes{src[0], src[1], src[2], request.inputs[1].shape[1], op.blank(), op.zero_infinity()};
+  const CtcSizes sizes{src[0], src[1], src[2], request.inputs[1].shape[1], op.blank(), op.zero_infinity()};
   const auto workspace = static_cast<std::size_t>(sizes.samples * (sizes.steps + 2) * sizes.places()) * sizeof(double);
   const int threads = backend.threads;
   return all_plain(request, loop_kernel("ctc samples", workspace, [sizes, threads](const Pointers& pointers) {

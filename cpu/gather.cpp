@@ -11,7 +11,7 @@
 namespace concord::cpu {
 namespace {
 
-struct Rows {
+struct GatheredRows {
   std::int64_t rows;   // of the table
   std::int64_t count;  // indices
   std::int64_t row;    // elements of one row
@@ -20,7 +20,7 @@ struct Rows {
   std::int64_t padding = -1;  // a row that nothing is added to
 };
 
-void gather_row(const Rows& s, const Pointers& pointers, std::int64_t i) {
+void gather_row(const GatheredRows& s, const Pointers& pointers, std::int64_t i) {
   const std::size_t bytes = static_cast<std::size_t>(s.row) * size_of(s.type);
   std::byte* dst = pointers.output<std::byte>(0) + static_cast<std::size_t>(i) * bytes;
   const std::int64_t index = pointers.input<std::int32_t>(1)[i];
@@ -34,7 +34,7 @@ void gather_row(const Rows& s, const Pointers& pointers, std::int64_t i) {
 }
 
 // Columns [begin, end) of every row: threads own columns, so each sum runs over the indices in order.
-void scatter_columns(const Rows& s, const Pointers& pointers, std::int64_t begin, std::int64_t end) {
+void scatter_columns(const GatheredRows& s, const Pointers& pointers, std::int64_t begin, std::int64_t end) {
   const float* src = pointers.input<float>(0);
   const std::int32_t* indices = pointers.input<std::int32_t>(1);
   float* dst = pointers.output<float>(0);
@@ -49,11 +49,11 @@ void scatter_columns(const Rows& s, const Pointers& pointers, std::int64_t begin
 
 PreparedKernel prepare_gather(Backend& backend, const ops::Gather&, const KernelRequest& request) {
   const Shape& table = request.inputs[0].shape;
-  const Rows s{.rows = table[0],
-               .count = request.inputs[1].shape.elements(),
-               .row = ops::with_size(table, 0, 1).elements(),
-               .type = request.inputs[0].dtype,
-               .threads = backend.threads};
+  const GatheredRows s{.rows = table[0],
+                       .count = request.inputs[1].shape.elements(),
+                       .row = ops::with_size(table, 0, 1).elements(),
+                       .type = request.inputs[0].dtype,
+                       .threads = backend.threads};
   return all_plain(request, loop_kernel("gather rows", 0, [s](const Pointers& pointers) {
                      parallel_for(s.count, s.threads, s.count * s.row >= kParallelElements,
                                   [&](std::int64_t i) { gather_row(s, pointers, i); });
@@ -62,12 +62,12 @@ PreparedKernel prepare_gather(Backend& backend, const ops::Gather&, const Kernel
 
 PreparedKernel prepare_scatter_add(Backend& backend, const ops::ScatterAdd& op, const KernelRequest& request) {
   const std::int64_t count = request.inputs[1].shape.elements();
-  const Rows s{.rows = op.rows(),
-               .count = count,
-               .row = request.outputs[0].shape.elements() / op.rows(),
-               .type = DType::f32,
-               .threads = backend.threads,
-               .padding = op.padding()};
+  const GatheredRows s{.rows = op.rows(),
+                       .count = count,
+                       .row = request.outputs[0].shape.elements() / op.rows(),
+                       .type = DType::f32,
+                       .threads = backend.threads,
+                       .padding = op.padding()};
   return all_plain(request, loop_kernel("scatter_add columns", 0, [s](const Pointers& pointers) {
                      parallel_parts(s.row, s.threads, (s.count + s.rows) * s.row >= kParallelElements,
                                     [&](std::int64_t, std::int64_t begin, std::int64_t end) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kPackedRows = 1024;
 
 // (batch, rows, columns), or (rows, columns) of a single matrix.
-Dims dims_of(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool is_single) {
+Dims matrix_dims(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool is_single) {
   return is_single ? Dims{rows, columns} : Dims{batch, rows, columns};
 }
 
@@ -41,11 +41,11 @@ PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilog
     s.batch = s.batch_a = 1;
   }
   const bool is_single = s.batch == 1, packs = is_single && s.m >= kPackedRows;
-  const Dims weights_dims = dims_of(s.batch_b, s.k, s.n, is_single);
-  const Desc src = matrices(dims_of(s.batch_a, s.m, s.k, is_single), op.transpose_a());
+  const Dims weights_dims = matrix_dims(s.batch_b, s.k, s.n, is_single);
+  const Desc src = matrices(matrix_dims(s.batch_a, s.m, s.k, is_single), op.transpose_a());
   const Desc wanted = packs ? any_desc(DType::f32, weights_dims) : matrices(weights_dims, op.transpose_b());
-  const Desc dst = matrices(dims_of(s.batch, s.m, s.n, is_single), false);
-  const Desc column = plain_desc(DType::f32, dims_of(1, 1, s.n, is_single));
+  const Desc dst = matrices(matrix_dims(s.batch, s.m, s.n, is_single), false);
+  const Desc column = plain_desc(DType::f32, matrix_dims(1, 1, s.n, is_single));
   return guarded(request.op->name(), [&] {
     std::vector<PrimitiveArgument> arguments{input_argument(DNNL_ARG_SRC, 0, src),
                                              output_argument(DNNL_ARG_DST, 0, dst)};

@@ -13,7 +13,7 @@ namespace {
 using ops::ReduceKind;
 constexpr std::int64_t kLanes = 64;
 constexpr std::int64_t kPiece = 512;  // 8 values a lane are added up in float
-constexpr std::int64_t kRows = 8;  // added up in float
+constexpr std::int64_t kRows = 8;     // added up in float
 
 template <class Combine>
 [[gnu::always_inline]] inline float row_piece(const float* src, std::int64_t n, std::int64_t stride, float identity,
@@ -81,14 +81,13 @@ template <class Combine>
 constexpr auto kAdd = [](float a, float b) { return a + b; };
 constexpr auto kGreater = [](float a, float b) { return concord_maximum(a, b); };
 constexpr auto kLesser = [](float a, float b) { return concord_minimum(a, b); };
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
 double reduce_identity(ReduceKind kind) {
   switch (kind) {
-    case ReduceKind::maximum: return -static_cast<double>(kInfinity);
-    case ReduceKind::minimum: return static_cast<double>(kInfinity);
+    case ReduceKind::maximum: return -static_cast<double>(INFINITY);
+    case ReduceKind::minimum: return static_cast<double>(INFINITY);
     default: return 0;
   }
 }
@@ -116,8 +115,8 @@ CONCORD_SIMD double reduce_row(ReduceKind kind, const float* src, std::int64_t n
     const std::int64_t size = std::min(kPiece, n - i);
     float value = 0;
     switch (kind) {
-      case ReduceKind::maximum: value = row_piece(piece, size, stride, -kInfinity, kGreater); break;
-      case ReduceKind::minimum: value = row_piece(piece, size, stride, kInfinity, kLesser); break;
+      case ReduceKind::maximum: value = row_piece(piece, size, stride, -INFINITY, kGreater); break;
+      case ReduceKind::minimum: value = row_piece(piece, size, stride, INFINITY, kLesser); break;
       default: value = row_piece(piece, size, stride, 0.0F, kAdd); break;
     }
     result = reduce_combine(kind, result, static_cast<double>(value));
@@ -133,8 +132,8 @@ CONCORD_SIMD void reduce_columns(ReduceKind kind, const float* src, std::int64_t
     const float* piece = src + r * stride;
     const std::int64_t count = std::min(kRows, rows - r);
     switch (kind) {
-      case ReduceKind::maximum: column_piece(piece, count, stride, lanes, -kInfinity, partial, kGreater); break;
-      case ReduceKind::minimum: column_piece(piece, count, stride, lanes, kInfinity, partial, kLesser); break;
+      case ReduceKind::maximum: column_piece(piece, count, stride, lanes, -INFINITY, partial, kGreater); break;
+      case ReduceKind::minimum: column_piece(piece, count, stride, lanes, INFINITY, partial, kLesser); break;
       default: column_piece(piece, count, stride, lanes, 0.0F, partial, kAdd); break;
     }
     for (std::int64_t j = 0; j < lanes; ++j) {

@@ -8,8 +8,8 @@
 namespace concord::cpu {
 namespace {
 
-constexpr std::int64_t kLanes = 32;
-constexpr std::int64_t kPiece = 16 * kLanes;  // values summed before the lanes go into double
+constexpr std::int64_t kNormLanes = 32;
+constexpr std::int64_t kNormPiece = 16 * kNormLanes;  // values summed before the lanes go into double
 
 struct Sums {
   double first = 0, second = 0;
@@ -18,18 +18,18 @@ struct Sums {
 // The sums of term(i, first, second), which adds to both, over [0, n).
 template <class Real, class Term>
 [[gnu::always_inline]] inline Sums row_sums(std::int64_t n, Term term) {
-  double firsts[kLanes] = {}, seconds[kLanes] = {};
-  for (std::int64_t begin = 0; begin < n; begin += kPiece) {
-    const std::int64_t end = std::min(n, begin + kPiece);
-    Real first[kLanes] = {}, second[kLanes] = {};
+  double firsts[kNormLanes] = {}, seconds[kNormLanes] = {};
+  for (std::int64_t begin = 0; begin < n; begin += kNormPiece) {
+    const std::int64_t end = std::min(n, begin + kNormPiece);
+    Real first[kNormLanes] = {}, second[kNormLanes] = {};
     std::int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
+    for (; i + kNormLanes <= end; i += kNormLanes) {
 #pragma omp simd
-      for (std::int64_t j = 0; j < kLanes; ++j) term(i + j, first[j], second[j]);
+      for (std::int64_t j = 0; j < kNormLanes; ++j) term(i + j, first[j], second[j]);
     }
-    for (; i < end; ++i) term(i, first[i % kLanes], second[i % kLanes]);
+    for (; i < end; ++i) term(i, first[i % kNormLanes], second[i % kNormLanes]);
 #pragma omp simd
-    for (std::int64_t j = 0; j < kLanes; ++j) {
+    for (std::int64_t j = 0; j < kNormLanes; ++j) {
       firsts[j] += static_cast<double>(first[j]);
       seconds[j] += static_cast<double>(second[j]);
     }
@@ -43,8 +43,9 @@ template <class Real, class Term>
 // The first of two steps to the mean: a sum leaves a rounding, which the mean of what is left then finds.
 template <class Real>
 [[gnu::always_inline]] inline Real rough_mean(const float* values, std::int64_t n) {
-  const auto add = [&](std::int64_t i, Real& sum, Real&)
-                       __attribute__((always_inline)) { sum += static_cast<Real>(values[i]); };
+  const auto add = [&](std::int64_t i, Real & sum, Real&) __attribute__((always_inline)) {
+    sum += static_cast<Real>(values[i]);
+  };
   return static_cast<Real>(row_sums<Real>(n, add).first / static_cast<double>(n));
 }
 
@@ -56,7 +57,7 @@ template <class Real>
                                            float* mean, float* rstd) {
   const auto count = static_cast<double>(n);
   const Real middle = centred ? rough_mean<Real>(src, n) : Real(0);
-  const auto deviation = [&](std::int64_t i, Real& sum, Real& squares) __attribute__((always_inline)) {
+  const auto deviation = [&](std::int64_t i, Real & sum, Real & squares) __attribute__((always_inline)) {
     const Real d = static_cast<Real>(src[i]) - middle;
     sum += d;
     squares += d * d;
@@ -83,7 +84,7 @@ template <class Real>
   const auto count = static_cast<double>(n);
   const Real middle = centred ? rough_mean<Real>(diff_dst, n) : Real(0);
   // The mean of dst is 0, so that subtracting that of diff_dst first changes no product but its rounding.
-  const auto deviation = [&](std::int64_t i, Real& sum, Real& products) __attribute__((always_inline)) {
+  const auto deviation = [&](std::int64_t i, Real & sum, Real & products) __attribute__((always_inline)) {
     const Real d = static_cast<Real>(diff_dst[i]) - middle;
     sum += d;
     products += d * static_cast<Real>(dst[i]);

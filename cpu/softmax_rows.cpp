@@ -11,17 +11,17 @@
 namespace concord::cpu {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kPiece = 2048;  // elements summed in float
+constexpr std::int64_t kRowLanes = 16;
+constexpr std::int64_t kSoftmaxPiece = 2048;  // elements summed in float
 
 /// The largest of n neighbours; NaN if any is.
 [[gnu::always_inline]] inline float row_largest(const float* src, std::int64_t n) {
-  float lanes[kLanes];
-  std::fill_n(lanes, kLanes, -std::numeric_limits<float>::infinity());
-  const std::int64_t whole = n / kLanes * kLanes;
-  for (std::int64_t i = 0; i < whole; i += kLanes) {
+  float lanes[kRowLanes];
+  std::fill_n(lanes, kRowLanes, -std::numeric_limits<float>::infinity());
+  const std::int64_t whole = n / kRowLanes * kRowLanes;
+  for (std::int64_t i = 0; i < whole; i += kRowLanes) {
 #pragma omp simd
-    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] = concord_maximum(lanes[j], src[i + j]);
+    for (std::int64_t j = 0; j < kRowLanes; ++j) lanes[j] = concord_maximum(lanes[j], src[i + j]);
   }
   for (std::int64_t i = whole; i < n; ++i) lanes[i - whole] = concord_maximum(lanes[i - whole], src[i]);
   float largest = lanes[0];
@@ -33,12 +33,12 @@ constexpr std::int64_t kPiece = 2048;  // elements summed in float
 template <class Term>
 [[gnu::always_inline]] inline double row_sum(std::int64_t n, Term term) {
   double sum = 0;
-  for (std::int64_t piece = 0; piece < n; piece += kPiece) {
-    const std::int64_t end = std::min(n, piece + kPiece), whole = piece + (end - piece) / kLanes * kLanes;
-    float lanes[kLanes] = {};
-    for (std::int64_t i = piece; i < whole; i += kLanes) {
+  for (std::int64_t piece = 0; piece < n; piece += kSoftmaxPiece) {
+    const std::int64_t end = std::min(n, piece + kSoftmaxPiece), whole = piece + (end - piece) / kRowLanes * kRowLanes;
+    float lanes[kRowLanes] = {};
+    for (std::int64_t i = piece; i < whole; i += kRowLanes) {
 #pragma omp simd
-      for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += term(i + j);
+      for (std::int64_t j = 0; j < kRowLanes; ++j) lanes[j] += term(i + j);
     }
     for (std::int64_t i = whole; i < end; ++i) lanes[i - whole] += term(i);
     for (const float lane : lanes) sum += static_cast<double>(lane);

@@ -14,7 +14,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct BenchArguments {
   BenchOptions network;
   double seconds = 1;
   bool json = false;
@@ -76,7 +76,7 @@ std::vector<std::string> row(const char* name, const Phase& phase, std::int64_t 
           human_bytes(phase.memory)};
 }
 
-Phase measured(const Options& options, Program program) {
+Phase measured(const BenchArguments& options, Program program) {
   Phase phase{measure(program, {.seconds = options.seconds}),
               program.cost(),
               program.recomputed(),
@@ -93,7 +93,7 @@ void print_trace(const char* name, const Phase& phase) {
   std::cout << fmt::format("\n{}:\n{}", name, operator_table(times, Rows::launch, nullptr));
 }
 
-void run(const Options& options) {
+void run_bench(const BenchArguments& options) {
   const std::int64_t batch = options.network.training.batch;
   const std::string& precision = options.network.precision.name;
   BenchNetwork bench(options.network);
@@ -157,7 +157,7 @@ void run(const Options& options) {
 
 void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure training step and inference of a network on a device");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BenchArguments>();
   options->network.add(*command);
   command->add_option("--seconds", options->seconds, "Time to measure each for")
       ->capture_default_str()
@@ -172,7 +172,7 @@ void add_bench(CLI::App& app) {
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, command] {
     options->kernels = command->count("--trace") > 0 && options->trace.file.empty();
-    options->trace.around([&] { run(*options); });
+    options->trace.around([&] { run_bench(*options); });
   });
 }
 

@@ -20,7 +20,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct CompareArguments {
   TrainingOptions training;
   std::vector<std::string> devices;  // each with commas
   PrecisionOption precision;
@@ -41,7 +41,7 @@ struct Options {
   [[nodiscard]] CompareOptions how() const;
 };
 
-std::vector<std::string> Options::selectors() const {
+std::vector<std::string> CompareArguments::selectors() const {
   std::vector<std::string> all;
   for (const std::string& list : devices) {
     for (std::string& one : split(list, ',')) all.push_back(std::move(one));
@@ -64,7 +64,7 @@ std::int64_t steps_between(const std::string& check) {
   return steps;
 }
 
-CompareOptions Options::how() const {
+CompareOptions CompareArguments::how() const {
   return {.steps = steps,
           .seconds = seconds,
           .reference = reference == "float64" ? Reference::float64 : Reference::device,
@@ -74,7 +74,7 @@ CompareOptions Options::how() const {
           .case_node = case_node};
 }
 
-void check_places(const Options& options) {
+void check_places(const CompareArguments& options) {
   for (const std::string& file : {options.outputs.html_file, options.outputs.json_file, options.outputs.case_file})
     require_writable(file);
   require_different({{"--html", options.outputs.html_file},
@@ -101,7 +101,7 @@ struct Compared {
   std::map<std::string, std::string> network;  // of a case
 };
 
-Compared compare_one(const Options& options, const models::Model& model, const Shape& sample,
+Compared compare_one(const CompareArguments& options, const models::Model& model, const Shape& sample,
                      const std::vector<DevicePtr>& devices) {
   const TrainingOptions& training = options.training;
   const Dataset dataset =
@@ -138,7 +138,7 @@ void print_row(const Comparison& comparison) {
 }
 
 // Every network of the zoo at a small size. One that fails does not keep the others from being compared.
-void run_all(const Options& options, const std::vector<DevicePtr>& devices) {
+void run_all(const CompareArguments& options, const std::vector<DevicePtr>& devices) {
   if (options.data != "random" || !options.input.empty()) throw ArgumentError("'all' takes neither --data nor --input");
   if (options.outputs.has_files() || !options.outputs.case_file.empty()) {
     throw ArgumentError("'all' prints its results: --html, --save-case and a file for --json are for one network");
@@ -172,7 +172,7 @@ void refuse_options_of_networks(const CLI::App& command) {
   }
 }
 
-void run_program(const Options& options, const CompareOutputs& outputs) {
+void run_program(const CompareArguments& options, const CompareOutputs& outputs) {
   require_writable(options.trace.file);
   check_places(options);
   compare_program(options.training.model, options.arguments,
@@ -183,7 +183,7 @@ void run_program(const Options& options, const CompareOutputs& outputs) {
                    .trace_file = options.trace.file});
 }
 
-void run_networks(const Options& options, const CompareOutputs& outputs) {
+void run_networks(const CompareArguments& options, const CompareOutputs& outputs) {
   if (!options.arguments.empty()) {
     throw ArgumentError(fmt::format("-- {}: arguments are for a program, named by its path", options.arguments[0]));
   }
@@ -202,7 +202,7 @@ void run_networks(const Options& options, const CompareOutputs& outputs) {
   if (const std::string error = CompareOutputs::error(comparison); !error.empty()) throw Error(error);
 }
 
-void run(const Options& options, const CLI::App& command) {
+void run(const CompareArguments& options, const CLI::App& command) {
   CompareOutputs outputs = options.outputs;
   outputs.prints_json = options.prints_json();
   if (!is_program(options.training.model)) {
@@ -217,7 +217,7 @@ void run(const Options& options, const CLI::App& command) {
 void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
   CLI::App* command = app.add_subcommand("compare", "Train on several devices at once and compare values and speed");
   command->footer("Behind -- stand the arguments of a program.");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareArguments>();
   options->arguments = std::move(program_arguments);
   options->training.add_model(*command, "; all: each, at a small size; or the path of a program that trains one");
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")

@@ -11,7 +11,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct EvaluateArguments {
   TrainingOptions training;
   DeviceOption device;
   PrecisionOption precision;
@@ -42,7 +42,7 @@ std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
 }
 
 /// A k that was asked for is what is told.
-void check_top(const Options& options, const Dataset& dataset) {
+void check_top(const EvaluateArguments& options, const Dataset& dataset) {
   if (options.top->count() == 0 || options.evaluate.k <= dataset.classes) return;
   throw ArgumentError(
       dataset.classes > 0
@@ -55,7 +55,7 @@ void check_finite(const Metrics& metrics) {
   if (!std::isfinite(metrics.loss)) throw NonFinite("the loss is not finite");
 }
 
-void run(const Options& options) {
+void run_evaluate(const EvaluateArguments& options) {
   const models::Model& model = models::find(options.training.model);
   const Dataset dataset =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
@@ -100,7 +100,7 @@ void run(const Options& options) {
 
 void add_evaluate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("evaluate", "Loss and accuracy of saved weights");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EvaluateArguments>();
   options->training.add_model(*command);
   options->saved.add(*command);
   options->device.add(*command);
@@ -113,7 +113,7 @@ void add_evaluate(CLI::App& app) {
   command->add_flag("--confusion", options->confusion, "Count predictions by label");
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { options->trace.around([&] { run(*options); }); });
+  command->callback([options] { options->trace.around([&] { run_evaluate(*options); }); });
 }
 
 }  // namespace concord::cli

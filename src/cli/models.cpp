@@ -11,7 +11,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct ModelsArguments {
   StepMemoryOptions step;
   bool json = false;
 };
@@ -37,7 +37,7 @@ std::string sizable_names() {
   return names;
 }
 
-void run(const Options& options) {
+void run_models(const ModelsArguments& options) {
   const std::int64_t batch = options.step.training.batch;
   const DevicePtr device = options.step.open();
   std::vector<std::vector<std::string>> rows{
@@ -76,10 +76,10 @@ void run(const Options& options) {
 
 void add_models(CLI::App& app) {
   CLI::App* command = app.add_subcommand("models", "List the networks there are and what they cost");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ModelsArguments>();
   options->step.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_models(*options); });
 }
 
 }  // namespace concord::cli

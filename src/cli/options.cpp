@@ -66,7 +66,7 @@ void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
 namespace {
 
 /// An optimizer of the command line: its defaults, with the numbers that were given.
-struct Named {
+struct NamedOptimizer {
   std::string name;
   double lr;  // default
   bool has_momentum, has_betas, has_eps;
@@ -109,20 +109,20 @@ optim::Optimizer with_options(const TrainingOptions& options, double lr) {
 }
 
 template <class Parameters>
-Named entry(const Parameters& defaults) {
+NamedOptimizer entry(const Parameters& defaults) {
   const double lr = std::is_same_v<Parameters, optim::Sgd> ? 1e-2 : defaults.lr;
   return {defaults.rule().name,    lr, HasMomentum<Parameters>, HasBetas<Parameters>, HasEps<Parameters>,
           with_options<Parameters>};
 }
 
-const std::vector<Named>& optimizers() {
-  static const std::vector<Named> all =
-      std::apply([](const auto&... defaults) { return std::vector<Named>{entry(defaults)...}; }, optim::Optimizers{});
+const std::vector<NamedOptimizer>& optimizers() {
+  static const std::vector<NamedOptimizer> all = std::apply(
+      [](const auto&... defaults) { return std::vector<NamedOptimizer>{entry(defaults)...}; }, optim::Optimizers{});
   return all;
 }
 
-const Named& find_optimizer(const std::string& name) {
-  const auto found = std::ranges::find(optimizers(), name, &Named::name);
+const NamedOptimizer& find_optimizer(const std::string& name) {
+  const auto found = std::ranges::find(optimizers(), name, &NamedOptimizer::name);
   if (found == optimizers().end()) throw ArgumentError(fmt::format("there is no optimizer '{}'", name));
   return *found;
 }
@@ -131,7 +131,7 @@ const Named& find_optimizer(const std::string& name) {
 
 void TrainingOptions::add_optimizer(CLI::App& command, const char* help) {
   std::vector<std::string> names;
-  for (const Named& known : optimizers()) names.push_back(known.name);
+  for (const NamedOptimizer& known : optimizers()) names.push_back(known.name);
   command.add_option("--optimizer", optimizer, help)->capture_default_str()->check(CLI::IsMember(names));
 }
 
@@ -159,7 +159,7 @@ void TrainingOptions::add_training(CLI::App& command) {
 }
 
 optim::Optimizer TrainingOptions::make_optimizer() const {
-  const Named& chosen = find_optimizer(optimizer);
+  const NamedOptimizer& chosen = find_optimizer(optimizer);
   const auto refuse = [&](const char* option, bool is_given, bool is_there) {
     CONCORD_CHECK(!is_given || is_there, ArgumentError, "{}: {} has none", option, optimizer);
   };

@@ -14,7 +14,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct PredictArguments {
   TrainingOptions training;
   DeviceOption device;
   PrecisionOption precision;
@@ -40,7 +40,7 @@ Prediction best_of(std::span<const float> logits) {
   return {static_cast<std::size_t>(best - logits.begin()), 1 / sum};
 }
 
-void run(const Options& options) {
+void run_predict(const PredictArguments& options) {
   const models::Model& model = models::find(options.training.model);
   if (model.task != models::Task::classification && model.task != models::Task::language) {
     throw ArgumentError(
@@ -95,7 +95,7 @@ void run(const Options& options) {
 void add_predict(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("predict", "Classes that saved weights give to samples, of text the next character");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PredictArguments>();
   options->training.add_model(*command);
   options->saved.add(*command);
   command->add_option("--first", options->first, "The first sample")
@@ -110,7 +110,7 @@ void add_predict(CLI::App& app) {
       ->check(file_name());
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { options->trace.around([&] { run(*options); }); });
+  command->callback([options] { options->trace.around([&] { run_predict(*options); }); });
 }
 
 }  // namespace concord::cli

@@ -11,7 +11,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct ProfileArguments {
   BenchOptions network;
   bool inference = false;
   bool detail = false;
@@ -39,7 +39,7 @@ nlohmann::json as_json(const OperatorTime& time, double step_kernels, Rows rows)
   return json;
 }
 
-void run(const Options& options) {
+void run_profile(const ProfileArguments& options) {
   const std::int64_t batch = options.network.training.batch;
   if (options.inference && options.network.memory_budget.bytes() > 0) {
     throw ArgumentError("--memory-budget is of a training step; leave it out with --inference");
@@ -86,13 +86,13 @@ void run(const Options& options) {
 
 void add_profile(CLI::App& app) {
   CLI::App* command = app.add_subcommand("profile", "Where the time of a network's step goes, by operator");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ProfileArguments>();
   options->network.add(*command);
   command->add_flag("--inference", options->inference, "Of inference instead of a training step");
   command->add_flag("--detail", options->detail, "A row for each launch, with shapes and node");
   command->add_flag("--json", options->json, "Print JSON");
   options->trace.add(*command);
-  command->callback([options] { options->trace.around([&] { run(*options); }); });
+  command->callback([options] { options->trace.around([&] { run_profile(*options); }); });
 }
 
 }  // namespace concord::cli

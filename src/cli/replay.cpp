@@ -13,7 +13,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct ReplayArguments {
   std::string file;
   DeviceOption device;
   TraceOption trace;
@@ -57,14 +57,14 @@ auto of_file(const std::string& file, const Work& work) {
   }
 }
 
-CompareReply of_network(const Options& options, const OperatorCase& operator_case) {
+CompareReply of_network(const ReplayArguments& options, const OperatorCase& operator_case) {
   const auto step = of_file(options.file, [&] { return case_step(operator_case.network); });
   const DevicePtr device = options.device.open();
   const CaseReplay result = replay(operator_case, step->graph, step->loss, device, step->precision);
   return {result.json(operator_case, device->info()), result.diverging(operator_case, device->info())};
 }
 
-CompareReply of_program(const Options& options, const CaseProgram& program) {
+CompareReply of_program(const ReplayArguments& options, const CaseProgram& program) {
   if (!options.start) {
     std::string arguments;
     for (const std::string& argument : program.arguments) arguments += fmt::format(" \"{}\"", argument);
@@ -75,7 +75,7 @@ CompareReply of_program(const Options& options, const CaseProgram& program) {
   return replay_program(program.path, program.arguments, options.file, options.device.selector, options.trace.file);
 }
 
-void run(const Options& options) {
+void run_replay(const ReplayArguments& options) {
   const OperatorCase operator_case = read_case(options.file);
   const auto program = of_file(options.file, [&] { return program_of(operator_case.network); });
   CompareReply reply;
@@ -92,13 +92,13 @@ void run(const Options& options) {
 
 void add_replay(CLI::App& app) {
   CLI::App* command = app.add_subcommand("replay", "Run one operator alone, from a file of compare --save-case");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReplayArguments>();
   command->add_option("case", options->file, "The file")->required()->check(file_name());
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--start", options->start, "Start the program, where the case names one");
   options->trace.add(*command);
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_replay(*options); });
 }
 
 }  // namespace concord::cli

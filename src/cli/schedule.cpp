@@ -74,15 +74,15 @@ constexpr double kMost = std::numeric_limits<float>::max();
 double end_of(Numbers& numbers) { return numbers.real("end", 0, 0, kMost); }
 double gamma_of(Numbers& numbers) { return numbers.real("gamma", 0.1, 0, 1); }
 
-struct Named {
+struct NamedSchedule {
   std::string_view name;
   std::vector<std::string> keys;
   optim::Schedule (*make)(Numbers& numbers, std::int64_t epochs);
   bool can_warm_up = true;
 };
 
-const std::vector<Named>& all() {
-  static const std::vector<Named> schedules{
+const std::vector<NamedSchedule>& all() {
+  static const std::vector<NamedSchedule> schedules{
       {"constant", {}, [](Numbers&, std::int64_t) { return schedule::constant(); }},
       {"cosine", {"end"}, [](Numbers& n, std::int64_t epochs) { return schedule::cosine(epochs, end_of(n)); }},
       {"linear", {"end"}, [](Numbers& n, std::int64_t epochs) { return schedule::polynomial(epochs, 1, end_of(n)); }},
@@ -133,10 +133,10 @@ const std::vector<Named>& all() {
 optim::Schedule make_schedule(const std::string& text, std::int64_t epochs) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string name = text.substr(0, colon);
-  const auto found = std::ranges::find(all(), name, &Named::name);
+  const auto found = std::ranges::find(all(), name, &NamedSchedule::name);
   if (found == all().end()) {
     std::vector<std::string> names;
-    for (const Named& named : all()) names.emplace_back(named.name);
+    for (const NamedSchedule& named : all()) names.emplace_back(named.name);
     const auto meant = nearest_name(name, names);
     throw ArgumentError(fmt::format("there is no schedule '{}'{} There are {}", name,
                                     meant ? fmt::format("; did you mean {}?", *meant) : ".", fmt::join(names, ", ")));

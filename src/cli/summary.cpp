@@ -13,7 +13,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct SummaryArguments {
   StepMemoryOptions step;
   std::string input;
   int classes = 0;
@@ -75,7 +75,7 @@ std::string as_text(const models::Model& model, const TensorSpec& batch, const m
   return text;
 }
 
-void run(const Options& options) {
+void run_summary(const SummaryArguments& options) {
   models::Model model = models::find(options.step.training.model);
   model.input = sample_shape(options.input, model);
   const auto network = models::make(model.name, {.classes = options.classes, .input = model.input});
@@ -94,13 +94,13 @@ void run(const Options& options) {
 
 void add_summary(CLI::App& app) {
   CLI::App* command = app.add_subcommand("summary", "Layers, parameters, FLOPs and memory of a network");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SummaryArguments>();
   options->step.training.add_model(*command);
   options->step.add(*command);
   command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")->check(not_empty());
   command->add_option("--classes", options->classes, "[as published]")->check(count());
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_summary(*options); });
 }
 
 }  // namespace concord::cli

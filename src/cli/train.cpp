@@ -17,7 +17,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct TrainArguments {
   TrainingOptions training;
   DeviceOption device;
   PrecisionOption precision;
@@ -58,7 +58,7 @@ nlohmann::json json_of(const Metrics& metrics) {
 }
 
 /// A training that goes on has the seed that it began with, for random data too.
-void follow_seed(Options& options) {
+void follow_seed(TrainArguments& options) {
   const std::uint64_t seed = io::load_checkpoint_info(options.resume).seed;
   if (options.seed_option->count() > 0 && options.training.seed != seed) {
     log(LogLevel::warning, fmt::format("--seed {} is not taken: {} began with the seed {}, and goes on with it",
@@ -74,7 +74,7 @@ struct Data {
   std::string alphabet;
 };
 
-Data open_data(const Options& options, const models::Model& model) {
+Data open_data(const TrainArguments& options, const models::Model& model) {
   // A resumed language model goes on with the alphabet that it has.
   std::string alphabet = options.resume.empty() ? std::string{} : saved_alphabet(options.resume);
   if (alphabet.empty()) alphabet = alphabet_of(options.data);
@@ -87,7 +87,7 @@ Data open_data(const Options& options, const models::Model& model) {
   return {std::move(train), std::move(test), std::move(validation), std::move(alphabet)};
 }
 
-void check_loss_options(const Options& options, const models::Model& model, const Dataset& data) {
+void check_loss_options(const TrainArguments& options, const models::Model& model, const Dataset& data) {
   const std::vector<float>& weights = options.cross_entropy.weights;
   CONCORD_CHECK(
       (options.cross_entropy.label_smoothing == 0 && weights.empty()) || models::has_cross_entropy(model.task),
@@ -98,7 +98,7 @@ void check_loss_options(const Options& options, const models::Model& model, cons
                 "--class-weights: {} numbers for {} classes", weights.size(), classes);
 }
 
-TrainerOptions trainer_options(const Options& options, const models::Model& model, const Data& data,
+TrainerOptions trainer_options(const TrainArguments& options, const models::Model& model, const Data& data,
                                nn::Module& network) {
   TrainerOptions result;
   result.seed = options.training.seed;
@@ -118,7 +118,7 @@ TrainerOptions trainer_options(const Options& options, const models::Model& mode
 /// The files of a training, each in a second place where the first has no room.
 class Files {
  public:
-  Files(const Options& options, const Trainer& trainer) : options_(options), trainer_(trainer) {}
+  Files(const TrainArguments& options, const Trainer& trainer) : options_(options), trainer_(trainer) {}
 
   void save_weights(const std::string& what) const {
     if (options_.out.empty() && options_.checkpoint.empty()) {
@@ -148,18 +148,18 @@ class Files {
   }
 
  private:
-  const Options& options_;
+  const TrainArguments& options_;
   const Trainer& trainer_;
 };
 
-void say_resumed(const Options& options, const Trainer& trainer) {
+void say_resumed(const TrainArguments& options, const Trainer& trainer) {
   std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
   if (trainer.epochs_done() < options.fit.epochs) return;
   std::cerr << fmt::format("this training is finished: it has done {} of {} epochs; a larger --epochs goes on\n",
                            trainer.epochs_done(), options.fit.epochs);
 }
 
-nlohmann::json json_of(const Options& options, const Trainer& trainer, const History& history) {
+nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, const History& history) {
   constexpr std::array kEnds{"finished", "stopped", "early"};
   nlohmann::json json{{"model", options.training.model},
                       {"data", options.data},
@@ -177,7 +177,7 @@ nlohmann::json json_of(const Options& options, const Trainer& trainer, const His
   return json;
 }
 
-void run(Options& options) {
+void run_train(TrainArguments& options) {
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
   require_folder_of(options.log);  // it may be a device
   require_different({{"--out", options.out},
@@ -270,7 +270,7 @@ void run(Options& options) {
 
 void add_train(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a network");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrainArguments>();
   options->training.add_model(*command);
   command->add_option("--data", options->data, kDataHelp)->required()->check(data_name());
   options->device.add(*command);
@@ -328,7 +328,7 @@ void add_train(CLI::App& app) {
   options->trace.add(*command);
   command->add_flag("--quiet", options->quiet, "No progress");
   command->add_flag("--json", options->json, "Print the final metrics as JSON");
-  command->callback([options] { options->trace.around([&] { run(*options); }); });
+  command->callback([options] { options->trace.around([&] { run_train(*options); }); });
 }
 
 }  // namespace concord::cli

@@ -13,7 +13,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct TuneArguments {
   std::string model, input;
   std::int64_t batch = 0;  // 0: as in the benchmark
   DeviceOption device;
@@ -67,7 +67,7 @@ struct Sum {
 
 class Tune {
  public:
-  explicit Tune(const Options& options) : options_(options), device_(options.device.open()) {
+  explicit Tune(const TuneArguments& options) : options_(options), device_(options.device.open()) {
     require_writable(options.out);
     options.precision.warn_of(device_->info());
   }
@@ -211,7 +211,7 @@ class Tune {
     std::cout << json_text(json);
   }
 
-  const Options& options_;
+  const TuneArguments& options_;
   DevicePtr device_;
   std::map<std::string, TunableProduct> products_;
   std::vector<Part> parts_;
@@ -230,7 +230,7 @@ void add_tune(CLI::App& app) {
       "Every kernel that can compute a matrix product or convolution of the network is run on random operands, held\n"
       "against a plain kernel's result and timed; the fastest is kept in a table that every program on this device\n"
       "reads from then on. The products that take most of a step come first. docs/tuning.md tells more.");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TuneArguments>();
   command->add_option("model", options->model, "The network, as for bench [those of the benchmark, one by one]");
   command->add_option("--batch", options->batch, "Samples a step [as in the benchmark; else 64]")->check(count());
   command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")

@@ -35,6 +35,8 @@ struct LoweredNode {
   bool settled = false;            // set by find_settled
   bool again = false;              // set by recompute: an earlier node computed the same
   Pass pass = Pass::forward;
+
+  [[nodiscard]] bool is_alias() const { return op && op->is_alias(); }
 };
 
 struct LoweredAssignment {

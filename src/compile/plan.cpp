@@ -46,7 +46,7 @@ class Planner {
     plan_.workspaces.resize(program_.nodes.size());
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
       const LoweredNode& node = program_.nodes[n];
-      if (node.op && node.op->is_alias()) continue;
+      if (node.is_alias()) continue;
       place_outputs(node, static_cast<std::int32_t>(n));
       if (const std::size_t bytes = node.kernel ? node.kernel->workspace() : 0; bytes > 0) {
         plan_.workspaces[n] = plan_.blocks.size();

@@ -25,11 +25,9 @@ constexpr int kBisections = 6;
 
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-bool is_alias(const LoweredNode& node) { return node.op && node.op->is_alias(); }
-
 /// Of one node, in bytes moved or as many FLOPs as take as long.
 double cost_of(const Lowered& program, const LoweredNode& node) {
-  if (is_alias(node)) return 0;
+  if (node.is_alias()) return 0;
   if (!node.op) return 2.0 * static_cast<double>(program.bytes(node.inputs[0]));
   const Cost cost = node.op->cost(program.specs(node.inputs), program.specs(node.outputs));
   return std::max(cost.bytes, cost.flops / kFlopsAByte);
@@ -70,7 +68,7 @@ class Search {
     for (std::size_t n = 0; n < program.nodes.size(); ++n) {
       const LoweredNode& node = program.nodes[n];
       costs_.push_back(cost_of(program, node));
-      if (is_alias(node)) continue;
+      if (node.is_alias()) continue;
       for (const ValueId id : node.outputs) {
         producer_[index(id)] = static_cast<std::int32_t>(n);
         fixed_[index(id)] = node.settled;
@@ -107,7 +105,7 @@ class Search {
   [[nodiscard]] std::size_t lower_bound() const {
     std::size_t most = 0;
     for (const LoweredNode& node : program_.nodes) {
-      if (is_alias(node)) continue;
+      if (node.is_alias()) continue;
       std::set<ValueId> together;
       for (const ValueId id : node.inputs) together.insert(program_.root(id));
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
@@ -141,7 +139,7 @@ class Search {
     reads_.assign(program_.values.size(), {});
     const Lowered& made = choice_.made.program;
     for (std::size_t n = 0; n < made.nodes.size(); ++n) {
-      if (is_alias(made.nodes[n])) continue;
+      if (made.nodes[n].is_alias()) continue;
       for (const ValueId id : made.nodes[n].inputs) {
         const std::size_t root = index(made.root(id));
         if (root < reads_.size()) reads_[root].push_back(choice_.made.positions[n]);

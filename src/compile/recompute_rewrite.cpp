@@ -18,7 +18,7 @@ class Rewriter {
     result_.program.assignments = program.assignments;
     for (std::size_t n = 0; n < program.nodes.size(); ++n) {
       for (const ValueId id : program.nodes[n].outputs) producer_[index(id)] = static_cast<std::int32_t>(n);
-      if (is_alias(program.nodes[n])) continue;
+      if (program.nodes[n].is_alias()) continue;
       for (const ValueId id : program.nodes[n].inputs) is_read_[index(program.root(id))] = true;
     }
     for (std::size_t v = 0; v < program.values.size(); ++v) {
@@ -42,15 +42,13 @@ class Rewriter {
  private:
   static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-  static bool is_alias(const LoweredNode& node) { return node.op && node.op->is_alias(); }
-
   [[nodiscard]] bool is_over(ValueId id, std::int32_t position) const {
     return position > last_reads_[index(program_.root(id))];
   }
 
   // Nothing reads a result of the node before it is computed again, so that once is enough; or a view of what is over.
   [[nodiscard]] bool moves(const LoweredNode& node, std::int32_t position) const {
-    if (is_alias(node)) return is_over(node.inputs[0], position);
+    if (node.is_alias()) return is_over(node.inputs[0], position);
     const auto is_later = [&](ValueId id) { return last_reads_[index(id)] == position; };
     return std::ranges::any_of(node.outputs, is_later) &&
            std::ranges::all_of(node.outputs, [&](ValueId id) { return is_later(id) || !is_read_[index(id)]; });

@@ -25,8 +25,6 @@ namespace {
 
 constexpr std::string_view kMark = ".concord-", kSuffix = ".tmp";
 
-std::string reason() { return std::strerror(errno); }
-
 std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
@@ -112,7 +110,7 @@ void AtomicFile::open_temporary(Readers readers) {
     temporary_ = temporary_beside(path_);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (descriptor_ < 0) {
-      const std::string why = reason();
+      const std::string why = std::strerror(errno);
       temporary_.clear();
       throw IoError(fmt::format("cannot write {}: no file can be made in its folder: {}", path_.string(), why));
     }
@@ -133,7 +131,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    CONCORD_CHECK(written > 0, IoError, "cannot write {}: {}", path_.string(), reason());
+    CONCORD_CHECK(written > 0, IoError, "cannot write {}: {}", path_.string(), std::strerror(errno));
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
 }
@@ -142,11 +140,13 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 // do, so a second descriptor is closed before.
 void AtomicFile::commit(Durability durability) {
   const bool durable = durability == Durability::durable;
-  CONCORD_CHECK(!durable || fsync(descriptor_) == 0, IoError, "cannot write {}: {}", path_.string(), reason());
+  CONCORD_CHECK(!durable || fsync(descriptor_) == 0, IoError, "cannot write {}: {}", path_.string(),
+                std::strerror(errno));
   const int second = dup(descriptor_);
-  CONCORD_CHECK(second >= 0 && close(second) == 0, IoError, "cannot write {}: {}", path_.string(), reason());
+  CONCORD_CHECK(second >= 0 && close(second) == 0, IoError, "cannot write {}: {}", path_.string(),
+                std::strerror(errno));
   CONCORD_CHECK(rename(temporary_.c_str(), path_.c_str()) == 0, IoError, "cannot replace {}: {}", path_.string(),
-                reason());
+                std::strerror(errno));
   temporary_.clear();
   close(std::exchange(descriptor_, -1));
   if (durable) sync_folder(path_);

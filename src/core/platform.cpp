@@ -26,8 +26,6 @@
 namespace concord {
 namespace {
 
-std::string reason() { return std::strerror(errno); }
-
 // What a container may use, by control groups of version 2 or 1; the largest number when there is no limit.
 std::uint64_t container_limit() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
@@ -43,7 +41,7 @@ std::uint64_t container_limit() {
 std::string read_file(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  CONCORD_CHECK(file.is_open(), IoError, "cannot open {}: {}", path.string(), reason());
+  CONCORD_CHECK(file.is_open(), IoError, "cannot open {}: {}", path.string(), std::strerror(errno));
   try {
     return {std::istreambuf_iterator<char>(file), {}};
   } catch (const std::ios_base::failure& failure) {

@@ -18,7 +18,7 @@ namespace {
 using F = ScalarFunction;
 using NodePointer = const Scalar::Node*;
 
-bool is_constant(const Scalar& a) { return a.node().function == F::constant; }
+using scalar::is_constant;
 bool is_number(const Scalar& a, float value) { return is_constant(a) && a.node().value == value; }
 
 Scalar leaf(ScalarFunction function, int index) {

@@ -23,8 +23,6 @@ using F = ScalarFunction;
 constexpr float kTwoOverRootPi = 1.12837916709551257F;
 constexpr float kOneOverRootTwoPi = 0.398942280401432678F;
 
-bool is_constant(const Scalar& a) { return a.node().function == F::constant; }
-
 // Of max(a, b) with respect to a. Against a constant the tie counts as the constant's (relu at 0), and the condition
 // is read off the result `y`, so that a gradient needs the activation only and not what went into it. Otherwise a
 // tie is shared.
@@ -173,6 +171,8 @@ const Row& row_of(ScalarFunction function) {
 }
 
 }  // namespace
+
+bool scalar::is_constant(const Scalar& a) { return a.node().function == F::constant; }
 
 const ScalarFunctionInfo& info_of(ScalarFunction function) { return row_of(function).info; }
 

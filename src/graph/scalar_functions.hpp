@@ -36,6 +36,7 @@ namespace scalar {
 /// slope·diff, the chain rule. Where the slope is chosen and not computed (select with a branch of 0, a comparison), so
 /// is the product: 0·∞ and 0·NaN are 0.
 [[nodiscard]] Scalar chain(const Scalar& slope, const Scalar& diff);
+[[nodiscard]] bool is_constant(const Scalar& a);
 }  // namespace scalar
 
 }  // namespace concord

@@ -36,17 +36,17 @@ void swap_to_host(std::span<std::byte> bytes, std::size_t element) {
   }
 }
 
-struct Entry {
-  std::string name;
-  const Element* element = nullptr;
-  std::vector<std::int64_t> dims;
-  std::uint64_t begin = 0, end = 0;  // in the data
-};
-
 }  // namespace
 
 class SafetensorsFile::Reader {
  public:
+  struct Entry {
+    std::string name;
+    const Element* element = nullptr;
+    std::vector<std::int64_t> dims;
+    std::uint64_t begin = 0, end = 0;  // in the data
+  };
+
   explicit Reader(const std::filesystem::path& path) : path_(path) {
     std::error_code error;
     CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file", path.string());

@@ -18,7 +18,6 @@ struct Row {
 bool on_any(const Context&) { return true; }
 bool on_gpus(const Context& context) { return !context.limits().is_cpu; }
 bool on_matrix_units(const Context& context) { return context.capability().has_matrix_units(); }
-bool on_hopper(const Context& context) { return context.capability().is_hopper(); }
 bool in_groups(const Context& context) { return context.limits().max_work_group > 1; }
 /// Where the user did not choose.
 bool made_for_cpu(const Context& context) { return !debug_option("kernels") && is_cpu(context.device()); }
@@ -29,7 +28,7 @@ constexpr std::array<Row, 11> kRows{{{variant::kDepthwise, "depthwise", on_any},
                                      {variant::kStrips, "depthwise", on_gpus},
                                      {variant::kPhases, "convolution", on_any},
                                      {variant::kWinograd, "convolution", on_any},
-                                     {variant::kChannelsLast, "convolution", on_hopper},
+                                     {variant::kChannelsLast, "convolution", is_hopper},
                                      {variant::kAttentionMma, "attention", on_matrix_units},
                                      {variant::kBatchNormGroups, "batch_norm", in_groups},
                                      {variant::kBatchNormRuns, "batch_norm", on_any},

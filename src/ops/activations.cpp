@@ -4,20 +4,14 @@
 #include "concord/core/check.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/rearrange.hpp"
+#include "concord/ops/rules.hpp"
 #include "concord/ops/softmax.hpp"
 
 namespace concord {
 namespace {
 
-const Scalar& x0() {
-  static const Scalar x = scalar::input(0);
-  return x;
-}
-
-const Scalar& x1() {
-  static const Scalar x = scalar::input(1);
-  return x;
-}
+using ops::x0;
+using ops::x1;
 
 Value gated(const char* name, Value x, std::int64_t axis, const Scalar& formula) {
   CONCORD_CHECK(x.shape()[axis] % 2 == 0, ShapeError, "{}: axis {} of {} must have an even size", name, axis,

@@ -1,19 +1,13 @@
 // Arithmetic operators, activations and elementwise functions: one formula each. Where a function has a kink, the
 // formula is written so that its symbolic derivative takes PyTorch's value there, and so that NaN stays NaN.
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/rules.hpp"
 
 namespace concord {
 namespace {
 
-const Scalar& x0() {
-  static const Scalar x = scalar::input(0);
-  return x;
-}
-
-const Scalar& x1() {
-  static const Scalar x = scalar::input(1);
-  return x;
-}
+using ops::x0;
+using ops::x1;
 
 /// The type of what is added, subtracted or multiplied.
 DType type_with(const Value& a, const Value& b) {

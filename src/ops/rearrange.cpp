@@ -42,7 +42,7 @@ Value mapped(Value x, const std::vector<std::pair<std::size_t, ops::AxisMap>>& l
   return resample(x, axes, maps);
 }
 
-void expect_images(const char* function, Value x) {
+void expect_2d_images(const char* function, Value x) {
   CONCORD_CHECK(x.shape().rank() == 4, ShapeError, "{}: expected (N, C, rows, columns), got {}", function,
                 x.shape().str());
 }
@@ -182,7 +182,7 @@ Value pad_spatial(Value x, PadMode mode, std::span<const std::int64_t> sizes, fl
 }
 
 Value pixel_shuffle(Value x, std::int64_t factor) {
-  expect_images("pixel_shuffle", x);
+  expect_2d_images("pixel_shuffle", x);
   const Shape& s = x.shape();
   CONCORD_CHECK(factor >= 1 && s[1] % (factor * factor) == 0, ShapeError,
                 "pixel_shuffle: the channels of {} do not divide by the square of {}", s.str(), factor);
@@ -191,7 +191,7 @@ Value pixel_shuffle(Value x, std::int64_t factor) {
 }
 
 Value pixel_unshuffle(Value x, std::int64_t factor) {
-  expect_images("pixel_unshuffle", x);
+  expect_2d_images("pixel_unshuffle", x);
   const Shape& s = x.shape();
   CONCORD_CHECK(factor >= 1 && s[2] % factor == 0 && s[3] % factor == 0, ShapeError,
                 "pixel_unshuffle: rows and columns of {} do not divide by {}", s.str(), factor);

@@ -40,4 +40,14 @@ Value output_of(const Node& node, std::int32_t index) {
 
 std::vector<Value> no_gradients(const Node& node) { return std::vector<Value>(node.inputs.size()); }
 
+const Scalar& x0() {
+  static const Scalar x = scalar::input(0);
+  return x;
+}
+
+const Scalar& x1() {
+  static const Scalar x = scalar::input(1);
+  return x;
+}
+
 }  // namespace concord::ops

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "concord/graph/expression.hpp"
 #include "concord/graph/operator.hpp"
 
 namespace concord::ops {
@@ -24,5 +25,9 @@ void expect_not_empty(std::string_view op, std::string_view role, const Shape& s
 [[nodiscard]] Value output_of(const Node& node, std::int32_t index);
 /// No gradients: one empty Value an input.
 [[nodiscard]] std::vector<Value> no_gradients(const Node& node);
+
+/// The first and the second operand of a formula.
+[[nodiscard]] const Scalar& x0();
+[[nodiscard]] const Scalar& x1();
 
 }  // namespace concord::ops

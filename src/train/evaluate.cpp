@@ -17,7 +17,7 @@ namespace concord {
 namespace train {
 namespace {
 
-constexpr const char* kRole = "eval";
+constexpr const char* kEvaluateRole = "eval";
 
 /// Runs every batch of an epoch in order.
 EvaluationTotals run_all(TrainerState& state, const Dataset& data, const EpochPlan& plan, const ProgramKey& key) {
@@ -27,7 +27,7 @@ EvaluationTotals run_all(TrainerState& state, const Dataset& data, const EpochPl
     stream.emplace(state.device, data, plan, FitOptions{});
     stream->start(rows_from(0, plan.samples), 0);
   }
-  state.weights.variables()->write(cursor_name(kRole), Tensor(DType::i32, Shape{1}));
+  state.weights.variables()->write(cursor_name(kEvaluateRole), Tensor(DType::i32, Shape{1}));
   std::vector<std::int64_t> labels(data.labels.shape().dims().begin(), data.labels.shape().dims().end());
   labels[0] = plan.full.size;
   EvaluationTotals totals(state.weights.variables(), Shape(std::move(labels)), *full);
@@ -78,7 +78,8 @@ void require_right_indices(TrainerState& state, const Dataset& data, const Epoch
     NonFiniteReport report;
     try {
       if (key.source.is_resident()) {
-        state.weights.variables()->write(cursor_name(kRole), Tensor::of<std::int32_t>(Shape{1}, rows_from(b, 1)));
+        state.weights.variables()->write(cursor_name(kEvaluateRole),
+                                         Tensor::of<std::int32_t>(Shape{1}, rows_from(b, 1)));
         report = search.run(is_full ? full : last, nullptr);
       } else {
         Dataset batch;

@@ -20,7 +20,7 @@ namespace concord {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr const char* kRole = "train";
+constexpr const char* kTrainRole = "train";
 constexpr double kReportSeconds = 0.2;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -102,10 +102,10 @@ void Fit::begin_epoch() {
     order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(at_.position));
     stream_->start(std::move(order), at_.epoch);
   } else {
-    variables().write(train::order_name(kRole, plan_.full),
+    variables().write(train::order_name(kTrainRole, plan_.full),
                       Tensor::of<std::int32_t>(Shape{plan_.full.rows, plan_.full.size}, all.first(in_full)));
     if (plan_.last.size > 0) {
-      variables().write(train::order_name(kRole, plan_.last),
+      variables().write(train::order_name(kTrainRole, plan_.last),
                         Tensor::of<std::int32_t>(Shape{plan_.last.size}, all.subspan(in_full)));
     }
   }
@@ -114,9 +114,9 @@ void Fit::begin_epoch() {
 }
 
 void Fit::restart_counters() {
-  variables().write(train::cursor_name(kRole), Tensor(DType::i32, Shape{1}));
+  variables().write(train::cursor_name(kTrainRole), Tensor(DType::i32, Shape{1}));
   for (std::size_t t = 0; t < programs_.full->terms.size(); ++t) {
-    for (const std::string& name : {train::loss_sum_name(kRole, t), train::loss_weight_name(kRole, t)}) {
+    for (const std::string& name : {train::loss_sum_name(kTrainRole, t), train::loss_weight_name(kTrainRole, t)}) {
       if (variables().contains(name)) variables().write(name, Tensor(DType::f32, Shape{1}));
     }
   }
@@ -157,7 +157,7 @@ void Fit::check_finite() {
   const timeline::Span span("wait for the loss");
   if (variables().read(optim::kOk).values<float>()[0] != 0) return;
   // The device has kept everything as it was before the bad step.
-  at_.move_to(plan_, variables().read(train::cursor_name(kRole)).values<std::int32_t>()[0]);
+  at_.move_to(plan_, variables().read(train::cursor_name(kTrainRole)).values<std::int32_t>()[0]);
   failed_step_->explain();
 }
 
@@ -168,8 +168,8 @@ double Fit::loss_so_far(std::int64_t samples) const {
     return variables().contains(name) ? static_cast<double>(variables().read(name).values<float>()[0]) : 0;
   };
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    sums.push_back(sum_of(train::loss_sum_name(kRole, t)));
-    weights.push_back(sum_of(train::loss_weight_name(kRole, t)));
+    sums.push_back(sum_of(train::loss_sum_name(kTrainRole, t)));
+    weights.push_back(sum_of(train::loss_weight_name(kTrainRole, t)));
   }
   return train::joined_loss(terms, sums, weights, static_cast<double>(samples));
 }

@@ -21,7 +21,7 @@
 namespace concord::cli {
 namespace {
 
-struct Options {
+struct DoctorArguments {
   DeviceOption device;
   TraceOption trace;
   bool json = false;
@@ -61,7 +61,7 @@ class KeptWarnings {
 };
 
 /// Null when none matches, or it does not open, which the report then says. Throws ArgumentError, as other commands do.
-DevicePtr opened(const Options& options, std::span<const DeviceInfo> listed, DoctorReport& report) {
+DevicePtr opened(const DoctorArguments& options, std::span<const DeviceInfo> listed, DoctorReport& report) {
   Trouble trouble = Trouble::no_device;
   try {
     static_cast<void>(select_device(listed, options.device.selector));
@@ -169,7 +169,7 @@ void check_variants(const DevicePtr& device, DoctorReport& report) {
   keep_quirks(*variants, has_quirks, report);
 }
 
-void forget_quirks(const Options& options) {
+void forget_quirks(const DoctorArguments& options) {
   const DevicePtr device = options.device.open();
   Variants* const variants = device->variants();
   const std::size_t marks = variants == nullptr ? 0 : variants->forget();
@@ -215,7 +215,7 @@ void attempt(DoctorReport& report, const std::function<void()>& work) {
 }
 
 /// The device that was asked for, if it opens.
-DevicePtr look_at_machine(const Options& options, KeptWarnings& warnings, DoctorReport& report) {
+DevicePtr look_at_machine(const DoctorArguments& options, KeptWarnings& warnings, DoctorReport& report) {
   report.begin("OpenCL drivers");
   std::optional<Drivers> drivers;
   attempt(report, [&] {
@@ -240,7 +240,7 @@ DevicePtr look_at_machine(const Options& options, KeptWarnings& warnings, Doctor
   return device;
 }
 
-void run(const Options& options, std::optional<Ending>& ending) {
+void run(const DoctorArguments& options, std::optional<Ending>& ending) {
   DoctorReport report(options.json ? nullptr : &std::cout);
   KeptWarnings warnings;
   const DevicePtr device = look_at_machine(options, warnings, report);
@@ -262,7 +262,7 @@ void run(const Options& options, std::optional<Ending>& ending) {
 }
 
 /// The verdict is the last line, behind what a timeline has to say.
-void diagnose(const Options& options) {
+void diagnose(const DoctorArguments& options) {
   std::optional<Ending> ending;
   options.trace.around([&] { run(options, ending); });
   if (!ending->can_train) throw DeviceError(ending->verdict);
@@ -273,7 +273,7 @@ void diagnose(const Options& options) {
 
 void add_doctor(CLI::App& app) {
   CLI::App* command = app.add_subcommand("doctor", "Find what keeps you from training, and check a device's kernels");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DoctorArguments>();
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--forget", options->forget, "Only remove what earlier runs found wrong with the device's kernels");

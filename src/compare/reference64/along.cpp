@@ -18,8 +18,8 @@ namespace concord::float64 {
 namespace {
 
 /// Where the lines of an axis lie: element i of line (outer, inner) is at place(outer, i, inner).
-struct Lines {
-  Lines(const Tensor& tensor, std::size_t axis) : sizes(ops::axis_sizes(tensor.shape(), axis)) {}
+struct AlongLines {
+  AlongLines(const Tensor& tensor, std::size_t axis) : sizes(ops::axis_sizes(tensor.shape(), axis)) {}
   ops::AxisSizes sizes;
   [[nodiscard]] std::size_t place(std::int64_t outer, std::int64_t i, std::int64_t inner) const {
     return static_cast<std::size_t>((outer * sizes.length + i) * sizes.inner + inner);
@@ -34,7 +34,7 @@ struct Lines {
 Values summed_up(const ops::CumSum& op, const ReplayedNode& node) {
   const Values src = doubles(node.inputs[0]);
   Values result = zeros(node.results[0]);
-  const Lines lines(node.results[0], op.axis());
+  const AlongLines lines(node.results[0], op.axis());
   lines.each([&](std::int64_t outer, std::int64_t inner) {
     double sum = 0;
     for (std::int64_t i = 0; i < lines.sizes.length; ++i) {
@@ -47,9 +47,9 @@ Values summed_up(const ops::CumSum& op, const ReplayedNode& node) {
 }
 
 /// visit(place in the tensor along whose axis the indices point, or nothing where one is outside; place of the index)
-void visit_indices(const Lines& axis, const Tensor& indices, std::size_t number, auto&& visit) {
+void visit_indices(const AlongLines& axis, const Tensor& indices, std::size_t number, auto&& visit) {
   const auto index = indices.values<std::int32_t>();
-  const Lines lines(indices, number);
+  const AlongLines lines(indices, number);
   lines.each([&](std::int64_t outer, std::int64_t inner) {
     for (std::int64_t i = 0; i < lines.sizes.length; ++i) {
       const std::size_t place = lines.place(outer, i, inner);
@@ -65,7 +65,7 @@ Values gathered(const ops::GatherAlong& op, const ReplayedNode& node) {
   const double outside = node.inputs[0].dtype() == DType::f32 ? NAN : 0;
   Values result = zeros(node.results[0]);
   visit_indices(
-      Lines(node.inputs[0], op.axis()), node.inputs[1], op.axis(),
+      AlongLines(node.inputs[0], op.axis()), node.inputs[1], op.axis(),
       [&](std::optional<std::size_t> from, std::size_t place) { result[place] = from ? src[*from] : outside; });
   return result;
 }
@@ -73,7 +73,7 @@ Values gathered(const ops::GatherAlong& op, const ReplayedNode& node) {
 Values scattered(const ops::ScatterAddAlong& op, const ReplayedNode& node) {
   const Values src = doubles(node.inputs[0]);
   Values result = zeros(node.results[0]);
-  visit_indices(Lines(node.results[0], op.axis()), node.inputs[1], op.axis(),
+  visit_indices(AlongLines(node.results[0], op.axis()), node.inputs[1], op.axis(),
                 [&](std::optional<std::size_t> to, std::size_t place) {
                   if (to) result[*to] += src[place];
                 });
@@ -83,7 +83,7 @@ Values scattered(const ops::ScatterAddAlong& op, const ReplayedNode& node) {
 std::vector<Values> selected(const ops::TopK& op, const ReplayedNode& node) {
   const Values src = doubles(node.inputs[0]);
   Values values = zeros(node.results[0]), indices = zeros(node.results[1]);
-  const Lines from(node.inputs[0], op.axis()), to(node.results[0], op.axis());
+  const AlongLines from(node.inputs[0], op.axis()), to(node.results[0], op.axis());
   std::vector<std::int64_t> order(static_cast<std::size_t>(from.sizes.length));
   from.each([&](std::int64_t outer, std::int64_t inner) {
     const auto value = [&](std::int64_t i) { return src[from.place(outer, i, inner)]; };

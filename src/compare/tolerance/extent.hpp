@@ -13,6 +13,9 @@
 
 namespace concord {
 
+/// Of fp32: the largest relative error of rounding to nearest.
+inline constexpr double kUnitRoundoff = 0x1p-24;
+
 /// Over the finite values of an f32 tensor.
 struct Extent {
   double largest = 0;  // of the absolute values

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kLanes = 16;  // sums side by side, so that the loop needs no order and becomes vector code
 constexpr double kMost = std::numeric_limits<float>::max();
-constexpr double kSmallestNormal = std::numeric_limits<float>::min();
 constexpr double kUlpsOfOne = 0x1p23;  // from 1 to 2
 constexpr std::size_t kChunk = 1024;   // elements among which the worst is looked for, once the chunk is known
 
@@ -97,7 +96,7 @@ Elements careful_elements(std::span<const float> a, std::span<const Number> b, d
 /// By chunks; only that of the worst element is read with care, which tells where it is.
 template <class Number>
 Elements elements_of(std::span<const float> a, std::span<const Number> b, double least, auto&& of_whole) {
-  least = std::clamp(least, kSmallestNormal, kMost);
+  least = std::clamp<double>(least, std::numeric_limits<float>::min(), kMost);
   Elements all;
   std::size_t worst = a.size();  // chunk's first element
   double most = 0;               // ULPs there, without their factor

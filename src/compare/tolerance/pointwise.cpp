@@ -12,10 +12,9 @@
 namespace concord {
 namespace {
 
-constexpr double kUnit = 0x1p-24;
 constexpr double kRelative = 4e-5;
 
-using Inputs = std::vector<const Tensor*>;
+using NodeInputs = std::vector<const Tensor*>;
 
 /// How far two tensors of one size part in some elements that lie all over them.
 double sampled_difference(const Tensor& a, const Tensor& b) {
@@ -30,14 +29,14 @@ double sampled_difference(const Tensor& a, const Tensor& b) {
 
 /// An update moves a variable by little: what moved it is rounded to its own size, the variable by a few bits. The
 /// variable is the input that is nearest to the result.
-double update_tolerance(const Inputs& inputs, const Tensor& result, Extents& extents) {
+double update_tolerance(const NodeInputs& inputs, const Tensor& result, Extents& extents) {
   const Tensor* variable = nullptr;
   for (const Tensor* input : inputs) {
     if (input->dtype() != DType::f32 || input->elements() != result.elements()) continue;
     if (!variable || sampled_difference(*input, result) < sampled_difference(*variable, result)) variable = input;
   }
   const double largest = extents.of(result).largest;
-  return 32 * kUnit * largest + kRelative * (variable ? largest_difference(*variable, result) : largest);
+  return 32 * kUnitRoundoff * largest + kRelative * (variable ? largest_difference(*variable, result) : largest);
 }
 
 /// Whether formula k doubles where this input does, changes its sign with it and is 0 where it is: tried at some
@@ -60,7 +59,7 @@ bool is_proportional(const Expression& expression, std::size_t k, std::size_t in
 }  // namespace
 
 double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k, Extents& extents) {
-  Inputs inputs;
+  NodeInputs inputs;
   if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(node.op)) {
     // What its own member reads, and not the numbers of the others.
     for (std::size_t i = 0; i < group->reach().size(); ++i) {

@@ -32,15 +32,13 @@
 namespace concord {
 namespace {
 
-constexpr double kUnit = 0x1p-24;
-
 double sum_tolerance(double terms, double scale) {
-  return 4 * std::max(8.0, std::sqrt(terms) / 4) * kUnit * terms * scale;
+  return 4 * std::max(8.0, std::sqrt(terms) / 4) * kUnitRoundoff * terms * scale;
 }
 
 // Where nearly all numbers are 0, their rms tells nothing of the few that are added up.
 double sparse_tolerance(const SizedNode& node, const Tensor& result) {
-  return 8 * kUnit * (node.largest(result) + node.largest(node.inputs[0]));
+  return 8 * kUnitRoundoff * (node.largest(result) + node.largest(node.inputs[0]));
 }
 
 double rounding_tolerance(const SizedNode& node, const Tensor& result) {
@@ -79,7 +77,7 @@ std::vector<std::size_t> summed_dimensions(const Operator* op, std::size_t input
 // added to it afterwards is rounded to its size.
 double product_tolerance(const SizedNode& node) {
   const double terms = product_terms(node), most = node.largest(node.inputs[0]) * node.largest(node.inputs[1]);
-  return sum_tolerance(terms, factor_scale(node, 0) * factor_scale(node, 1)) + (16 + terms) * kUnit * most;
+  return sum_tolerance(terms, factor_scale(node, 0) * factor_scale(node, 1)) + (16 + terms) * kUnitRoundoff * most;
 }
 
 // Results and their statistics: means may be next to nothing, where the numbers they are taken of cancel out.
@@ -180,7 +178,7 @@ std::optional<double> of_sum(const SizedNode& node, std::size_t k) {
 std::optional<double> of_euclidean_norm(const SizedNode& node, std::size_t k) {
   const auto* reduce = dynamic_cast<const ops::Reduce*>(node.op);
   if (reduce == nullptr || reduce->kind() != ops::ReduceKind::norm) return {};
-  return 64 * kUnit * node.largest(node.results[k]);
+  return 64 * kUnitRoundoff * node.largest(node.results[k]);
 }
 
 std::optional<double> of_resampling(const SizedNode& node, std::size_t k) {
@@ -198,7 +196,7 @@ std::optional<double> of_max_pool_gradient(const SizedNode& node, std::size_t) {
   const auto* pool = dynamic_cast<const ops::MaxPoolBackward*>(node.op);
   if (pool == nullptr) return {};
   const double windows = windows_of_one_place(ops::pool_sizes(pool->src(), pool->options()).options);
-  return windows <= 1 ? 0 : windows * windows * kUnit * node.largest(node.inputs[0]);
+  return windows <= 1 ? 0 : windows * windows * kUnitRoundoff * node.largest(node.inputs[0]);
 }
 
 std::optional<double> of_norm(const SizedNode& node, std::size_t k) {

@@ -57,7 +57,7 @@ std::vector<Gemm> products_of(const ConvProblem& problem) {
   return products;
 }
 
-std::string_view refusal(const Context& context, const ConvProblem& problem) {
+std::string_view channels_last_conv_refusal(const Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   const bool is_data = problem.pass == ConvPass::backward_data;
   if (const std::string_view why = channels_last_refusal(context, problem); !why.empty()) return why;
@@ -72,7 +72,7 @@ std::string_view refusal(const Context& context, const ConvProblem& problem) {
   return kNoRefusal;
 }
 
-PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+PreparedKernel prepare_channels_last(Context& context, const ConvProblem& problem) {
   const EpilogueText epilogue = channels_last_epilogue(problem);
   if (problem.pass == ConvPass::backward_data && is_strided(problem.sizes)) {
     return prepared_channels_last(problem, prepare_polyphase(context, problem, epilogue, true));
@@ -139,9 +139,9 @@ PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_pt
 
 extern const ConvImplementation kChannelsLastConv{.name = "channels-last",
                                                   .variant = variant::kChannelsLast,
-                                                  .refusal = refusal,
+                                                  .refusal = channels_last_conv_refusal,
                                                   .seconds = channels_last_seconds,
-                                                  .prepare = prepare,
+                                                  .prepare = prepare_channels_last,
                                                   .device_refusal = channels_last_device_refusal};
 
 }  // namespace concord::opencl

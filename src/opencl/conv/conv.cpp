@@ -25,15 +25,15 @@ extern const ConvImplementation kDepthwiseChannelsLastConv, kRowUnrolledConv, kC
 namespace {
 
 /// The best first; the last computes everything.
-constexpr std::array<const ConvImplementation*, 9> kImplementations{&kDepthwiseChannelsLastConv,
-                                                                    &kRowUnrolledConv,
-                                                                    &kChannelsLastConv,
-                                                                    &kDepthwiseConv,
-                                                                    &kWinogradConv,
-                                                                    &kPolyphaseConv,
-                                                                    &kIm2colConv,
-                                                                    &kLeftPatchesConv,
-                                                                    &kGemmConv};
+constexpr std::array<const ConvImplementation*, 9> kConvImplementations{&kDepthwiseChannelsLastConv,
+                                                                        &kRowUnrolledConv,
+                                                                        &kChannelsLastConv,
+                                                                        &kDepthwiseConv,
+                                                                        &kWinogradConv,
+                                                                        &kPolyphaseConv,
+                                                                        &kIm2colConv,
+                                                                        &kLeftPatchesConv,
+                                                                        &kGemmConv};
 
 /// Without the check on the device.
 std::string_view cheap_refusal(const ConvImplementation& one, const Context& context, const ConvProblem& problem) {
@@ -50,7 +50,7 @@ bool is_preferred(const ConvImplementation& one, const Context& context) {
 const ConvImplementation& planned(Context& context, const ConvProblem& problem, ChoiceLog& choice) {
   const ConvImplementation* chosen = nullptr;
   double least = INFINITY;
-  for (const ConvImplementation* one : kImplementations) {
+  for (const ConvImplementation* one : kConvImplementations) {
     if (const std::string_view why = cheap_refusal(*one, context, problem); !why.empty()) {
       choice.refused(one->name, why);
       continue;
@@ -78,9 +78,9 @@ const ConvImplementation* named_implementation() {
   std::optional<std::string> name = debug_option("conv");
   if (!name) return nullptr;
   if (name == "phases") name = "polyphase";  // its earlier name
-  const auto* const found = std::ranges::find(kImplementations, *name, &ConvImplementation::name);
-  CONCORD_CHECK(found != kImplementations.end(), ArgumentError, "CONCORD_DEBUG: conv is \"{}\"; there are {}", *name,
-                names_of(kImplementations));
+  const auto* const found = std::ranges::find(kConvImplementations, *name, &ConvImplementation::name);
+  CONCORD_CHECK(found != kConvImplementations.end(), ArgumentError, "CONCORD_DEBUG: conv is \"{}\"; there are {}",
+                *name, names_of(kConvImplementations));
   return *found;
 }
 

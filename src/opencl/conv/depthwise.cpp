@@ -85,7 +85,7 @@ std::unique_ptr<Kernel> backward_weights(Context& context, const ops::ConvSizes&
                     {threads, 1, 1}});
 }
 
-std::unique_ptr<Kernel> kernel_of(Context& context, const ConvProblem& problem) {
+std::unique_ptr<Kernel> depthwise_kernel(Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   const std::string_view label = problem.label;
   const bool in_strips = depthwise_strips_support(context, s);
@@ -111,7 +111,9 @@ extern const ConvImplementation kDepthwiseConv{
     .refusal = [](const Context&,
                   const ConvProblem& problem) { return conv_is_depthwise(problem.sizes) ? kNoRefusal : kNotDepthwise; },
     .seconds = [](Context&, const ConvProblem&) { return 0.0; },
-    .prepare = [](Context& context,
-                  const ConvProblem& problem) { return prepared(problem.request, kernel_of(context, problem)); }};
+    .prepare =
+        [](Context& context, const ConvProblem& problem) {
+          return prepared(problem.request, depthwise_kernel(context, problem));
+        }};
 
 }  // namespace concord::opencl

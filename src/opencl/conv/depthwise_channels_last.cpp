@@ -15,7 +15,7 @@ constexpr std::int64_t kStrip = 4;  // places of a row that an item owns
 constexpr std::array<std::size_t, 1> kFirst{0};
 
 /// At least one of the images lies so already, and both can.
-std::string_view refusal(const Context&, const ConvProblem& problem) {
+std::string_view depthwise_channels_last_refusal(const Context&, const ConvProblem& problem) {
   constexpr std::int64_t kMostTaps = 7, kMostStride = 2;  // that registers hold strips of
   const ops::ConvSizes& s = problem.sizes;
   const ops::Spatial& stride = s.options.stride;
@@ -34,7 +34,7 @@ std::string_view refusal(const Context&, const ConvProblem& problem) {
   return block_epilogue(problem.request, *problem.epilogue) ? kNoRefusal : kEpilogueOperand;
 }
 
-std::vector<std::string> definitions_of(const ops::ConvSizes& s, std::int64_t stride, std::int64_t strip) {
+std::vector<std::string> strip_definitions(const ops::ConvSizes& s, std::int64_t stride, std::int64_t strip) {
   return {fmt::format("KERNEL_H={}", s.kh), fmt::format("KERNEL_W={}", s.kw), fmt::format("STRIDE={}", stride),
           fmt::format("STRIP={}", strip)};
 }
@@ -79,8 +79,8 @@ PreparedKernel forward(Context& context, const ConvProblem& problem) {
       problem.epilogue == nullptr ? EpilogueText{} : block_epilogue(request, *problem.epilogue).value();
   std::unique_ptr<Kernel> pass =
       over_strips(context, s, grid_of(context, request.outputs[0], request.precision), problem.label,
-                  "depthwise_gather", definitions_of(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w}, {s.oh, s.ow},
-                  {s.options.padding[1], s.options.padding[2]}, epilogue);
+                  "depthwise_gather", strip_definitions(s, s.options.stride[2], kStrip), kStrip, {s.h, s.w},
+                  {s.oh, s.ow}, {s.options.padding[1], s.options.padding[2]}, epilogue);
   // Behind the weights, what the epilogue reads.
   std::vector<std::size_t> images = like_result(request, request.inputs);
   if (std::ranges::find(images, std::size_t{0}) == images.end()) images.push_back(0);
@@ -95,12 +95,12 @@ PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
   std::unique_ptr<Kernel> pass;
   if (stride == 1) {
     // The same sum, over flipped filters.
-    std::vector<std::string> definitions = definitions_of(s, 1, kStrip);
+    std::vector<std::string> definitions = strip_definitions(s, 1, kStrip);
     definitions.emplace_back("FLIP");
     pass = over_strips(context, s, grid, problem.label, "depthwise_gather", definitions, kStrip, {s.oh, s.ow},
                        {s.h, s.w}, {s.kh - 1 - s.options.padding[1], s.kw - 1 - s.options.padding[2]}, {});
   } else {
-    pass = over_strips(context, s, grid, problem.label, "depthwise_scatter", definitions_of(s, stride, 1), 1,
+    pass = over_strips(context, s, grid, problem.label, "depthwise_scatter", strip_definitions(s, stride, 1), 1,
                        {s.oh, s.ow}, {s.h, s.w}, {s.options.padding[1], s.options.padding[2]}, {});
   }
   return prepared_channels_last(request, std::move(pass), kFirst, kFirst);
@@ -110,7 +110,7 @@ PreparedKernel backward_weights(Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   const KernelRequest& request = problem.request;
   const RowsGrid grid = grid_of(context, request.inputs[1], request.precision);
-  const std::vector<std::string> definitions = definitions_of(s, s.options.stride[2], 1);
+  const std::vector<std::string> definitions = strip_definitions(s, s.options.stride[2], 1);
   std::vector<Argument> arguments{blocks_of(input(0)), blocks_of(input(1)), workspace()};
   for (const std::int64_t value : {s.h, s.w}) arguments.emplace_back(static_cast<std::int32_t>(value));
   arguments.emplace_back(static_cast<std::uint32_t>(s.ow));
@@ -131,7 +131,7 @@ PreparedKernel backward_weights(Context& context, const ConvProblem& problem) {
   return prepared_channels_last(request, std::move(kernel), std::array<std::size_t, 2>{0, 1}, {});
 }
 
-PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+PreparedKernel prepare_depthwise_channels_last(Context& context, const ConvProblem& problem) {
   if (problem.pass == ConvPass::forward) return forward(context, problem);
   return problem.pass == ConvPass::backward_data ? backward_data(context, problem) : backward_weights(context, problem);
 }
@@ -139,8 +139,8 @@ PreparedKernel prepare(Context& context, const ConvProblem& problem) {
 }  // namespace
 
 extern const ConvImplementation kDepthwiseChannelsLastConv{.name = "depthwise-channels-last",
-                                                           .refusal = refusal,
+                                                           .refusal = depthwise_channels_last_refusal,
                                                            .seconds = [](Context&, const ConvProblem&) { return 0.0; },
-                                                           .prepare = prepare};
+                                                           .prepare = prepare_depthwise_channels_last};
 
 }  // namespace concord::opencl

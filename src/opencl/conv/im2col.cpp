@@ -74,7 +74,7 @@ BufferArgument at(BufferArgument argument, std::int64_t element) {
   return argument;
 }
 
-std::unique_ptr<Kernel> forward(Context& context, const ops::ConvSizes& sizes) {
+std::unique_ptr<Kernel> im2col_forward(Context& context, const ops::ConvSizes& sizes) {
   Im2col conv(context, sizes);
   conv.each([&](std::int64_t, std::int64_t src, std::int64_t weights, std::int64_t dst) {
     conv.unfold(input(0), src);
@@ -84,7 +84,7 @@ std::unique_ptr<Kernel> forward(Context& context, const ops::ConvSizes& sizes) {
   return conv.kernel("conv im2col");
 }
 
-std::unique_ptr<Kernel> backward_data(Context& context, const ops::ConvSizes& sizes) {
+std::unique_ptr<Kernel> im2col_backward_data(Context& context, const ops::ConvSizes& sizes) {
   Im2col conv(context, sizes);
   conv.each([&](std::int64_t, std::int64_t src, std::int64_t weights, std::int64_t dst) {
     conv.multiply({true, false, conv.k(), conv.dst(), conv.o(), conv.k(), conv.dst(), conv.dst(), 0,
@@ -94,7 +94,7 @@ std::unique_ptr<Kernel> backward_data(Context& context, const ops::ConvSizes& si
   return conv.kernel("conv_backward_data im2col");
 }
 
-std::unique_ptr<Kernel> backward_weights(Context& context, const ops::ConvSizes& sizes) {
+std::unique_ptr<Kernel> im2col_backward_weights(Context& context, const ops::ConvSizes& sizes) {
   Im2col conv(context, sizes);
   conv.each([&](std::int64_t image, std::int64_t src, std::int64_t weights, std::int64_t dst) {
     conv.unfold(input(0), src);
@@ -104,23 +104,23 @@ std::unique_ptr<Kernel> backward_weights(Context& context, const ops::ConvSizes&
   return conv.kernel("conv_backward_weights im2col");
 }
 
-std::string_view refusal(const Context&, const ConvProblem& problem) {
+std::string_view im2col_refusal(const Context&, const ConvProblem& problem) {
   if (problem.epilogue != nullptr) return "it applies no epilogue";
   return debug_option("conv") == "im2col" ? kNoRefusal : "only CONCORD_DEBUG=conv=im2col asks for it";
 }
 
-PreparedKernel prepare(Context& context, const ConvProblem& problem) {
-  const auto kernel_of = problem.pass == ConvPass::forward         ? forward
-                         : problem.pass == ConvPass::backward_data ? backward_data
-                                                                   : backward_weights;
+PreparedKernel prepare_im2col(Context& context, const ConvProblem& problem) {
+  const auto kernel_of = problem.pass == ConvPass::forward         ? im2col_forward
+                         : problem.pass == ConvPass::backward_data ? im2col_backward_data
+                                                                   : im2col_backward_weights;
   return prepared(problem.request, kernel_of(context, problem.sizes));
 }
 
 }  // namespace
 
 extern const ConvImplementation kIm2colConv{.name = "im2col",
-                                            .refusal = refusal,
+                                            .refusal = im2col_refusal,
                                             .seconds = [](Context&, const ConvProblem&) -> double { return INFINITY; },
-                                            .prepare = prepare};
+                                            .prepare = prepare_im2col};
 
 }  // namespace concord::opencl

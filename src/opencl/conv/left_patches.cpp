@@ -90,14 +90,14 @@ Gemm backward_weights_gemm(Context& context, const ops::ConvSizes& s) {
   return gemm;
 }
 
-std::string_view refusal(const Context& context, const ConvProblem& problem) {
+std::string_view left_patches_refusal(const Context& context, const ConvProblem& problem) {
   if (!context.limits().is_cpu) return "it is for CPUs";
   if (problem.pass == ConvPass::forward) return kOtherPass;
   if (problem.pass == ConvPass::backward_weights || conv_pixels_support(problem.sizes)) return kNoRefusal;
   return "the convolution is strided, grouped or of one tap, or the image is small";
 }
 
-PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+PreparedKernel prepare_left_patches(Context& context, const ConvProblem& problem) {
   const bool is_data = problem.pass == ConvPass::backward_data;
   Gemm gemm = is_data ? backward_data_gemm(context, problem.sizes) : backward_weights_gemm(context, problem.sizes);
   gemm.precision = problem.request.precision;
@@ -118,9 +118,9 @@ bool conv_pixels_support(const ops::ConvSizes& s) {
 
 extern const ConvImplementation kLeftPatchesConv{
     .name = "gemm-left-patches",
-    .refusal = refusal,
+    .refusal = left_patches_refusal,
     .seconds = [](Context& context,
                   const ConvProblem& problem) { return conv_gemm_seconds(context, problem.sizes, problem.pass); },
-    .prepare = prepare};
+    .prepare = prepare_left_patches};
 
 }  // namespace concord::opencl

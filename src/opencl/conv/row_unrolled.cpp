@@ -81,7 +81,7 @@ Gemm backward_weights_product(const ops::ConvSizes& u, const Places& places) {
   return gemm;
 }
 
-std::string_view refusal(const Context& context, const ConvProblem& problem) {
+std::string_view row_unrolled_refusal(const Context& context, const ConvProblem& problem) {
   if (problem.pass == ConvPass::backward_data) return kOtherPass;
   if (const std::string_view why = channels_last_refusal(context, problem); !why.empty()) return why;
   if (!has_few_channels(problem.sizes)) return "the image has too many channels, or a multiple of 8";
@@ -92,7 +92,7 @@ std::string_view refusal(const Context& context, const ConvProblem& problem) {
   return tma_gemm().refusal(context, gemm);
 }
 
-PreparedKernel prepare(Context& context, const ConvProblem& problem) {
+PreparedKernel prepare_row_unrolled(Context& context, const ConvProblem& problem) {
   const Precision precision = problem.request.precision;
   if (problem.pass == ConvPass::forward) {
     Gemm gemm = row_unrolled_forward_gemm(context, problem.sizes, precision);
@@ -132,9 +132,9 @@ RowUnrolledGradient row_unrolled_backward_weights_gemm(Context& context, const o
 
 extern const ConvImplementation kRowUnrolledConv{.name = "row-unrolled",
                                                  .variant = variant::kChannelsLast,
-                                                 .refusal = refusal,
+                                                 .refusal = row_unrolled_refusal,
                                                  .seconds = channels_last_seconds,
-                                                 .prepare = prepare,
+                                                 .prepare = prepare_row_unrolled,
                                                  .device_refusal = channels_last_device_refusal};
 
 }  // namespace concord::opencl

@@ -135,7 +135,7 @@ std::unique_ptr<Kernel> prepare_pass(Context& context, const Pass& pass, std::st
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
 
-std::unique_ptr<Kernel> kernel_of(Context& context, const ConvProblem& problem) {
+std::unique_ptr<Kernel> winograd_kernel(Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   if (problem.pass == ConvPass::backward_weights) return prepare_winograd_weights(context, s, problem.label);
   return prepare_pass(context, pass_of(s, problem.pass), problem.label, conv_epilogue(problem));
@@ -177,6 +177,6 @@ extern const ConvImplementation kWinogradConv{
     .seconds = [](Context& context,
                   const ConvProblem& problem) { return conv_winograd_seconds(context, problem.sizes, problem.pass); },
     .prepare = [](Context& context,
-                  const ConvProblem& problem) { return prepared(problem.request, kernel_of(context, problem)); }};
+                  const ConvProblem& problem) { return prepared(problem.request, winograd_kernel(context, problem)); }};
 
 }  // namespace concord::opencl

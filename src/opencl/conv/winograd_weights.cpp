@@ -12,15 +12,15 @@ namespace {
 
 /// The slices, and where in the workspace the points of pixels, the products and what follows begin; those of the
 /// slopes are first.
-struct Plan {
+struct WeightsPlan {
   WinogradTiles tiles;
   std::vector<WinogradSlice> slices;
   std::size_t pixels, products, a_product, end;  // bytes
 };
 
-Plan plan_of(const Context& context, const ops::ConvSizes& s) {
+WeightsPlan plan_of(const Context& context, const ops::ConvSizes& s) {
   const WinogradTiles tiles{s.n, s.oh, s.ow};
-  Plan plan{tiles, winograd_slices(context, tiles, s.c + s.o), 0, 0, winograd_bytes(s.c * s.o), 0};
+  WeightsPlan plan{tiles, winograd_slices(context, tiles, s.c + s.o), 0, 0, winograd_bytes(s.c * s.o), 0};
   const std::int64_t pitch = plan.slices.front().pitch;
   plan.pixels = winograd_bytes(s.o * pitch);
   plan.products = plan.pixels + winograd_bytes(s.c * pitch);
@@ -28,7 +28,7 @@ Plan plan_of(const Context& context, const ops::ConvSizes& s) {
   return plan;
 }
 
-Gemm product_of(const ops::ConvSizes& s, const Plan& plan, std::size_t number) {
+Gemm product_of(const ops::ConvSizes& s, const WeightsPlan& plan, std::size_t number) {
   const WinogradSlice& slice = plan.slices[number];
   Gemm gemm;
   gemm.m = s.o;
@@ -44,7 +44,7 @@ Gemm product_of(const ops::ConvSizes& s, const Plan& plan, std::size_t number) {
   return gemm;
 }
 
-Stage kernels_stage(Context& context, const ops::ConvSizes& s, const Plan& plan) {
+Stage kernels_stage(Context& context, const ops::ConvSizes& s, const WeightsPlan& plan) {
   const std::int64_t kernels = s.c * s.o;
   return winograd_stage(
       context, context.program("conv/winograd.cl", {"INDEX=int"}), "winograd_kernels",
@@ -56,7 +56,7 @@ Stage kernels_stage(Context& context, const ops::ConvSizes& s, const Plan& plan)
 }  // namespace
 
 WinogradWork winograd_weights_work(const Context& context, const ops::ConvSizes& s) {
-  const Plan plan = plan_of(context, s);
+  const WeightsPlan plan = plan_of(context, s);
   WinogradWork work{{}, std::ssize(plan.slices) * kWinogradPoints * s.c * s.o};
   work.transformed += s.n * (s.c * s.src_plane() + s.o * s.dst_plane());
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
@@ -67,7 +67,7 @@ WinogradWork winograd_weights_work(const Context& context, const ops::ConvSizes&
 }
 
 std::unique_ptr<Kernel> prepare_winograd_weights(Context& context, const ops::ConvSizes& s, std::string_view label) {
-  const Plan plan = plan_of(context, s);
+  const WeightsPlan plan = plan_of(context, s);
   const ops::Spatial& padding = s.options.padding;
   const WinogradImage slopes{input(1), s.o, s.oh, s.ow, 0, 0},
       pixels{input(0), s.c, s.h, s.w, -padding[1], -padding[2]};

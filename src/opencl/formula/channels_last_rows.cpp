@@ -11,11 +11,7 @@
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
-namespace {
-
-std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-
-}  // namespace
+namespace {}  // namespace
 
 RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers)
     : context_(context),
@@ -50,7 +46,7 @@ PendingProgram RowsGrid::program(const EpilogueText& epilogue, std::vector<std::
 
 Stage RowsGrid::over_blocks(std::string function, std::vector<Argument> arguments, const EpilogueText& epilogue,
                             std::vector<std::string> more, const std::vector<Argument>& last) const {
-  for (const std::int64_t value : {rows_, blocks(), part_, places_}) arguments.emplace_back(count(value));
+  for (const std::int64_t value : {rows_, blocks(), part_, places_}) arguments.emplace_back(as_uint(value));
   arguments.insert(arguments.end(), last.begin(), last.end());
   arguments.insert(arguments.end(), epilogue.arguments.begin(), epilogue.arguments.end());
   return {program(epilogue, std::move(more)),
@@ -62,7 +58,7 @@ Stage RowsGrid::over_blocks(std::string function, std::vector<Argument> argument
 
 Stage RowsGrid::over_channels(std::string function, std::vector<Argument> arguments,
                               const std::vector<Argument>& last) const {
-  for (const std::int64_t value : {rows_, channels_, part_, parts_}) arguments.emplace_back(count(value));
+  for (const std::int64_t value : {rows_, channels_, part_, parts_}) arguments.emplace_back(as_uint(value));
   arguments.insert(arguments.end(), last.begin(), last.end());
   return {program({}),
           std::move(function),

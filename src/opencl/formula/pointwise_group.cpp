@@ -152,10 +152,10 @@ class GroupLaunch {
 
 /// Members whose arguments fit into one launch: a buffer takes a pointer and an offset, eight bytes each.
 std::size_t most_members(const Context& context, const ops::PointwiseGroup& op) {
-  constexpr std::size_t kBuffer = 16, kNumbers = 8, kMost = 64;
+  constexpr std::size_t kBuffer = 16, kGroupNumbers = 8, kMost = 64;
   const auto bytes = context.device().get_info<std::size_t>(CL_DEVICE_MAX_PARAMETER_SIZE);
   const auto shared = static_cast<std::size_t>(std::ranges::count(op.reach(), Reach::shared));
-  const std::size_t member = (op.reach().size() - shared + op.results()) * kBuffer + kNumbers;
+  const std::size_t member = (op.reach().size() - shared + op.results()) * kBuffer + kGroupNumbers;
   const std::size_t used = shared * kBuffer;
   return std::clamp<std::size_t>(bytes > used ? (bytes - used) / member : 1, 1, kMost);
 }

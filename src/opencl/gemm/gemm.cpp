@@ -21,9 +21,9 @@ extern const GemmImplementation kPanelGemm, kScaledGemm, kTmaGemm, kWgmmaGemm, k
 
 namespace {
 
-constexpr std::array<const GemmImplementation*, 9> kImplementations{&kPanelGemm, &kScaledGemm,  &kTmaGemm,
-                                                                    &kWgmmaGemm, &kMmaGemm,     &kWaveGemm,
-                                                                    &kTiledGemm, &kClblastGemm, &kReferenceGemm};
+constexpr std::array<const GemmImplementation*, 9> kGemmImplementations{&kPanelGemm, &kScaledGemm,  &kTmaGemm,
+                                                                        &kWgmmaGemm, &kMmaGemm,     &kWaveGemm,
+                                                                        &kTiledGemm, &kClblastGemm, &kReferenceGemm};
 
 /// Without the check on the device.
 std::string_view cheap_refusal(const GemmImplementation& one, const Context& context, const Gemm& gemm) {
@@ -44,7 +44,7 @@ const GemmImplementation& planned(Context& context, const Gemm& gemm, ChoiceLog 
     const GemmImplementation* one;
   };
   std::vector<Expected> expected;
-  for (const GemmImplementation* one : kImplementations) {
+  for (const GemmImplementation* one : kGemmImplementations) {
     if (const std::string_view why = cheap_refusal(*one, context, gemm); !why.empty()) {
       add_refusal(choice, context, *one, why);
     } else {
@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
   if (!forced) return nullptr;
   const GemmImplementation* const named = find_gemm_implementation(*forced);
   CONCORD_CHECK(named != nullptr, ArgumentError, "CONCORD_DEBUG: gemm is \"{}\"; there are {}", *forced,
-                names_of(kImplementations));
+                names_of(kGemmImplementations));
   // Panels compute on any device, which their tests use.
   const bool is_panel = named->name == "panel" && !gemm.has_channels_last();
   if (is_panel ? !context.variants().may(std::string(variant::kProduct) + *forced)
@@ -92,11 +92,11 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
 
 }  // namespace
 
-std::span<const GemmImplementation* const> gemm_implementations() { return kImplementations; }
+std::span<const GemmImplementation* const> gemm_implementations() { return kGemmImplementations; }
 
 const GemmImplementation* find_gemm_implementation(std::string_view name) {
-  const auto* const found = std::ranges::find(kImplementations, name, &GemmImplementation::name);
-  return found == kImplementations.end() ? nullptr : *found;
+  const auto* const found = std::ranges::find(kGemmImplementations, name, &GemmImplementation::name);
+  return found == kGemmImplementations.end() ? nullptr : *found;
 }
 
 std::string gemm_refusal(const GemmImplementation& one, Context& context, const Gemm& gemm) {

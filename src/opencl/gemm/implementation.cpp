@@ -1,7 +1,12 @@
-// What a tuner tries around a plan.
+// What several implementations share.
 #include "concord/opencl/gemm/implementation.hpp"
 
+#include "concord/opencl/driver/capability.hpp"
+#include "concord/opencl/launch/context.hpp"
+
 namespace concord::opencl {
+
+bool is_hopper(const Context& context) { return context.capability().is_hopper(); }
 
 std::vector<std::int64_t> parts_around(std::int64_t planned) {
   std::vector<std::int64_t> list{1};

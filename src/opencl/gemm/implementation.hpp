@@ -37,6 +37,7 @@ inline constexpr std::string_view kNoRefusal;
 inline constexpr std::string_view kNoMatrixUnits = "the device has no such matrix units";
 inline constexpr std::string_view kNotHopper =
     "the device is no NVIDIA Hopper GPU";  // later ones have other instructions
+[[nodiscard]] bool is_hopper(const Context& context);
 inline constexpr std::string_view kWrongProducts = "it gave a wrong product when it was checked on the device";
 
 /// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.

@@ -25,15 +25,15 @@ struct MmaTile {
   [[nodiscard]] std::int64_t local_bytes() const { return stages * (tile.m + tile.n) * tile.k * 4; }
 };
 // Rates as measured on an H200; other generations have them by the ratio of their matrix units.
-constexpr std::array<MmaTile, 4> kTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},
-                                         {{128, 64, 16, 3, 8, 1.85e11, 0.45}, 64, 32, 4, 1.45},
-                                         {{64, 128, 16, 3, 8, 1.75e11, 0.45}, 64, 32, 4, 1.35},
-                                         {{64, 64, 16, 4, 64, 1.5e11, 0.4}, 32, 32, 4, 1.3}}};
-constexpr std::int64_t kBand = 16;
+constexpr std::array<MmaTile, 4> kMmaTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},
+                                            {{128, 64, 16, 3, 8, 1.85e11, 0.45}, 64, 32, 4, 1.45},
+                                            {{64, 128, 16, 3, 8, 1.75e11, 0.45}, 64, 32, 4, 1.35},
+                                            {{64, 64, 16, 4, 64, 1.5e11, 0.4}, 32, 32, 4, 1.3}}};
+constexpr std::int64_t kMmaBand = 16;
 
 std::vector<GemmTile> tiles_for(const GpuModel& gpu, const Gemm& gemm) {
   std::vector<GemmTile> tiles;
-  for (const MmaTile& one : kTiles) {
+  for (const MmaTile& one : kMmaTiles) {
     tiles.push_back(resident_tile(gpu, one.tile, one.local_bytes()));
     tiles.back().products_a_second *= gpu.matrix_a_second / kMeasuredMatrixASecond;
     if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
@@ -41,7 +41,7 @@ std::vector<GemmTile> tiles_for(const GpuModel& gpu, const Gemm& gemm) {
   return tiles;
 }
 
-GemmPlan plan_of(const Context& context, const Gemm& gemm) {
+GemmPlan mma_plan(const Context& context, const Gemm& gemm) {
   return gemm_plan(context.gpu(), gemm, tiles_for(context.gpu(), gemm));
 }
 
@@ -51,8 +51,9 @@ bool result_in_pairs(const Gemm& gemm, std::int64_t parts) {
   return parts > 1 || (!c.is_stepped() && c.row % 2 == 0 && c.batch % 2 == 0 && c.block % 2 == 0 && c.outer % 2 == 0);
 }
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
-  const MmaTile& mma = kTiles[plan.tile];
+std::unique_ptr<Kernel> prepare_mma_tile(Context& context, const Gemm& gemm, const GemmPlan& plan,
+                                         std::string_view label) {
+  const MmaTile& mma = kMmaTiles[plan.tile];
   const RightOperand right = right_operand(context, gemm);
   std::vector<std::string> definitions{fmt::format("TILE_M={}", mma.tile.m),
                                        fmt::format("TILE_N={}", mma.tile.n),
@@ -61,7 +62,7 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const G
                                        fmt::format("WARP_N={}", mma.warp_n),
                                        fmt::format("THREADS={}", mma.threads()),
                                        fmt::format("STAGES={}", mma.stages),
-                                       fmt::format("BAND={}", kBand),
+                                       fmt::format("BAND={}", kMmaBand),
                                        left_in_fours(gemm) ? "A_VECTOR=4" : "A_VECTOR=1",
                                        right.fours ? "B_VECTOR=4" : "B_VECTOR=1",
                                        std::string(matrix_precision(gemm.precision))};
@@ -80,21 +81,21 @@ bool has_units(const Context& context) { return context.capability().has_matrix_
 std::string_view mma_device_refusal(Context& context, Precision precision) {
   if (!has_units(context)) return kNoMatrixUnits;
   const bool is_right = context.remembered(fmt::format("NVIDIA mma {}", name_of(precision)), [&] {
-    return multiplies_right(context, "the matrix units", precision,
-                            [](Context& device, const Gemm& gemm, std::size_t variant) {
-                              return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
-                            });
+    return multiplies_right(
+        context, "the matrix units", precision, [](Context& device, const Gemm& gemm, std::size_t variant) {
+          return prepare_mma_tile(device, gemm, whole_plan(gemm, variant % kMmaTiles.size()), "check");
+        });
   });
   return is_right ? kNoRefusal : kWrongProducts;
 }
 
 double mma_seconds(const Context& context, const Gemm& gemm) {
   if (!is_for_matrix_units(gemm)) return INFINITY;
-  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm).seconds, 1);
+  return product_seconds_with_epilogue(context.gpu(), gemm, mma_plan(context, gemm).seconds, 1);
 }
 
 std::unique_ptr<Kernel> prepare_mma(Context& context, const Gemm& gemm, std::string_view label) {
-  return prepare_tile(context, gemm, plan_of(context, gemm), label);
+  return prepare_mma_tile(context, gemm, mma_plan(context, gemm), label);
 }
 
 std::vector<GemmTiling> mma_tilings(const Context& context, const Gemm& gemm) {
@@ -104,7 +105,7 @@ std::vector<GemmTiling> mma_tilings(const Context& context, const Gemm& gemm) {
 std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                            std::string_view label) {
   const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(context.gpu(), gemm), tiling);
-  return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
+  return plan ? prepare_mma_tile(context, gemm, *plan, label) : nullptr;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ constexpr std::array<WaveTile, 3> kDpas16{{{{128, 64, 16, 2, 64, 0.25, 0.6}, 32,
                                            {{64, 64, 16, 3, 64, 0.19, 0.45}, 32, 16},
                                            {{64, 32, 16, 4, 64, 0.125, 0.35}, 16, 16}}};
 constexpr double kSinglePrecision = 2;  // of the share in 16 bits
-constexpr std::int64_t kBand = 16;
+constexpr std::int64_t kWaveBand = 16;
 
 bool is_single(Precision precision) { return precision == Precision::fp32 || precision == Precision::tf32; }
 
@@ -61,11 +61,12 @@ std::vector<GemmTile> tiles_for(const Context& context, const Gemm& gemm) {
   return tiles;
 }
 
-GemmPlan plan_of(const Context& context, const Gemm& gemm) {
+GemmPlan wave_plan(const Context& context, const Gemm& gemm) {
   return gemm_plan(context.gpu(), gemm, tiles_for(context, gemm));
 }
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
+std::unique_ptr<Kernel> prepare_wave_tile(Context& context, const Gemm& gemm, const GemmPlan& plan,
+                                          std::string_view label) {
   const WaveUnits units = context.wave_units();
   return prepare_wave_kernel(context, gemm, {units, wave_tiles(units)[plan.tile]}, plan, label);
 }
@@ -97,7 +98,7 @@ std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, 
                                        fmt::format("WAVE_M={}", wave.tile.wave_m),
                                        fmt::format("WAVE_N={}", wave.tile.wave_n),
                                        fmt::format("THREADS={}", threads),
-                                       fmt::format("BAND={}", kBand),
+                                       fmt::format("BAND={}", kWaveBand),
                                        gemm.a.k == 1 && left_in_fours(gemm) ? "A_VECTOR=4" : "A_VECTOR=1",
                                        gemm.b.along_k && right.fours ? "B_VECTOR=4" : "B_VECTOR=1",
                                        std::string(wave_precision(gemm.precision))};
@@ -120,7 +121,7 @@ std::string_view wave_device_refusal(Context& context, Precision precision) {
   const bool is_right = context.remembered(fmt::format("wave {}", name_of(precision)), [&] {
     return multiplies_right(
         context, name_of(units), precision, [&](Context& device, const Gemm& gemm, std::size_t variant) {
-          return prepare_tile(device, gemm, whole_plan(gemm, variant % wave_tiles(units).size()), "check");
+          return prepare_wave_tile(device, gemm, whole_plan(gemm, variant % wave_tiles(units).size()), "check");
         });
   });
   return is_right ? kNoRefusal : kWrongProducts;
@@ -128,11 +129,11 @@ std::string_view wave_device_refusal(Context& context, Precision precision) {
 
 double wave_seconds(const Context& context, const Gemm& gemm) {
   if (!is_for_matrix_units(gemm) || !multiply_in(context.wave_units(), gemm.precision)) return INFINITY;
-  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm).seconds, 1);
+  return product_seconds_with_epilogue(context.gpu(), gemm, wave_plan(context, gemm).seconds, 1);
 }
 
 std::unique_ptr<Kernel> prepare_wave(Context& context, const Gemm& gemm, std::string_view label) {
-  return prepare_tile(context, gemm, plan_of(context, gemm), label);
+  return prepare_wave_tile(context, gemm, wave_plan(context, gemm), label);
 }
 
 std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm) {
@@ -142,7 +143,7 @@ std::vector<GemmTiling> wave_tilings(const Context& context, const Gemm& gemm) {
 std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                             std::string_view label) {
   const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(context, gemm), tiling);
-  return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
+  return plan ? prepare_wave_tile(context, gemm, *plan, label) : nullptr;
 }
 
 }  // namespace

@@ -16,5 +16,8 @@ namespace concord::opencl {
 /// ran 1,000,003 right; of older drivers nothing is known.
 inline constexpr std::int64_t kMostGroups = 65535;
 [[nodiscard]] constexpr std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
+/// Arguments of kernels.
+[[nodiscard]] constexpr std::uint32_t as_uint(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+[[nodiscard]] constexpr std::uint64_t as_ulong(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
 }  // namespace concord::opencl

@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t kRingBytes = std::size_t{8} << 20;
 // Four pieces fill the ring: one is copied by the host while others are on their way.
 constexpr std::size_t kPieceBytes = kRingBytes / 4;
-constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kPageBytes = 256;
 
-std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 }  // namespace
 

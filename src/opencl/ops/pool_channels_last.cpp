@@ -22,11 +22,11 @@ std::optional<PreparedKernel> prepare(Context& context, std::string_view name, c
   if (!result || !channels_last(request.inputs[0], number)) return {};
 
   std::vector<std::string> definitions = number_definitions(context, number);
-  constexpr std::array<char, 3> kAxes{'D', 'H', 'W'};
+  constexpr std::array<char, 3> kAxisLetters{'D', 'H', 'W'};
   for (std::size_t i = 0; i < 3; ++i) {
-    definitions.push_back(fmt::format("KERNEL_{}={}", kAxes.at(i), o.kernel.at(i)));
-    definitions.push_back(fmt::format("STRIDE_{}={}", kAxes.at(i), o.stride.at(i)));
-    definitions.push_back(fmt::format("DILATION_{}={}", kAxes.at(i), o.dilation.at(i)));
+    definitions.push_back(fmt::format("KERNEL_{}={}", kAxisLetters.at(i), o.kernel.at(i)));
+    definitions.push_back(fmt::format("STRIDE_{}={}", kAxisLetters.at(i), o.stride.at(i)));
+    definitions.push_back(fmt::format("DILATION_{}={}", kAxisLetters.at(i), o.dilation.at(i)));
   }
   const std::int64_t blocks = as_channels_last(result)->blocks();
   arguments.emplace_back(static_cast<std::uint32_t>(blocks));

@@ -6,10 +6,10 @@
 namespace concord::opencl {
 namespace {
 
-/// Channels of all images, with the pixels of the large and of the pooled one.
-struct Channels {
+/// PooledChannels of all images, with the pixels of the large and of the pooled one.
+struct PooledChannels {
   std::size_t count, pixels, pooled;
-  Channels(const Shape& image, const Shape& indices)
+  PooledChannels(const Shape& image, const Shape& indices)
       : count(static_cast<std::size_t>(image[0] * image[1])),
         pixels(static_cast<std::size_t>(image.elements()) / count),
         pooled(static_cast<std::size_t>(indices.elements()) / count) {
@@ -24,7 +24,7 @@ struct Channels {
 };
 
 PreparedKernel prepare_max_unpool(Context& context, const ops::MaxUnpool& op, const KernelRequest& request) {
-  const Channels c(request.outputs[0].shape, request.inputs[1].shape);
+  const PooledChannels c(request.outputs[0].shape, request.inputs[1].shape);
   const PendingProgram program = context.program("ops/pool_indexed.cl");
   std::vector<StagedKernel::AnyStage> stages{
       Stage{program, "pool_indexed_clear", {workspace()}, {c.count * c.pixels, 1, 1}, {0, 0, 0}},
@@ -40,7 +40,7 @@ PreparedKernel prepare_max_unpool(Context& context, const ops::MaxUnpool& op, co
 
 PreparedKernel prepare_max_unpool_backward(Context& context, const ops::MaxUnpoolBackward& op,
                                            const KernelRequest& request) {
-  const Channels c(request.inputs[0].shape, request.inputs[1].shape);
+  const PooledChannels c(request.inputs[0].shape, request.inputs[1].shape);
   std::vector<StagedKernel::AnyStage> stages{Stage{context.program("ops/pool_indexed.cl"),
                                                    "pool_indexed_backward",
                                                    c.with_sizes({input(0), input(1), output(0)}),

@@ -43,9 +43,9 @@ bool steps_at_once(const Context& context, const ops::RecurrentSizes& s) {
 }
 
 /// The launches of one pass over the sequence. Every product has the same sizes, so each is cut and placed alike.
-class Pass {
+class RecurrentPass {
  public:
-  Pass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes, Precision precision)
+  RecurrentPass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes, Precision precision)
       : context_(context),
         op_(op),
         s_(sizes),
@@ -74,7 +74,7 @@ class Pass {
   /// The gate kernel of step t: `arguments`, the sizes, `more`. It reads products of `parts`.
   void gates(const std::string& function, std::vector<Argument> arguments, std::int64_t t, std::int64_t parts,
              std::vector<Argument> more) {
-    for (const std::int64_t value : {s_.batch, s_.hidden, s_.steps, t, parts}) arguments.emplace_back(number(value));
+    for (const std::int64_t value : {s_.batch, s_.hidden, s_.steps, t, parts}) arguments.emplace_back(as_uint(value));
     arguments.insert(arguments.end(), more.begin(), more.end());
     add(function, std::move(arguments), s_.hidden, s_.batch);
   }
@@ -82,7 +82,7 @@ class Pass {
   /// Adds the last product to output 1.
   void finish(const PartialProduct& product) {
     const std::int64_t elements = s_.batch * s_.hidden;
-    add("recurrent_finish", {product.result, output(1), number(elements), number(product.parts)}, elements, 1);
+    add("recurrent_finish", {product.result, output(1), as_uint(elements), as_uint(product.parts)}, elements, 1);
   }
 
   [[nodiscard]] std::unique_ptr<Kernel> kernel() {
@@ -91,8 +91,6 @@ class Pass {
   }
 
  private:
-  static std::uint32_t number(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-
   void add(const std::string& function, std::vector<Argument> arguments, std::int64_t columns, std::int64_t rows) {
     const std::size_t local = std::min<std::size_t>(64, context_.limits().max_work_group);
     stages_.emplace_back(Stage{program_,
@@ -129,7 +127,6 @@ std::vector<Argument> forward_arguments(const ops::Recurrent& op, const ops::Rec
 std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent& op, const ops::RecurrentSizes& s,
                                          std::size_t inputs) {
   const PendingProgram program = context.program("ops/recurrent_step.cl", definitions_of(op, s));
-  const auto number = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
   const std::size_t bytes = (size(s.batch * s.hidden) * sizeof(float) + 255) / 256 * 256;
   std::vector<StagedKernel::AnyStage> stages;
   for (std::int64_t k = 0; k < s.steps; ++k) {
@@ -138,7 +135,7 @@ std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent&
     std::vector<Argument> arguments = forward_arguments(op, s, inputs, input(1), from, to);
     const std::int64_t t = op.reverse() ? s.steps - 1 - k : k;
     for (const std::int64_t value : {s.batch, s.hidden, s.steps, t, std::int64_t{k == 0}}) {
-      arguments.emplace_back(number(value));
+      arguments.emplace_back(as_uint(value));
     }
     stages.emplace_back(
         Stage{program,
@@ -161,7 +158,7 @@ PreparedKernel prepare_recurrent(Context& context, const ops::Recurrent& op, con
   transposed.k = 1;
   transposed.n = s.hidden;
   transposed.along_k = true;
-  Pass pass(context, op, s, request.precision);
+  RecurrentPass pass(context, op, s, request.precision);
   const PartialProduct first = pass.product(input(2), transposed, s.hidden, columns);
   const PartialProduct later = pass.product(output(1), transposed, s.hidden, columns);
 
@@ -182,7 +179,7 @@ PreparedKernel prepare_recurrent_backward(Context& context, const ops::Recurrent
   GemmRight weights;
   weights.buffer = input(2);
   weights.k = s.hidden;
-  Pass pass(context, op, s, request.precision);
+  RecurrentPass pass(context, op, s, request.precision);
   // The gradient of the hidden part of step t's gates, passed back through the weights.
   const auto product_of = [&](std::int64_t t) {
     BufferArgument hidden = output(op.cell() == Cell::gru ? 3 : 0);

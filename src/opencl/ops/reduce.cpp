@@ -15,7 +15,7 @@ namespace concord::opencl {
 namespace {
 
 /// src (outer, length, inner) → dst (outer, parts, inner).
-struct Pass {
+struct ReducePass {
   std::int64_t outer = 1, length = 1, inner = 1, parts = 1;
   [[nodiscard]] std::int64_t outputs() const { return outer * parts * inner; }
   [[nodiscard]] std::int64_t part() const { return divide_up(length, parts); }
@@ -44,7 +44,7 @@ std::vector<Run> runs_of(const Shape& src, const std::vector<std::size_t>& axes)
 
 // Cutting helps when there are too few rows to occupy the device; on CPUs it also bounds the length of a chain of
 // additions, and with it the rounding error.
-std::int64_t parts_for(const Context& context, const Pass& pass) {
+std::int64_t parts_for(const Context& context, const ReducePass& pass) {
   const std::int64_t units = context.limits().compute_units;
   if (context.limits().is_cpu) {
     const std::int64_t items = pass.outer * divide_up(pass.inner, 16), chain = pass.inner == 1 ? 16384 : 1024;
@@ -57,12 +57,12 @@ std::int64_t parts_for(const Context& context, const Pass& pass) {
   return std::min(divide_up(kGroupsPerUnit * units, rows), divide_up(pass.length, kShortest));
 }
 
-std::vector<Pass> passes_of(const Context& context, const Shape& src, const std::vector<std::size_t>& axes) {
+std::vector<ReducePass> passes_of(const Context& context, const Shape& src, const std::vector<std::size_t>& axes) {
   std::vector<Run> runs = runs_of(src, axes);
-  std::vector<Pass> passes;
+  std::vector<ReducePass> passes;
   for (std::size_t i = runs.size(); i-- > 0;) {
     if (!runs[i].reduced) continue;
-    Pass pass;
+    ReducePass pass;
     pass.length = runs[i].size;
     for (std::size_t j = 0; j < i; ++j) pass.outer *= runs[j].size;
     // Reduced runs further in are gone by now.
@@ -77,26 +77,24 @@ std::vector<Pass> passes_of(const Context& context, const Shape& src, const std:
   return passes;
 }
 
-Argument number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-
-Stage stage_of(Context& context, const Pass& pass, const std::string& kind, const BufferArgument& src,
+Stage stage_of(Context& context, const ReducePass& pass, const std::string& kind, const BufferArgument& src,
                const BufferArgument& dst) {
   std::vector<Argument> arguments{src, dst};
   const std::string file = kind == "NORM" ? "ops/reduce_norm.cl" : "ops/reduce.cl";
   if (context.limits().is_cpu) {
     const PendingProgram program = context.program(file, {"KIND=" + kind, "LANES=1", "ROWS=1"});
-    arguments.insert(arguments.end(), {number(pass.length), number(pass.part()), number(pass.parts)});
+    arguments.insert(arguments.end(), {as_ulong(pass.length), as_ulong(pass.part()), as_ulong(pass.parts)});
     const auto rows = static_cast<std::size_t>(pass.outer * pass.parts);
     if (pass.inner == 1) return {program, "reduce_rows", std::move(arguments), {rows, 1, 1}, {0, 0, 0}};
-    arguments.push_back(number(pass.inner));
+    arguments.push_back(as_ulong(pass.inner));
     const auto columns = static_cast<std::size_t>(divide_up(pass.inner, 16));
     return {program, "reduce_columns", std::move(arguments), {columns, rows, 1}, {0, 0, 0}};
   }
   const Lanes lanes = lanes_for(context, pass.part(), pass.inner);
   std::vector<std::string> definitions = lanes.definitions();
   definitions.push_back("KIND=" + kind);
-  arguments.insert(arguments.end(), {number(pass.outputs()), number(pass.length), number(pass.part()),
-                                     number(pass.parts), number(pass.inner)});
+  arguments.insert(arguments.end(), {as_ulong(pass.outputs()), as_ulong(pass.length), as_ulong(pass.part()),
+                                     as_ulong(pass.parts), as_ulong(pass.inner)});
   Stage stage{context.program(file, definitions), "reduce_lanes", std::move(arguments)};
   lanes.cover(stage, pass.outputs());
   return stage;
@@ -104,7 +102,7 @@ Stage stage_of(Context& context, const Pass& pass, const std::string& kind, cons
 
 PreparedKernel prepare_argmax(Context& context, const ops::Reduce& op, const KernelRequest& request) {
   const Shape& src = request.inputs[0].shape;
-  Pass pass;
+  ReducePass pass;
   for (std::size_t axis = 0; axis < src.rank(); ++axis) {
     const std::size_t reduced = op.axes().front();
     (axis < reduced ? pass.outer : axis > reduced ? pass.inner : pass.length) *= src.dims()[axis];
@@ -115,7 +113,7 @@ PreparedKernel prepare_argmax(Context& context, const ops::Reduce& op, const Ker
   definitions.emplace_back("KIND=MAXIMUM");
   Stage stage{context.program("ops/reduce.cl", definitions),
               "reduce_argmax",
-              {input(0), output(0), number(pass.outputs()), number(pass.length), number(pass.inner)}};
+              {input(0), output(0), as_ulong(pass.outputs()), as_ulong(pass.length), as_ulong(pass.inner)}};
   lanes.cover(stage, pass.outputs());
   return prepared(request,
                   std::make_unique<StagedKernel>(context, "argmax", std::vector<StagedKernel::AnyStage>{stage}));
@@ -133,7 +131,7 @@ std::string kind_of(ops::ReduceKind kind) {
 PreparedKernel prepare_reduce(Context& context, const ops::Reduce& op, const KernelRequest& request) {
   if (auto kernel = prepare_reduce_channels_last(context, op, request)) return *std::move(kernel);
   if (op.kind() == ops::ReduceKind::argmax) return prepare_argmax(context, op, request);
-  const std::vector<Pass> passes = passes_of(context, request.inputs[0].shape, op.axes());
+  const std::vector<ReducePass> passes = passes_of(context, request.inputs[0].shape, op.axes());
   std::vector<StagedKernel::AnyStage> stages;
   BufferArgument src = input(0);
   std::size_t bytes = 0;

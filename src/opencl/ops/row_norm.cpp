@@ -12,8 +12,8 @@ namespace concord::opencl {
 namespace {
 
 template <class Op>
-PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request, const std::string& function,
-                       std::vector<Argument> arguments) {
+PreparedKernel prepare_rows(Context& context, const Op& op, const KernelRequest& request, const std::string& function,
+                            std::vector<Argument> arguments) {
   const ops::RowSizes sizes = ops::row_sizes(request.outputs[0].shape, op.axis());
   const Lanes lanes = lanes_for(context, sizes.length, 1);
   std::vector<std::string> definitions = lanes.definitions();
@@ -38,12 +38,12 @@ PreparedKernel prepare_row_norm(Context& context, const ops::RowNorm& op, const 
   if (op.centred()) arguments.emplace_back(output(2));
   arguments.emplace_back(op.epsilon());
   arguments.emplace_back(most_unit(op.epsilon()));
-  return prepare(context, op, request, "row_norm_forward", std::move(arguments));
+  return prepare_rows(context, op, request, "row_norm_forward", std::move(arguments));
 }
 
 PreparedKernel prepare_row_norm_backward(Context& context, const ops::RowNormBackward& op,
                                          const KernelRequest& request) {
-  return prepare(context, op, request, "row_norm_backward", {input(0), input(1), input(2), output(0)});
+  return prepare_rows(context, op, request, "row_norm_backward", {input(0), input(1), input(2), output(0)});
 }
 
 }  // namespace

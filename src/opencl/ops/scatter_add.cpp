@@ -4,6 +4,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/opencl/formula/kernels.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 #include "concord/ops/axis.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -17,8 +18,6 @@ struct Scatter {
   [[nodiscard]] std::int64_t count() const { return outer * length * inner; }
   [[nodiscard]] std::int64_t lines() const { return outer * rows * inner; }
 };
-
-std::uint32_t narrow(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// An item a (column, line), in groups of at most 128 that are as wide as a line has columns.
 Stage by_line(const Context& context, const PendingProgram& program, const std::string& function, std::int64_t columns,
@@ -40,9 +39,9 @@ void add_sort(Context& context, std::int64_t padded, std::int64_t block, std::ve
   stages.emplace_back(Stage{program, "sort_blocks", {words}, global, local});
   for (std::int64_t size = 2 * block; size <= padded; size *= 2) {
     for (std::int64_t distance = size / 2; distance >= block; distance /= 2) {
-      stages.emplace_back(Stage{program, "sort_step", {words, narrow(size), narrow(distance)}, global, local});
+      stages.emplace_back(Stage{program, "sort_step", {words, as_uint(size), as_uint(distance)}, global, local});
     }
-    stages.emplace_back(Stage{program, "sort_merge", {words, narrow(size)}, global, local});
+    stages.emplace_back(Stage{program, "sort_merge", {words, as_uint(size)}, global, local});
   }
 }
 
@@ -58,8 +57,8 @@ PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& 
   constexpr std::int64_t kFew = 128;
   if (s.length <= kFew) {
     stages.emplace_back(by_line(context, program, "scatter_elements", s.width, s.lines(),
-                                {input(0), input(1), output(0), narrow(s.length), narrow(s.inner), narrow(s.rows),
-                                 narrow(s.width), padding, narrow(s.lines())}));
+                                {input(0), input(1), output(0), as_uint(s.length), as_uint(s.inner), as_uint(s.rows),
+                                 as_uint(s.width), padding, as_uint(s.lines())}));
     return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by element", std::move(stages)));
   }
   const std::size_t group = std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group));
@@ -70,13 +69,13 @@ PreparedKernel prepare(Context& context, const Scatter& s, const KernelRequest& 
   const std::size_t begins_bytes = static_cast<std::size_t>(s.lines() + 1) * sizeof(std::uint32_t);
   const BufferArgument words = workspace(0, 8), begins = workspace(words_bytes);
   stages.emplace_back(by_line(context, program, "scatter_words", padded, 1,
-                              {input(1), words, narrow(s.length), narrow(s.inner), narrow(s.rows), padding,
-                               narrow(s.count()), narrow(padded)}));
+                              {input(1), words, as_uint(s.length), as_uint(s.inner), as_uint(s.rows), padding,
+                               as_uint(s.count()), as_uint(padded)}));
   add_sort(context, padded, block, stages);
   stages.emplace_back(by_line(context, program, "scatter_begins", s.lines() + 1, 1,
-                              {words, begins, narrow(padded), narrow(s.lines())}));
+                              {words, begins, as_uint(padded), as_uint(s.lines())}));
   stages.emplace_back(by_line(context, program, "scatter_lines", (s.width + columns - 1) / columns, s.lines(),
-                              {input(0), words, begins, output(0), narrow(s.width), narrow(s.lines())}));
+                              {input(0), words, begins, output(0), as_uint(s.width), as_uint(s.lines())}));
   return prepared(request, std::make_unique<StagedKernel>(context, "scatter_add by sorted indices", std::move(stages),
                                                           words_bytes + begins_bytes));
 }

@@ -37,8 +37,8 @@ Stage runs_stage(Context& context, const std::vector<std::string>& definitions, 
 }
 
 template <class Op>
-PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request, const std::string& function,
-                       std::vector<Argument> arguments) {
+PreparedKernel prepare_softmax(Context& context, const Op& op, const KernelRequest& request,
+                               const std::string& function, std::vector<Argument> arguments) {
   const Shape& shape = request.outputs[0].shape;
   std::int64_t outer = 1, inner = 1;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
@@ -63,12 +63,12 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
 }
 
 PreparedKernel prepare_softmax(Context& context, const ops::Softmax& op, const KernelRequest& request) {
-  return prepare(context, op, request, "softmax_forward", {input(0), output(0)});
+  return prepare_softmax(context, op, request, "softmax_forward", {input(0), output(0)});
 }
 
 PreparedKernel prepare_softmax_backward(Context& context, const ops::SoftmaxBackward& op,
                                         const KernelRequest& request) {
-  return prepare(context, op, request, "softmax_backward", {input(0), input(1), output(0)});
+  return prepare_softmax(context, op, request, "softmax_backward", {input(0), input(1), output(0)});
 }
 
 }  // namespace

@@ -22,9 +22,6 @@ using PlaneMaps = std::vector<TensorMap>;
 
 constexpr std::int64_t kBlockBytes = 16;
 
-std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-
 /// What a copy brings of a matrix: lines, and 16-byte blocks of each.
 struct PlaneTile {
   std::int64_t lines, blocks;
@@ -75,8 +72,8 @@ class Packer {
     const std::int64_t blocks = to.blocks_of_line(divide_up(gemm_.k, block()));
     std::vector<std::string> definitions = to.definitions();
     if (in_fours({row_stride, batch})) definitions.emplace_back("VECTOR");
-    std::vector<Argument> arguments{count(rows), count(gemm_.k),   count(blocks),        source,
-                                    wide(batch), wide(row_stride), wide(to.plane_blocks)};
+    std::vector<Argument> arguments{as_uint(rows),   as_uint(gemm_.k),     as_uint(blocks),          source,
+                                    as_ulong(batch), as_ulong(row_stride), as_ulong(to.plane_blocks)};
     add_target(arguments, maps, to);
     return {program(std::move(definitions)),
             "planes_pack_rows",
@@ -91,19 +88,25 @@ class Packer {
     std::int64_t batch, i, j, j_stride, run, run_stride;
   };
   [[nodiscard]] Stage turned(const Turned& from, const PlaneMaps& maps, const PlanePlace& to) const {
-    constexpr std::int64_t kSide = 64, kThreads = 256;
+    constexpr std::int64_t kSide = 64, kPackThreads = 256;
     const FastDivisor run = fast_divisor(from.run);
-    std::vector<Argument> arguments{
-        count(from.i),         count(from.j),        count(to.blocks_of_line(divide_up(from.j, block()))),
-        from.source,           wide(from.batch),     wide(from.j_stride),
-        run.divisor,           run.multiplier,       run.shift,
-        wide(from.run_stride), wide(to.plane_blocks)};
+    std::vector<Argument> arguments{as_uint(from.i),
+                                    as_uint(from.j),
+                                    as_uint(to.blocks_of_line(divide_up(from.j, block()))),
+                                    from.source,
+                                    as_ulong(from.batch),
+                                    as_ulong(from.j_stride),
+                                    run.divisor,
+                                    run.multiplier,
+                                    run.shift,
+                                    as_ulong(from.run_stride),
+                                    as_ulong(to.plane_blocks)};
     add_target(arguments, maps, to);
     return {program(to.definitions()),
             "planes_pack_turned",
             std::move(arguments),
-            {size(divide_up(from.i, kSide) * kThreads), size(divide_up(from.j, kSide)), size(gemm_.batch)},
-            {size(kThreads), 1, 1}};
+            {size(divide_up(from.i, kSide) * kPackThreads), size(divide_up(from.j, kSide)), size(gemm_.batch)},
+            {size(kPackThreads), 1, 1}};
   }
 
   /// Packs nothing.
@@ -118,11 +121,11 @@ class Packer {
     std::vector<std::string> definitions;
     if (gemm_.a.k == 1) definitions.emplace_back("A_ALONG_K");
     if (gemm_.a.block != 0) definitions.emplace_back("A_BLOCKED");
-    std::vector<Argument> arguments{count(gemm_.m), count(form.channels), count(form.taps),
-                                    std::uint32_t{backward ? 1U : 0U}, count(tap_blocks)};
+    std::vector<Argument> arguments{as_uint(gemm_.m), as_uint(form.channels), as_uint(form.taps),
+                                    std::uint32_t{backward ? 1U : 0U}, as_uint(tap_blocks)};
     const std::vector<Argument> left = gemm_left_arguments(gemm_);
     arguments.insert(arguments.end(), left.begin(), left.end());
-    arguments.emplace_back(wide(to.plane_blocks));
+    arguments.emplace_back(as_ulong(to.plane_blocks));
     add_target(arguments, maps, to);
     constexpr std::size_t kWidth = 64;
     return {program(std::move(definitions)),

@@ -8,11 +8,8 @@
 namespace concord::opencl {
 namespace {
 
-std::uint32_t count(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint64_t wide(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-
 /// Of gemm/hopper/measure.cl and gemm/hopper/scales.h.
-constexpr std::int64_t kThreads = 256, kWarp = 32, kSettleGroups = 32, kMixtureWords = 4, kFoundBytes = 16,
+constexpr std::int64_t kMeasureThreads = 256, kWarp = 32, kSettleGroups = 32, kMixtureWords = 4, kFoundBytes = 16,
                        kAlignment = 256;
 
 struct Extent {
@@ -99,20 +96,21 @@ MixtureLimits limits_of(Precision precision) {
 Stage measure(Context& context, const Region& region, const MixtureLimits& limits, const BufferArgument& found,
               const BufferArgument& mixture) {
   const FastDivisor columns = fast_divisor(region.columns);
-  Stage stage{context.program("gemm/hopper/measure.cl", region.definitions()),
-              "planes_measure",
-              {count(region.slab_elements()), count(region.chunk), count(region.chunks()), count(region.slabs.size),
-               columns.divisor, columns.multiplier, columns.shift, region.source, wide(region.batches.stride),
-               wide(region.slabs.stride), wide(region.rows.stride), found, mixture},
-              {size(divide_up(region.chunks(), kThreads / kWarp) * kThreads), 1, 1},
-              {size(kThreads), 1, 1}};
+  Stage stage{
+      context.program("gemm/hopper/measure.cl", region.definitions()),
+      "planes_measure",
+      {as_uint(region.slab_elements()), as_uint(region.chunk), as_uint(region.chunks()), as_uint(region.slabs.size),
+       columns.divisor, columns.multiplier, columns.shift, region.source, as_ulong(region.batches.stride),
+       as_ulong(region.slabs.stride), as_ulong(region.rows.stride), found, mixture},
+      {size(divide_up(region.chunks(), kMeasureThreads / kWarp) * kMeasureThreads), 1, 1},
+      {size(kMeasureThreads), 1, 1}};
   if (region.knows_lines()) stage.arguments.insert(stage.arguments.end(), {limits.most_below, limits.most_mixed});
   return stage;
 }
 
 }  // namespace
 
-std::vector<Argument> OperandScales::arguments() const { return {inverses, count(batch_scales), count(step)}; }
+std::vector<Argument> OperandScales::arguments() const { return {inverses, as_uint(batch_scales), as_uint(step)}; }
 
 PlaneScales measure_operands(Context& context, const Gemm& gemm, const PlaneForm& form, std::size_t begin) {
   const Region left = cut(context, left_region(gemm, form)), right = cut(context, right_region(gemm, form));
@@ -136,10 +134,10 @@ PlaneScales measure_operands(Context& context, const Gemm& gemm, const PlaneForm
   result.stages.push_back(
       {context.program("gemm/hopper/measure.cl", {}),
        "planes_settle",
-       {count(left.scales()), count(left.span()), count(right.scales()), count(right.span()), limits.most_below,
+       {as_uint(left.scales()), as_uint(left.span()), as_uint(right.scales()), as_uint(right.span()), limits.most_below,
         limits.most_mixed, workspace(found, size(kFoundBytes)), mixture, workspace(inverses)},
-       {size(kSettleGroups * kThreads), 1, 1},
-       {size(kThreads), 1, 1}});
+       {size(kSettleGroups * kMeasureThreads), 1, 1},
+       {size(kMeasureThreads), 1, 1}});
   return result;
 }
 

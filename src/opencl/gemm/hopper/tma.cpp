@@ -22,9 +22,9 @@ struct TmaTile {
   std::int64_t q, row_bytes, stages, staged_q, resident, filling;
   double teraflops;                // of one product; seen on an H200, as what follows
   double ending_microseconds = 0;  // from the last sum to the next tile, where the result lies channels-last
-  static constexpr std::int64_t kWarpgroups = 2, kRows = 64 * kWarpgroups;
+  static constexpr std::int64_t kWarpgroups = 2, kTmaRows = 64 * kWarpgroups;
   [[nodiscard]] std::int64_t depth(const PlaneNumbers& numbers) const { return row_bytes / numbers.bytes(); }
-  [[nodiscard]] std::string name() const { return fmt::format("{}x{}, {} bytes", q, kRows, row_bytes); }
+  [[nodiscard]] std::string name() const { return fmt::format("{}x{}, {} bytes", q, kTmaRows, row_bytes); }
 };
 // A stage holds a tile of each plane that a product reads.
 constexpr std::array<TmaTile, 2> kSixProducts{{{128, 64, 4, 32, 1, 0, 880}, {64, 64, 3, 8, 2, 0, 800}}};
@@ -80,7 +80,7 @@ double ending_seconds(const Gemm& gemm, const TmaTile& tile) {
 std::int64_t ending(const Gemm& gemm, const TmaTile& tile, double products_a_second) {
   const double of_a_group = products_a_second / static_cast<double>(tile.resident);
   return static_cast<std::int64_t>(ending_seconds(gemm, tile) * of_a_group /
-                                   static_cast<double>(tile.q * TmaTile::kRows));
+                                   static_cast<double>(tile.q * TmaTile::kTmaRows));
 }
 
 /// The cut of k that should take least time with a tile.
@@ -94,13 +94,13 @@ TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile)
   const double rate = products_a_second(context, tile, numbers), share_of_two = gemm.c.is_channels_last ? 0.75 : 0.6;
   const GemmPlan plan =
       gemm_plan(context.gpu(), padded,
-                {{tile.q, TmaTile::kRows, depth, tile.resident, tile.filling + ending(gemm, tile, rate), rate,
+                {{tile.q, TmaTile::kTmaRows, depth, tile.resident, tile.filling + ending(gemm, tile, rate), rate,
                   tile.resident == 1 ? 1.0 : share_of_two}});
   return {tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
 }
 
 /// With the tile that multiplies fastest: what moving and packing operands takes is the same for all.
-TmaPlan plan_of(const Context& context, const Gemm& gemm) {
+TmaPlan tma_plan(const Context& context, const Gemm& gemm) {
   TmaPlan best{};
   for (const TmaTile& tile : tiles_of(gemm)) {
     const TmaPlan plan = plan_with(context, gemm, tile);
@@ -122,10 +122,10 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
   const PlaneNumbers numbers = plane_numbers(gemm);
   const PlaneForm form = plane_form(gemm, tile.depth(numbers));
   Gemm packed = gemm;
-  const PackedPlanes planes = pack_planes(context, packed, form, {TmaTile::kRows, tile.q, tile.row_bytes});
+  const PackedPlanes planes = pack_planes(context, packed, form, {TmaTile::kTmaRows, tile.q, tile.row_bytes});
   if (form.kind == PlaneForm::Kind::image_turned) packed.c = form.channels_first(gemm.c);
 
-  const std::int64_t tiles_r = divide_up(form.rows, TmaTile::kRows), tiles_q = divide_up(gemm.m, tile.q);
+  const std::int64_t tiles_r = divide_up(form.rows, TmaTile::kTmaRows), tiles_q = divide_up(gemm.m, tile.q);
   const std::int64_t works = tiles_r * tiles_q * gemm.batch * plan.parts;
   const auto count = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
   std::vector<Argument> extra{planes.maps,         count(tiles_r),
@@ -149,7 +149,7 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
                  {size(groups * kThreads), 1, 1},
                  {size(kThreads), 1, 1}};
   return gemm_staged(context, packed,
-                     fmt::format("{} tma {}x{}{}", label, tile.q, TmaTile::kRows, gemm.is_scaled ? " scaled" : ""),
+                     fmt::format("{} tma {}x{}{}", label, tile.q, TmaTile::kTmaRows, gemm.is_scaled ? " scaled" : ""),
                      std::move(multiply), plan.parts);
 }
 
@@ -181,8 +181,6 @@ std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std:
   return prepare_plan(context, gemm, cut_plan(gemm, tile, is_long ? 2 : 1).value(), "check");
 }
 
-bool is_hopper(const Context& context) { return context.capability().is_hopper(); }
-
 std::string_view device_refusal(Context& context, std::string_view units, Precision precision,
                                 const CheckedPreparation& prepare) {
   if (!is_hopper(context)) return kNotHopper;
@@ -201,7 +199,7 @@ double seconds_of(const Context& context, const Gemm& gemm) {
   if (!is_for_matrix_units(gemm)) return INFINITY;
   double seconds = 0;
   for (const Gemm& slice : plane_slices(gemm)) {
-    seconds += product_seconds(context.gpu(), slice, plan_of(context, slice).seconds, 1) + pack_seconds(slice);
+    seconds += product_seconds(context.gpu(), slice, tma_plan(context, slice).seconds, 1) + pack_seconds(slice);
   }
   return seconds;
 }
@@ -227,7 +225,7 @@ std::unique_ptr<Kernel> prepare_tiling(Context& context, const Gemm& gemm, const
 }
 
 std::unique_ptr<Kernel> prepare_planned(Context& context, const Gemm& gemm, std::string_view label) {
-  return prepare_slices(context, gemm, label, [&](const Gemm& slice) { return plan_of(context, slice); });
+  return prepare_slices(context, gemm, label, [&](const Gemm& slice) { return tma_plan(context, slice); });
 }
 
 Gemm scaled(Gemm gemm) {

@@ -26,10 +26,10 @@ struct WgmmaTile {
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
 };
 // Rates as measured on an H200.
-constexpr std::array<WgmmaTile, 4> kTiles{{{{128, 128, kTileK, 1, 160, 3.24e11, 1.0}, 4, 1.4},
-                                           {{64, 128, kTileK, 1, 72, 2.2e11, 1.0}, 4, 1.5},
-                                           {{128, 64, kTileK, 2, 64, 3.4e11, 0.6}, 3, 1.3},
-                                           {{64, 64, kTileK, 3, 48, 2.3e11, 0.45}, 3, 1.0}}};
+constexpr std::array<WgmmaTile, 4> kWgmmaTiles{{{{128, 128, kTileK, 1, 160, 3.24e11, 1.0}, 4, 1.4},
+                                                {{64, 128, kTileK, 1, 72, 2.2e11, 1.0}, 4, 1.5},
+                                                {{128, 64, kTileK, 2, 64, 3.4e11, 0.6}, 3, 1.3},
+                                                {{64, 64, kTileK, 3, 48, 2.3e11, 0.45}, 3, 1.0}}};
 
 /// Bytes of a number of the packed left operand.
 std::int64_t packed_bytes(Precision precision) {
@@ -39,17 +39,20 @@ std::int64_t packed_bytes(Precision precision) {
 
 std::vector<GemmTile> tiles_for(const Gemm& gemm) {
   std::vector<GemmTile> tiles;
-  for (const WgmmaTile& one : kTiles) {
+  for (const WgmmaTile& one : kWgmmaTiles) {
     tiles.push_back(one.tile);
     if (gemm.precision != Precision::fp32) tiles.back().products_a_second *= one.one_product;
   }
   return tiles;
 }
 
-GemmPlan plan_of(const Context& context, const Gemm& gemm) { return gemm_plan(context.gpu(), gemm, tiles_for(gemm)); }
+GemmPlan wgmma_plan(const Context& context, const Gemm& gemm) {
+  return gemm_plan(context.gpu(), gemm, tiles_for(gemm));
+}
 
-std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const GemmPlan& plan, std::string_view label) {
-  const WgmmaTile& wgmma = kTiles[plan.tile];
+std::unique_ptr<Kernel> prepare_wgmma_tile(Context& context, const Gemm& gemm, const GemmPlan& plan,
+                                           std::string_view label) {
+  const WgmmaTile& wgmma = kWgmmaTiles[plan.tile];
   const std::string width = fmt::format("TILE_Q={}", wgmma.tile.m), precision(matrix_precision(gemm.precision));
   const std::int64_t tiles_q = divide_up(gemm.m, wgmma.tile.m), tiles_k = divide_up(gemm.k, kTileK);
 
@@ -83,14 +86,13 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const G
                      plan.parts);
 }
 
-bool is_hopper(const Context& context) { return context.capability().is_hopper(); }
-
 std::string_view wgmma_device_refusal(Context& context, Precision precision) {
   if (!is_hopper(context)) return kNotHopper;
   const bool is_right = context.remembered(fmt::format("NVIDIA wgmma {}", name_of(precision)), [&] {
     return multiplies_right(context, "the matrix units' warpgroup instructions", precision,
                             [](Context& device, const Gemm& gemm, std::size_t variant) {
-                              return prepare_tile(device, gemm, whole_plan(gemm, variant % kTiles.size()), "check");
+                              return prepare_wgmma_tile(device, gemm, whole_plan(gemm, variant % kWgmmaTiles.size()),
+                                                        "check");
                             });
   });
   return is_right ? kNoRefusal : kWrongProducts;
@@ -104,12 +106,12 @@ double wgmma_seconds(const Context& context, const Gemm& gemm) {
   if (!is_for_matrix_units(gemm)) return INFINITY;
   constexpr double kPackedBytesASecond = 1e12;
   const std::int64_t packed = gemm.batch * gemm.m * gemm.k * (4 + packed_bytes(gemm.precision));
-  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm).seconds, 2) +
+  return product_seconds_with_epilogue(context.gpu(), gemm, wgmma_plan(context, gemm).seconds, 2) +
          static_cast<double>(packed) / kPackedBytesASecond;
 }
 
 std::unique_ptr<Kernel> prepare_wgmma(Context& context, const Gemm& gemm, std::string_view label) {
-  return prepare_tile(context, gemm, plan_of(context, gemm), label);
+  return prepare_wgmma_tile(context, gemm, wgmma_plan(context, gemm), label);
 }
 
 std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm) {
@@ -119,7 +121,7 @@ std::vector<GemmTiling> wgmma_tilings(const Context& context, const Gemm& gemm) 
 std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm, const GemmTiling& tiling,
                                              std::string_view label) {
   const std::optional<GemmPlan> plan = plan_of_tiling(gemm, tiles_for(gemm), tiling);
-  return plan ? prepare_tile(context, gemm, *plan, label) : nullptr;
+  return plan ? prepare_wgmma_tile(context, gemm, *plan, label) : nullptr;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace concord::opencl {
 namespace {
 
-constexpr std::uint32_t kUntouched = 0x7fc17fc1U;  // a NaN that no kernel writes; UNTOUCHED of gemm/compare.cl
+constexpr std::uint32_t kTrialUntouched = 0x7fc17fc1U;  // a NaN that no kernel writes; UNTOUCHED of gemm/compare.cl
 
 /// The product with a and b as inputs 0 and 1; operands that stages before it make stay theirs.
 Gemm with_own_operands(const Gemm& gemm) {
@@ -211,7 +211,7 @@ std::unique_ptr<Launch> ProductTrial::bind(const Kernel& kernel) {
 }
 
 void ProductTrial::run_once(const Kernel& kernel) {
-  device_.fill(*output_, 0, output_->bytes(), kUntouched);
+  device_.fill(*output_, 0, output_->bytes(), kTrialUntouched);
   bind(kernel)->enqueue();
 }
 
