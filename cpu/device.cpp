@@ -224,7 +224,7 @@ LibraryVersions onednn_versions() {
 std::vector<DeviceInfo> list_devices() { return {describe_cpu()}; }
 
 DevicePtr open_device(std::size_t index) {
-  CONCORD_CHECK(index == 0, DeviceError, "there is one CPU device, not number {}", index);
+  CONCORD_CHECK(index == 0, DeviceError, "there is only one CPU device, no number {}", index);
   return guarded("cpu", [] { return std::make_shared<CpuDevice>(); });
 }
 

@@ -164,7 +164,7 @@ namespace {
 PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const KernelRequest& request) {
   const Shape& output = request.outputs[0].shape;
   const auto axis = channel_axis_of(*op.base(), output);
-  CONCORD_CHECK(axis.has_value(), NotSupported, "{} takes no epilogue on the CPU", op.base()->name());
+  CONCORD_CHECK(axis.has_value(), NotSupported, "{} has no epilogue on the CPU", op.base()->name());
   const auto epilogue = match_epilogue(op.epilogue(), op.base_inputs(), output, *axis,
                                        std::span(request.inputs).subspan(op.base_inputs()));
   CONCORD_CHECK(epilogue.has_value(), NotSupported, "{}: no epilogue {} on the CPU", op.name(), op.epilogue().str());
@@ -183,8 +183,7 @@ bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const T
   const auto matched = match_epilogue(epilogue, op_inputs.size(), output.shape, *axis, extra);
   if (!matched) return false;
   const bool is_matmul = dynamic_cast<const ops::Matmul*>(&op) != nullptr;
-  if (!matched->steps.empty() &&
-      !variants.takes_post_ops(is_matmul ? Product::matmul : Product::convolution)) {
+  if (!matched->steps.empty() && !variants.takes_post_ops(is_matmul ? Product::matmul : Product::convolution)) {
     return false;
   }
   KernelRequest request{

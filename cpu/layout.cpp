@@ -49,7 +49,7 @@ dnnl::memory::data_type data_type_of(DType type) {
     case DType::i32: return dnnl::memory::data_type::s32;
     case DType::u8: return dnnl::memory::data_type::u8;
   }
-  throw NotSupported("oneDNN has no such element type");
+  throw NotSupported("oneDNN does not have this element type");
 }
 
 Desc plain_desc(DType type, const Dims& dims) {

@@ -32,8 +32,8 @@ inline constexpr bool kOneDnn3 = DNNL_VERSION_MAJOR >= 3;
 
 [[noreturn]] inline void throw_as_ours(const dnnl::error& error, std::string_view what) {
   const std::string text =
-      std::string(what) + " on the CPU: oneDNN says " + dnnl_status2str(error.status) + " (" + error.what() + "). ";
-  if (error.status == dnnl_out_of_memory) throw OutOfMemory(text + "Take a smaller batch, or end other programs");
+      std::string(what) + " on the CPU: oneDNN reports " + dnnl_status2str(error.status) + " (" + error.what() + "). ";
+  if (error.status == dnnl_out_of_memory) throw OutOfMemory(text + "Use a smaller batch, or close other programs");
   const std::string advice = "`concord doctor --device cpu` tests oneDNN";
   if (error.status == dnnl_unimplemented) throw NotSupported(text + advice);
   throw DeviceError(text + advice);
@@ -155,7 +155,7 @@ template <class Accepts>
   Backward::primitive_desc desc(operation, attributes, engine(), hint);
 #endif
   while (!accepts(desc.impl_info_str())) {
-    if (!desc.next_impl()) throw NotSupported("oneDNN has no implementation of this weights' gradient that is right");
+    if (!desc.next_impl()) throw NotSupported("oneDNN has no correct implementation of this weight gradient");
   }
   return desc;
 }

@@ -20,7 +20,7 @@ void check_countable(const KernelRequest& request) {
     for (const TensorSpec& spec : *specs) {
       for (const std::int64_t dim : spec.shape.dims()) {
         CONCORD_CHECK(dim <= kMost, NotSupported,
-                      "{} on the CPU: {} along an axis of {}, oneDNN counts up to {}: cut the operand into pieces",
+                      "{} on the CPU: {} along an axis of {}, the limit of oneDNN is {}: split the operand",
                       request.op->name(), dim, spec.shape.str(), kMost);
       }
     }

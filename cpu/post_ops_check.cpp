@@ -200,7 +200,7 @@ bool is_right(const Operator& op, const Epilogue& epilogue, const KernelRequest&
   const bool right = error <= tolerance;
   if (!right) {
     log(LogLevel::info,
-        fmt::format("{} is wrong (error {:.2g} of the largest value): its steps are a pass of our own", key, error));
+        fmt::format("{} is wrong (error {:.2g} of the largest value): a separate pass computes its steps", key, error));
   }
   known.emplace(key, right);
   return right;

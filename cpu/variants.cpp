@@ -22,10 +22,9 @@ constexpr std::array<Row, 2> kRows{
 
 CpuVariants::CpuVariants(QuirkOrigin origin) : origin_(std::move(origin)), quirks_(read_quirks(origin_)) {
   for (const auto& [name, quirk] : quirks_) {
-    log(LogLevel::warning,
-        fmt::format("cpu: \"{}\" is not used: {} (found by `concord doctor`, kept in {}; `concord doctor --forget` "
-                    "removes it)",
-                    name, quirk, file().string()));
+    log(LogLevel::warning, fmt::format("cpu: \"{}\" is disabled: {} (found by `concord doctor`, stored in {}; `concord "
+                                       "doctor --forget` removes it)",
+                                       name, quirk, file().string()));
   }
 }
 
@@ -48,8 +47,8 @@ std::vector<Variant> CpuVariants::list() const {
 }
 
 void CpuVariants::require_known(std::string_view name) const {
-  CONCORD_CHECK(std::ranges::find(kRows, name, &Row::name) != kRows.end(), ArgumentError, "cpu has no variant \"{}\"",
-                name);
+  CONCORD_CHECK(std::ranges::find(kRows, name, &Row::name) != kRows.end(), ArgumentError,
+                "cpu has no kernel alternative \"{}\"", name);
 }
 
 void CpuVariants::prefer(std::string_view name) {

@@ -141,9 +141,8 @@ void run_bench(const BenchArguments& options) {
                       row("inference", infer, batch)});
   if (options.network.memory_budget.bytes() > 0) {
     std::cout << fmt::format(
-        "memory budget of the training step {}: {} of its launches and {:.1f} % of its FLOPs compute again what was "
-        "not "
-        "kept\n",
+        "memory budget of the training step {}: {} of its launches and {:.1f} % of its FLOPs recompute values that are "
+        "not kept\n",
         human_bytes(options.network.memory_budget.bytes()), train.recomputed.launches,
         100 * train.recomputed.cost.flops / train.cost.flops);
   }
@@ -159,16 +158,17 @@ void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure training step and inference of a network on a device");
   const auto options = std::make_shared<BenchArguments>();
   options->network.add(*command);
-  command->add_option("--seconds", options->seconds, "Time to measure each for")
+  command->add_option("--seconds", options->seconds, "Seconds to measure each of them")
       ->capture_default_str()
       ->check(positive());
   command
       ->add_option("--trace", options->trace.file,
-                   "Without a file: time every kernel (see also profile); with one: write a timeline there, for "
+                   "Without a file: measure every kernel (see also profile); with a file: write a timeline there, for "
                    "https://ui.perfetto.dev")
       ->type_name("[FILE]")
       ->expected(0, 1);
-  command->add_flag("--first-step", options->first_step, "Only say how long the first step took from process start");
+  command->add_flag("--first-step", options->first_step,
+                    "Only report the time of the first step, from the start of the process");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, command] {
     options->kernels = command->count("--trace") > 0 && options->trace.file.empty();

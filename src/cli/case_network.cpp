@@ -16,7 +16,7 @@ namespace {
 
 const std::string& text_of(const std::map<std::string, std::string>& network, const std::string& key) {
   const auto found = network.find(key);
-  if (found == network.end()) throw FormatError(fmt::format("the case does not say the {} of its network", key));
+  if (found == network.end()) throw FormatError(fmt::format("the case has no {} of its network", key));
   return found->second;
 }
 

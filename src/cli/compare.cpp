@@ -59,7 +59,7 @@ std::int64_t steps_between(const std::string& check) {
   std::int64_t steps = 0;
   const auto [end, error] = std::from_chars(check.data(), check.data() + check.size(), steps);
   if (error != std::errc() || end != check.data() + check.size() || steps < 1) {
-    throw ArgumentError(fmt::format("--check is \"{}\"; there are every, ends and a number of steps", check));
+    throw ArgumentError(fmt::format("--check is \"{}\"; use every, ends or a number of steps", check));
   }
   return steps;
 }
@@ -89,10 +89,10 @@ auto with_advice(std::int64_t batch, const Work& work) {
   try {
     return work();
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(fmt::format("{}. A --batch smaller than {} takes less", error.what(), batch));
+    throw OutOfMemory(fmt::format("{}. Use a --batch smaller than {}", error.what(), batch));
   } catch (const NotSupported& error) {
     throw NotSupported(
-        fmt::format("{}. If its samples are too many, take a --batch smaller than {}", error.what(), batch));
+        fmt::format("{}. If the batch is too large, use a --batch smaller than {}", error.what(), batch));
   }
 }
 
@@ -128,7 +128,7 @@ void print_row(const Comparison& comparison) {
       std::ranges::find_if(comparison.runs, [](const DeviceRun& run) { return run.first_deviation.has_value(); });
   if (found != comparison.runs.end()) {
     const Deviation& d = *found->first_deviation;
-    diverging = fmt::format("{} on {}: error {:.3g}, allowed {:.3g} ({}, kernel {}, {})", d.node, found->device.id,
+    diverging = fmt::format("{} on {}: error {:.3g}, tolerance {:.3g} ({}, kernel {}, {})", d.node, found->device.id,
                             d.error, d.tolerance, d.op, d.kernel, d.shapes);
   }
   const double part = std::ranges::max(comparison.runs, {}, &DeviceRun::largest_loss_deviation).largest_loss_deviation;
@@ -139,9 +139,10 @@ void print_row(const Comparison& comparison) {
 
 // Every network of the zoo at a small size. One that fails does not keep the others from being compared.
 void run_all(const CompareArguments& options, const std::vector<DevicePtr>& devices) {
-  if (options.data != "random" || !options.input.empty()) throw ArgumentError("'all' takes neither --data nor --input");
+  if (options.data != "random" || !options.input.empty())
+    throw ArgumentError("'all' cannot be used with --data or --input");
   if (options.outputs.has_files() || !options.outputs.case_file.empty()) {
-    throw ArgumentError("'all' prints its results: --html, --save-case and a file for --json are for one network");
+    throw ArgumentError("'all' only prints its results: --html, --save-case and a file for --json need one network");
   }
   std::string failed, json;
   if (!options.prints_json())
@@ -168,7 +169,7 @@ void refuse_options_of_networks(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || kOfAll.contains(option->get_name())) continue;
     throw ArgumentError(
-        fmt::format("{} is for the networks of `concord models`: a program has its own, or none", option->get_name()));
+        fmt::format("{} applies only to the networks of `concord models`, not to a program", option->get_name()));
   }
 }
 
@@ -185,12 +186,12 @@ void run_program(const CompareArguments& options, const CompareOutputs& outputs)
 
 void run_networks(const CompareArguments& options, const CompareOutputs& outputs) {
   if (!options.arguments.empty()) {
-    throw ArgumentError(fmt::format("-- {}: arguments are for a program, named by its path", options.arguments[0]));
+    throw ArgumentError(fmt::format("-- {}: arguments need a program, given by its path", options.arguments[0]));
   }
   keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
   const models::Model* model = all ? nullptr : &models::find(options.training.model);
-  if (!options.input.empty() && options.data != "random") throw ArgumentError("--input is for random data");
+  if (!options.input.empty() && options.data != "random") throw ArgumentError("--input needs random data");
   std::vector<DevicePtr> devices;
   for (const std::string& selector : options.selectors()) devices.push_back(Device::open(selector));
   for (const DevicePtr& device : devices) options.precision.warn_of(device->info());
@@ -216,10 +217,11 @@ void run(const CompareArguments& options, const CLI::App& command) {
 
 void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
   CLI::App* command = app.add_subcommand("compare", "Train on several devices at once and compare values and speed");
-  command->footer("Behind -- stand the arguments of a program.");
+  command->footer("Arguments after -- are passed to the program.");
   const auto options = std::make_shared<CompareArguments>();
   options->arguments = std::move(program_arguments);
-  options->training.add_model(*command, "; all: each, at a small size; or the path of a program that trains one");
+  options->training.add_model(*command,
+                              "; all: every network, at a small size; or the path of a program that trains a network");
   command->add_option("--devices", options->devices, "Comma-separated; the first is the reference")
       ->required()
       ->check(device_selectors());
@@ -228,16 +230,18 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
   command->add_option("--data", options->data, kDataHelp)->capture_default_str()->check(data_name());
   command->add_option("--input", options->input, "One random sample, such as 3x64x64 [as published]")
       ->check(not_empty());
-  command->add_option("--seconds", options->seconds, "Time each device's step at least this long")
+  command->add_option("--seconds", options->seconds, "Measure the step of each device for at least this many seconds")
       ->capture_default_str()
       ->check(positive());
   options->precision.add(*command);
   options->training.add_training(*command);
   options->trace.add(*command);
-  command->add_flag("--drift", options->drift, "How far weights part, beside what one ULP does; --html has it always");
+  command->add_flag(
+      "--drift", options->drift,
+      "Report the distance of the weights, compared with runs moved by one ULP; --html always contains it");
   command
       ->add_option("--reference", options->reference,
-                   "Operators are held against the first device, or the host's float64")
+                   "Compare operators with the first device (device) or with double precision on the host (float64)")
       ->capture_default_str()
       ->check(CLI::IsMember({"device", "float64"}));
   command->add_option("--html", options->outputs.html_file, "Write a page with all results and charts here")
@@ -247,15 +251,14 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
           ->expected(0, 1);
   command
       ->add_option("--check", options->check,
-                   "Also check what the steps in between run: ends (none), every, or N (each N-th)")
+                   "Also check steps between the first and the last: ends (none), every, or N (each N-th)")
       ->capture_default_str();
-  CLI::Option* const file =
-      command
-          ->add_option("--save-case", options->outputs.case_file,
-                       "Write the first diverging operator here, for `concord replay`; where none diverges nothing is "
-                       "written, which a warning says")
-          ->check(file_name());
-  command->add_option("--case", options->case_node, "Take this node for --save-case, diverging or not")
+  CLI::Option* const file = command
+                                ->add_option("--save-case", options->outputs.case_file,
+                                             "Write the first diverging operator to this file, for `concord replay`; "
+                                             "if none diverges, a warning says that nothing is written")
+                                ->check(file_name());
+  command->add_option("--case", options->case_node, "With --save-case: save this node, even if it does not diverge")
       ->check(not_empty())
       ->needs(file);
   command->callback([options, command] { run(*options, *command); });

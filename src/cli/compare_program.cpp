@@ -39,7 +39,7 @@ CompareReply answer_of(const std::string& program, std::vector<std::string> argu
   ChildProcess child = ChildProcess::reporting(program, std::move(arguments), request_through, output);
   if (auto reply = CompareReply::read(child.receive_report())) return *std::move(reply);
   const ChildEnd end = child.finish();
-  throw Error(fmt::format("{} {}{}. The command takes a training of Trainer::fit{}", program, failure,
+  throw Error(fmt::format("{} {}{}. The command compares a training by Trainer::fit{}", program, failure,
                           end.how.empty() ? "" : fmt::format(" and ended: {}", end.how), advice));
 }
 
@@ -53,9 +53,9 @@ void require_agreement(const CompareReply& reply) {
 void compare_program(const std::string& program, std::vector<std::string> arguments, CompareRequest request) {
   request.name = std::filesystem::path(program).filename().string();
   request.network = case_program(program, arguments);
-  const CompareReply reply = answer_of(program, std::move(arguments), std::move(request), "compared nothing",
-                                       "; a program with a loop of its own calls concord::compare "
-                                       "(samples/compare_devices.cpp)");
+  const CompareReply reply =
+      answer_of(program, std::move(arguments), std::move(request), "compared nothing",
+                "; a program with its own training loop calls concord::compare (samples/compare_devices.cpp)");
   std::cout << reply.text;
   require_agreement(reply);
 }

@@ -89,30 +89,30 @@ Dataset open_dataset(const std::string& name, std::string_view split, const mode
   Dataset dataset = read(kind, split, place);
   if (model.task != models::Task::classification) {
     throw ArgumentError(
-        fmt::format("{} is a model for {}; {} has classes of pictures", model.name, models::name_of(model.task), name));
+        fmt::format("{} is a model for {}; {} has classes of images", model.name, models::name_of(model.task), name));
   }
   if (dataset.feature_spec().shape != model.input) {
-    throw ArgumentError(fmt::format("{} has samples of shape {}, the model takes {}", name,
+    throw ArgumentError(fmt::format("{} has samples of shape {}, but the model needs {}", name,
                                     dataset.feature_spec().shape.str(), model.input.str()));
   }
   if (dataset.classes > model.classes) {
-    throw ArgumentError(
-        fmt::format("{} has {} classes, the model tells {} apart", name, dataset.classes, model.classes));
+    throw ArgumentError(fmt::format("{} has {} classes, but the model has {}", name, dataset.classes, model.classes));
   }
   return dataset;
 }
 
 void ValidationOptions::add(CLI::App& command) {
-  source_option = command
-                      .add_option("--validate", source,
-                                  "Validate on a part that is held out of the training set (split), on the test split "
-                                  "(test), or not at all (none)")
-                      ->capture_default_str()
-                      ->check(CLI::IsMember({"split", "test", "none"}));
-  part_option = command.add_option("--validation-split", part, "The part of the training set to validate on")
+  source_option =
+      command
+          .add_option(
+              "--validate", source,
+              "Validate on a held-out part of the training set (split), on the test split (test), or not at all (none)")
+          ->capture_default_str()
+          ->check(CLI::IsMember({"split", "test", "none"}));
+  part_option = command.add_option("--validation-split", part, "The part of the training set for validation")
                     ->capture_default_str()
                     ->check(between_0_and_1());
-  seed_option = command.add_option("--validation-seed", seed, "Chooses the samples to validate on")
+  seed_option = command.add_option("--validation-seed", seed, "Selects the samples for validation")
                     ->capture_default_str()
                     ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
 }
@@ -142,7 +142,7 @@ std::pair<Dataset, std::optional<Dataset>> ValidationOptions::divide(Dataset tra
   if (!is_split()) return {std::move(train), std::nullopt};
   if (train.size() < 2) {
     throw ArgumentError(
-        fmt::format("{}: a part of {} sample cannot be held out to validate on: use --validate test or none",
+        fmt::format("{}: a part of {} samples cannot be held out for validation: use --validate test or none",
                     train.name, train.size()));
   }
   const auto wanted = static_cast<std::int64_t>(std::llround(part * static_cast<double>(train.size())));

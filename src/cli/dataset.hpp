@@ -15,8 +15,8 @@ namespace concord::cli {
 
 /// What --data takes, for --help.
 inline constexpr const char* kDataHelp =
-    "fashion-mnist, mnist, emnist-balanced, cifar10, cifar100, random; NAME:DIRECTORY for files elsewhere; "
-    "text:FILE for models of language";
+    "fashion-mnist, mnist, emnist-balanced, cifar10, cifar100, random; NAME:DIRECTORY for files in another folder; "
+    "text:FILE for language models";
 
 /// "train" or "test" of a named data set. "random" is synthetic data for the model. Text is told in the characters of
 /// `alphabet`; empty: in those of the file. Throws ArgumentError for an unknown name, and when the samples or their

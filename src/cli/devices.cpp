@@ -60,8 +60,8 @@ void add_devices(CLI::App& app) {
     std::cerr << idle_platforms_hint();
     if (devices.empty()) {
       throw DeviceError(
-          "no device was found. An OpenCL driver is a package: pocl-opencl-icd (any CPU), mesa-opencl-icd, "
-          "intel-opencl-icd, or the one of your GPU's vendor.");
+          "no device was found. Install an OpenCL driver: pocl-opencl-icd (any CPU), mesa-opencl-icd, "
+          "intel-opencl-icd, or the package of your GPU's vendor.");
     }
   });
 }

@@ -105,7 +105,7 @@ void add_evaluate(CLI::App& app) {
   options->saved.add(*command);
   options->device.add(*command);
   options->precision.add(*command);
-  command->add_option("--batch", options->evaluate.batch, "Samples at once")->capture_default_str()->check(count());
+  command->add_option("--batch", options->evaluate.batch, "Samples per batch")->capture_default_str()->check(count());
   options->top =
       command->add_option("--top", options->evaluate.k, "The k of the top-k accuracy, at most the number of classes")
           ->capture_default_str()

@@ -51,7 +51,7 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
       }
       message = fmt::format("{} has no option {}{}", named[0]->get_name(), option, suggestion(option, names));
     }
-    return fmt::format("concord: {}\n`concord {} --help` tells what there is.\n", message, named[0]->get_name());
+    return fmt::format("concord: {}\n`concord {} --help` lists the options.\n", message, named[0]->get_name());
   }
   if (given.empty()) return fmt::format("concord: {}\n\n{}", error.what(), app->help());
   std::vector<std::string> names;
@@ -71,7 +71,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string(kVersion));
   app.failure_message(usage_message);
   bool verbose = false;
-  app.add_flag("-v,--verbose", verbose, "Say on standard error what is cached, built and chosen")
+  app.add_flag("-v,--verbose", verbose, "Print on standard error what is cached, built and chosen")
       ->each([](const std::string&) { cli::log_to_standard_error(true); });
   app.fallthrough();
   cli::log_to_standard_error(false);
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {  // nothing here may want memory
-    std::fputs("concord: main memory does not suffice; a smaller --batch takes less\n", stderr);
+    std::fputs("concord: host memory is too small; use a smaller --batch\n", stderr);
     return 1;
   }
 }

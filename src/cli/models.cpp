@@ -41,7 +41,7 @@ void run_models(const ModelsArguments& options) {
   const std::int64_t batch = options.step.training.batch;
   const DevicePtr device = options.step.open();
   std::vector<std::vector<std::string>> rows{
-      {"network", "parameters", "GFLOP a sample", fmt::format("step of {}", batch), "input", "task", ""}};
+      {"network", "parameters", "GFLOP per sample", fmt::format("step of {}", batch), "input", "task", ""}};
   nlohmann::json list = nlohmann::json::array();
   for (const models::Model& model : models::all()) {
     const auto network = models::make(model.name);
@@ -66,16 +66,16 @@ void run_models(const ModelsArguments& options) {
   }
   std::cout << (options.json ? json_text(list)
                              : table(rows) +
-                                   "GFLOP: of the forward pass; a multiplication and an addition are two. "
-                                   "step: memory of values and variables without kernels' workspaces; too large: "
-                                   "one value is more than the device allocates at once, or than kernels can number\n" +
-                                   fmt::format("networks to be had in other sizes, by name: {}\n", sizable_names()));
+                                   "GFLOP: of the forward pass; a multiply-add counts as two. step: memory of values "
+                                   "and variables without workspaces of kernels; too large: one value exceeds the "
+                                   "largest allocation of the device, or the largest index of kernels\n" +
+                                   fmt::format("networks with sizes in their names: {}\n", sizable_names()));
 }
 
 }  // namespace
 
 void add_models(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("models", "List the networks there are and what they cost");
+  CLI::App* command = app.add_subcommand("models", "List the networks with their cost");
   const auto options = std::make_shared<ModelsArguments>();
   options->step.add(*command);
   command->add_flag("--json", options->json, "Print JSON");

@@ -33,7 +33,7 @@ void require_folder_of(const std::string& file) {
 }
 
 void require_writable(const std::string& file) {
-  CONCORD_CHECK(file != "-", ArgumentError, "'-' stands for no file here; one of this name is ./-");
+  CONCORD_CHECK(file != "-", ArgumentError, "'-' is not a file here; use ./- for a file with this name");
   if (file.empty()) return;
   require_folder_of(file);
   std::error_code error;
@@ -59,7 +59,7 @@ void require_different(std::initializer_list<std::pair<std::string_view, std::st
 
 void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
   constexpr std::string_view kHelp =
-      "The network: resnet50, or any that `concord models` lists; some with sizes of one's own: mlp:depth=4,width=512";
+      "The network: resnet50, or another of `concord models`; some take sizes: mlp:depth=4,width=512";
   command.add_option("model", model, fmt::format("{}{}", kHelp, others))->required();
 }
 
@@ -136,24 +136,25 @@ void TrainingOptions::add_optimizer(CLI::App& command, const char* help) {
 }
 
 void TrainingOptions::add_training(CLI::App& command) {
-  command.add_option("--batch", batch, "Samples a step")->capture_default_str()->check(count());
+  command.add_option("--batch", batch, "Samples per step")->capture_default_str()->check(count());
   add_optimizer(command,
-                "How weights are updated; with lars, biases and norms are left to sgd, with muon they, embeddings and "
-                "the last layer to adamw");
+                "The optimizer; with lars, sgd updates biases and norms; with muon, adamw updates biases, norms, "
+                "embeddings and the last layer");
   command.add_option("--lr", lr, "Learning rate [0.01 for sgd, else the optimizer's default]")->check(positive());
-  command.add_option("--momentum", momentum, "Of sgd and lars [0.9], muon [0.95], rmsprop [0]")->check(from_0_to_1());
-  command.add_option("--weight-decay", weight_decay, "[the optimizer's default]")->check(not_negative());
-  command.add_option("--betas", betas, "Of adam and its kin: 0.9,0.999 [the optimizer's defaults]")
+  command.add_option("--momentum", momentum, "Momentum of sgd and lars [0.9], muon [0.95], rmsprop [0]")
+      ->check(from_0_to_1());
+  command.add_option("--weight-decay", weight_decay, "Weight decay [the optimizer's default]")->check(not_negative());
+  command.add_option("--betas", betas, "Betas of adam and similar optimizers: 0.9,0.999 [the optimizer's defaults]")
       ->delimiter(',')
       ->expected(2)
       ->check(from_0_below_1());
-  command.add_option("--eps", eps, "Added to what is divided by [the optimizer's default]")->check(not_negative());
+  command.add_option("--eps", eps, "Added to divisors [the optimizer's default]")->check(not_negative());
   command.add_flag("--decay-matrices-only", decay_matrices_only, "No weight decay on biases and norms");
   command
       .add_option("--freeze", freeze,
                   "Parameters that keep their values, by name: 'features.*'; may be given several times")
       ->allow_extra_args(false);
-  command.add_option("--seed", seed, "Of first weights, order of samples and dropout")
+  command.add_option("--seed", seed, "For initial weights, order of samples and dropout")
       ->capture_default_str()
       ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
 }
@@ -161,7 +162,7 @@ void TrainingOptions::add_training(CLI::App& command) {
 optim::Optimizer TrainingOptions::make_optimizer() const {
   const NamedOptimizer& chosen = find_optimizer(optimizer);
   const auto refuse = [&](const char* option, bool is_given, bool is_there) {
-    CONCORD_CHECK(!is_given || is_there, ArgumentError, "{}: {} has none", option, optimizer);
+    CONCORD_CHECK(!is_given || is_there, ArgumentError, "{}: {} has no such option", option, optimizer);
   };
   refuse("--momentum", momentum >= 0, chosen.has_momentum);
   refuse("--betas", !betas.empty(), chosen.has_betas);
@@ -192,7 +193,7 @@ void check_frozen(const std::vector<std::string>& patterns, const Graph& graph) 
       patterns.empty() || !std::ranges::all_of(
                               graph.variables(),
                               [&](const VariablePtr& variable) { return !variable->trainable || is_frozen(variable); }),
-      ArgumentError, "--freeze {} freezes every parameter: nothing is left to train", fmt::join(patterns, " "));
+      ArgumentError, "--freeze {} freezes every parameter: no parameter is left to train", fmt::join(patterns, " "));
 }
 
 }  // namespace
@@ -227,7 +228,7 @@ std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, cons
 void SavedModelOptions::add(CLI::App& command) {
   command.add_option("--weights", weights, "Weights or checkpoint (safetensors)")->required()->check(file_name());
   command.add_option("--data", data, kDataHelp)->required()->check(data_name());
-  command.add_option("--split", split, "Which part of the data")
+  command.add_option("--split", split, "The split of the data")
       ->capture_default_str()
       ->check(CLI::IsMember({"train", "test"}));
 }
@@ -261,7 +262,7 @@ std::size_t parse_bytes(const std::string& text) {
   const auto* const found = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
   const double bytes = found == kUnits.end() ? 0 : number * found->second;
   if (error != std::errc{} || !(bytes >= 1) || bytes >= 0x1p63) {
-    throw ArgumentError(fmt::format("'{}' is no number of bytes such as 1000000, 512KiB, 800MiB or 1.5GiB", text));
+    throw ArgumentError(fmt::format("'{}' is not a number of bytes such as 1000000, 512KiB, 800MiB or 1.5GiB", text));
   }
   return static_cast<std::size_t>(bytes);
 }
@@ -276,10 +277,9 @@ void MemoryBudgetOption::add(CLI::App& command) {
     }
   };
   command
-      .add_option(
-          "--memory-budget", text,
-          "Most that values and workspaces of a training step may take, beside weights and data: 800MiB, 1.5GiB. "
-          "What does not fit is computed again instead of kept")
+      .add_option("--memory-budget", text,
+                  "Most memory for values and workspaces of a training step, without weights and data: 800MiB, 1.5GiB. "
+                  "Values that do not fit are computed again instead of kept")
       ->check(CLI::Validator(refusal, "BYTES"));
 }
 
@@ -288,8 +288,8 @@ std::size_t MemoryBudgetOption::bytes() const { return text.empty() ? 0 : parse_
 void PrecisionOption::add(CLI::App& command) {
   command
       .add_option("--precision", name,
-                  "Factors of products, and in 16 bits images between operators, may be rounded to it where the device "
-                  "has units for it")
+                  "Lets the device round factors of matrix multiplications, and with 16 bits also images between "
+                  "operators, to this precision where it has matrix cores for it")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
 }
@@ -297,13 +297,16 @@ void PrecisionOption::add(CLI::App& command) {
 void PrecisionOption::warn_of(const DeviceInfo& device) const {
   if (std::ranges::find(device.precisions, name) != device.precisions.end()) return;
   const bool is_opencl = device.backend == "opencl";
-  log(LogLevel::warning, fmt::format("--precision {}: {} ({}) names no units for it; {}", name, device.name, device.id,
-                                     is_opencl ? "its products are computed in fp32"
-                                               : "its products are computed in fp32, unless oneDNN gains by it there"));
+  log(LogLevel::warning,
+      fmt::format("--precision {}: {} ({}) has no matrix cores for it; {}", name, device.name, device.id,
+                  is_opencl ? "matrix multiplications use fp32"
+                            : "matrix multiplications use fp32, unless oneDNN is faster with it"));
 }
 
 void TraceOption::add(CLI::App& command) {
-  command.add_option("--trace", file, "Write a timeline of kernels, copies and host here, for https://ui.perfetto.dev")
+  command
+      .add_option("--trace", file,
+                  "Write a timeline of kernels, copies and the host to this file, for https://ui.perfetto.dev")
       ->check(file_name());
 }
 
@@ -316,7 +319,7 @@ void add_threads(CLI::App& command) {
   command
       .add_option_function<int>(
           "--threads", [](const int& threads) { set_num_threads(threads); },
-          "Of the host, for what it computes [$CONCORD_NUM_THREADS, else all processors]")
+          "Number of host threads [$CONCORD_NUM_THREADS, else the number of processors]")
       ->check(whole(1, 4096));
 }
 

@@ -43,8 +43,8 @@ Prediction best_of(std::span<const float> logits) {
 void run_predict(const PredictArguments& options) {
   const models::Model& model = models::find(options.training.model);
   if (model.task != models::Task::classification && model.task != models::Task::language) {
-    throw ArgumentError(
-        fmt::format("predict is for classes and words; {} is a model for {}", model.name, models::name_of(model.task)));
+    throw ArgumentError(fmt::format("predict needs a network for classes or words; {} is a network for {}", model.name,
+                                    models::name_of(model.task)));
   }
   require_writable(options.out);
   const Dataset all =
@@ -94,7 +94,7 @@ void run_predict(const PredictArguments& options) {
 
 void add_predict(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("predict", "Classes that saved weights give to samples, of text the next character");
+      app.add_subcommand("predict", "Predict classes of samples with saved weights; of text, the next character");
   const auto options = std::make_shared<PredictArguments>();
   options->training.add_model(*command);
   options->saved.add(*command);
@@ -102,11 +102,11 @@ void add_predict(CLI::App& app) {
       ->capture_default_str()
       ->check(whole(0, std::numeric_limits<std::int32_t>::max()));
   options->count_option =
-      command->add_option("--count", options->count, "How many")->capture_default_str()->check(count());
-  command->add_option("--batch", options->batch, "Samples at once")->capture_default_str()->check(count());
+      command->add_option("--count", options->count, "Number of samples")->capture_default_str()->check(count());
+  command->add_option("--batch", options->batch, "Samples per batch")->capture_default_str()->check(count());
   options->device.add(*command);
   options->precision.add(*command);
-  command->add_option("--out", options->out, "Write the network's outputs here (safetensors, \"outputs\")")
+  command->add_option("--out", options->out, "Write the outputs of the network to this file (safetensors, \"outputs\")")
       ->check(file_name());
   options->trace.add(*command);
   command->add_flag("--json", options->json, "Print JSON");

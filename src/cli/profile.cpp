@@ -42,7 +42,7 @@ nlohmann::json as_json(const OperatorTime& time, double step_kernels, Rows rows)
 void run_profile(const ProfileArguments& options) {
   const std::int64_t batch = options.network.training.batch;
   if (options.inference && options.network.memory_budget.bytes() > 0) {
-    throw ArgumentError("--memory-budget is of a training step; leave it out with --inference");
+    throw ArgumentError("--memory-budget applies to a training step; it cannot be used with --inference");
   }
   BenchNetwork network(options.network);
   options.network.precision.warn_of(network.device()->info());
@@ -76,7 +76,7 @@ void run_profile(const ProfileArguments& options) {
   std::cout << fmt::format("{} of {}, batch {}, {} on {}: {:.3f} ms, {:.3f} ms in kernels one by one\n", what,
                            network.model().name, batch, options.network.precision.name, info.name, times.median_ms,
                            total.seconds * 1e3)
-            << fmt::format("the device's roofline: {:.1f} GFLOP/s (a product of {}x{}), {:.1f} GB/s\n\n",
+            << fmt::format("the device's roofline: {:.1f} GFLOP/s (a matrix multiplication of {}x{}), {:.1f} GB/s\n\n",
                            speed.flops_per_second / 1e9, speed.product_size, speed.product_size,
                            speed.bytes_per_second / 1e9)
             << operator_table(operators, rows, &speed);
@@ -85,11 +85,11 @@ void run_profile(const ProfileArguments& options) {
 }  // namespace
 
 void add_profile(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("profile", "Where the time of a network's step goes, by operator");
+  CLI::App* command = app.add_subcommand("profile", "Show the time of a network's step by operator");
   const auto options = std::make_shared<ProfileArguments>();
   options->network.add(*command);
-  command->add_flag("--inference", options->inference, "Of inference instead of a training step");
-  command->add_flag("--detail", options->detail, "A row for each launch, with shapes and node");
+  command->add_flag("--inference", options->inference, "Profile inference instead of a training step");
+  command->add_flag("--detail", options->detail, "Print a row for each launch, with shapes and node");
   command->add_flag("--json", options->json, "Print JSON");
   options->trace.add(*command);
   command->callback([options] { options->trace.around([&] { run_profile(*options); }); });

@@ -29,15 +29,15 @@ std::string as_text(const nlohmann::json& report) {
                                 : fmt::format("{}, batch {}, {}", text_at(network, "model"), text_at(network, "batch"),
                                               text_at(network, "precision"));
   std::string text = fmt::format(
-      "{} of {}: {}{}, {}\nthe case is of {}, kernel {}; here {}, kernel {}\n\n", text_at(report, "node"), where,
-      text_at(report, "operator"), report.at("fused").get<bool>() ? " as fused" : "", text_at(report, "shapes"),
+      "{} of {}: {}{}, {}\nthe case comes from {}, kernel {}; here {}, kernel {}\n\n", text_at(report, "node"), where,
+      text_at(report, "operator"), report.at("fused").get<bool>() ? ", fused" : "", text_at(report, "shapes"),
       text_at(of_case, "device"), text_at(of_case, "kernel"), text_at(report, "device"), text_at(report, "kernel"));
   // JSON has no infinity.
   const auto number = [](const nlohmann::json& json) {
     return json.is_null() ? std::string("inf") : fmt::format("{:.3g}", json.get<double>());
   };
   std::vector<std::vector<std::string>> rows{
-      {"value", "error", "allowed", "error in the case", "apart from its result"}};
+      {"value", "error", "tolerance", "error in the case", "difference from the case"}};
   for (const nlohmann::json& value : report.at("values")) {
     rows.push_back({text_at(value, "value"), number(value.at("error")), number(value.at("tolerance")),
                     number(value.at("error_in_case")), number(value.at("difference_from_case"))});
@@ -68,7 +68,7 @@ CompareReply of_program(const ReplayArguments& options, const CaseProgram& progr
   if (!options.start) {
     std::string arguments;
     for (const std::string& argument : program.arguments) arguments += fmt::format(" \"{}\"", argument);
-    throw ArgumentError(fmt::format("the case is of a training of the program {}{}: --start starts it with {}",
+    throw ArgumentError(fmt::format("the case is from a training of the program {}{}: --start starts it with {}",
                                     program.path, arguments, arguments.empty() ? "no argument" : "these arguments"));
   }
   require_writable(options.trace.file);
@@ -93,10 +93,10 @@ void run_replay(const ReplayArguments& options) {
 void add_replay(CLI::App& app) {
   CLI::App* command = app.add_subcommand("replay", "Run one operator alone, from a file of compare --save-case");
   const auto options = std::make_shared<ReplayArguments>();
-  command->add_option("case", options->file, "The file")->required()->check(file_name());
+  command->add_option("case", options->file, "The file of the case")->required()->check(file_name());
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->add_flag("--start", options->start, "Start the program, where the case names one");
+  command->add_flag("--start", options->start, "Start the program that the case names");
   options->trace.add(*command);
   command->callback([options] { run_replay(*options); });
 }

@@ -52,7 +52,7 @@ void save_somewhere(const std::string& what, const fs::path& file, const std::fu
       tried.push_back(folder.string());
       continue;
     }
-    throw IoError(fmt::format("{}; {} are in {} instead, move that file", refusal, what, place.string()));
+    throw IoError(fmt::format("{}; {} are saved in {} instead; move that file", refusal, what, place.string()));
   }
   throw IoError(
       fmt::format("{}; {} could not be written to {} either, and are lost", refusal, what, fmt::join(tried, ", ")));

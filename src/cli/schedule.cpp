@@ -26,7 +26,7 @@ class Numbers {
   Numbers(std::string_view name, std::string_view text) : name_(name) {
     for (const std::string& field : text.empty() ? std::vector<std::string>{} : split(text, ',')) {
       const std::size_t equal = field.find('=');
-      CONCORD_CHECK(equal != std::string::npos && equal > 0, ArgumentError, "{}: '{}' is no key=value", name, field);
+      CONCORD_CHECK(equal != std::string::npos && equal > 0, ArgumentError, "{}: '{}' is not key=value", name, field);
       CONCORD_CHECK(values_.emplace(field.substr(0, equal), field.substr(equal + 1)).second, ArgumentError,
                     "{}: {} is given twice", name, field.substr(0, equal));
     }
@@ -48,20 +48,20 @@ class Numbers {
   void check_keys(const std::vector<std::string>& keys) const {
     for (const auto& [key, value] : values_) {
       CONCORD_CHECK(std::ranges::find(keys, key) != keys.end(), ArgumentError, "the schedule {} has no '{}'; {}", name_,
-                    key, keys.empty() ? "it takes no numbers" : fmt::format("it takes {}", fmt::join(keys, ", ")));
+                    key, keys.empty() ? "it has no parameters" : fmt::format("it has {}", fmt::join(keys, ", ")));
     }
   }
 
  private:
   double number(const std::string& key, const std::string& text, double least, double most) const {
     const auto value = number_in_text<double>(text);
-    CONCORD_CHECK(value && *value >= least && *value <= most, ArgumentError, "{}: {} is '{}', no number from {} to {}",
-                  name_, key, text, least, most);
+    CONCORD_CHECK(value && *value >= least && *value <= most, ArgumentError,
+                  "{}: {} is '{}', not a number from {} to {}", name_, key, text, least, most);
     return *value;
   }
   std::int64_t whole_number(const std::string& key, const std::string& text) const {
     const double value = number(key, text, 1, std::numeric_limits<std::int32_t>::max());
-    CONCORD_CHECK(value == std::floor(value), ArgumentError, "{}: {} is '{}', no whole number", name_, key, text);
+    CONCORD_CHECK(value == std::floor(value), ArgumentError, "{}: {} is '{}', not an integer", name_, key, text);
     return static_cast<std::int64_t>(value);
   }
 
@@ -141,14 +141,15 @@ optim::Schedule make_schedule(const std::string& text, std::int64_t epochs) {
     throw ArgumentError(fmt::format("there is no schedule '{}'{} There are {}", name,
                                     meant ? fmt::format("; did you mean {}?", *meant) : ".", fmt::join(names, ", ")));
   }
-  CONCORD_CHECK(colon + 1 != text.size(), ArgumentError, "{} has no numbers behind its colon", text);
+  CONCORD_CHECK(colon + 1 != text.size(), ArgumentError, "nothing follows the colon in {}", text);
   Numbers numbers(name, colon < text.size() ? text.substr(colon + 1) : std::string());
   std::vector<std::string> keys = found->keys;
   if (found->can_warm_up) keys.emplace_back("warmup");
   numbers.check_keys(keys);
   if (!found->can_warm_up || !numbers.has("warmup")) return found->make(numbers, epochs);
   const std::int64_t warmup = numbers.whole("warmup", 1);
-  CONCORD_CHECK(warmup < epochs, ArgumentError, "{}: a warmup of {} epochs leaves none of {}", text, warmup, epochs);
+  CONCORD_CHECK(warmup < epochs, ArgumentError, "{}: a warmup of {} epochs leaves none of the {} epochs", text, warmup,
+                epochs);
   return schedule::warmup(warmup, found->make(numbers, epochs - warmup), 1.0 / 3, optim::Unit::epoch);
 }
 

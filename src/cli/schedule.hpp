@@ -9,10 +9,10 @@
 namespace concord::cli {
 
 inline constexpr const char* kScheduleHelp =
-    "Of the learning rate over the epochs, with numbers of one's own: cosine:end=1e-5,warmup=5. constant; "
+    "Schedule of the learning rate over the epochs, some with parameters: cosine:end=1e-5,warmup=5. constant; "
     "cosine[:end]; linear[:end]; polynomial[:power,end]; step[:size,gamma]; multistep:at=30+60[,gamma]; "
     "exponential:gamma; restarts[:length,growth,end]; inverse-sqrt[:warmup]; plateau[:factor,patience,end]; "
-    "one-cycle[:rise]. All but the last three take warmup=EPOCHS";
+    "one-cycle[:rise]. All but the last three accept warmup=EPOCHS";
 
 /// The schedule that `text` names for a training of so many epochs. Throws ArgumentError for an unknown name, key or
 /// number.

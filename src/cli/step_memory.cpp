@@ -4,9 +4,9 @@
 namespace concord::cli {
 
 void StepMemoryOptions::add(CLI::App& command) {
-  command.add_option("--batch", training.batch, "Samples a step")->capture_default_str()->check(count());
-  training.add_optimizer(command, "Whose state is counted");
-  command.add_option("--device", device, "Whose memory is planned for")
+  command.add_option("--batch", training.batch, "Samples per step")->capture_default_str()->check(count());
+  training.add_optimizer(command, "The optimizer; its state is counted");
+  command.add_option("--device", device, "The device whose memory is planned")
       ->capture_default_str()
       ->check(device_selector());
 }

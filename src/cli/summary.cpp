@@ -67,7 +67,7 @@ std::string as_text(const models::Model& model, const TensorSpec& batch, const m
   text +=
       fmt::format("\nparameters: {} trainable ({}), {} in running statistics\n", with_commas(summary.trainable),
                   human_bytes(static_cast<std::uint64_t>(summary.trainable) * 4), with_commas(summary.non_trainable));
-  text += fmt::format("forward: {:.3f} GFLOP a batch, {:.3f} a sample\n", summary.flops / 1e9,
+  text += fmt::format("forward: {:.3f} GFLOP per batch, {:.3f} per sample\n", summary.flops / 1e9,
                       summary.flops / 1e9 / static_cast<double>(batch.shape[0]));
   text += fmt::format("a training step with {} on {}: {} ({} of values and workspaces, {} of variables)\n",
                       step.training.optimizer, device.name, human_bytes(memory.total()), human_bytes(memory.arena),

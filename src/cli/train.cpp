@@ -61,7 +61,7 @@ nlohmann::json json_of(const Metrics& metrics) {
 void follow_seed(TrainArguments& options) {
   const std::uint64_t seed = io::load_checkpoint_info(options.resume).seed;
   if (options.seed_option->count() > 0 && options.training.seed != seed) {
-    log(LogLevel::warning, fmt::format("--seed {} is not taken: {} began with the seed {}, and goes on with it",
+    log(LogLevel::warning, fmt::format("--seed {} is ignored: {} was started with seed {} and continues with it",
                                        options.training.seed, options.resume, seed));
   }
   options.training.seed = seed;
@@ -91,8 +91,8 @@ void check_loss_options(const TrainArguments& options, const models::Model& mode
   const std::vector<float>& weights = options.cross_entropy.weights;
   CONCORD_CHECK(
       (options.cross_entropy.label_smoothing == 0 && weights.empty()) || models::has_cross_entropy(model.task),
-      ArgumentError, "--label-smoothing and --class-weights are for models with classes; {} is one for {}", model.name,
-      models::name_of(model.task));
+      ArgumentError, "--label-smoothing and --class-weights need a model with classes; {} is a model for {}",
+      model.name, models::name_of(model.task));
   const std::int64_t classes = model.task == models::Task::language ? data.classes : model.classes;
   CONCORD_CHECK(weights.empty() || std::ssize(weights) == classes, ArgumentError,
                 "--class-weights: {} numbers for {} classes", weights.size(), classes);
@@ -122,7 +122,7 @@ class Files {
 
   void save_weights(const std::string& what) const {
     if (options_.out.empty() && options_.checkpoint.empty()) {
-      std::cerr << fmt::format("{} are not kept: neither --out nor --checkpoint names a file\n", what);
+      std::cerr << fmt::format("{} are not saved: set --out or --checkpoint\n", what);
     }
     if (options_.out.empty()) return;
     save_somewhere(what, options_.out, [&](const std::filesystem::path& file) { trainer_.save(file); });
@@ -155,7 +155,7 @@ class Files {
 void say_resumed(const TrainArguments& options, const Trainer& trainer) {
   std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
   if (trainer.epochs_done() < options.fit.epochs) return;
-  std::cerr << fmt::format("this training is finished: it has done {} of {} epochs; a larger --epochs goes on\n",
+  std::cerr << fmt::format("this training is finished: it has done {} of {} epochs; a larger --epochs continues it\n",
                            trainer.epochs_done(), options.fit.epochs);
 }
 
@@ -195,14 +195,14 @@ void run_train(TrainArguments& options) {
   check_loss_options(options, model, data.train);
   options.fit.validate = data.validation;
   if (!options.fit.validate && (options.patience > 0 || options.fit.schedule.reads_losses())) {
-    throw ArgumentError(fmt::format("{} needs a validation, which --validate none leaves out",
+    throw ArgumentError(fmt::format("{} needs a validation set; --validate none turns validation off",
                                     options.patience > 0 ? "--patience" : "--schedule plateau"));
   }
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
   std::cerr << fmt::format(
       "{} on {}, {}: {} samples{}\n", model.name, device->info().name, data.train.name, data.train.size(),
-      options.validation.is_split() ? fmt::format(", {} more held out to validate on", data.validation->size()) : "");
+      options.validation.is_split() ? fmt::format(", {} more held out for validation", data.validation->size()) : "");
 
   models::Variant variant = variant_for(model, data.train);
   variant.auxiliary = options.auxiliary;
@@ -212,7 +212,7 @@ void run_train(TrainArguments& options) {
   if (!options.weights.empty()) {
     trainer.load(options.weights, {.strict = false});
     trainer.prepare(data.train.feature_spec());
-    std::cerr << fmt::format("begins with the weights of {}\n", options.weights);
+    std::cerr << fmt::format("starts with the weights of {}\n", options.weights);
   }
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
@@ -261,8 +261,9 @@ void run_train(TrainArguments& options) {
   if (failure) std::rethrow_exception(failure);
   if (history.end == History::End::stopped) {
     std::cerr << fmt::format("stopped after {} step{}{}\n", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
-                             options.checkpoint.empty() ? "; without --checkpoint the training cannot go on later"
-                                                        : "; go on with --resume " + options.checkpoint);
+                             options.checkpoint.empty()
+                                 ? "; without --checkpoint the training cannot be continued later"
+                                 : "; continue with --resume " + options.checkpoint);
   }
 }
 
@@ -282,51 +283,56 @@ void add_train(CLI::App& app) {
   command->add_option("--schedule", options->schedule, kScheduleHelp)->capture_default_str()->check(schedule_text());
   command
       ->add_option("--label-smoothing", options->cross_entropy.label_smoothing,
-                   "The part of a label that is spread over all classes")
+                   "Part of a label that is spread over all classes")
       ->check(from_0_below_1());
   command
       ->add_option("--class-weights", options->cross_entropy.weights,
-                   "What a sample of each class weighs in the loss, a number a class: 1,2.5,1")
+                   "Weight of each class in the loss, one number for each: 1,2.5,1")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_negative());
   command->add_option("--clip-norm", options->clip_norm, "Scale all gradients together to at most this norm")
       ->check(positive());
-  command->add_option("--clip-value", options->clip_value, "Bring every gradient into [-x, x]")->check(positive());
-  command->add_option("--accumulate", options->accumulate, "Batches an update")->capture_default_str()->check(count());
-  command->add_option("--ema", options->ema_decay, "Evaluate averaged weights; the part of the old average kept: 0.999")
+  command->add_option("--clip-value", options->clip_value, "Clamp every gradient to [-x, x]")->check(positive());
+  command->add_option("--accumulate", options->accumulate, "Batches per update")->capture_default_str()->check(count());
+  command
+      ->add_option("--ema", options->ema_decay,
+                   "Evaluate averaged weights; part of the old average that is kept: 0.999")
       ->check(from_0_below_1());
   command
       ->add_option("--patience", options->patience,
-                   "Stop after so many epochs without a better validation loss (see --validate)")
+                   "Stop after this many epochs without a better validation loss (see --validate)")
       ->check(count());
-  command->add_option("--max-steps", options->fit.max_steps, "Stop after so many steps of this run")->check(count());
+  command->add_option("--max-steps", options->fit.max_steps, "Stop after this many steps in this run")->check(count());
   CLI::Option* const resume =
-      command->add_option("--resume", options->resume, "Go on from this checkpoint, with its seed")->check(file_name());
+      command->add_option("--resume", options->resume, "Continue from this checkpoint, with its seed")
+          ->check(file_name());
   command
       ->add_option("--weights", options->weights,
-                   "Begin with the weights of this file or checkpoint; what does not fit, such as a head for other "
-                   "classes, is told and begins anew")
+                   "Start with the weights of this file or checkpoint; tensors that do not match keep their initial "
+                   "values, with a warning")
       ->check(file_name())
       ->excludes(resume);
-  command->add_option("--checkpoint", options->checkpoint, "Write a checkpoint here after each epoch and when stopped")
+  command
+      ->add_option("--checkpoint", options->checkpoint,
+                   "Write a checkpoint to this file after each epoch and when stopped")
       ->check(file_name());
-  command->add_option("--out", options->out, "Write the weights here (safetensors)")->check(file_name());
-  command->add_option("--log", options->log, "Append a JSON line an epoch to this file")->check(file_name());
+  command->add_option("--out", options->out, "Write the weights to this file (safetensors)")->check(file_name());
+  command->add_option("--log", options->log, "Append a JSON line per epoch to this file")->check(file_name());
   options->validation.add(*command);
   command
       ->add_option("--last-batch", options->last_batch,
-                   "Samples that are left of an epoch: a small batch of their own (keep), left out (drop), or in the "
-                   "batch before (merge)")
+                   "Samples left at the end of an epoch: a smaller batch (keep), skipped (drop), or added to the batch "
+                   "before (merge)")
       ->capture_default_str()
       ->check(CLI::IsMember({"keep", "drop", "merge"}));
   command->add_flag("--check-gradients,!--no-check-gradients", options->check_gradients,
-                    "Stop at gradients that are not finite even when the loss is (the default)");
+                    "Stop at a gradient that is not finite, even if the loss is finite (default)");
   command->add_flag("--nan-trace", options->fit.nan_trace,
                     "Run each step operator by operator first, and stop at the first value that is not finite; slow");
   command->add_flag("--auxiliary", options->auxiliary, "Train googlenet and inception_v3 with auxiliary classifiers");
   options->trace.add(*command);
-  command->add_flag("--quiet", options->quiet, "No progress");
+  command->add_flag("--quiet", options->quiet, "Print no progress");
   command->add_flag("--json", options->json, "Print the final metrics as JSON");
   command->callback([options] { options->trace.around([&] { run_train(*options); }); });
 }

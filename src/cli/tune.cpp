@@ -124,11 +124,11 @@ class Tune {
 
   void take(const TunableProduct& product, const TunedProduct& result, const std::string& failure) {
     for (const std::string& refused : result.refused) {
-      log(LogLevel::warning, fmt::format("product {}: refused {}", product.key, refused));
+      log(LogLevel::warning, fmt::format("matrix multiplication {}: refused {}", product.key, refused));
     }
     if (!failure.empty()) {
-      log(LogLevel::warning, fmt::format("product {}: {}", product.key, failure));
-      failed_.push_back({{"product", product.key}, {"why", failure}});
+      log(LogLevel::warning, fmt::format("matrix multiplication {}: {}", product.key, failure));
+      failed_.push_back({{"matrix multiplication", product.key}, {"why", failure}});
       return;
     }
     rows_.push_back({product, result});
@@ -149,7 +149,8 @@ class Tune {
   }
 
   void print() const {
-    std::vector<std::vector<std::string>> rows{{"product", "uses", "planned", "ms", "best", "ms", "gain", "tried"}};
+    std::vector<std::vector<std::string>> rows{
+        {"matrix multiplication", "uses", "planned", "ms", "best", "ms", "gain", "tried"}};
     for (const auto& [product, result] : rows_) {
       const double gain = result.planned_seconds == 0 ? 0 : 1 - result.best_seconds / result.planned_seconds;
       rows.push_back({product.key, fmt::format("{}", product.uses), result.planned,
@@ -162,15 +163,18 @@ class Tune {
               << table(rows);
     for (const Part& part : parts_) {
       const Sum sum = sum_of(part);
-      std::cout << fmt::format("{}: {:.3f} ms in products as planned, {:.3f} ms as measured best ({} of {} products)\n",
-                               part.name, sum.planned * 1e3, sum.best * 1e3, sum.measured, part.uses.size());
+      std::cout << fmt::format(
+          "{}: {:.3f} ms in matrix multiplications as planned, {:.3f} ms with the fastest kernels ({} of {} "
+          "measured)\n",
+          part.name, sum.planned * 1e3, sum.best * 1e3, sum.measured, part.uses.size());
     }
     if (known_ > 0) {
-      std::cout << fmt::format("{} products stand in a table already; --again measures them anew\n", known_);
+      std::cout << fmt::format("{} matrix multiplications are already in a table; --again measures them again\n",
+                               known_);
     }
     if (!left_.empty()) {
-      std::cout << fmt::format("no time was left for {} products (--seconds), the largest {}\n", left_.size(),
-                               left_.front().key);
+      std::cout << fmt::format("no time was left for {} matrix multiplications (--seconds), the largest {}\n",
+                               left_.size(), left_.front().key);
     }
     std::cout << (stored_.empty() ? "nothing new was stored\n" : fmt::format("stored in {}\n", stored_.string()));
   }
@@ -189,7 +193,7 @@ class Tune {
                         {"left_out", nlohmann::json::array()},
                         {"stored", stored_.string()}};
     for (const auto& [product, result] : rows_) {
-      json["products"].push_back({{"product", product.key},
+      json["products"].push_back({{"matrix multiplication", product.key},
                                   {"uses", product.uses},
                                   {"planned", result.planned},
                                   {"planned_ms", result.planned_seconds * 1e3},
@@ -227,22 +231,22 @@ class Tune {
 void add_tune(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tune", "Measure which kernels are fastest for a network on a device");
   command->footer(
-      "Every kernel that can compute a matrix product or convolution of the network is run on random operands, held\n"
-      "against a plain kernel's result and timed; the fastest is kept in a table that every program on this device\n"
-      "reads from then on. The products that take most of a step come first. docs/tuning.md tells more.");
+      "Runs every kernel for the matrix multiplications and convolutions of the network on random operands,\ncompares "
+      "it with the reference kernel and measures it. Stores the fastest in a table that every program on\nthis device "
+      "uses. Starts with those that need the largest part of a step. See docs/tuning.md.");
   const auto options = std::make_shared<TuneArguments>();
-  command->add_option("model", options->model, "The network, as for bench [those of the benchmark, one by one]");
-  command->add_option("--batch", options->batch, "Samples a step [as in the benchmark; else 64]")->check(count());
+  command->add_option("model", options->model, "The network, as for bench [each network of the benchmark]");
+  command->add_option("--batch", options->batch, "Samples per step [as in the benchmark; else 64]")->check(count());
   command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")
       ->check(not_empty())
       ->needs("model");
   options->device.add(*command);
   options->precision.add(*command);
-  command->add_option("--seconds", options->seconds, "Time to measure for")->capture_default_str()->check(positive());
+  command->add_option("--seconds", options->seconds, "Seconds to measure")->capture_default_str()->check(positive());
   command
       ->add_option("--out", options->out, "The table [in $CONCORD_TUNING_DIR, else in the folder tuning of the cache]")
       ->check(file_name());
-  command->add_flag("--again", options->again, "Also measure products that stand in a table");
+  command->add_flag("--again", options->again, "Also measure matrix multiplications that are already in a table");
   command->add_flag("--json", options->json, "Print JSON");
   options->trace.add(*command);
   command->callback([options] { options->trace.around([&] { Tune(*options).run(); }); });

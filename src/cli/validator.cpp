@@ -20,7 +20,7 @@ CLI::Validator number(const char* range, bool (*inside)(double), const char* hel
   const auto refusal = [range, inside](const std::string& text) {
     const auto value = number_in_text<double>(text);
     const bool is_inside = value && std::isfinite(*value) && inside(*value);
-    return is_inside ? std::string() : fmt::format("{} is no finite number {}", text, range);
+    return is_inside ? std::string() : fmt::format("{} is not a finite number {}", text, range);
   };
   return {refusal, help, {}};
 }
@@ -64,7 +64,7 @@ CLI::Validator whole(std::uint64_t first, std::uint64_t last) {
     // 010 would be read as an octal number.
     const bool read = error == std::errc{} && fmt::format("{}", value) == text;
     if (read && value >= first && value <= last) return std::string();
-    return fmt::format("{} is no whole number from {} to {}", text, first, last);
+    return fmt::format("{} is not an integer from {} to {}", text, first, last);
   };
   return {refusal, first > 0 ? "COUNT" : "WHOLE", {}};
 }
@@ -91,10 +91,11 @@ CLI::Validator data_name() {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos || colon == 0) return {};
     const std::string name = text.substr(0, colon);
-    if (name == "random") return "random data is made up and lies in no folder; it is called random alone";
+    if (name == "random") return "random data has no folder; use only the name random";
     if (colon + 1 < text.size()) return {};
-    if (name == "text") return "text: names no file behind its colon";
-    return fmt::format("{} names no folder behind its colon; leave the colon out for the usual places", text);
+    if (name == "text") return "text: needs the name of a file after the colon";
+    return fmt::format("{} needs the name of a folder after the colon; leave the colon out for the default folders",
+                       text);
   };
   return {refusal, "", {}};
 }
@@ -111,7 +112,7 @@ CLI::Validator device_selectors() {
   const auto refusal = [](const std::string& text) {
     for (std::size_t at = 0; at <= text.size();) {
       const std::size_t comma = std::min(text.find(',', at), text.size());
-      if (comma == at) return fmt::format("'{}' has an empty name among its devices", text);
+      if (comma == at) return fmt::format("'{}' contains an empty device name", text);
       std::string wrong = refusal_of_selector(text.substr(at, comma - at));
       if (!wrong.empty()) return wrong;
       at = comma + 1;

@@ -52,7 +52,7 @@ struct CompareOptions {
 
 /// How an operator ran: unfused, or in the kernel that fusion makes of it and others.
 enum class Form : std::uint8_t { alone, fused };
-/// "by itself", "as fused".
+/// "unfused", "fused".
 [[nodiscard]] std::string_view name_of(Form form);
 
 /// Lower limit of an element's size in Deviation::largest_relative and largest_ulps, in units of the fp32 tolerance.
@@ -170,7 +170,7 @@ struct Comparison {
   /// Returns whether the devices agree: no operator exceeds its tolerance on any device, every device except the
   /// reference was checked, every loss is finite, and the re-run checks gave equal numbers.
   [[nodiscard]] bool agrees() const { return disagreement().empty(); }
-  /// The first reason why the devices do not agree: "node conv1 on opencl:0 leaves its tolerance", "the loss of step 3
+  /// The first reason why the devices do not agree: "node conv1 on opencl:0 exceeds its tolerance", "the loss of step 3
   /// on cpu is not finite". Empty if they agree.
   [[nodiscard]] std::string disagreement() const;
   /// The first reason for one device.

@@ -64,7 +64,7 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   for (const std::size_t bytes : arena.slabs) program.memory += bytes;
   const std::size_t needed = program.memory + missing_bytes(program.lowered, *program.variables);
   CONCORD_CHECK(info.memory == 0 || needed + program.device().allocated() <= info.memory, OutOfMemory,
-                "the program needs {} MiB beside the {} MiB in use; {} has {} MiB", needed >> 20,
+                "the program needs {} MiB in addition to the {} MiB in use; {} has {} MiB", needed >> 20,
                 program.device().allocated() >> 20, info.name, info.memory >> 20);
   for (const std::size_t bytes : arena.slabs) program.slabs.push_back(program.device().allocate(bytes));
 

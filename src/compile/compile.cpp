@@ -123,14 +123,14 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value>
                                       const CompileOptions& options) {
   const timeline::Span span("compile");
   CONCORD_CHECK(options.memory_budget == 0 || !(options.keep_all || options.keep_fused), ArgumentError,
-                "a memory budget cannot be held while every value is kept (keep_all, keep_fused)");
+                "a memory budget cannot be combined with keep_all or keep_fused");
   auto program = std::make_unique<ProgramImpl>();
   program->variables = variables;
   program->keep_all = options.keep_all || options.keep_fused;
   program->lowered = lower_and_fuse(graph, outputs, variables->device(), options);
   const std::vector<std::string>& known = variables->device().info().precisions;
   if (std::ranges::find(known, name_of(options.precision)) == known.end()) {
-    log(LogLevel::info, fmt::format("{} names no units for {}: products may be computed in fp32",
+    log(LogLevel::info, fmt::format("{} has no matrix cores for {}: matrix multiplications may use fp32",
                                     variables->device().info().name, name_of(options.precision)));
   }
   if (const double seconds = tuning_seconds(options); seconds > 0) {
@@ -164,7 +164,7 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value>
 
 Program compile(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
                 const CompileOptions& options) {
-  CONCORD_CHECK(variables, ArgumentError, "compile is given no Variables: std::make_shared<Variables>(device, seed)");
+  CONCORD_CHECK(variables, ArgumentError, "compile needs Variables: std::make_shared<Variables>(device, seed)");
   for (const Value& output : outputs) graph.require_own(output, "an output of the program");
   const Device::Use use(variables->device());
   return with_host_memory("compiling a program", [&] { return Program(compiled(graph, outputs, variables, options)); });

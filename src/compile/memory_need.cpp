@@ -66,7 +66,7 @@ Advice advice_on_batch(std::int64_t failed, const Device& device, const BatchNee
   };
   const auto with_kernels = [&](std::int64_t batch) { return bytes_of(need, batch, MemoryDetail::kernels); };
   if (with_kernels(failed) <= available) {
-    return {failed, "Other programs hold a part of the device's memory; end them, or take a smaller batch"};
+    return {failed, "Other programs use a part of the device's memory; close them, or use a smaller batch"};
   }
   // Layouts and workspaces are only known once kernels are prepared, so what they add is first taken to grow as it did
   // for the batch looked at last.

@@ -78,7 +78,7 @@ void Program::write(const std::string& input, const Tensor& value) {
   const TensorSpec& spec = impl_->lowered.value(impl_->names.at(input)).spec;
   CONCORD_CHECK(spec == value.spec(), ShapeError, "input '{}' is {}, got {}", input, spec.str(), value.spec().str());
   CONCORD_CHECK(value.bytes().size() == spec.bytes(), ArgumentError,
-                "input '{}' is given a tensor that holds nothing: it was moved from", input);
+                "input '{}' gets an empty tensor: it was moved from", input);
   impl_->device().write(*operand.buffer, operand.offset, value.bytes());
 }
 
@@ -92,7 +92,7 @@ Operand Program::input(const std::string& name) const {
 Tensor Program::read(const std::string& value) const {
   const auto found = impl_->names.find(value);
   CONCORD_CHECK(found != impl_->names.end(), ArgumentError,
-                "the value '{}' is not readable: it is no output of the program{}", value,
+                "the value '{}' is not readable: it is not an output of the program{}", value,
                 impl_->keep_all ? "" : " (compile with keep_all to read every value)");
   const Device::Use use(impl_->device());
   return with_host_memory("reading the value " + value, [&] { return impl_->read(found->second); });

@@ -299,8 +299,7 @@ void recompute(Lowered& program, std::size_t budget, const DeviceInfo& device) {
   }
   throw MemoryBudgetError(
       fmt::format(
-          "the memory budget is {}; the program takes {}, and {} ({} bytes) when all that can is computed again "
-          "instead of kept",
+          "the memory budget is {}; the program needs {}, and at least {} ({} bytes) with all possible recomputation",
           human_bytes(budget), human_bytes(before), human_bytes(least), least),
       least);
 }

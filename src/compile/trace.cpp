@@ -51,7 +51,8 @@ std::optional<WrongIndex> wrong_index(const LoweredNode& node, ProgramImpl& prog
 }
 
 std::string text_of(const ValueRange& range) {
-  if (range.not_finite == range.elements) return fmt::format("{} with none of {} finite", range.name, range.elements);
+  if (range.not_finite == range.elements)
+    return fmt::format("{} with no finite value of {}", range.name, range.elements);
   return fmt::format("{} in [{}, {}]{}", range.name, range.least, range.greatest,
                      range.not_finite > 0 ? fmt::format(" and {} not finite", range.not_finite) : "");
 }
@@ -83,8 +84,7 @@ std::string NonFiniteReport::str() const {
     cause = ": " + wrong_index->str(wrong_index->sample(wrong_index->shape.rank() == 0 ? 1 : wrong_index->shape[0]));
   }
   return fmt::format("'{}' ({}, {}; {} of {} elements{}), computed from {}", node, op, shapes, value.not_finite,
-                     value.elements, cause,
-                     texts.empty() ? "no f32 value" : fmt::format("{}", fmt::join(texts, ", ")));
+                     value.elements, cause, texts.empty() ? "no f32 value" : fmt::format("{}", fmt::join(texts, ", ")));
 }
 
 std::string ProgramImpl::shapes(const LoweredNode& node) const {

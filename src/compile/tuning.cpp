@@ -28,7 +28,7 @@ void keep(Tuner& tuner) {
   try {
     log(LogLevel::info, fmt::format("tuning: stored in {}", tuner.store().string()));
   } catch (const IoError& error) {
-    log(LogLevel::warning, fmt::format("tuning results are not kept: {}", error.what()));
+    log(LogLevel::warning, fmt::format("tuning results are not stored: {}", error.what()));
   }
 }
 
@@ -37,14 +37,15 @@ void keep(Tuner& tuner) {
 std::vector<TunableProduct> tunable_products(const Graph& graph, std::span<const Value> outputs, Device& device,
                                              const CompileOptions& options) {
   Tuner* const tuner = device.tuner();
-  CONCORD_CHECK(tuner != nullptr, NotSupported, "{} ({}) has one kernel for a product: there is nothing to tune",
-                device.info().id, device.info().name);
+  CONCORD_CHECK(tuner != nullptr, NotSupported,
+                "{} ({}) has only one kernel for matrix multiplications: there is nothing to tune", device.info().id,
+                device.info().name);
   Lowered lowered = lower_and_fuse(graph, outputs, device, options);
   return tuner->products_of([&] { choose_layouts(lowered, device, options.precision); });
 }
 
 double tuning_seconds(const CompileOptions& options) {
-  CONCORD_CHECK(!std::isnan(options.tune_seconds), ArgumentError, "CompileOptions::tune_seconds is no number");
+  CONCORD_CHECK(!std::isnan(options.tune_seconds), ArgumentError, "CompileOptions::tune_seconds is not a number");
   if (options.tune_seconds >= 0) return options.tune_seconds;
   const std::optional<std::string> wanted = environment("CONCORD_TUNE_SECONDS");
   if (!wanted) return 0;
@@ -52,7 +53,7 @@ double tuning_seconds(const CompileOptions& options) {
   const char* const end = wanted->data() + wanted->size();
   const auto [rest, error] = std::from_chars(wanted->data(), end, seconds);
   CONCORD_CHECK(error == std::errc() && rest == end && seconds >= 0, ArgumentError,
-                "CONCORD_TUNE_SECONDS is \"{}\", which is no number of seconds from 0", *wanted);
+                "CONCORD_TUNE_SECONDS is \"{}\", which is not a number of seconds from 0", *wanted);
   return seconds;
 }
 
@@ -69,7 +70,9 @@ void tune_at_first_use(const Lowered& program, Device& device, Precision precisi
   };
   const std::vector<TunableProduct> left = tune_within(*tuner, std::move(products), seconds, step);
   if (!left.empty()) {
-    log(LogLevel::info, fmt::format("tuning: no time was left for {} products; the plan decides on them", left.size()));
+    log(LogLevel::info,
+        fmt::format("tuning: no time was left for {} matrix multiplications; they use the planned kernels",
+                    left.size()));
   }
   if (any) keep(*tuner);
 }

@@ -66,15 +66,14 @@ Tensor initial_value(const Variable& variable, std::uint64_t seed) {
       break;
     default:
       CONCORD_CHECK(variable.init.kind == Initializer::Kind::constant && variable.init.a == 0, NotSupported,
-                    "variable '{}' of type {} needs an explicit first value", variable.name,
-                    name_of(variable.spec.dtype));
+                    "variable '{}' of type {} needs an initial value", variable.name, name_of(variable.spec.dtype));
   }
   return tensor;
 }
 
 Variables::Variables(DevicePtr device, std::uint64_t seed, Sharing sharing)
     : device_(std::move(device)), seed_(seed), sharing_(sharing) {
-  CONCORD_CHECK(device_, ArgumentError, "Variables are given a null device; Device::open gives one");
+  CONCORD_CHECK(device_, ArgumentError, "Variables need a device, got null; Device::open returns one");
 }
 
 BufferPtr Variables::require(const VariablePtr& variable, const std::string& name) {
@@ -124,7 +123,7 @@ BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner)
     return slots_.emplace(variable.name, std::move(slot)).first->second.buffer;
   }
   Slot& slot = found->second;
-  CONCORD_CHECK(slot.spec == variable.spec, ShapeError, "variable '{}' is {} on this device, the program wants {}",
+  CONCORD_CHECK(slot.spec == variable.spec, ShapeError, "variable '{}' is {} on this device, but the program needs {}",
                 variable.name, slot.spec.str(), variable.spec.str());
   if (slot.bound && !is_further_name(slot)) return slot.buffer;
   const bool is_own = slot.role == VariableRole::own || variable.role == VariableRole::own;
@@ -137,12 +136,12 @@ BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner)
   }
   CONCORD_CHECK(!is_state || slot.owner.expired() || is_same(slot.owner, owner), ArgumentError,
                 "'{}' is the state of another parameter in this Variables: two parts of a network are trained in "
-                "programs of their own, and their parameters have one name there. Give each part its name in the "
-                "network (nn::Sequential().push(\"head\", head))",
+                "separate programs and have equal parameter names. Name each part as in the network "
+                "(nn::Sequential().push(\"head\", head))",
                 variable.name);
   CONCORD_CHECK(slot.owner.expired() || is_same(slot.owner, owner), ArgumentError,
-                "two networks have a parameter '{}' in one Variables, and would share its storage. Give each a name of "
-                "its own (nn::Sequential().push(\"a\", network)) or Variables of its own; to share weights, copy the "
+                "two networks have a parameter '{}' in the same Variables, and would share its storage. Give each its "
+                "own name (nn::Sequential().push(\"a\", network)) or its own Variables; to share weights, copy the "
                 "module, or make the Variables with Sharing::by_name",
                 variable.name);
   slot.owner = owner;
@@ -160,7 +159,7 @@ BufferPtr Variables::storage_of(const VariablePtr& variable) const {
 void Variables::bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer) {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found == slots_.end() || (found->second.bound && !is_further_name(found->second)), ArgumentError,
-                "'{}' is {} already; storage is bound to a name of its own", name, description_of(found->second.role));
+                "'{}' is already {}; bind storage to a new name", name, description_of(found->second.role));
   slots_.insert_or_assign(name, Slot{spec, std::move(buffer), VariableRole::transient, {}, {}, true});
 }
 
@@ -184,7 +183,7 @@ const BufferPtr& Variables::buffer_for(const std::string& name, const Tensor& va
   CONCORD_CHECK(found->second.spec == value.spec(), ShapeError, "variable '{}' is {}, got {}", name,
                 found->second.spec.str(), value.spec().str());
   CONCORD_CHECK(value.bytes().size() == value.spec().bytes(), ArgumentError,
-                "variable '{}' is given a tensor that holds nothing: it was moved from", name);
+                "variable '{}' gets an empty tensor: it was moved from", name);
   return found->second.buffer;
 }
 

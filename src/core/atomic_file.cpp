@@ -112,7 +112,7 @@ void AtomicFile::open_temporary(Readers readers) {
     if (descriptor_ < 0) {
       const std::string why = std::strerror(errno);
       temporary_.clear();
-      throw IoError(fmt::format("cannot write {}: no file can be made in its folder: {}", path_.string(), why));
+      throw IoError(fmt::format("cannot write {}: no file can be created in its folder: {}", path_.string(), why));
     }
     const bool is_locked = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR);
     struct stat status {};

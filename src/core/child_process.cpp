@@ -225,7 +225,7 @@ ChildEnd ChildProcess::finish(std::optional<std::chrono::seconds> patience) {
   if (state_ == State::running) {
     kill();
     end.failed = true;
-    end.how = fmt::format("no answer for {} s", patience->count());
+    end.how = fmt::format("no answer in {} s", patience->count());
   } else if (state_ == State::unknown) {
     end.how = "in a way that is not known: its parent ignores SIGCHLD";
   } else if (WIFSIGNALED(status_)) {

@@ -43,7 +43,7 @@ std::optional<std::string> debug_option(std::string_view key) {
   for (const std::string& pair : split(environment("CONCORD_DEBUG").value_or(""), ',')) {
     const std::size_t sign = pair.find('=');
     CONCORD_CHECK(sign != std::string::npos && sign + 1 < pair.size(), ArgumentError,
-                  "CONCORD_DEBUG: \"{}\" is no KEY=VALUE", pair);
+                  "CONCORD_DEBUG: \"{}\" is not KEY=VALUE", pair);
     const std::string_view name = std::string_view(pair).substr(0, sign);
     check_key(name);
     if (name == key) value = pair.substr(sign + 1);
@@ -54,7 +54,7 @@ std::optional<std::string> debug_option(std::string_view key) {
 std::optional<std::string> debug_choice(std::string_view key, std::initializer_list<std::string_view> choices) {
   std::optional<std::string> value = debug_option(key);
   CONCORD_CHECK(!value || std::ranges::find(choices, *value) != choices.end(), ArgumentError,
-                "CONCORD_DEBUG: {} is \"{}\"; it may be {}", key, *value, fmt::join(choices, ", "));
+                "CONCORD_DEBUG: {} is \"{}\"; it must be {}", key, *value, fmt::join(choices, ", "));
   return value;
 }
 
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> debug_number(std::string_view key, std::uint64_t le
   if (!value) return std::nullopt;
   const auto number = number_in_text<std::uint64_t>(*value);
   CONCORD_CHECK(number && *number >= least && *number <= most, ArgumentError,
-                "CONCORD_DEBUG: {} is \"{}\"; it may be a whole number from {} to {}", key, *value, least, most);
+                "CONCORD_DEBUG: {} is \"{}\"; it must be an integer from {} to {}", key, *value, least, most);
   return number;
 }
 

@@ -9,14 +9,13 @@
 namespace concord {
 
 void refuse_moved(std::string_view what) {
-  throw ArgumentError(
-      fmt::format("{} is used after it was moved from: what it held is in the object that it was moved to", what));
+  throw ArgumentError(fmt::format("{} is used after it was moved from", what));
 }
 
 void Exclusive::refuse(std::string_view what) {
   throw ArgumentError(
-      fmt::format("{} is being used by another thread, and one thread at a time may use it. Give each thread an object "
-                  "of its own (a device of its own, with Device::open), or let a mutex guard it",
+      fmt::format("another thread is using {}; only one thread at a time may use it. Give each thread its own object "
+                  "(its own device, with Device::open), or guard it with a mutex",
                   what));
 }
 

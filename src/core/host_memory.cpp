@@ -9,14 +9,13 @@ namespace concord {
 namespace {
 
 // Made while there is memory; its copies share the text.
-const OutOfMemory plain("the host's memory does not suffice. Take a smaller batch, or end other programs");
+const OutOfMemory plain("host memory is too small. Use a smaller batch, or close other programs");
 
 }  // namespace
 
 void throw_no_host_memory(std::string_view what) {
   try {
-    throw OutOfMemory(
-        fmt::format("{}: the host's memory does not suffice. Take a smaller batch, or end other programs", what));
+    throw OutOfMemory(fmt::format("{}: host memory is too small. Use a smaller batch, or close other programs", what));
   } catch (const std::bad_alloc&) {
     throw OutOfMemory(plain);
   }

@@ -32,7 +32,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view subject, const
   const auto fail = [&](std::string problem, std::size_t byte = 0) {
     throw JsonError(subject, std::move(problem), byte);
   };
-  if (text.size() > limits.bytes) fail(fmt::format("{} bytes of JSON; at most {} are read", text.size(), limits.bytes));
+  if (text.size() > limits.bytes) fail(fmt::format("{} bytes of JSON; the limit is {}", text.size(), limits.bytes));
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
     const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
@@ -42,7 +42,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view subject, const
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key) {
       const auto& key = value.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) fail(fmt::format("\"{}\" is there twice", key));
+      if (!keys.back().insert(key).second) fail(fmt::format("\"{}\" occurs twice", key));
     }
     return true;
   };
@@ -50,7 +50,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view subject, const
   try {
     return Json::parse(text, watch);
   } catch (const Json::parse_error& error) {
-    throw JsonError(subject, "is no JSON from here on", error.byte > 0 ? error.byte - 1 : 0);
+    throw JsonError(subject, "is not JSON from here on", error.byte > 0 ? error.byte - 1 : 0);
   } catch (const Json::exception& error) {
     throw JsonError(subject, words_of(error), 0);
   }
@@ -58,7 +58,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view subject, const
 
 JsonFields::JsonFields(const nlohmann::json& object, std::string subject)
     : object_(object), subject_(std::move(subject)) {
-  CONCORD_CHECK(object_.is_object(), FormatError, "{}: is no JSON object", subject_);
+  CONCORD_CHECK(object_.is_object(), FormatError, "{}: is not a JSON object", subject_);
 }
 
 const nlohmann::json& JsonFields::at(const char* name) const {

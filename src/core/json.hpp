@@ -24,7 +24,7 @@ struct JsonLimits {
 class JsonError : public FormatError {
  public:
   JsonError(std::string_view subject, std::string problem, std::size_t byte);
-  /// "is no JSON from here on"
+  /// "is not JSON from here on"
   [[nodiscard]] const std::string& problem() const { return problem_; }
   /// Where in the text; 0 where the reader does not tell.
   [[nodiscard]] std::size_t byte() const { return byte_; }
@@ -65,7 +65,7 @@ class JsonFields {
   [[nodiscard]] T get(const char* name) const {
     const nlohmann::json& value = at(name);
     if constexpr (std::integral<T> && !std::same_as<T, bool>) {
-      if (!is_in_range<T>(value)) refuse(name, "no whole number of its kind");
+      if (!is_in_range<T>(value)) refuse(name, "not an integer in the range of its type");
     }
     try {
       return value.get<T>();

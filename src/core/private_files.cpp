@@ -28,7 +28,7 @@ struct stat status_of(const std::filesystem::path& path) {
 /// Why another user may write to what has this status; empty where none may.
 std::string foreign_mode(const struct stat& status, const std::filesystem::path& path) {
   if (status.st_uid != geteuid() && status.st_uid != 0) {
-    return fmt::format("{} belongs to the user with the number {}", path.string(), status.st_uid);
+    return fmt::format("{} belongs to the user with the ID {}", path.string(), status.st_uid);
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return fmt::format("other users may write to {} (mode {:03o})", path.string(), status.st_mode & 0777U);
@@ -68,7 +68,7 @@ std::string foreign_access(const std::filesystem::path& path) {
   for (std::filesystem::path above = real.parent_path(); above != above.parent_path(); above = above.parent_path()) {
     const struct stat status = status_of(above);
     if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
-      return fmt::format("everybody may replace what is in {} (mode {:03o})", above.string(), status.st_mode & 0777U);
+      return fmt::format("everybody may replace files in {} (mode {:03o})", above.string(), status.st_mode & 0777U);
     }
   }
   return {};
@@ -89,11 +89,10 @@ void create_private_directories(const std::filesystem::path& folder) {
 std::filesystem::path if_private(const std::filesystem::path& folder) {
   const std::string why = folder.empty() ? std::string() : foreign_access(folder);
   if (why.empty()) return folder;
-  warn_once(folder,
-            fmt::format("the folder {} is not used, since {}: compiled kernels and tables in it could be another "
-                        "user's. Everything is compiled anew; `chmod -R go-w {}` where that folder is yours, or "
-                        "set CONCORD_CACHE_DIR to one of your own.",
-                        folder.string(), why, folder.string()));
+  warn_once(folder, fmt::format("the folder {} is not used, because {}: compiled kernels and tables in it could be "
+                                "from another user. Everything is compiled again; run `chmod -R go-w {}` if the folder "
+                                "is yours, or set CONCORD_CACHE_DIR to a folder of your own.",
+                                folder.string(), why, folder.string()));
   return {};
 }
 
@@ -101,8 +100,8 @@ std::filesystem::path private_cache_directory(std::string_view part) {
   const std::filesystem::path cache = cache_directory();
   if (cache.empty()) {
     warn_once(cache,
-              "compiled kernels are not kept: there is no folder for them, since neither XDG_CACHE_HOME nor HOME "
-              "is set. Set CONCORD_CACHE_DIR to a folder of your own to start faster.");
+              "compiled kernels are not stored: neither XDG_CACHE_HOME nor HOME is set. Set CONCORD_CACHE_DIR to a "
+              "folder of your own to start faster.");
     return cache;
   }
   return if_private(cache).empty() || part.empty() ? if_private(cache) : if_private(cache / part);
@@ -115,8 +114,8 @@ std::optional<std::string> read_private_file(const std::filesystem::path& file) 
   std::string why = foreign_mode(status, file);
   if (why.empty()) why = foreign_access(file);
   if (!why.empty()) {
-    warn_once(file, fmt::format("{} is not read, since {}: it could be another user's. Remove it, or `chmod go-w` it "
-                                "where it is yours.",
+    warn_once(file, fmt::format("{} is not read, because {}: it could be from another user. Remove it, or run `chmod "
+                                "go-w` on it if it is yours.",
                                 file.string(), why));
     return std::nullopt;
   }

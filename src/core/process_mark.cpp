@@ -19,10 +19,9 @@ std::uint32_t ProcessMark::counted() {
 
 void ProcessMark::refuse(std::string_view what) {
   throw DeviceError(
-      fmt::format("{} was opened before this process was forked, and the threads and drivers behind it stayed with the "
-                  "parent. Open devices, and make trainers and programs, in the child: the CPU may be opened there at "
-                  "any time, OpenCL only when the parent has not used it before. Or start another program (exec, "
-                  "posix_spawn)",
+      fmt::format("{} was opened before this process was forked; its threads and drivers exist only in the parent. "
+                  "Open devices in the child: the CPU always, OpenCL only if the parent has not used it. Or start "
+                  "another program (exec, posix_spawn)",
                   what));
 }
 

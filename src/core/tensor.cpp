@@ -35,7 +35,7 @@ Tensor Tensor::unset(TensorSpec spec) {
 }
 
 Tensor Tensor::from_bytes(TensorSpec spec, std::span<const std::byte> bytes) {
-  CONCORD_CHECK(bytes.size() == spec.bytes(), ShapeError, "{} takes {} bytes, got {}", spec.str(), spec.bytes(),
+  CONCORD_CHECK(bytes.size() == spec.bytes(), ShapeError, "{} needs {} bytes, got {}", spec.str(), spec.bytes(),
                 bytes.size());
   Tensor tensor = unset(std::move(spec));
   if (!bytes.empty()) std::memcpy(tensor.data_.get(), bytes.data(), bytes.size());
@@ -52,7 +52,8 @@ Tensor Tensor::reshaped(Shape shape) const {
 }
 
 void Tensor::require(DType type) const {
-  CONCORD_CHECK(type == spec_.dtype, ShapeError, "tensor holds {}, asked for {}", name_of(spec_.dtype), name_of(type));
+  CONCORD_CHECK(type == spec_.dtype, ShapeError, "tensor holds {}, cannot be read as {}", name_of(spec_.dtype),
+                name_of(type));
 }
 
 }  // namespace concord

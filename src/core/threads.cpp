@@ -30,7 +30,7 @@ int from_environment() {
   if (const auto text = environment("CONCORD_NUM_THREADS")) {
     const auto number = number_in_text<int>(*text);
     CONCORD_CHECK(number && *number >= 1 && *number <= kMost, ArgumentError,
-                  "CONCORD_NUM_THREADS is \"{}\", which is no number of threads from 1 to {}", *text, kMost);
+                  "CONCORD_NUM_THREADS is \"{}\", which is not a number of threads from 1 to {}", *text, kMost);
     return *number;
   }
   // OpenMP's may be a list, a number a level of nesting; and what it cannot read it ignores.
@@ -49,7 +49,7 @@ int num_threads() {
 }
 
 void set_num_threads(int threads) {
-  CONCORD_CHECK(threads >= 1 && threads <= kMost, ArgumentError, "set_num_threads: {} is no number from 1 to {}",
+  CONCORD_CHECK(threads >= 1 && threads <= kMost, ArgumentError, "set_num_threads: {} is not a number from 1 to {}",
                 threads, kMost);
   wanted.store(threads, std::memory_order_relaxed);
 }

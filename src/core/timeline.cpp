@@ -89,7 +89,7 @@ void add_entry(const Entry& entry) {
   }
   if (all.entries.size() < kMostSpans) return;
   detail::is_recording = false;
-  log(LogLevel::warning, fmt::format("the trace is full: it has the first {} spans", kMostSpans));
+  log(LogLevel::warning, fmt::format("the trace is full: it contains the first {} spans", kMostSpans));
 }
 
 thread_local const char* own_name = nullptr;

@@ -14,7 +14,7 @@ namespace {
 /// A sample's bytes as channels of rows of pixels.
 struct Picture {
   Picture(std::span<std::byte> data, const TensorSpec& spec) : bytes(data), pixel(size_of(spec.dtype)) {
-    CONCORD_CHECK(spec.shape.rank() == 3, ShapeError, "augmentation: pictures are [channels, rows, columns], got {}",
+    CONCORD_CHECK(spec.shape.rank() == 3, ShapeError, "augmentation: images must be [channels, rows, columns], got {}",
                   spec.str());
     channels = static_cast<std::size_t>(spec.shape[0]);
     rows = static_cast<std::size_t>(spec.shape[1]);
@@ -86,7 +86,7 @@ Augmentation random_horizontal_flip(std::uint64_t seed, double p) {
 }
 
 Augmentation random_crop(std::uint64_t seed, std::int64_t padding) {
-  CONCORD_CHECK(padding >= 0 && padding < 1 << 20, ArgumentError, "random_crop: the padding {} is out of range",
+  CONCORD_CHECK(padding >= 0 && padding < 1 << 20, ArgumentError, "random_crop: the padding {} is outside [0, 2^20)",
                 padding);
   return [=](std::span<std::byte> features, const SampleInfo& sample) {
     PhiloxSequence random = numbers(seed, "data.crop", sample);

@@ -22,7 +22,8 @@ constexpr Format kCifar100{"cifar-100", "cifar-100-binary", 2, 100};
 
 std::vector<std::filesystem::path> find(const Format& format, const std::vector<std::string>& names,
                                         const std::filesystem::path& directory) {
-  return find_files(format.name, names, search_path(format.name, directory, format.folder), "fetch its binary version");
+  return find_files(format.name, names, search_path(format.name, directory, format.folder),
+                    "download its binary version");
 }
 
 struct BatchFile {
@@ -37,7 +38,7 @@ BatchFile open_batch(const Format& format, const std::filesystem::path& path) {
   if (bytes == 0) batch.file.fail("record 0", "the file is empty");
   if (bytes % record != 0) {
     batch.file.fail_at(bytes / record * record, fmt::format("record {}", bytes / record),
-                       fmt::format("is cut: {} of {} bytes", bytes % record, record));
+                       fmt::format("is incomplete: {} of {} bytes", bytes % record, record));
   }
   batch.records = bytes / record;
   return batch;

@@ -44,7 +44,7 @@ constexpr EmnistPart kEmnistParts[] = {{"balanced", 47, 0}, {"byclass", 62, 0}, 
 Dataset mnist(std::string_view split, const std::filesystem::path& directory) {
   check_split(split);
   const auto files = find_files("mnist", mnist_files(split), search_path("mnist", directory),
-                                "fetch the four files train-… and t10k-…-ubyte.gz of MNIST");
+                                "download the four files train-… and t10k-…-ubyte.gz of MNIST");
   Dataset dataset = idx(files[0], files[1], 10);
   name(dataset, "mnist", split);
   return dataset;
@@ -65,14 +65,14 @@ Dataset emnist(std::string_view part, std::string_view split, const std::filesys
   check_split(split);
   const auto found = std::ranges::find(kEmnistParts, part, &EmnistPart::name);
   CONCORD_CHECK(found != std::end(kEmnistParts), ArgumentError,
-                "emnist: no part \"{}\"; there are balanced, byclass, bymerge, letters, digits, mnist", part);
+                "emnist: there is no part \"{}\"; there are balanced, byclass, bymerge, letters, digits, mnist", part);
   const std::string prefix = fmt::format("emnist-{}-{}", part, split);
   const auto files = find_files("emnist", {prefix + "-images-idx3-ubyte", prefix + "-labels-idx1-ubyte"},
-                                search_path("emnist", directory), "fetch the EMNIST files in IDX form (gzip.zip)");
+                                search_path("emnist", directory), "download the EMNIST files in IDX format (gzip.zip)");
   Dataset dataset = idx(files[0], files[1], found->classes, found->first_label);
   const Shape& shape = dataset.features.shape();
   const bool square = shape.rank() == 4 && shape[2] == shape[3] && dataset.features.dtype() == DType::u8;
-  CONCORD_CHECK(square, FormatError, "{}, byte 4: dimensions: {} are no square u8 images", files[0].string(),
+  CONCORD_CHECK(square, FormatError, "{}, byte 4: dimensions: {} are not square u8 images", files[0].string(),
                 shape.str());
   if (upright) dataset.features = transposed(dataset.features);
   name(dataset, fmt::format("emnist {}", part), split);

@@ -48,21 +48,22 @@ bool labels_in_range(const Dataset& dataset) {
 void check(const Dataset& dataset, std::optional<std::int32_t> ignored) {
   const Tensor &features = dataset.features, &labels = dataset.labels;
   CONCORD_CHECK(!features.bytes().empty() && !labels.bytes().empty(), ArgumentError,
-                "data set '{}': empty, features {}, labels {}", dataset.name, features.spec().str(),
+                "data set '{}' is empty: features {}, labels {}", dataset.name, features.spec().str(),
                 labels.spec().str());
   const DType type = features.dtype();
   CONCORD_CHECK(type == DType::u8 || type == DType::f32 || type == DType::i32, ShapeError,
-                "data set '{}': features are u8, f32 or i32, got {}", dataset.name, features.spec().str());
+                "data set '{}': features must be u8, f32 or i32, got {}", dataset.name, features.spec().str());
   CONCORD_CHECK(labels.dtype() == DType::i32 || labels.dtype() == DType::f32, ShapeError,
-                "data set '{}': labels are i32 or f32 [N, ...], got {}", dataset.name, labels.spec().str());
+                "data set '{}': labels must be i32 or f32 [N, ...], got {}", dataset.name, labels.spec().str());
   CONCORD_CHECK(features.shape().rank() >= 1 && labels.shape().rank() >= 1 && features.shape()[0] == labels.shape()[0],
                 ShapeError, "data set '{}': features {} and labels {} do not have the same first dimension",
                 dataset.name, features.spec().str(), labels.spec().str());
   CONCORD_CHECK(features.shape()[0] < std::int64_t{1} << 31, ArgumentError,
-                "data set '{}': {} samples; at most 2^31 - 1", dataset.name, features.shape()[0]);
-  CONCORD_CHECK(dataset.classes >= 0, ArgumentError, "data set '{}': {} classes", dataset.name, dataset.classes);
+                "data set '{}': {} samples; the limit is 2^31 - 1", dataset.name, features.shape()[0]);
+  CONCORD_CHECK(dataset.classes >= 0, ArgumentError,
+                "data set '{}': the number of classes must not be negative, got {}", dataset.name, dataset.classes);
   if (dataset.classes == 0) return;
-  CONCORD_CHECK(labels.dtype() == DType::i32, ArgumentError, "data set '{}': f32 targets have no classes, got {}",
+  CONCORD_CHECK(labels.dtype() == DType::i32, ArgumentError, "data set '{}': f32 targets need 0 classes, got {}",
                 dataset.name, dataset.classes);
   const auto values = labels.values<std::int32_t>();
   const auto wrong =
@@ -85,9 +86,8 @@ void check_outputs(const Shape& outputs, const Shape& labels, int classes) {
     if (fits) most = std::max(most, dims[axis]);
   }
   CONCORD_CHECK(most > 0, ShapeError,
-                "class labels {} need a network whose outputs are these dimensions and one more for the classes, got "
-                "{}",
-                labels.str(), outputs.str());
+                "class labels {} need outputs with these dimensions and one more for the classes, got {}", labels.str(),
+                outputs.str());
   CONCORD_CHECK(classes <= most, ArgumentError, "the data set has labels up to {}, but the network has {} outputs",
                 classes - 1, most);
 }
@@ -111,7 +111,8 @@ Dataset from_arrays(Tensor features, Tensor labels, int classes, std::optional<s
 
 Dataset synthetic(const Shape& sample, int classes, std::int64_t n, std::uint64_t seed) {
   CONCORD_CHECK(classes > 0 && n > 0 && sample.elements() > 0, ArgumentError,
-                "synthetic data: {} samples of shape {} in {} classes", n, sample.str(), classes);
+                "synthetic data: the numbers must be positive, got {} samples of shape {} in {} classes", n,
+                sample.str(), classes);
   std::vector<std::int64_t> dims{n};
   dims.insert(dims.end(), sample.dims().begin(), sample.dims().end());
   Tensor features(DType::f32, Shape(std::move(dims)));
@@ -138,7 +139,7 @@ Dataset synthetic(const Shape& sample, int classes, std::int64_t n, std::uint64_
 }
 
 Dataset subset(const Dataset& dataset, std::span<const std::int32_t> rows) {
-  CONCORD_CHECK(!rows.empty(), ArgumentError, "subset of {}: no rows", dataset.name);
+  CONCORD_CHECK(!rows.empty(), ArgumentError, "subset of {}: it needs at least one row", dataset.name);
   for (const std::int32_t row : rows) {
     CONCORD_CHECK(row >= 0 && row < dataset.size(), ArgumentError, "subset of {}: row {} is outside its {} samples",
                   dataset.name, row, dataset.size());
@@ -152,15 +153,17 @@ Dataset subset(const Dataset& dataset, std::span<const std::int32_t> rows) {
 
 Dataset slice(const Dataset& dataset, std::int64_t first, std::int64_t count) {
   CONCORD_CHECK(first >= 0 && count > 0 && count <= dataset.size() - first, ArgumentError,
-                "slice of {}: {} samples from {} on, of {}", dataset.name, count, first, dataset.size());
+                "slice of {}: {} samples from sample {} on are not within its {} samples", dataset.name, count, first,
+                dataset.size());
   std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(first));
   return subset(dataset, rows);
 }
 
 std::pair<Dataset, Dataset> split(const Dataset& dataset, std::int64_t count, std::uint64_t seed) {
-  CONCORD_CHECK(count > 0 && count < dataset.size(), ArgumentError, "split of {}: a part of {} of its {} samples",
-                dataset.name, count, dataset.size());
+  CONCORD_CHECK(count > 0 && count < dataset.size(), ArgumentError,
+                "split of {}: a part needs at least one sample and must leave one, got {} of {}", dataset.name, count,
+                dataset.size());
   std::vector<std::int32_t> order = permutation(dataset.size(), seed);
   const auto cut = order.begin() + count;
   std::sort(order.begin(), cut);
@@ -169,7 +172,8 @@ std::pair<Dataset, Dataset> split(const Dataset& dataset, std::int64_t count, st
 }
 
 std::vector<std::int32_t> permutation(std::int64_t n, std::uint64_t seed, std::uint32_t epoch) {
-  CONCORD_CHECK(n >= 0 && n < (std::int64_t{1} << 31), ArgumentError, "permutation of {} elements: 0 to 2^31 - 1", n);
+  CONCORD_CHECK(n >= 0 && n < (std::int64_t{1} << 31), ArgumentError,
+                "permutation of {} elements: the number must be from 0 to 2^31 - 1", n);
   std::vector<std::int32_t> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   PhiloxSequence words(Philox(seed, philox_purpose("data.permutation"), epoch));

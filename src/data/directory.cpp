@@ -22,8 +22,8 @@ std::filesystem::path find_file(const std::filesystem::path& folder, const std::
 }  // namespace
 
 void check_split(std::string_view split) {
-  CONCORD_CHECK(split == "train" || split == "test", ArgumentError, "no split \"{}\"; there are \"train\" and \"test\"",
-                split);
+  CONCORD_CHECK(split == "train" || split == "test", ArgumentError,
+                "there is no split \"{}\"; there are \"train\" and \"test\"", split);
 }
 
 std::vector<std::filesystem::path> search_path(std::string_view name, const std::filesystem::path& directory,
@@ -60,7 +60,7 @@ std::vector<std::filesystem::path> find_files(std::string_view name, const std::
   std::vector<std::string> places;
   for (const auto& folder : folders) places.push_back(folder.string());
   throw IoError(
-      fmt::format("data set {} not found: looked for {} (each may end in .gz) in {}; {}, and name its folder or set "
+      fmt::format("data set {} not found: searched for {} (each also with .gz) in {}; {}, then give its folder or set "
                   "CONCORD_DATA_DIR",
                   name, fmt::join(stems, ", "), fmt::join(places, ", "), advice));
 }

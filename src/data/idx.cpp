@@ -16,10 +16,10 @@ DType type_of(const InputFile& file, std::uint32_t code) {
     case 0x08: return DType::u8;
     case 0x0c: return DType::i32;
     case 0x0d: return DType::f32;
-    case 0x09: file.fail("element type", "0x09 (signed byte) is not read; u8, i32 and f32 are");
-    case 0x0b: file.fail("element type", "0x0b (short) is not read; u8, i32 and f32 are");
-    case 0x0e: file.fail("element type", "0x0e (double) is not read; u8, i32 and f32 are");
-    default: file.fail("element type", fmt::format("0x{:02x} is no IDX type", code));
+    case 0x09: file.fail("element type", "0x09 (signed byte) is not supported; use u8, i32 or f32");
+    case 0x0b: file.fail("element type", "0x0b (short) is not supported; use u8, i32 or f32");
+    case 0x0e: file.fail("element type", "0x0e (double) is not supported; use u8, i32 or f32");
+    default: file.fail("element type", fmt::format("0x{:02x} is not an IDX type", code));
   }
 }
 
@@ -29,7 +29,7 @@ TensorSpec read_header(InputFile& file) {
   const DType type = type_of(file, magic >> 8 & 0xff);
   const std::uint32_t rank = magic & 0xff;
   if (rank < 1 || rank > Shape::kMaxRank) {
-    file.fail("rank", fmt::format("{} dimensions; 1 to {} are read", rank, Shape::kMaxRank));
+    file.fail("rank", fmt::format("{} dimensions; 1 to {} are supported", rank, Shape::kMaxRank));
   }
   std::vector<std::int64_t> dims;
   std::uint64_t elements = 1;
@@ -38,7 +38,7 @@ TensorSpec read_header(InputFile& file) {
     const std::string field = fmt::format("dimension {}", i);
     const std::uint32_t dim = file.read_u32(field);
     if (dim == 0) file.fail(field, "is 0");
-    if (elements > kMost / dim) file.fail(field, "the product of the dimensions is beyond any file");
+    if (elements > kMost / dim) file.fail(field, "the product of the dimensions is too large");
     elements *= dim;
     dims.push_back(dim);
   }
@@ -68,12 +68,12 @@ Tensor read_idx(InputFile& file) {
 // Class numbers from 0 on; sets `classes` when it is 0.
 Tensor read_labels(InputFile& file, std::int64_t images, int& classes, int first_label) {
   const Tensor raw = read_idx(file);
-  if (raw.shape().rank() != 1) file.fail_at(0, "rank", "labels have one dimension");
-  if (raw.dtype() == DType::f32) file.fail_at(0, "element type", "labels are u8 or i32, these are f32");
+  if (raw.shape().rank() != 1) file.fail_at(0, "rank", "labels must have one dimension");
+  if (raw.dtype() == DType::f32) file.fail_at(0, "element type", "labels must be u8 or i32, got f32");
   if (raw.elements() != images) {
     file.fail_at(kDimensions, "dimension 0", fmt::format("{} labels for {} images", raw.elements(), images));
   }
-  if (images >= std::int64_t{1} << 31) file.fail_at(kDimensions, "dimension 0", "at most 2^31 - 1 samples are read");
+  if (images >= std::int64_t{1} << 31) file.fail_at(kDimensions, "dimension 0", "the limit is 2^31 - 1 samples");
   constexpr std::int64_t kMostClasses = 1 << 24;
   const std::int64_t end = classes > 0 ? classes : kMostClasses;
   Tensor labels(DType::i32, {images});
@@ -97,10 +97,10 @@ Tensor read_labels(InputFile& file, std::int64_t images, int& classes, int first
 }  // namespace
 
 Dataset idx(const std::filesystem::path& images, const std::filesystem::path& labels, int classes, int first_label) {
-  CONCORD_CHECK(classes >= 0, ArgumentError, "idx: {} classes", classes);
+  CONCORD_CHECK(classes >= 0, ArgumentError, "idx: the number of classes must not be negative, got {}", classes);
   InputFile image_file(images);
   Tensor features = read_idx(image_file);
-  if (features.dtype() == DType::i32) image_file.fail_at(0, "element type", "images are u8 or f32, these are i32");
+  if (features.dtype() == DType::i32) image_file.fail_at(0, "element type", "images must be u8 or f32, got i32");
   const Shape shape = features.shape();
   if (shape.rank() == 3) features = features.reshaped({shape[0], 1, shape[1], shape[2]});
 

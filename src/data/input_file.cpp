@@ -147,7 +147,7 @@ void InputFile::require(std::uint64_t bytes, std::string_view field) {
   if (stream_->compressed && bytes / kTrustedExpansion <= file_bytes_) return;
   field_offset_ = offset_;
   const std::uint64_t there = remaining();
-  if (there < bytes) fail(field, fmt::format("{} bytes are declared, the file has {} more", bytes, there));
+  if (there < bytes) fail(field, fmt::format("the header declares {} bytes, but the file has {} more", bytes, there));
 }
 
 void InputFile::expect_end() {

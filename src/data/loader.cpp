@@ -104,9 +104,9 @@ struct LoaderState {
 namespace {
 
 void check(const Dataset& dataset, const LoaderOptions& options, std::span<const LoaderSlot> ring) {
-  CONCORD_CHECK(options.batch > 0, ArgumentError, "loader: batch {}", options.batch);
-  CONCORD_CHECK(options.threads > 0, ArgumentError, "loader: {} threads", options.threads);
-  CONCORD_CHECK(ring.size() >= 2, ArgumentError, "loader: {} slots, at least 2 are needed", ring.size());
+  CONCORD_CHECK(options.batch > 0, ArgumentError, "loader: the batch must be at least 1, got {}", options.batch);
+  CONCORD_CHECK(options.threads > 0, ArgumentError, "loader: at least one thread needed, got {}", options.threads);
+  CONCORD_CHECK(ring.size() >= 2, ArgumentError, "loader: {} slots, at least 2 needed", ring.size());
   CONCORD_CHECK(!options.merge_last || !options.drop_last, ArgumentError,
                 "loader: the last batch is dropped or merged, not both");
   const auto batch = static_cast<std::size_t>(options.merge_last ? 2 * options.batch - 1 : options.batch);
@@ -115,7 +115,7 @@ void check(const Dataset& dataset, const LoaderOptions& options, std::span<const
   for (const LoaderSlot& slot : ring) {
     CONCORD_CHECK(slot.features && slot.labels, ArgumentError, "loader: a slot without staging");
     CONCORD_CHECK(slot.features->bytes().size() >= features && slot.labels->bytes().size() >= labels, ArgumentError,
-                  "loader: a slot of {} + {} bytes, a batch of {} takes {} + {}", slot.features->bytes().size(),
+                  "loader: a slot has {} + {} bytes, but a batch of {} needs {} + {}", slot.features->bytes().size(),
                   slot.labels->bytes().size(), batch, features, labels);
   }
 }
@@ -178,7 +178,7 @@ void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   try {
     for (std::int64_t i = 0; i < threads; ++i) state.threads.emplace_back([&state] { state.work(); });
   } catch (const std::system_error& error) {
-    CONCORD_CHECK(!state.threads.empty(), Error, "no thread could be started for the loader: {}", error.what());
+    CONCORD_CHECK(!state.threads.empty(), Error, "the loader could not start a thread: {}", error.what());
   } catch (const std::bad_alloc&) {
     if (state.threads.empty()) throw;  // else those that there are do it
   }
@@ -192,7 +192,7 @@ std::optional<Batch> Loader::next() {
   const std::int64_t number = state.taken;
   // The next batch is claimed, or a slot is free for it: else nobody but the caller could free one.
   CONCORD_CHECK(state.claimed > number || !state.free_slots.empty(), ArgumentError,
-                "loader: all {} slots are held by the caller; release a batch before taking the next",
+                "loader: all {} slots are held by the caller; release a batch before requesting the next",
                 state.ring.size());
   state.batch_filled.wait(lock, [&] { return state.slot_of(number) < state.filled.size(); });
   const std::size_t place = state.slot_of(number);

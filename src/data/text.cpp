@@ -75,7 +75,7 @@ std::string decode(std::string_view alphabet, std::span<const std::int32_t> numb
   std::string text;
   for (const std::int32_t number : numbers) {
     CONCORD_CHECK(number >= 0 && static_cast<std::size_t>(number) < alphabet.size(), ArgumentError,
-                  "the number {} stands for no character: there are {}", number, alphabet.size());
+                  "the number {} is not a character: there are {}", number, alphabet.size());
     text += alphabet[static_cast<std::size_t>(number)];
   }
   return text;
@@ -91,8 +91,8 @@ Characters characters(const std::filesystem::path& file, const CharacterOptions&
   const auto cut = static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - options.validation_part));
   const auto shortest = static_cast<std::int64_t>(std::min(cut, text.size() - cut));
   CONCORD_CHECK(shortest > options.length, ArgumentError,
-                "{}: of its {} characters, {} are left for a part; samples of {} need one more than that",
-                file.string(), text.size(), shortest, options.length);
+                "{}: {} characters leave {} for a part; a sample of {} needs one more", file.string(), text.size(),
+                shortest, options.length);
   Characters result;
   result.alphabet = options.alphabet.empty() ? alphabet_of(text) : options.alphabet;
   const Tensor numbers = [&] {

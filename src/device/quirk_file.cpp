@@ -36,16 +36,16 @@ Quirks parsed(const std::string& text, const QuirkOrigin& origin) {
   return read_json(text, "the file", [&](const Json& json) {
     const JsonFields fields(json, "the file");
     CONCORD_CHECK(fields.at("format") == kFormat && fields.at("version") == kFileVersion, FormatError,
-                  "it is no file of quirks of this library");
+                  "it is not a denylist of this library");
     const auto device = fields.get<std::string>("device"), driver = fields.get<std::string>("driver");
     CONCORD_CHECK(device == origin.device && driver == origin.driver, FormatError,
-                  "it is of the device \"{}\" with the driver {}", device, driver);
+                  "it belongs to the device \"{}\" with the driver {}", device, driver);
     return fields.get<Quirks>("quirks");
   });
 }
 
 void warn(const std::filesystem::path& file, std::string_view why) {
-  log(LogLevel::warning, fmt::format("{} is not obeyed: {}; `concord doctor` writes it anew", file.string(), why));
+  log(LogLevel::warning, fmt::format("{} is ignored: {}; `concord doctor` writes it again", file.string(), why));
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Quirks read_quirks(const QuirkOrigin& origin) {
 
 void write_quirks(const QuirkOrigin& origin, const Quirks& quirks) {
   const std::filesystem::path file = quirk_file(origin);
-  CONCORD_CHECK(!file.empty(), IoError, "there is no folder for quirks of devices: set CONCORD_CACHE_DIR");
+  CONCORD_CHECK(!file.empty(), IoError, "there is no folder for denylists: set CONCORD_CACHE_DIR");
   std::error_code error;
   if (quirks.empty()) {
     std::filesystem::remove(file, error);

@@ -16,9 +16,9 @@ namespace concord {
 namespace {
 
 constexpr std::string_view kDriverHint =
-    "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), "
-    "mesa-opencl-icd (AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), rocm-opencl-icd (AMD's "
-    "ROCm). `concord doctor` tells which drivers are there and give no device.";
+    "OpenCL drivers on Debian and Ubuntu: pocl-opencl-icd (any CPU), intel-opencl-icd (Intel GPU), mesa-opencl-icd "
+    "(AMD and others), libnvidia-compute or nvidia-opencl-icd (NVIDIA), rocm-opencl-icd (AMD's ROCm). `concord doctor` "
+    "lists the drivers found and the reasons why they have no device.";
 
 constexpr std::string_view kPrefix = "opencl:";
 
@@ -148,14 +148,14 @@ std::string describe(const DeviceInfo& info) {
 std::string_view driver_hint() { return kDriverHint; }
 
 std::string_view driver_needs() {
-  return "PoCL needs /sys, and a folder that it can write in (HOME, or POCL_CACHE_DIR); a GPU's driver needs its "
-         "kernel module, of the same version, and the right to its device files";
+  return "PoCL needs /sys, and a folder that it can write to (HOME, or POCL_CACHE_DIR); a GPU's driver needs its "
+         "kernel module, of the same version, and permission to open its device files";
 }
 
 std::string idle_platforms_hint() {
   std::string hint;
   for (const std::string& name : idle_platforms()) {
-    hint += fmt::format("OpenCL's platform \"{}\" gives no device. {}\n", name, driver_needs());
+    hint += fmt::format("OpenCL platform \"{}\" has no device. {}\n", name, driver_needs());
   }
   return hint;
 }
@@ -206,7 +206,7 @@ std::string selector_error(std::string_view selector) {
   const bool is_whole = wanted == "auto" || wanted == "cpu" || wanted == "opencl";
   if (is_whole || (wanted.starts_with(kPrefix) && wanted.size() > kPrefix.size())) return {};
   return fmt::format(
-      "\"{}\" is no device selector; take \"auto\", \"cpu\", \"opencl\", \"opencl:1\" (index), \"opencl:nvidia\" "
+      "\"{}\" is not a device selector; use \"auto\", \"cpu\", \"opencl\", \"opencl:1\" (index), \"opencl:nvidia\" "
       "(part of vendor, platform or name) or \"opencl:gpu\" (kind)",
       selector);
 }

@@ -19,7 +19,7 @@ std::vector<TunableProduct> tune_within(Tuner& tuner, std::vector<TunableProduct
   for (auto product = products.begin(); product != products.end(); ++product) {
     const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
     if (left <= 0) return {product, products.end()};
-    const timeline::Span span("measure product");
+    const timeline::Span span("measure matrix multiplication");
     try {
       step(*product, tuner.tune(product->key, left), {});
     } catch (const DeviceError& error) {  // OutOfMemory among them

@@ -58,8 +58,7 @@ class CounterMeter final : public EnergyMeter {
   [[nodiscard]] double joules() override {
     const auto microjoules = number_in(file_);
     CONCORD_CHECK(microjoules.has_value(), DeviceError,
-                  "{} cannot be read any more; it could before: see whether the GPU still works by `concord doctor`",
-                  file_.string());
+                  "{} can no longer be read; `concord doctor` checks whether the GPU still works", file_.string());
     return 1e-6 * static_cast<double>(*microjoules);
   }
   [[nodiscard]] std::string source() const override { return source_; }

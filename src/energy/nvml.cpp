@@ -60,8 +60,8 @@ class NvmlMeter final : public EnergyMeter {
     unsigned long long millijoules = 0;
     const int status = functions_.energy(gpu_, &millijoules);
     CONCORD_CHECK(status == kSuccess, DeviceError,
-                  "NVML does not tell the energy of the GPU at {} any more (status {}); `concord doctor` tells whether "
-                  "the GPU still works",
+                  "NVML no longer reports the energy of the GPU at {} (status {}); `concord doctor` checks whether the "
+                  "GPU still works",
                   address_, status);
     return 1e-3 * static_cast<double>(millijoules);
   }

@@ -40,7 +40,7 @@ class PowercapMeter final : public EnergyMeter {
   [[nodiscard]] double joules() override {
     for (Counter& counter : counters_) {
       const auto now = number_in(counter.file);
-      CONCORD_CHECK(now.has_value(), DeviceError, "{} cannot be read any more; it could before: see its permissions",
+      CONCORD_CHECK(now.has_value(), DeviceError, "{} can no longer be read; check its permissions",
                     counter.file.string());
       microjoules_ += *now >= counter.last ? *now - counter.last : *now + counter.range - counter.last;
       counter.last = *now;

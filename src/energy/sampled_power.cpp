@@ -42,12 +42,12 @@ double SampledPower::joules() {
   const std::lock_guard lock(mutex_);
   look();
   CONCORD_CHECK(last_watts_.has_value(), DeviceError,
-                "the power of the {} cannot be read any more; `concord doctor` tells whether it still works", name_);
+                "the power of the {} can no longer be read; `concord doctor` checks whether it still works", name_);
   return joules_;
 }
 
 std::string SampledPower::source() const {
-  return fmt::format("{}, its power summed up every {} ms", name_, interval_.count());
+  return fmt::format("{}, its power summed every {} ms", name_, interval_.count());
 }
 
 }  // namespace concord

@@ -208,7 +208,7 @@ Expression::Expression(std::vector<Scalar> formulas, int inputs) : formulas_(std
   code_ = numbering.take();
   for (const Instruction& instruction : code_) {
     CONCORD_CHECK(instruction.function != F::input || instruction.index < inputs_, ArgumentError,
-                  "an expression of {} inputs uses input {}", inputs_, instruction.index);
+                  "an expression with {} inputs uses input {}", inputs_, instruction.index);
   }
 }
 

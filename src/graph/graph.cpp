@@ -55,11 +55,10 @@ Value::Value(Graph* graph, std::int32_t node, std::int32_t output)
       output_(output) {}
 
 void Value::refuse() const {
-  throw ArgumentError(
-      place_ == nullptr ? "a Value is used that is empty: it was never given a value of a graph, or the function that "
-                          "should have returned one (a module's forward, a loss) returned {}"
-                        : "a Value is used whose Graph is gone: values are valid as long as the graph they were made "
-                          "in; keep the Graph, or read results by name from the Program");
+  throw ArgumentError(place_ == nullptr ? "a Value is empty: it was never assigned, or the function that should return "
+                                          "it (a module's forward, a loss) returned {}"
+                                        : "a Value is used after its Graph is gone: a value is valid as long as its "
+                                          "graph; keep the Graph, or read results by name from the Program");
 }
 
 const Node& Value::node() const { return graph().node(node_); }
@@ -92,7 +91,7 @@ Value Graph::input(std::string name, TensorSpec spec) {
 }
 
 Value Graph::variable(const VariablePtr& variable) {
-  CONCORD_CHECK(variable, ArgumentError, "a graph is given a null variable");
+  CONCORD_CHECK(variable, ArgumentError, "a graph needs a variable, got null");
   const auto found = names_.find(variable->name);
   // A parameter has the name that it was traced with, which may be another one in another graph.
   const auto is_it = [&](const Node& node) {
@@ -108,7 +107,7 @@ Value Graph::variable(const VariablePtr& variable) {
                   "two variables are named '{}', {} and {}; give the modules that own them different names",
                   variable->name, description_of(node.variable->role), description_of(variable->role));
     CONCORD_CHECK(node.op, ShapeError,
-                  "a variable ({}) is named '{}' as an input is; give the module that owns it another name",
+                  "a variable ({}) and an input are both named '{}'; give the module that owns it another name",
                   description_of(variable->role), variable->name);
     const std::int32_t id = found->second;
     node.name = unique_name(node.name);
@@ -137,12 +136,12 @@ Value Graph::add(std::shared_ptr<const Operator> op, std::vector<Value> inputs) 
 }
 
 void Graph::assign(Value variable, Value value) {
-  require_own(variable, "what is assigned to");
-  require_own(value, "what is assigned to '" + variable.name() + "'");
+  require_own(variable, "the assigned variable");
+  require_own(value, "the value assigned to '" + variable.name() + "'");
   CONCORD_CHECK(variable.node().variable, ArgumentError, "only a variable can be assigned to, not '{}'",
                 variable.name());
-  CONCORD_CHECK(variable.spec() == value.spec(), ShapeError, "'{}' is {}, cannot take {} of '{}'", variable.name(),
-                variable.spec().str(), value.spec().str(), value.name());
+  CONCORD_CHECK(variable.spec() == value.spec(), ShapeError, "'{}' is {}, cannot be assigned {} of '{}'",
+                variable.name(), variable.spec().str(), value.spec().str(), value.name());
   for (Assignment& assignment : assignments_) {
     if (assignment.variable == variable) {
       assignment.value = value;
@@ -153,7 +152,7 @@ void Graph::assign(Value variable, Value value) {
 }
 
 void Graph::rename(Value value, std::string name) {
-  require_own(value, "what is renamed");
+  require_own(value, "the renamed value");
   Node& node = nodes_[static_cast<std::size_t>(value.node_id())];
   CONCORD_CHECK(!node.variable, ArgumentError, "the variable '{}' keeps its name", node.name);
   names_.erase(node.name);
@@ -163,7 +162,7 @@ void Graph::rename(Value value, std::string name) {
 
 std::string_view description_of(VariableRole role) {
   switch (role) {
-    case VariableRole::own: return "a variable of the program's own";
+    case VariableRole::own: return "a variable of the program";
     case VariableRole::parameter: return "a module's parameter";
     case VariableRole::optimizer: return "a state of the training";
     case VariableRole::average: return "the average of a parameter";
@@ -250,7 +249,7 @@ Value Graph::append(Node node) {
 
 Scope::Scope(Graph& graph, std::string name) : graph_(graph) {
   CONCORD_CHECK(!name.empty() && is_utf8(name), ArgumentError,
-                "a module or scope inside '{}' is named '{}'; a name has one character or more, in UTF-8",
+                "a module or scope inside '{}' is named '{}'; a name needs at least one character, in UTF-8",
                 graph.module_path(), printable(name));
   graph_.scopes_.push_back(std::move(name));
 }

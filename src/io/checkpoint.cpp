@@ -37,9 +37,9 @@ class Fields {
     try {
       json_ = parse_json(text, kKey);
     } catch (const JsonError& error) {
-      fail(error.byte() > 0 ? fmt::format("is no JSON from its byte {} on", error.byte() + 1) : error.problem());
+      fail(error.byte() > 0 ? fmt::format("is not JSON from its byte {} on", error.byte() + 1) : error.problem());
     }
-    if (!json_.is_object()) fail("is no JSON object");
+    if (!json_.is_object()) fail("is not a JSON object");
   }
 
   template <class T>
@@ -47,7 +47,8 @@ class Fields {
     const auto found = json_.find(field);
     if (found == json_.end()) fail(fmt::format("has no \"{}\"", field));
     if constexpr (std::integral<T>) {
-      if (!is_in_range<T>(*found)) fail(fmt::format("\"{}\" is {}, no whole number of its kind", field, found->dump()));
+      if (!is_in_range<T>(*found))
+        fail(fmt::format("\"{}\" is {}, not an integer in the range of its type", field, found->dump()));
     }
     try {
       found->get_to(value);
@@ -64,7 +65,7 @@ class Fields {
   }
 
   [[noreturn]] void fail(std::string_view what) const {
-    throw FormatError(fmt::format("{}: {}: {}; the checkpoint is damaged, take another", file_, kKey, what));
+    throw FormatError(fmt::format("{}: {}: {}; the checkpoint is damaged, use another", file_, kKey, what));
   }
 
   const std::string& file_;
@@ -127,8 +128,8 @@ void check_finite(const std::filesystem::path& path, const TensorMap& tensors, c
     const std::string what =
         fmt::format("{}: '{}' has {} of {} elements that are not finite", path.string(), name, bad, tensor.elements());
     CONCORD_CHECK(options.allow_non_finite, NonFinite,
-                  "{}; nothing is written. io::SaveOptions::allow_non_finite writes them all the same.", what);
-    log(LogLevel::warning, what + "; written all the same, as was asked for");
+                  "{}; nothing is written. io::SaveOptions::allow_non_finite writes them.", what);
+    log(LogLevel::warning, what + "; written, as requested");
   }
 }
 
@@ -151,8 +152,8 @@ namespace {
 CheckpointInfo info_of(const Safetensors& file, const std::filesystem::path& path) {
   const auto found = file.metadata.find(kKey);
   CONCORD_CHECK(found != file.metadata.end(), FormatError,
-                "{}: no checkpoint, the metadata has no \"{}\"; files of weights alone cannot be resumed from",
-                path.string(), kKey);
+                "{}: not a checkpoint: the metadata has no \"{}\"; a weights file cannot be resumed", path.string(),
+                kKey);
   return from_text(found->second, path.string());
 }
 
@@ -237,7 +238,7 @@ LoadedWeights load_weights(const std::filesystem::path& path, const std::map<std
   }
   const std::string another = fmt::format("{}: weights of another network: {}", path.string(), report.str());
   CONCORD_CHECK(!options.strict || report.is_empty(), FormatError, "{}", another);
-  CONCORD_CHECK(!fitting.empty() || expected.empty(), FormatError, "{}; no tensor fits", another);
+  CONCORD_CHECK(!fitting.empty() || expected.empty(), FormatError, "{}; no tensor matches", another);
   for (const std::string& name : fitting) loaded.tensors.emplace(name, file.read_as(name, expected.at(name).dtype));
   return loaded;
 }

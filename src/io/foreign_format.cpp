@@ -21,7 +21,7 @@ struct Format {
 
 constexpr std::string_view kTorch =
     "in Python: safetensors.torch.save_file(torch.load(FILE, map_location='cpu', weights_only=True), "
-    "'weights.safetensors'), of a file that holds a state_dict";
+    "'weights.safetensors'), if the file holds a state_dict";
 constexpr std::string_view kNumpy = "in Python: safetensors.numpy.save_file(dict(numpy.load(FILE)), ...)";
 constexpr std::string_view kAny =
     "read it with its own library and write the tensors with the Python package safetensors";
@@ -30,7 +30,10 @@ constexpr Format kFormats[] = {
     {"PK\x03\x04"sv, {".npz"}, "a NumPy archive (.npz)", kNumpy},
     {"PK\x03\x04"sv, {".keras"}, "a Keras file (.keras)", kAny},
     {"PK\x03\x04"sv, {}, "a PyTorch file (.pth, .pt: a zip archive with pickled tensors)", kTorch},
-    {"\x80\x02"sv, {".pth", ".pt", ".bin", ".ckpt", ".tar"}, "a PyTorch file of before version 1.6 (a pickle)", kTorch},
+    {"\x80\x02"sv,
+     {".pth", ".pt", ".bin", ".ckpt", ".tar"},
+     "a PyTorch file from before version 1.6 (a pickle)",
+     kTorch},
     {"\x80"sv, {".pkl", ".pickle", ".pth", ".pt", ".ckpt"}, "a Python pickle", kTorch},
     {"\x89HDF\r\n\x1a\n"sv, {}, "an HDF5 file (.h5, as Keras writes it)", kAny},
     {"\x93NUMPY"sv, {}, "a NumPy array (.npy)", kNumpy},
@@ -41,14 +44,14 @@ constexpr Format kFormats[] = {
      {},
      "an xz archive",
      "unpack it first"},
-    {"version https://git-lfs"sv, {}, "a pointer of Git LFS in place of the file", "`git lfs pull` gets the file"},
-    {"<!DOCTYPE"sv, {}, "an HTML page, perhaps of a download that failed", "load the file again"},
-    {"<html"sv, {}, "an HTML page, perhaps of a download that failed", "load the file again"},
+    {"version https://git-lfs"sv, {}, "a Git LFS pointer instead of the file", "`git lfs pull` gets the file"},
+    {"<!DOCTYPE"sv, {}, "an HTML page, perhaps from a failed download", "download the file again"},
+    {"<html"sv, {}, "an HTML page, perhaps from a failed download", "download the file again"},
     {""sv, {".onnx"}, "an ONNX file", "in Python: the initializers of onnx.load(FILE).graph, written with safetensors"},
-    {""sv, {".pth", ".pt"}, "named as a PyTorch file is", kTorch},
-    {""sv, {".h5", ".hdf5", ".keras"}, "named as a Keras file is", kAny},
+    {""sv, {".pth", ".pt"}, "named like a PyTorch file", kTorch},
+    {""sv, {".h5", ".hdf5", ".keras"}, "named like a Keras file", kAny},
     {""sv, {".pb", ".tflite"}, "a TensorFlow file", kAny},
-    {""sv, {".npz", ".npy"}, "named as a NumPy file is", kNumpy},
+    {""sv, {".npz", ".npy"}, "named like a NumPy file", kNumpy},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr std::uint8_t kGap = 128;
 void write_png(const std::filesystem::path& path, const Tensor& picture) {
   const bool is_picture = picture.dtype() == DType::u8 && picture.shape().rank() == 3 && picture.elements() > 0 &&
                           (picture.shape()[0] == 1 || picture.shape()[0] == 3);
-  CONCORD_CHECK(is_picture, ShapeError, "{}: a picture is u8 [1 or 3, rows, columns], got {}", path.string(),
+  CONCORD_CHECK(is_picture, ShapeError, "{}: an image must be u8 [1 or 3, rows, columns], got {}", path.string(),
                 picture.spec().str());
   const auto channels = static_cast<std::size_t>(picture.shape()[0]);
   const auto pixels = static_cast<std::size_t>(picture.elements()) / channels;
@@ -40,15 +40,16 @@ void write_png(const std::filesystem::path& path, const Tensor& picture) {
   png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
   std::vector<std::byte> file(bytes);
   const int written = png_image_write_to_memory(&image, file.data(), &bytes, 0, interleaved.data(), 0, nullptr);
-  CONCORD_CHECK(written != 0, IoError, "{}: cannot encode the picture: {}", path.string(), image.message);
+  CONCORD_CHECK(written != 0, IoError, "{}: cannot encode the image: {}", path.string(), image.message);
   write_file_atomically(path, std::span<const std::byte>(file).first(bytes));
 }
 
 Tensor picture_grid(const Tensor& pictures, std::int64_t columns) {
   const bool are_pictures = pictures.dtype() == DType::f32 && pictures.shape().rank() == 4 && pictures.elements() > 0 &&
                             (pictures.shape()[1] == 1 || pictures.shape()[1] == 3);
-  CONCORD_CHECK(are_pictures, ShapeError, "pictures are f32 [N, 1 or 3, rows, columns], got {}", pictures.spec().str());
-  CONCORD_CHECK(columns >= 1, ArgumentError, "a grid of pictures has one column or more, got {}", columns);
+  CONCORD_CHECK(are_pictures, ShapeError, "images must be f32 [N, 1 or 3, rows, columns], got {}",
+                pictures.spec().str());
+  CONCORD_CHECK(columns >= 1, ArgumentError, "a grid of images needs at least one column, got {}", columns);
   const std::int64_t n = pictures.shape()[0], channels = pictures.shape()[1];
   const std::int64_t height = pictures.shape()[2], width = pictures.shape()[3];
   const std::int64_t across = std::min(columns, n), down = (n + across - 1) / across;

@@ -69,7 +69,7 @@ class SafetensorsFile::Reader {
   [[nodiscard]] Tensor read(const std::string& name) {
     const Element& element = *entry_of(name).element;
     if (!element.type) {
-      fail_entry(name, fmt::format("dtype {} is not read; F32, F16, BF16, I32 and U8 are", element.name));
+      fail_entry(name, fmt::format("dtype {} is not supported; use F32, F16, BF16, I32 or U8", element.name));
     }
     return read_as(name, *element.type);
   }
@@ -83,13 +83,13 @@ class SafetensorsFile::Reader {
       return tensor;
     }
     if (!is_convertible(element, type)) {
-      fail_entry(name, fmt::format("dtype {} cannot be taken for {}", element.name, name_of(type)));
+      fail_entry(name, fmt::format("dtype {} cannot be converted to {}", element.name, name_of(type)));
     }
     std::vector<std::byte> numbers(entry.end - entry.begin);
     read_numbers(entry, numbers);
     if (const auto misfit = convert(element, numbers, tensor)) {
       fail(data_ + entry.begin + misfit->index * element.bytes, name,
-           fmt::format("element {} is {}, which {} does not hold", misfit->index, misfit->number, name_of(type)));
+           fmt::format("element {} is {}, outside the range of {}", misfit->index, misfit->number, name_of(type)));
     }
     return tensor;
   }
@@ -146,7 +146,7 @@ class SafetensorsFile::Reader {
     if (length > file_bytes_ - kPrefix || length > kLongestHeader) {
       refuse_foreign_format();
       fail(0, "header length",
-           fmt::format("{} bytes; the file has {} more, at most {} are read: it is damaged, or no safetensors file",
+           fmt::format("{} bytes; the file has {} more, the limit is {}: it is damaged, or not a safetensors file",
                        length, file_bytes_ - kPrefix, kLongestHeader));
     }
     header_.resize(length);
@@ -157,7 +157,7 @@ class SafetensorsFile::Reader {
     try {
       return parse_json(header_, "header", {.bytes = kLongestHeader, .depth = kDepth});
     } catch (const JsonError& error) {
-      fail(kPrefix + error.byte(), "header", error.problem() + ": the file is damaged, or no safetensors file");
+      fail(kPrefix + error.byte(), "header", error.problem() + ": the file is damaged, or not a safetensors file");
     }
   }
 
@@ -171,7 +171,7 @@ class SafetensorsFile::Reader {
     const Json& dtype = json["dtype"];
     const Json& shape = json["shape"];
     const Json& offsets = json["data_offsets"];
-    check(dtype.is_string(), "dtype is no text");
+    check(dtype.is_string(), "dtype is not a string");
     Entry entry;
     entry.name = name;
     entry.element = find_element(dtype.get_ref<const std::string&>());
@@ -185,11 +185,11 @@ class SafetensorsFile::Reader {
       check(false, fmt::format("data_offsets [{}, {}] are outside the {} bytes of data", entry.begin, entry.end,
                                file_bytes_ - data_));
     }
-    check(shape.is_array() && shape.size() <= Shape::kMaxRank, "shape is no list of at most 8 numbers");
+    check(shape.is_array() && shape.size() <= Shape::kMaxRank, "shape is not a list of at most 8 numbers");
     std::uint64_t bytes = entry.element->bytes;
     bool empty = false;
     for (const Json& dim : shape) {
-      check(dim.is_number_unsigned(), "shape has something else than numbers");
+      check(dim.is_number_unsigned(), "shape contains a value that is not a number");
       const std::uint64_t size = dim;
       constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
       check(size <= kMost && (size == 0 || bytes <= kMost / size), "shape is too large");
@@ -199,7 +199,7 @@ class SafetensorsFile::Reader {
     }
     if (empty) bytes = 0;
     if (bytes != entry.end - entry.begin) {
-      check(false, fmt::format("{} {} takes {} bytes, data_offsets hold {}", dtype.dump(), shape.dump(), bytes,
+      check(false, fmt::format("{} {} needs {} bytes, but data_offsets hold {}", dtype.dump(), shape.dump(), bytes,
                                entry.end - entry.begin));
     }
     return entry;
@@ -208,16 +208,16 @@ class SafetensorsFile::Reader {
   // Entries in the order of their data.
   std::vector<Entry> read_header() {
     const Json header = parse_header();
-    if (!header.is_object()) fail(kPrefix, "header", "is no JSON object");
+    if (!header.is_object()) fail(kPrefix, "header", "is not a JSON object");
     std::vector<Entry> entries;
     for (const auto& [name, value] : header.items()) {
       if (name != kMetadata) {
         entries.push_back(read_entry(name, value));
         continue;
       }
-      if (!value.is_object()) fail(kPrefix, kMetadata, "is no JSON object");
+      if (!value.is_object()) fail(kPrefix, kMetadata, "is not a JSON object");
       for (const auto& [key, text] : value.items()) {
-        if (!text.is_string()) fail(kPrefix, kMetadata, fmt::format("the value of \"{}\" is no text", key));
+        if (!text.is_string()) fail(kPrefix, kMetadata, fmt::format("the value of \"{}\" is not a string", key));
         metadata.emplace(key, text);
       }
     }
@@ -226,7 +226,7 @@ class SafetensorsFile::Reader {
     for (const Entry& entry : entries) {
       if (entry.begin != end) {
         fail(data_ + entry.begin, entry.name,
-             fmt::format("begins at byte {} of the data, the tensor before it ends at {}", entry.begin, end));
+             fmt::format("begins at byte {} of the data, but the tensor before it ends at {}", entry.begin, end));
       }
       end = entry.end;
     }
@@ -277,7 +277,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
       return Json(words).dump();
     } catch (const Json::exception&) {
       throw ArgumentError(
-          fmt::format("cannot write {}: the name of a tensor or a text of the metadata is not UTF-8", path.string()));
+          fmt::format("cannot write {}: the name of a tensor or a string of the metadata is not UTF-8", path.string()));
     }
   };
   std::vector<std::string> fields;
@@ -289,7 +289,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
     CONCORD_CHECK(!name.empty() && name != kMetadata, ArgumentError, "cannot write {}: a tensor is named \"{}\"",
                   path.string(), name);
     CONCORD_CHECK(tensor.bytes().size() == tensor.spec().bytes(), ArgumentError,
-                  "cannot write {}: the tensor \"{}\" holds nothing: it was moved from", path.string(), name);
+                  "cannot write {}: the tensor \"{}\" is empty: it was moved from", path.string(), name);
     const std::uint64_t end = offset + tensor.bytes().size();
     fields.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", quoted(name),
                                  element_of(tensor.dtype()).name, fmt::join(tensor.shape().dims(), ","), offset, end));
@@ -297,8 +297,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
   }
   std::string text = fmt::format("{{{}}}", fmt::join(fields, ","));
   text.append((kPrefix - text.size() % kPrefix) % kPrefix, ' ');
-  CONCORD_CHECK(text.size() <= kLongestHeader, ArgumentError, "cannot write {}: a header of {} bytes", path.string(),
-                text.size());
+  CONCORD_CHECK(text.size() <= kLongestHeader, ArgumentError, "cannot write {}: its header of {} bytes is too long",
+                path.string(), text.size());
 
   AtomicFile file(path);
   std::array<std::byte, kPrefix> prefix{};

@@ -10,7 +10,7 @@ namespace concord::nn {
 BatchNorm::BatchNorm(const char* name, std::int64_t channels, const BatchNormOptions& options, NormRanks ranks)
     : ChannelNorm(name, channels, options.epsilon), options_(options), ranks_(ranks) {
   CONCORD_CHECK(options.track_running_stats || !options.frozen, ArgumentError,
-                "{}: frozen normalises by running statistics, which are not kept", name);
+                "{}: frozen needs running statistics, which are turned off", name);
   if (options.affine) add_affine(!options.frozen);
   if (options.track_running_stats) add_running_statistics(options.momentum);
 }
@@ -21,7 +21,7 @@ Value BatchNorm::forward(Value x) {
   const bool tracks = options_.track_running_stats;
   if (tracks && (options_.frozen || !graph.training())) return by_running_statistics(x);
   const std::int64_t values = x.shape().elements() / channels();  // per channel
-  CONCORD_CHECK(values > 1, ShapeError, "{}: the batch's statistics need more than one value a channel, got {}",
+  CONCORD_CHECK(values > 1, ShapeError, "{}: the batch's statistics need more than one value per channel, got {}",
                 graph.scoped(name(), '/'), x.shape().str());
   const Value scale = weight() ? parameter(graph, weight(), "weight") : full(graph, Shape{channels()}, 1);
   const Value shift = bias() ? parameter(graph, bias(), "bias") : full(graph, Shape{channels()}, 0);

@@ -35,7 +35,7 @@ std::string classes_last_hint(const Shape& prediction, const Shape& target) {
   const bool is_last = prediction.rank() > 2 && std::ranges::equal(dims.first(dims.size() - 1), target.dims());
   if (!is_last) return {};
   return fmt::format(
-      ". The classes are the second dimension here, as in PyTorch, but the last of {}: take transpose(prediction, {{0, "
+      ". The classes are the second dimension here, as in PyTorch, but the last of {}: use transpose(prediction, {{0, "
       "{}, …}}), or both as rows, reshape(prediction, {{-1, {}}}) and reshape(target, {{-1}})",
       prediction.str(), prediction.rank() - 1, dims.back());
 }

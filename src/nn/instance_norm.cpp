@@ -36,15 +36,17 @@ Value InstanceNorm::forward(Value x) {
   Graph& graph = x.graph();
   if (options_.track_running_stats && !graph.training()) return by_running_statistics(x);
   const std::int64_t values = x.shape().elements() / (x.shape()[0] * channels());
-  CONCORD_CHECK(values > 1, ShapeError, "{}: more than one value a channel of a sample is needed, got {}",
+  CONCORD_CHECK(values > 1, ShapeError, "{}: each channel of a sample needs more than one value, got {}",
                 graph.scoped(name(), '/'), x.shape().str());
   const RowNormResult result = row_norm(x, 2, epsilon());
   if (options_.track_running_stats) {
     // From the deviations: 1/rstd² − ε would be rounded to the size of ε.
     std::vector<std::int64_t> dims(x.shape().rank(), 1), plane;
     for (std::size_t d = 0; d < dims.size(); ++d) {
-      if (d < 2) dims[d] = x.shape()[d];
-      else plane.push_back(static_cast<std::int64_t>(d));
+      if (d < 2)
+        dims[d] = x.shape()[d];
+      else
+        plane.push_back(static_cast<std::int64_t>(d));
     }
     const Value length = norm(x - reshape(result.mean, Shape(dims)), plane);
     const Value unbiased = square(length * static_cast<float>(1 / std::sqrt(static_cast<double>(values - 1))));

@@ -50,8 +50,8 @@ KeyValueCache::Extended KeyValueCache::extend(Value keys, Value values) {
   CONCORD_CHECK(got.rank() == 4 && got[0] == shape_[0] && got[1] == shape_[1] && got[2] <= shape_[2] &&
                     got[3] == shape_[3] && values.shape() == got,
                 ShapeError,
-                "{}: a cache of {} takes keys and values of as many batches, heads and values and at most "
-                "{} tokens, got {} and {}",
+                "{}: a cache of {} needs keys and values with the same batch, heads and width and at most {} tokens, "
+                "got {} and {}",
                 graph.scoped("cache", '/'), shape_.str(), shape_[2], got.str(), values.shape().str());
   const Value before = position(graph);
   Extended all;

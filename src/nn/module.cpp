@@ -76,9 +76,9 @@ std::string type_of(const Module& module) {
 
 void check_child_name(std::string_view parent, std::string_view name) {
   CONCORD_CHECK(!name.empty(), ArgumentError,
-                "{} has a child with an empty name; parameters are named after it, so give it one", parent);
-  CONCORD_CHECK(is_utf8(name), ArgumentError, "{} has a child named '{}', which is not UTF-8: no file could hold it",
-                parent, printable(name));
+                "{} has a child with an empty name; parameters are named after it, so name it", parent);
+  CONCORD_CHECK(is_utf8(name), ArgumentError,
+                "{} has a child named '{}', which is not UTF-8: it is not valid in a file", parent, printable(name));
 }
 
 struct Module::Trace {
@@ -129,10 +129,9 @@ Value Module::operator()(Value x) {
     Graph& graph = x.graph();
     const Tracing tracing(graph, *this);
     const Value y = forward(x);
-    CONCORD_CHECK(y, ArgumentError,
-                  "forward of {} returned an empty Value; it must return what it computed of its argument",
+    CONCORD_CHECK(y, ArgumentError, "forward of {} returned an empty Value; it must return its result",
                   description(graph));
-    graph.require_own(y, "what forward of " + description(graph) + " returned");
+    graph.require_own(y, "the value that forward of " + description(graph) + " returned");
     return y;
   });
 }
@@ -164,7 +163,7 @@ bool Module::frozen_now(Graph& graph) {
 
 Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_view name) {
   CONCORD_CHECK(variable, ArgumentError,
-                "a layer is called that was moved from: its parameter '{}' is in the layer that it was moved to",
+                "a layer is used after it was moved from: its parameter '{}' is in the layer that it was moved to",
                 graph.scoped(name, '.'));
   if (const Value value = substituted(graph, variable)) return value;
   const auto in_graph = graph.variables();
@@ -177,7 +176,7 @@ Value Module::parameter(Graph& graph, const VariablePtr& variable, std::string_v
     std::string full = graph.scoped(name, '.');
     // "__metadata__" is what a file of weights calls its metadata.
     CONCORD_CHECK(!name.empty() && is_utf8(name) && full != "__metadata__", ArgumentError,
-                  "a module has a parameter named '{}', which no file could hold; give it another name",
+                  "a module has a parameter named '{}', which is not valid in a file; give it another name",
                   printable(full));
     here = named(variable, std::move(full));
   }

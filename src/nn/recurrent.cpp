@@ -78,10 +78,9 @@ RecurrentLayer::RecurrentLayer(std::string name, RecurrentCell cell, std::int64_
                 options.num_layers);
   CONCORD_CHECK(options.dropout >= 0 && options.dropout <= 1, ArgumentError, "{}: dropout {} is outside [0, 1]", name_,
                 options.dropout);
-  CONCORD_CHECK(
-      options.dropout == 0 || options.num_layers > 1, ArgumentError,
-      "{}: dropout {} acts between layers, and there is one layer; set num_layers, or put a Dropout behind it", name_,
-      options.dropout);
+  CONCORD_CHECK(options.dropout == 0 || options.num_layers > 1, ArgumentError,
+                "{}: dropout {} acts between layers, and there is one layer; set num_layers, or put a Dropout after it",
+                name_, options.dropout);
   const Initializer init = first_values(hidden);
   const std::int64_t rows = ops::gates_of(cell) * hidden;
   for (std::int64_t i = 0; i < options.num_layers * directions(); ++i) {
@@ -130,7 +129,7 @@ RecurrentOutput RecurrentLayer::run(Value x, const RecurrentState& first, Value 
   };
   std::vector<Value> last_h, last_c;
   CONCORD_CHECK(!weights_.empty(), ArgumentError,
-                "a recurrent layer is called that was moved from: its weights are in the layer that it was moved to");
+                "a recurrent layer is used after it was moved from: its weights are in the layer that it was moved to");
   std::int64_t i = 0;  // of layers·directions
   for (std::int64_t layer = 0; layer < options_.num_layers; ++layer) {
     std::vector<Value> outputs;

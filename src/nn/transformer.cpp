@@ -27,7 +27,7 @@ Value feed_forward(Value x, Linear& first, Linear& second, const TransformerOpti
 }
 
 [[noreturn]] void refuse_alone(const char* module) {
-  throw ArgumentError(fmt::format("{} is called with target and memory: decoder(target, memory)", module));
+  throw ArgumentError(fmt::format("{} needs target and memory: decoder(target, memory)", module));
 }
 
 template <class Layer>

@@ -69,7 +69,7 @@ Value WeightNormalisation::weight(Graph& graph, const VariablePtr& direction) co
 SpectralNormalisation::SpectralNormalisation(const VariablePtr& weight, const SpectralNormOptions& options)
     : options_(options) {
   CONCORD_CHECK(options.power_iterations >= 1 && options.epsilon >= 0, ArgumentError,
-                "SpectralNorm: at least one power iteration and no negative epsilon wanted, got {} and {}",
+                "SpectralNorm: at least one power iteration and no negative epsilon needed, got {} and {}",
                 options.power_iterations, options.epsilon);
   const Shape& shape = weight->spec.shape;
   const auto vector = [](std::int64_t size) {

@@ -60,11 +60,9 @@ void warn_of_short_loops(const DeviceInfo& info) {
   static std::once_flag told;
   if (!info.name.starts_with("llvmpipe")) return;
   std::call_once(told, [&] {
-    log(LogLevel::warning,
-        fmt::format(
-            "{} ends the loops of a work-item after 65535 iterations, done or not: what a large network computes "
-            "on it may be wrong. PoCL (pocl-opencl-icd) and --device cpu are right on this processor",
-            info.id));
+    log(LogLevel::warning, fmt::format("{} ends the loops of a work-item after 65535 iterations: results of large "
+                                       "networks may be wrong. Use PoCL (pocl-opencl-icd) or --device cpu",
+                                       info.id));
   });
 }
 
@@ -122,8 +120,8 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
   const Use use(*this);
   const auto out_of_memory = [&](std::string_view why) {
     return OutOfMemory(
-        fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at "
-                    "most {} bytes. Take a smaller batch, or end other programs that hold memory",
+        fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at most {} bytes. "
+                    "Use a smaller batch, or close other programs that use memory",
                     info_.id, info_.name, bytes, why, accounting_->now.load(), info_.memory, info_.max_allocation));
   };
   if (bytes > info_.max_allocation) throw out_of_memory("it exceeds the largest allocation");
@@ -277,11 +275,11 @@ void OpenClDevice::record_copy(const char* name, EventHandle event, std::size_t 
 DevicePtr open_device(std::size_t index) {
   std::vector<std::string> skipped;
   const std::vector<boost::compute::device> devices = enumerate_devices(&skipped);
-  CONCORD_CHECK(
-      index < devices.size(), DeviceError,
-      "there is no device opencl:{}: {} of OpenCL were found. `concord doctor` tells which drivers are there.\n{}",
-      index, devices.size(), fmt::join(skipped, "\n"));
-  const DeviceInfo info = translated(fmt::format("opencl:{}", index), "asking what the device is",
+  CONCORD_CHECK(index < devices.size(), DeviceError,
+                "there is no device opencl:{}: {} OpenCL devices were found. `concord doctor` lists the drivers found "
+                "and the reasons why they have no device.\n{}",
+                index, devices.size(), fmt::join(skipped, "\n"));
+  const DeviceInfo info = translated(fmt::format("opencl:{}", index), "reading the properties of the device",
                                      [&] { return info_of(devices[index], index); });
   return std::make_shared<OpenClDevice>(devices[index], info);
 }

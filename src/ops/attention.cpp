@@ -74,7 +74,7 @@ void expect_operands(std::string_view op, const AttentionForm& form, std::span<c
 }
 
 void expect_backward_operands(std::string_view op, const AttentionForm& form, std::span<const TensorSpec> inputs) {
-  CONCORD_CHECK(inputs.size() >= 6, ShapeError, "{}: takes at least 6 operands, got {}", op, inputs.size());
+  CONCORD_CHECK(inputs.size() >= 6, ShapeError, "{}: needs at least 6 operands, got {}", op, inputs.size());
   expect_operands(op, form, inputs, 6);
   const Shape& q = inputs[0].shape;
   const AttentionSizes s = sizes_of(form.layout, q, inputs[1].shape);
@@ -110,7 +110,7 @@ std::string AttentionForm::str() const {
 }
 
 std::vector<TensorSpec> Attention::infer(std::span<const TensorSpec> inputs) const {
-  CONCORD_CHECK(inputs.size() >= 3, ShapeError, "{}: takes at least 3 operands, got {}", name(), inputs.size());
+  CONCORD_CHECK(inputs.size() >= 3, ShapeError, "{}: needs at least 3 operands, got {}", name(), inputs.size());
   expect_operands(name(), form_, inputs, 3);
   const AttentionSizes s = sizes_of(form_.layout, inputs[0].shape, inputs[1].shape);
   return {

@@ -61,7 +61,7 @@ ConvSizes conv_sizes(const Shape& src, const Shape& weights, const ConvOptions& 
   expect_not_empty(name, "weights", weights);
   const std::int64_t c = src[1], o = weights[0];
   CONCORD_CHECK(weights[1] * options.groups == c, ShapeError,
-                "{}: src {} has {} channels, weights {} with groups {} want {}", name, src.str(), c, weights.str(),
+                "{}: src {} has {} channels, weights {} with groups {} need {}", name, src.str(), c, weights.str(),
                 options.groups, weights[1] * options.groups);
   CONCORD_CHECK(o % options.groups == 0, ShapeError, "{}: weights {} have {} outputs, which groups {} does not divide",
                 name, weights.str(), o, options.groups);

@@ -32,8 +32,9 @@ void expect_inside(std::string_view op, std::span<const std::int64_t> start, std
 
 std::vector<TensorSpec> Reshape::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 1);
-  CONCORD_CHECK(inputs[0].shape.elements() == shape_.elements(), ShapeError, "reshape: {} has {} elements, {} takes {}",
-                inputs[0].shape.str(), inputs[0].shape.elements(), shape_.str(), shape_.elements());
+  CONCORD_CHECK(inputs[0].shape.elements() == shape_.elements(), ShapeError,
+                "reshape: {} has {} elements, but {} has {}", inputs[0].shape.str(), inputs[0].shape.elements(),
+                shape_.str(), shape_.elements());
   return {{inputs[0].dtype, shape_}};
 }
 
@@ -51,8 +52,8 @@ std::vector<TensorSpec> Transpose::infer(std::span<const TensorSpec> inputs) con
   std::ranges::sort(sorted);
   bool is_permutation = sorted.size() == src.rank();
   for (std::size_t i = 0; is_permutation && i < sorted.size(); ++i) is_permutation = sorted[i] == i;
-  CONCORD_CHECK(is_permutation, ShapeError, "transpose: [{}] is no order of the axes of {}", fmt::join(order_, ", "),
-                src.str());
+  CONCORD_CHECK(is_permutation, ShapeError, "transpose: [{}] is not an order of the axes of {}",
+                fmt::join(order_, ", "), src.str());
   std::vector<std::int64_t> dims;
   for (const std::size_t axis : order_) dims.push_back(src.dims()[axis]);
   return {{inputs[0].dtype, Shape(std::move(dims))}};
@@ -96,7 +97,7 @@ std::vector<TensorSpec> Pad::infer(std::span<const TensorSpec> inputs) const {
     return value_ == std::floor(value_) && value_ >= least && value_ < end;
   };
   CONCORD_CHECK((type != DType::i32 || holds(-0x1p31, 0x1p31)) && (type != DType::u8 || holds(0, 256)), ArgumentError,
-                "{}: no {} is {}", name(), name_of(type), value_);
+                "{}: {} cannot be {}", name(), name_of(type), value_);
   return {{type, dst_}};
 }
 
@@ -114,7 +115,7 @@ std::string Pad::attributes() const {
 }
 
 std::vector<TensorSpec> Concat::infer(std::span<const TensorSpec> inputs) const {
-  CONCORD_CHECK(!inputs.empty(), ShapeError, "concat: takes at least one operand");
+  CONCORD_CHECK(!inputs.empty(), ShapeError, "concat: needs at least one operand");
   const TensorSpec& first = inputs[0];
   CONCORD_CHECK(axis_ < first.shape.rank(), ShapeError, "concat: axis {} is outside {}", axis_, first.shape.str());
   std::vector<std::int64_t> dims(first.shape.dims().begin(), first.shape.dims().end());

@@ -38,7 +38,7 @@ std::vector<TensorSpec> ScatterAdd::infer(std::span<const TensorSpec> inputs) co
   expect_type(name(), "indices", inputs[1], DType::i32);
   const auto src = inputs[0].shape.dims();
   const auto indices = inputs[1].shape.dims();
-  CONCORD_CHECK(rows_ >= 1, ShapeError, "scatter_add: {} rows, at least 1 wanted", rows_);
+  CONCORD_CHECK(rows_ >= 1, ShapeError, "scatter_add: {} rows, at least 1 needed", rows_);
   CONCORD_CHECK(src.size() >= indices.size() && std::ranges::equal(src.first(indices.size()), indices), ShapeError,
                 "scatter_add: src {} must begin with the dimensions of indices {}", inputs[0].shape.str(),
                 inputs[1].shape.str());
@@ -66,7 +66,7 @@ std::vector<Value> ScatterAdd::gradient(const Node& node, std::span<const Value>
 
 Scalar is_inside(std::string_view op, const Scalar& index, std::int64_t size) {
   constexpr std::int64_t kMost = 1 << 24;
-  CONCORD_CHECK(size <= kMost, NotSupported, "{}: the gradient where indices reach {}; formulas count to {}", op, size,
+  CONCORD_CHECK(size <= kMost, NotSupported, "{}: no gradient for indices up to {}; formulas can count to {}", op, size,
                 kMost);
   return scalar::less_equal(0.0F, index) * scalar::less(index, Scalar(static_cast<float>(size)));
 }

@@ -39,7 +39,7 @@ std::vector<TensorSpec> ScatterAddAlong::infer(std::span<const TensorSpec> input
   const Shape& src = inputs[0].shape;
   expect_spec(name(), "indices", inputs[1], DType::i32, src);
   CONCORD_CHECK(axis_ < src.rank(), ShapeError, "scatter_add_along: axis {} is outside src {}", axis_, src.str());
-  CONCORD_CHECK(size_ >= 1, ShapeError, "scatter_add_along: a size of {}, at least 1 wanted", size_);
+  CONCORD_CHECK(size_ >= 1, ShapeError, "scatter_add_along: a size of {}, at least 1 needed", size_);
   return {{DType::f32, with_size(src, axis_, size_)}};
 }
 

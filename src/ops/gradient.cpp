@@ -122,9 +122,9 @@ namespace {
 
 std::vector<Value> gradients(Value loss, std::span<const Value> wrt) {
   CONCORD_CHECK(loss && loss.dtype() == DType::f32 && loss.shape().elements() == 1, ShapeError,
-                "the gradient is taken of one f32 number, got {}", loss ? loss.spec().str() : "an empty value");
+                "a gradient needs one f32 number, got {}", loss ? loss.spec().str() : "an empty value");
   Graph& graph = loss.graph();
-  for (const Value& value : wrt) graph.require_own(value, "what the gradient is taken with respect to");
+  for (const Value& value : wrt) graph.require_own(value, "a value of wrt");
   const PassScope pass(graph, Pass::gradient);
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
   std::map<Value, Summands> diff;  // value → gradient of the loss with respect to it

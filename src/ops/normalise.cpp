@@ -15,7 +15,7 @@ Shape channels_of(std::string_view op, const TensorSpec& src) {
   expect_not_empty(op, "src", src.shape);
   const std::int64_t channels = src.shape[1];
   CONCORD_CHECK(src.shape.elements() / channels >= 2, ShapeError,
-                "{}: src {} has one value a channel; statistics need at least two", op, src.shape.str());
+                "{}: src {} has one value per channel; statistics need at least two", op, src.shape.str());
   return {channels};
 }
 

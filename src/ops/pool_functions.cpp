@@ -11,13 +11,13 @@ namespace {
 
 void expect_images(const char* name, Value x) {
   CONCORD_CHECK(x.shape().rank() >= 3 && x.shape().rank() <= 5, ShapeError,
-                "{}: expected (N, C, …) with 1 to 3 dimensions of space, got {}", name, x.shape().str());
+                "{}: expected (N, C, …) with 1 to 3 spatial dimensions, got {}", name, x.shape().str());
 }
 
 ops::PoolOptions adaptive(const char* name, Value x, std::span<const std::int64_t> sizes) {
   expect_images(name, x);
   ops::PoolOptions options{.rank = x.shape().rank() - 2};
-  CONCORD_CHECK(sizes.size() == options.rank, ShapeError, "{}: {} sizes for the {} dimensions of space of {}", name,
+  CONCORD_CHECK(sizes.size() == options.rank, ShapeError, "{}: {} sizes for the {} spatial dimensions of {}", name,
                 sizes.size(), options.rank, x.shape().str());
   ops::Spatial dst{1, 1, 1};
   std::copy(sizes.begin(), sizes.end(), dst.end() - static_cast<std::ptrdiff_t>(sizes.size()));
@@ -91,7 +91,7 @@ Value lp_pool(Value x, float p, const ops::PoolOptions& options) {
 Value max_unpool(Value x, Value indices, std::span<const std::int64_t> sizes) {
   expect_images("max_unpool", x);
   CONCORD_CHECK(sizes.size() + 2 == x.shape().rank(), ShapeError,
-                "max_unpool: {} sizes for the {} dimensions of space of {}", sizes.size(), x.shape().rank() - 2,
+                "max_unpool: {} sizes for the {} spatial dimensions of {}", sizes.size(), x.shape().rank() - 2,
                 x.shape().str());
   std::vector<std::int64_t> dims{x.shape()[0], x.shape()[1]};
   dims.insert(dims.end(), sizes.begin(), sizes.end());

@@ -28,7 +28,7 @@ Kind kind_of(PadMode mode) {
     case PadMode::circular: return Kind::circular;
     case PadMode::constant: break;
   }
-  throw ArgumentError("padding with a constant is no map");
+  throw ArgumentError("padding with a constant is not an index map");
 }
 
 /// The axes that the maps belong to and that they change, mapped.
@@ -96,7 +96,7 @@ std::vector<Value> chunk(Value x, std::int64_t chunks, std::int64_t axis) {
 }
 
 Value stack(const std::vector<Value>& values, std::int64_t axis) {
-  CONCORD_CHECK(!values.empty(), ArgumentError, "stack: takes at least one value");
+  CONCORD_CHECK(!values.empty(), ArgumentError, "stack: needs at least one value");
   std::vector<Value> wide;
   for (const Value& value : values) {
     CONCORD_CHECK(value.shape() == values[0].shape(), ShapeError, "stack: shapes {} and {} differ",
@@ -119,8 +119,8 @@ Value flip(Value x, const std::vector<std::int64_t>& axes) {
   std::vector<std::size_t> sorted;
   for (const std::int64_t axis : axes) sorted.push_back(x.shape().index_of(axis));
   std::ranges::sort(sorted);
-  CONCORD_CHECK(std::ranges::adjacent_find(sorted) == sorted.end(), ShapeError, "flip: axes [{}] of {} name one twice",
-                fmt::join(axes, ", "), x.shape().str());
+  CONCORD_CHECK(std::ranges::adjacent_find(sorted) == sorted.end(), ShapeError,
+                "flip: axes [{}] of {} contain an axis twice", fmt::join(axes, ", "), x.shape().str());
   std::vector<std::pair<std::size_t, ops::AxisMap>> maps;
   for (const std::size_t axis : sorted) {
     const std::int64_t size = x.shape().dims()[axis];
@@ -132,7 +132,7 @@ Value flip(Value x, const std::vector<std::int64_t>& axes) {
 Value tile(Value x, const std::vector<std::int64_t>& repeats) {
   CONCORD_CHECK(
       repeats.size() == x.shape().rank() && std::ranges::all_of(repeats, [](std::int64_t times) { return times >= 1; }),
-      ShapeError, "tile: {} takes a positive number for each axis, got [{}]", x.shape().str(),
+      ShapeError, "tile: {} needs a positive number for each axis, got [{}]", x.shape().str(),
       fmt::join(repeats, ", "));
   std::vector<std::pair<std::size_t, ops::AxisMap>> maps;
   for (std::size_t axis = 0; axis < repeats.size(); ++axis) {
@@ -156,7 +156,7 @@ Value pad(Value x, PadMode mode, const std::vector<std::int64_t>& before, const 
   if (mode == PadMode::constant) return pad(x, before, after, value);
   const std::size_t rank = x.shape().rank();
   CONCORD_CHECK(before.size() == rank && after.size() == rank, ShapeError,
-                "pad: {} takes {} sizes before and after, got {} and {}", x.shape().str(), rank, before.size(),
+                "pad: {} needs {} sizes before and after, got {} and {}", x.shape().str(), rank, before.size(),
                 after.size());
   std::vector<std::pair<std::size_t, ops::AxisMap>> maps;
   for (std::size_t axis = 0; axis < rank; ++axis) {
@@ -209,7 +209,7 @@ Value channel_shuffle(Value x, std::int64_t groups) {
 
 Value one_hot(Value indices, std::int64_t classes) {
   CONCORD_CHECK(indices.dtype() == DType::i32 && classes >= 1, ShapeError,
-                "one_hot: i32 indices and at least one class wanted, got {} and {}", indices.spec().str(), classes);
+                "one_hot: i32 indices and at least one class needed, got {} and {}", indices.spec().str(), classes);
   std::vector<std::int64_t> dims = dims_of(indices);
   dims.push_back(classes);
   return pointwise("one_hot", {unsqueeze(indices, -1)}, scalar::equal(scalar::coordinate(0), scalar::input(0)),

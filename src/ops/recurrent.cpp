@@ -161,9 +161,9 @@ bool RecurrentBackward::in_place(std::size_t input, std::size_t output) const {
 RecurrentResult recurrent(ops::RecurrentCell cell, const RecurrentOperands& operands, bool reverse) {
   const bool lstm = cell == ops::RecurrentCell::lstm, gru = cell == ops::RecurrentCell::gru;
   CONCORD_CHECK(static_cast<bool>(operands.c0) == lstm, ArgumentError, "recurrent: {} {} a cell state",
-                ops::name_of(cell), lstm ? "needs" : "has not");
+                ops::name_of(cell), lstm ? "needs" : "does not have");
   CONCORD_CHECK(static_cast<bool>(operands.bias) == gru, ArgumentError, "recurrent: {} {} a bias of its hidden part",
-                ops::name_of(cell), gru ? "needs" : "has not");
+                ops::name_of(cell), gru ? "needs" : "does not have");
   std::vector<Value> inputs{operands.gates_x, operands.weights, operands.h0};
   if (lstm) inputs.push_back(operands.c0);
   if (gru) inputs.push_back(operands.bias);

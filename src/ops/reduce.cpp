@@ -28,15 +28,15 @@ std::vector<TensorSpec> Reduce::infer(std::span<const TensorSpec> inputs) const 
   expect_inputs(name(), inputs, 1);
   expect_type(name(), "src", inputs[0], DType::f32);
   const Shape& src = inputs[0].shape;
-  CONCORD_CHECK(kind_ != ReduceKind::argmax || axes_.size() == 1, ShapeError, "argmax: of {} takes one axis, got {}",
+  CONCORD_CHECK(kind_ != ReduceKind::argmax || axes_.size() == 1, ShapeError, "argmax: of {} needs one axis, got {}",
                 src.str(), axes_.size());
   std::vector<std::int64_t> dims(src.dims().begin(), src.dims().end());
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     CONCORD_CHECK(axes_[i] < src.rank(), ShapeError, "{}: axis {} is outside src {}", name(), axes_[i], src.str());
     CONCORD_CHECK(i == 0 || axes_[i - 1] < axes_[i], ShapeError, "{}: axes [{}] of src {} must be sorted and distinct",
                   name(), fmt::join(axes_, ", "), src.str());
-    CONCORD_CHECK(dims[axes_[i]] > 0 || kind_ == ReduceKind::sum || kind_ == ReduceKind::norm, ShapeError, "{}: axis {} of src {} is empty", name(),
-                  axes_[i], src.str());
+    CONCORD_CHECK(dims[axes_[i]] > 0 || kind_ == ReduceKind::sum || kind_ == ReduceKind::norm, ShapeError,
+                  "{}: axis {} of src {} is empty", name(), axes_[i], src.str());
     dims[axes_[i]] = 1;
   }
   return {{kind_ == ReduceKind::argmax ? DType::i32 : DType::f32, Shape(std::move(dims))}};
@@ -88,7 +88,7 @@ std::vector<std::size_t> sorted_axes(const Shape& shape, const std::vector<std::
     for (std::size_t i = 0; i < shape.rank(); ++i) sorted.push_back(i);
   }
   std::ranges::sort(sorted);
-  CONCORD_CHECK(std::ranges::adjacent_find(sorted) == sorted.end(), ShapeError, "axes [{}] of {} name one twice",
+  CONCORD_CHECK(std::ranges::adjacent_find(sorted) == sorted.end(), ShapeError, "axes [{}] of {} contain an axis twice",
                 fmt::join(axes, ", "), shape.str());
   return sorted;
 }

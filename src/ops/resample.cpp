@@ -16,13 +16,13 @@ std::vector<TensorSpec> Resample::infer(std::span<const TensorSpec> inputs) cons
   const Shape& src = inputs[0].shape;
   const std::size_t count = maps_.size();
   CONCORD_CHECK(count >= 1 && count <= 2 && axis_ + count <= src.rank() && (count == 1 || axis_ + 2 == src.rank()),
-                ShapeError, "resample: {} maps from axis {} of src {}; one of any axis or two of the last axes wanted",
+                ShapeError, "resample: {} maps from axis {} of src {}; one of any axis or two of the last axes needed",
                 count, axis_, src.str());
   expect_not_empty(name(), "src", src);
   std::vector<std::int64_t> dims(src.dims().begin(), src.dims().end());
   for (std::size_t i = 0; i < count; ++i) {
     CONCORD_CHECK(maps_[i].taken() == dims[axis_ + i] && maps_[i].given() >= 1, ShapeError,
-                  "resample: the map \"{}\" does not take axis {} of src {}", maps_[i].str(), axis_ + i, src.str());
+                  "resample: the map \"{}\" does not accept axis {} of src {}", maps_[i].str(), axis_ + i, src.str());
     dims[axis_ + i] = maps_[i].given();
   }
   return {{DType::f32, Shape(std::move(dims))}};
@@ -120,15 +120,15 @@ Value interpolate(Value x, const InterpolateOptions& options) {
   CONCORD_CHECK(shape.rank() >= 3, ShapeError, "interpolate: expected (N, C, spatial…), got {}", shape.str());
   const std::size_t spatial = shape.rank() - 2, sizes = options.size.size(), factors = options.scale_factor.size();
   CONCORD_CHECK((sizes == 0) != (factors == 0), ArgumentError,
-                "interpolate: either sizes or scale factors are wanted, got {} and {}", sizes, factors);
+                "interpolate: either sizes or scale factors are needed, got {} and {}", sizes, factors);
   CONCORD_CHECK(sizes == 0 || sizes == spatial, ShapeError, "interpolate: {} has {} spatial axes, got {} sizes",
                 shape.str(), spatial, sizes);
   CONCORD_CHECK(factors <= 1 || factors == spatial, ShapeError,
                 "interpolate: {} has {} spatial axes, got {} scale factors", shape.str(), spatial, factors);
   CONCORD_CHECK(options.mode != Interpolation::nearest || !options.align_corners, ArgumentError,
-                "interpolate: align_corners is of no use to nearest");
+                "interpolate: align_corners cannot be used with nearest");
   CONCORD_CHECK(options.mode != Interpolation::cubic || spatial == 2, ShapeError,
-                "interpolate: cubic takes (N, C, rows, columns), got {}", shape.str());
+                "interpolate: cubic needs (N, C, rows, columns), got {}", shape.str());
   std::vector<std::size_t> axes;
   std::vector<ops::AxisMap> maps;
   for (std::size_t i = 0; i < spatial; ++i) {
@@ -147,7 +147,7 @@ Value gaussian_blur(Value x, std::int64_t window, double deviation) {
   CONCORD_CHECK(window >= 1 && window % 2 == 1 && deviation > 0, ArgumentError,
                 "gaussian_blur: the window must be odd and the deviation positive, got {} and {}", window, deviation);
   const std::size_t rank = x.shape().rank();
-  CONCORD_CHECK(rank >= 2, ShapeError, "gaussian_blur: at least two axes wanted, got {}", x.shape().str());
+  CONCORD_CHECK(rank >= 2, ShapeError, "gaussian_blur: at least two axes needed, got {}", x.shape().str());
   // Two sums of `window` terms instead of one of its square.
   for (const std::size_t axis : {rank - 2, rank - 1}) {
     const std::int64_t size = x.shape().dims()[axis];

@@ -6,7 +6,7 @@
 namespace concord::ops {
 
 void expect_inputs(std::string_view op, std::span<const TensorSpec> inputs, std::size_t count) {
-  CONCORD_CHECK(inputs.size() == count, ShapeError, "{}: takes {} operands, got {} ({})", op, count, inputs.size(),
+  CONCORD_CHECK(inputs.size() == count, ShapeError, "{}: needs {} operands, got {} ({})", op, count, inputs.size(),
                 shapes_of(inputs));
 }
 

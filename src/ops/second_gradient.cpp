@@ -55,9 +55,8 @@ std::string instead_of(std::string_view op) {
   }
   if (op.starts_with("recurrent")) return std::string(kRecurrent);
   if (op == "attention") return std::string(kAttention);
-  return "take another loss, or hide this part from the gradient with stop_gradient; pointwise functions, sums, "
-         "products "
-         "of matrices, convolutions and copies have gradients of any order";
+  return "use another loss, or hide this part from the gradient with stop_gradient; pointwise functions, sums, matrix "
+         "multiplications, convolutions and copies have gradients of any order";
 }
 
 }  // namespace concord::ops

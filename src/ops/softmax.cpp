@@ -89,7 +89,7 @@ std::vector<TensorSpec> CrossEntropy::infer(std::span<const TensorSpec> inputs) 
 
 std::vector<Value> CrossEntropy::gradient(const Node& node, std::span<const Value> diff_dst,
                                           const std::vector<bool>& wanted) const {
-  CONCORD_CHECK(!diff_dst[1] && !diff_dst[2], NotSupported, "{}: cross_entropy has a gradient of its loss alone",
+  CONCORD_CHECK(!diff_dst[1] && !diff_dst[2], NotSupported, "{}: only the loss of cross_entropy has a gradient",
                 node.name);
   std::vector<Value> diffs = no_gradients(node);
   if (!diff_dst[0]) return diffs;

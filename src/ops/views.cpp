@@ -73,7 +73,7 @@ Value slice(Value x, std::int64_t axis, std::int64_t start, std::int64_t stop, s
 Value pad(Value x, std::vector<std::int64_t> before, std::vector<std::int64_t> after, float value) {
   const std::size_t rank = x.shape().rank();
   CONCORD_CHECK(before.size() == rank && after.size() == rank, ShapeError,
-                "pad: {} takes {} sizes before and after, got {} and {}", x.shape().str(), rank, before.size(),
+                "pad: {} needs {} sizes before and after, got {} and {}", x.shape().str(), rank, before.size(),
                 after.size());
   std::vector<std::int64_t> dims;
   for (std::size_t i = 0; i < rank; ++i) {
@@ -88,7 +88,7 @@ Value pad(Value x, std::vector<std::int64_t> before, std::vector<std::int64_t> a
 }
 
 Value concat(std::vector<Value> values, std::int64_t axis) {
-  CONCORD_CHECK(!values.empty(), ArgumentError, "concat: takes at least one value");
+  CONCORD_CHECK(!values.empty(), ArgumentError, "concat: needs at least one value");
   const Value first = values.front();
   if (values.size() == 1) return first;
   return first.graph().add(std::make_shared<ops::Concat>(first.shape().index_of(axis)), std::move(values));

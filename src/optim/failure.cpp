@@ -15,7 +15,8 @@ std::vector<const Node*> checks_of(const Graph& graph) {
   std::vector<const Node*> checks;
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    if (dynamic_cast<const ops::AllFinite*>(node.op.get()) != nullptr && node.pass == Pass::update) checks.push_back(&node);
+    if (dynamic_cast<const ops::AllFinite*>(node.op.get()) != nullptr && node.pass == Pass::update)
+      checks.push_back(&node);
   }
   return checks;
 }
@@ -71,16 +72,17 @@ void require_applied(const Graph& graph, const Program& program, const CompileOp
     Program again = compile(graph, {}, shared, kept);
     copy_inputs(graph, program, again);
     if (const NonFiniteReport report = again.find_non_finite(); report.found) {
-      where += ": the first such value is that of " + report.str();
+      where += ": the first such value is " + report.str();
     }
     again.run();  // changes nothing
-    if (const auto gradient = first_bad_gradient(graph, again)) where += "; not finite is " + gradient->str();
+    if (const auto gradient = first_bad_gradient(graph, again)) where += "; also not finite: " + gradient->str();
   } catch (const Error& error) {
     where = fmt::format(" (the step could not be run again: {})", error.what());
   }
-  throw NonFinite(fmt::format(
-      "the loss or a gradient of a training step is not finite{}. All variables are those before that step. {}", where,
-      kNonFiniteAdvice));
+  throw NonFinite(
+      fmt::format("the loss or a gradient of a training step is not finite{}. All variables keep their values from "
+                  "before that step. {}",
+                  where, kNonFiniteAdvice));
 }
 
 }  // namespace concord::optim

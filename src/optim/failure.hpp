@@ -25,7 +25,7 @@ struct BadGradient {
 
 /// Advice for a loss or a gradient that is not finite.
 inline constexpr const char* kNonFiniteAdvice =
-    "Where losses grow without bound, a smaller learning rate and clipping by norm help (optim::Clip, --clip-norm).";
+    "If losses grow without bound, use a smaller learning rate or clipping by norm (optim::Clip, --clip-norm).";
 
 /// Throws NonFinite unless all runs of this program since its variables were made have been applied. For training
 /// loops; call it after a run, or from time to time. It waits for the device.

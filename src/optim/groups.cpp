@@ -128,7 +128,7 @@ bool is_trained(const Graph& graph, const Variable& variable, const std::vector<
 Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<Group>& groups) {
   const auto require_rule = [](const Rule& rule) {
     CONCORD_CHECK(rule.update || rule.for_shape, ArgumentError,
-                  "the optimizer '{}' has no update: it was moved from, or its rule() gives none", rule.name);
+                  "the optimizer '{}' has no update: it was moved from, or its rule() returns none", rule.name);
   };
   require_rule(optimizer.rule());
   std::vector<Partition::Part> parts;
@@ -152,7 +152,7 @@ Partition partition(Graph& graph, const Optimizer& optimizer, const std::vector<
   Partition result;
   for (std::size_t g = 0; g < parts.size(); ++g) {
     CONCORD_CHECK(g == groups.size() || matched[g], ArgumentError,
-                  "group {} of parameters takes none: no name matches, or an earlier group has taken them", g);
+                  "group {} of parameters is empty: no name matches, or the parameters are in an earlier group", g);
     const bool frozen = g < groups.size() && groups[g].frozen;
     if (!frozen && !parts[g].weights.empty()) result.parts.push_back(std::move(parts[g]));
   }

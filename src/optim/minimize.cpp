@@ -20,14 +20,14 @@ namespace {
 void check_options(const MinimizeOptions& options) {
   CONCORD_CHECK(options.clip.norm >= 0 && options.clip.value >= 0, ArgumentError,
                 "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
-  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "gradients are accumulated over 1 run or more, got {}",
+  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "gradients must be accumulated over at least 1 run, got {}",
                 options.accumulate);
   CONCORD_CHECK(options.weight > 0 && options.weight <= 0x1p31, ArgumentError,
-                "a run counts with a weight above 0 and at most 2^31, got {}", options.weight);
+                "the weight of a run must be above 0 and at most 2^31, got {}", options.weight);
   CONCORD_CHECK(options.loss_scale == 0 || (options.loss_scale >= 1 && options.loss_scale <= kMostScale), ArgumentError,
-                "the scale of the loss is from 1 to {}, got {}; 0 for none", kMostScale, options.loss_scale);
+                "the scale of the loss must be from 1 to {}, or 0 for none, got {}", kMostScale, options.loss_scale);
   CONCORD_CHECK(options.ema_decay >= 0 && options.ema_decay < 1, ArgumentError,
-                "the decay of averaged weights is in [0, 1), got {}", options.ema_decay);
+                "the decay of averaged weights must be in [0, 1), got {}", options.ema_decay);
 }
 
 /// A new state of a parameter, "optim.<parameter>.<state>".
@@ -222,7 +222,8 @@ namespace {
 
 Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
   CONCORD_CHECK(loss && loss.shape().elements() == 1, ShapeError,
-                "a loss to minimize is one number, got {}; use Reduction::mean or sum", loss ? loss.shape().str() : "");
+                "a loss to minimize must be one number, got {}; use Reduction::mean or sum",
+                loss ? loss.shape().str() : "");
   check_options(options);
   Graph& graph = loss.graph();
   const std::vector<Assignment> earlier(graph.assignments().begin(), graph.assignments().end());

@@ -13,7 +13,8 @@ namespace {
 Value orthogonal(Value x, const Muon& p) {
   const bool tall = x.shape()[0] > x.shape()[1];
   const auto [a, b, c] = p.coefficients;
-  x = pointwise("muon_scaled", {x, norm_of(x)}, scalar::input(0) / divisor(scalar::max(scalar::input(1), number(p.eps)), 0));
+  x = pointwise("muon_scaled", {x, norm_of(x)},
+                scalar::input(0) / divisor(scalar::max(scalar::input(1), number(p.eps)), 0));
   // Of a norm beyond fp32 the largest number of fp32 was taken.
   x = pointwise("muon_rescaled", {x, norm_of(x)}, scalar::input(0) / scalar::max(scalar::input(1), 1.0F));
   for (int i = 0; i < p.iterations; ++i) {
@@ -37,8 +38,8 @@ double rate_ratio(Muon::Rate rate, double rows, double columns) {
 
 Rule matrix_rule(const Muon& p, const Shape& shape) {
   CONCORD_CHECK(shape.rank() >= 2, ArgumentError,
-                "Muon is for matrices, not for parameters of shape {}: give those an optimizer of their own in a group "
-                "(match = optim::vectors())",
+                "Muon is for matrices, not for parameters of shape {}: give them another optimizer in a group (match = "
+                "optim::vectors())",
                 shape.str());
   const std::int64_t rows = shape[0], columns = shape.elements() / rows;
   const double ratio = rate_ratio(p.rate, static_cast<double>(rows), static_cast<double>(columns));

@@ -35,8 +35,7 @@ Value norm_of_norms(std::vector<Value> norms) {
     for (std::size_t i = 0; i < norms.size(); i += kAddends) {
       const std::size_t n = std::min(kAddends, norms.size() - i);
       const auto first = norms.begin() + static_cast<std::ptrdiff_t>(i);
-      joint.push_back(
-          pointwise("norm", std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(n)), joined(n)));
+      joint.push_back(pointwise("norm", std::vector<Value>(first, first + static_cast<std::ptrdiff_t>(n)), joined(n)));
     }
     norms = std::move(joint);
   }
@@ -46,7 +45,7 @@ Value norm_of_norms(std::vector<Value> norms) {
 }  // namespace
 
 Value global_norm(std::span<const Value> values) {
-  CONCORD_CHECK(!values.empty(), ArgumentError, "the norm of no values was asked for");
+  CONCORD_CHECK(!values.empty(), ArgumentError, "the norm needs at least one value");
   std::vector<Value> norms;
   for (const Value& value : values) norms.push_back(norm(value));
   return norm_of_norms(std::move(norms));

@@ -66,10 +66,10 @@ Value counter(Graph& graph, const std::string& name, DType type, float initial) 
   const VariablePtr held = found ? found.node().variable : nullptr;
   if (!held) return graph.variable(std::make_shared<Variable>(scalar_state(name, type, initial)));
   CONCORD_CHECK(held->role == VariableRole::own || held->role == VariableRole::optimizer, ArgumentError,
-                "{} is named '{}', which is a number of the training's own; give its module another name",
-                description_of(held->role), name);
-  CONCORD_CHECK(held->spec == spec, ShapeError, "the variable '{}' is {}, a training's is {}", name, held->spec.str(),
-                spec.str());
+                "{} is named '{}', which the training uses; give its module another name", description_of(held->role),
+                name);
+  CONCORD_CHECK(held->spec == spec, ShapeError, "the variable '{}' is {}, but a training needs {}", name,
+                held->spec.str(), spec.str());
   return found;
 }
 

@@ -61,14 +61,14 @@ void resume(TrainerState& state, const std::filesystem::path& path) {
                 state.options.network);
   const auto optimizer = info.extra.find("optimizer");
   const std::string& own = state.recipe.optimizer.rule().name;
-  CONCORD_CHECK(optimizer != info.extra.end(), FormatError, "{}: the checkpoint names no optimizer", file);
+  CONCORD_CHECK(optimizer != info.extra.end(), FormatError, "{}: the checkpoint has no optimizer", file);
   CONCORD_CHECK(optimizer->second == own, ArgumentError,
-                "{}: the checkpoint is of a training with the optimizer '{}', this one has '{}'", file,
+                "{}: the checkpoint is from a training with the optimizer '{}', this one has '{}'", file,
                 optimizer->second, own);
   Place at = Place::of(checkpoint, file);
   CONCORD_CHECK(at.accumulate == state.options.accumulate, ArgumentError,
-                "{}: the checkpoint is of a training with {} batches an update, this one has {}", file, at.accumulate,
-                state.options.accumulate);
+                "{}: the checkpoint is from a training with {} batches per update, this one has {}", file,
+                at.accumulate, state.options.accumulate);
   state.weights.resume(std::move(checkpoint), path);
   state.at = std::move(at);
   state.resumed = {path, info.schedule};

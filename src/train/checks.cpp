@@ -11,7 +11,7 @@ namespace {
 void check_early_stopping(const EarlyStopping& early, const FitOptions& options) {
   CONCORD_CHECK(options.validate, ArgumentError, "fit: early stopping needs a validation set");
   CONCORD_CHECK(early.metric.empty() || options.metrics.contains(early.metric), ArgumentError,
-                "fit: early stopping watches the metric '{}', which is none of FitOptions::metrics", early.metric);
+                "fit: early stopping watches the metric '{}', which is not in FitOptions::metrics", early.metric);
   CONCORD_CHECK(!early.metric.empty() || early.monitor == EarlyStopping::Monitor::loss || options.validate->classes > 0,
                 ArgumentError, "fit: early stopping by accuracy needs class labels");
 }
@@ -40,7 +40,7 @@ void check_fit(const Recipe& recipe, Precision precision, const Dataset& data, c
   CONCORD_CHECK(options.validate || !options.schedule.reads_losses(), ArgumentError,
                 "fit: the schedule {} needs a validation set", options.schedule.description());
   CONCORD_CHECK(!options.nan_trace || precision != Precision::fp16, ArgumentError,
-                "fit: nan_trace does not go with fp16: its scaled gradients overflow until the scale suits them");
+                "fit: nan_trace cannot be used with fp16: scaled gradients overflow until the scale is small enough");
   CONCORD_CHECK(options.validate || options.metrics.empty(), ArgumentError,
                 "fit: metrics need a validation set (FitOptions::validate)");
   check_metrics(options.metrics);
@@ -54,11 +54,11 @@ void check_batches(const Recipe& recipe, const Dataset& data, const EpochPlan& p
   try {
     check_fits(recipe, data, Purpose::train, plan.last.size);
   } catch (const ShapeError& error) {  // a network may take full batches and no smaller ones
-    throw ShapeError(fmt::format(
-        "the last batch of an epoch has {} of {} samples in batches of {}, and the network does not take it: {}. Drop "
-        "that batch or merge it into the one before (FitOptions::last_batch, --last-batch), or choose another batch "
-        "size.",
-        plan.last.size, plan.samples, plan.full.size, error.what()));
+    throw ShapeError(
+        fmt::format("the last batch of an epoch has {} of {} samples in batches of {}, and the network does not accept "
+                    "it: {}. Drop that batch or merge it into the one before (FitOptions::last_batch, --last-batch), "
+                    "or choose another batch size.",
+                    plan.last.size, plan.samples, plan.full.size, error.what()));
   }
 }
 

@@ -10,7 +10,7 @@
 namespace concord::train {
 
 EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch, LastBatch last) {
-  CONCORD_CHECK(batch >= 1, ArgumentError, "the batch must have one sample or more, got {}", batch);
+  CONCORD_CHECK(batch >= 1, ArgumentError, "the batch must have at least one sample, got {}", batch);
   CONCORD_CHECK(samples >= 1, ArgumentError, "the data set is empty");
   EpochPlan plan;
   plan.all = plan.samples = samples;

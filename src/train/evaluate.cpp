@@ -88,7 +88,7 @@ void require_right_indices(TrainerState& state, const Dataset& data, const Epoch
         report = search.run(is_full ? full : last, &batch);
       }
     } catch (const Error& error) {
-      return log(LogLevel::info, fmt::format("no search for a wrong index: {}", error.what()));
+      return log(LogLevel::info, fmt::format("the search for a wrong index failed: {}", error.what()));
     }
     require_right_index(report, rows_from(first, count), is_prediction ? "predict" : "evaluate", "");
     if (report.found) return;
@@ -125,7 +125,7 @@ void refresh_statistics(TrainerState& state, const Dataset& data, std::int64_t b
 
 Tensor predict(TrainerState& state, const Dataset& data, std::int64_t batch) {
   CONCORD_CHECK(data.features.shape().rank() >= 1 && data.features.elements() > 0, ArgumentError,
-                "predict: no samples given");
+                "predict needs at least one sample");
   const EpochPlan plan = plan_epoch(data.size(), batch);
   const Source source{{}, data.feature_spec(), {DType::f32, Shape{}}, data.scale, data.shift};
   const ProgramKey key{Purpose::predict, source, {}, 0, state.weights.are_averaged()};

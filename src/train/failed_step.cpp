@@ -9,7 +9,7 @@
 namespace concord::train {
 namespace {
 
-constexpr const char* kKept = ". Weights and optimizer are those before that step.";
+constexpr const char* kKept = ". Weights and optimizer keep their values from before that step.";
 
 }  // namespace
 
@@ -50,19 +50,19 @@ void FailedStep::require_finite_values() {
   const timeline::Span span("search for values that are not finite");
   const NonFiniteReport report = search();
   require_right_index(report, rows(), name(), kKept);
-  CONCORD_CHECK(!report.found, NonFinite, "{} has a value that is not finite; the first is that of {}{}", name(),
-                report.str(), kKept);
+  CONCORD_CHECK(!report.found, NonFinite, "{} has a value that is not finite; the first is {}{}", name(), report.str(),
+                kKept);
 }
 
 void FailedStep::explain() {
   NonFiniteReport report;
-  std::string what = "the loss", where = "no single value of the step run again was found to be";
+  std::string what = "the loss", where = "running the step again found no such value";
   try {
     report = search();
-    if (report.found) where = "the first such value is that of " + report.str();
+    if (report.found) where = "the first such value is " + report.str();
     if (const auto gradient = search_.bad_gradient(step())) {
       if (search_.loss_is_finite()) what = "the loss is finite, but a gradient";
-      where += "; not finite is " + gradient->str();
+      where += "; also not finite: " + gradient->str();
     }
   } catch (const Error& error) {
     where = fmt::format("the step could not be run again to look for the first such value: {}", error.what());

@@ -87,10 +87,9 @@ void Fit::build() {
   programs_ = state_.programs.of_epoch({train::Purpose::train, source, {}, 0}, plan_, data_.classes);
   if (!source.is_resident()) stream_.emplace(state_.device, data_, plan_, options_);
   failed_step_.emplace(state_, data_, options_, plan_, programs_, stream_.has_value());
-  CONCORD_CHECK(
-      variables().read(optim::kOk).values<float>()[0] != 0, NonFinite,
-      "an earlier step of this training had a loss or a gradient that is not finite; build a new trainer, or load a "
-      "checkpoint into one, to go on");
+  CONCORD_CHECK(variables().read(optim::kOk).values<float>()[0] != 0, NonFinite,
+                "an earlier step of this training had a loss or a gradient that is not finite; to continue, build a "
+                "new trainer, or load a checkpoint into one");
 }
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
@@ -132,11 +131,10 @@ void Fit::set_rate() {
   const double wanted = options_.schedule(state_.recipe.optimizer.rule().lr,
                                           {.step = at_.updates, .epoch = at_.epoch, .losses = at_.losses});
   const auto rate = static_cast<float>(wanted);
-  CONCORD_CHECK(
-      std::isfinite(rate) && wanted >= 0, ArgumentError,
-      "the schedule '{}' gives the learning rate {} for step {} (epoch {}, update {}): it must be finite and not "
-      "negative. The step is not done; weights and optimizer are those before it.",
-      options_.schedule.description(), wanted, at_.step + 1, at_.epoch + 1, at_.updates + 1);
+  CONCORD_CHECK(std::isfinite(rate) && wanted >= 0, ArgumentError,
+                "the schedule '{}' gives the learning rate {} for step {} (epoch {}, update {}): it must be finite and "
+                "not negative. The step is not run; weights and optimizer keep their values from before it.",
+                options_.schedule.description(), wanted, at_.step + 1, at_.epoch + 1, at_.updates + 1);
   if (rate == rate_) return;
   variables().write(optim::kRate, Tensor::of<float>(Shape{}, std::vector<float>{rate}));
   rate_ = rate;
@@ -279,10 +277,9 @@ class InFit {
  public:
   /// Throws ArgumentError where one does already.
   explicit InFit(TrainerState& state) : state_(state) {
-    CONCORD_CHECK(
-        !state.is_in_fit, ArgumentError,
-        "fit is called within a fit of the same Trainer, in one of its callbacks perhaps; call it when that one "
-        "has returned (TrainingControl::stop ends it)");
+    CONCORD_CHECK(!state.is_in_fit, ArgumentError,
+                  "fit is called within a fit of the same Trainer, perhaps in a callback; call it after that one "
+                  "returns (TrainingControl::stop ends it)");
     state.is_in_fit = true;
   }
   InFit(const InFit&) = delete;

@@ -63,13 +63,12 @@ std::int64_t counter_of(const io::Checkpoint& checkpoint, const std::string& nam
 /// Of a training that stopped within an epoch.
 void check_position(const Place& at, const io::Checkpoint& checkpoint, const std::string& file) {
   CONCORD_CHECK(at.batch >= 1 && at.position < at.samples && at.position % at.batch == 0, FormatError,
-                "{}: the checkpoint stands at sample {} of {}, in batches of {}", file, at.position, at.samples,
-                at.batch);
+                "{}: the checkpoint is at sample {} of {}, in batches of {}", file, at.position, at.samples, at.batch);
   const std::string cursor = cursor_name("train");
   const std::int64_t batches = counter_of(checkpoint, cursor, file);
   CONCORD_CHECK(batches == at.position / at.batch, FormatError,
-                "{}: the checkpoint stands after {} batches of its epoch, but its '{}' is {}", file,
-                at.position / at.batch, cursor, batches);
+                "{}: the checkpoint is after {} batches of its epoch, but its '{}' is {}", file, at.position / at.batch,
+                cursor, batches);
 }
 
 }  // namespace
@@ -86,13 +85,15 @@ Place Place::of(const io::Checkpoint& checkpoint, const std::string& file) {
   at.batch = extra_number(info, "batch", file);
   at.samples = extra_number(info, "samples", file);
   CONCORD_CHECK(at.epoch <= kMostEpochs && at.first_epoch <= at.epoch && info.permutation_epoch == at.epoch,
-                FormatError, "{}: the checkpoint has {} epochs done, the first of them {}, the order of samples of {}",
+                FormatError,
+                "{}: the checkpoint has {} epochs done, began at epoch {} and has the order of samples of epoch {}; "
+                "they do not agree",
                 file, at.epoch, at.first_epoch, info.permutation_epoch);
   const std::int64_t steps = counter_of(checkpoint, optim::kStep, file);
   at.accumulate = accumulation_of(info, file);
   at.updates = info.extra.contains("updates") ? extra_number(info, "updates", file) : at.step / at.accumulate;
   CONCORD_CHECK(at.updates <= at.step && at.updates >= at.step / at.accumulate, FormatError,
-                "{}: the checkpoint has {} steps done, {} an update, but {} updates", file, at.step, at.accumulate,
+                "{}: the checkpoint has {} steps done, {} per update, but {} updates", file, at.step, at.accumulate,
                 at.updates);
   // With a scaled loss a step whose gradients overflow updates nothing, as does one whose labels are all ignored.
   const auto precision = info.extra.find("precision");  // early checkpoints do not say
@@ -101,7 +102,7 @@ Place Place::of(const io::Checkpoint& checkpoint, const std::string& file) {
   const bool may_skip = is_scaled || checkpoint.tensors.contains(loss_weight_name("train", 0));
   const std::int64_t most_steps = std::min<std::int64_t>(at.updates, optim::kMostSteps);
   CONCORD_CHECK(steps == most_steps || (may_skip && steps < most_steps), FormatError,
-                "{}: the checkpoint has {} steps done, {} an update, but its '{}' is {}", file, at.step, at.accumulate,
+                "{}: the checkpoint has {} steps done, {} per update, but its '{}' is {}", file, at.step, at.accumulate,
                 optim::kStep, steps);
   if (at.position > 0) check_position(at, checkpoint, file);
   at.losses = losses_of(info, file);
@@ -124,12 +125,12 @@ void Place::write_to(io::CheckpointInfo& info) const {
 
 void Place::require_fits(const EpochPlan& plan) const {
   CONCORD_CHECK(position == 0 || (batch == plan.full.size && samples == plan.samples), ArgumentError,
-                "the training stopped within an epoch of {} samples in batches of {}; it cannot go on with {} in "
+                "the training stopped within an epoch of {} samples in batches of {}; it cannot continue with {} in "
                 "batches of {}",
                 samples, batch, plan.samples, plan.full.size);
   CONCORD_CHECK(position <= plan.full.rows * plan.full.size, ArgumentError,
                 "the training stopped before the last batch of an epoch, which this FitOptions::last_batch merges into "
-                "the one before; go on with that of the stopped training");
+                "the one before; use the last_batch of the stopped training");
 }
 
 void Place::begin_epoch(const EpochPlan& plan) {

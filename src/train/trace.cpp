@@ -94,9 +94,9 @@ std::optional<std::size_t> class_axis_of(const Traced& traced, Value labels, int
   const Shape& outputs = traced.output.shape();
   const std::optional<std::size_t> axis = loss::class_axis(traced.output, labels.shape(), traced.loss);
   CONCORD_CHECK(axis || purpose == Purpose::train, ArgumentError,
-                "of the outputs {} more than one dimension may be the classes of labels {}, and the loss does not say "
-                "which, so that no accuracy can be told. Have the loss take loss::cross_entropy, loss::nll or a "
-                "softmax of the outputs, or the data set 0 classes, for a loss without accuracies",
+                "more than one dimension of the outputs {} may be the classes of labels {}, so the accuracy is "
+                "undefined. Use loss::cross_entropy, loss::nll or a softmax in the loss, or a data set with 0 classes, "
+                "for a training without accuracies",
                 outputs.str(), labels.shape().str());
   CONCORD_CHECK(!axis || classes <= outputs.dims()[*axis], ArgumentError,
                 "the data set has labels up to {}, but the network has {} outputs", classes - 1, outputs.dims()[*axis]);
@@ -121,7 +121,7 @@ std::vector<LossTerm> terms_of_metric(Value result, std::int64_t batch) {
   const Shape& shape = result.shape();
   if (shape.elements() == 1) return terms_of(result);
   CONCORD_CHECK(shape.rank() > 0 && shape[0] == batch, ShapeError,
-                "its result for {} samples is of shape {}; it must be one number, or a value for each sample", batch,
+                "its result for {} samples has shape {}; it must be one number, or a value for each sample", batch,
                 shape.str());
   return {{LossTerm::Kind::mean, mean(result), {}}};
 }
@@ -192,7 +192,8 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   data::check_outputs(traced.output.shape(), batch.labels.shape(), classes);
   traced.loss = recipe.loss(traced.output, batch.labels);
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
-                "a trainer's loss is one number, got {}; use Reduction::mean or sum", traced.loss.shape().str());
+                "the loss of a trainer must be one number, got {}; use Reduction::mean or sum",
+                traced.loss.shape().str());
   const std::optional<std::size_t> class_axis = class_axis_of(traced, batch.labels, classes, key.purpose);
   if (const Value kept = find_kept_labels(graph, batch.labels)) traced.ignored = ignored_label(kept);
   const std::vector<LossTerm> terms = terms_of(traced.loss);
@@ -220,7 +221,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
 void check_metrics(const NamedMetrics& metrics) {
   for (const auto& [name, metric] : metrics) {
     CONCORD_CHECK(!name.empty() && is_utf8(name), ArgumentError,
-                  "a metric is named '{}'; a name has one character or more, in UTF-8", name);
+                  "a metric is named '{}'; a name needs at least one character, in UTF-8", name);
     CONCORD_CHECK(metric, ArgumentError, "the metric '{}' has no function", name);
   }
 }

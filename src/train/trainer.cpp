@@ -12,7 +12,7 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimize
                  const TrainerOptions& options)
     : state_("a Trainer") {
   CONCORD_CHECK(network && loss && device, ArgumentError, "a trainer needs a network, a loss and a device");
-  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "a trainer accumulates 1 batch an update or more, got {}",
+  CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "a trainer needs at least 1 batch per update, got {}",
                 options.accumulate);
   state_ = with_host_memory("making a Trainer", [&] {
     return std::make_unique<TrainerState>(
@@ -52,7 +52,7 @@ void Trainer::load(const std::filesystem::path& path, const io::LoadOptions& opt
 void Trainer::save_checkpoint(const std::filesystem::path& path, const io::SaveOptions& options) const {
   with_state("saving a checkpoint", [&](TrainerState& state) {
     CONCORD_CHECK(state.weights.variables()->contains(optim::kStep), ArgumentError,
-                  "there is nothing to put into a checkpoint before the first step");
+                  "there is nothing to save in a checkpoint before the first step");
     train::save_checkpoint(state, path, options);
   });
 }

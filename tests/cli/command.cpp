@@ -47,19 +47,19 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   check_refusal({"train", "perceptron", "--data", "random"}, 2, {"no network 'perceptron'", "mlp, lenet"});
   check_refusal({"train", "mlp", "--data", "mnits"}, 2, {"unknown data set 'mnits'", "fashion-mnist"});
   check_refusal(with(train, {"--nonsense"}), 2, {"--nonsense"});
-  check_refusal(with(train, {"--batch", "0"}), 2, {"--batch: 0 is no whole number from 1 to"});
+  check_refusal(with(train, {"--batch", "0"}), 2, {"--batch: 0 is not an integer from 1 to"});
   check_refusal(with(train, {"--optimizer", "sdg"}), 2, {"--optimizer: sdg not in {sgd,adam"});
-  check_refusal(with(train, {"--optimizer", "adam", "--momentum", "0.5"}), 2, {"--momentum: adam has none"});
+  check_refusal(with(train, {"--optimizer", "adam", "--momentum", "0.5"}), 2, {"--momentum: adam has no such option"});
   check_refusal(with(train, {"--schedule", "lineal"}), 2,
                 {"--schedule: there is no schedule 'lineal'; did you mean linear?"});
   check_refusal(with(train, {"--resume", "/nonexistent/run.safetensors"}), 1,
                 {"/nonexistent/run.safetensors", "no such file"});
   check_refusal(with(train, {"--out", "net", "--checkpoint", "./net"}), 2, {"--out and --checkpoint would both write"});
-  check_refusal(with(train, {"--out", "-"}), 2, {"'-' stands for no file here"});
+  check_refusal(with(train, {"--out", "-"}), 2, {"'-' is not a file here"});
   check_refusal(with(train, {"--freeze", "nosuch"}), 2, {"--freeze nosuch matches no parameter", "there are 1.weight"});
   check_refusal({"evaluate", "mlp", "--data", "random"}, 2, {"--weights is required"});
   check_refusal({"compare", "mlp"}, 2, {"--devices is required"});
-  check_refusal(with(bench, {"--batch", "0"}), 2, {"--batch: 0 is no whole number from 1 to"});
+  check_refusal(with(bench, {"--batch", "0"}), 2, {"--batch: 0 is not an integer from 1 to"});
   check_refusal(with(bench, {"--precision", "fp64"}), 2, {"--precision: fp64 not in {fp32,tf32,bf16,fp16}"});
   for (const char* bytes : {"", "two", "12 parsecs", "0", "-1MiB", "0.1", "nanGiB", "1e30", "2GB"}) {
     for (const Arguments& command : {train, bench, Arguments{"profile", "mlp"}}) {
@@ -67,7 +67,7 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
     }
   }
   check_refusal({"profile", "mlp", "--inference", "--memory-budget", "1GiB", "--device", cheap_device()}, 2,
-                {"--memory-budget is of a training step"});
+                {"--memory-budget applies to a training step"});
 }
 
 TEST_CASE("a failure ends with 1 and a sentence that names its cause", "[cli]") {
@@ -91,14 +91,14 @@ TEST_CASE("a failure ends with 1 and a sentence that names its cause", "[cli]") 
   const std::string other = (folder / "other").string(), content = "these are no weights";
   write_file(other, content);
   check_refusal(with(train, {device, "--resume", other}), 1,
-                {other + ", byte 0: header length", "no safetensors file"});
+                {other + ", byte 0: header length", "not a safetensors file"});
   check_refusal({"evaluate", "mlp", "--data", data, "--device", device, "--weights", other}, 1, {other + ", byte 0"});
   CHECK(content_of(other) == content);
 
   const auto images = folder / "data" / "train-images-idx3-ubyte";
   write_file(images, content_of(images).substr(0, 5000));
   check_refusal(with(train, {device}), 1,
-                {images.string() + ", byte 16: values: 15680 bytes are declared, the file has 4984 more"});
+                {images.string() + ", byte 16: values: the header declares 15680 bytes, but the file has 4984 more"});
 }
 
 TEST_CASE("devices are listed for people and for programs", "[cli]") {
@@ -192,7 +192,8 @@ TEST_CASE("a memory budget is kept, in any unit, or refused with the least that 
   }
   const Ended text = run_command(with(bench, {"--memory-budget", fmt::format("{:.0f}", bytes * 0.9)}));
   CHECK_THAT(text.out, test::contains("memory budget of the training step"));
-  check_refusal(with(bench, {"--memory-budget", "1KiB"}), 1, {"the memory budget is 1.0 KiB", " bytes) when all that"});
+  check_refusal(with(bench, {"--memory-budget", "1KiB"}), 1,
+                {"the memory budget is 1.0 KiB", " bytes) with all possible"});
   const Arguments train{"train",       "lenet", "--data",  "random", "--device", cheap_device(),
                         "--max-steps", "1",     "--batch", "64",     "--quiet",  "--memory-budget"};
   CHECK(run_command(with(train, {"1GiB"})).code == 0);
@@ -242,6 +243,6 @@ TEST_CASE("bench names the largest batch that fits", "[cli]") {
     check_refusal(with({"summary"}, too_many), 1, words);
     check_refusal(
         {"compare", "mlp:depth=3,width=1048576", "--batch", "2", "--steps", "1", "--devices", device->info().id}, 1,
-        {"A --batch smaller than 2 takes less"});
+        {"Use a --batch smaller than 2"});
   }
 }

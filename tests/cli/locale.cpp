@@ -26,5 +26,5 @@ TEST_CASE("the command reads and prints numbers with a point under every locale"
   CHECK(line.at("loss").get<double>() > 0.1);
   // What a comma would make of it.
   CHECK_THAT(run_command({"train", "lenet", "--data", data, "--lr", "0,125"}, environment).err,
-             contains("0,125 is no finite number"));
+             contains("0,125 is not a finite number"));
 }

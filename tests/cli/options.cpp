@@ -37,38 +37,36 @@ TEST_CASE("numbers that an option does not take end with 2 and a sentence", "[cl
                           const std::string& words) {
     for (const std::string& number : numbers) {
       check_refusal(with(command, {option, number}), 2,
-                    {fmt::format("concord: {}: {} is no {}", option, number, words)});
+                    {fmt::format("concord: {}: {} is not {}", option, number, words)});
     }
   };
-  refused(train(), "--lr", {"0", "-1", "nan", "inf", "1e999", "fast"}, "finite number above 0");
-  refused(train(), "--momentum", {"-0.1", "1.5", "nan"}, "finite number from 0 to 1");
-  refused(train(), "--weight-decay", {"-0.1", "nan", "inf"}, "finite number of 0 or more");
-  refused(train(), "--clip-norm", {"0", "nan", "-1"}, "finite number above 0");
-  refused(train(), "--clip-value", {"0", "inf"}, "finite number above 0");
-  refused(train(), "--ema", {"1", "-0.5", "nan"}, "finite number from 0 to below 1");
+  refused(train(), "--lr", {"0", "-1", "nan", "inf", "1e999", "fast"}, "a finite number above 0");
+  refused(train(), "--momentum", {"-0.1", "1.5", "nan"}, "a finite number from 0 to 1");
+  refused(train(), "--weight-decay", {"-0.1", "nan", "inf"}, "a finite number of 0 or more");
+  refused(train(), "--clip-norm", {"0", "nan", "-1"}, "a finite number above 0");
+  refused(train(), "--clip-value", {"0", "inf"}, "a finite number above 0");
+  refused(train(), "--ema", {"1", "-0.5", "nan"}, "a finite number from 0 to below 1");
   for (const char* option : {"--batch", "--epochs", "--max-steps", "--accumulate", "--patience"}) {
-    refused(train(), option, {"0", "-3", "1.5", "many", "2147483648", "99999999999999999999"},
-            "whole number from 1 to");
+    refused(train(), option, {"0", "-3", "1.5", "many", "2147483648", "99999999999999999999"}, "an integer from 1 to");
   }
-  refused(train(), "--batch", {"064", "0x10", "+5"}, "whole number from 1 to");
-  refused(train(), "--threads", {"0", "-1", "many", "5000"}, "whole number from 1 to 4096");
-  refused(train(), "--seed", {"-1", "18446744073709551616", "1.5"}, "whole number from 0 to 18446744073709551615");
-  refused(bench, "--seconds", {"nan", "inf", "0"}, "finite number above 0");
-  refused(compare, "--seconds", {"nan", "inf", "-1"}, "finite number above 0");
-  refused(compare, "--steps", {"0", "-1", "1e3"}, "whole number from 1 to");
-  refused(predict, "--first", {"-3", "1.5"}, "whole number from 0 to");
-  refused(predict, "--count", {"0", "-3"}, "whole number from 1 to");
-  refused({"evaluate", "mlp", "--data", "random", "--weights", "/dev/null"}, "--batch", {"0"},
-          "whole number from 1 to");
-  refused({"summary", "mlp"}, "--classes", {"0", "99999999999"}, "whole number from 1 to");
-  refused({"models"}, "--batch", {"0"}, "whole number from 1 to");
+  refused(train(), "--batch", {"064", "0x10", "+5"}, "an integer from 1 to");
+  refused(train(), "--threads", {"0", "-1", "many", "5000"}, "an integer from 1 to 4096");
+  refused(train(), "--seed", {"-1", "18446744073709551616", "1.5"}, "an integer from 0 to 18446744073709551615");
+  refused(bench, "--seconds", {"nan", "inf", "0"}, "a finite number above 0");
+  refused(compare, "--seconds", {"nan", "inf", "-1"}, "a finite number above 0");
+  refused(compare, "--steps", {"0", "-1", "1e3"}, "an integer from 1 to");
+  refused(predict, "--first", {"-3", "1.5"}, "an integer from 0 to");
+  refused(predict, "--count", {"0", "-3"}, "an integer from 1 to");
+  refused({"evaluate", "mlp", "--data", "random", "--weights", "/dev/null"}, "--batch", {"0"}, "an integer from 1 to");
+  refused({"summary", "mlp"}, "--classes", {"0", "99999999999"}, "an integer from 1 to");
+  refused({"models"}, "--batch", {"0"}, "an integer from 1 to");
   CHECK(run_command(with(train(), {"--seed", "18446744073709551615", "--quiet"})).code == 0);
 }
 
 TEST_CASE("a device that cannot be read ends with 2, one that is missing with 1", "[cli]") {
   if (!command_is_there()) return;
   for (const char* selector : {"foo:bar", "opencl:", "nonsense", "vulkan", "cpu:0"}) {
-    const std::string words = fmt::format("\"{}\" is no device selector; take \"auto\"", selector);
+    const std::string words = fmt::format("\"{}\" is not a device selector; use \"auto\"", selector);
     for (const char* command : {"bench", "profile", "summary"}) {
       check_refusal({command, "mlp", "--device", selector}, 2, {"concord: --device: " + words, "`concord devices`"});
     }
@@ -78,7 +76,7 @@ TEST_CASE("a device that cannot be read ends with 2, one that is missing with 1"
   }
   const Ended of_environment = run_command({"bench", "mlp"}, {{"CONCORD_DEVICE", "vulkan"}});
   CHECK(of_environment.code == 2);
-  CHECK_THAT(of_environment.err, test::contains("concord: CONCORD_DEVICE: \"vulkan\" is no device selector"));
+  CHECK_THAT(of_environment.err, test::contains("concord: CONCORD_DEVICE: \"vulkan\" is not a device selector"));
   // The first may be a part of a name.
   for (const char* selector : {"opencl:99x", "opencl:no-such-card", "opencl:4000000000"}) {
     check_refusal({"bench", "mlp", "--device", selector}, 1, {fmt::format("no device matches \"{}\"", selector)});
@@ -92,17 +90,17 @@ TEST_CASE("an empty name stands for no default", "[cli]") {
     check_refusal({command, "mlp", "--input", ""}, 2, {"concord: --input: it is empty"});
   }
   for (const std::string& list : {std::string(), cheap_device() + ",", "," + cheap_device()}) {
-    check_refusal({"compare", "mlp", "--devices", list}, 2, {fmt::format("'{}' has an empty name", list)});
+    check_refusal({"compare", "mlp", "--devices", list}, 2, {fmt::format("'{}' contains an empty device name", list)});
   }
   const auto data = [](const std::string& name) {
     return Arguments{"train", "mlp", "--data", name, "--device", cheap_device(), "--max-steps", "1"};
   };
   check_refusal(data(""), 2, {"concord: --data: the name of the data set is empty"});
-  check_refusal(data("mnist:"), 2, {"concord: --data: mnist: names no folder behind its colon"});
-  check_refusal(data("text:"), 2, {"concord: --data: text: names no file behind its colon"});
+  check_refusal(data("mnist:"), 2, {"concord: --data: mnist: needs the name of a folder after the colon"});
+  check_refusal(data("text:"), 2, {"concord: --data: text: needs the name of a file after the colon"});
   check_refusal(data("random:"), 2, {"concord: --data: random data"});
-  check_refusal({"compare", "mlp", "--devices", cheap_device(), "--data", "mnist:"}, 2, {"names no folder"});
-  check_refusal({"evaluate", "mlp", "--weights", "/dev/null", "--data", "mnist:"}, 2, {"names no folder"});
+  check_refusal({"compare", "mlp", "--devices", cheap_device(), "--data", "mnist:"}, 2, {"needs the name of a folder"});
+  check_refusal({"evaluate", "mlp", "--weights", "/dev/null", "--data", "mnist:"}, 2, {"needs the name of a folder"});
   check_refusal(with(train(), {"--log", ""}), 2, {"concord: --log: the name of a file is empty"});
   check_refusal({"compare", "mlp", "--devices", cheap_device(), "--save-case", ""}, 2, {"--save-case", "empty"});
 }
@@ -136,9 +134,10 @@ TEST_CASE("a precision that a device has no units for is told once", "[cli]") {
       const bool has_units = std::ranges::find(info.precisions, "bf16") != info.precisions.end();
       const Ended ended = run_command(with(command, {"--precision", "bf16"}));
       CHECK(ended.code == 0);
-      const std::string warning = fmt::format("warning: --precision bf16: {} ({}) names no units", info.name, info.id);
+      const std::string warning =
+          fmt::format("warning: --precision bf16: {} ({}) has no matrix cores", info.name, info.id);
       CHECK(times(ended.err, warning) == (has_units ? 0 : 1));
-      CHECK(has_units != contains(ended.err, "its products are computed in fp32"));
+      CHECK(has_units != contains(ended.err, "matrix multiplications use fp32"));
       CHECK_THAT(run_command(command).err, !test::contains("--precision"));
     }
   }
@@ -150,7 +149,7 @@ TEST_CASE("a damaged file is told in words of one's own", "[cli]") {
   const std::string file = (folder / "w.safetensors").string();
   write_file(file, std::string("\5\0\0\0\0\0\0\0{\"a\":", 13));
   const Arguments evaluate{"evaluate", "mlp", "--data", "random", "--weights", file, "--device", cheap_device()};
-  check_refusal(evaluate, 1, {file + ", byte 13: header: ", "damaged, or no safetensors file"});
+  check_refusal(evaluate, 1, {file + ", byte 13: header: ", "damaged, or not a safetensors file"});
   CHECK_THAT(run_command(evaluate).err, !test::contains("json.exception"));
   const std::string name(300, 'a');
   for (const std::string& place : {name, name + "/file"}) {
@@ -158,5 +157,5 @@ TEST_CASE("a damaged file is told in words of one's own", "[cli]") {
                   {" cannot be written: ", "File name too long"});
   }
   CHECK_THAT(run_command({"doctor", "--device", cheap_device()}, {{"CONCORD_CACHE_DIR", "/dev/null/cache"}}).out,
-             test::contains("cannot be kept in /dev/null/cache: Not a directory. Each start"));
+             test::contains("cannot be stored in /dev/null/cache: Not a directory. Each start"));
 }

@@ -86,7 +86,7 @@ TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the sam
   const Ended stopped = process.finish();
   INFO(stopped.err);
   CHECK(stopped.code == 130);
-  CHECK_THAT(stopped.err, test::contains("go on with --resume " + checkpoint));
+  CHECK_THAT(stopped.err, test::contains("continue with --resume " + checkpoint));
   const std::int64_t steps = number_after(stopped.err, "stopped after");
   CHECK(steps >= 29);  // a tenth is held out
 
@@ -135,7 +135,7 @@ TEST_CASE("files of another network are refused by name", "[cli]") {
 
   const Ended no_checkpoint = run_command(train(data, {"--resume", weights}));
   CHECK(no_checkpoint.code == 1);
-  CHECK_THAT(no_checkpoint.err, test::contains(weights + ": no checkpoint"));
+  CHECK_THAT(no_checkpoint.err, test::contains(weights + ": not a checkpoint"));
   const std::string whole = content_of(checkpoint);
   write_file(checkpoint, whole.substr(0, whole.size() / 2));
   const Ended cut = run_command(train(data, {"--resume", checkpoint}));
@@ -185,8 +185,7 @@ TEST_CASE("a training that loses its numbers ends with 1 and keeps the last good
   CHECK_THAT(evaluated.err, test::contains("the loss is not finite"));
   const Ended unkept = run_command(train(data, {"--lr", "1e30", "--quiet"}));
   CHECK(unkept.code == 1);
-  CHECK_THAT(unkept.err,
-             test::contains("the last good weights are not kept: neither --out nor --checkpoint names a file\n"));
+  CHECK_THAT(unkept.err, test::contains("the last good weights are not saved: set --out or --checkpoint\n"));
 }
 
 TEST_CASE("a cache that cannot be written stops nothing", "[cli]") {

@@ -62,7 +62,7 @@ TEST_CASE("tune writes a timeline", "[cli]") {
     REQUIRE(ended.code == 0);
     const Tracks tracks = read_trace(trace);
     if (has_times(device)) CHECK(tracks.contains(id + " copies"));
-    CHECK(has_span(tracks, "host", "measure product"));
+    CHECK(has_span(tracks, "host", "measure matrix multiplication"));
   }
 }
 

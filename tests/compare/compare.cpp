@@ -217,7 +217,7 @@ TEST_CASE("compare refuses what it cannot compare", "[compare]") {
   CHECK_THAT(refusal(small_data(), one, {.steps = 0}), contains("steps must be at least 1, got 0"));
   CHECK_THAT(refusal(small_data(), one, {.steps = -5}), contains("got -5"));
   CHECK_THAT(refusal(small_data(), one, {.batch = 0}), contains("batch must be at least 1, got 0"));
-  CHECK_THAT(refusal(small_data(), one, {.seconds = -1}), contains("in -1 seconds"));
+  CHECK_THAT(refusal(small_data(), one, {.seconds = -1}), contains("seconds must be positive, got -1"));
   Dataset wrong = small_data();
   wrong.labels = wrong.labels.clone();
   wrong.labels.values<std::int32_t>()[1] = wrong.classes;

@@ -124,7 +124,7 @@ class Trial {
       const double error = comparable_error(largest_difference(node.results[k], expected->second), tolerance);
       if (error <= tolerance || !fault_.empty()) continue;
       fault_ =
-          fmt::format("{} ({}) by the kernel {}, {}: error {:.3g}, allowed {:.3g} ({}, {})", node.entry.node,
+          fmt::format("{} ({}) by the kernel {}, {}: error {:.3g}, tolerance {:.3g} ({}, {})", node.entry.node,
                       node.entry.op, node.entry.kernel, form, error, tolerance, node.entry.shapes, name_of(precision_));
     }
   }

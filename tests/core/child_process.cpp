@@ -100,7 +100,7 @@ TEST_CASE("work that ends its process says how", "[core]") {
   }
   const ChildEnd silent = end_of([] { std::this_thread::sleep_for(seconds(1000)); }, seconds(1));
   CHECK(silent.failed);
-  CHECK(silent.how == "no answer for 1 s");
+  CHECK(silent.how == "no answer in 1 s");
 }
 
 TEST_CASE("what a copy starts and leaves behind keeps nobody waiting", "[core]") {
@@ -123,7 +123,7 @@ TEST_CASE("a copy that closes its standard error is waited for, but not for ever
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   };
   CHECK_FALSE(end_of([&] { close_and_sleep(200); }).failed);
-  CHECK(end_of([&] { close_and_sleep(100000); }, seconds(1)).how == "no answer for 1 s");
+  CHECK(end_of([&] { close_and_sleep(100000); }, seconds(1)).how == "no answer in 1 s");
 }
 
 }  // namespace concord::test

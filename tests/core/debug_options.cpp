@@ -28,16 +28,16 @@ TEST_CASE("a wrong CONCORD_DEBUG is an error that names the key", "[core]") {
   };
   const auto check = [] { check_debug_options(); };
   for (const char* const text : {"gemm", "gemm=", "=", "kernels=gpu,tuning"}) {
-    CHECK_THAT(message(text, check), contains("is no KEY=VALUE"));
+    CHECK_THAT(message(text, check), contains("is not KEY=VALUE"));
   }
   const std::string unknown = message("tunning=0", check);
   CHECK_THAT(unknown, contains("no key \"tunning\"; did you mean tuning?"));
   for (const std::string_view key : debug_keys()) CHECK_THAT(unknown, contains(std::string(key)));
   CHECK_THAT(message("tuning=no", [] { static_cast<void>(debug_flag("tuning", true)); }),
-             contains("tuning is \"no\"; it may be 0, 1"));
+             contains("tuning is \"no\"; it must be 0, 1"));
   for (const char* const text : {"build_processes=65", "build_processes=-1", "build_processes=3 "}) {
     CHECK_THAT(message(text, [] { static_cast<void>(debug_number("build_processes", 0, 64)); }),
-               contains("a whole number from 0 to 64"));
+               contains("an integer from 0 to 64"));
   }
 }
 

@@ -56,8 +56,9 @@ TEST_CASE("cifar refuses empty, cut and mislabelled files", "[data]") {
   const std::string whole = record({'\3'}, 'a') + record({'\4'}, 'b');
   CHECK(contains(refusal(""), "byte 0: record 0: the file is empty"));
   for (const std::size_t bytes : {1, 2, 3072, 3074, 6145}) {
-    CHECK(contains(refusal(whole.substr(0, bytes)), "is cut: " + std::to_string(bytes % 3073) + " of 3073 bytes"));
+    CHECK(
+        contains(refusal(whole.substr(0, bytes)), "is incomplete: " + std::to_string(bytes % 3073) + " of 3073 bytes"));
   }
-  CHECK(contains(refusal(whole + "x"), "byte 6146: record 2: is cut: 1 of 3073"));
+  CHECK(contains(refusal(whole + "x"), "byte 6146: record 2: is incomplete: 1 of 3073"));
   CHECK(contains(refusal(whole + record({'\12'}, 'c')), "byte 6146: label of record 2: 10 is outside [0, 10)"));
 }

@@ -45,7 +45,7 @@ TEST_CASE("from_arrays checks what it joins", "[data]") {
   CHECK(contains(refused(features, labels_of({0, 4, 1}), 4), "label 4 of sample 1 is outside [0, 4)"));
   CHECK(contains(refused(features, labels_of({0, 0, -1})), "label -1 of sample 2"));
   CHECK(contains(refused(Tensor(DType::f32, {0, 4}), labels_of({})), "empty"));
-  CHECK(contains(refused(features, Tensor(DType::f32, {3}), 2), "no classes"));
+  CHECK(contains(refused(features, Tensor(DType::f32, {3}), 2), "need 0 classes"));
 
   const auto misfit = [&](Tensor f, Tensor l) {
     return message_of<ShapeError>([&] { (void)data::from_arrays(std::move(f), std::move(l)); });
@@ -76,8 +76,8 @@ TEST_CASE("subset, slice and split copy whole samples", "[data]") {
 
   CHECK(contains(message_of<ArgumentError>([&] { (void)data::subset(dataset, Ints{10}); }), "row 10 is outside"));
   CHECK(contains(message_of<ArgumentError>([&] { (void)data::subset(dataset, Ints{-1}); }), "row -1 is outside"));
-  CHECK(contains(message_of<ArgumentError>([&] { (void)data::subset(dataset, Ints{}); }), "no rows"));
-  CHECK(contains(message_of<ArgumentError>([&] { (void)data::slice(dataset, 9, 2); }), "2 samples from 9 on"));
+  CHECK(contains(message_of<ArgumentError>([&] { (void)data::subset(dataset, Ints{}); }), "at least one row"));
+  CHECK(contains(message_of<ArgumentError>([&] { (void)data::slice(dataset, 9, 2); }), "2 samples from sample 9 on"));
   CHECK_THROWS_AS(data::slice(dataset, -1, 2), ArgumentError);
   CHECK_THROWS_AS(data::split(dataset, 10), ArgumentError);
   CHECK_THROWS_AS(data::split(dataset, 0), ArgumentError);

@@ -120,10 +120,10 @@ TEST_CASE("idx names the field and the byte of what is wrong", "[data]") {
   CHECK(contains(refusal(idx_file(0x08, {1, 1, 1, 1, 1, 1, 1, 1, 1}, "x"), kLabels), "rank: 9 dimensions"));
   CHECK(contains(refusal(idx_file(0x08, {3, 0, 2}, ""), kLabels), "byte 8: dimension 1: is 0"));
   CHECK(contains(refusal(idx_file(0x08, {3, 2, 3}, pixels), kLabels),
-                 "byte 16: values: 18 bytes are declared, the file has 12 more"));
+                 "byte 16: values: the header declares 18 bytes, but the file has 12 more"));
   CHECK(contains(refusal(kImages + "y", kLabels), "byte 28: end of file: there is more data"));
   CHECK(contains(refusal(kImages, idx_file(0x08, {2}, "ab")), "labels, byte 4: dimension 0: 2 labels for 3 images"));
-  CHECK(contains(refusal(kImages, idx_file(0x08, {3, 1}, "abc")), "labels have one dimension"));
+  CHECK(contains(refusal(kImages, idx_file(0x08, {3, 1}, "abc")), "labels must have one dimension"));
   CHECK(contains(refusal(kImages, kLabels, 2), "labels, byte 9: label 1: 2 is outside [0, 2)"));
   CHECK(contains(refusal(kImages, idx_file(0x0c, {3}, std::string(12, '\xff'))), "label 0: -1 is outside"));
 }
@@ -132,7 +132,7 @@ TEST_CASE("idx takes no memory on the word of a header", "[data]") {
   const std::initializer_list<std::uint32_t> huge = {0xffffffff, 0xffff, 0xfff};
   CHECK(contains(refusal(idx_file(0x08, huge, "x"), kLabels), "byte 16: values: "));
   CHECK(contains(refusal(gzipped(idx_file(0x08, huge, "x")), kLabels), "byte 16 of the decompressed data: values: "));
-  CHECK(contains(refusal(idx_file(0x08, {~0u, ~0u, ~0u, ~0u}, "x"), kLabels), "beyond any file"));
+  CHECK(contains(refusal(idx_file(0x08, {~0u, ~0u, ~0u, ~0u}, "x"), kLabels), "the dimensions is too large"));
 }
 
 TEST_CASE("idx sees damage inside and after compressed data", "[data]") {

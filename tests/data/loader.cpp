@@ -197,10 +197,10 @@ TEST_CASE("a loader checks what it is given", "[data]") {
     return message_of<ArgumentError>(
         [&] { const data::Loader loader(numbers(), std::move(options), ring_for(numbers(), slot_batch, slots)); });
   };
-  CHECK(contains(refused({.batch = 0}, 4, 2), "batch 0"));
-  CHECK(contains(refused({.batch = 4, .threads = 0}, 4, 2), "0 threads"));
+  CHECK(contains(refused({.batch = 0}, 4, 2), "the batch must be at least 1, got 0"));
+  CHECK(contains(refused({.batch = 4, .threads = 0}, 4, 2), "at least one thread needed, got 0"));
   CHECK(contains(refused({.batch = 4}, 4, 1), "1 slots"));
-  CHECK(contains(refused({.batch = 5}, 4, 2), "a slot of 112 + 16 bytes, a batch of 5 takes 140 + 20"));
+  CHECK(contains(refused({.batch = 5}, 4, 2), "a slot has 112 + 16 bytes, but a batch of 5 needs 140 + 20"));
   data::Loader loader(numbers(), {.batch = 4}, ring_for(numbers(), 4, 2));
   CHECK(contains(message_of<ArgumentError>([&] { loader.start({0, 103}); }), "row 103 is outside"));
 }

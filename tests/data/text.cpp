@@ -53,7 +53,7 @@ TEST_CASE("text that is too short or strange is refused", "[data]") {
   const TemporaryFolder folder;
   const auto path = folder / "text.txt";
   write_file(path, "hello");
-  CHECK_THROWS_WITH(data::characters(path), contains("samples of 64"));
+  CHECK_THROWS_WITH(data::characters(path), contains("a sample of 64"));
   write_file(folder / "empty.txt", "");
   CHECK_THROWS_AS(data::characters(folder / "empty.txt"), ArgumentError);
   CHECK_THROWS_AS(data::characters(path, {.length = 0}), ArgumentError);

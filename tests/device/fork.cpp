@@ -171,7 +171,7 @@ TEST_CASE("a child cannot open OpenCL anew where the parent used it, and is told
     if (device->info().backend != "opencl") continue;
     const std::string id = device->info().id;
     CHECK_THAT(in_child([&] { return Device::open(id)->info().name; }),
-               contains("DeviceError") && contains("the parent of this process used it before it forked"));
+               contains("DeviceError") && contains("the parent of this process used it before the fork"));
     CHECK_THAT(in_child([] { return Device::open("opencl")->info().name; }), contains("DeviceError"));
     CHECK(in_child([] { return std::to_string(std::ranges::count(Device::list(), "opencl", &DeviceInfo::backend)); }) ==
           "0");

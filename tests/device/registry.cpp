@@ -94,12 +94,12 @@ TEST_CASE("a selector without a match says what there is and which packages brin
   CHECK_THAT(refusal({pocl(0)}, "opencl:1"), contains("opencl:0"));
   CHECK_THAT(refusal({}, "auto"), contains("No device was found"));
   CHECK_THAT(refusal({pocl(0)}, "cpu"), contains("CONCORD_CPU=OFF"));
-  CHECK_THAT(refusal({pocl(0)}, "vulkan"), contains("no device selector") && contains("opencl:gpu"));
-  CHECK_THAT(refusal({pocl(0)}, "opencl:"), contains("no device selector"));
+  CHECK_THAT(refusal({pocl(0)}, "vulkan"), contains("not a device selector") && contains("opencl:gpu"));
+  CHECK_THAT(refusal({pocl(0)}, "opencl:"), contains("not a device selector"));
   CHECK_THROWS_AS(chosen({pocl(0)}, "vulkan"), ArgumentError);
   CHECK_THROWS_AS(chosen({pocl(0)}, "opencl:nvidia"), DeviceError);
   const Setting of_environment("CONCORD_DEVICE", "vulkan");
-  CHECK_THAT(refusal({pocl(0)}, ""), contains("CONCORD_DEVICE: \"vulkan\" is no device selector"));
+  CHECK_THAT(refusal({pocl(0)}, ""), contains("CONCORD_DEVICE: \"vulkan\" is not a device selector"));
 }
 
 TEST_CASE("what can be read as a selector does not depend on the devices there are", "[device]") {
@@ -107,7 +107,7 @@ TEST_CASE("what can be read as a selector does not depend on the devices there a
     CHECK(selector_error(selector).empty());
   }
   for (const char* selector : {"", "opencl:", "foo:bar", "cpu:0", "1"}) {
-    CHECK_THAT(selector_error(selector), contains("no device selector"));
+    CHECK_THAT(selector_error(selector), contains("not a device selector"));
   }
 }
 

@@ -136,7 +136,7 @@ TEST_CASE("where sensors tell the power alone it is summed up over the time", "[
   write_chip(folder.path(), chip, driver, address, "power1_average", "30000000");
   const auto meter = hwmon_meter(folder / "hwmon", kAmd, "00000000:03:00.0");
   REQUIRE(meter != nullptr);
-  CHECK(meter->source() == "GPU, hwmon of amdgpu, its power summed up every 20 ms");
+  CHECK(meter->source() == "GPU, hwmon of amdgpu, its power summed every 20 ms");
   const Clock::time_point earliest = Clock::now();
   const double before = meter->joules();
   const Clock::time_point begin = Clock::now();

@@ -71,16 +71,16 @@ TEST_CASE("what is no checkpoint is refused", "[io]") {
     io::write_safetensors(folder / "a", {}, {{"concord.checkpoint", metadata}});
     return message_of<FormatError>([&] { (void)io::load_checkpoint(folder / "a"); });
   };
-  CHECK(contains(refusal("{"), "concord.checkpoint: is no JSON from its byte 2 on; the checkpoint is damaged"));
-  CHECK(contains(refusal("[]"), "concord.checkpoint: is no JSON object"));
+  CHECK(contains(refusal("{"), "concord.checkpoint: is not JSON from its byte 2 on; the checkpoint is damaged"));
+  CHECK(contains(refusal("[]"), "concord.checkpoint: is not a JSON object"));
   CHECK(contains(refusal("{}"), "concord.checkpoint: has no \"format\""));
   CHECK(contains(refusal(R"({"format":99})"), "checkpoint format 99; this version of Concord reads 1"));
   CHECK(contains(refusal(R"({"format":1,"network":7})"), "concord.checkpoint: \"network\" is of another type"));
   for (const char* number : {"1e300", "0.5", "true", "4294967296", "-4294967296"}) {
-    CHECK(contains(refusal(R"({"format":)" + std::string(number) + "}"), "no whole number of its kind"));
+    CHECK(contains(refusal(R"({"format":)" + std::string(number) + "}"), "not an integer in the range of its type"));
   }
   io::save_weights(folder / "a", example_tensors());
-  CHECK(contains(message_of<FormatError>([&] { (void)io::load_checkpoint(folder / "a"); }), "no checkpoint"));
+  CHECK(contains(message_of<FormatError>([&] { (void)io::load_checkpoint(folder / "a"); }), "not a checkpoint"));
 
   io::CheckpointInfo info = example_info();
   info.step = -1;

@@ -201,7 +201,7 @@ TEST_CASE("a parameter keeps its name beside an operator of that name, and what 
     CHECK_THROWS_AS(parameter_names(net, Shape{1, 4}), ArgumentError);
   }
   net.name = "x";  // as the input
-  CHECK_THROWS_WITH(parameter_names(net, Shape{1, 4}), contains("as an input"));
+  CHECK_THROWS_WITH(parameter_names(net, Shape{1, 4}), contains("and an input"));
 }
 
 TEST_CASE("what a node is for does not come from its name", "[nn]") {

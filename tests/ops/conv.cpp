@@ -185,7 +185,7 @@ TEST_CASE("conv2d refuses what does not fit, naming the operands", "[ops][conv]"
                        [&](const std::vector<Value>& x) { return std::vector{conv2d(x[0], x[1], options)}; });
   };
   CHECK_THAT(error_of({64, 3, 32, 32}, {16, 4, 3, 3}),
-             contains("src [64, 3, 32, 32] has 3 channels, weights [16, 4, 3, 3] with groups 1 want 4"));
+             contains("src [64, 3, 32, 32] has 3 channels, weights [16, 4, 3, 3] with groups 1 need 4"));
   CHECK_THAT(error_of({1, 4, 8, 8}, {3, 2, 3, 3}, {.groups = 2}), contains("[3, 2, 3, 3]") && contains("groups 2"));
   CHECK_THAT(error_of({1, 1, 2, 9}, {1, 1, 3, 3}), contains("[1, 1, 3, 3]") && contains("[1, 1, 2, 9]"));
   CHECK_THAT(error_of({0, 1, 5, 5}, {1, 1, 3, 3}), contains("[0, 1, 5, 5]"));

@@ -46,7 +46,7 @@ TEST_CASE("a NaN gradient under a finite loss destroys nothing", "[train]") {
         const std::string message = message_of<NonFinite>([&] { trainer.fit(data, options); });
         INFO(message);
         for (const char* part : {"the loss is finite, but a gradient of step 2 (epoch 1, batch 2)", "sqrt",
-                                 "the gradient of 'layer.weight'", "those before that step", "--clip-norm"}) {
+                                 "the gradient of 'layer.weight'", "from before that step", "--clip-norm"}) {
           CHECK(contains(message, part));
         }
         CHECK(trainer.steps_done() == 1);

@@ -148,7 +148,7 @@ TEST_CASE("other settings than the checkpoint's are told", "[train]") {
   CHECK_THAT(said({.clip = {.norm = 5}}, optim::schedule::cosine(3)),
              contains("cosine(length 2 epochs, end 0)") && contains("cosine(length 3 epochs, end 0)"));
   Trainer other = small_trainer(device, {.accumulate = 2});
-  CHECK_THROWS_WITH(other.resume(path), contains("1 batches an update") && contains("has 2"));
+  CHECK_THROWS_WITH(other.resume(path), contains("1 batches per update") && contains("has 2"));
   CHECK_THROWS_AS(small_trainer(device, {.accumulate = 0}), ArgumentError);
   CHECK_THROWS_AS(small_trainer(device).fit(small_data(50), {.schedule = optim::schedule::plateau()}), ArgumentError);
 }

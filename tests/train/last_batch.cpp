@@ -26,7 +26,7 @@ TEST_CASE("a last batch that the network does not take is told, and may be dropp
       Trainer kept = trainer_on(device, resident);
       const std::string message = message_of<ShapeError>([&] { kept.fit(data, {.batch = 16}); });
       INFO(message);
-      for (const char* part : {"last batch", "1 of 33 samples", "batches of 16", "more than one value a channel",
+      for (const char* part : {"last batch", "1 of 33 samples", "batches of 16", "more than one value per channel",
                                "FitOptions::last_batch", "--last-batch"}) {
         CHECK(contains(message, part));
       }

@@ -102,7 +102,7 @@ TEST_CASE("out of memory says the largest batch that fits, and it fits", "[train
   Trainer trainer = trainer_of();
   const std::string message = message_of(trainer, data, 1024);
   INFO(message);
-  CHECK_THAT(message, contains(by_allocation ? "at once" : "beside the"));
+  CHECK_THAT(message, contains(by_allocation ? "at once" : "in addition to the"));
   const std::int64_t batch = batch_in(message);
   REQUIRE(batch >= 2);
   REQUIRE(batch < 1024);

@@ -54,7 +54,7 @@ TEST_CASE("an index outside an embedding names the sample of the data set", "[tr
       return Trainer{Reader{}, loss::cross_entropy, optim::Sgd{}, device, {.resident_fraction = resident}};
     };
     Trainer trained = make(), traced = make(), asked = make();
-    const std::string training = "Weights and optimizer are those before that step";
+    const std::string training = "Weights and optimizer keep their values from before that step";
     check_message(message_of<ArgumentError>([&] { trained.fit(data, {.epochs = 1, .batch = 4}); }), training);
     check_message(message_of<ArgumentError>([&] { traced.fit(data, {.batch = 4, .nan_trace = true}); }), training);
     check_message(message_of<ArgumentError>([&] { (void)asked.evaluate(data, {.batch = 4}); }), "evaluate: ");

@@ -96,8 +96,8 @@ Finding finding_of(const Comparison& comparison, const OperatorCheck& check) {
     if (why.empty()) continue;
     if (run.first_deviation) {
       const Deviation& d = *run.first_deviation;
-      why = fmt::format("{} by the kernel {} of {} is wrong: error {:.3g}, allowed {:.3g} ({}). Please report it", d.op,
-                        d.kernel, run.device.id, d.error, d.tolerance, d.shapes);
+      why = fmt::format("{} by the kernel {} of {} is wrong: error {:.3g}, tolerance {:.3g} ({}). Please report it",
+                        d.op, d.kernel, run.device.id, d.error, d.tolerance, d.shapes);
     }
     const bool is_asked = place + 1 == comparison.runs.size();
     finding = (is_asked ? obstacle : warning)(Trouble::wrong_kernel, fmt::format("{}: {}", check.model->name, why));
@@ -123,7 +123,7 @@ Finding check_finding(const OperatorCheck& check, std::span<const DevicePtr> dev
 void check_kernels(const DevicePtr& device, DoctorReport& report) {
   std::vector<DevicePtr> devices{device};
   if (const DevicePtr reference = reference_for(*device)) devices.insert(devices.begin(), reference);
-  report.begin(fmt::format("kernels of {} against the host in double precision", device->info().id));
+  report.begin(fmt::format("kernels of {}, compared with double precision on the host", device->info().id));
   for (const OperatorCheck& check : operator_checks()) report.add(check_finding(check, devices));
 }
 
@@ -131,24 +131,24 @@ Finding variant_finding(const VariantResult& result) {
   const Variant& variant = result.variant;
   if (!variant.quirk.empty()) {
     return warning(Trouble::wrong_kernel,
-                   fmt::format("{}: {}. It is not used from now on; please report it", variant.name, variant.quirk));
+                   fmt::format("{}: {}. It is disabled from now on; please report it", variant.name, variant.quirk));
   }
   if (!result.unexplained.empty()) {
     return obstacle(Trouble::wrong_kernel, fmt::format("{}: {}", variant.name, result.unexplained));
   }
-  return fine(variant.name + (result.was_taken ? ": right" : ": serves none of the checks on this device"));
+  return fine(variant.name + (result.was_taken ? ": correct" : ": no check applies on this device"));
 }
 
 /// Keeps what is marked where every process looks for it.
 void keep_quirks(const Variants& variants, bool has_quirks, DoctorReport& report) {
   try {
     variants.store();
-    if (has_quirks) report.add(fine("what is not used stands in " + variants.file().string()));
+    if (has_quirks) report.add(fine("the denylist is " + variants.file().string()));
   } catch (const Error& error) {
     // Without quirks nothing has to be kept.
     if (has_quirks) {
-      report.add(
-          obstacle(Trouble::quirks_not_kept, fmt::format("other programs will use what is wrong: {}", error.what())));
+      report.add(obstacle(Trouble::quirks_not_kept,
+                          fmt::format("other programs will still use wrong kernels: {}", error.what())));
     }
   }
 }
@@ -157,7 +157,7 @@ void keep_quirks(const Variants& variants, bool has_quirks, DoctorReport& report
 void check_variants(const DevicePtr& device, DoctorReport& report) {
   Variants* const variants = device->variants();
   if (variants == nullptr) return;
-  report.begin(fmt::format("ways to compute on {}, against the host in double precision", device->info().id));
+  report.begin(fmt::format("kernel alternatives of {}, compared with double precision on the host", device->info().id));
   bool has_quirks = false;
   for (const Variant& variant : variants->list()) {
     const VariantResult result = check_variant(device, *variants, variant.name);
@@ -176,7 +176,7 @@ void forget_quirks(const DoctorArguments& options) {
   if (options.json) {
     std::cout << json_text({{"device", device->info().id}, {"forgotten", marks}});
   } else {
-    std::cout << fmt::format("{} quirks of {} are forgotten\n", marks, device->info().id);
+    std::cout << fmt::format("{} entries of the denylist of {} are removed\n", marks, device->info().id);
   }
 }
 
@@ -190,13 +190,14 @@ void measure_device(const DevicePtr& device, DoctorReport& report) {
                                 {"download_bytes_per_second", speed.download_bytes_per_second},
                                 {"upload_seconds", speed.upload_seconds},
                                 {"download_seconds", speed.download_seconds}};
-  report.add(
-      fine(fmt::format("{:.1f} GB/s of memory, {:.1f} GFLOP/s in a product of {}x{}", speed.bytes_per_second / 1e9,
-                       speed.flops_per_second / 1e9, speed.product_size, speed.product_size)));
-  report.add(fine(fmt::format("a launch costs {:.1f} us", speed.launch_seconds * 1e6)));
-  report.add(fine(fmt::format("copies: up {:.1f} GB/s and at least {:.1f} us, down {:.1f} GB/s and {:.1f} us",
-                              speed.upload_bytes_per_second / 1e9, speed.upload_seconds * 1e6,
-                              speed.download_bytes_per_second / 1e9, speed.download_seconds * 1e6)));
+  report.add(fine(fmt::format("{:.1f} GB/s of memory, {:.1f} GFLOP/s in a matrix multiplication of {}x{}",
+                              speed.bytes_per_second / 1e9, speed.flops_per_second / 1e9, speed.product_size,
+                              speed.product_size)));
+  report.add(fine(fmt::format("launch overhead {:.1f} us", speed.launch_seconds * 1e6)));
+  report.add(fine(
+      fmt::format("copies: to the device {:.1f} GB/s, at least {:.1f} us; to the host {:.1f} GB/s, at least {:.1f} us",
+                  speed.upload_bytes_per_second / 1e9, speed.upload_seconds * 1e6,
+                  speed.download_bytes_per_second / 1e9, speed.download_seconds * 1e6)));
 }
 
 /// Whatever goes wrong is a finding like others, so that a verdict stands at the end. Wrong usage is not the machine's.
@@ -206,7 +207,7 @@ void attempt(DoctorReport& report, const std::function<void()>& work) {
   } catch (const ArgumentError&) {
     throw;
   } catch (const std::bad_alloc&) {
-    report.add(obstacle(Trouble::little_memory, "main memory does not suffice for this"));
+    report.add(obstacle(Trouble::little_memory, "host memory is too small for this"));
   } catch (const OutOfMemory& error) {
     report.add(obstacle(Trouble::little_memory, error.what()));
   } catch (const std::exception& error) {
@@ -272,11 +273,11 @@ void diagnose(const DoctorArguments& options) {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("doctor", "Find what keeps you from training, and check a device's kernels");
+  CLI::App* command = app.add_subcommand("doctor", "Find problems that prevent training, and check a device's kernels");
   const auto options = std::make_shared<DoctorArguments>();
   options->device.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
-  command->add_flag("--forget", options->forget, "Only remove what earlier runs found wrong with the device's kernels");
+  command->add_flag("--forget", options->forget, "Only clear the denylist of the device");
   options->trace.add(*command);
   command->callback([options] {
     if (!options->forget) return diagnose(*options);

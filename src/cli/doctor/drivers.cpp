@@ -78,7 +78,7 @@ Drivers::Drivers() {
   if (moved.empty()) add_folder(place);
   for (const std::string& name : split(environment(kFilenames).value_or(""), ':')) add_named(kFilenames, name);
   if (findings_.empty()) {
-    findings_.push_back(warning(Trouble::no_driver, fmt::format("no OpenCL driver is installed: {} names none{}. {}",
+    findings_.push_back(warning(Trouble::no_driver, fmt::format("no OpenCL driver is installed: {} has no driver{}. {}",
                                                                 place, moved, driver_hint())));
   }
 }
@@ -120,7 +120,7 @@ void Drivers::add_named(const std::string& variable, const std::string& name) {
   const bool is_icd = fs::path(name).extension() == ".icd";
   if (is_icd && !fs::exists(name, ignored)) {
     findings_.push_back(
-        warning(Trouble::driver_does_not_load, fmt::format("{} names {}, which is not there", variable, name)));
+        warning(Trouble::driver_does_not_load, fmt::format("{} names {}, which does not exist", variable, name)));
   } else {
     add(variable + "=" + name, is_icd ? library_in(name) : name);
   }
@@ -152,8 +152,8 @@ std::vector<Finding> Drivers::try_out(Finding::Weight weight) {
     leave_only({});
     libraries_.clear();
     return {{weight, Trouble::driver_ends_programs,
-             fmt::format("OpenCL's drivers end every program that asks for devices: {}. Which of them does cannot be "
-                         "told without a folder for temporary files (TMPDIR)",
+             fmt::format("The OpenCL drivers end every program that asks for devices: {}. Finding the driver needs a "
+                         "folder for temporary files (TMPDIR)",
                          ending(together))}};
   }
   std::vector<Finding> findings;
@@ -166,17 +166,17 @@ std::vector<Finding> Drivers::try_out(Finding::Weight weight) {
     }
     findings.push_back(
         {weight, Trouble::driver_ends_programs,
-         fmt::format("{}: the driver {} ends every program that asks OpenCL for devices: {}. {}. Mend it or "
-                     "remove the file; until then `--device cpu` does without OpenCL, and {} may name a folder "
-                     "with the .icd files of other drivers",
-                     library.where, library.name, ending(alone), driver_needs(), kVendors)});
+         fmt::format(
+             "{}: the driver {} ends every program that asks OpenCL for devices: {}. {}. Repair it or remove the file; "
+             "until then use `--device cpu`, or set {} to a folder with the .icd files of the other drivers",
+             library.where, library.name, ending(alone), driver_needs(), kVendors)});
   }
   if (findings.empty()) {
     sound.clear();
     findings.push_back(
         {weight, Trouble::driver_ends_programs,
-         fmt::format("OpenCL's drivers, all in one program, end it when it asks for devices: {}. None does by "
-                     "itself: remove the .icd file of one, or let {} name a folder with those of the others",
+         fmt::format("The OpenCL drivers together end a program that asks for devices: {}. Each alone does not: remove "
+                     "the .icd file of one, or set {} to a folder with the .icd files of the others",
                      ending(together), kVendors)});
   }
   leave_only(sound);
@@ -189,12 +189,12 @@ std::vector<Finding> idle_driver_findings(const Drivers& drivers, std::span<cons
   std::vector<Finding> findings;
   for (const std::string& name : idle_platforms) {
     findings.push_back(warning(Trouble::driver_without_device,
-                               fmt::format("OpenCL's platform \"{}\" gives no device. {}", name, driver_needs())));
+                               fmt::format("OpenCL platform \"{}\" has no device. {}", name, driver_needs())));
   }
   const bool has_device = std::ranges::any_of(listed, [](const DeviceInfo& info) { return info.backend == "opencl"; });
   if (drivers.has_any() && !has_device && findings.empty()) {
     findings.push_back(warning(Trouble::driver_without_device,
-                               fmt::format("OpenCL's drivers load, and give no device. {}", driver_needs())));
+                               fmt::format("The OpenCL drivers load, but have no device. {}", driver_needs())));
   }
   return findings;
 }

@@ -33,7 +33,7 @@ const std::vector<FileKind>& file_kinds() {
        "nvidia",
        true,
        {"NVIDIA"},
-       "install nvidia-opencl-icd or libnvidia-compute, of the version of its driver"},
+       "install nvidia-opencl-icd or libnvidia-compute, in the version of its kernel driver"},
       {"dev", "nvidiactl"},
       {"dev", "nvidia-uvm"},
       {"dev", "kfd", false, {"AMD", "Advanced Micro"}, "install mesa-opencl-icd or rocm-opencl-icd"},
@@ -65,44 +65,43 @@ std::string way_in(const Permission& permission) {
   if (permission.of_group)
     return fmt::format("sudo usermod -aG {} {}, then log in again", permission.group, user_name());
   return fmt::format(
-      "it is not open to its group {} either; the package of its driver has a rule for udev that opens it to the group "
-      "render or video",
+      "its group {} may not use it either; the package of its driver has a udev rule that permits the group render or "
+      "video",
       permission.group);
 }
 
 Finding finding_of(const DeviceFile& file, std::span<const DeviceInfo> listed) {
   const std::string path = file.path.string();
   if (!file.permission.ours) {
-    return warning(Trouble::device_file_closed,
-                   fmt::format("{} may not be used by you: {}", path, way_in(file.permission)));
+    return warning(Trouble::device_file_closed, fmt::format("you may not use {}: {}", path, way_in(file.permission)));
   }
   const FileKind& kind = kind_of(file);
   const auto stands = [&](const DeviceInfo& info) { return stands_for(info, kind); };
   if (!kind.hint.empty() && std::ranges::none_of(listed, stands)) {
     return warning(Trouble::device_file_without_device,
-                   fmt::format("{} is there, but no OpenCL device stands for it: {}", path, kind.hint));
+                   fmt::format("{} exists, but no OpenCL device belongs to it: {}", path, kind.hint));
   }
-  return fine(path + " may be used");
+  return fine(path + " can be used");
 }
 
 Finding cache_finding(const MachineFacts& facts) {
   if (facts.cache.empty()) {
     return warning(Trouble::cache_not_kept,
-                   "there is no folder for compiled kernels: set CONCORD_CACHE_DIR; each start compiles them anew");
+                   "there is no folder for compiled kernels: set CONCORD_CACHE_DIR; each start compiles them again");
   }
-  if (facts.cache_error.empty()) return fine(fmt::format("compiled kernels are kept in {}", facts.cache.string()));
+  if (facts.cache_error.empty()) return fine(fmt::format("compiled kernels are stored in {}", facts.cache.string()));
   return warning(Trouble::cache_not_kept,
-                 fmt::format("compiled kernels cannot be kept in {}: {}. Each start compiles them anew; set "
+                 fmt::format("compiled kernels cannot be stored in {}: {}. Each start compiles them again; set "
                              "CONCORD_CACHE_DIR to a folder of your own",
                              facts.cache.string(), facts.cache_error));
 }
 
 Finding memory_finding(const MachineFacts& facts) {
-  if (facts.memory == 0) return fine("the system does not say how much memory there is");
+  if (facts.memory == 0) return fine("the size of host memory is unknown");
   const std::string size = human_bytes(facts.memory);
-  if (facts.memory >= kLittleMemory) return fine(size + " of main memory");
+  if (facts.memory >= kLittleMemory) return fine(size + " of host memory");
   return warning(Trouble::little_memory,
-                 size + " of main memory is little: take a small --batch, and close other programs");
+                 size + " of host memory is little: use a small --batch, and close other programs");
 }
 
 Finding library_finding(const MachineFacts& facts) {
@@ -167,8 +166,8 @@ std::vector<Finding> findings_of(const MachineFacts& facts) {
 std::vector<Finding> findings_of(const DeviceInfo& taken) {
   std::vector<Finding> findings{fine("taken: " + describe(taken))};
   if (taken.memory > 0 && taken.memory < kLittleMemory) {
-    findings.push_back(warning(Trouble::little_memory,
-                               fmt::format("its {} are little: take a small --batch", human_bytes(taken.memory))));
+    findings.push_back(warning(Trouble::little_memory, fmt::format("its memory of {} is small: use a small --batch",
+                                                                   human_bytes(taken.memory))));
   }
   return findings;
 }

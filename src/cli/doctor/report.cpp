@@ -48,12 +48,12 @@ void DoctorReport::add(const Finding& finding) {
 
 std::string DoctorReport::verdict(const std::string& device) const {
   if (can_train()) {
-    return on_one_line(
-        fmt::format("You can train on {}; {}.", device,
-                    warnings_ == 0 ? "nothing is wrong" : "the warnings above say what could be better"));
+    return on_one_line(fmt::format("You can train on {}; {}.", device,
+                                   warnings_ == 0 ? "nothing is wrong" : "see the warnings above"));
   }
-  return on_one_line(fmt::format("you cannot train on {}: {}; the {} more.", device, words_of(first_obstacle_).why,
-                                 obstacles_ == 1 ? "obstacle above has" : "obstacles above have"));
+  return on_one_line(fmt::format("you cannot train on {}: {}; see the {} for more.", device,
+                                 words_of(first_obstacle_).why,
+                                 obstacles_ == 1 ? "obstacle above" : "obstacles above"));
 }
 
 }  // namespace concord::cli

@@ -28,7 +28,7 @@ std::optional<KernelFault> fault_of(const ReplayedNode& node, Precision precisio
 }  // namespace
 
 std::string KernelFault::str() const {
-  return fmt::format("{} by the kernel {} is wrong: error {:.3g}, allowed {:.3g} ({})", op, kernel, error, tolerance,
+  return fmt::format("{} by the kernel {} is wrong: error {:.3g}, tolerance {:.3g} ({})", op, kernel, error, tolerance,
                      shapes);
 }
 

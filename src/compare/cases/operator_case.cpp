@@ -39,12 +39,12 @@ struct Seen {
 /// The file may be another's, or damaged.
 void check_results(const OperatorCase& operator_case, const ReplayedNode& node) {
   CONCORD_CHECK(operator_case.outputs.size() == node.results.size(), FormatError,
-                "the case has {} results, and {} gives {}", operator_case.outputs.size(), node.entry.op,
+                "the case has {} results, but {} computes {}", operator_case.outputs.size(), node.entry.op,
                 node.results.size());
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     const TensorSpec spec = node.results[k].spec();
     for (const Tensor& kept : {operator_case.expected[k], operator_case.results[k]}) {
-      CONCORD_CHECK(kept.spec() == spec, FormatError, "the case's '{}' is {}, and {} gives {}",
+      CONCORD_CHECK(kept.spec() == spec, FormatError, "the case's '{}' is {}, but {} computes {}",
                     operator_case.outputs[k], kept.spec().str(), node.entry.op, spec.str());
     }
   }
@@ -86,13 +86,13 @@ OperatorCase read_case(const std::filesystem::path& path) {
   io::Safetensors file = io::read_safetensors(path);
   const auto found = file.metadata.find(kKey);
   CONCORD_CHECK(found != file.metadata.end(), FormatError,
-                "{} is no case of an operator; `concord compare --save-case` writes one", path.string());
+                "{} is not a case of an operator; `concord compare --save-case` writes one", path.string());
   OperatorCase c;
   const std::string subject = path.string() + ": the description of the case is damaged";
   read_json(found->second, subject, [&](const nlohmann::json& description) {
     const JsonFields fields(description, subject);
     const nlohmann::json& version = fields.at("version");
-    CONCORD_CHECK(version == kVersion, FormatError, "{}: the case is of version {}, this library reads version {}",
+    CONCORD_CHECK(version == kVersion, FormatError, "{}: the case has version {}, this library reads version {}",
                   path.string(), version.dump(), kVersion);
     fields.read("node", c.node);
     fields.read("operator", c.op);

@@ -21,7 +21,8 @@ void save_case(const Comparison& comparison, const std::string& file,
   if (found == comparison.runs.end()) found = std::ranges::find_if(comparison.runs, has_case);
   if (found == comparison.runs.end()) {
     log(LogLevel::warning,
-        fmt::format("no operator diverged, so {} was not written; --case NODE takes one that did not diverge", file));
+        fmt::format("no operator diverged, so {} was not written; --case NODE saves a node that did not diverge",
+                    file));
     return;
   }
   OperatorCase kept = *found->kept_case;

@@ -122,7 +122,7 @@ std::string legend(const Comparison& comparison, bool nudged) {
                          device_style(d), html::escaped(device.id), html::escaped(device.name));
   }
   if (nudged && !comparison.nudged.empty()) {
-    items += fmt::format("<li><span class=\"key dashed noise\"></span>{} from weights one ULP away</li>",
+    items += fmt::format("<li><span class=\"key dashed noise\"></span>{} from weights moved by one ULP</li>",
                          html::escaped(comparison.runs.front().device.id));
   }
   return "<ul class=\"legend\">" + items + "</ul>\n";
@@ -133,7 +133,7 @@ std::string loss_chart(const Comparison& comparison) {
   for (std::size_t d = 0; d < comparison.runs.size(); ++d) {
     curves.push_back({device_style(d) + (d == 0 ? " wideline" : ""), points_of(comparison.runs[d].losses)});
   }
-  return curves_chart(curves, "loss", Scale::linear, "The loss of each device over the steps");
+  return curves_chart(curves, "loss", Scale::linear, "The loss of each device by step");
 }
 
 std::string loss_drift_chart(const Comparison& comparison) {
@@ -141,14 +141,14 @@ std::string loss_drift_chart(const Comparison& comparison) {
   const std::vector<float>& expected = comparison.runs.front().losses;
   const auto deviations = [&](const auto& run) { return deviations_of(run.losses, expected); };
   return curves_chart(drift_curves(comparison, deviations, deviations), "largest difference so far", Scale::log,
-                      "The relative difference of the loss from the first device's over the steps");
+                      "The relative difference of the loss from that of the first device, by step");
 }
 
 std::string weight_drift_chart(const Comparison& comparison) {
   if (!comparison.options.drift) return {};
   const auto distances = [](const auto& run) { return points_of(run.weight_distances); };
   return curves_chart(drift_curves(comparison, distances, distances), "distance of the weights", Scale::log,
-                      "The relative distance of the weights from the first device's over the steps");
+                      "The relative distance of the weights from those of the first device, by step");
 }
 
 std::string roofline_chart(const Comparison& comparison) {
@@ -173,7 +173,7 @@ std::string roofline_chart(const Comparison& comparison) {
       plot.line(roof, marks[d].style);
       plot.marks(marks[d].points, marks[d].style);
     }
-    return plot.svg("Each operator's FLOP/s by its FLOPs a byte, below the roofline of its device");
+    return plot.svg("The FLOP/s of each operator by its FLOPs per byte, below the roofline of its device");
   });
 }
 

@@ -58,10 +58,10 @@ std::string share_text(double share) {
 }
 
 std::string heat_cell(const Deviation& d) {
-  std::string title = fmt::format("{} ({}): error {}, allowed {}", d.value, name_of(d.pass), html::brief(d.error),
+  std::string title = fmt::format("{} ({}): error {}, tolerance {}", d.value, name_of(d.pass), html::brief(d.error),
                                   html::brief(d.tolerance));
   if (d.error != 0) {
-    title += fmt::format("; elements by up to {} of themselves, {} ULP{}", html::brief(d.largest_relative),
+    title += fmt::format("; largest relative error of an element {}, {} ULP{}", html::brief(d.largest_relative),
                          html::brief(d.largest_ulps), d.place());
   }
   title += fmt::format("; after {} steps; {}; kernel {}", d.step, d.shapes, d.kernel);
@@ -137,12 +137,11 @@ std::string heat_part(const Comparison& comparison, HeatDetail detail) {
   }
   std::string text;
   if (!rows.empty()) {
-    text +=
-        "<h3>Operators by themselves</h3>\n" + scrolling_table("errors of operators", header(comparison, "node"), rows);
+    text += "<h3>Unfused operators</h3>\n" + scrolling_table("errors of operators", header(comparison, "node"), rows);
   }
   if (!fused.empty()) {
-    text += "<h3>As fusion makes them</h3>\n" +
-            scrolling_table("errors of fused operators", header(comparison, "node"), fused);
+    text +=
+        "<h3>Fused operators</h3>\n" + scrolling_table("errors of fused operators", header(comparison, "node"), fused);
   }
   return text;
 }

@@ -62,7 +62,7 @@ std::optional<CompareRequest> CompareRequest::of_environment() {
       return std::optional(std::move(request));
     });
   } catch (const FormatError&) {
-    throw ArgumentError(fmt::format("{} is for `concord compare PROGRAM` to set; it is \"{}\"", kVariable, *text));
+    throw ArgumentError(fmt::format("{} is \"{}\"; only `concord compare PROGRAM` may set it", kVariable, *text));
   }
 }
 

@@ -25,15 +25,14 @@ const PassWords& words_of(Pass pass) {
 std::string sentence(const DeviceRun& run) {
   const Deviation& d = *run.first_deviation;
   return fmt::format(
-      "{} ({}): {} '{}' of node {} leaves its tolerance after {} steps: error {:.3g}, allowed {:.3g}; "
-      "elements by up to {:.3g} of themselves, {:.3g} ULP{}\n"
-      "    operator {} {}, kernel {}\n    {}\n",
+      "{} ({}): {} '{}' of node {} exceeds its tolerance after {} steps: error {:.3g}, tolerance {:.3g}; largest "
+      "relative error of an element {:.3g}, {:.3g} ULP{}\n    operator {} {}, kernel {}\n    {}\n",
       run.device.id, run.device.name, words_of(d.pass).value, d.value, d.node, d.step, d.error, d.tolerance,
       d.largest_relative, d.largest_ulps, d.place(), d.op, name_of(d.form), d.kernel, d.shapes);
 }
 
 std::string_view unlike_what(Unlike unlike) {
-  return unlike == Unlike::first_run ? "it made in the first run" : "its kernels make one by one";
+  return unlike == Unlike::first_run ? "the first run" : "its kernels run one by one";
 }
 
 double last_distance(const auto& run) {
@@ -43,12 +42,12 @@ double last_distance(const auto& run) {
 std::string drift_sentences(const Comparison& comparison) {
   std::string text;
   const auto add = [&](const std::string& who, const auto& run) {
-    text += fmt::format("drift of {}: weights part by {:.2e}, losses by {:.2e}\n", who, last_distance(run),
-                        run.largest_loss_deviation);
+    text += fmt::format("drift of {}: distance of the weights {:.2e}, largest loss deviation {:.2e}\n", who,
+                        last_distance(run), run.largest_loss_deviation);
   };
   for (std::size_t d = 1; d < comparison.runs.size(); ++d) add(comparison.runs[d].device.id, comparison.runs[d]);
   for (const NudgedRun& run : comparison.nudged) {
-    add(comparison.runs.front().device.id + " from weights one ULP away", run);
+    add(comparison.runs.front().device.id + " from weights moved by one ULP", run);
   }
   return text;
 }
@@ -56,11 +55,11 @@ std::string drift_sentences(const Comparison& comparison) {
 std::string cost_sentences(const Comparison& comparison) {
   const auto sentence_of = [&](std::string_view what, std::string_view whose, std::span<const double> seconds) {
     if (seconds.empty()) return std::string();
-    return fmt::format("{}: {}, {:.0f} ms each{}, as long as {:.1f} steps of the slowest device without checks\n", what,
+    return fmt::format("{}: {}, {:.0f} ms each{}, {:.1f} times a step of the slowest device without checks\n", what,
                        seconds.size(), 1e3 * median(seconds), whose, comparison.in_slowest_steps(seconds));
   };
   const CheckCost& cost = comparison.check_cost;
-  return fmt::format("\n{}{}", sentence_of("checks of every operator, alone and as fused", "", cost.all_seconds),
+  return fmt::format("\n{}{}", sentence_of("checks of every operator, unfused and fused", "", cost.all_seconds),
                      sentence_of("checked steps", " for all devices together", cost.step_seconds));
 }
 
@@ -77,11 +76,11 @@ double Comparison::in_slowest_steps(std::span<const double> seconds) const {
 std::string Comparison::disagreement(std::size_t place) const {
   const DeviceRun& run = runs.at(place);
   if (run.first_deviation) {
-    return fmt::format("node {} on {} leaves its tolerance", run.first_deviation->node, run.device.id);
+    return fmt::format("node {} on {} exceeds its tolerance", run.first_deviation->node, run.device.id);
   }
   if (run.second_run && run.second_run->unlike != Unlike::none) {
-    return fmt::format("step {} on {}, run again, makes other numbers than {}", run.second_run->unlike_step,
-                       run.device.id, unlike_what(run.second_run->unlike));
+    return fmt::format("step {} on {}, run again, differs from {}", run.second_run->unlike_step, run.device.id,
+                       unlike_what(run.second_run->unlike));
   }
   const auto wrong = std::ranges::find_if(run.losses, [](float loss) { return !std::isfinite(loss); });
   if (wrong != run.losses.end()) {
@@ -96,16 +95,16 @@ std::string Comparison::second_run_text(std::size_t place) const {
   if (!run.second_run) return {};
   const SecondRun& again = *run.second_run;
   if (again.non_finite.found) {
-    return fmt::format("{}: step {} has a value that is not finite; the first is that of {}", run.device.id,
+    return fmt::format("{}: step {} has a value that is not finite; the first is {}", run.device.id,
                        again.non_finite_step, again.non_finite.str());
   }
   const bool is_right = !run.first_deviation && again.unlike == Unlike::none;
   if (!std::isfinite(again.loss.deviation)) return {};
   return fmt::format(
-      "{}: the loss of step {} parts by {:.2e} (from weights one ULP away by {:.2e}); run again, {} of its steps were "
-      "checked on its own values{}",
+      "{}: the loss of step {} deviates by {:.2e} (from weights moved by one ULP: {:.2e}); {} of its steps were run "
+      "again and checked on its own values{}",
       run.device.id, again.loss.step, again.loss.deviation, again.loss.explained, again.checked_steps,
-      is_right ? ": all of these are right" : "");
+      is_right ? ": all are correct" : "");
 }
 
 std::string Comparison::disagreement() const {
@@ -155,7 +154,7 @@ std::string Comparison::table() const {
     if (const std::string again = second_run_text(place); !again.empty()) text += again + "\n";
   }
   if (!runs.front().unreferenced.empty()) {
-    text += fmt::format("no float64 reference, held against the first device: {}\n",
+    text += fmt::format("no float64 reference, compared with the first device: {}\n",
                         fmt::join(runs.front().unreferenced, ", "));
   }
   const std::string why = disagreement();

@@ -34,10 +34,10 @@ void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices,
   CONCORD_CHECK(std::ranges::none_of(devices, [](const DevicePtr& device) { return device == nullptr; }), ArgumentError,
                 "compare: one of the devices is null");
   CONCORD_CHECK(options.steps > 0, ArgumentError, "compare: steps must be at least 1, got {}", options.steps);
-  CONCORD_CHECK(options.check_every >= 0, ArgumentError, "compare: a check every {} steps", options.check_every);
+  CONCORD_CHECK(options.check_every >= 0, ArgumentError, "compare: check_every must be at least 0, got {}",
+                options.check_every);
   CONCORD_CHECK(options.batch > 0, ArgumentError, "compare: the batch must be at least 1, got {}", options.batch);
-  CONCORD_CHECK(options.seconds > 0, ArgumentError, "compare: a speed cannot be measured in {} seconds",
-                options.seconds);
+  CONCORD_CHECK(options.seconds > 0, ArgumentError, "compare: seconds must be positive, got {}", options.seconds);
   // Otherwise after it is known what labels the loss ignores.
   if (data::labels_in_range(dataset)) data::check(dataset);
 }
@@ -224,8 +224,8 @@ void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std:
   for (std::size_t d = 0; d < sides.size(); ++d) {
     DeviceRun& run = comparison.runs[d];
     if (!suspicious[d] || run.first_deviation) continue;
-    log(LogLevel::warning, fmt::format("the loss of step {} on {} is not what rounding explains: its {} steps until "
-                                       "there are run again, and some of them checked",
+    log(LogLevel::warning, fmt::format("the loss of step {} on {} deviates more than rounding can explain: its {} "
+                                       "steps up to there are run again, and some are checked",
                                        suspicious[d]->step, run.device.id, suspicious[d]->step));
     run.second_run = run_again(d, *suspicious[d], step, sides, dataset, checks, comparison);
   }
@@ -236,7 +236,7 @@ void with_the_memory_left(const std::function<void()>& work) {
   try {
     work();
   } catch (const OutOfMemory& error) {
-    log(LogLevel::warning, fmt::format("no steps are run again, for want of memory: {}", error.what()));
+    log(LogLevel::warning, fmt::format("the re-run check is skipped, because memory is too small: {}", error.what()));
   }
 }
 
@@ -248,8 +248,7 @@ void check_case(const Comparison& comparison) {
     if (run.kept_case) return;
     for (const Deviation& d : run.operators) names.insert(d.node);
   }
-  throw ArgumentError(
-      fmt::format("no operator that was checked is called '{}'; there are {}", wanted, fmt::join(names, ", ")));
+  throw ArgumentError(fmt::format("no checked operator is named '{}'; there are {}", wanted, fmt::join(names, ", ")));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<std::int64_t> place_of(std::size_t element, const Shape& shape) {
 
 }  // namespace
 
-std::string_view name_of(Form form) { return form == Form::fused ? "as fused" : "by itself"; }
+std::string_view name_of(Form form) { return form == Form::fused ? "fused" : "unfused"; }
 
 std::string Deviation::place() const {
   return worst_element.empty() ? "" : fmt::format(" at [{}]", fmt::join(worst_element, ", "));

@@ -35,9 +35,9 @@ std::string reason_of(const std::exception& error) {
 std::vector<cl_platform_id> platforms(std::vector<std::string>* skipped = nullptr) {
   if (driver_is_inherited()) {
     skip(skipped,
-         "OpenCL is left out: the parent of this process used it before it forked, and its drivers' threads are not in "
-         "the child. Fork before the first use of OpenCL (Device::open, Device::list), or start another program (exec, "
-         "posix_spawn)");
+         "OpenCL is skipped: the parent of this process used it before the fork, and the threads of its drivers exist "
+         "only in the parent. Fork before the first use of OpenCL (Device::open, Device::list), or start another "
+         "program (exec, posix_spawn)");
     return {};
   }
   cl_uint count = 0;
@@ -81,7 +81,7 @@ std::vector<cl_device_id> devices_of(cl_platform_id platform, std::vector<std::s
 /// Why the backend cannot work with the device; empty when it can.
 std::string obstacle(const boost::compute::device& device) {
   if (const std::string version = device.get_info<std::string>(CL_DEVICE_VERSION); is_too_old(version)) {
-    return fmt::format("its driver {} has \"{}\", and OpenCL 1.2 is needed: install a newer driver",
+    return fmt::format("its driver {} has \"{}\", but OpenCL 1.2 is needed: install a newer driver",
                        device.driver_version(), version);
   }
   if (!device.get_info<cl_bool>(CL_DEVICE_AVAILABLE)) return "it is not available";

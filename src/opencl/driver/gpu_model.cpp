@@ -143,9 +143,10 @@ GpuFacts plan_as(std::string_view name, GpuFacts facts) {
     facts.compute_units *= intel_generation(facts).engines;
   }
   facts.capability = capability_in(name);
-  CONCORD_CHECK(gpu_model(facts).generation != kUnknown.name, ArgumentError,
-                "CONCORD_DEBUG: plan_as is \"{}\"; it names a GPU as gfx1030, sm_89, xe-lp, xe-hpg, xe-hpc or xe2 do",
-                name);
+  CONCORD_CHECK(
+      gpu_model(facts).generation != kUnknown.name, ArgumentError,
+      "CONCORD_DEBUG: plan_as is \"{}\"; it must be a GPU name such as gfx1030, sm_89, xe-lp, xe-hpg, xe-hpc or xe2",
+      name);
   return facts;
 }
 

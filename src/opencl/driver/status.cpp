@@ -90,14 +90,14 @@ std::string_view advice(cl_int status) {
   constexpr cl_int kIllegalAccess = -9999;
   switch (status) {
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
-    case CL_OUT_OF_HOST_MEMORY: return "Take a smaller batch, or end other programs that hold memory";
+    case CL_OUT_OF_HOST_MEMORY: return "Use a smaller batch, or close other programs that use memory";
     case CL_DEVICE_NOT_AVAILABLE:
     case CL_OUT_OF_RESOURCES:
     case CL_INVALID_CONTEXT:
     case CL_INVALID_COMMAND_QUEUE:
     case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
     case kIllegalAccess:
-      return "The device may be lost, or out of memory: open it anew or take a smaller batch; `concord doctor` tests "
+      return "The device may be lost, or out of memory: open it again or use a smaller batch; `concord doctor` tests "
              "it";
     default: return "`concord doctor` tests the device and its driver";
   }

@@ -78,7 +78,7 @@ PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_
                                       std::span<const std::size_t> inputs, std::span<const std::size_t> outputs) {
   const auto layout_of = [&](const TensorSpec& spec) {
     Layout layout = channels_last(spec, spec.dtype == DType::f32 ? storage_number(request.precision) : spec.dtype);
-    CONCORD_CHECK(layout != nullptr, NotSupported, "{} cannot lie channels-last", spec.str());
+    CONCORD_CHECK(layout != nullptr, NotSupported, "{} cannot be channels-last", spec.str());
     return layout;
   };
   PreparedKernel result = prepared(request, std::move(kernel));

@@ -40,7 +40,7 @@ class Arguments {
   static T narrow(std::int64_t value) {
     CONCORD_CHECK(
         value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max(),
-        NotSupported, "matrix product: {} exceeds the 2^31 - 1 rows, columns and steps of the kernels", value);
+        NotSupported, "matrix multiplication: {} exceeds the 2^31 - 1 rows, columns and steps of the kernels", value);
     return static_cast<T>(value);
   }
 

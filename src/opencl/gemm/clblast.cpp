@@ -44,7 +44,7 @@ class ClblastPrograms {
 };
 
 void check_clblast(clblast::StatusCode status, const Context& context) {
-  check(static_cast<cl_int>(status), "a product by CLBlast", context.name());
+  check(static_cast<cl_int>(status), "a matrix multiplication by CLBlast", context.name());
 }
 
 clblast::Transpose transpose_of(bool transposed) {
@@ -138,7 +138,7 @@ namespace {
 std::string_view clblast_refusal(const Context& context, const Gemm& gemm) {
   const Limits& limits = context.limits();
   if (gemm.a.is_patch || gemm.b.is_patch || gemm.a.block != 0 || gemm.b.block != 0 || gemm.c.block != 0) {
-    return "an operand or the result is no dense matrix";
+    return "an operand or the result is not a dense matrix";
   }
   if (!gemm.before.empty() || !gemm.epilogue.text.empty()) return "it has steps before it or an epilogue";
   if (gemm.m == 0 || gemm.n == 0 || gemm.k == 0) return "a size is 0";

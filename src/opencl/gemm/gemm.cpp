@@ -28,7 +28,7 @@ constexpr std::array<const GemmImplementation*, 9> kGemmImplementations{&kPanelG
 /// Without the check on the device.
 std::string_view cheap_refusal(const GemmImplementation& one, const Context& context, const Gemm& gemm) {
   if (!context.variants().may(std::string(variant::kProduct) + std::string(one.name))) return "it is disabled";
-  if (gemm.has_channels_last() && !one.reads_channels_last) return "an operand or the result lies channels-last";
+  if (gemm.has_channels_last() && !one.reads_channels_last) return "an operand or the result is channels-last";
   return one.refusal(context, gemm);
 }
 
@@ -66,7 +66,7 @@ const GemmImplementation& planned(Context& context, const Gemm& gemm, ChoiceLog 
   if (chosen == nullptr) chosen = gemm.has_channels_last() ? &kTmaGemm : &kReferenceGemm;
   if (choice.is_heard()) {
     const std::string product =
-        fmt::format("{} x {} x {} product in {}", gemm.m, gemm.n, gemm.k, name_of(gemm.precision));
+        fmt::format("{} x {} x {} matrix multiplication in {}", gemm.m, gemm.n, gemm.k, name_of(gemm.precision));
     choice.write(context.name(), product, chosen->name);
   }
   return *chosen;

@@ -34,11 +34,11 @@ struct GemmImplementation {
 
 // What several of them answer.
 inline constexpr std::string_view kNoRefusal;
-inline constexpr std::string_view kNoMatrixUnits = "the device has no such matrix units";
+inline constexpr std::string_view kNoMatrixUnits = "the device has no such matrix cores";
 inline constexpr std::string_view kNotHopper =
-    "the device is no NVIDIA Hopper GPU";  // later ones have other instructions
+    "the device is not an NVIDIA Hopper GPU";  // later ones have other instructions
 [[nodiscard]] bool is_hopper(const Context& context);
-inline constexpr std::string_view kWrongProducts = "it gave a wrong product when it was checked on the device";
+inline constexpr std::string_view kWrongProducts = "the check on the device found a wrong result";
 
 /// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.
 [[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);

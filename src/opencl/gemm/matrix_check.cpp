@@ -142,8 +142,8 @@ bool multiplies_right(Context& context, std::string_view units, Precision precis
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (kernels[i] == nullptr || runs_right(context, list[i], *kernels[i])) continue;
       const Gemm& gemm = list[i].gemm;
-      log(LogLevel::warning, fmt::format("{}: {} give a wrong {} x {} x {} product ({}); not used", context.name(),
-                                         units, gemm.m, gemm.n, gemm.k, kernels[i]->name()));
+      log(LogLevel::warning, fmt::format("{}: {} give a wrong {} x {} x {} matrix multiplication ({}); not used",
+                                         context.name(), units, gemm.m, gemm.n, gemm.k, kernels[i]->name()));
       return false;
     }
     return true;

@@ -82,7 +82,7 @@ std::string_view mma_device_refusal(Context& context, Precision precision) {
   if (!has_units(context)) return kNoMatrixUnits;
   const bool is_right = context.remembered(fmt::format("NVIDIA mma {}", name_of(precision)), [&] {
     return multiplies_right(
-        context, "the matrix units", precision, [](Context& device, const Gemm& gemm, std::size_t variant) {
+        context, "the matrix cores", precision, [](Context& device, const Gemm& gemm, std::size_t variant) {
           return prepare_mma_tile(device, gemm, whole_plan(gemm, variant % kMmaTiles.size()), "check");
         });
   });

@@ -117,7 +117,7 @@ namespace {
 
 std::string_view wave_device_refusal(Context& context, Precision precision) {
   const WaveUnits units = context.wave_units();
-  if (!multiply_in(units, precision)) return "the device has no matrix units for this precision";
+  if (!multiply_in(units, precision)) return "the device has no matrix cores for this precision";
   const bool is_right = context.remembered(fmt::format("wave {}", name_of(precision)), [&] {
     return multiplies_right(
         context, name_of(units), precision, [&](Context& device, const Gemm& gemm, std::size_t variant) {

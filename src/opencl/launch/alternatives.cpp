@@ -11,10 +11,9 @@ namespace concord::opencl {
 KernelVariants::KernelVariants(QuirkOrigin origin, std::function<void()> changed)
     : origin_(std::move(origin)), changed_(std::move(changed)), quirks_(read_quirks(origin_)) {
   for (const auto& [name, quirk] : quirks_) {
-    log(LogLevel::warning,
-        fmt::format("{}: \"{}\" is not used: {} (found by `concord doctor`, kept in {}; `concord doctor --forget` "
-                    "removes it)",
-                    origin_.device, name, quirk, file().string()));
+    log(LogLevel::warning, fmt::format("{}: \"{}\" is disabled: {} (found by `concord doctor`, stored in {}; `concord "
+                                       "doctor --forget` removes it)",
+                                       origin_.device, name, quirk, file().string()));
   }
 }
 
@@ -53,7 +52,7 @@ void KernelVariants::require_known(std::string_view name) const {
   const std::vector<Variant> all = list();
   // What is marked may have gone with the mark: the panels of a device that no longer takes kernels for CPUs.
   const bool is_known = quirks_.contains(name) || std::ranges::find(all, name, &Variant::name) != all.end();
-  CONCORD_CHECK(is_known, ArgumentError, "{} has no variant \"{}\"", origin_.device, name);
+  CONCORD_CHECK(is_known, ArgumentError, "{} has no kernel alternative \"{}\"", origin_.device, name);
 }
 
 void KernelVariants::prefer(std::string_view name) {

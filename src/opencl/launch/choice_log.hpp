@@ -8,7 +8,7 @@
 
 namespace concord::opencl {
 
-/// "a card: 64 x 1000 x 784 product in fp32 by "tiled"; not by "mma": a size is below 8; …".
+/// "a card: 64 x 1000 x 784 matrix multiplication in fp32 by "tiled"; not by "mma": a size is below 8; …".
 class ChoiceLog {
  public:
   /// Without `is_wanted`, and where the log is not heard, nothing is written.

@@ -82,7 +82,7 @@ void EventLog::take(const Command& command) {
 
 void EventLog::tell_missing() {
   if (std::exchange(told_missing_, true)) return;
-  log(LogLevel::warning, fmt::format("the driver tells no times of what it ran: the timeline lacks {}", name_));
+  log(LogLevel::warning, fmt::format("the driver reports no times: the timeline has no {}", name_));
 }
 
 // A marker is queued between two looks at the host's clock; of several the pair with least between counts.

@@ -49,7 +49,7 @@ void require_lowered_limits(const Context& context, cl_kernel kernel, const std:
       clGetKernelWorkGroupInfo(kernel, context.device().id(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr),
       "clGetKernelWorkGroupInfo of " + function, context.name());
   CONCORD_CHECK(bytes <= context.limits().local_memory, DeviceError,
-                "kernel {} takes {} bytes of local memory; {} is held to {}", function, bytes, context.name(),
+                "kernel {} needs {} bytes of local memory; {} is limited to {}", function, bytes, context.name(),
                 context.limits().local_memory);
 }
 

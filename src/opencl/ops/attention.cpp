@@ -70,7 +70,7 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
   AttentionProblem problem{pass, op.name(), op.form(), {}, request.outputs.size(), request.precision};
   problem.sizes = ops::attention_sizes(op.form(), request.inputs, problem.operands());
   CONCORD_CHECK(std::max(problem.sizes.queries, problem.sizes.keys) < std::int64_t{1} << 30, NotSupported,
-                "{}: {} queries and {} keys; the kernel takes less than 2^30", op.name(), problem.sizes.queries,
+                "{}: {} queries and {} keys; the limit of the kernel is below 2^30", op.name(), problem.sizes.queries,
                 problem.sizes.keys);
   const bool on_units =
       attention_mma_accepts(context, problem) && context.variants().takes(variant::kAttentionMma, true);

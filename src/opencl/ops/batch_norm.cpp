@@ -24,10 +24,10 @@ constexpr std::size_t kLeastThreads = 32;
 bool by_groups(const Context& context) {
   const std::optional<std::string> forced = debug_choice("batch_norm", {"groups", "runs"});
   const bool in_groups = context.limits().max_work_group >= kLeastThreads;
-  CONCORD_CHECK(
-      in_groups || forced != "groups", NotSupported,
-      "CONCORD_DEBUG: batch_norm is \"groups\", whose kernels need work-groups of {} items; this device takes {}",
-      kLeastThreads, context.limits().max_work_group);
+  CONCORD_CHECK(in_groups || forced != "groups", NotSupported,
+                "CONCORD_DEBUG: batch_norm is \"groups\", whose kernels need work-groups of {} items; the limit of "
+                "this device is {}",
+                kLeastThreads, context.limits().max_work_group);
   if (forced) return *forced == "groups";
   return in_groups &&
          context.variants().takes_first(variant::kBatchNormGroups, variant::kBatchNormRuns, !context.limits().is_cpu);

@@ -101,7 +101,7 @@ std::string with_marked_instructions(std::string ptx, std::string_view device) {
   constexpr std::string_view kTarget = ".target", kFamily = "sm_90";
   const std::size_t target = ptx.find(kTarget);
   CONCORD_CHECK(is_ptx(ptx) && target != std::string::npos, DeviceError,
-                "a kernel has instructions marked by {}, but the driver of {} gives no PTX to switch them on in",
+                "a kernel has instructions marked by {}, but the driver of {} returns no PTX in which to enable them",
                 kInstructionMark, device);
   for (std::size_t at = ptx.find(kInstructionMark); at != std::string::npos; at = ptx.find(kInstructionMark, at)) {
     ptx.replace(at, kInstructionMark.size(), kInstructionMark.size(), ' ');
@@ -118,7 +118,7 @@ unsigned build_threads(const boost::compute::device& device) {
   if (const auto text = environment("CONCORD_BUILD_THREADS")) {
     const auto wanted = number_in_text<unsigned>(*text);
     CONCORD_CHECK(wanted && *wanted <= kMost, ArgumentError,
-                  "CONCORD_BUILD_THREADS is \"{}\"; it may be a whole number from 0 to {}", *text, kMost);
+                  "CONCORD_BUILD_THREADS is \"{}\"; it must be an integer from 0 to {}", *text, kMost);
     return *wanted;
   }
   const boost::compute::platform platform = device.platform();

@@ -179,9 +179,9 @@ ProgramHandle ProgramCache::load(const std::string& key, const std::string& opti
     const std::optional<std::string> file = read_private_file(path);
     if (!file) return {};
     if (const auto binary = binary_in(*file, key)) return build_binary(target_, *binary, options);
-    log(LogLevel::info, fmt::format("program cache: {} is damaged or foreign, building anew", path.string()));
+    log(LogLevel::info, fmt::format("program cache: {} is damaged or foreign, building again", path.string()));
   } catch (const Error& failure) {
-    log(LogLevel::info, fmt::format("program cache: {}, building anew", failure.what()));
+    log(LogLevel::info, fmt::format("program cache: {}, building again", failure.what()));
   }
   return {};
 }
@@ -197,8 +197,8 @@ void ProgramCache::store(const std::string& key, const ProgramHandle& program) {
   } catch (const IoError& failure) {
     // What is there still serves.
     if (!writable_.exchange(false)) return;
-    log(LogLevel::warning, fmt::format("compiled kernels are not kept: {}. Set CONCORD_CACHE_DIR to a folder that can "
-                                       "be written to start faster.",
+    log(LogLevel::warning, fmt::format("compiled kernels are not stored: {}. To start faster, set CONCORD_CACHE_DIR to "
+                                       "a folder that you can write to.",
                                        failure.what()));
   }
 }

@@ -84,9 +84,9 @@ TEST_CASE("a device file is told that is not the user's to use", "[cli]") {
       of_nobody{.ours = false, .of_group = false, .group = "root"};
   for (const char* const path : {"/dev/nvidia0", "/dev/nvidiactl", "/dev/dri/renderD128", "/dev/kfd"}) {
     check(finding_of(file(path, of_group), listed), Weight::warning, Trouble::device_file_closed,
-          fmt::format("{} may not be used by you: sudo usermod -aG video ", path));
+          fmt::format("you may not use {}: sudo usermod -aG video ", path));
     const Finding closed = finding_of(file(path, of_nobody), listed);
-    check(closed, Weight::warning, Trouble::device_file_closed, "it is not open to its group root either");
+    check(closed, Weight::warning, Trouble::device_file_closed, "its group root may not use it either");
     CHECK_THAT(closed.text, !test::contains("usermod"));
   }
 }
@@ -94,10 +94,10 @@ TEST_CASE("a device file is told that is not the user's to use", "[cli]") {
 TEST_CASE("a device file is told that no OpenCL device stands for", "[cli]") {
   const auto missing = [](const std::string& path, const std::vector<DeviceInfo>& listed, const std::string& hint) {
     check(finding_of(file(path), listed), Weight::warning, Trouble::device_file_without_device,
-          path + " is there, but no OpenCL device stands for it: install " + hint);
+          path + " exists, but no OpenCL device belongs to it: install " + hint);
   };
   const auto used = [](const std::string& path, const std::vector<DeviceInfo>& listed) {
-    check(finding_of(file(path), listed), Weight::fine, Trouble::none, path + " may be used");
+    check(finding_of(file(path), listed), Weight::fine, Trouble::none, path + " can be used");
   };
   const DeviceInfo nvidia = opencl_gpu("NVIDIA Corporation"), amd = opencl_gpu("Advanced Micro Devices, Inc.");
   DeviceInfo on_cpu = opencl_gpu("AuthenticAMD"), onednn = nvidia;
@@ -115,11 +115,11 @@ TEST_CASE("a device file is told that no OpenCL device stands for", "[cli]") {
 
 TEST_CASE("little memory is told, of the machine and of a device", "[cli]") {
   MachineFacts facts = sound();
-  check(findings_of(facts)[0], Weight::fine, Trouble::none, "16.0 GiB of main memory");
+  check(findings_of(facts)[0], Weight::fine, Trouble::none, "16.0 GiB of host memory");
   facts.memory = kLittleMemory - 1;
-  check(findings_of(facts)[0], Weight::warning, Trouble::little_memory, "is little: take a small --batch");
+  check(findings_of(facts)[0], Weight::warning, Trouble::little_memory, "is little: use a small --batch");
   facts.memory = 0;
-  check(findings_of(facts)[0], Weight::fine, Trouble::none, "does not say");
+  check(findings_of(facts)[0], Weight::fine, Trouble::none, "is unknown");
 
   DeviceInfo info = opencl_gpu("NVIDIA Corporation");
   for (const std::uint64_t enough : {std::uint64_t{0}, kLittleMemory}) {
@@ -129,16 +129,16 @@ TEST_CASE("little memory is told, of the machine and of a device", "[cli]") {
   }
   info.memory = kLittleMemory / 2;
   REQUIRE(findings_of(info).size() == 2);
-  check(findings_of(info)[1], Weight::warning, Trouble::little_memory, "its 512.0 MiB are little");
+  check(findings_of(info)[1], Weight::warning, Trouble::little_memory, "its memory of 512.0 MiB is small");
 }
 
 TEST_CASE("a cache that cannot be written is told, and a oneDNN that does not fit", "[cli]") {
   MachineFacts facts = sound();
-  check(findings_of(facts)[1], Weight::fine, Trouble::none, "kept in /home/me/.cache");
+  check(findings_of(facts)[1], Weight::fine, Trouble::none, "stored in /home/me/.cache");
   check(findings_of(facts)[2], Weight::fine, Trouble::none, "oneDNN 2.6.3, as compiled with");
   facts.cache_error = "Read-only file system";
   check(findings_of(facts)[1], Weight::warning, Trouble::cache_not_kept,
-        "cannot be kept in /home/me/.cache: Read-only file system. Each start");
+        "cannot be stored in /home/me/.cache: Read-only file system. Each start");
   facts.cache.clear();
   check(findings_of(facts)[1], Weight::warning, Trouble::cache_not_kept, "set CONCORD_CACHE_DIR");
   facts.onednn->loaded = "3.1.0";
@@ -161,11 +161,12 @@ TEST_CASE("the doctor's verdict is one sentence on one line, whatever was found"
     report.add(obstacle(words.trouble, "several. Sentences.\nAnd lines"));
     CHECK_FALSE(report.can_train());
     const std::string first = report.verdict("opencl:0\n(a GPU)");
-    CHECK(first == fmt::format("you cannot train on opencl:0 (a GPU): {}; the obstacle above has more.", words.why));
+    CHECK(first ==
+          fmt::format("you cannot train on opencl:0 (a GPU): {}; see the obstacle above for more.", words.why));
     is_sentence(first);
     report.add(obstacle(Trouble::failed_check, "another"));
     CHECK(report.verdict("cpu") ==
-          fmt::format("you cannot train on cpu: {}; the obstacles above have more.", words.why));
+          fmt::format("you cannot train on cpu: {}; see the obstacles above for more.", words.why));
   }
   DoctorReport sound(nullptr);
   sound.add(fine("well"));
@@ -174,7 +175,7 @@ TEST_CASE("the doctor's verdict is one sentence on one line, whatever was found"
   sound.add(warning(Trouble::cache_not_kept, "several. Sentences"));
   CHECK(sound.can_train());
   is_sentence(sound.verdict("cpu"));
-  CHECK(sound.verdict("cpu") == "You can train on cpu; the warnings above say what could be better.");
+  CHECK(sound.verdict("cpu") == "You can train on cpu; see the warnings above.");
 }
 
 TEST_CASE("findings are told as they are found, and kept for JSON", "[cli]") {

@@ -53,12 +53,12 @@ TEST_CASE("commands tell which kernels they do without, until the doctor forgets
   }
 
   const Arguments bench{"bench", "mlp", "--device", id, "--batch", "2", "--seconds", "0.001"};
-  CHECK_THAT(run_command(bench, environment).err, contains("\"batch_norm runs\" is not used: a test says so"));
+  CHECK_THAT(run_command(bench, environment).err, contains("\"batch_norm runs\" is disabled: a test says so"));
   const Ended forgotten = run_command({"doctor", "--forget", "--device", id, "--json"}, environment);
   CHECK(forgotten.code == 0);
   CHECK(nlohmann::json::parse(forgotten.out).at("forgotten") == 1);
   CHECK_FALSE(std::filesystem::exists(file));
-  CHECK_THAT(run_command(bench, environment).err, !contains("is not used"));
+  CHECK_THAT(run_command(bench, environment).err, !contains("is disabled"));
 }
 
 TEST_CASE("the doctor finds a wrong kernel, and networks are then right without it", "[.slow]") {
@@ -81,7 +81,7 @@ TEST_CASE("the doctor finds a wrong kernel, and networks are then right without 
   CHECK(variant_in(report, "convolution phases").at("quirk") == "");
   const Ended after = run_command(compare, environment);
   CHECK(after.code == 0);
-  CHECK_THAT(after.err, contains("\"product panel\" is not used"));
+  CHECK_THAT(after.err, contains("\"product panel\" is disabled"));
 }
 
 }  // namespace concord::test

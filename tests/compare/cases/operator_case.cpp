@@ -115,18 +115,18 @@ TEST_CASE("a case whose tensors are not the operator's is refused", "[compare]")
     OperatorCase other_shape = whole, other_type = whole;
     (other_shape.*kept)[0] = Tensor(DType::f32, Shape{1});
     (other_type.*kept)[0] = Tensor(DType::i32, (whole.*kept)[0].shape());
-    CHECK_THAT(refusal(other_shape), contains("is f32 [1], and relu gives f32"));
+    CHECK_THAT(refusal(other_shape), contains("is f32 [1], but relu computes f32"));
     CHECK_THAT(refusal(other_type), contains("is i32"));
   }
   OperatorCase none = whole;
   none.outputs.clear();
-  CHECK_THAT(refusal(none), contains("0 results, and relu gives 1"));
+  CHECK_THAT(refusal(none), contains("0 results, but relu computes 1"));
   OperatorCase large = whole;
   for (auto& [name, tensor] : large.inputs) tensor = Tensor(DType::f32, Shape{1 << 20});
   CHECK_THAT(message_of<ShapeError>([&] { (void)replayed(large, device); }), contains("got f32 [1048576]"));
 }
 
-TEST_CASE("what is no case, or of another network, is refused", "[compare]") {
+TEST_CASE("what is not a case, or of another network, is refused", "[compare]") {
   const TemporaryFolder folder;
   const auto path = folder / "case.safetensors";
   const io::TensorMap some{{"input/x", Tensor(DType::f32, Shape{1})}};
@@ -134,8 +134,8 @@ TEST_CASE("what is no case, or of another network, is refused", "[compare]") {
     io::write_safetensors(path, some, metadata);
     return message_of<FormatError>([&] { (void)read_case(path); });
   };
-  CHECK_THAT(refusal({}), contains("is no case"));
-  CHECK_THAT(refusal({{"concord.case", "{"}}), contains("damaged, byte 1: is no JSON from here on"));
+  CHECK_THAT(refusal({}), contains("is not a case"));
+  CHECK_THAT(refusal({{"concord.case", "{"}}), contains("damaged, byte 1: is not JSON from here on"));
   CHECK_THAT(refusal({{"concord.case", R"({"version": 1})"}}), contains("damaged: has no \"node\""));
   CHECK_THAT(refusal({{"concord.case", R"({"version": 99})"}}), contains("version 99"));
   CHECK_THAT(refusal({{"concord.case",

@@ -51,7 +51,7 @@ TEST_CASE("operators without a float64 reference are named", "[compare]") {
   const Comparison result = compare(network, "small", with_noise, optim::Sgd{}, small_data(25), one,
                                     {.steps = 1, .batch = 10, .seconds = 0.001, .reference = Reference::float64});
   CHECK(result.runs[0].unreferenced == std::vector<std::string>{"random_uniform"});
-  CHECK_THAT(result.table(), contains("no float64 reference, held against the first device: random_uniform"));
+  CHECK_THAT(result.table(), contains("no float64 reference, compared with the first device: random_uniform"));
   CHECK_THAT(result.html(), contains("No float64 reference") && contains("<code>random_uniform</code>"));
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("the page has every part and loads nothing", "[compare]") {
 TEST_CASE("the heat table shows how far errors are into their tolerance", "[compare]") {
   Comparison result = comparison();
   CHECK_THAT(result.html(), contains("<td class=\"h2\"") && contains(">0.5<small>0.0001 · 500 ULP</small></td>") &&
-                                contains("error 0.0005, allowed 0.001; elements by up to 0.0001 of themselves, "
+                                contains("error 0.0005, tolerance 0.001; largest relative error of an element 0.0001, "
                                          "500 ULP at [1, 5]; after 2 steps") &&
                                 contains("class=\"soft\">reference</td>") && contains(">equal</td>") &&
                                 contains("conv1/<wbr>conv2d") && !contains("<td class=\"h4\""));
@@ -93,7 +93,7 @@ TEST_CASE("the page tells times, rooflines and what a ULP does", "[compare]") {
   CHECK_THAT(page, contains("40 GFLOP/s") && contains("10 GB/s"));
   CHECK_THAT(page, contains("conv2d+relu (gemm 64x64) on cpu: 4 FLOP/byte, 2 GFLOP/s, 66.7% of the time"));
   CHECK_THAT(page, !contains("<title>copy"));  // no arithmetic
-  CHECK_THAT(page, contains("line noise dashed") && contains("cpu from weights one ULP away"));
+  CHECK_THAT(page, contains("line noise dashed") && contains("cpu from weights moved by one ULP"));
   Comparison plain = comparison();
   plain.options.drift = plain.options.speed = false;
   CHECK_THAT(plain.html(), !contains("<h2>Drift") && !contains("<h2>Roofline") && !contains("<h2>Time"));
@@ -102,25 +102,23 @@ TEST_CASE("the page tells times, rooflines and what a ULP does", "[compare]") {
 TEST_CASE("losses that are not finite leave the page whole", "[compare]") {
   Comparison result = comparison();
   for (DeviceRun& run : result.runs) run.losses = {NAN, INFINITY};
-  CHECK_THAT(result.html(), contains("What is wrong: the loss of step 1 on cpu is not finite.") &&
-                                contains("</html>") &&
+  CHECK_THAT(result.html(), contains("Reason: the loss of step 1 on cpu is not finite.") && contains("</html>") &&
                                 contains("Nothing to draw: the loss is zero or not finite at every step."));
   for (DeviceRun& run : result.runs) run.losses = {0.5, 0.25};
   Comparison unchecked = result;
   unchecked.runs[1].checked_values = 0;
-  CHECK_THAT(unchecked.html(), contains("What is wrong: no operator of opencl:0 was checked."));
+  CHECK_THAT(unchecked.html(), contains("Reason: no operator of opencl:0 was checked."));
   Comparison again = result;
   again.runs[1].second_run = {.loss = {.step = 2, .deviation = 0.5, .explained = 1e-7}, .checked_steps = 2};
-  CHECK_THAT(again.html(), contains("<p>opencl:0: the loss of step 2 parts by 5.00e-01 (from weights one ULP away by "
-                                    "1.00e-07); run again, 2 of its steps were checked on its own values: all of "
-                                    "these are right.</p>"));
+  CHECK_THAT(again.html(),
+             contains("<p>opencl:0: the loss of step 2 deviates by 5.00e-01 (from weights moved by one ULP: 1.00e-07); "
+                      "2 of its steps were run again and checked on its own values: all are correct.</p>"));
   again.runs[1].second_run->unlike = Unlike::one_by_one;
   again.runs[1].second_run->unlike_step = 1;
   CHECK_FALSE(again.agrees());
   CHECK_THAT(again.html(),
-             contains("What is wrong: step 1 on opencl:0, run again, makes other numbers than its kernels "
-                      "make one by one.") &&
-                 contains("were checked on its own values.</p>"));
+             contains("Reason: step 1 on opencl:0, run again, differs from its kernels run one by one.") &&
+                 contains("were run again and checked on its own values.</p>"));
   result.nudged.clear();
   CHECK_THAT(result.html(), contains("Nothing to draw: the largest difference so far is zero at every step."));
 }
@@ -150,27 +148,26 @@ TEST_CASE("the JSON of operators has errors, times, ceilings and drift", "[compa
 TEST_CASE("the table tells the drift beside what a ULP does", "[compare]") {
   Comparison result = comparison();
   result.runs[1].largest_loss_deviation = 0.0556;
-  CHECK_THAT(result.table(), contains("drift of opencl:0: weights part by 3.00e-07, losses by 5.56e-02\n") &&
-                                 contains("drift of cpu from weights one ULP away: weights part by 2.00e-07, losses by "
-                                          "1.00e-07\n") &&
-                                 contains("weights part by 2.50e-07, losses by 2.00e-07\n"));
+  CHECK_THAT(result.table(),
+             contains("drift of opencl:0: distance of the weights 3.00e-07, largest loss deviation 5.56e-02\n") &&
+                 contains("drift of cpu from weights moved by one ULP: distance of the weights 2.00e-07, largest loss "
+                          "deviation 1.00e-07\n") &&
+                 contains("distance of the weights 2.50e-07, largest loss deviation 2.00e-07\n"));
 }
 
 TEST_CASE("page and JSON tell the cost of the checks and the energy of a step", "[compare]") {
   Comparison result = comparison();
   result.runs[0].median_ms = 1;
   result.runs[1].median_ms = 5;
-  CHECK_THAT(result.html(), contains("nobody tells") && !contains("steps of the slowest device"));
+  CHECK_THAT(result.html(), contains("not reported") && !contains("a step of the slowest device"));
   result.check_cost = {{0.010, 0.010}, {0.011, 0.011, 0.011}, 1.5};
   result.runs[1].joules_a_step = 0.125;
   result.runs[1].energy_source = "GPU, NVML";
   const std::string page = result.html();
-  CHECK_THAT(
-      page,
-      contains("Checks of every operator, alone and as fused: 2, 10 ms each, as long as 2.0 steps of the slowest"));
   CHECK_THAT(page,
-             contains("Checked steps of all devices together: 3, 11 ms each, as long as 2.2 steps of the slowest"));
-  CHECK_THAT(page, contains("0.125 J a step (GPU, NVML)"));
+             contains("Checks of every operator, unfused and fused: 2, 10 ms each, 2.0 times a step of the slowest"));
+  CHECK_THAT(page, contains("Checked steps of all devices together: 3, 11 ms each, 2.2 times a step of the slowest"));
+  CHECK_THAT(page, contains("0.125 J per step (GPU, NVML)"));
   CHECK_THAT(result.table(), contains("J/step") && contains(" 0.125 "));
   const auto devices = nlohmann::json::parse(result.json()).at("devices");
   CHECK(devices[0].at("joules_a_step").is_null());

@@ -116,8 +116,8 @@ TEST_CASE("an operator that is wrong for numbers of one step in between is found
   CHECK(run.first_deviation->step == kWrongStep);
   CHECK_FALSE(result.runs[0].first_deviation);
   CHECK_FALSE(result.agrees());
-  CHECK_THAT(result.table(), contains("leaves its tolerance after 3 steps") &&
-                                 contains("run again, 2 of its steps were checked on its own values\n"));
+  CHECK_THAT(result.table(), contains("exceeds its tolerance after 3 steps") &&
+                                 contains("2 of its steps were run again and checked on its own values\n"));
 }
 
 TEST_CASE("the operator is named that makes a value which is not finite in between", "[compare]") {
@@ -128,8 +128,8 @@ TEST_CASE("the operator is named that makes a value which is not finite in betwe
   CHECK(run.second_run->non_finite_step == kWrongStep + 1);
   REQUIRE(run.first_deviation);
   CHECK(run.first_deviation->node == run.second_run->non_finite.node);
-  CHECK_THAT(result.table(), contains("step 4 has a value that is not finite; the first is that of '" +
-                                      run.first_deviation->node + "'"));
+  CHECK_THAT(result.table(),
+             contains("step 4 has a value that is not finite; the first is '" + run.first_deviation->node + "'"));
   const auto json = nlohmann::json::parse(result.json());
   CHECK(json["devices"][1]["second_run"]["non_finite"]["node"] == run.first_deviation->node);
   CHECK(json["devices"][1]["second_run"]["non_finite"]["step"] == kWrongStep + 1);
@@ -159,8 +159,7 @@ TEST_CASE("a step that does not repeat is told", "[compare]") {
   REQUIRE(result.runs[1].second_run);
   CHECK(result.runs[1].second_run->unlike == Unlike::first_run);
   CHECK_FALSE(result.runs[1].first_deviation);
-  CHECK(result.disagreement() ==
-        "step 4 on " + right()->info().id + ", run again, makes other numbers than it made in the first run");
+  CHECK(result.disagreement() == "step 4 on " + right()->info().id + ", run again, differs from the first run");
 }
 
 TEST_CASE("a step is told that makes other numbers than its kernels one by one", "[compare]") {
@@ -170,7 +169,7 @@ TEST_CASE("a step is told that makes other numbers than its kernels one by one",
   REQUIRE(result.runs[1].second_run);
   CHECK(result.runs[1].second_run->unlike == Unlike::one_by_one);
   CHECK(result.disagreement() ==
-        "step 4 on " + right()->info().id + ", run again, makes other numbers than its kernels make one by one");
+        "step 4 on " + right()->info().id + ", run again, differs from its kernels run one by one");
 }
 
 TEST_CASE("a value that is not finite, and that no kernel by itself makes, is told", "[compare]") {
@@ -179,7 +178,7 @@ TEST_CASE("a value that is not finite, and that no kernel by itself makes, is to
   const Comparison result = compared({right(), wrong_device(right(), "wrong step", first, in_the_wrong_step(NAN))});
   REQUIRE(result.runs[1].second_run);
   CHECK_FALSE(result.runs[1].second_run->non_finite.found);
-  CHECK_THAT(result.disagreement(), contains("makes other numbers than its kernels make one by one"));
+  CHECK_THAT(result.disagreement(), contains("differs from its kernels run one by one"));
 }
 
 TEST_CASE("a value of the first device alone that is not finite blames no other", "[compare]") {

@@ -71,7 +71,7 @@ TEST_CASE("a wrong text of limits is an error that names the key", "[opencl][lim
     const DebugOption setting(text);
     return message_of<ArgumentError>([&] { static_cast<void>(opencl::device_limits()); });
   };
-  CHECK_THAT(message("limit.work_group"), contains("\"limit.work_group\" is no KEY=VALUE"));
+  CHECK_THAT(message("limit.work_group"), contains("\"limit.work_group\" is not KEY=VALUE"));
   CHECK_THAT(message("limit.work_group=many"), contains("work_group is \"many\""));
   CHECK_THAT(message("limit.local_memory=0"), contains("local_memory is \"0\""));
   CHECK_THAT(message("limit.work_group=64,limit.fp64=no"), contains("fp64 is \"no\""));
@@ -153,7 +153,7 @@ TEST_CASE("a kernel that takes more local memory than the device is held to is r
     const DevicePtr held = opened_with(device, "limit.local_memory=64", "gpu");
     const auto normalised = [](const std::vector<Value>& x) { return std::vector{softmax(x[0], -1)}; };
     CHECK_THROWS_WITH(run(held, {{normal({4, 1000}, 1)}}, normalised),
-                      contains("softmax") && contains("bytes of local memory") && contains("held to 64"));
+                      contains("softmax") && contains("bytes of local memory") && contains("limited to 64"));
   }
 }
 

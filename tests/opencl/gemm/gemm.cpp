@@ -237,7 +237,8 @@ TEST_CASE("the log says why an implementation of a product was not taken", "[ope
     small.partial = true;
     static_cast<void>(opencl::planned_implementation(context, small));
     set_log({});
-    CHECK_THAT(said, contains("4 x 64 x 64 product in fp32 by \"") && contains("; not by \"reference\": "));
+    CHECK_THAT(said,
+               contains("4 x 64 x 64 matrix multiplication in fp32 by \"") && contains("; not by \"reference\": "));
     const bool has_units = context.capability().has_matrix_units();
     CHECK_THAT(said,
                contains(has_units ? "; not by \"mma\": a size is below 8" : "; not by \"mma\": not for this device"));

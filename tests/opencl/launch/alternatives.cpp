@@ -78,7 +78,7 @@ TEST_CASE("marks are kept for later devices, told, and forgotten", "[opencl][var
 
     DevicePtr second;
     const std::string said = warnings_of([&] { second = held.open(); });
-    CHECK_THAT(said, contains("\"product tiled\" is not used: a test says so") && contains("doctor --forget") &&
+    CHECK_THAT(said, contains("\"product tiled\" is disabled: a test says so") && contains("doctor --forget") &&
                          contains(first->variants()->file().string()));
     CHECK_THAT(kernel_of_product(second), !contains("tiled"));
     CHECK(second->variants()->forget() == 1);
@@ -103,7 +103,7 @@ TEST_CASE("a quirk file that is damaged, or another driver's, is told and not ob
       write_file(file, text);
       DevicePtr later;
       CHECK_THAT(warnings_of([&] { later = held.open(); }),
-                 contains(file.string() + " is not obeyed") && !contains("json.exception"));
+                 contains(file.string() + " is ignored") && !contains("json.exception"));
       CHECK_THAT(kernel_of_product(later), contains("tiled"));
     }
   }

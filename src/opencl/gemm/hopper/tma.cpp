@@ -192,7 +192,7 @@ std::string_view device_refusal(Context& context, std::string_view units, Precis
 std::string_view refusal(const Gemm& gemm) {
   if (gemm.partial) return "it is part of a larger kernel";
   if (const std::string_view why = matrix_units_refusal(gemm); !why.empty()) return why;
-  return planes_serve(gemm) ? kNoRefusal : "the copy engine cannot bring the operands, or they take too much memory";
+  return planes_serve(gemm) ? kNoRefusal : "the copy engine cannot load the operands, or they need too much memory";
 }
 
 double seconds_of(const Context& context, const Gemm& gemm) {
@@ -249,7 +249,7 @@ extern const GemmImplementation kTmaGemm{.name = "tma",
                                          .refusal = [](const Context&, const Gemm& gemm) { return refusal(gemm); },
                                          .device_refusal =
                                              [](Context& context, Precision precision) {
-                                               return device_refusal(context, "the matrix units fed by the copy engine",
+                                               return device_refusal(context, "the matrix cores with the copy engine",
                                                                      precision, prepare_variant);
                                              },
                                          .seconds = seconds_of,
@@ -269,7 +269,7 @@ extern const GemmImplementation kScaledGemm{
         },
     .device_refusal =
         [](Context& context, Precision precision) {
-          return device_refusal(context, "the matrix units fed with scaled fp16 numbers", precision,
+          return device_refusal(context, "the matrix cores with scaled fp16 numbers", precision,
                                 [](Context& in, const Gemm& gemm, std::size_t variant) {
                                   return prepare_variant(in, scaled(gemm), variant);
                                 });

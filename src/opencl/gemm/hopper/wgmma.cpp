@@ -89,7 +89,7 @@ std::unique_ptr<Kernel> prepare_wgmma_tile(Context& context, const Gemm& gemm, c
 std::string_view wgmma_device_refusal(Context& context, Precision precision) {
   if (!is_hopper(context)) return kNotHopper;
   const bool is_right = context.remembered(fmt::format("NVIDIA wgmma {}", name_of(precision)), [&] {
-    return multiplies_right(context, "the matrix units' warpgroup instructions", precision,
+    return multiplies_right(context, "the warpgroup instructions of the matrix cores", precision,
                             [](Context& device, const Gemm& gemm, std::size_t variant) {
                               return prepare_wgmma_tile(device, gemm, whole_plan(gemm, variant % kWgmmaTiles.size()),
                                                         "check");

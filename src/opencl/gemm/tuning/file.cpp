@@ -27,25 +27,25 @@ constexpr int kVersion = 1;
 class Fields {
  public:
   Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-    CONCORD_CHECK(object_.is_object(), FormatError, "{} is no object", where_);
+    CONCORD_CHECK(object_.is_object(), FormatError, "{} is not an object", where_);
   }
   [[nodiscard]] bool has(const char* name) const { return object_.contains(name); }
   [[nodiscard]] std::string text(const char* name) const {
     const Json& value = at(name);
-    CONCORD_CHECK(value.is_string(), FormatError, "{}: \"{}\" is no text", where_, name);
+    CONCORD_CHECK(value.is_string(), FormatError, "{}: \"{}\" is not a string", where_, name);
     return value.get<std::string>();
   }
   /// At least 1.
   [[nodiscard]] std::int64_t count(const char* name) const {
     const Json& value = at(name);
     const bool is_count = value.is_number_integer() && value.get<std::int64_t>() >= 1;
-    CONCORD_CHECK(is_count, FormatError, "{}: \"{}\" is no whole number from 1", where_, name);
+    CONCORD_CHECK(is_count, FormatError, "{}: \"{}\" is not an integer from 1", where_, name);
     return value.get<std::int64_t>();
   }
   [[nodiscard]] double seconds(const char* name) const {
     const Json& value = at(name);
     const bool is_time = value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() >= 0;
-    CONCORD_CHECK(is_time, FormatError, "{}: \"{}\" is no time in seconds", where_, name);
+    CONCORD_CHECK(is_time, FormatError, "{}: \"{}\" is not a time in seconds", where_, name);
     return value.get<double>();
   }
   [[nodiscard]] const Json& at(const char* name) const {
@@ -60,7 +60,7 @@ class Fields {
 };
 
 TuningEntry entry_of(const Json& json, const std::string& key) {
-  const Fields fields(json, fmt::format("the product \"{}\"", key));
+  const Fields fields(json, fmt::format("the matrix multiplication \"{}\"", key));
   TuningEntry entry;
   entry.choice.implementation = fields.text("implementation");
   if (fields.has("tile")) entry.choice.tiling = GemmTiling{fields.text("tile"), fields.count("parts")};
@@ -133,7 +133,7 @@ std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const 
                            static_cast<std::uint32_t>(fields.count("compute_units")), fields.text("kind")};
   if (found != origin) return std::nullopt;
   const Json& products = fields.at("products");
-  CONCORD_CHECK(products.is_object(), FormatError, "\"products\" is no object");
+  CONCORD_CHECK(products.is_object(), FormatError, "\"products\" is not an object");
   const Fields kernels(fields.at("kernels"), "\"kernels\"");
   const KernelDigests digests = kernel_digests();
   for (const auto& [key, value] : products.items()) {

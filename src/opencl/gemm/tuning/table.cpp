@@ -67,7 +67,7 @@ TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrig
 TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOrigin& origin) {
   try {
     std::optional<TuningEntries> entries = entries_of_driver(file, origin);
-    CONCORD_CHECK(entries, FormatError, "it is the table of another device or driver");
+    CONCORD_CHECK(entries, FormatError, "it belongs to another device or driver");
     return *std::move(entries);
   } catch (const FormatError& error) {
     throw IoError(fmt::format("{} is not replaced: {}; name another file", file.string(), error.what()));
@@ -116,7 +116,7 @@ void Tuning::add(const std::filesystem::path& file) {
     TuningEntries& to = table->driver == origin_->driver ? *entries_ : of_other_drivers_;
     to.merge(std::move(table->entries));
   } catch (const Error& error) {
-    log(LogLevel::warning, fmt::format("tuning: {} is left out: {}", file.string(), error.what()));
+    log(LogLevel::warning, fmt::format("tuning: {} is ignored: {}", file.string(), error.what()));
   }
 }
 

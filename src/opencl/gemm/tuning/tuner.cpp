@@ -95,7 +95,7 @@ class Candidates {
   void prepare(Candidate& candidate) {
     try {
       candidate.kernel = prepare_choice(context_, gemm_, candidate.choice, "gemm");
-      if (!candidate.kernel) candidate.failure = "it does not accept the product";
+      if (!candidate.kernel) candidate.failure = "it does not accept the matrix multiplication";
     } catch (const Error& error) {
       candidate.fail(error);
     }
@@ -154,7 +154,8 @@ std::vector<TunableProduct> OpenClTuner::products_of(const std::function<void()>
 }
 
 TunedProduct OpenClTuner::tune(const std::string& key, double seconds) {
-  return translated(context_.name(), "measuring the kernels of a product", [&] { return measured(key, seconds); });
+  return translated(context_.name(), "measuring the kernels of a matrix multiplication",
+                    [&] { return measured(key, seconds); });
 }
 
 TunedProduct OpenClTuner::measured(const std::string& key, double seconds) {
@@ -167,7 +168,8 @@ TunedProduct OpenClTuner::measured(const std::string& key, double seconds) {
   const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                    std::chrono::duration<double>(std::min(seconds, kMostSeconds)));
   const auto noted = noted_.find(key);
-  CONCORD_CHECK(noted != noted_.end(), ArgumentError, "no kernel was prepared for a product \"{}\"", key);
+  CONCORD_CHECK(noted != noted_.end(), ArgumentError, "no kernel was prepared for the matrix multiplication \"{}\"",
+                key);
   ProductTrial trial(device_, context_, noted->second);
   Candidates candidates(context_, trial.gemm());
 
@@ -191,8 +193,8 @@ TunedProduct OpenClTuner::measured(const std::string& key, double seconds) {
     if (best->seconds > kGain * planned->seconds) best = planned;
   }
   if (!std::isfinite(best->seconds)) {
-    const std::string message = fmt::format("no kernel computes the product {} on {}: {}", key, context_.name(),
-                                            fmt::join(result.refused, "; "));
+    const std::string message = fmt::format("no kernel computes the matrix multiplication {} on {}: {}", key,
+                                            context_.name(), fmt::join(result.refused, "; "));
     if (planned->lacks_memory) throw OutOfMemory(message);
     throw DeviceError(message);
   }

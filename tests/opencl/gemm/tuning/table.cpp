@@ -136,7 +136,7 @@ TEST_CASE("a damaged tuning table says what is wrong with it", "[opencl][tuning]
     std::string from, to, message;
   };
   for (const Damage& damage :
-       {Damage{"\"format\"", "format", "no JSON"}, Damage{"concord-tuning", "tunes", "format"},
+       {Damage{"\"format\"", "format", "not JSON"}, Damage{"concord-tuning", "tunes", "format"},
         Damage{"\"version\": 1", "\"version\": 2", "version is 2"},
         Damage{"\"driver\"", "\"diver\"", "has no \"driver\""},
         Damage{"\"compute_units\": 8", "\"compute_units\": -8", "compute_units"},
@@ -152,7 +152,7 @@ TEST_CASE("a damaged tuning table says what is wrong with it", "[opencl][tuning]
   }
   write_file(file, whole.substr(0, whole.size() / 2));
   CHECK_THAT(message_of<FormatError>([&] { static_cast<void>(opencl::read_tuning(file, kOrigin)); }),
-             contains("no JSON"));
+             contains("not JSON"));
   CHECK_THAT(message_of<IoError>([&] { static_cast<void>(opencl::read_tuning(folder / "none.json", kOrigin)); }),
              contains("none.json"));
 }
