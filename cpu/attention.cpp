@@ -8,7 +8,7 @@
 
 #include "attention_tiles.hpp"
 #include "kernels.hpp"
-#include "random_rows.hpp"
+#include "random_simd.hpp"
 
 namespace concord::cpu {
 namespace {

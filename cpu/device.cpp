@@ -10,6 +10,7 @@
 #include <future>
 #include <new>
 
+#include "alternatives.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/core/platform.hpp"
@@ -19,7 +20,6 @@
 #include "epilogue.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
-#include "variants.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -98,7 +98,9 @@ DeviceInfo describe_cpu() {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice() : info_(describe_cpu()), variants_({"cpu " + info_.name, "oneDNN " + info_.driver}) { survive_forks(); }
+  CpuDevice() : info_(describe_cpu()), alternatives_({"cpu " + info_.name, "oneDNN " + info_.driver}) {
+    survive_forks();
+  }
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
 
@@ -180,9 +182,10 @@ class CpuDevice final : public Device {
   [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> op_inputs,
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override {
-    return from_onednn(op.name(), [&] { return supports_fused(variants_, op, op_inputs, output, epilogue, extra); });
+    return from_onednn(op.name(),
+                       [&] { return supports_fused(alternatives_, op, op_inputs, output, epilogue, extra); });
   }
-  [[nodiscard]] Variants* variants() override { return &variants_; }
+  [[nodiscard]] KernelAlternatives* alternatives() override { return &alternatives_; }
   void finish() override { const Use use(*this); }
   void flush() override { watch_for_other_work(); }
   [[nodiscard]] double timed(Launch& launch) override {
@@ -209,7 +212,7 @@ class CpuDevice final : public Device {
   };
 
   DeviceInfo info_;
-  mutable CpuVariants variants_;  // counts what it is asked for
+  mutable CpuAlternatives alternatives_;  // counts what it is asked for
   std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   EventPtr event_ = std::make_shared<PastEvent>();
   timeline::Track kernels_{"cpu kernels"}, copies_{"cpu copies"};

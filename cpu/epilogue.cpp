@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "alternatives.hpp"
 #include "concord/core/check.hpp"
 #include "concord/graph/expression.hpp"
 #include "concord/ops/fused.hpp"
@@ -11,7 +12,6 @@
 #include "onednn_faults.hpp"
 #include "post_ops_check.hpp"
 #include "tile.hpp"
-#include "variants.hpp"
 
 namespace concord::cpu {
 namespace {
@@ -176,14 +176,15 @@ PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const Kerne
 
 }  // namespace
 
-bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const TensorSpec> op_inputs,
+bool supports_fused(CpuAlternatives& alternatives, const Operator& op, std::span<const TensorSpec> op_inputs,
                     const TensorSpec& output, const Expression& epilogue, std::span<const TensorSpec> extra) {
   const auto axis = channel_axis_of(op, output.shape);
   if (!axis || output.dtype != DType::f32) return false;
   const auto matched = match_epilogue(epilogue, op_inputs.size(), output.shape, *axis, extra);
   if (!matched) return false;
   const bool is_matmul = dynamic_cast<const ops::Matmul*>(&op) != nullptr;
-  if (!matched->steps.empty() && !variants.takes_post_ops(is_matmul ? Product::matmul : Product::convolution)) {
+  if (!matched->steps.empty() &&
+      !alternatives.should_use_post_ops(is_matmul ? Product::matmul : Product::convolution)) {
     return false;
   }
   KernelRequest request{

@@ -38,9 +38,9 @@ struct Epilogue {
                                          std::vector<PrimitiveArgument>& arguments);
 
 /// Whether Matmul or Conv can take this expression as its epilogue.
-[[nodiscard]] bool supports_fused(CpuVariants& variants, const Operator& op, std::span<const TensorSpec> op_inputs,
-                                  const TensorSpec& output, const Expression& epilogue,
-                                  std::span<const TensorSpec> extra);
+[[nodiscard]] bool supports_fused(CpuAlternatives& alternatives, const Operator& op,
+                                  std::span<const TensorSpec> op_inputs, const TensorSpec& output,
+                                  const Expression& epilogue, std::span<const TensorSpec> extra);
 
 /// A product or convolution with its epilogue, whatever computes it.
 PreparedKernel prepare_product(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads);

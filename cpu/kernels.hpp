@@ -15,7 +15,7 @@
 
 namespace concord::cpu {
 
-class CpuVariants;
+class CpuAlternatives;
 
 /// What prepare functions get besides the request.
 struct Backend {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "batch_norm_rows.hpp"
+#include "batch_norm_simd.hpp"
 #include "kernels.hpp"
 
 namespace concord::cpu {
@@ -114,8 +114,7 @@ void run_forward(const BatchCut& cut, float epsilon, const Pointers& pointers) {
     const double f = static_cast<double>(scale[c]) / std::sqrt(moments.variance + static_cast<double>(epsilon));
     middle[c] = static_cast<float>(moments.mean);
     factor[c] = static_cast<float>(f);
-    added[c] =
-        static_cast<float>(static_cast<double>(shift[c]) - (moments.mean - static_cast<double>(middle[c])) * f);
+    added[c] = static_cast<float>(static_cast<double>(shift[c]) - (moments.mean - static_cast<double>(middle[c])) * f);
     pointers.output<float>(1)[c] = middle[c];
     pointers.output<float>(2)[c] = static_cast<float>(moments.variance);
   });

@@ -4,7 +4,7 @@
 
 #include "concord/core/check.hpp"
 #include "kernels.hpp"
-#include "pool_rows.hpp"
+#include "pool_simd.hpp"
 
 namespace concord::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "kernels.hpp"
-#include "random_rows.hpp"
+#include "random_simd.hpp"
 
 namespace concord::cpu {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "kernels.hpp"
 #include "recurrent_product.hpp"
-#include "recurrent_rows.hpp"
+#include "recurrent_simd.hpp"
 
 namespace concord::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "kernels.hpp"
-#include "reduce_rows.hpp"
+#include "reduce_simd.hpp"
 #include "strided.hpp"
 
 namespace concord::cpu {

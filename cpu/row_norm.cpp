@@ -2,7 +2,7 @@
 #include "concord/ops/row_norm.hpp"
 
 #include "kernels.hpp"
-#include "row_norm_rows.hpp"
+#include "row_norm_simd.hpp"
 
 namespace concord::cpu {
 namespace {

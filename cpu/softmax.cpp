@@ -7,7 +7,7 @@
 
 #include "concord/ops/axis.hpp"
 #include "kernels.hpp"
-#include "softmax_rows.hpp"
+#include "softmax_simd.hpp"
 
 namespace concord::cpu {
 namespace {

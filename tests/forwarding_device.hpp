@@ -24,8 +24,8 @@ class ForwardingDevice : public Device {
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
     device_->read(src, offset, bytes);
   }
-  void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
-    device_->write_kept(dst, offset, bytes);
+  void write_deferred(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
+    device_->write_deferred(dst, offset, bytes);
   }
   [[nodiscard]] EventPtr read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
     return device_->read_async(src, offset, bytes);

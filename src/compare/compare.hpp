@@ -89,7 +89,7 @@ struct WeightDistance {
 };
 
 /// How the numbers of a repeated step differ.
-enum class Unlike : std::uint8_t {
+enum class Mismatch : std::uint8_t {
   none,
   first_run,  // from the first run: its kernels, or their order, are not deterministic
   /// From the same kernels run one by one: their order, or the memory that they share, is wrong.
@@ -105,11 +105,11 @@ struct SuspiciousLoss {
 
 /// The result of the re-run check of a device. It happens if a loss is not finite, or deviates from that of the first
 /// device more than rounding can explain. If it finds a wrong operator, DeviceRun::first_deviation describes it.
-struct SecondRun {
+struct RerunCheck {
   SuspiciousLoss loss = {};
   std::int64_t checked_steps = 0;
-  Unlike unlike = Unlike::none;
-  std::int64_t unlike_step = 0;
+  Mismatch mismatch = Mismatch::none;
+  std::int64_t mismatch_step = 0;
   NonFiniteReport non_finite = {};  // the first value that is not finite; non_finite_step is its step
   std::int64_t non_finite_step = 0;
 };
@@ -130,7 +130,7 @@ struct DeviceRun {
   std::int64_t largest_at_step = 0;
   std::int64_t checked_values = 0;
   std::optional<Deviation> first_deviation;
-  std::optional<SecondRun> second_run = {};
+  std::optional<RerunCheck> rerun_check = {};
   /// Each checked node in execution order: first unfused, then as fused.
   std::vector<Deviation> operators;
   std::vector<std::string> unreferenced = {};         // operators without a float64 reference; they were not checked
@@ -149,7 +149,7 @@ struct CheckCost {
 
 /// A run of the first device from initial weights that were each moved by one ULP. It shows the effect of rounding
 /// alone.
-struct NudgedRun {
+struct PerturbedRun {
   std::vector<float> losses;
   double largest_loss_deviation = 0;
   std::vector<WeightDistance> weight_distances;
@@ -163,7 +163,7 @@ struct Comparison {
   std::string network;
   CompareOptions options;
   std::vector<DeviceRun> runs;  // the first is the reference
-  std::vector<NudgedRun> nudged = {};
+  std::vector<PerturbedRun> perturbed = {};
   CheckCost check_cost = {};
   /// The median of `seconds`, divided by the step time of the slowest device.
   [[nodiscard]] double in_slowest_steps(std::span<const double> seconds) const;
@@ -177,7 +177,7 @@ struct Comparison {
   [[nodiscard]] std::string disagreement(std::size_t place) const;
   /// The result of the re-run check of a device in one sentence. Empty if there was no check, or if there is nothing to
   /// add.
-  [[nodiscard]] std::string second_run_text(std::size_t place) const;
+  [[nodiscard]] std::string rerun_check_text(std::size_t place) const;
   /// "the devices agree" or "the devices do not agree"; for one device "nothing is wrong" or "something is wrong".
   [[nodiscard]] std::string_view verdict() const;
   /// The number of results that were compared with the reference, on all devices.
@@ -195,7 +195,7 @@ struct Comparison {
 /// (tolerance.hpp). `options.check_every` adds checks of the fused kernels between the steps.
 /// Losses of correct devices drift apart too, because training amplifies rounding; `options.drift` measures this
 /// effect. If a loss is not finite, or deviates more than 100 times this effect, the device trains again up to that
-/// step, and its steps are checked on its own values (SecondRun).
+/// step, and its steps are checked on its own values (RerunCheck).
 /// Throws ArgumentError for no device, no step, batch 0 or a case_node that is not an operator, and the errors of
 /// data::check().
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,

@@ -11,7 +11,7 @@ namespace {
 
 void add_source(ProgramImpl& program, const Buffer* buffer) {
   const auto is_same = [&](const auto& other) { return other.get() == buffer; };
-  if (std::ranges::none_of(program.variable_buffers, is_same)) return;  // made by another settled node
+  if (std::ranges::none_of(program.variable_buffers, is_same)) return;  // made by another invariant node
   program.sources.push_back({buffer, 0});
 }
 
@@ -93,8 +93,8 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
     for (const ValueId id : node.inputs) inputs.push_back(operand(id));
     for (const ValueId id : node.outputs) outputs.push_back(operand(id));
     std::unique_ptr<Launch> launch = node.kernel->bind(inputs, outputs, block(plan.workspaces[n]));
-    if (node.settled) {
-      program.settled.push_back(std::move(launch));
+    if (node.invariant) {
+      program.invariant.push_back(std::move(launch));
       for (const Operand& source : inputs) add_source(program, source.buffer);
       continue;
     }

@@ -93,12 +93,12 @@ class LayoutPass {
 
 Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
                        const CompileOptions& options) {
-  Lowered lowered = lower(graph, outputs, options.keep_all);
-  if (options.fuse && !options.keep_all) {
+  Lowered lowered = lower(graph, outputs, options.retain == Retain::all);
+  if (options.fuse && options.retain != Retain::all) {
     fuse(lowered, device);
     group_updates(lowered);
   }
-  if (options.keep_fused) {
+  if (options.retain == Retain::fused) {
     for (const LoweredNode& node : lowered.nodes) {
       for (const ValueId id : node.outputs) lowered.value(id).keep = true;
     }
@@ -122,11 +122,11 @@ namespace {
 std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
                                       const CompileOptions& options) {
   const timeline::Span span("compile");
-  CONCORD_CHECK(options.memory_budget == 0 || !(options.keep_all || options.keep_fused), ArgumentError,
-                "a memory budget cannot be combined with keep_all or keep_fused");
+  CONCORD_CHECK(options.memory_budget == 0 || options.retain == Retain::outputs, ArgumentError,
+                "a memory budget cannot be combined with retains_all or Retain::fused");
   auto program = std::make_unique<ProgramImpl>();
   program->variables = variables;
-  program->keep_all = options.keep_all || options.keep_fused;
+  program->retains_all = options.retain != Retain::outputs;
   program->lowered = lower_and_fuse(graph, outputs, variables->device(), options);
   const std::vector<std::string>& known = variables->device().info().precisions;
   if (std::ranges::find(known, name_of(options.precision)) == known.end()) {
@@ -141,12 +141,12 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value>
     const timeline::Span kernels("prepare kernels");
     choose_layouts(program->lowered, variables->device(), options.precision);
   }
-  if (!program->keep_all) find_settled(program->lowered);
+  if (!program->retains_all) find_invariants(program->lowered);
   if (options.memory_budget > 0) {
     const timeline::Span recomputation("recompute");
     recompute(program->lowered, options.memory_budget, variables->device().info());
   }
-  const MemoryPlan plan = plan_memory(program->lowered, program->keep_all);
+  const MemoryPlan plan = plan_memory(program->lowered, program->retains_all);
   {
     const timeline::Span memory("allocate and bind");
     allocate(*program, plan);

@@ -25,7 +25,7 @@ std::vector<bool> needed_nodes(const Graph& graph, std::span<const Value> output
   return needed;
 }
 
-LoweredValue lowered_value(const Node& node, std::size_t output, std::string name, bool keep_all) {
+LoweredValue lowered_value(const Node& node, std::size_t output, std::string name, bool retains_all) {
   LoweredValue value;
   value.spec = node.outputs[output];
   value.name = std::move(name);
@@ -36,7 +36,7 @@ LoweredValue lowered_value(const Node& node, std::size_t output, std::string nam
     value.kind = LoweredValue::Kind::input;
     value.keep = true;
   } else {
-    value.keep = keep_all;
+    value.keep = retains_all;
   }
   return value;
 }
@@ -103,7 +103,7 @@ std::size_t Lowered::bytes(ValueId id) const {
   return v.layout ? v.layout->bytes() : v.spec.bytes();
 }
 
-Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all) {
+Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all) {
   const std::vector<bool> needed = needed_nodes(graph, outputs);
   Lowered program;
   std::map<Value, ValueId> ids;
@@ -116,7 +116,7 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all)
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const Value value(const_cast<Graph*>(&graph), id, static_cast<std::int32_t>(k));
       const auto value_id = static_cast<ValueId>(program.values.size());
-      program.values.push_back(lowered_value(node, k, value.name(), keep_all));
+      program.values.push_back(lowered_value(node, k, value.name(), retains_all));
       ids.emplace(value, value_id);
       lowered.outputs.push_back(value_id);
     }

@@ -32,7 +32,7 @@ struct LoweredNode {
   std::string name;
   std::vector<ValueId> inputs, outputs;
   std::shared_ptr<Kernel> kernel;  // set by choose_layouts; null for an alias
-  bool settled = false;            // set by find_settled
+  bool invariant = false;          // set by find_invariants
   bool again = false;              // set by recompute: an earlier node computed the same
   Pass pass = Pass::forward;
 
@@ -59,8 +59,8 @@ struct Lowered {
 };
 
 /// The nodes that `outputs` and the assignments need. An assigned value that is itself an input or a variable becomes
-/// a copy first, so that assignments cannot disturb each other. With `keep_all` every computed value is kept.
-[[nodiscard]] Lowered lower(const Graph& graph, std::span<const Value> outputs, bool keep_all);
+/// a copy first, so that assignments cannot disturb each other. With `retains_all` every computed value is kept.
+[[nodiscard]] Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all);
 
 /// Merges chains of pointwise operators of one shape, then pointwise operators into the epilogue of the operator
 /// before them where `device` supports it. A value that is kept, assigned or read twice stays.
@@ -82,6 +82,6 @@ void require_allocatable(const LoweredValue& value, std::size_t bytes, const Dev
 /// Marks the nodes that read nothing but variables the program does not assign, and what such nodes make: they run
 /// before the others and only when those variables have changed. Their results stay in memory, so only small ones are
 /// marked. After choose_layouts, which adds nodes.
-void find_settled(Lowered& program);
+void find_invariants(Lowered& program);
 
 }  // namespace concord

@@ -18,9 +18,9 @@ MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const
   Device& device = variables.device();
   Lowered lowered = lower_and_fuse(graph, outputs, device, options);
   if (detail == MemoryDetail::kernels) choose_layouts(lowered, device, options.precision);
-  if (!options.keep_all && !options.keep_fused && detail == MemoryDetail::kernels) find_settled(lowered);
+  if (options.retain == Retain::outputs && detail == MemoryDetail::kernels) find_invariants(lowered);
   if (options.memory_budget > 0) recompute(lowered, options.memory_budget, device.info());
-  const MemoryPlan plan = plan_memory(lowered, options.keep_all || options.keep_fused);
+  const MemoryPlan plan = plan_memory(lowered, options.retain != Retain::outputs);
   const Arena arena = place(lowered, plan, device.info());
   return {std::accumulate(arena.slabs.begin(), arena.slabs.end(), std::size_t{0}), missing_bytes(lowered, variables)};
 }

@@ -15,7 +15,7 @@ EventPtr PlainCopies::read(Device& device, const LoweredValue& value, const Oper
 
 void PlainCopies::write(Device& device, const LoweredValue& value, std::span<const std::byte> from, const Operand& to) {
   grow(device, plain_, from.size());
-  device.write_kept(*plain_, 0, from);
+  device.write_deferred(*plain_, 0, from);
   reorder(device, value, to, {plain_.get(), 0}, false);
 }
 

@@ -17,7 +17,7 @@ class PlainCopies {
  public:
   /// The numbers of a value with a layout that lies at `from`, as Device::read_async gives them. Throws OutOfMemory.
   [[nodiscard]] EventPtr read(Device& device, const LoweredValue& value, const Operand& from, std::span<std::byte> to);
-  /// As Device::write_kept.
+  /// As Device::write_deferred.
   void write(Device& device, const LoweredValue& value, std::span<const std::byte> from, const Operand& to);
 
  private:

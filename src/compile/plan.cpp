@@ -17,7 +17,7 @@ std::size_t aligned(std::size_t bytes) {
 
 class Planner {
  public:
-  Planner(const Lowered& program, bool keep_all) : program_(program), keep_all_(keep_all) {
+  Planner(const Lowered& program, bool retains_all) : program_(program), retains_all_(retains_all) {
     plan_.storage.resize(program.values.size());
     for (std::size_t v = 0; v < program.values.size(); ++v) {
       roots_.push_back(static_cast<std::size_t>(program.root(static_cast<ValueId>(v))));
@@ -31,7 +31,7 @@ class Planner {
       if (program.values[v].keep) last_read_[root(static_cast<ValueId>(v))] = end_;
     }
     for (const LoweredNode& node : program.nodes) {
-      if (!node.settled) continue;
+      if (!node.invariant) continue;
       for (const ValueId id : node.outputs) last_read_[root(id)] = end_;
     }
   }
@@ -77,7 +77,7 @@ class Planner {
       }
     }
     for (const LoweredAssignment& assignment : program_.assignments) {
-      if (!keep_all_ && may_overwrite(assignment, made[root(assignment.value)])) {
+      if (!retains_all_ && may_overwrite(assignment, made[root(assignment.value)])) {
         plan_.storage[root(assignment.value)].variable = assignment.variable;
       } else {
         last_read_[root(assignment.value)] = end_;
@@ -120,14 +120,14 @@ class Planner {
         plan_.storage[id].block = block;
         plan_.blocks[*block].last = last;
       } else {
-        new_block(node.outputs[k], node.settled ? 0 : position, last);
+        new_block(node.outputs[k], node.invariant ? 0 : position, last);
       }
     }
   }
 
   [[nodiscard]] std::optional<std::size_t> dying_input(const LoweredNode& node, std::size_t k, std::int32_t position,
                                                        const std::vector<std::size_t>& shared) const {
-    if (keep_all_) return {};
+    if (retains_all_) return {};
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const std::size_t from = root(node.inputs[i]);
       const auto block = plan_.storage[from].block;
@@ -145,7 +145,7 @@ class Planner {
   }
 
   const Lowered& program_;
-  bool keep_all_;
+  bool retains_all_;
   std::int32_t end_ = 0;
   std::vector<std::size_t> roots_;       // by value
   std::vector<std::int32_t> last_read_;  // by root value; `end_` when needed after the run
@@ -209,6 +209,6 @@ std::vector<std::size_t> bytes_in_use(std::span<const MemoryBlock> blocks, std::
   return bytes;
 }
 
-MemoryPlan plan_memory(const Lowered& program, bool keep_all) { return Planner(program, keep_all).run(); }
+MemoryPlan plan_memory(const Lowered& program, bool retains_all) { return Planner(program, retains_all).run(); }
 
 }  // namespace concord

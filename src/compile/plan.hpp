@@ -47,9 +47,9 @@ struct MemoryPlan {
 };
 
 /// Finds lifetimes; lets an operator that may work in place overwrite an input that dies there; stores an assigned
-/// value straight into its variable where no one reads the old one afterwards. With `keep_all` nothing is shared and
+/// value straight into its variable where no one reads the old one afterwards. With `retains_all` nothing is shared and
 /// all assignments are copies after the last node. Before choose_layouts, the plan is one of row-major values without
 /// workspaces.
-[[nodiscard]] MemoryPlan plan_memory(const Lowered& program, bool keep_all);
+[[nodiscard]] MemoryPlan plan_memory(const Lowered& program, bool retains_all);
 
 }  // namespace concord

@@ -8,8 +8,8 @@
 namespace concord {
 
 void ProgramImpl::settle() {
-  if (settled.empty()) return;
-  bool is_current = settled_once;
+  if (invariant.empty()) return;
+  bool is_current = invariants_computed;
   for (Source& source : sources) {
     const std::uint64_t revision = source.buffer->revision();
     is_current = is_current && source.seen == revision;
@@ -17,9 +17,9 @@ void ProgramImpl::settle() {
   }
   if (is_current) return;
   const timeline::Span span("settle");
-  settled_once = false;  // until all are: one of them may fail
-  for (const std::unique_ptr<Launch>& launch : settled) launch->enqueue();
-  settled_once = true;
+  invariants_computed = false;  // until all are: one of them may fail
+  for (const std::unique_ptr<Launch>& launch : invariant) launch->enqueue();
+  invariants_computed = true;
 }
 
 void ProgramImpl::commit() {
@@ -48,7 +48,7 @@ void ProgramImpl::overwrite(ValueId id, const Tensor& tensor) {
   const LoweredValue& value = lowered.value(id);
   const Operand operand = operands[static_cast<std::size_t>(id)];
   if (value.layout) return plain_copies.write(device(), value, tensor.bytes(), operand);
-  device().write_kept(*operand.buffer, operand.offset, tensor.bytes());
+  device().write_deferred(*operand.buffer, operand.offset, tensor.bytes());
 }
 
 Program::Program(std::unique_ptr<ProgramImpl> impl) : impl_("a Program", std::move(impl)) {}
@@ -93,7 +93,7 @@ Tensor Program::read(const std::string& value) const {
   const auto found = impl_->names.find(value);
   CONCORD_CHECK(found != impl_->names.end(), ArgumentError,
                 "the value '{}' is not readable: it is not an output of the program{}", value,
-                impl_->keep_all ? "" : " (compile with keep_all to read every value)");
+                impl_->retains_all ? "" : " (compile with Retain::all to read every value)");
   const Device::Use use(impl_->device());
   return with_host_memory("reading the value " + value, [&] { return impl_->read(found->second); });
 }

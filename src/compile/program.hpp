@@ -22,20 +22,23 @@ struct ProgramImpl;
 
 namespace CONCORD_PUBLIC concord {
 
+/// The values that can be read after a run.
+enum class Retain {
+  outputs,  ///< The outputs, inputs and variables.
+  fused,    ///< Also every value that remains after fusion: checks the kernels of a normal run. Memory is not reused.
+  all       ///< Every value of the graph. Nothing is fused, and memory is not reused.
+};
+
 struct CompileOptions {
   bool fuse = true;
-  /// Keeps every value of the graph readable after a run: disables fusion and reuse of memory.
-  bool keep_all = false;
-  /// Keeps every value that remains after fusion readable, and disables reuse of memory. For checks of the kernels that
-  /// a normal run uses.
-  bool keep_fused = false;
+  Retain retain = Retain::outputs;
   Precision precision = Precision::fp32;
   /// If the device has several kernels for a matrix multiplication and no tuning table names the fastest, compile()
   /// measures them for at most this many seconds and stores the result. Below 0: $CONCORD_TUNE_SECONDS, else 0.
   double tune_seconds = -1;
   /// Above 0: the upper limit of Program::memory() in bytes. The program then computes some results of the forward pass
   /// again for the backward pass instead of keeping them; results keep their bits. compile() throws MemoryBudgetError
-  /// if the limit is too low, and ArgumentError together with keep_all or keep_fused.
+  /// if the limit is too low, and ArgumentError together with Retain::all or Retain::fused.
   std::size_t memory_budget = 0;
 };
 
@@ -124,7 +127,7 @@ class Program {
   /// Runs one launch after another and measures the time of each.
   [[nodiscard]] std::vector<TraceEntry> run_traced();
   /// Runs one launch after another and stops at the first value with a NaN or infinite element. Stops before the first
-  /// assignment, so variables do not change. Needs keep_all.
+  /// assignment, so variables do not change. Needs Retain::all or Retain::fused.
   [[nodiscard]] NonFiniteReport find_non_finite();
 
   /// Runs one operator after another on given inputs and passes each result to `seen`. So a difference between devices
@@ -132,13 +135,13 @@ class Program {
   /// - `values` returns the tensor for the name of an input. If it returns null, the operator reads what this device
   ///   computed, or what the variable holds. The tensors must not change until replay returns.
   /// - `wanted`, if given, selects the operators to run. `values` must return the results of the others.
-  /// - Reorders of layouts are not operators. Variables do not change. Needs keep_all or keep_fused.
+  /// - Reorders of layouts are not operators. Variables do not change. Needs Retain::all or Retain::fused.
   void replay(const std::function<const Tensor*(const std::string& value)>& values,
               const std::function<void(const ReplayedNode&)>& seen,
               const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted = {});
 
   /// Assigns the results of the last replay to the variables, as the end of a run does. If `values` gave only results
-  /// of this device, replay and commit are equal to one run, bit for bit. Needs keep_all or keep_fused.
+  /// of this device, replay and commit are equal to one run, bit for bit. Needs Retain::all or Retain::fused.
   void commit();
 
   /// Copies a tensor to an input of the graph. The caller may change the tensor when the call returns. Throws
@@ -146,8 +149,8 @@ class Program {
   void write(const std::string& input, const Tensor& value);
   /// The storage of an input, for the caller's own transfers.
   [[nodiscard]] Operand input(const std::string& name) const;
-  /// Waits for the last run and reads a value by name: an output, an input, a variable, or with keep_all any value. An
-  /// assigned variable has its value after the run, and so has a view of it unless the view is an output.
+  /// Waits for the last run and reads a value by name: an output, an input, a variable, or with retains_all any value.
+  /// An assigned variable has its value after the run, and so has a view of it unless the view is an output.
   [[nodiscard]] Tensor read(const std::string& value) const;
   [[nodiscard]] Tensor read(Value value) const { return read(value.name()); }
 

@@ -27,15 +27,16 @@ struct ProgramImpl {
   std::vector<BufferPtr> variable_buffers;  // kept alive
   std::vector<Operand> operands;            // by value; empty buffer when the value has no storage of its own
   std::vector<std::unique_ptr<Launch>> launches;
-  std::vector<std::size_t> launch_nodes;         // the node of each launch
-  std::vector<timeline::Label> labels;           // of each launch; empty until they are recorded
-  std::vector<std::unique_ptr<Launch>> settled;  // of settled nodes: run when a source is not of the revision they saw
+  std::vector<std::size_t> launch_nodes;  // the node of each launch
+  std::vector<timeline::Label> labels;    // of each launch; empty until they are recorded
+  std::vector<std::unique_ptr<Launch>>
+      invariant;  // of invariant nodes: run when a source is not of the revision they saw
   struct Source {
     const Buffer* buffer;
     std::uint64_t seen;
   };
-  std::vector<Source> sources;  // variables that settled nodes read
-  bool settled_once = false;
+  std::vector<Source> sources;  // variables that invariant nodes read
+  bool invariants_computed = false;
   std::vector<Buffer*> assigned;  // buffers of the variables that a run changes
   struct Copy {
     Operand from, to;
@@ -45,10 +46,10 @@ struct ProgramImpl {
   std::map<std::string, ValueId> names;  // readable values
   PlainCopies plain_copies;
   std::size_t memory = 0;
-  bool keep_all = false;
+  bool retains_all = false;
 
   [[nodiscard]] Device& device() const { return variables->device(); }
-  /// Brings the results of settled nodes up to date.
+  /// Brings the results of invariant nodes up to date.
   void settle();
   void commit();
   void run();
@@ -65,7 +66,7 @@ struct ProgramImpl {
     EventPtr event;
   };
   [[nodiscard]] Arriving read_async(ValueId id);
-  /// Overwrites a value that has its own storage (keep_all), in the layout it is kept in. The tensor stays as it is
+  /// Overwrites a value that has its own storage (retains_all), in the layout it is kept in. The tensor stays as it is
   /// until what is enqueued by now is done.
   void overwrite(ValueId id, const Tensor& tensor);
   /// What is known of launch `i` without running it.

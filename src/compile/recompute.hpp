@@ -29,7 +29,7 @@ inline constexpr std::int32_t kNeverAgain = INT32_MAX;
 [[nodiscard]] RecomputingProgram with_recomputation(const Lowered& program, const LastReads& last_reads);
 
 /// Changes `program` so that its arena on `device` takes at most `budget` bytes. Throws MemoryBudgetError with the
-/// least number of bytes found when that cannot be done; the program is then as it was. After find_settled; on a
+/// least number of bytes found when that cannot be done; the program is then as it was. After find_invariants; on a
 /// program without kernels the plan is one of row-major values.
 ///
 /// Greedy, as rematerialisation in compilers is: of the values that wait unread while more than the budget is in use,

@@ -148,7 +148,7 @@ class Underway {
 void Program::replay(const std::function<const Tensor*(const std::string& value)>& values,
                      const std::function<void(const ReplayedNode&)>& seen,
                      const std::function<bool(const TraceEntry& entry, const Operator* op)>& wanted) {
-  CONCORD_CHECK(impl_->keep_all, ArgumentError, "replay needs a program compiled with keep_all");
+  CONCORD_CHECK(impl_->retains_all, ArgumentError, "replay needs a program compiled with Retain::all or Retain::fused");
   const Device::Use use(impl_->device());
   KnownValues known(*impl_, values);
   Underway underway(impl_->device(), seen);
@@ -181,7 +181,7 @@ void Program::replay(const std::function<const Tensor*(const std::string& value)
 }
 
 void Program::commit() {
-  CONCORD_CHECK(impl_->keep_all, ArgumentError, "commit needs a program compiled with keep_all");
+  CONCORD_CHECK(impl_->retains_all, ArgumentError, "commit needs a program compiled with Retain::all or Retain::fused");
   const Device::Use use(impl_->device());
   impl_->commit();
 }

@@ -160,7 +160,8 @@ std::vector<TraceEntry> Program::run_traced() {
 }
 
 NonFiniteReport Program::find_non_finite() {
-  CONCORD_CHECK(impl_->keep_all, ArgumentError, "find_non_finite needs a program compiled with keep_all");
+  CONCORD_CHECK(impl_->retains_all, ArgumentError,
+                "find_non_finite needs a program compiled with Retain::all or Retain::fused");
   const Device::Use use(impl_->device());
   for (std::size_t i = 0; i < impl_->launches.size(); ++i) {
     impl_->enqueue(i);

@@ -192,8 +192,8 @@ void Variables::write(const std::string& name, const Tensor& value) {
   device_->write(*buffer_for(name, value), 0, value.bytes());
 }
 
-void Variables::write_kept(const std::string& name, const Tensor& value) {
-  device_->write_kept(*buffer_for(name, value), 0, value.bytes());
+void Variables::write_deferred(const std::string& name, const Tensor& value) {
+  device_->write_deferred(*buffer_for(name, value), 0, value.bytes());
 }
 
 std::vector<std::string> Variables::names() const {

@@ -47,8 +47,8 @@ class Variables {
   [[nodiscard]] Tensor read(const std::string& name) const;
   /// Throws ArgumentError for an unknown name, ShapeError for another spec.
   void write(const std::string& name, const Tensor& value);
-  /// As `write`, but the tensor must not change until all work that is enqueued now is done (Device::write_kept).
-  void write_kept(const std::string& name, const Tensor& value);
+  /// As `write`, but the tensor must not change until all work that is enqueued now is done (Device::write_deferred).
+  void write_deferred(const std::string& name, const Tensor& value);
   /// All names in alphabetical order.
   [[nodiscard]] std::vector<std::string> names() const;
   /// The names that a checkpoint contains: all except bound storage and variables of VariableRole::transient.

@@ -18,7 +18,7 @@
 
 namespace concord {
 class Tuner;
-class Variants;
+class KernelAlternatives;
 }  // namespace concord
 
 namespace CONCORD_PUBLIC concord {
@@ -107,7 +107,7 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) = 0;
   /// As `write`, but the device may copy `bytes` later. The caller must not change `bytes` until all work that is
   /// enqueued now is done.
-  virtual void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
+  virtual void write_deferred(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
     write(dst, offset, bytes);
   }
   /// As `read`, but may return before the copy is done. Then `bytes` are valid after the returned event. Null means
@@ -152,9 +152,9 @@ class Device : public std::enable_shared_from_this<Device> {
   /// The tuner, which finds the fastest kernels by measuring (tuner.hpp). Null if the device has no choice of kernels.
   /// Lives as long as the device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }
-  /// The kernel alternatives of the device (variants.hpp). Null if the device has one kernel for each operator. Lives
-  /// as long as the device.
-  [[nodiscard]] virtual Variants* variants() { return nullptr; }
+  /// The kernel alternatives of the device (alternatives.hpp). Null if the device has one kernel for each operator.
+  /// Lives as long as the device.
+  [[nodiscard]] virtual KernelAlternatives* alternatives() { return nullptr; }
   /// Waits until all enqueued work is done. Throws DeviceError if the work failed.
   virtual void finish() = 0;
   /// Submits enqueued work to the device without waiting for it.

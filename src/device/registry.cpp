@@ -248,7 +248,7 @@ std::vector<DeviceInfo> Device::list() {
   return with_host_memory("listing devices", [] { return list_all(nullptr); });
 }
 
-bool takes_cpu(std::string_view selector) {
+bool selects_cpu(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
   return lower(wanted_device(selector)) == "cpu";
 #else
@@ -262,7 +262,7 @@ namespace {
 DevicePtr open_selected(std::string_view selector) {
 #ifdef CONCORD_WITH_CPU
   // To load drivers takes tens of milliseconds.
-  if (takes_cpu(selector)) return cpu::open_device(0);
+  if (selects_cpu(selector)) return cpu::open_device(0);
 #endif
   std::vector<std::string> skipped;
   const std::vector<DeviceInfo> infos = list_all(&skipped);

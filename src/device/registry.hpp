@@ -26,7 +26,7 @@ namespace concord {
 [[nodiscard]] std::string wanted_device(std::string_view selector);
 
 /// Whether Device::open takes the CPU for it without a look at OpenCL's drivers.
-[[nodiscard]] bool takes_cpu(std::string_view selector);
+[[nodiscard]] bool selects_cpu(std::string_view selector);
 
 /// What is wrong with a text that cannot be read as a selector, as a sentence without its end; empty where it can be,
 /// whether or not there is such a device.
@@ -72,8 +72,8 @@ namespace opencl {
 [[nodiscard]] std::vector<std::string> idle_platforms();
 /// Throws DeviceError.
 [[nodiscard]] DevicePtr open_device(std::size_t index);
-/// Builds programs for the process that started this one (opencl/program/build_processes.hpp) until it asks for no more. The
-/// exit code.
+/// Builds programs for the process that started this one (opencl/program/build_processes.hpp) until it asks for no
+/// more. The exit code.
 [[nodiscard]] int build_programs();
 }  // namespace opencl
 

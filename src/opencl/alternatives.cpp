@@ -1,4 +1,4 @@
-// The names of the kernel variants of a device: the GEMM implementations and the ways of other families.
+// The names of the kernel alternatives of a device: the GEMM implementations and the ways of other families.
 #include "concord/opencl/alternatives.hpp"
 
 #include <array>
@@ -17,32 +17,32 @@ struct Row {
 
 bool on_any(const Context&) { return true; }
 bool on_gpus(const Context& context) { return !context.limits().is_cpu; }
-bool on_matrix_units(const Context& context) { return context.capability().has_matrix_units(); }
+bool on_matrix_cores(const Context& context) { return context.capability().has_matrix_cores(); }
 bool in_groups(const Context& context) { return context.limits().max_work_group > 1; }
 /// Where the user did not choose.
 bool made_for_cpu(const Context& context) { return !debug_option("kernels") && is_cpu(context.device()); }
 bool made_for_gpu(const Context& context) { return !debug_option("kernels") && !is_cpu(context.device()); }
 
 /// The kinds last: what a narrower row explains is not theirs.
-constexpr std::array<Row, 11> kRows{{{variant::kDepthwise, "depthwise", on_any},
-                                     {variant::kStrips, "depthwise", on_gpus},
-                                     {variant::kPhases, "convolution", on_any},
-                                     {variant::kWinograd, "convolution", on_any},
-                                     {variant::kChannelsLast, "convolution", is_hopper},
-                                     {variant::kAttentionMma, "attention", on_matrix_units},
-                                     {variant::kBatchNormGroups, "batch_norm", in_groups},
-                                     {variant::kBatchNormRuns, "batch_norm", on_any},
-                                     {variant::kRecurrentStep, "recurrent", on_gpus},
-                                     {variant::kForCpus, "all", made_for_cpu},
-                                     {variant::kForGpus, "all", made_for_gpu}}};
+constexpr std::array<Row, 11> kRows{{{alternative::kDepthwise, "depthwise", on_any},
+                                     {alternative::kStrips, "depthwise", on_gpus},
+                                     {alternative::kPhases, "convolution", on_any},
+                                     {alternative::kWinograd, "convolution", on_any},
+                                     {alternative::kChannelsLast, "convolution", is_hopper},
+                                     {alternative::kAttentionMma, "attention", on_matrix_cores},
+                                     {alternative::kBatchNormGroups, "batch_norm", in_groups},
+                                     {alternative::kBatchNormRuns, "batch_norm", on_any},
+                                     {alternative::kRecurrentStep, "recurrent", on_gpus},
+                                     {alternative::kForCpus, "all", made_for_cpu},
+                                     {alternative::kForGpus, "all", made_for_gpu}}};
 
 }  // namespace
 
-std::vector<KernelVariants::Name> variant_names(const Context& context) {
-  std::vector<KernelVariants::Name> names;
+std::vector<OpenClAlternatives::Name> alternative_names(const Context& context) {
+  std::vector<OpenClAlternatives::Name> names;
   for (const GemmImplementation* one : gemm_implementations()) {
-    if (one->is_variant_of(context))
-      names.push_back({std::string(variant::kProduct) + std::string(one->name), "product"});
+    if (one->is_alternative_of(context))
+      names.push_back({std::string(alternative::kProduct) + std::string(one->name), "product"});
   }
   for (const Row& row : kRows) {
     if (row.is_there(context)) names.push_back({std::string(row.name), row.family});

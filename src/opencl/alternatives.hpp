@@ -1,4 +1,4 @@
-// The names of the kernel variants that a device has now. Used by OpenClDevice.
+// The names of the kernel alternatives that a device has now. Used by OpenClDevice.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace concord::opencl {
 
-/// The kinds of kernels last: what a narrower variant explains is not theirs.
-[[nodiscard]] std::vector<KernelVariants::Name> variant_names(const Context& context);
+/// The kinds of kernels last: what a narrower alternative explains is not theirs.
+[[nodiscard]] std::vector<OpenClAlternatives::Name> alternative_names(const Context& context);
 
 }  // namespace concord::opencl

@@ -91,7 +91,7 @@ struct OpenClDevice::Logs {
 
 OpenClDevice::OpenClDevice(const boost::compute::device& device, DeviceInfo info) : info_(std::move(info)) {
   context_ = translated(info_.name, "opening an OpenCL context", [&] { return std::make_unique<Context>(device); });
-  context_->variants().set_names([this] { return variant_names(*context_); });
+  context_->alternatives().set_names([this] { return alternative_names(*context_); });
   context_->set_products_to_check(conv_products_to_check);
   tuning_ = std::make_unique<Tuning>(*context_);
   context_->set_tuning(tuning_.get());
@@ -154,7 +154,7 @@ void OpenClDevice::read(const Buffer& src, std::size_t offset, std::span<std::by
   ring_->read(memory_of(&src), offset, bytes);
 }
 
-void OpenClDevice::write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
+void OpenClDevice::write_deferred(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
   const Use use(*this);
   if (!context_->limits().is_cpu || bytes.empty()) return write(dst, offset, bytes);
   require_range(dst, offset, bytes.size(), "write");
@@ -239,9 +239,9 @@ std::unique_ptr<Kernel> OpenClDevice::prepare_reorder(const TensorSpec& spec, co
                     [&] { return prepare_channels_last_reorder(*context_, spec, from, to); });
 }
 
-Variants* OpenClDevice::variants() {
+KernelAlternatives* OpenClDevice::alternatives() {
   const Use use(*this);
-  return &context_->variants();
+  return &context_->alternatives();
 }
 
 void OpenClDevice::finish() {

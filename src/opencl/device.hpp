@@ -22,7 +22,7 @@ class OpenClDevice final : public Device {
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override;
-  void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
+  void write_deferred(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
   [[nodiscard]] EventPtr read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override;
   void copy(const Buffer& src, std::size_t src_offset, Buffer& dst, std::size_t dst_offset, std::size_t bytes) override;
   void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override;
@@ -39,7 +39,7 @@ class OpenClDevice final : public Device {
                                        const TensorSpec& output, const Expression& epilogue,
                                        std::span<const TensorSpec> extra) const override;
   [[nodiscard]] Tuner* tuner() override { return tuner_.get(); }
-  [[nodiscard]] Variants* variants() override;
+  [[nodiscard]] KernelAlternatives* alternatives() override;
   void finish() override;
   void flush() override;
   [[nodiscard]] double timed(Launch& launch) override;

@@ -35,7 +35,7 @@ const Kernels& kernel_table() {
   return table;
 }
 
-/// Whether NVIDIA's matrix units would compute it, given its first two inputs.
+/// Whether NVIDIA's matrix cores would compute it, given its first two inputs.
 bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
   if (dynamic_cast<const ops::Matmul*>(&op) != nullptr) return true;
   const auto* conv = dynamic_cast<const ops::ConvFamily*>(&op);
@@ -45,7 +45,7 @@ bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
 /// Whether a product's epilogue would take longer than a launch of its own: the few work-items of a product on matrix
 /// units wait for long chains of instructions (on an H200 the gradient of gelu takes 16 ps an element there; gelu by
 /// itself, reading and writing included, 2.3).
-bool takes_long(const Expression& epilogue, const TensorSpec& output) {
+bool slows_epilogue(const Expression& epilogue, const TensorSpec& output) {
   using F = ScalarFunction;
   constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;
   constexpr std::array kShort{F::input,     F::constant, F::coordinate, F::add,     F::subtract,
@@ -64,15 +64,15 @@ PreparedKernel OpenClDevice::prepare(const KernelRequest& request) {
   const Use use(*this);
   return translated(info_.name, fmt::format("preparing {}", request.op->name()), [&] {
     PreparedKernel prepared = kernel_table().prepare(*context_, request);
-    context_->variants().count(context_->limits().is_cpu ? variant::kForCpus : variant::kForGpus);
+    context_->alternatives().count(context_->limits().is_cpu ? alternative::kForCpus : alternative::kForGpus);
     return prepared;
   });
 }
 
 bool OpenClDevice::supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
                                      const Expression& epilogue, std::span<const TensorSpec> extra) const {
-  if (context_->limits().is_nvidia && is_product(op, inputs) && takes_long(epilogue, output)) return false;
-  return kernel_table().accepts_epilogue(op, inputs, output, epilogue, extra);
+  if (context_->limits().is_nvidia && is_product(op, inputs) && slows_epilogue(epilogue, output)) return false;
+  return kernel_table().supports_epilogue(op, inputs, output, epilogue, extra);
 }
 
 }  // namespace concord::opencl

@@ -66,7 +66,7 @@ void require_applied(const Graph& graph, const Program& program, const CompileOp
   try {
     CompileOptions kept = options;
     kept.fuse = false;
-    kept.keep_all = true;
+    kept.retain = Retain::all;
     kept.memory_budget = 0;
     const auto shared = std::shared_ptr<Variables>(std::shared_ptr<Variables>(), &variables);
     Program again = compile(graph, {}, shared, kept);

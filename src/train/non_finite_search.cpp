@@ -20,8 +20,8 @@ NonFiniteReport NonFiniteSearch::run(const StepProgramPtr& step, const Dataset* 
   auto found = checked_.find(step);
   if (found == checked_.end()) {
     const Value& result = step->loss ? step->loss : step->output;
-    Program checked =
-        compile(*step->graph, {&result, 1}, variables_, {.fuse = false, .keep_all = true, .precision = precision_});
+    Program checked = compile(*step->graph, {&result, 1}, variables_,
+                              {.fuse = false, .retain = Retain::all, .precision = precision_});
     found = checked_.emplace(step, std::move(checked)).first;
   }
   Program& checked = found->second;

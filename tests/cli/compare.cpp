@@ -88,7 +88,7 @@ TEST_CASE("compare writes a page and a file of JSON, and prints the table beside
   const auto report = nlohmann::json::parse(content_of(json));
   CHECK(report.at("agrees") == true);
   REQUIRE(report.at("devices").size() == 2);
-  CHECK(report.at("nudged").size() == 2);
+  CHECK(report.at("perturbed").size() == 2);
   for (const auto& device : report.at("devices")) {
     CHECK(device.at("ceilings").at("flops_per_second") > 0);
     CHECK_FALSE(device.at("times").empty());
@@ -137,7 +137,7 @@ TEST_CASE("compare --json alone prints, without what only a report needs", "[cli
   REQUIRE(ended.code == 0);
   const auto report = nlohmann::json::parse(ended.out);
   CHECK_FALSE(report.at("devices")[0].contains("ceilings"));
-  CHECK_FALSE(report.contains("nudged"));
+  CHECK_FALSE(report.contains("perturbed"));
 }
 
 TEST_CASE("compare checks what a step runs between the ends as often as it is told to", "[cli]") {

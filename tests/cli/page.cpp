@@ -225,7 +225,7 @@ Comparison everything() {
   }
   result.runs[3].first_deviation = result.runs[3].operators.back();
   result.runs[4].losses.back() = NAN;
-  result.nudged = {{result.runs[1].losses, 1e-7, result.runs[0].weight_distances}};
+  result.perturbed = {{result.runs[1].losses, 1e-7, result.runs[0].weight_distances}};
   result.check_cost = {{0.010, 0.010}, {0.011}, 1.5};
   return result;
 }

@@ -120,7 +120,7 @@ TEST_CASE("numbers of schedules, optimizers and losses are options", "[cli]") {
   check_refusal(train(data, {"--schedule", "multistep"}), 2, {"multistep needs at"});
   check_refusal(train(data, {"--schedule", "cosin"}), 2, {"no schedule 'cosin'; did you mean cosine?"});
   check_refusal(train(data, {"--schedule", "step:size=0"}), 2, {"size is '0'"});
-  check_refusal(train(data, {"--schedule", "cosine:warmup=5", "--epochs", "3"}), 2, {"leaves none of 3"});
+  check_refusal(train(data, {"--schedule", "cosine:warmup=5", "--epochs", "3"}), 2, {"leaves none of the 3"});
   check_refusal(train(data, {"--betas", "0.9,0.99"}), 2, {"--betas: sgd has no such option"});
   check_refusal(train(data, {"--class-weights", "1,2"}), 2, {"2 numbers for 10 classes"});
   check_refusal(train(data, {"--freeze", "*"}), 2, {"--freeze * freezes every parameter"});

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "concord/compare/reference64/evaluate.hpp"
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compare/tolerance/tolerance.hpp"
 #include "concord/core/philox.hpp"
 #include "concord_test.hpp"
@@ -29,7 +29,7 @@ class Operators {
   Graph& graph() { return graph_; }
   /// Runs every operator alone and hands it to `seen`.
   void run(const DevicePtr& device, Value result, const std::function<void(const ReplayedNode&)>& seen,
-           const CompileOptions& options = {.keep_all = true}) {
+           const CompileOptions& options = {.retain = Retain::all}) {
     std::vector<Value> outputs{sum(result * input(result.shape()))};
     const std::vector<Value> gradients = gradient(outputs[0], inputs_);
     outputs.insert(outputs.end(), gradients.begin(), gradients.end());

@@ -190,7 +190,7 @@ TEST_CASE("programs group updates of any sizes and keep to their bits", "[compil
     std::vector<std::size_t> launches;
     for (const bool alone : {true, false}) {
       const auto variables = std::make_shared<Variables>(device, 1);
-      Program program = compile(graph, {}, variables, {.keep_all = alone});
+      Program program = compile(graph, {}, variables, {.retain = alone ? Retain::all : Retain::outputs});
       for (const std::string& name : names) {
         Tensor tensor(variables->read(name).spec());
         float x = static_cast<float>(name.size());

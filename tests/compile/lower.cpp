@@ -79,7 +79,7 @@ TEST_CASE("a program of nothing is empty", "[compile]") {
   CHECK(program.assignments.empty());
 }
 
-TEST_CASE("outputs and inputs stay readable, with keep_all every computed value does", "[compile]") {
+TEST_CASE("outputs and inputs stay readable, with retains_all every computed value does", "[compile]") {
   Graph graph;
   const Value x = graph.input("x", kMatrix);
   const Value w = variable(graph, "w");

@@ -65,7 +65,7 @@ TEST_CASE("what depends on variables alone is computed when these change", "[com
     const auto variables = std::make_shared<Variables>(device, 1);
     Program program = compile(graph, std::vector{y}, variables), step = compile(training, {}, variables);
     CHECK(program.launches() == 1);
-    CHECK(compile(graph, std::vector{y}, variables, {.keep_all = true}).launches() > 1);
+    CHECK(compile(graph, std::vector{y}, variables, {.retain = Retain::all}).launches() > 1);
     const auto results = [&] {
       program.write("x", ramp({4, 3}, 0, 1));
       for (int run = 0; run < 2; ++run) program.run();
@@ -122,8 +122,8 @@ TEST_CASE("assignments take the values of before the run", "[compile]") {
     const Value count = graph.variable(variable("count", ramp({}, 1)));
     graph.assign(count, count + 1.0F);
     const auto variables = std::make_shared<Variables>(device, 1);
-    for (const bool keep_all : {false, true}) {
-      Program program = compile(graph, {}, variables, {.keep_all = keep_all});
+    for (const bool retains_all : {false, true}) {
+      Program program = compile(graph, {}, variables, {.retain = retains_all ? Retain::all : Retain::outputs});
       program.run();
     }
     Program program = compile(graph, {}, variables);
@@ -150,7 +150,7 @@ TEST_CASE("a variable read after its update is the old one within the run", "[co
   }
 }
 
-TEST_CASE("the result does not depend on keep_all, and every value can be read by name", "[compile]") {
+TEST_CASE("the result does not depend on retains_all, and every value can be read by name", "[compile]") {
   for (const DevicePtr& device : test::devices()) {
     INFO(device->info().name);
     Graph graph;
@@ -161,13 +161,14 @@ TEST_CASE("the result does not depend on keep_all, and every value can be read b
     const Value dw = gradient(loss, std::vector{w})[0];
     graph.assign(w, w - dw * 0.5F);
     std::vector<std::vector<float>> results;
-    for (const bool keep_all : {false, true}) {
+    for (const bool retains_all : {false, true}) {
       const auto variables = std::make_shared<Variables>(device, 1);
-      Program program = compile(graph, std::vector{loss}, variables, {.keep_all = keep_all});
+      Program program =
+          compile(graph, std::vector{loss}, variables, {.retain = retains_all ? Retain::all : Retain::outputs});
       program.write("x", ramp({6, 4}, 0.2F, -1));
       for (int step = 0; step < 3; ++step) program.run();
       results.push_back(floats(variables->read("w")));
-      if (keep_all) {
+      if (retains_all) {
         CHECK(program.read(hidden.name()).shape() == Shape{6, 3});
         CHECK(program.read(dw).shape() == Shape{4, 3});
       } else {
@@ -211,7 +212,7 @@ TEST_CASE("the first value that is not finite is named, and nothing is changed",
     graph.rename(bad, "the_log");
     graph.assign(w, w + bad);
     const auto variables = std::make_shared<Variables>(device, 1);
-    Program program = compile(graph, {}, variables, {.keep_all = true});
+    Program program = compile(graph, {}, variables, {.retain = Retain::all});
     program.write("x", ramp({4}, 1));
     const NonFiniteReport report = program.find_non_finite();
     CHECK(report.found);

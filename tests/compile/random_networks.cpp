@@ -9,7 +9,7 @@
 
 #include "compile/random_network.hpp"
 #include "concord/compare/reference64/evaluate.hpp"
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compare/tolerance/tolerance.hpp"
 #include "concord/compile/program.hpp"
 #include "concord/core/platform.hpp"
@@ -81,8 +81,8 @@ class Trial {
 
   /// The first result that rounding does not explain; empty where there is none.
   std::string fault() {
-    check(CompileOptions{.keep_all = true, .precision = precision_}, "unfused");
-    if (fault_.empty()) check(CompileOptions{.keep_fused = true, .precision = precision_}, "fused");
+    check(CompileOptions{.retain = Retain::all, .precision = precision_}, "unfused");
+    if (fault_.empty()) check(CompileOptions{.retain = Retain::fused, .precision = precision_}, "fused");
     if (fault_.empty()) check_run();
     return fault_;
   }
@@ -131,7 +131,7 @@ class Trial {
 
   /// A run as users have it, with memory shared, gives the bits of the kernels one by one, the first time and again.
   void check_run() {
-    Program kept = compiled({.keep_fused = true, .precision = precision_});
+    Program kept = compiled({.retain = Retain::fused, .precision = precision_});
     Program program = compiled({.precision = precision_});
     kept.run();
     for (const char* which : {"first", "second"}) {

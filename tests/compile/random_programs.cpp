@@ -116,7 +116,7 @@ TEST_CASE("what a program computes does not depend on how it was compiled", "[co
   for (std::uint32_t seed = 0; seed < 150; ++seed) {
     INFO("graph " << seed << " on " << device->info().id);
     const RandomGraph random(seed);
-    const auto expected = results(random, device, {.keep_all = true});
+    const auto expected = results(random, device, {.retain = Retain::all});
     for (const CompileOptions& options : {CompileOptions{}, CompileOptions{.fuse = false}}) {
       INFO("fuse: " << options.fuse);
       const auto got = results(random, device, options);
@@ -165,8 +165,8 @@ TEST_CASE("a memory budget is kept, and changes no bit", "[compile][recompute]")
 TEST_CASE("a budget and kept values exclude each other", "[compile][recompute]") {
   const RandomGraph random(1);
   const auto variables = std::make_shared<Variables>(devices().front(), 1);
-  for (const CompileOptions& options : {CompileOptions{.keep_all = true, .memory_budget = 1 << 20},
-                                        CompileOptions{.keep_fused = true, .memory_budget = 1 << 20}}) {
+  for (const CompileOptions& options : {CompileOptions{.retain = Retain::all, .memory_budget = 1 << 20},
+                                        CompileOptions{.retain = Retain::fused, .memory_budget = 1 << 20}}) {
     CHECK_THROWS_AS(compile(random.graph, random.outputs, variables, options), ArgumentError);
   }
 }

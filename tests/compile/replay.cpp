@@ -52,7 +52,7 @@ TEST_CASE("a replay makes what a run makes, operator by operator", "[compile]") 
   for (const DevicePtr& device : devices()) {
     CAPTURE(device->info().id);
     for (const bool fused : {false, true}) {
-      const CompileOptions options{.keep_all = !fused, .keep_fused = fused};
+      const CompileOptions options{.retain = fused ? Retain::fused : Retain::all};
       Program replayed = step.compiled(device, options), run = step.compiled(device, options);
       const std::map<std::string, Tensor> results = results_of(replayed);
       CHECK(results.size() > 20);
@@ -74,7 +74,7 @@ TEST_CASE("operators of a replay are run on the values given", "[compile]") {
   const Step step;
   for (const DevicePtr& device : devices()) {
     CAPTURE(device->info().id);
-    Program program = step.compiled(device, {.keep_all = true});
+    Program program = step.compiled(device, {.retain = Retain::all});
     const std::map<std::string, Tensor> first = results_of(program);
     Tensor twos(first.at("1/relu").spec());
     std::ranges::fill(twos.values<float>(), 2.0F);
@@ -108,7 +108,7 @@ TEST_CASE("a replay that is left by an exception leaves a program that can be ru
   const Step step;
   for (const DevicePtr& device : devices()) {
     CAPTURE(device->info().id);
-    Program program = step.compiled(device, {.keep_all = true});
+    Program program = step.compiled(device, {.retain = Retain::all});
     const std::map<std::string, Tensor> expected = results_of(program);
     for (const std::size_t at : {0U, 7U}) {
       std::size_t seen = 0;

@@ -24,7 +24,7 @@ double difference(const Graph& graph, const Value& result, const std::map<std::s
     program.run();
     return program.read(result);
   };
-  const Tensor fused = values({}), alone = values({.keep_all = true});
+  const Tensor fused = values({}), alone = values({.retain = Retain::all});
   double largest = 0;
   for (std::size_t i = 0; i < fused.values<float>().size(); ++i) {
     const double one =

@@ -146,7 +146,7 @@ TEST_CASE("reads and writes that nobody waits for keep their order", "[device]")
       got.emplace_back(bytes);
     }
     for (std::size_t i = 0; i < 5; ++i) {
-      device->write_kept(*buffer, 0, written[i]);
+      device->write_deferred(*buffer, 0, written[i]);
       events.push_back(device->read_async(*buffer, 0, got[i]));
       device->fill(*buffer, 0, bytes, 9);
     }
@@ -202,7 +202,7 @@ TEST_CASE("data movement outside a buffer is refused", "[device]") {
     const BufferPtr buffer = device->allocate(16);
     const std::vector<std::byte> data(8);
     CHECK_THROWS_AS(device->write(*buffer, 12, data), DeviceError);
-    CHECK_THROWS_AS(device->write_kept(*buffer, 12, data), DeviceError);
+    CHECK_THROWS_AS(device->write_deferred(*buffer, 12, data), DeviceError);
     CHECK_THROWS_AS(read(*device, *buffer, 17, 1), DeviceError);
     std::vector<std::byte> out(8);
     CHECK_THROWS_AS((void)device->read_async(*buffer, 9, out), DeviceError);

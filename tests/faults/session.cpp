@@ -114,7 +114,7 @@ Outcome trace(const std::string& device) {
 }
 
 Outcome replay(const std::string& device) {
-  Program program = strided_step(device, {.keep_fused = true});
+  Program program = strided_step(device, {.retain = Retain::fused});
   std::map<std::string, Tensor> first;
   program.replay([](const std::string&) { return nullptr; },
                  [&](const ReplayedNode& node) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Sizes of a case: several tiles of every kernel, the last one broken, on matrix units (64) and off them (5).
+/// Sizes of a case: several tiles of every kernel, the last one broken, on matrix cores (64) and off them (5).
 struct MaskedSizes {
   std::int64_t heads = 2, key_heads = 1, queries = 70, keys = 100, width = 5;
 };

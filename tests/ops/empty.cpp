@@ -74,7 +74,7 @@ void check_empty(const EmptyForm& form) {
     const std::vector<Value> results = built(form, graph);
     if (results.empty()) continue;
     INFO(form.name << " on " << device->info().id);
-    Program program = compile(graph, results, std::make_shared<Variables>(device, 7), {.keep_all = true});
+    Program program = compile(graph, results, std::make_shared<Variables>(device, 7), {.retain = Retain::all});
     for (std::size_t i = 0; i < form.inputs.size(); ++i) {
       program.write("x" + std::to_string(i), numbers(form.inputs[i]));
     }

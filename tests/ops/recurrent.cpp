@@ -246,7 +246,7 @@ TEST_CASE("results in the place of operands have the bits of results with a plac
         INFO(ops::name_of(cell) << (reverse ? " reverse" : "") << (has_lengths ? " lengths" : "") << " on "
                                 << device->info().id);
         CompileOptions apart;
-        apart.keep_all = true;
+        apart.retain = Retain::all;
         const std::vector<Tensor> got = overwriting(device, form, {}), expected = overwriting(device, form, apart);
         for (std::size_t k = 0; k < got.size(); ++k) CHECK(difference(got[k], expected[k]).empty());
       }

@@ -62,7 +62,7 @@ std::string unlike(const ReplayedNode& node) {
   return "";
 }
 
-void check_form(const Form& form, const CompileOptions& options = {.keep_all = true}) {
+void check_form(const Form& form, const CompileOptions& options = {.retain = Retain::all}) {
   for (const DevicePtr& device : devices()) {
     Graph graph;
     std::vector<Value> values;
@@ -194,14 +194,14 @@ TEST_CASE("special values in what is fused behind products", "[ops][special]") {
     check_form({name + " behind matmul",
                 {{normal({5, 7}, 1)}, {normal({7, 6}, 2)}},
                 [step](const std::vector<Value>& x) { return std::vector{step(matmul(x[0], x[1]))}; }},
-               {.keep_fused = true});
+               {.retain = Retain::fused});
   }
   check_form({"relu behind conv",
               {{normal({1, 3, 6, 6}, 1)}, {normal({4, 3, 3, 3}, 2)}, {normal({4, 1, 1}, 3)}},
               [](const std::vector<Value>& x) {
                 return std::vector{relu(conv2d(x[0], x[1], {.padding = {1, 1}}) + x[2])};
               }},
-             {.keep_fused = true});
+             {.retain = Retain::fused});
 }
 
 TEST_CASE("special values in normalisations", "[ops][special]") {

@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "goldens.hpp"
 
 using namespace concord;
@@ -175,7 +175,7 @@ TEST_CASE("updates in groups give the bits of updates one by one", "[optim]") {
   for (const DevicePtr& device : devices()) {
     for (const Case& c : cases(recorded)) {
       Run grouped(device, recorded.at("start"), c.optimizer, c.options);
-      Run single(device, recorded.at("start"), c.optimizer, c.options, {.keep_all = true});
+      Run single(device, recorded.at("start"), c.optimizer, c.options, {.retain = Retain::all});
       INFO(c.name << " on " << device->info().id);
       // Its products round otherwise where formulas are fused into them.
       const bool has_products = c.name.starts_with("muon");

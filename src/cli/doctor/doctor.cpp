@@ -14,7 +14,7 @@
 #include "concord/cli/doctor/operator_check.hpp"
 #include "concord/cli/doctor/report.hpp"
 #include "concord/cli/options.hpp"
-#include "concord/compare/cases/variant_check.hpp"
+#include "concord/compare/cases/alternative_check.hpp"
 #include "concord/compile/device_speed.hpp"
 #include "concord/device/registry.hpp"
 
@@ -127,56 +127,56 @@ void check_kernels(const DevicePtr& device, DoctorReport& report) {
   for (const OperatorCheck& check : operator_checks()) report.add(check_finding(check, devices));
 }
 
-Finding variant_finding(const VariantResult& result) {
-  const Variant& variant = result.variant;
-  if (!variant.quirk.empty()) {
-    return warning(Trouble::wrong_kernel,
-                   fmt::format("{}: {}. It is disabled from now on; please report it", variant.name, variant.quirk));
+Finding alternative_finding(const AlternativeResult& result) {
+  const KernelAlternative& alternative = result.alternative;
+  if (!alternative.reason.empty()) {
+    return warning(Trouble::wrong_kernel, fmt::format("{}: {}. It is disabled from now on; please report it",
+                                                      alternative.name, alternative.reason));
   }
   if (!result.unexplained.empty()) {
-    return obstacle(Trouble::wrong_kernel, fmt::format("{}: {}", variant.name, result.unexplained));
+    return obstacle(Trouble::wrong_kernel, fmt::format("{}: {}", alternative.name, result.unexplained));
   }
-  return fine(variant.name + (result.was_taken ? ": correct" : ": no check applies on this device"));
+  return fine(alternative.name + (result.was_taken ? ": correct" : ": no check applies on this device"));
 }
 
-/// Keeps what is marked where every process looks for it.
-void keep_quirks(const Variants& variants, bool has_quirks, DoctorReport& report) {
+/// Stores the disabled alternatives where every process reads them.
+void keep_denylist(const KernelAlternatives& alternatives, bool has_entries, DoctorReport& report) {
   try {
-    variants.store();
-    if (has_quirks) report.add(fine("the denylist is " + variants.file().string()));
+    alternatives.store();
+    if (has_entries) report.add(fine("the denylist is " + alternatives.file().string()));
   } catch (const Error& error) {
-    // Without quirks nothing has to be kept.
-    if (has_quirks) {
-      report.add(obstacle(Trouble::quirks_not_kept,
+    // Without denylist nothing has to be kept.
+    if (has_entries) {
+      report.add(obstacle(Trouble::denylist_not_kept,
                           fmt::format("other programs will still use wrong kernels: {}", error.what())));
     }
   }
 }
 
-/// What is wrong is marked, so that the checks that follow are of what the library then does.
-void check_variants(const DevicePtr& device, DoctorReport& report) {
-  Variants* const variants = device->variants();
-  if (variants == nullptr) return;
+/// A wrong alternative is disabled, so the later checks run what the library then uses.
+void check_alternatives(const DevicePtr& device, DoctorReport& report) {
+  KernelAlternatives* const alternatives = device->alternatives();
+  if (alternatives == nullptr) return;
   report.begin(fmt::format("kernel alternatives of {}, compared with double precision on the host", device->info().id));
-  bool has_quirks = false;
-  for (const Variant& variant : variants->list()) {
-    const VariantResult result = check_variant(device, *variants, variant.name);
-    has_quirks = has_quirks || !result.variant.quirk.empty();
-    report.add(variant_finding(result));
-    report.document()["variants"].push_back(
-        {{"name", variant.name}, {"checked", result.was_taken}, {"quirk", result.variant.quirk}});
+  bool has_entries = false;
+  for (const KernelAlternative& alternative : alternatives->list()) {
+    const AlternativeResult result = check_alternative(device, *alternatives, alternative.name);
+    has_entries = has_entries || !result.alternative.reason.empty();
+    report.add(alternative_finding(result));
+    report.document()["alternatives"].push_back(
+        {{"name", alternative.name}, {"checked", result.was_taken}, {"reason", result.alternative.reason}});
   }
-  keep_quirks(*variants, has_quirks, report);
+  keep_denylist(*alternatives, has_entries, report);
 }
 
-void forget_quirks(const DoctorArguments& options) {
+void forget_denylist(const DoctorArguments& options) {
   const DevicePtr device = options.device.open();
-  Variants* const variants = device->variants();
-  const std::size_t marks = variants == nullptr ? 0 : variants->forget();
+  KernelAlternatives* const alternatives = device->alternatives();
+  const std::size_t disabled = alternatives == nullptr ? 0 : alternatives->forget();
   if (options.json) {
-    std::cout << json_text({{"device", device->info().id}, {"forgotten", marks}});
+    std::cout << json_text({{"device", device->info().id}, {"forgotten", disabled}});
   } else {
-    std::cout << fmt::format("{} entries of the denylist of {} are removed\n", marks, device->info().id);
+    std::cout << fmt::format("{} entries of the denylist of {} are removed\n", disabled, device->info().id);
   }
 }
 
@@ -222,7 +222,7 @@ DevicePtr look_at_machine(const DoctorArguments& options, KeptWarnings& warnings
   attempt(report, [&] {
     report.add(drivers.emplace().findings());
     report.add(
-        drivers->try_out(takes_cpu(options.device.selector) ? Finding::Weight::warning : Finding::Weight::obstacle));
+        drivers->try_out(selects_cpu(options.device.selector) ? Finding::Weight::warning : Finding::Weight::obstacle));
   });
   report.begin("devices");
   std::vector<DeviceInfo> listed;
@@ -246,7 +246,7 @@ void run(const DoctorArguments& options, std::optional<Ending>& ending) {
   KeptWarnings warnings;
   const DevicePtr device = look_at_machine(options, warnings, report);
   if (device) {
-    for (const auto& check : {check_variants, check_kernels, measure_device}) {
+    for (const auto& check : {check_alternatives, check_kernels, measure_device}) {
       attempt(report, [&] { check(device, report); });
     }
     warnings.take_to(report, Trouble::library_warning);
@@ -281,7 +281,7 @@ void add_doctor(CLI::App& app) {
   options->trace.add(*command);
   command->callback([options] {
     if (!options->forget) return diagnose(*options);
-    options->trace.around([&] { forget_quirks(*options); });
+    options->trace.around([&] { forget_denylist(*options); });
   });
 }
 

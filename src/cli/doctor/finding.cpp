@@ -24,7 +24,7 @@ constexpr std::array<TroubleWords, 17> kTroubles{
      {Trouble::cache_not_kept, "Compiled kernels that cannot be kept", "compiled kernels cannot be stored"},
      {Trouble::library_does_not_fit, "A oneDNN that does not fit", "the loaded oneDNN does not fit"},
      {Trouble::wrong_kernel, "A kernel is wrong on this device", "kernels are wrong on it or do not build"},
-     {Trouble::quirks_not_kept, "Wrong kernels that cannot be noted",
+     {Trouble::denylist_not_kept, "Wrong kernels that cannot be noted",
       "its denylist cannot be written for other programs"},
      {Trouble::failed_check, "A check that fails", "a check of it failed"},
      {Trouble::library_warning, "A warning of the library", "the library warns"}}};

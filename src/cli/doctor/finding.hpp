@@ -25,7 +25,7 @@ enum class Trouble : std::uint8_t {
   cache_not_kept,
   library_does_not_fit,
   wrong_kernel,
-  quirks_not_kept,
+  denylist_not_kept,
   failed_check,
   library_warning
 };

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "concord/compare/reference64/evaluate.hpp"
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compare/tolerance/tolerance.hpp"
 
 namespace concord {
@@ -40,7 +40,7 @@ std::optional<KernelFault> find_fault(const Graph& graph, std::span<const Value>
   for (const bool fused : {false, true}) {
     if (first) break;
     Program program = compile(graph, outputs, std::make_shared<Variables>(device, kSeed),
-                              {.keep_all = !fused, .keep_fused = fused, .precision = precision});
+                              {.retain = fused ? Retain::fused : Retain::all, .precision = precision});
     for (const auto& [name, tensor] : inputs) program.write(name, tensor);
     program.replay([](const std::string&) { return nullptr; },
                    [&](const ReplayedNode& node) {

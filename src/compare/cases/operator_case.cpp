@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compare/tolerance/tolerance.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
@@ -151,9 +151,8 @@ std::string CaseReplay::json(const OperatorCase& operator_case, const DeviceInfo
 CaseReplay replay(const OperatorCase& operator_case, const Graph& graph, Value loss, const DevicePtr& device,
                   Precision precision) {
   const auto variables = std::make_shared<Variables>(device, 1);
-  Program program =
-      compile(graph, {&loss, 1}, variables,
-              {.keep_all = !operator_case.fused, .keep_fused = operator_case.fused, .precision = precision});
+  Program program = compile(graph, {&loss, 1}, variables,
+                            {.retain = operator_case.fused ? Retain::fused : Retain::all, .precision = precision});
   for (const auto& [name, tensor] : operator_case.inputs) {
     if (variables->contains(name)) variables->write(name, tensor);
   }

@@ -42,23 +42,24 @@ Json as_json(const OperatorTime& time) {
           {"roofline", time.share()}};
 }
 
-std::string_view name_of(Unlike unlike) {
-  switch (unlike) {
-    case Unlike::none: return {};
-    case Unlike::first_run: return "the first run";
-    case Unlike::one_by_one: return "its kernels one by one";
+std::string_view name_of(Mismatch mismatch) {
+  switch (mismatch) {
+    case Mismatch::none: return {};
+    case Mismatch::first_run: return "the first run";
+    case Mismatch::one_by_one: return "its kernels one by one";
   }
   return {};
 }
 
-Json as_json(const SecondRun& run) {
+Json as_json(const RerunCheck& run) {
   Json json{{"step", run.loss.step},
             {"loss_deviation", run.loss.deviation},
-            {"nudged_loss_deviation", std::isfinite(run.loss.deviation) ? Json(run.loss.explained) : Json()},
+            {"perturbed_loss_deviation", std::isfinite(run.loss.deviation) ? Json(run.loss.explained) : Json()},
             {"checked_steps", run.checked_steps},
-            {"unlike", nullptr},
+            {"mismatch", nullptr},
             {"non_finite", nullptr}};
-  if (run.unlike != Unlike::none) json["unlike"] = {{"step", run.unlike_step}, {"other_than", name_of(run.unlike)}};
+  if (run.mismatch != Mismatch::none)
+    json["mismatch"] = {{"step", run.mismatch_step}, {"other_than", name_of(run.mismatch)}};
   if (run.non_finite.found) {
     json["non_finite"] = {{"step", run.non_finite_step},
                           {"node", run.non_finite.node},
@@ -88,8 +89,8 @@ Json as_json(const DeviceRun& run) {
             {"largest_loss_deviation_at_step", run.largest_at_step},
             {"checked_values", run.checked_values},
             {"first_deviation", nullptr},
-            {"second_run", nullptr}};
-  if (run.second_run) json["second_run"] = as_json(*run.second_run);
+            {"rerun_check", nullptr}};
+  if (run.rerun_check) json["rerun_check"] = as_json(*run.rerun_check);
   if (run.first_deviation) json["first_deviation"] = as_json(*run.first_deviation);
   if (run.joules_a_step) {
     json["joules_a_step"] = *run.joules_a_step;
@@ -141,11 +142,11 @@ std::string Comparison::json(JsonDetail detail) const {
                   {"compile_seconds", check_cost.compile_seconds}}},
                 {"devices", std::move(list)}};
   if (options.drift) {
-    document["nudged"] = Json::array();
-    for (const NudgedRun& run : nudged) {
-      document["nudged"].push_back({{"losses", run.losses},
-                                    {"largest_loss_deviation", run.largest_loss_deviation},
-                                    {"weight_distances", as_json(run.weight_distances)}});
+    document["perturbed"] = Json::array();
+    for (const PerturbedRun& run : perturbed) {
+      document["perturbed"].push_back({{"losses", run.losses},
+                                       {"largest_loss_deviation", run.largest_loss_deviation},
+                                       {"weight_distances", as_json(run.weight_distances)}});
     }
   }
   return document.dump(2, ' ', false, Json::error_handler_t::replace);

@@ -63,7 +63,7 @@ std::string verdict_of(const Comparison& comparison) {
     } else if (!why.empty()) {
       text += fmt::format("<p>Reason: {}.</p>", escaped(why));
     }
-    if (const std::string again = comparison.second_run_text(place); !again.empty()) {
+    if (const std::string again = comparison.rerun_check_text(place); !again.empty()) {
       text += fmt::format("<p>{}.</p>", escaped(again));
     }
   }

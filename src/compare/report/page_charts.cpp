@@ -74,12 +74,12 @@ std::vector<PlotPoint> points_of(const std::vector<WeightDistance>& distances) {
   return points;
 }
 
-/// Of the nudged runs first, so that the devices' lines lie over them.
+/// Of the perturbed runs first, so that the devices' lines lie over them.
 std::vector<Curve> drift_curves(const Comparison& comparison,
-                                const std::function<std::vector<PlotPoint>(const NudgedRun&)>& nudged,
+                                const std::function<std::vector<PlotPoint>(const PerturbedRun&)>& perturbed,
                                 const std::function<std::vector<PlotPoint>(const DeviceRun&)>& device) {
   std::vector<Curve> curves;
-  for (const NudgedRun& run : comparison.nudged) curves.push_back({"noise dashed", nudged(run)});
+  for (const PerturbedRun& run : comparison.perturbed) curves.push_back({"noise dashed", perturbed(run)});
   for (std::size_t d = 1; d < comparison.runs.size(); ++d) {
     curves.push_back({device_style(d), device(comparison.runs[d])});
   }
@@ -114,14 +114,14 @@ std::vector<PlotPoint> roof_of(const DeviceSpeed& speed, const Axis& x) {
 
 std::string device_style(std::size_t place) { return fmt::format("s{}", place % 8); }
 
-std::string legend(const Comparison& comparison, bool nudged) {
+std::string legend(const Comparison& comparison, bool perturbed) {
   std::string items;
   for (std::size_t d = 0; d < comparison.runs.size(); ++d) {
     const DeviceInfo& device = comparison.runs[d].device;
     items += fmt::format("<li><span class=\"key {}\"></span><b>{}</b> <span class=\"soft\">{}</span></li>",
                          device_style(d), html::escaped(device.id), html::escaped(device.name));
   }
-  if (nudged && !comparison.nudged.empty()) {
+  if (perturbed && !comparison.perturbed.empty()) {
     items += fmt::format("<li><span class=\"key dashed noise\"></span>{} from weights moved by one ULP</li>",
                          html::escaped(comparison.runs.front().device.id));
   }

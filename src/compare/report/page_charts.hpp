@@ -9,8 +9,8 @@ namespace concord {
 
 /// "s0" … "s7": the colour of a device, by its place in the comparison.
 [[nodiscard]] std::string device_style(std::size_t place);
-/// The devices with their colours; with the nudged runs where there are any and `nudged` asks for them.
-[[nodiscard]] std::string legend(const Comparison& comparison, bool nudged);
+/// The devices with their colours; with the perturbed runs where there are any and `perturbed` asks for them.
+[[nodiscard]] std::string legend(const Comparison& comparison, bool perturbed);
 
 [[nodiscard]] std::string loss_chart(const Comparison& comparison);
 /// Differences of losses over the steps, and of weights. Both empty unless CompareOptions::drift was asked for.

@@ -56,7 +56,7 @@ svg .name { fill: var(--ink); }
 .s4 { --c: var(--s4); } .s5 { --c: var(--s5); } .s6 { --c: var(--s6); } .s7 { --c: var(--s7); }
 .noise { --c: var(--noise); }
 .scroll { overflow: auto; max-height: 75vh; background: var(--card); border: 1px solid var(--edge); border-radius: 8px; }
-table { border-collapse: separate; border-spacing: 0; width: 100%; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: separate; border-spacing: 0; width: 100%; font-size: 0.92rem; font-alternative-numeric: tabular-nums; }
 th, td { padding: 5px 10px; border-bottom: 1px solid var(--grid); text-align: right; white-space: nowrap; vertical-align: top; }
 thead th { position: sticky; top: 0; background: var(--card); color: var(--soft); font-weight: 600; z-index: 2; }
 th:first-child { position: sticky; left: 0; background: var(--card); text-align: left; z-index: 1; font-weight: 500;

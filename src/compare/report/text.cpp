@@ -31,8 +31,8 @@ std::string sentence(const DeviceRun& run) {
       d.largest_relative, d.largest_ulps, d.place(), d.op, name_of(d.form), d.kernel, d.shapes);
 }
 
-std::string_view unlike_what(Unlike unlike) {
-  return unlike == Unlike::first_run ? "the first run" : "its kernels run one by one";
+std::string_view mismatch_text(Mismatch mismatch) {
+  return mismatch == Mismatch::first_run ? "the first run" : "its kernels run one by one";
 }
 
 double last_distance(const auto& run) {
@@ -46,7 +46,7 @@ std::string drift_sentences(const Comparison& comparison) {
                         last_distance(run), run.largest_loss_deviation);
   };
   for (std::size_t d = 1; d < comparison.runs.size(); ++d) add(comparison.runs[d].device.id, comparison.runs[d]);
-  for (const NudgedRun& run : comparison.nudged) {
+  for (const PerturbedRun& run : comparison.perturbed) {
     add(comparison.runs.front().device.id + " from weights moved by one ULP", run);
   }
   return text;
@@ -78,9 +78,9 @@ std::string Comparison::disagreement(std::size_t place) const {
   if (run.first_deviation) {
     return fmt::format("node {} on {} exceeds its tolerance", run.first_deviation->node, run.device.id);
   }
-  if (run.second_run && run.second_run->unlike != Unlike::none) {
-    return fmt::format("step {} on {}, run again, differs from {}", run.second_run->unlike_step, run.device.id,
-                       unlike_what(run.second_run->unlike));
+  if (run.rerun_check && run.rerun_check->mismatch != Mismatch::none) {
+    return fmt::format("step {} on {}, run again, differs from {}", run.rerun_check->mismatch_step, run.device.id,
+                       mismatch_text(run.rerun_check->mismatch));
   }
   const auto wrong = std::ranges::find_if(run.losses, [](float loss) { return !std::isfinite(loss); });
   if (wrong != run.losses.end()) {
@@ -90,15 +90,15 @@ std::string Comparison::disagreement(std::size_t place) const {
   return is_reference || run.checked_values > 0 ? "" : fmt::format("no operator of {} was checked", run.device.id);
 }
 
-std::string Comparison::second_run_text(std::size_t place) const {
+std::string Comparison::rerun_check_text(std::size_t place) const {
   const DeviceRun& run = runs.at(place);
-  if (!run.second_run) return {};
-  const SecondRun& again = *run.second_run;
+  if (!run.rerun_check) return {};
+  const RerunCheck& again = *run.rerun_check;
   if (again.non_finite.found) {
     return fmt::format("{}: step {} has a value that is not finite; the first is {}", run.device.id,
                        again.non_finite_step, again.non_finite.str());
   }
-  const bool is_right = !run.first_deviation && again.unlike == Unlike::none;
+  const bool is_right = !run.first_deviation && again.mismatch == Mismatch::none;
   if (!std::isfinite(again.loss.deviation)) return {};
   return fmt::format(
       "{}: the loss of step {} deviates by {:.2e} (from weights moved by one ULP: {:.2e}); {} of its steps were run "
@@ -151,7 +151,7 @@ std::string Comparison::table() const {
   if (options.drift) text += drift_sentences(*this);
   for (std::size_t place = 0; place < runs.size(); ++place) {
     if (runs[place].first_deviation) text += sentence(runs[place]);
-    if (const std::string again = second_run_text(place); !again.empty()) text += again + "\n";
+    if (const std::string again = rerun_check_text(place); !again.empty()) text += again + "\n";
   }
   if (!runs.front().unreferenced.empty()) {
     text += fmt::format("no float64 reference, compared with the first device: {}\n",

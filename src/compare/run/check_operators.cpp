@@ -12,7 +12,7 @@
 
 #include "concord/compare/reference64/evaluate.hpp"
 #include "concord/compare/run/deviation.hpp"
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compare/tolerance/tolerance.hpp"
 
 namespace concord {
@@ -71,10 +71,10 @@ OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference,
                     .results = node.results};
   for (std::size_t i = 0; i < node.inputs.size(); ++i) kept.inputs.emplace(node.input_names[i], node.inputs[i]);
   const std::vector<Tensor> expected = expected_of(node, reference);
-  Extents extents;
+  Magnitudes magnitudes;
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     kept.expected.push_back(rounded(reference.at(node.outputs[k])));
-    kept.tolerances.push_back(tolerance_of(node, expected, k, precision, extents));
+    kept.tolerances.push_back(tolerance_of(node, expected, k, precision, magnitudes));
   }
   return kept;
 }
@@ -88,13 +88,13 @@ std::tuple<const Operator*, std::string, std::string> key_of(const TraceEntry& e
 
 /// Whether two sides run on the same hardware, where one of them has to wait for the other, and may be the same Device,
 /// which serves one thread at a time.
-bool share_a_device(std::span<const Side> sides) {
+bool share_a_device(std::span<const Replica> sides) {
   std::set<std::string> devices;
-  for (const Side& side : sides) devices.insert(side.device->info().id);
+  for (const Replica& side : sides) devices.insert(side.device->info().id);
   return devices.size() < sides.size();
 }
 
-void at_once(const Beside::Job& job) { job()(); }
+void at_once(const OrderedWorkers::Job& job) { job()(); }
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -106,7 +106,7 @@ struct OperatorChecks::Check {
   std::int64_t steps_done;
   ReferenceValues reference;     // at first what the step begins with: weights and batch
   std::vector<Device*> reading;  // by side: has the weights, or copies them from the reference; else null
-  Extents extents = {};          // of what operators are given and should make
+  Magnitudes magnitudes = {};    // of what operators are given and should make
 
   Check(Forms what, std::int64_t steps, ReferenceValues values, std::size_t sides)
       : forms(what), steps_done(steps), reference(std::move(values)), reading(sides) {}
@@ -139,11 +139,11 @@ struct OperatorChecks::CheckedNode {
 void OperatorChecks::compile() {
   if (!programs_.empty()) return;
   const Clock::time_point start = Clock::now();
-  for (const Side& side : sides_) {
+  for (const Replica& side : sides_) {
     const VariablesPtr variables =
         programs_.empty() ? side.variables : std::make_shared<Variables>(side.device, options_.seed);
-    programs_.push_back(
-        {variables, step_.compiled(variables, {.keep_all = true}), step_.compiled(variables, {.keep_fused = true})});
+    programs_.push_back({variables, step_.compiled(variables, {.retain = Retain::all}),
+                         step_.compiled(variables, {.retain = Retain::fused})});
   }
   const std::vector<std::string> of_first = programs_[0].fused.values();
   const std::set<std::string> known(of_first.begin(), of_first.end());
@@ -169,7 +169,7 @@ void OperatorChecks::take_weights(std::size_t side, Check& check) const {
   Variables& variables = *programs_[side].variables;
   check.reading[side] = &variables.device();
   for (const auto& [name, value] : check.reference) {
-    if (variables.contains(name)) variables.write_kept(name, value.value);
+    if (variables.contains(name)) variables.write_deferred(name, value.value);
   }
   variables.device().flush();
 }
@@ -223,11 +223,11 @@ void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, Device
 
 /// How far result k is off, to be noted in the order of the results. The values are kept until then only where they may
 /// be written to a file.
-Beside::Note OperatorChecks::check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
-                                          Check& check, DeviceRun& run) const {
+OrderedWorkers::Note OperatorChecks::check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
+                                                  Check& check, DeviceRun& run) const {
   const ReplayedNode& node = checked->node;
   const ReferenceValue& reference = check.reference.at(node.outputs[k]);
-  Deviation deviation = deviation_of(node, k, checked->expected, reference.exact, options_.precision, check.extents);
+  Deviation deviation = deviation_of(node, k, checked->expected, reference.exact, options_.precision, check.magnitudes);
   deviation.step = check.steps_done;
   deviation.form = checked->form;
   const bool is_case = options_.case_node.empty() ? deviation.diverges() : node.entry.node == options_.case_node;
@@ -243,7 +243,7 @@ Beside::Note OperatorChecks::check_result(const std::shared_ptr<const CheckedNod
 
 /// Hands each result of the node to `take`, with what is to be done for it.
 void OperatorChecks::check_node(ReplayedNode node, Form form, Check& check, DeviceRun& run,
-                                const std::function<void(Beside::Job)>& take) const {
+                                const std::function<void(OrderedWorkers::Job)>& take) const {
   std::vector<Tensor> expected = expected_of(node, check.reference);
   const std::size_t results = expected.size();
   const auto checked = std::make_shared<const CheckedNode>(CheckedNode{std::move(node), std::move(expected), form});
@@ -326,8 +326,8 @@ void OperatorChecks::run(Check& check, std::span<DeviceRun> runs, const std::fun
 /// The device goes on while other threads check `of_first`, nodes of the first device, and what this one has made.
 void OperatorChecks::check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check,
                                 std::span<DeviceRun> runs) {
-  Beside checks(checking_threads(), kResultsAhead);
-  const auto add = [&](Beside::Job job) { checks.add(std::move(job)); };
+  OrderedWorkers checks(checking_threads(), kResultsAhead);
+  const auto add = [&](OrderedWorkers::Job job) { checks.add(std::move(job)); };
   SidePrograms& side = programs_[i];
   take_weights(i, check);
   for (ReplayedNode& node : of_first) check_node(std::move(node), Form::fused, check, runs[0], add);

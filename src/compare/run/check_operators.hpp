@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "concord/compare/compare.hpp"
-#include "concord/compare/run/beside.hpp"
+#include "concord/compare/run/ordered_workers.hpp"
 #include "concord/compare/run/training_step.hpp"
 
 namespace concord {
@@ -37,14 +37,15 @@ struct StepMade {
 /// held against those. The other sides run and are compared side by side, each in threads of its own.
 class OperatorChecks {
  public:
-  OperatorChecks(const TrainingStep& step, std::span<const Side> sides, const CompareOptions& options, CheckCost& cost)
+  OperatorChecks(const TrainingStep& step, std::span<const Replica> sides, const CompareOptions& options,
+                 CheckCost& cost)
       : step_(step), sides_(sides), options_(options), cost_(cost) {}
 
   /// Each operator by itself, and what fusion makes of them, from the weights of the first side. The first side's own
   /// fused kernels are checked like the others.
   void run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
-  /// The first side's step, to the bit what Side::run makes, and with it the check of the kernels that a step of each
-  /// other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with
+  /// The first side's step, to the bit what Replica::run makes, and with it the check of the kernels that a step of
+  /// each other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with
   /// float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
   /// `others` lets the other sides take steps of their own, once the first side's weights are read, and queued on the
   /// devices on the host's cores.
@@ -79,12 +80,12 @@ class OperatorChecks {
   void check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check, std::span<DeviceRun> runs);
   void add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const;
   void check_node(ReplayedNode node, Form form, Check& check, DeviceRun& run,
-                  const std::function<void(Beside::Job)>& take) const;
-  [[nodiscard]] Beside::Note check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
-                                          Check& check, DeviceRun& run) const;
+                  const std::function<void(OrderedWorkers::Job)>& take) const;
+  [[nodiscard]] OrderedWorkers::Note check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
+                                                  Check& check, DeviceRun& run) const;
 
   const TrainingStep& step_;
-  std::span<const Side> sides_;
+  std::span<const Replica> sides_;
   const CompareOptions& options_;
   CheckCost& cost_;
   std::vector<SidePrograms> programs_;

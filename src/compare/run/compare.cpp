@@ -13,7 +13,7 @@
 #include "concord/compare/run/batches.hpp"
 #include "concord/compare/run/check_operators.hpp"
 #include "concord/compare/run/drift.hpp"
-#include "concord/compare/run/second_run.hpp"
+#include "concord/compare/run/rerun_check.hpp"
 #include "concord/compare/run/training_step.hpp"
 #include "concord/compile/measure.hpp"
 #include "concord/core/check.hpp"
@@ -42,8 +42,8 @@ void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices,
   if (data::labels_in_range(dataset)) data::check(dataset);
 }
 
-std::vector<Side> make_sides(const TrainingStep& step, std::span<const DevicePtr> devices, Comparison& comparison) {
-  std::vector<Side> sides;
+std::vector<Replica> make_sides(const TrainingStep& step, std::span<const DevicePtr> devices, Comparison& comparison) {
+  std::vector<Replica> sides;
   for (const DevicePtr& device : devices) {
     const Clock::time_point start = Clock::now();
     sides.emplace_back(step, device, comparison.options.seed);
@@ -55,32 +55,32 @@ std::vector<Side> make_sides(const TrainingStep& step, std::span<const DevicePtr
   return sides;
 }
 
-constexpr std::uint64_t kNudges[] = {1, 2};  // seeds of the runs beside that of the first device
+constexpr std::uint64_t kPerturbations[] = {1, 2};  // seeds of the runs beside that of the first device
 
-Side nudged_side(const TrainingStep& step, const DevicePtr& device, std::uint64_t seed,
-                 std::span<const std::string> weights, std::uint64_t nudged_by) {
-  Side side(step, device, seed);
-  nudge(*side.variables, weights, nudged_by);
+Replica perturbed_replica(const TrainingStep& step, const DevicePtr& device, std::uint64_t seed,
+                          std::span<const std::string> weights, std::uint64_t perturbed_by) {
+  Replica side(step, device, seed);
+  perturb(*side.variables, weights, perturbed_by);
   return side;
 }
 
-std::vector<Side> make_nudged(const TrainingStep& step, const DevicePtr& device, Comparison& comparison,
-                              std::span<const std::string> weights) {
-  std::vector<Side> nudged;
-  for (const std::uint64_t seed : kNudges) {
-    nudged.push_back(nudged_side(step, device, comparison.options.seed, weights, seed));
+std::vector<Replica> make_perturbed(const TrainingStep& step, const DevicePtr& device, Comparison& comparison,
+                                    std::span<const std::string> weights) {
+  std::vector<Replica> perturbed;
+  for (const std::uint64_t seed : kPerturbations) {
+    perturbed.push_back(perturbed_replica(step, device, comparison.options.seed, weights, seed));
   }
-  comparison.nudged.resize(nudged.size());
-  return nudged;
+  comparison.perturbed.resize(perturbed.size());
+  return perturbed;
 }
 
-/// `compared` is a DeviceRun or a NudgedRun.
-void note_distance(const Side& side, const Side& reference, std::span<const std::string> weights, std::int64_t done,
-                   auto& compared) {
+/// `compared` is a DeviceRun or a PerturbedRun.
+void note_distance(const Replica& side, const Replica& reference, std::span<const std::string> weights,
+                   std::int64_t done, auto& compared) {
   compared.weight_distances.push_back({done, weight_distance(*side.variables, *reference.variables, weights)});
 }
 
-void measure_sides(std::span<Side> sides, Comparison& comparison) {
+void measure_sides(std::span<Replica> sides, Comparison& comparison) {
   constexpr int kTracedRuns = 5;
   const CompareOptions& options = comparison.options;
   for (std::size_t d = 0; d < sides.size(); ++d) {
@@ -100,32 +100,32 @@ void measure_sides(std::span<Side> sides, Comparison& comparison) {
   }
 }
 
-bool is_on_host(const Side& side) { return side.device->info().kind == DeviceKind::cpu; }
+bool is_on_host(const Replica& side) { return side.device->info().kind == DeviceKind::cpu; }
 
 /// Whether its work is done when it is enqueued: Device::buffer_over is for such devices.
-bool computes_at_once(const Side& side) {
+bool computes_at_once(const Replica& side) {
   std::array<std::byte, 1> some{};
   return side.device->buffer_over(some) != nullptr;
 }
 
-void put_those_at_once_last(std::vector<Side*>& sides) {
-  std::ranges::stable_partition(sides, [](const Side* side) { return !computes_at_once(*side); });
+void put_those_at_once_last(std::vector<Replica*>& sides) {
+  std::ranges::stable_partition(sides, [](const Replica* side) { return !computes_at_once(*side); });
 }
 
 /// A step of every device that checks what it runs. The others' own steps come first. Where several devices are on the
 /// host's cores, they take turns: side by side the threads of one would wait for those of the other. The first that
 /// computes beside the host begins before all others, so that the host reads weights meanwhile.
-void step_checked(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
+void step_checked(const Batch& batch, std::int64_t done, std::span<Replica> sides, OperatorChecks& checks,
                   Comparison& comparison) {
   const Clock::time_point start = Clock::now();
   const bool take_turns = std::ranges::count_if(sides, is_on_host) > 1;
-  std::vector<Side*> at_any_time, in_turn;
-  for (Side& side : sides.subspan(1)) (take_turns && is_on_host(side) ? in_turn : at_any_time).push_back(&side);
+  std::vector<Replica*> at_any_time, in_turn;
+  for (Replica& side : sides.subspan(1)) (take_turns && is_on_host(side) ? in_turn : at_any_time).push_back(&side);
   put_those_at_once_last(at_any_time);
   put_those_at_once_last(in_turn);
   const std::size_t begun = in_turn.empty() || computes_at_once(*in_turn[0]) ? 0 : 1;
   if (begun > 0) in_turn[0]->run(batch);
-  for (Side* side : at_any_time) side->run(batch);
+  for (Replica* side : at_any_time) side->run(batch);
   const float loss = checks.step_first(batch, done, comparison.runs, [&] {
     for (std::size_t i = 0; i < in_turn.size(); ++i) {
       if (i >= begun) in_turn[i]->run(batch);
@@ -138,7 +138,7 @@ void step_checked(const Batch& batch, std::int64_t done, std::span<Side> sides, 
 }
 
 /// A step of every device, which checks what it runs where that is asked for.
-void step_devices(const Batch& batch, std::int64_t done, std::span<Side> sides, OperatorChecks& checks,
+void step_devices(const Batch& batch, std::int64_t done, std::span<Replica> sides, OperatorChecks& checks,
                   Comparison& comparison) {
   const std::int64_t every = comparison.options.check_every;
   if (done > 0 && every > 0 && done % every == 0) return step_checked(batch, done, sides, checks, comparison);
@@ -151,8 +151,8 @@ void step_devices(const Batch& batch, std::int64_t done, std::span<Side> sides, 
   }
 }
 
-/// All sides take the same steps, those of the nudged runs after the devices'.
-void train(Batches& batches, Batch& batch, std::span<Side> sides, std::span<Side> nudged,
+/// All sides take the same steps, those of the perturbed runs after the devices'.
+void train(Batches& batches, Batch& batch, std::span<Replica> sides, std::span<Replica> perturbed,
            std::span<const std::string> weights, OperatorChecks& checks, Comparison& comparison) {
   const CompareOptions& options = comparison.options;
   for (std::int64_t i = 0; i < options.steps; ++i) {
@@ -162,10 +162,10 @@ void train(Batches& batches, Batch& batch, std::span<Side> sides, std::span<Side
     for (std::size_t d = 1; measured && d < sides.size(); ++d) {
       note_distance(sides[d], sides[0], weights, i + 1, comparison.runs[d]);
     }
-    for (std::size_t n = 0; n < nudged.size(); ++n) {
-      nudged[n].run(batch);
-      comparison.nudged[n].losses.push_back(nudged[n].loss());
-      if (measured) note_distance(nudged[n], sides[0], weights, i + 1, comparison.nudged[n]);
+    for (std::size_t n = 0; n < perturbed.size(); ++n) {
+      perturbed[n].run(batch);
+      comparison.perturbed[n].losses.push_back(perturbed[n].loss());
+      if (measured) note_distance(perturbed[n], sides[0], weights, i + 1, comparison.perturbed[n]);
     }
   }
 }
@@ -177,17 +177,17 @@ void note_loss_deviations(Comparison& comparison) {
     run.largest_loss_deviation = deviation.largest;
     run.largest_at_step = deviation.at_step;
   }
-  for (NudgedRun& run : comparison.nudged) {
+  for (PerturbedRun& run : comparison.perturbed) {
     run.largest_loss_deviation = loss_deviation(run.losses, expected).largest;
   }
 }
 
 /// The losses of two runs that begin one ULP away, one after the other: memory for both may not be left.
-std::vector<NudgedRun> nudged_losses(const TrainingStep& step, const Dataset& dataset, const DevicePtr& device,
-                                     const CompareOptions& options, std::span<const std::string> weights) {
-  std::vector<NudgedRun> runs;
-  for (const std::uint64_t seed : kNudges) {
-    Side side = nudged_side(step, device, options.seed, weights, seed);
+std::vector<PerturbedRun> perturbed_losses(const TrainingStep& step, const Dataset& dataset, const DevicePtr& device,
+                                           const CompareOptions& options, std::span<const std::string> weights) {
+  std::vector<PerturbedRun> runs;
+  for (const std::uint64_t seed : kPerturbations) {
+    Replica side = perturbed_replica(step, device, options.seed, weights, seed);
     Batches batches(dataset, options.batch, options.seed);
     std::vector<float> losses;
     for (std::int64_t i = 0; i < options.steps; ++i) {
@@ -199,26 +199,27 @@ std::vector<NudgedRun> nudged_losses(const TrainingStep& step, const Dataset& da
   return runs;
 }
 
-/// Of each device the loss that asks for a second run, if one does. The nudged runs are done only where it takes them.
+/// Of each device the loss that asks for a second run, if one does. The perturbed runs are done only where it takes
+/// them.
 std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep& step, const Dataset& dataset,
                                                              const DevicePtr& device, const Comparison& comparison,
                                                              std::span<const std::string> weights) {
-  std::vector<NudgedRun> nudged = comparison.nudged;
+  std::vector<PerturbedRun> perturbed = comparison.perturbed;
   std::vector<std::optional<SuspiciousLoss>> suspicious;
   for (const DeviceRun& run : comparison.runs) {
     const auto ask = [&] {
-      return suspicious_loss(run.losses, comparison.runs.front().losses, nudged, comparison.options.precision);
+      return suspicious_loss(run.losses, comparison.runs.front().losses, perturbed, comparison.options.precision);
     };
     suspicious.push_back(ask());
-    if (!suspicious.back() || !std::isfinite(suspicious.back()->deviation) || !nudged.empty()) continue;
-    nudged = nudged_losses(step, dataset, device, comparison.options, weights);
+    if (!suspicious.back() || !std::isfinite(suspicious.back()->deviation) || !perturbed.empty()) continue;
+    perturbed = perturbed_losses(step, dataset, device, comparison.options, weights);
     suspicious.back() = ask();
   }
   return suspicious;
 }
 
 /// The devices whose losses ask for it run once more. What has been found until then stands, whatever memory is left.
-void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std::span<Side> sides,
+void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std::span<Replica> sides,
                           std::span<const std::optional<SuspiciousLoss>> suspicious, OperatorChecks& checks,
                           Comparison& comparison) {
   for (std::size_t d = 0; d < sides.size(); ++d) {
@@ -227,7 +228,7 @@ void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std:
     log(LogLevel::warning, fmt::format("the loss of step {} on {} deviates more than rounding can explain: its {} "
                                        "steps up to there are run again, and some are checked",
                                        suspicious[d]->step, run.device.id, suspicious[d]->step));
-    run.second_run = run_again(d, *suspicious[d], step, sides, dataset, checks, comparison);
+    run.rerun_check = run_again(d, *suspicious[d], step, sides, dataset, checks, comparison);
   }
 }
 
@@ -261,7 +262,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
                           batches.features(), batches.labels(), dataset.classes);
   data::check(dataset, step.ignored);
   Comparison comparison{name, options, {}};
-  std::vector<Side> sides = make_sides(step, devices, comparison);
+  std::vector<Replica> sides = make_sides(step, devices, comparison);
   for (std::size_t d = 0; d < sides.size(); ++d) comparison.runs[d].memory_bytes = sides[d].device->allocated();
   OperatorChecks checks(step, sides, options, comparison.check_cost);
   Batch batch = batches.next();
@@ -271,9 +272,9 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
 
   const std::vector<std::string> weights = trained_weights(step.graph);
   {
-    std::vector<Side> nudged;
-    if (options.drift) nudged = make_nudged(step, devices[0], comparison, weights);
-    train(batches, batch, sides, nudged, weights, checks, comparison);
+    std::vector<Replica> perturbed;
+    if (options.drift) perturbed = make_perturbed(step, devices[0], comparison, weights);
+    train(batches, batch, sides, perturbed, weights, checks, comparison);
   }
   note_loss_deviations(comparison);
   std::vector<std::optional<SuspiciousLoss>> suspicious(sides.size());

@@ -36,7 +36,7 @@ double Deviation::share() const {
 }
 
 Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const Tensor> expected,
-                       const std::optional<std::vector<double>>& exact, Precision precision, Extents& extents) {
+                       const std::optional<std::vector<double>>& exact, Precision precision, Magnitudes& magnitudes) {
   const TraceEntry& entry = node.entry;
   const Tensor& result = node.results[k];
   Deviation deviation{.node = entry.node,
@@ -45,9 +45,9 @@ Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const 
                       .value = node.outputs[k],
                       .shapes = entry.shapes,
                       .pass = entry.pass,
-                      .tolerance = tolerance_of(node, expected, k, precision, extents)};
+                      .tolerance = tolerance_of(node, expected, k, precision, magnitudes)};
   const double of_fp32 =
-      precision == Precision::fp32 ? deviation.tolerance : tolerance_of(node, expected, k, Precision::fp32, extents);
+      precision == Precision::fp32 ? deviation.tolerance : tolerance_of(node, expected, k, Precision::fp32, magnitudes);
   const double least = kLeastOfTolerance * of_fp32;
   const Difference difference =
       exact ? difference_of(result, *exact, least) : difference_of(result, expected[k], least);

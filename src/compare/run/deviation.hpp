@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "concord/compare/compare.hpp"
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compile/program.hpp"
 
 namespace concord {
@@ -16,7 +16,7 @@ namespace concord {
 /// it, from which the tolerance is. Its step and form are for the caller to fill in.
 [[nodiscard]] Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const Tensor> expected,
                                      const std::optional<std::vector<double>>& exact, Precision precision,
-                                     Extents& extents);
+                                     Magnitudes& magnitudes);
 
 /// Keeps of each node and form the result that is farthest for its tolerance.
 void keep_worst(std::vector<Deviation>& operators, const Deviation& deviation);

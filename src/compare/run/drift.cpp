@@ -1,4 +1,4 @@
-// Distances of weights and nudged weights.
+// Distances of weights and perturbed weights.
 #include "concord/compare/run/drift.hpp"
 
 #include <algorithm>
@@ -30,12 +30,12 @@ double weight_distance(const Variables& weights, const Variables& expected, std:
   return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
-void nudge(Variables& weights, std::span<const std::string> names, std::uint64_t seed) {
+void perturb(Variables& weights, std::span<const std::string> names, std::uint64_t seed) {
   for (const std::string& name : names) {
     const Tensor before = weights.read(name);
     Tensor value = before.clone();
     // Numbers of their own: those of the name alone may have given the first weights.
-    PhiloxSequence words(Philox(seed, philox_purpose("compare.nudge/" + name)));
+    PhiloxSequence words(Philox(seed, philox_purpose("compare.perturb/" + name)));
     for (float& number : value.values<float>()) {
       number = std::nextafter(number, words.below(2) == 0 ? -INFINITY : INFINITY);
     }

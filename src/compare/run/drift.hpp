@@ -18,7 +18,7 @@ namespace concord {
                                      std::span<const std::string> names);
 
 /// Moves each number of these variables to the next or the previous one; which, is drawn from Philox(seed, name).
-void nudge(Variables& weights, std::span<const std::string> names, std::uint64_t seed);
+void perturb(Variables& weights, std::span<const std::string> names, std::uint64_t seed);
 
 /// The steps after which weights are compared: evenly apart, at most 128, and the last.
 [[nodiscard]] bool is_drift_step(std::int64_t done, std::int64_t steps);

@@ -29,20 +29,20 @@ Program TrainingStep::compiled(const VariablesPtr& variables, CompileOptions opt
   return compile(graph, {&loss, 1}, variables, options);
 }
 
-Side::Side(const TrainingStep& step, const DevicePtr& on, std::uint64_t seed)
+Replica::Replica(const TrainingStep& step, const DevicePtr& on, std::uint64_t seed)
     : device(on),
       variables(std::make_shared<Variables>(on, seed)),
       program(step.compiled(variables)),
       loss_name_(step.loss.name()) {}
 
-void Side::run(const Batch& batch) {
+void Replica::run(const Batch& batch) {
   feed(program, batch);
   program.run();
 }
 
-float Side::loss() const { return program.read(loss_name_).values<float>()[0]; }
+float Replica::loss() const { return program.read(loss_name_).values<float>()[0]; }
 
-void Side::restart(const TrainingStep& step) {
+void Replica::restart(const TrainingStep& step) {
   for (const VariablePtr& variable : step.graph.variables()) {
     if (!variables->contains(variable->name)) continue;  // the step does not need it
     variables->write(variable->name, initial_value(*variable, variables->seed()));

@@ -34,8 +34,8 @@ struct TrainingStep {
 };
 
 /// One device with its weights and its program.
-struct Side {
-  Side(const TrainingStep& step, const DevicePtr& on, std::uint64_t seed);
+struct Replica {
+  Replica(const TrainingStep& step, const DevicePtr& on, std::uint64_t seed);
   /// Enqueues a step.
   void run(const Batch& batch);
   /// Of the last step; waits for it.

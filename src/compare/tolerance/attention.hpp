@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compile/program.hpp"
 
 namespace concord {
@@ -23,6 +23,6 @@ namespace concord {
 /// key. Rounding as such takes at most a third of it, with flat and peaked weights, outliers, one key that all look at,
 /// and gradients that add up to nothing (tests/compare/tolerance/attention.cpp). 0 for any other operator.
 [[nodiscard]] double attention_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
-                                         double unit, Extents& extents);
+                                         double unit, Magnitudes& magnitudes);
 
 }  // namespace concord

@@ -29,13 +29,13 @@ double sampled_difference(const Tensor& a, const Tensor& b) {
 
 /// An update moves a variable by little: what moved it is rounded to its own size, the variable by a few bits. The
 /// variable is the input that is nearest to the result.
-double update_tolerance(const NodeInputs& inputs, const Tensor& result, Extents& extents) {
+double update_tolerance(const NodeInputs& inputs, const Tensor& result, Magnitudes& magnitudes) {
   const Tensor* variable = nullptr;
   for (const Tensor* input : inputs) {
     if (input->dtype() != DType::f32 || input->elements() != result.elements()) continue;
     if (!variable || sampled_difference(*input, result) < sampled_difference(*variable, result)) variable = input;
   }
-  const double largest = extents.of(result).largest;
+  const double largest = magnitudes.of(result).largest;
   return 32 * kUnitRoundoff * largest + kRelative * (variable ? largest_difference(*variable, result) : largest);
 }
 
@@ -58,26 +58,28 @@ bool is_proportional(const Expression& expression, std::size_t k, std::size_t in
 
 }  // namespace
 
-double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k, Extents& extents) {
+double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
+                           Magnitudes& magnitudes) {
   NodeInputs inputs;
   if (const auto* group = dynamic_cast<const ops::PointwiseGroup*>(node.op)) {
     // What its own member reads, and not the numbers of the others.
     for (std::size_t i = 0; i < group->reach().size(); ++i) {
       inputs.push_back(&node.inputs[group->place_of(k / group->results(), i)]);
     }
-    return update_tolerance(inputs, results[k], extents);
+    return update_tolerance(inputs, results[k], magnitudes);
   }
   if (node.entry.pass == Pass::update) {
     for (const Tensor& input : node.inputs) inputs.push_back(&input);
-    return update_tolerance(inputs, results[k], extents);
+    return update_tolerance(inputs, results[k], magnitudes);
   }
-  return kRelative * (extents.of(results[k]).largest + 0.01 * pointwise_scale(node, k, extents));
+  return kRelative * (magnitudes.of(results[k]).largest + 0.01 * pointwise_scale(node, k, magnitudes));
 }
 
-double pointwise_scale(const ReplayedNode& node, std::size_t k, Extents& extents) {
+double pointwise_scale(const ReplayedNode& node, std::size_t k, Magnitudes& magnitudes) {
   const Expression& expression = dynamic_cast<const ops::Pointwise&>(*node.op).expression();
   std::vector<double> sizes;
-  for (const Tensor& input : node.inputs) sizes.push_back(input.dtype() == DType::f32 ? extents.of(input).largest : 0);
+  for (const Tensor& input : node.inputs)
+    sizes.push_back(input.dtype() == DType::f32 ? magnitudes.of(input).largest : 0);
   double scale = sizes.empty() ? 0 : *std::ranges::max_element(sizes);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (node.inputs[i].dtype() != DType::f32 || !is_proportional(expression, k, i)) continue;

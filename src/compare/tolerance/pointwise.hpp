@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compile/program.hpp"
 
 namespace concord {
@@ -14,10 +14,10 @@ namespace concord {
 ///   updates (optim::is_update)         32u · the largest |result| + 4e-5 · the most one moved
 ///   all others                         4e-5 · (the largest |result| + 0.01·pointwise_scale())
 [[nodiscard]] double pointwise_tolerance(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
-                                         Extents& extents);
+                                         Magnitudes& magnitudes);
 
 /// What result k of a Pointwise is made of, by the largest absolute values of its f32 inputs: the largest, or, of a
 /// formula proportional to an input d, as gradients are, d·max(1, the largest other) where that is less.
-[[nodiscard]] double pointwise_scale(const ReplayedNode& node, std::size_t k, Extents& extents);
+[[nodiscard]] double pointwise_scale(const ReplayedNode& node, std::size_t k, Magnitudes& magnitudes);
 
 }  // namespace concord

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "concord/compare/tolerance/attention.hpp"
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compare/tolerance/pointwise.hpp"
 #include "concord/compile/program.hpp"
 #include "concord/graph/operator.hpp"
@@ -16,25 +16,25 @@ namespace concord {
 /// A node and the sizes of its numbers: a tensor is read once, however many terms of a tolerance ask for it.
 class SizedNode {
  public:
-  SizedNode(const ReplayedNode& node, std::span<const Tensor> of_node, Extents& extents)
-      : entry(node.entry), op(node.op), inputs(node.inputs), results(of_node), node_(node), extents_(extents) {}
+  SizedNode(const ReplayedNode& node, std::span<const Tensor> of_node, Magnitudes& magnitudes)
+      : entry(node.entry), op(node.op), inputs(node.inputs), results(of_node), node_(node), magnitudes_(magnitudes) {}
   const TraceEntry& entry;
   const Operator* op;
   std::span<const Tensor> inputs, results;
-  [[nodiscard]] double largest(const Tensor& tensor) const { return extents_.of(tensor).largest; }
-  [[nodiscard]] double rms(const Tensor& tensor) const { return extents_.of(tensor).rms; }
+  [[nodiscard]] double largest(const Tensor& tensor) const { return magnitudes_.of(tensor).largest; }
+  [[nodiscard]] double rms(const Tensor& tensor) const { return magnitudes_.of(tensor).rms; }
   [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) const {
-    return extents_.largest_rms_along(tensor, axes);
+    return magnitudes_.largest_rms_along(tensor, axes);
   }
   [[nodiscard]] double of_attention(std::size_t k, double unit) const {
-    return attention_tolerance(node_, results, k, unit, extents_);
+    return attention_tolerance(node_, results, k, unit, magnitudes_);
   }
-  [[nodiscard]] double scale_of_pointwise(std::size_t k) const { return pointwise_scale(node_, k, extents_); }
-  [[nodiscard]] double of_pointwise(std::size_t k) const { return pointwise_tolerance(node_, results, k, extents_); }
+  [[nodiscard]] double scale_of_pointwise(std::size_t k) const { return pointwise_scale(node_, k, magnitudes_); }
+  [[nodiscard]] double of_pointwise(std::size_t k) const { return pointwise_tolerance(node_, results, k, magnitudes_); }
 
  private:
   const ReplayedNode& node_;
-  Extents& extents_;
+  Magnitudes& magnitudes_;
 };
 
 template <class Op>

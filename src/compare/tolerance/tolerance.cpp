@@ -29,7 +29,7 @@ bool is_attention(const Operator* op) {
 }
 
 // Operators that take no image as it is stored.
-bool takes_sequences(const Operator* op) { return is<ops::RecurrentFamily>(op) || is_attention(op); }
+bool is_over_sequences(const Operator* op) { return is<ops::RecurrentFamily>(op) || is_attention(op); }
 
 // The most numbers that anything in it sums up: products, or those that become one of its smallest result.
 double summed_terms(const SizedNode& node) {
@@ -66,7 +66,7 @@ bool stores_in_16_bits(Precision precision) { return precision == Precision::bf1
 
 // What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
 double storage_tolerance(const SizedNode& node, std::size_t k, Precision precision) {
-  if (!stores_in_16_bits(precision) || takes_sequences(node.op)) return 0;
+  if (!stores_in_16_bits(precision) || is_over_sequences(node.op)) return 0;
   if (is<ops::PointwiseGroup>(node.op)) return 0;  // variables are f32
   constexpr std::size_t kImage = 3;                // dimensions at least
   const auto is_image = [](const Tensor& tensor) { return tensor.shape().rank() >= kImage; };
@@ -90,11 +90,11 @@ double storage_tolerance(const SizedNode& node, std::size_t k, Precision precisi
 }  // namespace
 
 double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k, Precision precision,
-                    Extents& extents) {
+                    Magnitudes& magnitudes) {
   if (results[k].dtype() != DType::f32) {
     return finds_largest(node.op) && stores_in_16_bits(precision) ? INFINITY : 0;
   }
-  const SizedNode sized(node, results, extents);
+  const SizedNode sized(node, results, magnitudes);
   const double tolerance = rounding_of(sized, k) + storage_tolerance(sized, k, precision);
   if (tolerance == 0) return 0;
   // A device may take numbers below the smallest normal one for 0, each product of a sum among them, before it
@@ -109,8 +109,8 @@ double comparable_error(double error, double tolerance) {
 }
 
 double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision) {
-  Extents extents;
-  return tolerance_of(node, node.results, k, precision, extents);
+  Magnitudes magnitudes;
+  return tolerance_of(node, node.results, k, precision, magnitudes);
 }
 
 }  // namespace concord

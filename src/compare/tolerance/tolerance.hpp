@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/compile/program.hpp"
 
 namespace concord {
@@ -42,10 +42,10 @@ namespace concord {
 ///   all others                                  8p of the largest |result| and |f32 input|
 /// and the indices of max pooling, argmax and top-k are not compared: rounded numbers tie.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::size_t k, Precision precision = Precision::fp32);
-/// The same for a node whose results stand for those that others gave, by the extents of tensors that other nodes read
-/// too, to which it adds those it had to find.
+/// The same for a node whose results stand for those that others gave, by the magnitudes of tensors that other nodes
+/// read too, to which it adds those it had to find.
 [[nodiscard]] double tolerance_of(const ReplayedNode& node, std::span<const Tensor> results, std::size_t k,
-                                  Precision precision, Extents& extents);
+                                  Precision precision, Magnitudes& magnitudes);
 
 /// `error` as it is to be held against the tolerance: 0 where it tells nothing, since nothing is compared (the
 /// tolerance is infinite), or since numbers are so near the end of f32 that one order of a sum overflows and another

@@ -25,10 +25,11 @@ bool is_whole_blocks(std::int64_t channels) { return channels % ChannelsLast::kB
 /// Why the user's settings keep images in fp32: CONCORD_DEBUG=storage=fp32, or a named implementation of GEMMs.
 std::string_view settings_refusal(const Context& context) {
   if (debug_choice("storage", {"fp32"})) return "CONCORD_DEBUG keeps images in fp32";
-  KernelVariants& variants = context.variants();
-  const bool is_other_preferred = variants.preferred(variant::kProduct).value_or("tma") != "tma";
+  OpenClAlternatives& alternatives = context.alternatives();
+  const bool is_other_preferred = alternatives.preferred(alternative::kProduct).value_or("tma") != "tma";
   if (debug_option("gemm") || is_other_preferred) return "another GEMM is asked for";
-  return variants.may(std::string(variant::kProduct) + "tma") ? kNoRefusal : "its GEMM, tma, is disabled";
+  return alternatives.is_enabled(std::string(alternative::kProduct) + "tma") ? kNoRefusal
+                                                                             : "its GEMM, tma, is disabled";
 }
 
 bool is_strided(const ops::ConvSizes& s) { return s.options.stride != ops::Spatial{1, 1, 1}; }
@@ -113,7 +114,7 @@ std::string_view channels_last_device_refusal(Context& context, const ConvProble
 }
 
 double channels_last_seconds(Context&, const ConvProblem& problem) {
-  return is_for_matrix_units(conv_forward_gemm(problem.sizes)) ? 0 : INFINITY;
+  return is_for_matrix_cores(conv_forward_gemm(problem.sizes)) ? 0 : INFINITY;
 }
 
 EpilogueText channels_last_epilogue(const ConvProblem& problem) {
@@ -138,7 +139,7 @@ PreparedKernel prepared_channels_last(const ConvProblem& problem, std::unique_pt
 }
 
 extern const ConvImplementation kChannelsLastConv{.name = "channels-last",
-                                                  .variant = variant::kChannelsLast,
+                                                  .alternative = alternative::kChannelsLast,
                                                   .refusal = channels_last_conv_refusal,
                                                   .seconds = channels_last_seconds,
                                                   .prepare = prepare_channels_last,

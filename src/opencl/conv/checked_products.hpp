@@ -1,4 +1,4 @@
-// The products of convolutions that matrix units have to get right before they are used (gemm/matrix_check.hpp).
+// The products of convolutions that matrix cores have to get right before they are used (gemm/matrix_check.hpp).
 #pragma once
 
 #include <vector>

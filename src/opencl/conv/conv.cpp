@@ -37,13 +37,13 @@ constexpr std::array<const ConvImplementation*, 9> kConvImplementations{&kDepthw
 
 /// Without the check on the device.
 std::string_view cheap_refusal(const ConvImplementation& one, const Context& context, const ConvProblem& problem) {
-  if (!one.variant.empty() && !context.variants().may(one.variant)) return "it is disabled";
+  if (!one.alternative.empty() && !context.alternatives().is_enabled(one.alternative)) return "it is disabled";
   return one.refusal(context, problem);
 }
 
 /// Whether the device's user prefers it to faster ones.
 bool is_preferred(const ConvImplementation& one, const Context& context) {
-  return !one.variant.empty() && context.variants().preferred(one.variant) == "";
+  return !one.alternative.empty() && context.alternatives().preferred(one.alternative) == "";
 }
 
 /// Of those that refuse nothing, the one with the least expected time, the first of several.
@@ -101,7 +101,7 @@ PreparedKernel prepare_conv(Context& context, const ConvProblem& problem) {
   ChoiceLog choice;
   const ConvImplementation& chosen = chosen_for(context, problem, choice);
   if (choice.is_heard()) choice.write(context.name(), problem.str(), chosen.name);
-  if (!chosen.variant.empty()) context.variants().count(chosen.variant);
+  if (!chosen.alternative.empty()) context.alternatives().count(chosen.alternative);
   return chosen.prepare(context, problem);
 }
 

@@ -107,7 +107,7 @@ bool conv_is_depthwise(const ops::ConvSizes& s) {
 
 extern const ConvImplementation kDepthwiseConv{
     .name = "depthwise",
-    .variant = variant::kDepthwise,
+    .alternative = alternative::kDepthwise,
     .refusal = [](const Context&,
                   const ConvProblem& problem) { return conv_is_depthwise(problem.sizes) ? kNoRefusal : kNotDepthwise; },
     .seconds = [](Context&, const ConvProblem&) { return 0.0; },

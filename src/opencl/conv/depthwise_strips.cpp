@@ -105,7 +105,7 @@ bool depthwise_strips_support(const Context& context, const ops::ConvSizes& s) {
   return !context.limits().is_cpu && size(kCombineThreads) <= context.limits().max_work_group && is_image &&
          std::max(s.kh, s.kw) <= kLargestKernel && std::max(stride[1], stride[2]) <= 2 &&
          std::max(dilation[1], dilation[2]) == 1 && elements < std::int64_t{1} << 31 &&
-         context.variants().takes(variant::kStrips, true);
+         context.alternatives().should_use(alternative::kStrips, true);
 }
 
 std::unique_ptr<Kernel> depthwise_strips_forward(Context& context, const ops::ConvSizes& s, std::string_view label,

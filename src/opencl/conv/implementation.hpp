@@ -13,7 +13,7 @@ namespace concord::opencl {
 struct ConvImplementation {
   std::string_view name;
   /// Its name among the kernel alternatives (launch/alternatives.hpp); empty where it is none.
-  std::string_view variant = {};
+  std::string_view alternative = {};
   /// Why it does not compute the pass; empty where it does.
   std::string_view (*refusal)(const Context&, const ConvProblem&);
   /// Expected; infinite where it is not worth it, 0 where it always is.

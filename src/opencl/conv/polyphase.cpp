@@ -268,7 +268,7 @@ std::unique_ptr<Kernel> prepare_polyphase(Context& context, const ConvProblem& p
 
 extern const ConvImplementation kPolyphaseConv{
     .name = "polyphase",
-    .variant = variant::kPhases,
+    .alternative = alternative::kPhases,
     .refusal =
         [](const Context&, const ConvProblem& problem) {
           return problem.pass == ConvPass::backward_data ? conv_polyphase_refusal(problem.sizes) : kOtherPass;

@@ -131,7 +131,7 @@ RowUnrolledGradient row_unrolled_backward_weights_gemm(Context& context, const o
 }
 
 extern const ConvImplementation kRowUnrolledConv{.name = "row-unrolled",
-                                                 .variant = variant::kChannelsLast,
+                                                 .alternative = alternative::kChannelsLast,
                                                  .refusal = row_unrolled_refusal,
                                                  .seconds = channels_last_seconds,
                                                  .prepare = prepare_row_unrolled,

@@ -169,7 +169,7 @@ double conv_winograd_seconds(Context& context, const ops::ConvSizes& s, ConvPass
 
 extern const ConvImplementation kWinogradConv{
     .name = "winograd",
-    .variant = variant::kWinograd,
+    .alternative = alternative::kWinograd,
     .refusal =
         [](const Context&, const ConvProblem& problem) {
           return conv_winograd_refusal(problem.sizes, problem.request.precision);

@@ -11,8 +11,8 @@ namespace concord::opencl {
 /// to plain OpenCL C or to smaller work-groups than it has (driver/limits.hpp).
 struct Capability {
   unsigned major = 0, minor = 0;
-  /// The matrix units that gemm/mma.cl is for.
-  [[nodiscard]] bool has_matrix_units() const { return major >= 8; }
+  /// The matrix cores that gemm/mma.cl is for.
+  [[nodiscard]] bool has_matrix_cores() const { return major >= 8; }
   /// The warpgroup instructions and the copy engine of gemm/hopper/wgmma.cl and tma.cl; later GPUs have others.
   [[nodiscard]] bool is_hopper() const { return major == 9; }
 };

@@ -202,7 +202,7 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
       std::min<std::uint64_t>(device.get_info<std::size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE), held_to.work_group);
   info.unified_memory = device.get_info<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   info.precisions = {"fp32"};
-  if (capability_of(device).has_matrix_units()) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
+  if (capability_of(device).has_matrix_cores()) info.precisions = {"fp32", "tf32", "bf16", "fp16"};
   const WaveUnits units = wave_units_of(device);
   for (const Precision precision : {Precision::bf16, Precision::fp16}) {
     if (multiply_in(units, precision)) info.precisions.emplace_back(name_of(precision));

@@ -25,8 +25,8 @@ struct GpuFacts {
 struct GpuModel {
   std::string_view generation;
   std::int64_t units;
-  double products_a_second;  // fp32 multiplications and additions of a unit outside matrix units, at most
-  double matrix_a_second, matrix_fp32_a_second;  // of its matrix units, factors of 16 and of 32 bits; 0 for none
+  double products_a_second;  // fp32 multiplications and additions of a unit outside matrix cores, at most
+  double matrix_a_second, matrix_fp32_a_second;  // of its matrix cores, factors of 16 and of 32 bits; 0 for none
   double bytes_a_second;                         // that memory reaches, of the whole device
   std::int64_t local_memory;                     // bytes that the groups of a unit share
   std::int64_t item_registers;  // of 32 bits, the most with which enough items are resident to hide latency
@@ -43,7 +43,7 @@ struct GpuModel {
 /// none of these.
 [[nodiscard]] GpuFacts plan_as(std::string_view name, GpuFacts facts);
 
-/// Of a unit of the NVIDIA H200 on which tiles were measured: outside its matrix units, on them by mma.sync with
+/// Of a unit of the NVIDIA H200 on which tiles were measured: outside its matrix cores, on them by mma.sync with
 /// factors of 16 bits, and local memory.
 inline constexpr double kMeasuredProductsASecond = 128 * 1.98e9, kMeasuredMatrixASecond = 1232 * 1.98e9;
 inline constexpr std::int64_t kMeasuredLocalMemory = std::int64_t{228} * 1024;

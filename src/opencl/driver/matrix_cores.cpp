@@ -1,4 +1,4 @@
-// What devices say of themselves, and what each kind of matrix units can do.
+// What devices say of themselves, and what each kind of matrix cores can do.
 #include "concord/opencl/driver/matrix_cores.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// WaveUnits: which matrix units a GPU of AMD or Intel has, by what the device says of itself. Used by Context,
+// WaveUnits: which matrix cores a GPU of AMD or Intel has, by what the device says of itself. Used by Context,
 // discovery and gemm/wave.
 #pragma once
 

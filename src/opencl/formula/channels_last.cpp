@@ -38,7 +38,7 @@ const ChannelsLast* first_channels_last(const KernelRequest& request) {
 std::vector<std::string> number_definitions(Context& context, DType number) {
   std::vector<std::string> definitions;
   if (number == DType::f16) definitions.emplace_back("NUMBERS_F16");
-  if (context.capability().has_matrix_units()) definitions.emplace_back("PTX");
+  if (context.capability().has_matrix_cores()) definitions.emplace_back("PTX");
   return definitions;
 }
 

@@ -5,10 +5,10 @@
 
 namespace concord::opencl {
 
-bool Kernels::accepts_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                               const Expression& epilogue, std::span<const TensorSpec> extra) const {
+bool Kernels::supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                const Expression& epilogue, std::span<const TensorSpec> extra) const {
   const auto found = fused_.find(typeid(op));
-  return found != fused_.end() && found->second.accepts(op, inputs, output, epilogue, extra);
+  return found != fused_.end() && found->second.supports(op, inputs, output, epilogue, extra);
 }
 
 PreparedKernel Kernels::prepare_fused(Context& context, const Operator& op, const KernelRequest& request,

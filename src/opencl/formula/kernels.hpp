@@ -17,32 +17,32 @@ class Kernels : public KernelTable<Context> {
  public:
   /// Whether the operator's kernel can apply this epilogue to its result; `extra` are the epilogue's other operands.
   template <class Op>
-  using AcceptsEpilogue = bool (*)(const Op&, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                                   const Expression& epilogue, std::span<const TensorSpec> extra);
+  using SupportsEpilogue = bool (*)(const Op&, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                    const Expression& epilogue, std::span<const TensorSpec> extra);
   template <class Op>
   using PrepareFused = PreparedKernel (*)(Context&, const Op&, const KernelRequest&, const Epilogue&);
 
-  template <class Op, AcceptsEpilogue<Op> accepts, PrepareFused<Op> prepare>
+  template <class Op, SupportsEpilogue<Op> supports, PrepareFused<Op> prepare>
   void add_fused() {
     fused_[typeid(Op)] = {
         [](const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output, const Expression& epilogue,
            std::span<const TensorSpec> extra) {
-          return accepts(static_cast<const Op&>(op), inputs, output, epilogue, extra);
+          return supports(static_cast<const Op&>(op), inputs, output, epilogue, extra);
         },
         [](Context& context, const Operator& op, const KernelRequest& request, const Epilogue& epilogue) {
           return prepare(context, static_cast<const Op&>(op), request, epilogue);
         }};
   }
 
-  [[nodiscard]] bool accepts_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                                      const Expression& epilogue, std::span<const TensorSpec> extra) const;
-  /// `op` is the operator that the epilogue follows. Throws NotSupported when its family takes no epilogue.
+  [[nodiscard]] bool supports_epilogue(const Operator& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                                       const Expression& epilogue, std::span<const TensorSpec> extra) const;
+  /// `op` is the operator that the epilogue follows. Throws NotSupported if its family supports no epilogue.
   [[nodiscard]] PreparedKernel prepare_fused(Context& context, const Operator& op, const KernelRequest& request,
                                              const Epilogue& epilogue) const;
 
  private:
   struct Fused {
-    AcceptsEpilogue<Operator> accepts;
+    SupportsEpilogue<Operator> supports;
     PrepareFused<Operator> prepare;
   };
   std::unordered_map<std::type_index, Fused> fused_;

@@ -179,7 +179,7 @@ std::unique_ptr<Kernel> prepare_clblast(Context& context, const Gemm& gemm, std:
 }  // namespace
 
 extern const GemmImplementation kClblastGemm{.name = "clblast",
-                                             .is_variant_of = [](const Context&) { return true; },
+                                             .is_alternative_of = [](const Context&) { return true; },
                                              .refusal = clblast_refusal,
                                              .device_refusal = [](Context&, Precision) { return kNoRefusal; },
                                              .seconds = [](const Context&, const Gemm&) -> double { return INFINITY; },

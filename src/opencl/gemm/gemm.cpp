@@ -27,14 +27,15 @@ constexpr std::array<const GemmImplementation*, 9> kGemmImplementations{&kPanelG
 
 /// Without the check on the device.
 std::string_view cheap_refusal(const GemmImplementation& one, const Context& context, const Gemm& gemm) {
-  if (!context.variants().may(std::string(variant::kProduct) + std::string(one.name))) return "it is disabled";
+  if (!context.alternatives().is_enabled(std::string(alternative::kProduct) + std::string(one.name)))
+    return "it is disabled";
   if (gemm.has_channels_last() && !one.reads_channels_last) return "an operand or the result is channels-last";
   return one.refusal(context, gemm);
 }
 
 /// Says so of devices that never have it.
 void add_refusal(ChoiceLog& choice, const Context& context, const GemmImplementation& one, std::string_view why) {
-  const bool is_for_device = one.is_variant_of(context) || &one == &kReferenceGemm;
+  const bool is_for_device = one.is_alternative_of(context) || &one == &kReferenceGemm;
   choice.refused(one.name, is_for_device ? why : "not for this device");
 }
 
@@ -75,18 +76,18 @@ const GemmImplementation& planned(Context& context, const Gemm& gemm, ChoiceLog 
 /// The one that CONCORD_DEBUG=gemm=NAME names or the device's user prefers, where it can compute the product.
 std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::string_view label) {
   std::optional<std::string> forced = debug_option("gemm");
-  if (!forced) forced = context.variants().preferred(variant::kProduct);
+  if (!forced) forced = context.alternatives().preferred(alternative::kProduct);
   if (!forced) return nullptr;
   const GemmImplementation* const named = find_gemm_implementation(*forced);
   CONCORD_CHECK(named != nullptr, ArgumentError, "CONCORD_DEBUG: gemm is \"{}\"; there are {}", *forced,
                 names_of(kGemmImplementations));
   // Panels compute on any device, which their tests use.
   const bool is_panel = named->name == "panel" && !gemm.has_channels_last();
-  if (is_panel ? !context.variants().may(std::string(variant::kProduct) + *forced)
+  if (is_panel ? !context.alternatives().is_enabled(std::string(alternative::kProduct) + *forced)
                : !gemm_refusal(*named, context, gemm).empty()) {
     return nullptr;
   }
-  context.variants().count(std::string(variant::kProduct) + *forced);
+  context.alternatives().count(std::string(alternative::kProduct) + *forced);
   return named->prepare(context, gemm, label);
 }
 

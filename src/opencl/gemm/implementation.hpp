@@ -13,8 +13,8 @@ namespace concord::opencl {
 
 struct GemmImplementation {
   std::string_view name;
-  /// Whether devices of this kind have it among their kernel variants.
-  bool (*is_variant_of)(const Context&);
+  /// Whether devices of this kind have it among their kernel alternatives.
+  bool (*is_alternative_of)(const Context&);
   /// Why it does not compute the product; empty where it does.
   std::string_view (*refusal)(const Context&, const Gemm&);
   /// Why it does not run on the device in this precision; empty where it does. May run a check: to be asked last.
@@ -34,7 +34,7 @@ struct GemmImplementation {
 
 // What several of them answer.
 inline constexpr std::string_view kNoRefusal;
-inline constexpr std::string_view kNoMatrixUnits = "the device has no such matrix cores";
+inline constexpr std::string_view kNoMatrixCores = "the device has no such matrix cores";
 inline constexpr std::string_view kNotHopper =
     "the device is not an NVIDIA Hopper GPU";  // later ones have other instructions
 [[nodiscard]] bool is_hopper(const Context& context);

@@ -1,5 +1,5 @@
-// The check of a product kernel on the device it is to run on: before matrix units are used, they have to get products
-// of small whole numbers right, which every precision computes exactly. Used by the implementations on matrix units and
+// The check of a product kernel on the device it is to run on: before matrix cores are used, they have to get products
+// of small whole numbers right, which every precision computes exactly. Used by the implementations on matrix cores and
 // by their tests.
 #pragma once
 
@@ -23,10 +23,10 @@ struct CheckedProduct {
   std::int64_t a_elements, b_elements, c_elements;
 };
 
-/// A kernel for a product, or nothing where the implementation does not accept it; `variant` counts the products, for
-/// implementations that have several tiles to try.
+/// A kernel for a product, or nothing where the implementation does not accept it; `tile_number` counts the products,
+/// for implementations that have several tiles to try.
 using CheckedPreparation =
-    std::function<std::unique_ptr<Kernel>(Context& context, const Gemm& gemm, std::size_t variant)>;
+    std::function<std::unique_ptr<Kernel>(Context& context, const Gemm& gemm, std::size_t tile_number)>;
 
 /// Runs products of every form — operands along k and across, sizes that fill tiles and that do not, a k to be cut, and
 /// those of Context::products_to_check — and holds them against the host. `units` names what is checked in the log,

@@ -1,4 +1,4 @@
-// The sizes that matrix units are for.
+// The sizes that matrix cores are for.
 #include "concord/opencl/gemm/matrix_kernel.hpp"
 
 #include <array>
@@ -8,12 +8,12 @@
 
 namespace concord::opencl {
 
-bool is_for_matrix_units(const Gemm& gemm) {
+bool is_for_matrix_cores(const Gemm& gemm) {
   constexpr std::int64_t kLeastProducts = 120'000'000;  // below, packing and cutting cost more than they gain
   return gemm.m * gemm.n * gemm.k * gemm.batch >= kLeastProducts;
 }
 
-std::string_view matrix_units_refusal(const Gemm& gemm) {
+std::string_view matrix_cores_refusal(const Gemm& gemm) {
   constexpr std::int64_t kLeast = 8;
   if (gemm.a.is_patch) return "the left operand is patches of an image";
   if (gemm.largest > std::numeric_limits<std::int32_t>::max()) return "an operand has 2^31 elements or more";

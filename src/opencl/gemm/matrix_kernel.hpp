@@ -1,4 +1,4 @@
-// Which products matrix units take, and in which precision. Used by mma, wave, hopper/wgmma and hopper/tma.
+// Which products matrix cores take, and in which precision. Used by mma, wave, hopper/wgmma and hopper/tma.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace concord::opencl {
 
-/// Whether a product is so large that matrix units pay for being fed.
-[[nodiscard]] bool is_for_matrix_units(const Gemm& gemm);
+/// Whether a product is so large that matrix cores pay for being fed.
+[[nodiscard]] bool is_for_matrix_cores(const Gemm& gemm);
 
 /// Why the kernels cannot index or read the product's operands; empty where they can.
-[[nodiscard]] std::string_view matrix_units_refusal(const Gemm& gemm);
+[[nodiscard]] std::string_view matrix_cores_refusal(const Gemm& gemm);
 
 /// The PRECISION of NVIDIA's kernel files: fp32 is split.
 [[nodiscard]] std::string_view matrix_precision(Precision precision);

@@ -1,4 +1,4 @@
-// Products on the matrix units of NVIDIA GPUs by warps (cl_kernels/gemm/mma.cl): the tiles and how a product is
+// Products on the matrix cores of NVIDIA GPUs by warps (cl_kernels/gemm/mma.cl): the tiles and how a product is
 // told.
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ struct MmaTile {
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
   [[nodiscard]] std::int64_t local_bytes() const { return stages * (tile.m + tile.n) * tile.k * 4; }
 };
-// Rates as measured on an H200; other generations have them by the ratio of their matrix units.
+// Rates as measured on an H200; other generations have them by the ratio of their matrix cores.
 constexpr std::array<MmaTile, 4> kMmaTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},
                                             {{128, 64, 16, 3, 8, 1.85e11, 0.45}, 64, 32, 4, 1.45},
                                             {{64, 128, 16, 3, 8, 1.75e11, 0.45}, 64, 32, 4, 1.35},
@@ -76,21 +76,21 @@ std::unique_ptr<Kernel> prepare_mma_tile(Context& context, const Gemm& gemm, con
   return gemm_staged(context, gemm, fmt::format("{} mma {}", label, mma.tile.name()), std::move(multiply), plan.parts);
 }
 
-bool has_units(const Context& context) { return context.capability().has_matrix_units(); }
+bool has_units(const Context& context) { return context.capability().has_matrix_cores(); }
 
 std::string_view mma_device_refusal(Context& context, Precision precision) {
-  if (!has_units(context)) return kNoMatrixUnits;
+  if (!has_units(context)) return kNoMatrixCores;
   const bool is_right = context.remembered(fmt::format("NVIDIA mma {}", name_of(precision)), [&] {
     return multiplies_right(
-        context, "the matrix cores", precision, [](Context& device, const Gemm& gemm, std::size_t variant) {
-          return prepare_mma_tile(device, gemm, whole_plan(gemm, variant % kMmaTiles.size()), "check");
+        context, "the matrix cores", precision, [](Context& device, const Gemm& gemm, std::size_t tile_number) {
+          return prepare_mma_tile(device, gemm, whole_plan(gemm, tile_number % kMmaTiles.size()), "check");
         });
   });
   return is_right ? kNoRefusal : kWrongProducts;
 }
 
 double mma_seconds(const Context& context, const Gemm& gemm) {
-  if (!is_for_matrix_units(gemm)) return INFINITY;
+  if (!is_for_matrix_cores(gemm)) return INFINITY;
   return product_seconds_with_epilogue(context.gpu(), gemm, mma_plan(context, gemm).seconds, 1);
 }
 
@@ -112,8 +112,8 @@ std::unique_ptr<Kernel> prepare_mma_tiling(Context& context, const Gemm& gemm, c
 
 extern const GemmImplementation kMmaGemm{
     .name = "mma",
-    .is_variant_of = has_units,
-    .refusal = [](const Context&, const Gemm& gemm) { return matrix_units_refusal(gemm); },
+    .is_alternative_of = has_units,
+    .refusal = [](const Context&, const Gemm& gemm) { return matrix_cores_refusal(gemm); },
     .device_refusal = mma_device_refusal,
     .seconds = mma_seconds,
     .prepare = prepare_mma,

@@ -121,7 +121,7 @@ std::unique_ptr<Kernel> prepare_panel_tiling(Context& context, const Gemm& gemm,
 
 extern const GemmImplementation kPanelGemm{
     .name = "panel",
-    .is_variant_of = [](const Context& context) { return context.limits().is_cpu; },
+    .is_alternative_of = [](const Context& context) { return context.limits().is_cpu; },
     .refusal = [](const Context&, const Gemm&) { return kNoRefusal; },
     .device_refusal = [](Context& context,
                          Precision) { return context.limits().is_cpu ? kNoRefusal : "it is for CPUs"; },

@@ -23,7 +23,7 @@ std::unique_ptr<Kernel> prepare_reference(Context& context, const Gemm& gemm, st
 
 extern const GemmImplementation kReferenceGemm{
     .name = "reference",
-    .is_variant_of = [](const Context&) { return false; },  // nothing is plainer
+    .is_alternative_of = [](const Context&) { return false; },  // nothing is plainer
     .refusal = [](const Context&, const Gemm&) { return kNoRefusal; },
     .device_refusal = [](Context&, Precision) { return kNoRefusal; },
     .seconds = [](const Context&, const Gemm&) -> double { return INFINITY; },

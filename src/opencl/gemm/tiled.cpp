@@ -69,7 +69,7 @@ std::vector<TileShape> fitting_tiles(const Context& context) {
 }
 
 /// Those that a plan chooses among.
-std::vector<TileShape> suiting_tiles(const Context& context) {
+std::vector<TileShape> supported_tiles(const Context& context) {
   const GpuModel& gpu = context.gpu();
   const Planned other = gpu.has_shallow_tiles ? Planned::deep : Planned::shallow;
   std::vector<TileShape> list = fitting_tiles(context);
@@ -131,15 +131,16 @@ std::unique_ptr<Kernel> prepare_tile(Context& context, const Gemm& gemm, const T
 }
 
 std::string_view tiled_refusal(const Context& context, const Gemm&) {
-  return suiting_tiles(context).empty() ? "no tile fits the device's work-groups and local memory" : kNoRefusal;
+  return supported_tiles(context).empty() ? "no tile fits the device's work-groups and local memory" : kNoRefusal;
 }
 
 double tiled_seconds(const Context& context, const Gemm& gemm) {
-  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm, suiting_tiles(context)).seconds, 1);
+  return product_seconds_with_epilogue(context.gpu(), gemm, plan_of(context, gemm, supported_tiles(context)).seconds,
+                                       1);
 }
 
 std::unique_ptr<Kernel> prepare_tiled(Context& context, const Gemm& gemm, std::string_view label) {
-  const TilePlan plan = plan_of(context, gemm, suiting_tiles(context));
+  const TilePlan plan = plan_of(context, gemm, supported_tiles(context));
   return prepare_tile(context, gemm, plan.shape, plan.parts, label);
 }
 
@@ -162,7 +163,7 @@ std::unique_ptr<Kernel> prepare_tiled_tiling(Context& context, const Gemm& gemm,
 }  // namespace
 
 extern const GemmImplementation kTiledGemm{.name = "tiled",
-                                           .is_variant_of = [](const Context&) { return true; },
+                                           .is_alternative_of = [](const Context&) { return true; },
                                            .refusal = tiled_refusal,
                                            .device_refusal = [](Context&, Precision) { return kNoRefusal; },
                                            .seconds = tiled_seconds,

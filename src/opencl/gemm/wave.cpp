@@ -1,4 +1,4 @@
-// Products on the matrix units of AMD and Intel by waves: the tiles and how a product is told.
+// Products on the matrix cores of AMD and Intel by waves: the tiles and how a product is told.
 #include "concord/opencl/gemm/wave.hpp"
 
 #include <fmt/format.h>
@@ -120,15 +120,15 @@ std::string_view wave_device_refusal(Context& context, Precision precision) {
   if (!multiply_in(units, precision)) return "the device has no matrix cores for this precision";
   const bool is_right = context.remembered(fmt::format("wave {}", name_of(precision)), [&] {
     return multiplies_right(
-        context, name_of(units), precision, [&](Context& device, const Gemm& gemm, std::size_t variant) {
-          return prepare_wave_tile(device, gemm, whole_plan(gemm, variant % wave_tiles(units).size()), "check");
+        context, name_of(units), precision, [&](Context& device, const Gemm& gemm, std::size_t tile_number) {
+          return prepare_wave_tile(device, gemm, whole_plan(gemm, tile_number % wave_tiles(units).size()), "check");
         });
   });
   return is_right ? kNoRefusal : kWrongProducts;
 }
 
 double wave_seconds(const Context& context, const Gemm& gemm) {
-  if (!is_for_matrix_units(gemm) || !multiply_in(context.wave_units(), gemm.precision)) return INFINITY;
+  if (!is_for_matrix_cores(gemm) || !multiply_in(context.wave_units(), gemm.precision)) return INFINITY;
   return product_seconds_with_epilogue(context.gpu(), gemm, wave_plan(context, gemm).seconds, 1);
 }
 
@@ -150,8 +150,8 @@ std::unique_ptr<Kernel> prepare_wave_tiling(Context& context, const Gemm& gemm, 
 
 extern const GemmImplementation kWaveGemm{
     .name = "wave",
-    .is_variant_of = [](const Context& context) { return context.wave_units() != WaveUnits::none; },
-    .refusal = [](const Context&, const Gemm& gemm) { return matrix_units_refusal(gemm); },
+    .is_alternative_of = [](const Context& context) { return context.wave_units() != WaveUnits::none; },
+    .refusal = [](const Context&, const Gemm& gemm) { return matrix_cores_refusal(gemm); },
     .device_refusal = wave_device_refusal,
     .seconds = wave_seconds,
     .prepare = prepare_wave,

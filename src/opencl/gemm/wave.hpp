@@ -1,4 +1,4 @@
-// Products on the matrix units of AMD and Intel (cl_kernels/gemm/wave.cl): a kernel with a tile of one's choice. Used
+// Products on the matrix cores of AMD and Intel (cl_kernels/gemm/wave.cl): a kernel with a tile of one's choice. Used
 // by wave.cpp and by tests, which have the instructions emulated.
 #pragma once
 

@@ -1,4 +1,4 @@
-// KernelVariants: which way to compute the kernels of one OpenCL device take, where there are several. Owned by
+// OpenClAlternatives: which way to compute the kernels of one OpenCL device take, where there are several. Owned by
 // Context; asked wherever a family chooses.
 #pragma once
 
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "concord/device/quirk_file.hpp"
-#include "concord/device/variants.hpp"
+#include "concord/device/denylist.hpp"
+#include "concord/device/kernel_alternatives.hpp"
 
 namespace concord::opencl {
 
-/// Names of variants: "product " and the name of a GEMM implementation, and these.
-namespace variant {
+/// Names of alternatives: "product " and the name of a GEMM implementation, and these.
+namespace alternative {
 inline constexpr std::string_view kProduct = "product ";
 inline constexpr std::string_view kDepthwise = "convolution depthwise";
 inline constexpr std::string_view kStrips = "convolution depthwise strips";
@@ -29,37 +29,35 @@ inline constexpr std::string_view kBatchNormRuns = "batch_norm runs";
 inline constexpr std::string_view kRecurrentStep = "recurrent step";
 inline constexpr std::string_view kForCpus = "kernels for CPUs";
 inline constexpr std::string_view kForGpus = "kernels for GPUs";
-}  // namespace variant
+}  // namespace alternative
 
-class KernelVariants final : public Variants {
+class OpenClAlternatives final : public KernelAlternatives {
  public:
-  /// A variant that a device has, and the family whose tests tell whether it is right.
+  /// An alternative of the device, and the family whose checks cover it.
   struct Name {
     std::string name;
     std::string_view family;
   };
-  /// With the marks of the device's quirk file, which the log names. `changed` is called when what is taken may have
-  /// changed.
-  KernelVariants(QuirkOrigin origin, std::function<void()> changed);
-  /// What `list` asks for the variants that there are now; none are known before.
+  /// Reads the device's denylist and logs its entries. Calls `changed` when the choice of kernels may change.
+  OpenClAlternatives(DenylistOrigin origin, std::function<void()> changed);
+  /// `names` returns the alternatives of the device; before this call there are none.
   void set_names(std::function<std::vector<Name>()> names) { names_ = std::move(names); }
 
-  /// Whether it is not marked.
-  [[nodiscard]] bool may(std::string_view name) const { return !quirks_.contains(name); }
-  /// Whether it is to be taken by a kernel that it can serve; counted.
-  [[nodiscard]] bool takes(std::string_view name, bool planned);
-  /// Whether the first of two ways is to be taken.
+  [[nodiscard]] bool is_enabled(std::string_view name) const { return !denylist_.contains(name); }
+  /// Whether a kernel that supports the operator should be this one. Counts the use.
+  [[nodiscard]] bool should_use(std::string_view name, bool planned);
+  /// Whether the first of two kernels should be used.
   [[nodiscard]] bool prefers_first(std::string_view first, std::string_view second, bool planned) const;
   /// The same; counted.
-  [[nodiscard]] bool takes_first(std::string_view first, std::string_view second, bool planned);
-  /// The preferred variant of those that begin so, without that begin, where it is not marked.
+  [[nodiscard]] bool should_use_first(std::string_view first, std::string_view second, bool planned);
+  /// The preferred alternative if its name starts with `begin` and it is enabled; without that start.
   [[nodiscard]] std::optional<std::string> preferred(std::string_view begin) const;
   void count(std::string_view name) { ++uses_[std::string(name)]; }
 
-  [[nodiscard]] std::vector<Variant> list() const override;
+  [[nodiscard]] std::vector<KernelAlternative> list() const override;
   void prefer(std::string_view name) override;
   [[nodiscard]] std::int64_t uses(std::string_view name) const override;
-  void mark(std::string_view name, std::string quirk) override;
+  void disable(std::string_view name, std::string reason) override;
   [[nodiscard]] std::filesystem::path file() const override;
   void store() const override;
   std::size_t forget() override;
@@ -67,10 +65,10 @@ class KernelVariants final : public Variants {
  private:
   void require_known(std::string_view name) const;
 
-  QuirkOrigin origin_;
+  DenylistOrigin origin_;
   std::function<void()> changed_;
   std::function<std::vector<Name>()> names_ = [] { return std::vector<Name>{}; };
-  Quirks quirks_;
+  Denylist denylist_;
   std::string preferred_;
   std::map<std::string, std::int64_t, std::less<>> uses_;
 };

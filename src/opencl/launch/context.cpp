@@ -75,9 +75,9 @@ Context::Context(boost::compute::device device)
       wave_units_(wave_units_of(device_)),
       gpu_(find_gpu_model()),
       programs_(context_, device_, program_folder(device_), build_threads(device_), BuildProcesses::wanted(device_)),
-      variants_(std::make_unique<KernelVariants>(QuirkOrigin{name_, device_.driver_version()},
-                                                 [this] { limits_.is_cpu = takes_cpu_kernels(); })) {
-  limits_.is_cpu = takes_cpu_kernels();
+      alternatives_(std::make_unique<OpenClAlternatives>(DenylistOrigin{name_, device_.driver_version()},
+                                                         [this] { limits_.is_cpu = uses_cpu_kernels(); })) {
+  limits_.is_cpu = uses_cpu_kernels();
   static_cast<void>(driver_is_gone());
 }
 
@@ -96,9 +96,9 @@ GpuModel Context::find_gpu_model() const {
 
 // CONCORD_DEBUG=kernels=KIND asks for one kind's kernels, which every device can run, so that tests reach both kinds on
 // one device.
-bool Context::takes_cpu_kernels() const {
+bool Context::uses_cpu_kernels() const {
   if (const auto kind = debug_choice("kernels", {"cpu", "gpu"})) return *kind == "cpu";
-  return variants_->prefers_first(variant::kForCpus, variant::kForGpus, is_cpu(device_));
+  return alternatives_->prefers_first(alternative::kForCpus, alternative::kForGpus, is_cpu(device_));
 }
 
 Context::~Context() = default;

@@ -26,11 +26,11 @@
 
 namespace concord::opencl {
 
-class KernelVariants;
+class OpenClAlternatives;
 class Tuning;
 struct CheckedProduct;
 
-/// What tile sizes and kernel variants are chosen by.
+/// What tile sizes and kernel alternatives are chosen by.
 struct Limits {
   std::size_t max_work_group = 1;
   std::size_t local_memory = 0;
@@ -66,12 +66,12 @@ class Context {
   [[nodiscard]] Tuning* tuning() const { return tuning_; }
   /// The table is the device's own.
   void set_tuning(Tuning* tuning) { tuning_ = tuning; }
-  /// Products, besides dense ones, that matrix units have to get right before they are used; null for none.
+  /// Products, besides dense ones, that matrix cores have to get right before they are used; null for none.
   using ProductsToCheck = std::vector<CheckedProduct> (*)();
   [[nodiscard]] ProductsToCheck products_to_check() const { return products_to_check_; }
   void set_products_to_check(ProductsToCheck products) { products_to_check_ = products; }
   /// Which of several ways kernels take (alternatives.hpp).
-  [[nodiscard]] KernelVariants& variants() const { return *variants_; }
+  [[nodiscard]] OpenClAlternatives& alternatives() const { return *alternatives_; }
 
   /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64", no spaces): from
   /// memory, else from the disk cache, else built. Returns before that is done, so that the kernels of a network are
@@ -105,7 +105,7 @@ class Context {
  private:
   [[nodiscard]] GpuModel find_gpu_model() const;
   /// Kernels for CPUs, or for GPUs.
-  [[nodiscard]] bool takes_cpu_kernels() const;
+  [[nodiscard]] bool uses_cpu_kernels() const;
 
   boost::compute::device device_;
   boost::compute::context context_;
@@ -122,7 +122,7 @@ class Context {
   ProgramCache programs_;
   std::map<std::string, bool, std::less<>> answers_;
   std::shared_ptr<const void> library_;  // kept for as long
-  std::unique_ptr<KernelVariants> variants_;
+  std::unique_ptr<OpenClAlternatives> alternatives_;
   Tuning* tuning_ = nullptr;
   ProductsToCheck products_to_check_ = nullptr;
   bool timing_ = false;

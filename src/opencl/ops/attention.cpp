@@ -1,4 +1,4 @@
-// Attention and its gradients on OpenCL devices, one kernel each: on matrix units where attention_mma.cpp takes them,
+// Attention and its gradients on OpenCL devices, one kernel each: on matrix cores where attention_mma.cpp takes them,
 // else plain ones with tiles as large as the local memory allows.
 #include "concord/opencl/ops/attention.hpp"
 
@@ -73,7 +73,7 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
                 "{}: {} queries and {} keys; the limit of the kernel is below 2^30", op.name(), problem.sizes.queries,
                 problem.sizes.keys);
   const bool on_units =
-      attention_mma_accepts(context, problem) && context.variants().takes(variant::kAttentionMma, true);
+      attention_mma_supports(context, problem) && context.alternatives().should_use(alternative::kAttentionMma, true);
   return prepared(request, on_units ? prepare_attention_mma(context, problem) : prepare_plain(context, problem));
 }
 

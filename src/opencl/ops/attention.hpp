@@ -41,8 +41,8 @@ struct AttentionProblem {
 /// WIDTH and the definitions of the form.
 [[nodiscard]] std::vector<std::string> attention_definitions(const AttentionProblem& problem);
 
-// attention_mma.cpp: on NVIDIA's matrix units, fp32 by three products of tf32 numbers; other precisions by one.
-[[nodiscard]] bool attention_mma_accepts(Context& context, const AttentionProblem& problem);
+// attention_mma.cpp: on NVIDIA's matrix cores, fp32 by three products of tf32 numbers; other precisions by one.
+[[nodiscard]] bool attention_mma_supports(Context& context, const AttentionProblem& problem);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionProblem& problem);
 
 }  // namespace concord::opencl

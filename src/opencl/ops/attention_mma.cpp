@@ -1,4 +1,4 @@
-// Attention and its gradients on the matrix units of NVIDIA GPUs (cl_kernels/ops/attention_mma*.cl): what they take,
+// Attention and its gradients on the matrix cores of NVIDIA GPUs (cl_kernels/ops/attention_mma*.cl): what they take,
 // and the tiles.
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ std::int64_t local_bytes(const AttentionProblem& problem) {
 }  // namespace
 
 // Narrower heads are mostly padding; a launch has at most 65535 groups in the dimensions of batch and blocks.
-bool attention_mma_accepts(Context& context, const AttentionProblem& problem) {
+bool attention_mma_supports(Context& context, const AttentionProblem& problem) {
   constexpr std::int64_t kNarrowest = 16, kWidest = 128;
   const std::int64_t width = problem.sizes.width;
   return width >= kNarrowest && width <= kWidest && problem.sizes.batch <= kMostGroups &&

@@ -29,8 +29,8 @@ bool by_groups(const Context& context) {
                 "this device is {}",
                 kLeastThreads, context.limits().max_work_group);
   if (forced) return *forced == "groups";
-  return in_groups &&
-         context.variants().takes_first(variant::kBatchNormGroups, variant::kBatchNormRuns, !context.limits().is_cpu);
+  return in_groups && context.alternatives().should_use_first(alternative::kBatchNormGroups,
+                                                              alternative::kBatchNormRuns, !context.limits().is_cpu);
 }
 
 /// The cut of a batch (N, C, plane) into parts of one channel, and the program that serves them.
@@ -207,8 +207,8 @@ PreparedKernel prepare_batch_norm(Context& context, const ops::BatchNorm& op, co
   return forward(context, op, request, cut_of(context, request.inputs[0].shape), {});
 }
 
-bool batch_norm_accepts(const ops::BatchNorm&, std::span<const TensorSpec>, const TensorSpec& output,
-                        const Expression& epilogue, std::span<const TensorSpec> extra) {
+bool batch_norm_supports_epilogue(const ops::BatchNorm&, std::span<const TensorSpec>, const TensorSpec& output,
+                                  const Expression& epilogue, std::span<const TensorSpec> extra) {
   if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || output.dtype != DType::f32) return false;
   return std::ranges::all_of(extra,
                              [&](const TensorSpec& spec) { return epilogue_operand(spec, output.shape).has_value(); });
@@ -237,7 +237,7 @@ PreparedKernel prepare_batch_norm_backward(Context& context, const ops::BatchNor
 void add_batch_norm(Kernels& kernels) {
   kernels.add<ops::BatchNorm, prepare_batch_norm>();
   kernels.add<ops::BatchNormBackward, prepare_batch_norm_backward>();
-  kernels.add_fused<ops::BatchNorm, batch_norm_accepts, prepare_fused_batch_norm>();
+  kernels.add_fused<ops::BatchNorm, batch_norm_supports_epilogue, prepare_fused_batch_norm>();
 }
 
 }  // namespace concord::opencl

@@ -45,8 +45,8 @@ PreparedKernel prepare_matmul(Context& context, const ops::Matmul& op, const Ker
   return prepared(request, prepare_gemm(context, gemm_of(op, request), "matmul"));
 }
 
-bool matmul_accepts(const ops::Matmul& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
-                    const Expression& epilogue, std::span<const TensorSpec> extra) {
+bool matmul_supports_epilogue(const ops::Matmul& op, std::span<const TensorSpec> inputs, const TensorSpec& output,
+                              const Expression& epilogue, std::span<const TensorSpec> extra) {
   if (epilogue.uses_coordinates() || epilogue.results().size() != 1 || output.dtype != DType::f32) return false;
   const ops::MatmulSizes sizes = ops::sizes_of(op, inputs[0].shape, inputs[1].shape);
   const auto ends = groups_of(op, sizes, output.shape.rank());
@@ -74,7 +74,7 @@ PreparedKernel prepare_fused_matmul(Context& context, const ops::Matmul& op, con
 
 void add_matmul(Kernels& kernels) {
   kernels.add<ops::Matmul, prepare_matmul>();
-  kernels.add_fused<ops::Matmul, matmul_accepts, prepare_fused_matmul>();
+  kernels.add_fused<ops::Matmul, matmul_supports_epilogue, prepare_fused_matmul>();
 }
 
 }  // namespace concord::opencl

@@ -39,7 +39,8 @@ bool steps_at_once(const Context& context, const ops::RecurrentSizes& s) {
   const auto bytes = size(2 * (kSequences + kUnits * s.gates) * kPitch) * 4 * sizeof(float);
   return !context.limits().is_cpu && s.hidden % kUnits == 0 && context.limits().local_memory >= bytes &&
          context.limits().max_work_group >= size(kStepThreads) &&
-         context.variants().takes(variant::kRecurrentStep, s.batch * s.hidden * s.gates * s.hidden <= kMostProducts);
+         context.alternatives().should_use(alternative::kRecurrentStep,
+                                           s.batch * s.hidden * s.gates * s.hidden <= kMostProducts);
 }
 
 /// The launches of one pass over the sequence. Every product has the same sizes, so each is cut and placed alike.

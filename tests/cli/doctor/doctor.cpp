@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
-#include "concord/device/variants.hpp"
+#include "concord/device/kernel_alternatives.hpp"
 #include "setting.hpp"
 #include "test_library.hpp"
 
@@ -217,17 +217,17 @@ TEST_CASE("the doctor runs every way to compute of an OpenCL device, and measure
   if (!command_is_there()) return;
   const DevicePtr device = pocl();
   if (!device) return;
-  const TemporaryFolder cache;  // for its quirk file; PoCL keeps the kernels itself
+  const TemporaryFolder cache;  // for its denylist; PoCL keeps the kernels itself
   const Environment environment{{"CONCORD_CACHE_DIR", cache.path().string()}, {"CONCORD_DRIVER_CACHE", "1"}};
   const Ended ended = run_command({"doctor", "--device", device->info().id}, environment);
   INFO(ended.out << ended.err);
   check_ends_well(ended);
   CHECK_THAT(last_line(ended.out), test::contains(device->info().id + " (" + device->info().name + ")"));
-  const std::vector<Variant> variants = device->variants()->list();
-  REQUIRE(!variants.empty());
-  for (const Variant& variant : variants) {
-    CHECK_THAT(ended.out, test::contains("\n  fine      " + variant.name + ": correct\n") ||
-                              test::contains("\n  fine      " + variant.name + ": no check applies"));
+  const std::vector<KernelAlternative> alternatives = device->alternatives()->list();
+  REQUIRE(!alternatives.empty());
+  for (const KernelAlternative& alternative : alternatives) {
+    CHECK_THAT(ended.out, test::contains("\n  fine      " + alternative.name + ": correct\n") ||
+                              test::contains("\n  fine      " + alternative.name + ": no check applies"));
   }
   CHECK_THAT(ended.out, test::contains("\n  fine      product tiled: correct\n"));
   for (const char* const op : {"matmul", "conv2d_backward_data", "recurrent_backward", "attention_backward_query",

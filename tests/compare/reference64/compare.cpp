@@ -1,6 +1,6 @@
 // compare with Reference::float64: a wrong operator of the first device is found, and what has no reference is named.
 #include "compare/wrong_device.hpp"
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "train/small_training.hpp"
 
 namespace concord::test {

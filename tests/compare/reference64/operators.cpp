@@ -185,7 +185,7 @@ TEST_CASE("float64: operators with the formulas that are fused into them", "[com
             CHECK(largest_difference(node.results[0], exact->front()) <= tolerance_of(node, 0));
             CHECK(largest_difference(node.results[0], float64::Values(exact->front().size())) > 0.1);
           },
-          {.keep_fused = true});
+          {.retain = Retain::fused});
     INFO(device->info().id);
     if (device->info().id != "cpu")
       CHECK(std::ranges::any_of(fused, [](const std::string& op) { return op.starts_with("conv2d+"); }));

@@ -43,7 +43,7 @@ Comparison comparison() {
   result.runs[0].operators = {deviation("conv1/conv2d", 0, Form::fused)};
   result.runs[1].operators = {deviation("conv1/conv2d", 5e-4), deviation("conv2/conv2d", 0)};
   result.runs[1].weight_distances = {{1, 1e-7}, {2, 3e-7}};
-  result.nudged = {{{2.5F, 2.25F}, 1e-7, {{1, 1e-7}, {2, 2e-7}}}, {{2.5F, 2.25F}, 2e-7, {{1, 1e-7}, {2, 2.5e-7}}}};
+  result.perturbed = {{{2.5F, 2.25F}, 1e-7, {{1, 1e-7}, {2, 2e-7}}}, {{2.5F, 2.25F}, 2e-7, {{1, 1e-7}, {2, 2.5e-7}}}};
   return result;
 }
 
@@ -109,17 +109,17 @@ TEST_CASE("losses that are not finite leave the page whole", "[compare]") {
   unchecked.runs[1].checked_values = 0;
   CHECK_THAT(unchecked.html(), contains("Reason: no operator of opencl:0 was checked."));
   Comparison again = result;
-  again.runs[1].second_run = {.loss = {.step = 2, .deviation = 0.5, .explained = 1e-7}, .checked_steps = 2};
+  again.runs[1].rerun_check = {.loss = {.step = 2, .deviation = 0.5, .explained = 1e-7}, .checked_steps = 2};
   CHECK_THAT(again.html(),
              contains("<p>opencl:0: the loss of step 2 deviates by 5.00e-01 (from weights moved by one ULP: 1.00e-07); "
                       "2 of its steps were run again and checked on its own values: all are correct.</p>"));
-  again.runs[1].second_run->unlike = Unlike::one_by_one;
-  again.runs[1].second_run->unlike_step = 1;
+  again.runs[1].rerun_check->mismatch = Mismatch::one_by_one;
+  again.runs[1].rerun_check->mismatch_step = 1;
   CHECK_FALSE(again.agrees());
   CHECK_THAT(again.html(),
              contains("Reason: step 1 on opencl:0, run again, differs from its kernels run one by one.") &&
                  contains("were run again and checked on its own values.</p>"));
-  result.nudged.clear();
+  result.perturbed.clear();
   CHECK_THAT(result.html(), contains("Nothing to draw: the largest difference so far is zero at every step."));
 }
 
@@ -139,8 +139,8 @@ TEST_CASE("the JSON of operators has errors, times, ceilings and drift", "[compa
   CHECK(device["ceilings"]["flops_per_second"] == 4e10);
   CHECK(device["weight_distances"] ==
         nlohmann::json::parse(R"([{"step": 1, "distance": 1e-7}, {"step": 2, "distance": 3e-7}])"));
-  CHECK(json["nudged"].size() == 2);
-  CHECK(json["nudged"][1]["largest_loss_deviation"] == 2e-7);
+  CHECK(json["perturbed"].size() == 2);
+  CHECK(json["perturbed"][1]["largest_loss_deviation"] == 2e-7);
   const auto brief = nlohmann::json::parse(comparison().json());
   CHECK_FALSE(brief["devices"][1].contains("operators"));
 }

@@ -1,11 +1,10 @@
 // Jobs in threads of their own.
-#include "concord/compare/run/beside.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 
+#include "concord/compare/run/ordered_workers.hpp"
 #include "concord_test.hpp"
 
 using namespace concord;
@@ -15,9 +14,9 @@ TEST_CASE("what jobs find is noted in the order in which they were added, beside
     std::vector<int> noted;
     std::atomic<bool> by_owner = false;
     const std::thread::id owner = std::this_thread::get_id();
-    Beside beside(threads, 2);
+    OrderedWorkers beside(threads, 2);
     for (int i = 0; i < 50; ++i) {
-      beside.add([&, i]() -> Beside::Note {
+      beside.add([&, i]() -> OrderedWorkers::Note {
         if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));  // others overtake it
         return [&, i] {
           noted.push_back(i);
@@ -34,9 +33,9 @@ TEST_CASE("what jobs find is noted in the order in which they were added, beside
 
 TEST_CASE("jobs are done side by side", "[compare]") {
   std::atomic<int> begun = 0;
-  Beside beside(2, 2);
+  OrderedWorkers beside(2, 2);
   for (int i = 0; i < 2; ++i) {
-    beside.add([&]() -> Beside::Note {
+    beside.add([&]() -> OrderedWorkers::Note {
       ++begun;
       while (begun < 2) std::this_thread::yield();  // for ever, were they one after the other
       return [] {};
@@ -48,11 +47,11 @@ TEST_CASE("jobs are done side by side", "[compare]") {
 
 TEST_CASE("what a job throws reaches its owner, and the jobs behind it are not done", "[compare]") {
   std::atomic<bool> done = false;
-  Beside beside(1, 8);
+  OrderedWorkers beside(1, 8);
   CHECK_THROWS_AS(
       [&] {
-        beside.add([]() -> Beside::Note { throw std::runtime_error("a job"); });
-        beside.add([&done]() -> Beside::Note {
+        beside.add([]() -> OrderedWorkers::Note { throw std::runtime_error("a job"); });
+        beside.add([&done]() -> OrderedWorkers::Note {
           done = true;
           return [] {};
         });
@@ -64,7 +63,7 @@ TEST_CASE("what a job throws reaches its owner, and the jobs behind it are not d
 
 TEST_CASE("what a note throws reaches its owner, and nothing is noted behind it", "[compare]") {
   std::atomic<bool> noted = false;
-  Beside beside(3, 8);
+  OrderedWorkers beside(3, 8);
   CHECK_THROWS_AS(
       [&] {
         beside.add([] { return [] { throw std::runtime_error("a note"); }; });

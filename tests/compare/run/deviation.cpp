@@ -23,8 +23,8 @@ ReplayedNode product(const Operator& op, std::vector<float> results) {
 
 Deviation deviation(const ReplayedNode& node, const std::vector<Tensor>& expected,
                     Precision precision = Precision::fp32) {
-  Extents extents;
-  return deviation_of(node, 0, expected, {}, precision, extents);
+  Magnitudes magnitudes;
+  return deviation_of(node, 0, expected, {}, precision, magnitudes);
 }
 
 }  // namespace
@@ -75,9 +75,9 @@ TEST_CASE("errors of what may be infinite tell nothing, those of what must be eq
   CHECK(moved.largest_ulps == 1);
   CHECK(moved.worst_element == std::vector<std::int64_t>{1, 1});
 
-  Extents extents;
+  Magnitudes magnitudes;
   const std::vector<double> exact{1, 2, 3, 8};
-  const Deviation held = deviation_of(node, 0, expected, exact, Precision::fp32, extents);
+  const Deviation held = deviation_of(node, 0, expected, exact, Precision::fp32, magnitudes);
   CHECK(held.error == 4);
   CHECK(held.largest_relative == 0.5);
 

@@ -1,4 +1,4 @@
-// Nudged weights are neighbours, and distances are relative.
+// Perturbed weights are neighbours, and distances are relative.
 #include "concord/compare/run/drift.hpp"
 
 #include <cmath>
@@ -27,15 +27,15 @@ TEST_CASE("the distance of weights is relative to the expected ones", "[compare]
   CHECK(std::isinf(weight_distance(*expected, *zero, kNames)));
 }
 
-TEST_CASE("a nudge moves every weight to a neighbour, up and down", "[compare]") {
+TEST_CASE("a perturb moves every weight to a neighbour, up and down", "[compare]") {
   const std::vector<float> values(100, 0.75F);
   const VariablesPtr first = weights_of(values), again = weights_of(values), other = weights_of(values);
-  nudge(*first, kNames, 1);
-  nudge(*again, kNames, 1);
-  nudge(*other, kNames, 2);
+  perturb(*first, kNames, 1);
+  perturb(*again, kNames, 1);
+  perturb(*other, kNames, 2);
   int up = 0;
-  const Tensor nudged = first->read("w");
-  for (const float value : nudged.values<float>()) {
+  const Tensor perturbed = first->read("w");
+  for (const float value : perturbed.values<float>()) {
     if (value > 0.75F) ++up;
     CHECK(value == std::nextafter(0.75F, value > 0.75F ? 1.0F : 0.0F));
   }
@@ -45,12 +45,12 @@ TEST_CASE("a nudge moves every weight to a neighbour, up and down", "[compare]")
   CHECK(weight_distance(*other, *first, kNames) > 0);
 }
 
-TEST_CASE("a nudge has nothing to do with the numbers that gave the weights", "[compare]") {
+TEST_CASE("a perturb has nothing to do with the numbers that gave the weights", "[compare]") {
   for (const std::uint64_t seed : {1, 2}) {
     const auto variables = std::make_shared<Variables>(devices().front(), seed);
     static_cast<void>(variables->require({"w", {DType::f32, {1000}}, {Initializer::Kind::uniform, -1, 1}, true, {}}));
     const Tensor before = variables->read("w");
-    nudge(*variables, kNames, seed);
+    perturb(*variables, kNames, seed);
     const Tensor after = variables->read("w");
     int outwards = 0;
     for (std::size_t i = 0; i < 1000; ++i) {

@@ -16,10 +16,10 @@ class LateDevice final : public ForwardingDevice {
   LateDevice(DevicePtr device, std::size_t reads) : ForwardingDevice(std::move(device)), reads_left(reads) {
     info_.id = "late";
   }
-  void write_kept(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
+  void write_deferred(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override {
     waiting_.push_back({bytes, {bytes.begin(), bytes.end()}});
     ++kept;
-    ForwardingDevice::write_kept(dst, offset, bytes);
+    ForwardingDevice::write_deferred(dst, offset, bytes);
   }
   [[nodiscard]] EventPtr read_async(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override {
     if (reads_left == 0) throw DeviceError("late: the device is lost");

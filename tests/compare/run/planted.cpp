@@ -165,7 +165,7 @@ TEST_CASE("a kernel that is wrong for rare numbers between the ends of a run is 
     REQUIRE_FALSE(device.at("first_deviation").is_null());
     CHECK(device.at("first_deviation").at("node") == "cross_entropy");
     CHECK(device.at("first_deviation").at("after_steps") == 1);
-    CHECK(device.at("second_run").at("step") == 2);
+    CHECK(device.at("rerun_check").at("step") == 2);
   }
 }
 

@@ -38,13 +38,13 @@ const std::vector<Fact>& device_facts() {
       {"checked_values", "values checked", 1789, "1789"},
       {"losses", "last loss", {2.5, 2.125}, "2.125000"},
       {"first_deviation", "first diverging operator", nullptr, "fc/matmul"},  // by its own facts
-      {"second_run",
+      {"rerun_check",
        "",
        {{"step", 2},
         {"loss_deviation", 0.25},
-        {"nudged_loss_deviation", 1e-7},
+        {"perturbed_loss_deviation", 1e-7},
         {"checked_steps", 2},
-        {"unlike", nullptr},
+        {"mismatch", nullptr},
         {"non_finite", nullptr}},
        "the loss of step 2 deviates by 2.50e-01 (from weights moved by one ULP: 1.00e-07); 2 of its steps"},
       {"no_float64_reference", "", {"odd_operator"}, "<code>odd_operator</code>"},
@@ -110,7 +110,7 @@ Comparison comparison() {
   run.first_deviation =
       Deviation{"fc/matmul", "matmul+relu", "tiled 64", "fc/relu", "f32 [8, 4]", Pass::update, 0.5, 0.0625,
                 41,          Form::fused,   0.75,       96,        {7, 3}};
-  run.second_run = SecondRun{.loss = {.step = 2, .deviation = 0.25, .explained = 1e-7}, .checked_steps = 2};
+  run.rerun_check = RerunCheck{.loss = {.step = 2, .deviation = 0.25, .explained = 1e-7}, .checked_steps = 2};
   run.operators = {*run.first_deviation};
   run.weight_distances = {{1, 1e-7}};
   run.times = {{"matmul", "tiled 64", "", "", 2, 2e-3, {4e6, 1e6}, 1e-3}};
@@ -156,7 +156,7 @@ TEST_CASE("page and JSON carry the same facts of a comparison", "[compare]") {
   Comparison result = comparison();
   for (DeviceRun& run : result.runs) run.first_deviation.reset();
   result.runs[1].checked_values = 0;
-  result.nudged = {{{2.5F, 2.25F}, 1e-7, {{1, 1e-7}}}};
+  result.perturbed = {{{2.5F, 2.25F}, 1e-7, {{1, 1e-7}}}};
   const std::vector<Fact> facts{
       {"network", "", "lenet", "lenet on 2 devices"},
       {"steps", "", 2, "2 steps of batch 61"},
@@ -171,7 +171,7 @@ TEST_CASE("page and JSON carry the same facts of a comparison", "[compare]") {
       {"checks", "", nullptr, "1, 34 ms each"},
       {"checks", "", nullptr, "Compiling the checked programs: 5.6 s"},
       {"devices", "", nullptr, "<h2>Devices</h2>"},
-      {"nudged", "", nullptr, "opencl:3 from weights moved by one ULP"},
+      {"perturbed", "", nullptr, "opencl:3 from weights moved by one ULP"},
   };
   const auto json = nlohmann::json::parse(result.json(JsonDetail::operators));
   check_facts(json, result.html(), facts);

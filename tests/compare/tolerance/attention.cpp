@@ -140,8 +140,8 @@ TEST_CASE("attention may be off by what rounding its factors does", "[compare]")
                              const std::vector<Tensor>& results, std::size_t k, const std::vector<double>& found) {
         CAPTURE(p.name, name_of(precision), what);
         const ReplayedNode node{{}, &op, {}, inputs, {}, results};
-        Extents extents;
-        const double allowed = attention_tolerance(node, results, k, unit_of(precision), extents);
+        Magnitudes magnitudes;
+        const double allowed = attention_tolerance(node, results, k, unit_of(precision), magnitudes);
         double error = 0;
         for (std::size_t i = 0; i < found.size(); ++i) {
           error = std::max(error, std::abs(found[i] - static_cast<double>(results[k].values<float>()[i])));
@@ -149,7 +149,7 @@ TEST_CASE("attention may be off by what rounding its factors does", "[compare]")
         CHECK(error < allowed / 3);
         const std::string name = p.name;
         if (name != "normal" && name != "small gradients") return;
-        CHECK(extent_of(results[k]).largest > 1.5 * allowed);  // what is missing
+        CHECK(magnitude_of(results[k]).largest > 1.5 * allowed);  // what is missing
       };
       const ops::Attention attention(form);
       const std::vector<Tensor> made{as_tensor(right.result), logarithms};
@@ -168,8 +168,8 @@ TEST_CASE("other operators have no tolerance of attention", "[compare]") {
   Graph graph;
   const Value y = relu(graph.input("x", {DType::f32, {3}}));
   const ReplayedNode node{{}, y.node().op.get(), {}, {Tensor(DType::f32, {3})}, {}, {Tensor(DType::f32, {3})}};
-  Extents extents;
-  CHECK(attention_tolerance(node, node.results, 0, 0x1p-8, extents) == 0);
+  Magnitudes magnitudes;
+  CHECK(attention_tolerance(node, node.results, 0, 0x1p-8, magnitudes) == 0);
 }
 
 }  // namespace concord::test

@@ -17,8 +17,8 @@ double tolerance(const Operator* op, const std::string& name, std::vector<Tensor
   ReplayedNode node{{}, op, {}, std::move(inputs), {"result"}, {result}};
   node.entry.node = name;
   if (name.starts_with("update/")) node.entry.pass = Pass::update;
-  Extents extents;
-  return pointwise_tolerance(node, node.results, 0, extents);
+  Magnitudes magnitudes;
+  return pointwise_tolerance(node, node.results, 0, magnitudes);
 }
 
 class Formulas {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/fused.hpp"

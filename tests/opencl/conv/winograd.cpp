@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "concord/device/variants.hpp"
+#include "concord/device/kernel_alternatives.hpp"
 #include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/device.hpp"
 #include "opencl/context_of.hpp"
@@ -258,16 +258,16 @@ TEST_CASE("Winograd's transforms are taken where they are preferred and serve", 
                                      {{1, 4, 8, 8}, 4, {.padding = {1, 1}, .padding_after = {{1, 3}}}}};
   for (const DevicePtr& device : opencl_devices()) {
     const DevicePtr opened = Device::open(device->info().id);
-    Variants& variants = *opened->variants();
+    KernelAlternatives& alternatives = *opened->alternatives();
     for (const std::string& name : kernels_of(opened, plain)) CHECK_THAT(name, !contains("winograd"));
-    variants.prefer(kWinograd);
+    alternatives.prefer(kWinograd);
     for (const std::string& name : kernels_of(opened, plain)) CHECK_THAT(name, contains("winograd"));
-    CHECK(variants.uses(kWinograd) == 3);
+    CHECK(alternatives.uses(kWinograd) == 3);
     for (const Geometry& g : others) {
       for (const std::string& name : kernels_of(opened, g)) CHECK_THAT(name, !contains("winograd"));
     }
     for (const std::string& name : kernels_of(opened, plain, Precision::bf16)) CHECK_THAT(name, !contains("winograd"));
-    variants.mark(kWinograd, "a test says so");
+    alternatives.disable(kWinograd, "a test says so");
     for (const std::string& name : kernels_of(opened, plain)) CHECK_THAT(name, !contains("winograd"));
   }
   const Geometry deep{{1, 65536, 4, 4}, 1, {.padding = {1, 1}}};  // more channels than a launch has groups
@@ -280,12 +280,12 @@ TEST_CASE("Winograd's transforms are taken where they are preferred and serve", 
   }
 }
 
-// 64 channels each way: on a CPU a third of the time, on a GPU without matrix units half of it.
+// 64 channels each way: on a CPU a third of the time, on a GPU without matrix cores half of it.
 TEST_CASE("Winograd's transforms are planned where they save time", "[opencl][winograd]") {
   const ops::ConvSizes large = Geometry{{32, 64, 32, 32}, 64, {.padding = {1, 1}}}.sizes();
   const ops::ConvSizes first = Geometry{{32, 3, 32, 32}, 64, {.padding = {1, 1}}}.sizes();
   for (const DevicePtr& device : opencl_devices()) {
-    if (device->info().vendor.find("NVIDIA") != std::string::npos) continue;  // matrix units are planned there
+    if (device->info().vendor.find("NVIDIA") != std::string::npos) continue;  // matrix cores are planned there
     opencl::Context& context = context_of(device);
     for (const auto pass :
          {opencl::ConvPass::forward, opencl::ConvPass::backward_data, opencl::ConvPass::backward_weights}) {

@@ -9,10 +9,10 @@ namespace concord::test {
 
 using opencl::Capability;
 
-TEST_CASE("a compute capability tells matrix units and local memory", "[opencl]") {
-  CHECK_FALSE(Capability{}.has_matrix_units());
-  CHECK_FALSE(Capability{7, 5}.has_matrix_units());
-  CHECK(Capability{8, 6}.has_matrix_units());
+TEST_CASE("a compute capability tells matrix cores and local memory", "[opencl]") {
+  CHECK_FALSE(Capability{}.has_matrix_cores());
+  CHECK_FALSE(Capability{7, 5}.has_matrix_cores());
+  CHECK(Capability{8, 6}.has_matrix_cores());
   CHECK_FALSE(Capability{8, 9}.is_hopper());
   CHECK(Capability{9, 0}.is_hopper());
   CHECK_FALSE(Capability{10, 0}.is_hopper());

@@ -40,7 +40,7 @@ std::string planned_for(const char* gpu, std::int64_t m, std::int64_t n, std::in
 
 }  // namespace
 
-TEST_CASE("a device's generation is told by its capability, processor or matrix units", "[opencl][gpu_model]") {
+TEST_CASE("a device's generation is told by its capability, processor or matrix cores", "[opencl][gpu_model]") {
   CHECK(nvidia({6, 1}).generation == "NVIDIA Pascal");
   CHECK(nvidia({7, 0}).generation == "NVIDIA Volta");
   CHECK(nvidia({7, 2}).generation == "NVIDIA Volta");
@@ -88,7 +88,7 @@ TEST_CASE("the H200's unit is the one that rates of tiles are of", "[opencl][gpu
   CHECK(on_turing.resident == 3);  // 64 KiB
   CHECK(on_turing.products_a_second == Approx(0.3e11));
   CHECK(static_cast<double>(on_turing.resident) * on_turing.share == Approx(1));
-  // Three products for one on matrix units pay where these are eight times as fast, not where they are twice.
+  // Three products for one on matrix cores pay where these are eight times as fast, not where they are twice.
   for (const Capability consumer : {Capability{8, 6}, Capability{8, 9}, Capability{12, 0}}) {
     CHECK(nvidia(consumer).matrix_fp32_a_second / 3 < nvidia(consumer).products_a_second);
   }

@@ -10,7 +10,7 @@
 #include "concord_test.hpp"
 
 namespace concord::test {
-TEST_CASE("a device that multiplies right passes the check of its matrix units, another does not", "[opencl][gemm]") {
+TEST_CASE("a device that multiplies right passes the check of its matrix cores, another does not", "[opencl][gemm]") {
   if (boost::compute::system::device_count() == 0) {
     WARN("skipped: no OpenCL device");
     return;

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "concord/device/variants.hpp"
+#include "concord/device/kernel_alternatives.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
 
@@ -24,10 +24,10 @@ Tensor waves(Shape shape, double step) {
 
 /// Whether the product is computed so where the option gemm says it; the CPU's has one way.
 bool has_way(const DevicePtr& device, const std::string& implementation) {
-  const Variants* variants = device->variants();
-  if (variants == nullptr) return true;
-  const std::vector<Variant> all = variants->list();
-  return std::ranges::find(all, "product " + implementation, &Variant::name) != all.end();
+  const KernelAlternatives* alternatives = device->alternatives();
+  if (alternatives == nullptr) return true;
+  const std::vector<KernelAlternative> all = alternatives->list();
+  return std::ranges::find(all, "product " + implementation, &KernelAlternative::name) != all.end();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Products on the matrix units of AMD and Intel, with the units' instructions emulated as their documents describe
+// Products on the matrix cores of AMD and Intel, with the units' instructions emulated as their documents describe
 // them.
 #include "concord/opencl/gemm/wave.hpp"
 
@@ -85,7 +85,7 @@ void check_product(const DevicePtr& device, const Gemm& gemm, WaveUnits units, s
 
 }  // namespace
 
-TEST_CASE("matrix units of every kind multiply as their documents say", "[opencl][gemm][wave]") {
+TEST_CASE("matrix cores of every kind multiply as their documents say", "[opencl][gemm][wave]") {
   for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     for (const WaveUnits units : kUnits) {
       for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
@@ -98,7 +98,7 @@ TEST_CASE("matrix units of every kind multiply as their documents say", "[opencl
   }
 }
 
-TEST_CASE("products on matrix units take operands of every form", "[opencl][gemm][wave]") {
+TEST_CASE("products on matrix cores take operands of every form", "[opencl][gemm][wave]") {
   Gemm shared = in_batches(dense_gemm(33, 40, 64, false, false), 3);
   shared.b.batch = 0;
   Gemm blocked = dense_gemm(36, 20, 48, true, true);  // k in blocks of 16, as the images of a convolution
@@ -115,7 +115,7 @@ TEST_CASE("products on matrix units take operands of every form", "[opencl][gemm
   }
 }
 
-TEST_CASE("products on matrix units cut k", "[opencl][gemm][wave]") {
+TEST_CASE("products on matrix cores cut k", "[opencl][gemm][wave]") {
   for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     Gemm gemm = with_epilogue(in_batches(dense_gemm(35, 34, 150, true, false), 2));
     gemm.precision = Precision::bf16;
@@ -124,7 +124,7 @@ TEST_CASE("products on matrix units cut k", "[opencl][gemm][wave]") {
   }
 }
 
-TEST_CASE("products on matrix units serve the passes of a convolution", "[opencl][gemm][wave]") {
+TEST_CASE("products on matrix cores serve the passes of a convolution", "[opencl][gemm][wave]") {
   const ops::ConvSizes s = ops::conv_sizes({2, 12, 7, 6}, {20, 12, 3, 3},
                                            {.stride = {1, 2, 1}, .padding = {0, 1, 1}, .padding_after = {0, 1, 1}});
   const ops::ConvSizes one = ops::conv_sizes({2, 12, 4, 4}, {20, 12, 1, 1}, {});  // whose places go in fours
@@ -137,7 +137,7 @@ TEST_CASE("products on matrix units serve the passes of a convolution", "[opencl
   }
 }
 
-TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[.][slow][opencl][wave]") {
+TEST_CASE("emulated matrix cores pass the check that real ones have to pass", "[.][slow][opencl][wave]") {
   for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     CHECK(opencl::multiplies_right(context_of(device), "emulated units", Precision::fp16,
                                    [](opencl::Context& context, const Gemm& gemm, std::size_t) {
@@ -147,7 +147,7 @@ TEST_CASE("emulated matrix units pass the check that real ones have to pass", "[
   }
 }
 
-TEST_CASE("matrix units whose instructions a driver does not know are not used", "[opencl][gemm][wave]") {
+TEST_CASE("matrix cores whose instructions a driver does not know are not used", "[opencl][gemm][wave]") {
   for (const DevicePtr& device : opencl_devices_with_groups_of(128)) {
     if (context_of(device).wave_units() != WaveUnits::none) continue;  // it may well know them
     CHECK_FALSE(opencl::multiplies_right(
@@ -158,7 +158,7 @@ TEST_CASE("matrix units whose instructions a driver does not know are not used",
   }
 }
 
-TEST_CASE("devices tell which matrix units they have", "[opencl][wave]") {
+TEST_CASE("devices tell which matrix cores they have", "[opencl][wave]") {
   const auto amd = [](std::string_view name) { return opencl::amd_wave_units("Advanced Micro Devices, Inc.", name); };
   CHECK(amd("gfx908:sramecc+:xnack-") == WaveUnits::mfma_first);
   CHECK(amd("gfx90a:sramecc+:xnack-") == WaveUnits::mfma);
@@ -180,7 +180,7 @@ TEST_CASE("devices tell which matrix units they have", "[opencl][wave]") {
   CHECK(opencl::intel_wave_units(both + "_other", alchemist) == WaveUnits::none);
 }
 
-TEST_CASE("the tiles of matrix units are what their kernel can work on", "[opencl][wave]") {
+TEST_CASE("the tiles of matrix cores are what their kernel can work on", "[opencl][wave]") {
   for (const WaveUnits units : kUnits) {
     const bool is_dpas = units == WaveUnits::dpas_8 || units == WaveUnits::dpas_16;
     for (const opencl::WaveTile& one : opencl::wave_tiles(units)) {
@@ -203,7 +203,7 @@ TEST_CASE("the tiles of matrix units are what their kernel can work on", "[openc
 }
 
 // For scripts/amd-compile: PoCL cannot build these programs, and nothing runs them.
-TEST_CASE("the programs of matrix units are asked for", "[.][wave_programs]") {
+TEST_CASE("the programs of matrix cores are asked for", "[.][wave_programs]") {
   const ops::ConvSizes conv = ops::conv_sizes({4, 64, 14, 14}, {64, 64, 3, 3}, {.padding = {0, 1, 1}});
   const std::vector<Gemm> passes{opencl::conv_forward_gemm(conv), opencl::conv_backward_data_gemm(conv),
                                  opencl::conv_backward_weights_gemm(conv)};

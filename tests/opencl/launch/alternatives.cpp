@@ -1,8 +1,9 @@
-// The ways to compute of a device: preferred and marked, kept in the quirk file, and found wrong by the doctor's check.
+// The kernel alternatives of a device: preferred and disabled, kept in the denylist, and found wrong by the doctor's
+// check.
 #include <nlohmann/json.hpp>
 
-#include "concord/compare/cases/variant_check.hpp"
-#include "concord/device/variants.hpp"
+#include "concord/compare/cases/alternative_check.hpp"
+#include "concord/device/kernel_alternatives.hpp"
 #include "files.hpp"
 #include "opencl/opencl_test.hpp"
 #include "ops/op_test.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr const char* kTiled = "product tiled";
 
-/// A device with kernels for GPUs whose quirk file is in a folder of its own.
+/// A device with kernels for GPUs whose denylist is in a folder of its own.
 class Marked {
  public:
   explicit Marked(const DevicePtr& like) : id_(like->info().id), cache_("CONCORD_CACHE_DIR", folder_.path().string()) {}
@@ -43,59 +44,59 @@ std::string kernel_of_product(const DevicePtr& device) {
 
 }  // namespace
 
-TEST_CASE("a variant is taken where it is preferred, and not where it is marked", "[opencl][variants]") {
+TEST_CASE("an alternative is taken where it is preferred, and not where it is disabled", "[opencl][alternatives]") {
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr opened = held.open();
-    Variants& variants = *opened->variants();
-    variants.prefer(kTiled);
+    KernelAlternatives& alternatives = *opened->alternatives();
+    alternatives.prefer(kTiled);
     CHECK_THAT(kernel_of_product(opened), contains("tiled"));
-    CHECK(variants.uses(kTiled) == 1);
-    variants.mark(kTiled, "a test says so");
+    CHECK(alternatives.uses(kTiled) == 1);
+    alternatives.disable(kTiled, "a test says so");
     CHECK_THAT(kernel_of_product(opened), !contains("tiled"));
-    const auto listed = variants.list();
-    const auto found = std::ranges::find(listed, kTiled, &Variant::name);
+    const auto listed = alternatives.list();
+    const auto found = std::ranges::find(listed, kTiled, &KernelAlternative::name);
     REQUIRE(found != listed.end());
-    CHECK(found->quirk == "a test says so");
+    CHECK(found->reason == "a test says so");
     CHECK(found->family == "product");
-    variants.mark(kTiled, "");
+    alternatives.disable(kTiled, "");
     CHECK_THAT(kernel_of_product(opened), contains("tiled"));
-    CHECK_THROWS_AS(variants.prefer("product magic"), ArgumentError);
-    CHECK_THROWS_AS(variants.mark("magic", "no"), ArgumentError);
+    CHECK_THROWS_AS(alternatives.prefer("product magic"), ArgumentError);
+    CHECK_THROWS_AS(alternatives.disable("magic", "no"), ArgumentError);
   }
 }
 
-TEST_CASE("marks are kept for later devices, told, and forgotten", "[opencl][variants]") {
+TEST_CASE("disabled alternatives are kept for later devices, logged, and enabled again", "[opencl][alternatives]") {
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr first = held.open();
-    CHECK_FALSE(std::filesystem::exists(first->variants()->file()));
-    first->variants()->mark(kTiled, "a test says so");
-    first->variants()->store();
-    const auto json = nlohmann::json::parse(content_of(first->variants()->file()));
+    CHECK_FALSE(std::filesystem::exists(first->alternatives()->file()));
+    first->alternatives()->disable(kTiled, "a test says so");
+    first->alternatives()->store();
+    const auto json = nlohmann::json::parse(content_of(first->alternatives()->file()));
     CHECK(json.at("driver") == device->info().driver);
     CHECK(json.at("quirks").at(kTiled) == "a test says so");
 
     DevicePtr second;
     const std::string said = warnings_of([&] { second = held.open(); });
     CHECK_THAT(said, contains("\"product tiled\" is disabled: a test says so") && contains("doctor --forget") &&
-                         contains(first->variants()->file().string()));
+                         contains(first->alternatives()->file().string()));
     CHECK_THAT(kernel_of_product(second), !contains("tiled"));
-    CHECK(second->variants()->forget() == 1);
-    CHECK_FALSE(std::filesystem::exists(second->variants()->file()));
-    CHECK(second->variants()->forget() == 0);
+    CHECK(second->alternatives()->forget() == 1);
+    CHECK_FALSE(std::filesystem::exists(second->alternatives()->file()));
+    CHECK(second->alternatives()->forget() == 0);
     CHECK(warnings_of([&] { second = held.open(); }).empty());
     CHECK_THAT(kernel_of_product(second), contains("tiled"));
   }
 }
 
-TEST_CASE("a quirk file that is damaged, or another driver's, is told and not obeyed", "[opencl][variants]") {
+TEST_CASE("a denylist that is damaged, or another driver's, is told and not obeyed", "[opencl][alternatives]") {
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr opened = held.open();
-    const std::filesystem::path file = opened->variants()->file();
-    opened->variants()->mark(kTiled, "a test says so");
-    opened->variants()->store();
+    const std::filesystem::path file = opened->alternatives()->file();
+    opened->alternatives()->disable(kTiled, "a test says so");
+    opened->alternatives()->store();
     auto other = nlohmann::json::parse(content_of(file));
     other["driver"] = "0.0";
     for (const std::string& text : {std::string("{\"format\":"), other.dump(), std::string("[]"), std::string()}) {
@@ -109,8 +110,8 @@ TEST_CASE("a quirk file that is damaged, or another driver's, is told and not ob
   }
 }
 
-TEST_CASE("the check of a variant marks a kernel with a planted bug, and the library does without it",
-          "[opencl][variants]") {
+TEST_CASE("the check of an alternative disables a kernel with a planted bug, and the library does without it",
+          "[opencl][alternatives]") {
   const TemporaryFolder folder;
   const auto sources = folder_of_kernels();
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
@@ -129,27 +130,27 @@ TEST_CASE("the check of a variant marks a kernel with a planted bug, and the lib
     for (const std::string& broken : {bad, bad_epilogue, "this does not compile\n" + good}) {
       write_file(folder / "kernels/gemm/tiled.cl", broken);
       const DevicePtr opened = held.open();
-      Variants& variants = *opened->variants();
-      const VariantResult found = check_variant(opened, variants, kTiled);
+      KernelAlternatives& alternatives = *opened->alternatives();
+      const AlternativeResult found = check_alternative(opened, alternatives, kTiled);
       CHECK(found.was_taken);
-      CHECK_THAT(found.variant.quirk, contains(broken == bad            ? "matmul by the kernel"
-                                               : broken == bad_epilogue ? "matmul+add by the kernel"
-                                                                        : "building a kernel"));
+      CHECK_THAT(found.alternative.reason, contains(broken == bad            ? "matmul by the kernel"
+                                                    : broken == bad_epilogue ? "matmul+add by the kernel"
+                                                                             : "building a kernel"));
       CHECK(found.unexplained.empty());
       CHECK_THAT(kernel_of_product(opened), !contains("tiled"));
     }
     write_file(folder / "kernels/gemm/tiled.cl", good);
     const DevicePtr opened = held.open();
-    opened->variants()->mark(kTiled, "of before");
-    const VariantResult mended = check_variant(opened, *opened->variants(), kTiled);
+    opened->alternatives()->disable(kTiled, "of before");
+    const AlternativeResult mended = check_alternative(opened, *opened->alternatives(), kTiled);
     CHECK(mended.was_taken);
-    CHECK(mended.variant.quirk.empty());
+    CHECK(mended.alternative.reason.empty());
     CHECK_THAT(kernel_of_product(opened), contains("tiled"));
   }
 }
 
-// What is wrong without the variant as well is not its fault.
-TEST_CASE("the check of a variant blames it for nothing else", "[opencl][variants]") {
+// What is wrong without the alternative as well is not its fault.
+TEST_CASE("the check of an alternative blames it for nothing else", "[opencl][alternatives]") {
   const TemporaryFolder folder;
   const auto sources = folder_of_kernels();
   std::filesystem::copy(sources, folder / "kernels", std::filesystem::copy_options::recursive);
@@ -159,40 +160,40 @@ TEST_CASE("the check of a variant blames it for nothing else", "[opencl][variant
   for (const DevicePtr& device : opencl_devices()) {
     const Marked held(device);
     const DevicePtr opened = held.open();
-    const VariantResult found = check_variant(opened, *opened->variants(), "batch_norm groups");
-    CHECK(found.variant.quirk.empty());
+    const AlternativeResult found = check_alternative(opened, *opened->alternatives(), "batch_norm groups");
+    CHECK(found.alternative.reason.empty());
     CHECK_THAT(found.unexplained, contains("building a kernel"));
   }
 }
 
-TEST_CASE("a kind of kernels is taken by kernels, not by the choice of it", "[opencl][variants]") {
+TEST_CASE("a kind of kernels is taken by kernels, not by the choice of it", "[opencl][alternatives]") {
   for (const DevicePtr& device : opencl_devices()) {
     const DevicePtr opened = Device::open(device->info().id);
-    Variants& variants = *opened->variants();
-    for (const Variant& kind : variants.list()) {
+    KernelAlternatives& alternatives = *opened->alternatives();
+    for (const KernelAlternative& kind : alternatives.list()) {
       if (!kind.name.starts_with("kernels for ")) continue;
       INFO(kind.name);
-      CHECK(variants.uses(kind.name) == 0);
-      variants.prefer(kind.name);
-      CHECK(variants.uses(kind.name) == 0);
+      CHECK(alternatives.uses(kind.name) == 0);
+      alternatives.prefer(kind.name);
+      CHECK(alternatives.uses(kind.name) == 0);
       static_cast<void>(kernel_of_product(opened));
-      CHECK(variants.uses(kind.name) == 1);
-      variants.mark(kind.name, "a test says so");
+      CHECK(alternatives.uses(kind.name) == 1);
+      alternatives.disable(kind.name, "a test says so");
       static_cast<void>(kernel_of_product(opened));  // of the other kind
-      CHECK(variants.uses(kind.name) == 1);
+      CHECK(alternatives.uses(kind.name) == 1);
     }
   }
 }
 
-TEST_CASE("the check of the kind of kernels that a device has anyway finds it taken", "[opencl][variants]") {
+TEST_CASE("the check of the kind of kernels that a device has anyway finds it taken", "[opencl][alternatives]") {
   for (const DevicePtr& device : opencl_devices()) {
     const DevicePtr opened = Device::open(device->info().id);  // with the kind that is planned for it
-    for (const Variant& variant : opened->variants()->list()) {
-      if (!variant.name.starts_with("kernels for ")) continue;
-      const VariantResult found = check_variant(opened, *opened->variants(), variant.name);
-      INFO(variant.name);
+    for (const KernelAlternative& alternative : opened->alternatives()->list()) {
+      if (!alternative.name.starts_with("kernels for ")) continue;
+      const AlternativeResult found = check_alternative(opened, *opened->alternatives(), alternative.name);
+      INFO(alternative.name);
       CHECK(found.was_taken);
-      CHECK(found.variant.quirk.empty());
+      CHECK(found.alternative.reason.empty());
       CHECK(found.unexplained.empty());
     }
   }

@@ -5,7 +5,7 @@
 #include "concord/core/log.hpp"
 #include "concord/core/philox.hpp"
 #include "concord/core/private_files.hpp"
-#include "concord/device/quirk_file.hpp"
+#include "concord/device/denylist.hpp"
 #include "concord/opencl/driver/discovery.hpp"
 #include "concord/opencl/gemm/tuning/table.hpp"
 #include "concord/opencl/program/cache.hpp"
@@ -161,20 +161,20 @@ TEST_CASE("quirk files and tuning tables that others may write to are not believ
   const TemporaryFolder folder;
   const auto cache = folder / "cache";
   const Setting setting("CONCORD_CACHE_DIR", cache.string());
-  const QuirkOrigin origin{"a card", "1.2"};
-  write_quirks(origin, {{"gemm.tiled", "wrong"}});
-  CHECK(read_quirks(origin).size() == 1);
+  const DenylistOrigin origin{"a card", "1.2"};
+  write_denylist(origin, {{"gemm.tiled", "wrong"}});
+  CHECK(read_denylist(origin).size() == 1);
   CHECK(permissions_of(cache / "quirks") == perms::owner_all);
-  CHECK(permissions_of(quirk_file(origin)) == (perms::owner_read | perms::owner_write));
-  const auto file = quirk_file(origin);
+  CHECK(permissions_of(denylist_file(origin)) == (perms::owner_read | perms::owner_write));
+  const auto file = denylist_file(origin);
   std::filesystem::permissions(file, perms::owner_read | perms::owner_write | perms::group_write);
-  CHECK(read_quirks(origin).empty());
+  CHECK(read_denylist(origin).empty());
   std::filesystem::permissions(file, perms::owner_read | perms::owner_write);
   std::filesystem::permissions(cache / "quirks", perms::all);
-  CHECK(read_quirks(origin).empty());
-  CHECK(quirk_file(origin).empty());
+  CHECK(read_denylist(origin).empty());
+  CHECK(denylist_file(origin).empty());
   std::filesystem::permissions(cache / "quirks", perms::owner_all);
-  CHECK(read_quirks(origin).size() == 1);
+  CHECK(read_denylist(origin).size() == 1);
   create_private_directories(cache / "tuning");
   const auto has_own = [&] { return std::ranges::count(opencl::tuning_folders(), cache / "tuning") == 1; };
   CHECK(has_own());
@@ -182,15 +182,15 @@ TEST_CASE("quirk files and tuning tables that others may write to are not believ
   CHECK_FALSE(has_own());
 }
 
-TEST_CASE("damaged quirk files say nothing, and damaged tuning tables are a FormatError", "[opencl][cache]") {
+TEST_CASE("damaged reason files say nothing, and damaged tuning tables are a FormatError", "[opencl][cache]") {
   const TemporaryFolder folder;
   const Setting setting("CONCORD_CACHE_DIR", (folder / "cache").string());
-  const QuirkOrigin quirks{"a card", "1.2"};
+  const DenylistOrigin denylist{"a card", "1.2"};
   const opencl::TuningOrigin tuning{"a card", "1.2", 8, "gpu"};
-  write_quirks(quirks, {{"gemm.tiled", "wrong"}, {"conv.winograd", "wrong \"too\""}});
+  write_denylist(denylist, {{"gemm.tiled", "wrong"}, {"conv.winograd", "wrong \"too\""}});
   opencl::write_tuning(folder / "table", tuning,
                        {{"a key", {{"tiled", opencl::GemmTiling{"64x64", 2}}, 1e-3, 2e-3, "reference"}}});
-  const std::string quirk_text = content_of(quirk_file(quirks)), table_text = content_of(folder / "table");
+  const std::string denylist_text = content_of(denylist_file(denylist)), table_text = content_of(folder / "table");
   PhiloxSequence random(Philox(3, philox_purpose("damage")));
   const auto write_private = [](const std::filesystem::path& file, const std::string& text) {
     write_file(file, text);
@@ -199,8 +199,8 @@ TEST_CASE("damaged quirk files say nothing, and damaged tuning tables are a Form
   int refused = 0;
   const int trials = 3000;
   for (int trial = 0; trial < trials; ++trial) {
-    write_private(quirk_file(quirks), damaged(quirk_text, random));
-    CHECK_NOTHROW(read_quirks(quirks));
+    write_private(denylist_file(denylist), damaged(denylist_text, random));
+    CHECK_NOTHROW(read_denylist(denylist));
     write_file(folder / "table", damaged(table_text, random));
     try {
       static_cast<void>(opencl::read_tuning(folder / "table", tuning));
@@ -212,8 +212,8 @@ TEST_CASE("damaged quirk files say nothing, and damaged tuning tables are a Form
   }
   CHECK(refused > trials / 2);
   for (const std::string& text : {std::string(2'000'000, '['), std::string("{\"format\":1e999}")}) {
-    write_private(quirk_file(quirks), text);
-    CHECK(read_quirks(quirks).empty());
+    write_private(denylist_file(denylist), text);
+    CHECK(read_denylist(denylist).empty());
     write_file(folder / "table", text);
     CHECK_THROWS_AS(opencl::read_tuning(folder / "table", tuning), FormatError);
   }

@@ -140,7 +140,7 @@ PlaneForm plane_form(const Gemm& gemm, std::int64_t tile_k) {
           walk.channels()};
 }
 
-bool planes_serve(const Gemm& gemm) {
+bool supports_packing(const Gemm& gemm) {
   const GemmLeft& a = gemm.a;
   const PlaneForm::Kind kind = kind_of(gemm);
   const Gemm slice = plane_slices(gemm).front();

@@ -1,6 +1,6 @@
-// Products as gemm/hopper/tma.cl reads them: which numbers stand for a factor, how the right operand is walked, how much the
-// packed operands take, and which products can be told so. A plane holds an operand with k (or, where k are the places
-// of an image, the channels) inside.
+// Products as gemm/hopper/tma.cl reads them: which numbers stand for a factor, how the right operand is walked, how
+// much the packed operands take, and which products can be told so. A plane holds an operand with k (or, where k are
+// the places of an image, the channels) inside.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ struct PlaneForm {
 
 /// Whether the copy engine can bring the product's operands, and the planes, of slices where there are some, are of a
 /// reasonable size.
-[[nodiscard]] bool planes_serve(const Gemm& gemm);
+[[nodiscard]] bool supports_packing(const Gemm& gemm);
 
 /// The product, or where its planes would take too much memory and it can be cut, products of slices of its rows.
 [[nodiscard]] std::vector<Gemm> plane_slices(const Gemm& gemm);

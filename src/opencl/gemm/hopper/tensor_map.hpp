@@ -16,7 +16,7 @@ enum class MapNumber : std::uint8_t { f16 = 6, f32 = 7, bf16 = 10 };
 
 /// A tensor of up to five dimensions, the inner one first, in memory: `strides` in bytes, multiples of 16, of all but
 /// the inner dimension. A copy brings a box of `box` elements from any place, zeros outside the tensor, its rows of 64
-/// or 128 bytes with their 16-byte chunks exchanged as the matrix units read them. Words 0 and 1, the address, stay 0.
+/// or 128 bytes with their 16-byte chunks exchanged as the matrix cores read them. Words 0 and 1, the address, stay 0.
 struct MapTensor {
   MapNumber number;
   std::span<const std::int64_t> size, strides;

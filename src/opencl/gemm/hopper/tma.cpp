@@ -1,4 +1,4 @@
-// Products on the matrix units of NVIDIA's Hopper GPUs from packed operands that the copy engine brings
+// Products on the matrix cores of NVIDIA's Hopper GPUs from packed operands that the copy engine brings
 // (cl_kernels/gemm/hopper/tma.cl): the tiles, and how a product is told.
 #include <fmt/format.h>
 
@@ -173,10 +173,10 @@ std::unique_ptr<Kernel> prepare_slices(Context& context, const Gemm& gemm, std::
 }
 
 /// By one tile of the list, k in one piece, or in two where it has several tiles.
-std::unique_ptr<Kernel> prepare_variant(Context& context, const Gemm& gemm, std::size_t variant) {
-  if (!matrix_units_refusal(gemm).empty() || !planes_serve(gemm)) return nullptr;
+std::unique_ptr<Kernel> prepare_checked_tile(Context& context, const Gemm& gemm, std::size_t tile_number) {
+  if (!matrix_cores_refusal(gemm).empty() || !supports_packing(gemm)) return nullptr;
   const std::span<const TmaTile> tiles = tiles_of(gemm);
-  const TmaTile& tile = tiles[variant % tiles.size()];
+  const TmaTile& tile = tiles[tile_number % tiles.size()];
   const bool is_long = plane_form(gemm, tile.depth(plane_numbers(gemm))).tiles_k > 2;
   return prepare_plan(context, gemm, cut_plan(gemm, tile, is_long ? 2 : 1).value(), "check");
 }
@@ -191,12 +191,12 @@ std::string_view device_refusal(Context& context, std::string_view units, Precis
 
 std::string_view refusal(const Gemm& gemm) {
   if (gemm.partial) return "it is part of a larger kernel";
-  if (const std::string_view why = matrix_units_refusal(gemm); !why.empty()) return why;
-  return planes_serve(gemm) ? kNoRefusal : "the copy engine cannot load the operands, or they need too much memory";
+  if (const std::string_view why = matrix_cores_refusal(gemm); !why.empty()) return why;
+  return supports_packing(gemm) ? kNoRefusal : "the copy engine cannot load the operands, or they need too much memory";
 }
 
 double seconds_of(const Context& context, const Gemm& gemm) {
-  if (!is_for_matrix_units(gemm)) return INFINITY;
+  if (!is_for_matrix_cores(gemm)) return INFINITY;
   double seconds = 0;
   for (const Gemm& slice : plane_slices(gemm)) {
     seconds += product_seconds(context.gpu(), slice, tma_plan(context, slice).seconds, 1) + pack_seconds(slice);
@@ -245,12 +245,12 @@ std::unique_ptr<Kernel> prepare_scaled_tiling(Context& context, const Gemm& gemm
 }  // namespace
 
 extern const GemmImplementation kTmaGemm{.name = "tma",
-                                         .is_variant_of = is_hopper,
+                                         .is_alternative_of = is_hopper,
                                          .refusal = [](const Context&, const Gemm& gemm) { return refusal(gemm); },
                                          .device_refusal =
                                              [](Context& context, Precision precision) {
                                                return device_refusal(context, "the matrix cores with the copy engine",
-                                                                     precision, prepare_variant);
+                                                                     precision, prepare_checked_tile);
                                              },
                                          .seconds = seconds_of,
                                          .prepare = prepare_planned,
@@ -262,7 +262,7 @@ extern const GemmImplementation kTmaGemm{.name = "tma",
 /// fp32 and tf32 by three and one products of scaled fp16 numbers.
 extern const GemmImplementation kScaledGemm{
     .name = "scaled",
-    .is_variant_of = is_hopper,
+    .is_alternative_of = is_hopper,
     .refusal =
         [](const Context&, const Gemm& gemm) {
           return can_be_scaled(gemm) ? refusal(scaled(gemm)) : "the precision has 16 bits";
@@ -270,8 +270,8 @@ extern const GemmImplementation kScaledGemm{
     .device_refusal =
         [](Context& context, Precision precision) {
           return device_refusal(context, "the matrix cores with scaled fp16 numbers", precision,
-                                [](Context& in, const Gemm& gemm, std::size_t variant) {
-                                  return prepare_variant(in, scaled(gemm), variant);
+                                [](Context& in, const Gemm& gemm, std::size_t tile_number) {
+                                  return prepare_checked_tile(in, scaled(gemm), tile_number);
                                 });
         },
     .seconds = [](const Context& context, const Gemm& gemm) { return seconds_of(context, scaled(gemm)); },

@@ -1,4 +1,4 @@
-// Products on the matrix units of NVIDIA's Hopper GPUs by warpgroups (cl_kernels/gemm/hopper/wgmma.cl): the left
+// Products on the matrix cores of NVIDIA's Hopper GPUs by warpgroups (cl_kernels/gemm/hopper/wgmma.cl): the left
 // operand is packed first, then multiplied.
 #include <fmt/format.h>
 
@@ -90,20 +90,20 @@ std::string_view wgmma_device_refusal(Context& context, Precision precision) {
   if (!is_hopper(context)) return kNotHopper;
   const bool is_right = context.remembered(fmt::format("NVIDIA wgmma {}", name_of(precision)), [&] {
     return multiplies_right(context, "the warpgroup instructions of the matrix cores", precision,
-                            [](Context& device, const Gemm& gemm, std::size_t variant) {
-                              return prepare_wgmma_tile(device, gemm, whole_plan(gemm, variant % kWgmmaTiles.size()),
-                                                        "check");
+                            [](Context& device, const Gemm& gemm, std::size_t tile_number) {
+                              return prepare_wgmma_tile(device, gemm,
+                                                        whole_plan(gemm, tile_number % kWgmmaTiles.size()), "check");
                             });
   });
   return is_right ? kNoRefusal : kWrongProducts;
 }
 
 std::string_view wgmma_refusal(const Context&, const Gemm& gemm) {
-  return gemm.partial ? "it is part of a larger kernel" : matrix_units_refusal(gemm);
+  return gemm.partial ? "it is part of a larger kernel" : matrix_cores_refusal(gemm);
 }
 
 double wgmma_seconds(const Context& context, const Gemm& gemm) {
-  if (!is_for_matrix_units(gemm)) return INFINITY;
+  if (!is_for_matrix_cores(gemm)) return INFINITY;
   constexpr double kPackedBytesASecond = 1e12;
   const std::int64_t packed = gemm.batch * gemm.m * gemm.k * (4 + packed_bytes(gemm.precision));
   return product_seconds_with_epilogue(context.gpu(), gemm, wgmma_plan(context, gemm).seconds, 2) +
@@ -127,7 +127,7 @@ std::unique_ptr<Kernel> prepare_wgmma_tiling(Context& context, const Gemm& gemm,
 }  // namespace
 
 extern const GemmImplementation kWgmmaGemm{.name = "wgmma",
-                                           .is_variant_of = is_hopper,
+                                           .is_alternative_of = is_hopper,
                                            .refusal = wgmma_refusal,
                                            .device_refusal = wgmma_device_refusal,
                                            .seconds = wgmma_seconds,

@@ -77,7 +77,7 @@ TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOr
 }  // namespace
 
 TuningOrigin tuning_origin(const Context& context) {
-  const bool has_units = context.capability().has_matrix_units();
+  const bool has_units = context.capability().has_matrix_cores();
   const bool has_waves = context.wave_units() != WaveUnits::none;
   return {context.name(), context.device().driver_version(), context.limits().compute_units,
           context.limits().is_cpu ? "cpu"

@@ -29,7 +29,7 @@ struct GemmChoice {
 struct TuningOrigin {
   std::string device, driver;
   std::uint32_t compute_units = 0;
-  std::string kind;  // of kernels: "cpu", "gpu", or "nvidia" or "wave" with matrix units
+  std::string kind;  // of kernels: "cpu", "gpu", or "nvidia" or "wave" with matrix cores
   bool operator==(const TuningOrigin&) const = default;
 };
 [[nodiscard]] TuningOrigin tuning_origin(const Context& context);

@@ -34,29 +34,29 @@ TEST_CASE("the passes of a convolution are walked tap by tap", "[opencl][gemm]")
 }
 
 TEST_CASE("what the copy engine cannot walk is left to others", "[opencl][gemm]") {
-  CHECK(planes_serve(conv_forward_gemm(sizes_of(40, 2))));
-  CHECK(planes_serve(conv_backward_weights_gemm(sizes_of(40, 2))));
-  CHECK_FALSE(planes_serve(conv_backward_data_gemm(sizes_of(40, 2))));  // steps between pixels
-  for (const opencl::Gemm& phase : conv_polyphase(sizes_of(40, 2)).products) CHECK(planes_serve(phase));
+  CHECK(supports_packing(conv_forward_gemm(sizes_of(40, 2))));
+  CHECK(supports_packing(conv_backward_weights_gemm(sizes_of(40, 2))));
+  CHECK_FALSE(supports_packing(conv_backward_data_gemm(sizes_of(40, 2))));  // steps between pixels
+  for (const opencl::Gemm& phase : conv_polyphase(sizes_of(40, 2)).products) CHECK(supports_packing(phase));
   const ops::ConvSizes volume = ops::conv_sizes({2, 8, 6, 6, 6}, {8, 8, 3, 3, 3}, {.rank = 3});
-  CHECK_FALSE(planes_serve(conv_forward_gemm(volume)));
+  CHECK_FALSE(supports_packing(conv_forward_gemm(volume)));
   const ops::ConvSizes far = ops::conv_sizes({1, 8, 700, 700}, {8, 8, 3, 3}, {.dilation = {1, 300, 300}});
-  CHECK_FALSE(planes_serve(conv_forward_gemm(far)));
-  CHECK(planes_serve(dense_gemm(65535, 64, 64)));
-  CHECK_FALSE(planes_serve(dense_gemm(65536, 64, 64)));  // more rows than a launch has groups
+  CHECK_FALSE(supports_packing(conv_forward_gemm(far)));
+  CHECK(supports_packing(dense_gemm(65535, 64, 64)));
+  CHECK_FALSE(supports_packing(dense_gemm(65536, 64, 64)));  // more rows than a launch has groups
   opencl::Gemm groups = conv_backward_weights_gemm(
       ops::conv_sizes({3, 80, 7, 5}, {80, 40, 3, 3}, {.padding = {0, 1, 1}, .padding_after = {0, 1, 1}, .groups = 2}));
-  CHECK(planes_serve(groups));
+  CHECK(supports_packing(groups));
   groups.precision = Precision::bf16;
-  CHECK_FALSE(planes_serve(groups));  // its last places are the next group's
+  CHECK_FALSE(supports_packing(groups));  // its last places are the next group's
 }
 
 TEST_CASE("scaled products have room for what they fall back to", "[opencl][gemm]") {
   opencl::Gemm weights = conv_backward_weights_gemm(sizes_of(40, 1));
   weights.precision = Precision::tf32;
-  CHECK_FALSE(planes_serve(weights));  // the units read 32-bit numbers with k inside alone
+  CHECK_FALSE(supports_packing(weights));  // the units read 32-bit numbers with k inside alone
   weights.is_scaled = true;
-  CHECK(planes_serve(weights));
+  CHECK(supports_packing(weights));
   const PlaneNumbers tf32 = plane_numbers(weights);
   CHECK(tf32.planes == 3);
   CHECK(tf32.multiplied_planes == 1);
@@ -73,7 +73,7 @@ TEST_CASE("scaled products have room for what they fall back to", "[opencl][gemm
 TEST_CASE("a product whose planes are too large is cut into slices of its rows", "[opencl][gemm]") {
   CHECK(plane_slices(dense_gemm(4096, 4096, 4096)).size() == 1);
   const opencl::Gemm large = dense_gemm(8192, 768, 50257);
-  CHECK(planes_serve(large));
+  CHECK(supports_packing(large));
   const std::vector<opencl::Gemm> slices = plane_slices(large);
   CHECK(slices.size() == 3);
   std::int64_t rows = 0;
@@ -86,8 +86,8 @@ TEST_CASE("a product whose planes are too large is cut into slices of its rows",
   opencl::Gemm with_epilogue = large;
   with_epilogue.epilogue.text = "#define EPILOGUE(value, z, m, n_outer, n_inner) (value)";
   CHECK(plane_slices(with_epilogue).size() == 1);
-  CHECK_FALSE(planes_serve(with_epilogue));
-  CHECK_FALSE(planes_serve(dense_gemm(64, 50257, 50257)));  // nothing to cut in its right operand
+  CHECK_FALSE(supports_packing(with_epilogue));
+  CHECK_FALSE(supports_packing(dense_gemm(64, 50257, 50257)));  // nothing to cut in its right operand
 }
 
 TEST_CASE("packed matrices are padded to whole tiles, of lines and of k", "[opencl][gemm]") {

@@ -219,7 +219,7 @@ TEST_CASE("a damaged table is named in a warning and left out, a foreign one is 
     const Product planned = product_on(device->info());
     write_tuning(folder / "a_card.json", kOrigin, {{planned.key, {{"reference", std::nullopt}, 1, 1, "another"}}});
     write_file(folder / "broken.json", "{\"format\": ");
-    std::vector<std::string> warnings;  // of tables: a quirk file that a doctor wrote meanwhile is another matter
+    std::vector<std::string> warnings;  // of tables: a denylist that a doctor wrote meanwhile is another matter
     set_log(
         [&](LogLevel, std::string_view text) {
           if (text.find(folder.path().string()) != std::string_view::npos) warnings.emplace_back(text);

@@ -1,5 +1,5 @@
-// Runs of the counter-based stream of cl_kernels/shared/philox.h, compiled for several vector widths. Used by random and by
-// the dropout of attention.
+// Runs of the counter-based stream of cl_kernels/shared/philox.h, compiled for several vector widths. Used by random
+// and by the dropout of attention.
 #pragma once
 
 #include <cstdint>

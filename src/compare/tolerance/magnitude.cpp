@@ -1,5 +1,5 @@
-// Extents and differences, block by block; their results are joined in the order of the blocks.
-#include "concord/compare/tolerance/extent.hpp"
+// Magnitudes and differences, block by block; their results are joined in the order of the blocks.
+#include "concord/compare/tolerance/magnitude.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "concord/compare/tolerance/extent_rows.hpp"
+#include "concord/compare/tolerance/magnitude_simd.hpp"
 #include "concord/core/parallel.hpp"
 
 namespace concord {
@@ -72,7 +72,7 @@ std::vector<Run> runs_of(const Shape& shape, std::span<const std::size_t> axes) 
 
 }  // namespace
 
-Extent extent_of(const Tensor& tensor) {
+Magnitude magnitude_of(const Tensor& tensor) {
   const auto values = tensor.values<float>();
   std::vector<rows::Sum> sums(blocks_of(values.size()));
   for_blocks(
@@ -118,18 +118,18 @@ double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes
   return std::sqrt(*std::ranges::max_element(squares) / static_cast<double>(std::max<std::size_t>(terms, 1)));
 }
 
-const Extent& Extents::of(const Tensor& tensor) {
+const Magnitude& Magnitudes::of(const Tensor& tensor) {
   Known& known = [&]() -> Known& {
     const std::lock_guard lock(mutex_);
     const auto [place, is_new] = known_.try_emplace(tensor.bytes().data());
     if (is_new) place->second.tensor = tensor;
     return place->second;
   }();
-  std::call_once(known.found, [&] { known.extent = extent_of(known.tensor); });
-  return known.extent;
+  std::call_once(known.found, [&] { known.magnitude = magnitude_of(known.tensor); });
+  return known.magnitude;
 }
 
-Extents::Along& Extents::place_of(const Tensor& tensor, std::span<const std::size_t> axes) {
+Magnitudes::Along& Magnitudes::place_of(const Tensor& tensor, std::span<const std::size_t> axes) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(along_, [&](const Along& along) {
     return along.tensor.bytes().data() == tensor.bytes().data() && along.tensor.shape() == tensor.shape() &&
@@ -142,7 +142,7 @@ Extents::Along& Extents::place_of(const Tensor& tensor, std::span<const std::siz
   return along;
 }
 
-double Extents::largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) {
+double Magnitudes::largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes) {
   Along& along = place_of(tensor, axes);
   std::call_once(along.found, [&] { along.rms = concord::largest_rms_along(along.tensor, along.axes); });
   return along.rms;

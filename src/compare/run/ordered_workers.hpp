@@ -1,5 +1,5 @@
-// Beside: work that threads of its own do while its owner goes on. OperatorChecks compares values while the device
-// computes the next ones.
+// OrderedWorkers: work that threads of its own do while its owner goes on. OperatorChecks compares values while the
+// device computes the next ones.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 namespace concord {
 
 /// Does jobs side by side; what they find is noted in the order in which they were added.
-class Beside {
+class OrderedWorkers {
  public:
   /// Notes what a job has found, while no other note runs.
   using Note = std::function<void()>;
@@ -23,11 +23,11 @@ class Beside {
 
   /// So many threads, or as many as the machine gives. At most `most` jobs wait; more make their owner wait. Throws
   /// std::system_error where there is no thread to be had.
-  Beside(std::size_t threads, std::size_t most);
-  Beside(const Beside&) = delete;
-  Beside& operator=(const Beside&) = delete;
+  OrderedWorkers(std::size_t threads, std::size_t most);
+  OrderedWorkers(const OrderedWorkers&) = delete;
+  OrderedWorkers& operator=(const OrderedWorkers&) = delete;
   /// Jobs that have not begun are dropped.
-  ~Beside();
+  ~OrderedWorkers();
   /// Throws what an earlier job threw; after that no job begins and nothing is noted.
   void add(Job job);
   /// Waits until all are done and noted. Throws what one of them threw. Nothing may be added afterwards.

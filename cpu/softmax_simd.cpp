@@ -1,6 +1,6 @@
 // Softmax loops: along a contiguous row with a fixed number of lanes, or over rows of neighbouring columns; so the
 // order of sums does not depend on the machine.
-#include "softmax_rows.hpp"
+#include "softmax_simd.hpp"
 
 #include <algorithm>
 #include <cmath>

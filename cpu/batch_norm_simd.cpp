@@ -1,6 +1,6 @@
 // Sums in a fixed number of lanes around a number near the mean of the part, so that what is large and common to all
 // values costs no digits; lanes are joined in double after few terms. The order of sums depends on the sizes alone.
-#include "batch_norm_rows.hpp"
+#include "batch_norm_simd.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Sizes that fill tiles and sizes that do not, forward and backward, with epilogues and without.
-#include "concord/compare/cases/variant_cases.hpp"
+#include "concord/compare/cases/alternative_cases.hpp"
 
 #include <fmt/format.h>
 
@@ -72,13 +72,13 @@ std::vector<Value> others(Inputs in) {
 
 }  // namespace
 
-bool VariantCase::concerns(std::string_view family_of_variant) const {
-  return family_of_variant == "all" || family_of_variant == family ||
-         (family_of_variant == "product" && family == "convolution");
+bool AlternativeCase::concerns(std::string_view family_of_alternative) const {
+  return family_of_alternative == "all" || family_of_alternative == family ||
+         (family_of_alternative == "product" && family == "convolution");
 }
 
-const std::vector<VariantCase>& variant_cases() {
-  static const std::vector<VariantCase> all{
+const std::vector<AlternativeCase>& alternative_cases() {
+  static const std::vector<AlternativeCase> all{
       {"product", "matmul", {{130, 99}, {99, 150}, {3, 64, 72}, {3, 64, 40}, {150}, {40}, {130, 150}}, products},
       {"convolution",
        "conv2d and its gradients",
@@ -102,7 +102,7 @@ const std::vector<VariantCase>& variant_cases() {
   return all;
 }
 
-VariantGraph::VariantGraph(const VariantCase& one) {
+AlternativeGraph::AlternativeGraph(const AlternativeCase& one) {
   std::vector<Value> values;
   for (std::size_t i = 0; i < one.inputs.size(); ++i) {
     const std::string name = fmt::format("x{}", i);

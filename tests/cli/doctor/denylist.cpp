@@ -1,8 +1,8 @@
-// The doctor's quirk file as a user meets it: found, obeyed by other commands, forgotten.
+// The doctor's denylist as a user meets it: found, obeyed by other commands, forgotten.
 #include <nlohmann/json.hpp>
 
 #include "cli/process.hpp"
-#include "concord/device/variants.hpp"
+#include "concord/device/kernel_alternatives.hpp"
 #include "opencl/opencl_test.hpp"
 #include "setting.hpp"
 
@@ -28,9 +28,9 @@ void plant(const std::filesystem::path& folder) {
   write_file(folder / "gemm/panel.cl", text);
 }
 
-nlohmann::json variant_in(const nlohmann::json& report, const std::string& name) {
-  for (const auto& variant : report.at("variants")) {
-    if (variant.at("name") == name) return variant;
+nlohmann::json alternative_in(const nlohmann::json& report, const std::string& name) {
+  for (const auto& alternative : report.at("alternatives")) {
+    if (alternative.at("name") == name) return alternative;
   }
   return {};
 }
@@ -46,10 +46,10 @@ TEST_CASE("commands tell which kernels they do without, until the doctor forgets
   {
     const Setting cache("CONCORD_CACHE_DIR", folder.path().string());
     const DevicePtr device = Device::open(id);
-    Variants& variants = *device->variants();
-    variants.mark("batch_norm runs", "a test says so");
-    variants.store();
-    file = variants.file();
+    KernelAlternatives& alternatives = *device->alternatives();
+    alternatives.disable("batch_norm runs", "a test says so");
+    alternatives.store();
+    file = alternatives.file();
   }
 
   const Arguments bench{"bench", "mlp", "--device", id, "--batch", "2", "--seconds", "0.001"};
@@ -77,8 +77,8 @@ TEST_CASE("the doctor finds a wrong kernel, and networks are then right without 
   CHECK(doctor.code == 0);
   const auto report = nlohmann::json::parse(doctor.out);
   CHECK(report.at("can_train") == true);
-  CHECK_THAT(variant_in(report, "product panel").at("quirk").get<std::string>(), contains("matmul by the kernel"));
-  CHECK(variant_in(report, "convolution phases").at("quirk") == "");
+  CHECK_THAT(alternative_in(report, "product panel").at("reason").get<std::string>(), contains("matmul by the kernel"));
+  CHECK(alternative_in(report, "convolution phases").at("reason") == "");
   const Ended after = run_command(compare, environment);
   CHECK(after.code == 0);
   CHECK_THAT(after.err, contains("\"product panel\" is disabled"));

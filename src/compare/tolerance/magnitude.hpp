@@ -17,27 +17,27 @@ namespace concord {
 inline constexpr double kUnitRoundoff = 0x1p-24;
 
 /// Over the finite values of an f32 tensor.
-struct Extent {
+struct Magnitude {
   double largest = 0;  // of the absolute values
   double rms = 0;      // the root of the mean square over all elements
 };
-[[nodiscard]] Extent extent_of(const Tensor& tensor);
+[[nodiscard]] Magnitude magnitude_of(const Tensor& tensor);
 
 /// The largest of the rms over `axes` (sorted, distinct) of an f32 tensor: of the terms that a sum or a product adds
 /// up.
 [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes);
 
-/// Extents of tensors that do not change, each found once, whatever threads ask. Keeps their storage.
-class Extents {
+/// Magnitudes of tensors that do not change, each found once, whatever threads ask. Keeps their storage.
+class Magnitudes {
  public:
-  [[nodiscard]] const Extent& of(const Tensor& tensor);
+  [[nodiscard]] const Magnitude& of(const Tensor& tensor);
   [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes);
 
  private:
   struct Known {
     Tensor tensor;
     std::once_flag found;
-    Extent extent;
+    Magnitude magnitude;
   };
   struct Along {
     Tensor tensor;

@@ -1,5 +1,5 @@
-// The JSON of quirk files.
-#include "concord/device/quirk_file.hpp"
+// The JSON of reason files.
+#include "concord/device/denylist.hpp"
 
 #include <cctype>
 #include <span>
@@ -23,7 +23,7 @@ constexpr const char* kFormat = "concord-quirks";
 constexpr int kFileVersion = 1;
 
 /// "pthread-skylake_3.1+debian.json"
-std::string file_name(const QuirkOrigin& origin) {
+std::string file_name(const DenylistOrigin& origin) {
   std::string name = origin.device + "_" + origin.driver;
   for (char& c : name) {
     const bool is_plain = is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '+';
@@ -32,7 +32,7 @@ std::string file_name(const QuirkOrigin& origin) {
   return name + ".json";
 }
 
-Quirks parsed(const std::string& text, const QuirkOrigin& origin) {
+Denylist parsed(const std::string& text, const DenylistOrigin& origin) {
   return read_json(text, "the file", [&](const Json& json) {
     const JsonFields fields(json, "the file");
     CONCORD_CHECK(fields.at("format") == kFormat && fields.at("version") == kFileVersion, FormatError,
@@ -40,7 +40,7 @@ Quirks parsed(const std::string& text, const QuirkOrigin& origin) {
     const auto device = fields.get<std::string>("device"), driver = fields.get<std::string>("driver");
     CONCORD_CHECK(device == origin.device && driver == origin.driver, FormatError,
                   "it belongs to the device \"{}\" with the driver {}", device, driver);
-    return fields.get<Quirks>("quirks");
+    return fields.get<Denylist>("quirks");
   });
 }
 
@@ -50,36 +50,36 @@ void warn(const std::filesystem::path& file, std::string_view why) {
 
 }  // namespace
 
-std::filesystem::path quirk_file(const QuirkOrigin& origin) {
+std::filesystem::path denylist_file(const DenylistOrigin& origin) {
   const std::filesystem::path folder = private_cache_directory("quirks");
   return folder.empty() ? folder : folder / file_name(origin);
 }
 
-Quirks read_quirks(const QuirkOrigin& origin) {
-  const std::filesystem::path file = quirk_file(origin);
+Denylist read_denylist(const DenylistOrigin& origin) {
+  const std::filesystem::path file = denylist_file(origin);
   std::error_code ignored;
   if (file.empty() || !std::filesystem::is_regular_file(file, ignored)) return {};
   try {
     const std::optional<std::string> text = read_private_file(file);
-    return text ? parsed(*text, origin) : Quirks{};
+    return text ? parsed(*text, origin) : Denylist{};
   } catch (const std::exception& error) {
     warn(file, error.what());
   }
   return {};
 }
 
-void write_quirks(const QuirkOrigin& origin, const Quirks& quirks) {
-  const std::filesystem::path file = quirk_file(origin);
+void write_denylist(const DenylistOrigin& origin, const Denylist& denylist) {
+  const std::filesystem::path file = denylist_file(origin);
   CONCORD_CHECK(!file.empty(), IoError, "there is no folder for denylists: set CONCORD_CACHE_DIR");
   std::error_code error;
-  if (quirks.empty()) {
+  if (denylist.empty()) {
     std::filesystem::remove(file, error);
     CONCORD_CHECK(!error, IoError, "cannot remove {}: {}", file.string(), error.message());
     return;
   }
   create_private_directories(file.parent_path());
   const Json json{{"format", kFormat},       {"version", kFileVersion}, {"library", kVersion},
-                  {"device", origin.device}, {"driver", origin.driver}, {"quirks", quirks}};
+                  {"device", origin.device}, {"driver", origin.driver}, {"quirks", denylist}};
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   write_file_atomically(file, std::as_bytes(std::span(text)), Durability::durable, Readers::owner);
 }

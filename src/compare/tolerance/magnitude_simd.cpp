@@ -1,5 +1,5 @@
 // Each loop first takes all values for finite; where they are not, a careful one follows.
-#include "concord/compare/tolerance/extent_rows.hpp"
+#include "concord/compare/tolerance/magnitude_simd.hpp"
 
 #include <algorithm>
 #include <array>

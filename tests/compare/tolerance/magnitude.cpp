@@ -1,6 +1,6 @@
-// extent_of(), largest_difference() and difference_of(): values that are not finite, tensors that several threads
+// magnitude_of(), largest_difference() and difference_of(): values that are not finite, tensors that several threads
 // share, and which of many elements is the worst.
-#include "concord/compare/tolerance/extent.hpp"
+#include "concord/compare/tolerance/magnitude.hpp"
 
 #include <cmath>
 #include <random>
@@ -117,11 +117,11 @@ TEST_CASE("the largest difference counts what is not finite", "[compare]") {
   CHECK(largest_difference(Tensor::of<std::int32_t>({2}, one), Tensor::of<std::int32_t>({2}, other)) == INFINITY);
 }
 
-TEST_CASE("an extent leaves out what is not finite", "[compare]") {
-  const Extent extent = extent_of(floats({3, -4, NAN, -INFINITY}));
-  CHECK(extent.largest == 4);
-  CHECK(extent.rms == 2.5);
-  CHECK(extent_of(floats({})).rms == 0);
+TEST_CASE("an magnitude leaves out what is not finite", "[compare]") {
+  const Magnitude magnitude = magnitude_of(floats({3, -4, NAN, -INFINITY}));
+  CHECK(magnitude.largest == 4);
+  CHECK(magnitude.rms == 2.5);
+  CHECK(magnitude_of(floats({})).rms == 0);
 }
 
 TEST_CASE("the rms along axes is that of the largest terms of a sum", "[compare]") {
@@ -132,14 +132,14 @@ TEST_CASE("the rms along axes is that of the largest terms of a sum", "[compare]
   CHECK(along({1}) == Approx(std::sqrt(14.0 / 3)));
   CHECK(along({0, 1}) == Approx(std::sqrt(14.0 / 6)));
   CHECK(along({0, 2}) == Approx(3 / std::sqrt(80.0)));
-  CHECK(along({0, 1, 2}) == Approx(extent_of(tensor).rms));
+  CHECK(along({0, 1, 2}) == Approx(magnitude_of(tensor).rms));
   CHECK(along({}) == 3);
-  Extents extents;
+  Magnitudes magnitudes;
   const std::vector<std::size_t> last{2}, both{0, 1};
   for (int again = 0; again < 2; ++again) {
-    CHECK(extents.largest_rms_along(tensor, last) == along(last));
-    CHECK(extents.largest_rms_along(tensor, both) == along(both));
-    CHECK(extents.of(tensor).largest == 3);
+    CHECK(magnitudes.largest_rms_along(tensor, last) == along(last));
+    CHECK(magnitudes.largest_rms_along(tensor, both) == along(both));
+    CHECK(magnitudes.of(tensor).largest == 3);
   }
 }
 
@@ -149,8 +149,8 @@ TEST_CASE("one number among millions is found", "[compare]") {
     Tensor zero(DType::f32, {count}), other(DType::f32, {count});
     other.values<float>()[at] = -2;
     CHECK(largest_difference(zero, other) == 2);
-    CHECK(extent_of(other).largest == 2);
-    CHECK(extent_of(other).rms == std::sqrt(4.0 / count));
+    CHECK(magnitude_of(other).largest == 2);
+    CHECK(magnitude_of(other).rms == std::sqrt(4.0 / count));
   }
 }
 

@@ -15,7 +15,8 @@ inline constexpr std::int64_t kReduceLanes = 512;
 /// Sum (of squares, for norms), or the greater or lesser (NaN if either is).
 [[nodiscard]] double reduce_combine(ops::ReduceKind kind, double a, double b);
 
-/// What is stored of a reduction's result: the root of squares, at most the largest number of fp32 where they are finite.
+/// What is stored of a reduction's result: the root of squares, at most the largest number of fp32 where they are
+/// finite.
 [[nodiscard]] float reduce_finished(ops::ReduceKind kind, double result);
 
 /// src[i·stride] for i in [0, n), reduced. Sums run in 64 float lanes over at most 4096 elements, then in

@@ -1,5 +1,5 @@
-// The two rows, and their marks.
-#include "variants.hpp"
+// The two alternatives of this backend.
+#include "alternatives.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,62 +20,64 @@ constexpr std::array<Row, 2> kRows{
 
 }  // namespace
 
-CpuVariants::CpuVariants(QuirkOrigin origin) : origin_(std::move(origin)), quirks_(read_quirks(origin_)) {
-  for (const auto& [name, quirk] : quirks_) {
+CpuAlternatives::CpuAlternatives(DenylistOrigin origin)
+    : origin_(std::move(origin)), denylist_(read_denylist(origin_)) {
+  for (const auto& [name, reason] : denylist_) {
     log(LogLevel::warning, fmt::format("cpu: \"{}\" is disabled: {} (found by `concord doctor`, stored in {}; `concord "
                                        "doctor --forget` removes it)",
-                                       name, quirk, file().string()));
+                                       name, reason, file().string()));
   }
 }
 
-bool CpuVariants::takes_post_ops(Product product) {
+bool CpuAlternatives::should_use_post_ops(Product product) {
   const std::string_view name = kRows[static_cast<std::size_t>(product)].name;
   const std::lock_guard lock(mutex_);
-  if (quirks_.contains(name)) return false;
+  if (denylist_.contains(name)) return false;
   ++uses_[std::string(name)];
   return true;
 }
 
-std::vector<Variant> CpuVariants::list() const {
+std::vector<KernelAlternative> CpuAlternatives::list() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Variant> variants;
+  std::vector<KernelAlternative> alternatives;
   for (const Row& row : kRows) {
-    const auto quirk = quirks_.find(row.name);
-    variants.push_back({std::string(row.name), std::string(row.family), quirk == quirks_.end() ? "" : quirk->second});
+    const auto reason = denylist_.find(row.name);
+    alternatives.push_back(
+        {std::string(row.name), std::string(row.family), reason == denylist_.end() ? "" : reason->second});
   }
-  return variants;
+  return alternatives;
 }
 
-void CpuVariants::require_known(std::string_view name) const {
+void CpuAlternatives::require_known(std::string_view name) const {
   CONCORD_CHECK(std::ranges::find(kRows, name, &Row::name) != kRows.end(), ArgumentError,
                 "cpu has no kernel alternative \"{}\"", name);
 }
 
-void CpuVariants::prefer(std::string_view name) {
+void CpuAlternatives::prefer(std::string_view name) {
   if (!name.empty()) require_known(name);
 }
 
-std::int64_t CpuVariants::uses(std::string_view name) const {
+std::int64_t CpuAlternatives::uses(std::string_view name) const {
   require_known(name);
   const std::lock_guard lock(mutex_);
   const auto found = uses_.find(name);
   return found == uses_.end() ? 0 : found->second;
 }
 
-void CpuVariants::mark(std::string_view name, std::string quirk) {
+void CpuAlternatives::disable(std::string_view name, std::string reason) {
   require_known(name);
   const std::lock_guard lock(mutex_);
-  if (quirk.empty()) {
-    quirks_.erase(std::string(name));
+  if (reason.empty()) {
+    denylist_.erase(std::string(name));
   } else {
-    quirks_.insert_or_assign(std::string(name), std::move(quirk));
+    denylist_.insert_or_assign(std::string(name), std::move(reason));
   }
 }
 
-std::size_t CpuVariants::forget() {
-  const std::size_t marks = std::exchange(quirks_, {}).size();
+std::size_t CpuAlternatives::forget() {
+  const std::size_t disabled = std::exchange(denylist_, {}).size();
   store();
-  return marks;
+  return disabled;
 }
 
 }  // namespace concord::cpu

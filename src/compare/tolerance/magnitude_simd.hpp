@@ -1,5 +1,5 @@
-// The loops of extent.cpp over numbers that lie side by side, compiled for several vector widths (ConcordSimd.cmake).
-// Sums are made in a fixed number of lanes, so that their bits do not depend on the machine.
+// The loops of magnitude.cpp over numbers that lie side by side, compiled for several vector widths
+// (ConcordSimd.cmake). Sums are made in a fixed number of lanes, so that their bits do not depend on the machine.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ void add_squares(std::span<const float> values, std::span<double> squares);
 /// Numbers beyond f32 count as infinite.
 [[nodiscard]] double difference(std::span<const float> a, std::span<const double> b);
 
-/// A Difference (extent.hpp) of a row.
+/// A Difference (magnitude.hpp) of a row.
 struct Elements {
   double largest = 0, relative = 0, ulps = 0;
   std::size_t at = 0;

@@ -1,6 +1,6 @@
 // Sums of a row in a fixed number of lanes, so that their order does not depend on the machine, then in double. A row
 // whose squares leave fp32 is done in double throughout.
-#include "row_norm_rows.hpp"
+#include "row_norm_simd.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Second runs: a device whose losses part between the ends of a training is looked into, and what is wrong there named.
-#include "concord/compare/run/second_run.hpp"
+#include "concord/compare/run/rerun_check.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -63,7 +63,7 @@ struct Trained {
       }
     }
   }
-  SecondRun run_again(std::size_t place, std::int64_t until) {
+  RerunCheck run_again(std::size_t place, std::int64_t until) {
     OperatorChecks checks(step, sides, result.options, result.check_cost);
     return concord::run_again(place, {.step = until}, step, sides, dataset, checks, result);
   }
@@ -73,16 +73,16 @@ struct Trained {
   Comparison result{"small", options(), {}};
   Batches batches;
   TrainingStep step;
-  std::vector<Side> sides;
+  std::vector<Replica> sides;
 };
 
-NudgedRun nudged(std::vector<float> losses) { return {std::move(losses), 0, {}}; }
+PerturbedRun perturbed(std::vector<float> losses) { return {std::move(losses), 0, {}}; }
 
 }  // namespace
 
 TEST_CASE("a loss is suspicious that is not finite or parts 100 times further than rounding makes it", "[compare]") {
   const std::vector<float> expected{2, 2, 2, 2};
-  const auto step = [&](std::vector<float> losses, const std::vector<NudgedRun>& runs = {},
+  const auto step = [&](std::vector<float> losses, const std::vector<PerturbedRun>& runs = {},
                         Precision precision = Precision::fp32) {
     const auto loss = suspicious_loss(losses, expected, runs, precision);
     return loss ? loss->step : 0;
@@ -92,7 +92,7 @@ TEST_CASE("a loss is suspicious that is not finite or parts 100 times further th
   CHECK(step({2, 2, 2.03F, 2}) == 3);
   CHECK(step({2, NAN, 2, 2}) == 2);
   CHECK(step({2, 2, 2, -INFINITY}) == 4);
-  const std::vector<NudgedRun> runs{nudged({2, 2, 2, 2}), nudged({2, 2.002F, 2, 2})};
+  const std::vector<PerturbedRun> runs{perturbed({2, 2, 2, 2}), perturbed({2, 2.002F, 2, 2})};
   CHECK(step({2, 2, 2.03F, 2}, runs) == 0);
   CHECK(step({2.03F, 2, 2, 2}, runs) == 1);  // before rounding made it part
   CHECK(step({2, 2, 2.3F, 2}, runs) == 3);
@@ -105,12 +105,12 @@ TEST_CASE("a loss is suspicious that is not finite or parts 100 times further th
 TEST_CASE("an operator that is wrong for numbers of one step in between is found and named", "[compare]") {
   const Comparison result = with_wrong_loss(1e3F);
   const DeviceRun& run = result.runs[1];
-  REQUIRE(run.second_run);
-  CHECK(run.second_run->loss.step == kWrongStep + 1);
-  CHECK(run.second_run->loss.deviation > 100);
-  CHECK(run.second_run->loss.explained < 1e-3);
-  CHECK(run.second_run->checked_steps == 2);
-  CHECK(run.second_run->unlike == Unlike::none);
+  REQUIRE(run.rerun_check);
+  CHECK(run.rerun_check->loss.step == kWrongStep + 1);
+  CHECK(run.rerun_check->loss.deviation > 100);
+  CHECK(run.rerun_check->loss.explained < 1e-3);
+  CHECK(run.rerun_check->checked_steps == 2);
+  CHECK(run.rerun_check->mismatch == Mismatch::none);
   REQUIRE(run.first_deviation);
   CHECK(run.first_deviation->op.find("divide") != std::string::npos);
   CHECK(run.first_deviation->step == kWrongStep);
@@ -123,26 +123,26 @@ TEST_CASE("an operator that is wrong for numbers of one step in between is found
 TEST_CASE("the operator is named that makes a value which is not finite in between", "[compare]") {
   const Comparison result = with_wrong_loss(NAN);
   const DeviceRun& run = result.runs[1];
-  REQUIRE(run.second_run);
-  CHECK(run.second_run->non_finite.found);
-  CHECK(run.second_run->non_finite_step == kWrongStep + 1);
+  REQUIRE(run.rerun_check);
+  CHECK(run.rerun_check->non_finite.found);
+  CHECK(run.rerun_check->non_finite_step == kWrongStep + 1);
   REQUIRE(run.first_deviation);
-  CHECK(run.first_deviation->node == run.second_run->non_finite.node);
+  CHECK(run.first_deviation->node == run.rerun_check->non_finite.node);
   CHECK_THAT(result.table(),
              contains("step 4 has a value that is not finite; the first is '" + run.first_deviation->node + "'"));
   const auto json = nlohmann::json::parse(result.json());
-  CHECK(json["devices"][1]["second_run"]["non_finite"]["node"] == run.first_deviation->node);
-  CHECK(json["devices"][1]["second_run"]["non_finite"]["step"] == kWrongStep + 1);
-  CHECK(json["devices"][1]["second_run"]["loss_deviation"].is_null());
-  CHECK(json["devices"][0]["second_run"].is_null());
+  CHECK(json["devices"][1]["rerun_check"]["non_finite"]["node"] == run.first_deviation->node);
+  CHECK(json["devices"][1]["rerun_check"]["non_finite"]["step"] == kWrongStep + 1);
+  CHECK(json["devices"][1]["rerun_check"]["loss_deviation"].is_null());
+  CHECK(json["devices"][0]["rerun_check"].is_null());
 }
 
 TEST_CASE("a training that overflows everywhere names the first value, and no operator as wrong", "[compare]") {
   const Comparison result = compared({right(), right()}, options(), 1e19);
   for (const DeviceRun& run : result.runs) {
-    REQUIRE(run.second_run);
-    CHECK(run.second_run->non_finite.found);
-    CHECK(run.second_run->non_finite.node == result.runs[0].second_run->non_finite.node);
+    REQUIRE(run.rerun_check);
+    CHECK(run.rerun_check->non_finite.found);
+    CHECK(run.rerun_check->non_finite.node == result.runs[0].rerun_check->non_finite.node);
     CHECK_FALSE(run.first_deviation);
   }
   CHECK_FALSE(result.agrees());
@@ -156,8 +156,8 @@ TEST_CASE("a step that does not repeat is told", "[compare]") {
     return std::optional(1e3F);
   };
   const Comparison result = compared({right(), wrong_device(right(), "wrong once", is_loss(), once)});
-  REQUIRE(result.runs[1].second_run);
-  CHECK(result.runs[1].second_run->unlike == Unlike::first_run);
+  REQUIRE(result.runs[1].rerun_check);
+  CHECK(result.runs[1].rerun_check->mismatch == Mismatch::first_run);
   CHECK_FALSE(result.runs[1].first_deviation);
   CHECK(result.disagreement() == "step 4 on " + right()->info().id + ", run again, differs from the first run");
 }
@@ -166,8 +166,8 @@ TEST_CASE("a step is told that makes other numbers than its kernels one by one",
   int prepared = 0;
   const auto first = [&](const Operator& op) { return is_loss()(op) && ++prepared == 1; };  // the step's own
   const Comparison result = compared({right(), wrong_device(right(), "wrong step", first, in_the_wrong_step(1e3F))});
-  REQUIRE(result.runs[1].second_run);
-  CHECK(result.runs[1].second_run->unlike == Unlike::one_by_one);
+  REQUIRE(result.runs[1].rerun_check);
+  CHECK(result.runs[1].rerun_check->mismatch == Mismatch::one_by_one);
   CHECK(result.disagreement() ==
         "step 4 on " + right()->info().id + ", run again, differs from its kernels run one by one");
 }
@@ -176,24 +176,24 @@ TEST_CASE("a value that is not finite, and that no kernel by itself makes, is to
   int prepared = 0;
   const auto first = [&](const Operator& op) { return is_loss()(op) && ++prepared == 1; };  // the step's own
   const Comparison result = compared({right(), wrong_device(right(), "wrong step", first, in_the_wrong_step(NAN))});
-  REQUIRE(result.runs[1].second_run);
-  CHECK_FALSE(result.runs[1].second_run->non_finite.found);
+  REQUIRE(result.runs[1].rerun_check);
+  CHECK_FALSE(result.runs[1].rerun_check->non_finite.found);
   CHECK_THAT(result.disagreement(), contains("differs from its kernels run one by one"));
 }
 
 TEST_CASE("a value of the first device alone that is not finite blames no other", "[compare]") {
   const Comparison result = compared({wrong_device(right(), "wrong", is_loss(), in_the_wrong_step(NAN)), right()});
-  REQUIRE(result.runs[0].second_run);
-  CHECK(result.runs[0].second_run->non_finite.found);
-  CHECK(result.runs[0].second_run->checked_steps == 0);
-  CHECK_FALSE(result.runs[1].second_run);
+  REQUIRE(result.runs[0].rerun_check);
+  CHECK(result.runs[0].rerun_check->non_finite.found);
+  CHECK(result.runs[0].rerun_check->checked_steps == 0);
+  CHECK_FALSE(result.runs[1].rerun_check);
   CHECK_FALSE(result.runs[1].first_deviation);
   CHECK(result.disagreement() == "the loss of step 4 on " + right()->info().id + " is not finite");
 }
 
 TEST_CASE("an operator that was wrong long before the loss in question is found", "[compare]") {
   Trained trained({right(), wrong_device(right(), "wrong", is_loss(), in_the_wrong_step(1e3F))}, small_net());
-  const SecondRun found = trained.run_again(1, 6);
+  const RerunCheck found = trained.run_again(1, 6);
   CHECK(found.checked_steps == 2 + kWrongStep + 1);  // the last two, and from the first until the wrong one
   REQUIRE(trained.result.runs[1].first_deviation);
   CHECK(trained.result.runs[1].first_deviation->step == kWrongStep);
@@ -208,9 +208,9 @@ TEST_CASE("steps of right devices are, run again, those of their kernels one by 
     Trained trained(devices(), std::move(network));
     for (std::size_t d = 1; d < trained.sides.size(); ++d) {
       INFO(trained.sides[d].device->info().id);
-      const SecondRun found = trained.run_again(d, 5);
+      const RerunCheck found = trained.run_again(d, 5);
       CHECK(found.checked_steps == 5);
-      CHECK(found.unlike == Unlike::none);
+      CHECK(found.mismatch == Mismatch::none);
       CHECK_FALSE(trained.result.runs[d].first_deviation);
       CHECK(trained.result.runs[d].checked_values > 0);
     }

@@ -1,5 +1,5 @@
 // Many blocks of Philox at a time, word by word, so that the rounds become vector instructions.
-#include "random_rows.hpp"
+#include "random_simd.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Pooling loops: for each output pixel, the cells of its window that lie in the image.
-#include "pool_rows.hpp"
+#include "pool_simd.hpp"
 
 #include <limits>
 #include <type_traits>

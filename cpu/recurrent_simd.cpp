@@ -1,5 +1,5 @@
 // One time step of one sequence, by the formulas of recurrent.h.
-#include "recurrent_rows.hpp"
+#include "recurrent_simd.hpp"
 
 #include "ops/recurrent.h"
 

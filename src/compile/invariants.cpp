@@ -17,7 +17,7 @@ bool is_reordered_variable(const Lowered& program, const LoweredNode& node) {
 
 }  // namespace
 
-void find_settled(Lowered& program) {
+void find_invariants(Lowered& program) {
   std::vector<bool> changes(program.values.size(), true);  // by root value
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     changes[v] = program.values[v].kind != LoweredValue::Kind::variable;
@@ -30,12 +30,13 @@ void find_settled(Lowered& program) {
   for (LoweredNode& node : program.nodes) {
     if (!node.kernel) continue;
     const std::size_t largest = is_reordered_variable(program, node) ? SIZE_MAX : kLargest;
-    node.settled = std::ranges::none_of(
-                       node.inputs, [&](ValueId id) { return changes[static_cast<std::size_t>(program.root(id))]; }) &&
-                   std::ranges::none_of(node.outputs, [&](ValueId id) {
-                     return assigned[static_cast<std::size_t>(id)] || program.bytes(id) > largest;
-                   });
-    if (!node.settled) continue;
+    node.invariant =
+        std::ranges::none_of(node.inputs,
+                             [&](ValueId id) { return changes[static_cast<std::size_t>(program.root(id))]; }) &&
+        std::ranges::none_of(node.outputs, [&](ValueId id) {
+          return assigned[static_cast<std::size_t>(id)] || program.bytes(id) > largest;
+        });
+    if (!node.invariant) continue;
     for (const ValueId id : node.outputs) changes[static_cast<std::size_t>(id)] = false;
   }
 }

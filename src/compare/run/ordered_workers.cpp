@@ -1,5 +1,5 @@
 // Threads, a queue of jobs and one of what they found.
-#include "concord/compare/run/beside.hpp"
+#include "concord/compare/run/ordered_workers.hpp"
 
 #include <system_error>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace concord {
 
-Beside::Beside(std::size_t threads, std::size_t most) : most_(most) {
+OrderedWorkers::OrderedWorkers(std::size_t threads, std::size_t most) : most_(most) {
   try {
     for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
@@ -16,9 +16,9 @@ Beside::Beside(std::size_t threads, std::size_t most) : most_(most) {
   }
 }
 
-Beside::~Beside() { end(true); }
+OrderedWorkers::~OrderedWorkers() { end(true); }
 
-void Beside::add(Job job) {
+void OrderedWorkers::add(Job job) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return waiting_.size() < most_ || thrown_; });
   rethrow();
@@ -26,12 +26,12 @@ void Beside::add(Job job) {
   changed_.notify_all();
 }
 
-void Beside::finish() {
+void OrderedWorkers::finish() {
   end(false);
   rethrow();
 }
 
-void Beside::work() {
+void OrderedWorkers::work() {
   timeline::name_thread("checks");
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -62,7 +62,7 @@ void Beside::work() {
 }
 
 /// What jobs have found, up to the first that goes on. Where another thread is at it, that one does these, too.
-void Beside::note_found(std::unique_lock<std::mutex>& lock) {
+void OrderedWorkers::note_found(std::unique_lock<std::mutex>& lock) {
   if (is_noting_) return;
   is_noting_ = true;
   while (!found_.empty() && found_.front() && !thrown_) {
@@ -76,7 +76,7 @@ void Beside::note_found(std::unique_lock<std::mutex>& lock) {
   is_noting_ = false;
 }
 
-void Beside::end(bool drop) {
+void OrderedWorkers::end(bool drop) {
   {
     const std::lock_guard lock(mutex_);
     if (drop) waiting_.clear();
@@ -87,7 +87,7 @@ void Beside::end(bool drop) {
   threads_.clear();
 }
 
-void Beside::rethrow() const {
+void OrderedWorkers::rethrow() const {
   if (thrown_) std::rethrow_exception(thrown_);
 }
 

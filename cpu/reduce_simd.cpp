@@ -1,5 +1,5 @@
 // Reduction loops, vectorised over a fixed number of lanes, so that the order of sums does not depend on the machine.
-#include "reduce_rows.hpp"
+#include "reduce_simd.hpp"
 
 #include <algorithm>
 #include <cmath>

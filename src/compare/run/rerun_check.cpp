@@ -1,5 +1,5 @@
 // The second run of a device, step by step beside what the first one noted.
-#include "concord/compare/run/second_run.hpp"
+#include "concord/compare/run/rerun_check.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -39,8 +39,8 @@ bool have_same_bits(const Values& a, const Values& b) {
 /// One device's steps from the first one on.
 class SecondRunSteps {
  public:
-  SecondRunSteps(std::size_t place, const TrainingStep& step, std::span<Side> sides, const Dataset& dataset,
-                 OperatorChecks& checks, Comparison& comparison, SecondRun& found)
+  SecondRunSteps(std::size_t place, const TrainingStep& step, std::span<Replica> sides, const Dataset& dataset,
+                 OperatorChecks& checks, Comparison& comparison, RerunCheck& found)
       : place_(place),
         step_(step),
         side_(sides[place]),
@@ -65,7 +65,7 @@ class SecondRunSteps {
       if (found_.non_finite.found) {
         found_.non_finite_step = done + 1;
       } else {
-        note_unlike(Unlike::one_by_one, done);
+        note_mismatch(Mismatch::one_by_one, done);
       }
       if (place_ > 0) check(batch, done);
       return;
@@ -86,7 +86,7 @@ class SecondRunSteps {
       if (has_same_bits(made.loss, side_.loss()) && have_same_bits(made.variables, side_.variables->read_all())) {
         continue;
       }
-      note_unlike(Unlike::one_by_one, done);
+      note_mismatch(Mismatch::one_by_one, done);
       return true;
     }
     return false;
@@ -109,33 +109,34 @@ class SecondRunSteps {
   bool repeats(const Batch& batch, std::int64_t done) {
     side_.run(batch);
     if (has_same_bits(side_.loss(), run().losses[static_cast<std::size_t>(done)])) return true;
-    note_unlike(Unlike::first_run, done);
+    note_mismatch(Mismatch::first_run, done);
     return false;
   }
 
-  void note_unlike(Unlike unlike, std::int64_t done) {
-    found_.unlike = unlike;
-    found_.unlike_step = done + 1;
+  void note_mismatch(Mismatch mismatch, std::int64_t done) {
+    found_.mismatch = mismatch;
+    found_.mismatch_step = done + 1;
   }
 
   std::size_t place_;
   const TrainingStep& step_;
-  Side& side_;
+  Replica& side_;
   const Dataset& dataset_;
   OperatorChecks& checks_;
   Comparison& comparison_;
-  SecondRun& found_;
+  RerunCheck& found_;
 };
 
 }  // namespace
 
 std::optional<SuspiciousLoss> suspicious_loss(std::span<const float> losses, std::span<const float> expected,
-                                              std::span<const NudgedRun> nudged, Precision precision) {
+                                              std::span<const PerturbedRun> perturbed, Precision precision) {
   constexpr double kBeyond = 100;
   double explained = 0;
   bool is_expected_finite = true;
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    for (const NudgedRun& run : nudged) explained = std::max(explained, relative_deviation(run.losses[i], expected[i]));
+    for (const PerturbedRun& run : perturbed)
+      explained = std::max(explained, relative_deviation(run.losses[i], expected[i]));
     is_expected_finite = is_expected_finite && std::isfinite(expected[i]);
     const SuspiciousLoss loss{static_cast<std::int64_t>(i) + 1, relative_deviation(losses[i], expected[i]), explained};
     if (!std::isfinite(losses[i])) return loss;
@@ -145,9 +146,9 @@ std::optional<SuspiciousLoss> suspicious_loss(std::span<const float> losses, std
   return std::nullopt;
 }
 
-SecondRun run_again(std::size_t place, const SuspiciousLoss& loss, const TrainingStep& step, std::span<Side> sides,
-                    const Dataset& dataset, OperatorChecks& checks, Comparison& comparison) {
-  SecondRun found{.loss = loss};
+RerunCheck run_again(std::size_t place, const SuspiciousLoss& loss, const TrainingStep& step, std::span<Replica> sides,
+                     const Dataset& dataset, OperatorChecks& checks, Comparison& comparison) {
+  RerunCheck found{.loss = loss};
   SecondRunSteps steps(place, step, sides, dataset, checks, comparison, found);
   if (!std::isfinite(comparison.runs[place].losses[static_cast<std::size_t>(loss.step - 1)])) {
     steps.find_non_finite(loss.step);

@@ -1,5 +1,5 @@
 // What oneDNN's post-operations do is checked, and what is found wrong is not used.
-#include "concord/compare/cases/variant_check.hpp"
+#include "concord/compare/cases/alternative_check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -19,33 +19,33 @@ std::size_t launches_of(const DevicePtr& device) {
 
 }  // namespace
 
-TEST_CASE("the post-operations of the CPU are right, and off once they are marked", "[cpu]") {
+TEST_CASE("the post-operations of the CPU are right, and off once they are disabled", "[cpu]") {
   const TemporaryFolder folder;
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
   const Setting setting("CONCORD_CACHE_DIR", folder.path().string());
   const DevicePtr device = Device::open("cpu");
-  Variants* const variants = device->variants();
-  REQUIRE(variants != nullptr);
-  REQUIRE(variants->list().size() == 2);
-  for (const Variant& variant : variants->list()) {
-    INFO(variant.name);
-    const VariantResult result = check_variant(device, *variants, variant.name);
+  KernelAlternatives* const alternatives = device->alternatives();
+  REQUIRE(alternatives != nullptr);
+  REQUIRE(alternatives->list().size() == 2);
+  for (const KernelAlternative& alternative : alternatives->list()) {
+    INFO(alternative.name);
+    const AlternativeResult result = check_alternative(device, *alternatives, alternative.name);
     CHECK(result.was_taken);
-    CHECK(result.variant.quirk.empty());
+    CHECK(result.alternative.reason.empty());
     CHECK(result.unexplained.empty());
   }
   CHECK(launches_of(device) == 1);
-  variants->mark("product post-operations", "a test");
+  alternatives->disable("product post-operations", "a test");
   CHECK(launches_of(device) == 2);
-  variants->store();
-  CHECK(std::filesystem::is_regular_file(variants->file()));
+  alternatives->store();
+  CHECK(std::filesystem::is_regular_file(alternatives->file()));
   set_log([](LogLevel, std::string_view) {}, LogLevel::warning);
   CHECK(launches_of(Device::open("cpu")) == 2);
   set_log({}, LogLevel::warning);
-  CHECK(variants->forget() == 1);
-  CHECK_FALSE(std::filesystem::exists(variants->file()));
+  CHECK(alternatives->forget() == 1);
+  CHECK_FALSE(std::filesystem::exists(alternatives->file()));
   CHECK(launches_of(Device::open("cpu")) == 1);
-  CHECK_THROWS_AS(variants->mark("another", "a test"), ArgumentError);
+  CHECK_THROWS_AS(alternatives->disable("another", "a test"), ArgumentError);
 }
 
 }  // namespace concord::test
