@@ -23,7 +23,7 @@ bool in_groups(const Context& context) { return context.limits().max_work_group 
 bool made_for_cpu(const Context& context) { return !debug_option("kernels") && is_cpu(context.device()); }
 bool made_for_gpu(const Context& context) { return !debug_option("kernels") && !is_cpu(context.device()); }
 
-/// The kinds last: what a narrower row explains is not theirs.
+/// The kinds of kernels come last: a fault that a narrower row explains is not a fault of the kind.
 constexpr std::array<Row, 11> kRows{{{alternative::kDepthwise, "depthwise", on_any},
                                      {alternative::kStrips, "depthwise", on_gpus},
                                      {alternative::kPhases, "convolution", on_any},

@@ -1,4 +1,4 @@
-// The names of the kernel alternatives that a device has now. Used by OpenClDevice.
+// The names of the kernel alternatives that a device has at present. Used by OpenClDevice.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace concord::opencl {
 
-/// The kinds of kernels last: what a narrower alternative explains is not theirs.
+/// The kinds of kernels (for CPUs, for GPUs) come last: a fault that a narrower alternative explains is not a fault of
+/// the kind.
 [[nodiscard]] std::vector<OpenClAlternatives::Name> alternative_names(const Context& context);
 
 }  // namespace concord::opencl

@@ -55,7 +55,7 @@ void require_range(const Buffer& buffer, std::size_t offset, std::size_t bytes, 
                 "{}: bytes {} to {} of a buffer of {} bytes", what, offset, offset + bytes, buffer.bytes());
 }
 
-/// Told once a process.
+/// Logs the warning once per process.
 void warn_of_short_loops(const DeviceInfo& info) {
   static std::once_flag told;
   if (!info.name.starts_with("llvmpipe")) return;
@@ -205,7 +205,7 @@ EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const Stagin
   CONCORD_CHECK(bytes > 0 && bytes <= staging->bytes().size(), DeviceError,
                 "write_async: {} bytes from staging memory of {}", bytes, staging->bytes().size());
   const cl_event earlier = after ? raw_of(after) : nullptr;
-  // A queue that waits for another's event needs that queue's work handed to the device.
+  // A queue that waits for an event of another queue needs that queue flushed.
   if (after) check(clFlush(context_->queue().get()), "clFlush", info_.name);
   cl_event done = nullptr;
   check(clEnqueueWriteBuffer(context_->transfer_queue().get(), memory_of(&dst), CL_FALSE, offset, bytes,

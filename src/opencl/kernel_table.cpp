@@ -1,4 +1,4 @@
-// The kernels of OpenClDevice: the table of all families, and which epilogues they are given.
+// The kernels of OpenClDevice: the table of all families, and the epilogues that they may fuse.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,9 +42,9 @@ bool is_product(const Operator& op, std::span<const TensorSpec> inputs) {
   return conv != nullptr && !conv_is_depthwise(conv->sizes(inputs.first(2)));
 }
 
-/// Whether a product's epilogue would take longer than a launch of its own: the few work-items of a product on matrix
-/// units wait for long chains of instructions (on an H200 the gradient of gelu takes 16 ps an element there; gelu by
-/// itself, reading and writing included, 2.3).
+/// Whether the fused epilogue of a GEMM would take longer than a launch of its own: a GEMM on matrix cores has few
+/// work-items, which wait for long chains of instructions. On an H200 the fused gradient of gelu takes 16 ps per
+/// element; the unfused gelu, with its reads and writes, takes 2.3 ps.
 bool slows_epilogue(const Expression& epilogue, const TensorSpec& output) {
   using F = ScalarFunction;
   constexpr std::int64_t kLeastElements = std::int64_t{1} << 20;

@@ -55,7 +55,7 @@ void add_winograd_tiles(std::vector<Argument>& arguments, const WinogradTiles& t
   return static_cast<std::size_t>(kWinogradPoints * winograd_point_stride(numbers)) * sizeof(float);
 }
 
-/// A pass, as far as it takes time: its products, and what is read and written before and after them.
+/// The parts of a pass that take time: its matrix multiplications, and the transforms before and after them.
 struct WinogradWork {
   std::vector<Gemm> products;
   std::int64_t transformed;  // floats

@@ -1,4 +1,4 @@
-// What NVIDIA's driver says of a device, and what its guide says of generations.
+// The properties that NVIDIA's driver reports and the CUDA guide lists for each generation.
 #include "concord/opencl/driver/capability.hpp"
 
 #include <CL/cl_ext.h>

@@ -1,4 +1,4 @@
-// Discovery through the plain C interface: its wrappers take a missing driver for an error.
+// Discovery through the C interface of OpenCL: the C++ wrappers treat a missing driver as an error.
 #include "concord/opencl/driver/discovery.hpp"
 
 #include <CL/cl_ext.h>
@@ -26,7 +26,7 @@ void skip(std::vector<std::string>* skipped, const std::string& what) {
   if (skipped != nullptr) skipped->push_back(what);
 }
 
-/// What Boost.Compute throws does not tell its code in its text.
+/// The message of an exception. The text of a Boost.Compute exception does not include its error code.
 std::string reason_of(const std::exception& error) {
   const auto* const raw = dynamic_cast<const boost::compute::opencl_error*>(&error);
   return raw == nullptr ? error.what() : fmt::format("{} ({})", status_name(raw->error_code()), raw->error_code());
@@ -59,7 +59,7 @@ std::string name_of_platform(cl_platform_id platform) {
   return name;
 }
 
-/// How many devices it has; 0 where it says that there are none.
+/// The number of devices of a platform; 0 where the platform reports that it has none.
 cl_int count_devices(cl_platform_id platform, cl_uint& count) {
   count = 0;
   const cl_int status = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
@@ -97,7 +97,7 @@ DeviceKind kind_of(const boost::compute::device& device) {
   return DeviceKind::accelerator;
 }
 
-// AMD's CL_DEVICE_NAME is an instruction-set name ("gfx1100"); people know the board's.
+// AMD's CL_DEVICE_NAME is an instruction-set name ("gfx1100"); users know the name of the board.
 std::string board_name(const boost::compute::device& device) {
   constexpr cl_device_info kBoardName = 0x4038;  // CL_DEVICE_BOARD_NAME_AMD
   std::size_t bytes = 0;
@@ -111,13 +111,13 @@ std::string board_name(const boost::compute::device& device) {
   return fmt::format("{} ({})", board, device.name());
 }
 
-// PoCL's platform name is spelled out; people ask for "pocl".
+// PoCL's platform name is spelled out; users know it as "pocl".
 std::string platform_name(const boost::compute::platform& platform) {
   const bool is_pocl = platform.version().find("PoCL") != std::string::npos;
   return is_pocl ? "PoCL, " + platform.name() : platform.name();
 }
 
-/// Where a device is plugged in, as far as an extension of its driver tells.
+/// The PCI address of a device, where an extension of its driver reports it.
 std::string pci_address_of(const boost::compute::device& device) {
   struct {
     cl_uint domain, bus, device, function;
@@ -212,7 +212,7 @@ DeviceInfo info_of(const boost::compute::device& device, std::size_t index) {
 }
 
 std::vector<DeviceInfo> list_devices(std::vector<std::string>* skipped) {
-  static_cast<void>(device_limits());  // what is wrong there is no device's fault
+  static_cast<void>(device_limits());  // an error in the limits is not an error of a device
   std::vector<DeviceInfo> infos;
   const std::vector<boost::compute::device> devices = enumerate_devices(skipped);
   for (std::size_t i = 0; i < devices.size(); ++i) {

@@ -1,4 +1,4 @@
-// Discovery: which OpenCL devices this machine has, whatever its drivers are like. Used by the device registry.
+// Discovery: lists the OpenCL devices of this machine and tolerates faulty drivers. Used by the device registry.
 #pragma once
 
 #include <boost/compute/device.hpp>
@@ -10,18 +10,17 @@
 
 namespace concord::opencl {
 
-/// Every usable device of every platform, platforms in the loader's order. No driver at all gives an empty list;
-/// platforms that fail and devices that cannot compile are left out and logged, and why is added to `skipped`.
+/// Every usable device of every platform, platforms in the loader's order. Returns an empty list without a driver.
+/// Leaves out and logs platforms that fail and devices that cannot compile; adds the reasons to `skipped`.
 [[nodiscard]] std::vector<boost::compute::device> enumerate_devices(std::vector<std::string>* skipped = nullptr);
 
-/// What the device says of itself; its id is "opencl:<index>".
+/// The properties that the device reports; its id is "opencl:<index>".
 [[nodiscard]] DeviceInfo info_of(const boost::compute::device& device, std::size_t index);
 
-/// Whether a device with these words about its version ("OpenCL 1.1 …") is older than what kernels are written
-/// for, 1.2.
+/// Whether a device that reports this version ("OpenCL 1.1 …") is older than OpenCL 1.2, which the kernels need.
 [[nodiscard]] bool is_too_old(std::string_view version);
 
-/// Whether kernels for CPUs suit it. Simulators claim to be everything; they are served as GPUs.
+/// Whether the device uses the kernels for CPUs. A simulator that reports every device type counts as a GPU.
 [[nodiscard]] bool is_cpu(const boost::compute::device& device);
 
 }  // namespace concord::opencl

@@ -1,7 +1,7 @@
-// The generations of GPUs. Products a cycle: NVIDIA, CUDA C++ programming guide, throughput of arithmetic instructions,
-// and the architectures' white papers; AMD, instruction set documents and data sheets of Instinct and Radeon; Intel,
-// the architecture pages of Xe. Memory: 0.83 of what the largest card of a generation is sold with, the share that the
-// H200 reaches, over its units.
+// The generations of GPUs. Multiply-adds per cycle: NVIDIA, CUDA C++ programming guide, throughput of arithmetic
+// instructions, and the architectures' white papers; AMD, instruction set documents and data sheets of Instinct and
+// Radeon; Intel, the architecture pages of Xe. Bandwidth per unit: 0.83 of the specified bandwidth of the largest card
+// of a generation, divided by its units. The H200 reaches that share.
 #include "concord/opencl/driver/gpu_model.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 struct Generation {
   std::string_view name;
-  double products, matrix, matrix_fp32;  // a unit and cycle
-  double gigabytes;                      // a unit and second
+  double products, matrix, matrix_fp32;  // per unit and cycle
+  double gigabytes;                      // per unit and second
   std::int64_t local_kib, item_registers;
   bool has_shallow_tiles;
 };
@@ -26,8 +26,8 @@ struct NvidiaGeneration {
   Capability from;
   Generation generation;
 };
-// A capability is of the first row of its major number that it reaches. What mma.sync reaches of Hopper's units was
-// measured; Blackwell's in data centers are taken for the same.
+// A capability selects the first row of its major number that it reaches. The rate of mma.sync was measured on Hopper;
+// data-center Blackwell is assumed to have the same rate.
 constexpr std::array<NvidiaGeneration, 10> kNvidia{{
     {{12, 0}, {"NVIDIA Blackwell", 128, 256, 128, 8.7, 100, 128, false}},
     {{10, 0}, {"NVIDIA Blackwell, data center", 128, 1232, 616, 45, 228, 128, false}},
@@ -41,11 +41,11 @@ constexpr std::array<NvidiaGeneration, 10> kNvidia{{
     {{6, 0}, {"NVIDIA Pascal, data center", 64, 0, 0, 10.7, 64, 128, false}},
 }};
 
-// Without the packed and paired instructions of CDNA 2 and RDNA 3 on, which compilers find in few kernels.
+// The rates do not count the packed and dual-issue instructions of CDNA 2, RDNA 3 and later: compilers rarely use them.
 struct AmdGeneration {
-  std::string_view processor, codename;  // what AMD's names begin with ("gfx1030"), what Mesa's have in them ("navi21")
+  std::string_view processor, codename;  // AMD's names begin with the first, Mesa's contain the second
   Generation generation;                 // of a compute unit
-  bool has_processors;                   // that AMD's driver counts, of two compute units each
+  bool has_processors;                   // AMD's driver counts processors of two compute units
 };
 constexpr std::array<AmdGeneration, 9> kAmd{{
     {"gfx12", "navi4", {"AMD RDNA 4", 64, 512, 0, 8.3, 64, 128, true}, true},
@@ -63,7 +63,7 @@ struct IntelGeneration {
   Generation generation;
   std::int64_t engines;  // of a core
 };
-// A vector engine has 128 registers of 32 bytes a thread, Xe-HPC's and Xe2's of 64: an item of eight or sixteen.
+// A thread of a vector engine has 128 registers of 32 bytes, of 64 bytes on Xe-HPC and Xe2, for eight or sixteen items.
 constexpr IntelGeneration kXeLp{{"Intel Xe-LP", 128, 0, 0, 9.4, 64, 96, true}, 16};
 constexpr IntelGeneration kXeHpg{{"Intel Xe-HPG", 128, 1024, 0, 14.5, 64, 96, true}, 16};
 constexpr IntelGeneration kXeHpc{{"Intel Xe-HPC", 128, 2048, 0, 21, 128, 128, true}, 8};
@@ -98,7 +98,7 @@ const IntelGeneration& intel_generation(const GpuFacts& facts) {
 }
 
 GpuModel model_of(const Generation& one, const GpuFacts& facts, std::int64_t units, std::int64_t times) {
-  constexpr std::int64_t kTypicalMegahertz = 1500;  // where a driver does not tell
+  constexpr std::int64_t kTypicalMegahertz = 1500;  // where a driver does not report it
   const double several = static_cast<double>(times);
   const double cycles = 1e6 * several * static_cast<double>(facts.megahertz > 0 ? facts.megahertz : kTypicalMegahertz);
   return {.generation = one.name,
@@ -121,7 +121,7 @@ constexpr std::array<IntelName, 4> kIntelNames{{{"xe-lp", "Iris(R) Xe Graphics",
                                                 {"xe-hpc", "Data Center GPU Max 1550", WaveUnits::dpas_16},
                                                 {"xe2", "Arc(TM) B580 Graphics", WaveUnits::dpas_16}}};
 
-/// 8.9 of "sm_89", 12.0 of "sm_120"; 0.0 of anything else.
+/// 8.9 for "sm_89", 12.0 for "sm_120"; 0.0 for anything else.
 Capability capability_in(std::string_view name) {
   constexpr std::string_view kPrefix = "sm_";
   unsigned number = 0;

@@ -1,5 +1,5 @@
-// GpuModel: what products are planned by before anything was measured on a device — how fast its units and its memory
-// should be, and what its groups share. Used by Context and by every implementation that multiplies in tiles.
+// GpuModel: the expected speed of a GPU's compute units and memory, and the resources that work-groups share. The
+// backend plans matrix multiplications with it before it has measurements. Used by Context and by every tiled GEMM.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace concord::opencl {
 
-/// What a device says of itself.
+/// The properties that a device reports.
 struct GpuFacts {
   std::string_view vendor{}, name{};  // CL_DEVICE_VENDOR, CL_DEVICE_NAME
   Capability capability{};
@@ -20,31 +20,30 @@ struct GpuFacts {
   std::int64_t megahertz = 0;  // CL_DEVICE_MAX_CLOCK_FREQUENCY
 };
 
-/// A unit is what takes work-groups: a multiprocessor (NVIDIA), a compute unit or, where the driver counts these, a
-/// work group processor (AMD), a core (Intel, whose devices count its vector engines).
+/// A unit runs work-groups: a multiprocessor (NVIDIA), a compute unit or, where the driver counts those, a work group
+/// processor (AMD), a core (Intel, whose drivers count vector engines).
 struct GpuModel {
   std::string_view generation;
   std::int64_t units;
   double products_a_second;  // fp32 multiplications and additions of a unit outside matrix cores, at most
-  double matrix_a_second, matrix_fp32_a_second;  // of its matrix cores, factors of 16 and of 32 bits; 0 for none
-  double bytes_a_second;                         // that memory reaches, of the whole device
-  std::int64_t local_memory;                     // bytes that the groups of a unit share
-  std::int64_t item_registers;  // of 32 bits, the most with which enough items are resident to hide latency
-  bool has_shallow_tiles;       // local memory, not registers, is what limits the groups of a unit
+  double matrix_a_second, matrix_fp32_a_second;  // of its matrix cores in 16 and 32 bits; 0 for none
+  double bytes_a_second;                         // the bandwidth that the device reaches
+  std::int64_t local_memory;                     // bytes, shared by the groups of a unit
+  std::int64_t item_registers;                   // of 32 bits; with more, too few items are resident to hide latency
+  bool has_shallow_tiles;                        // local memory, not registers, limits the groups of a unit
 };
 
-/// The generation by what the vendors' documents say of it; a device that belongs to none is planned for as the unit
-/// that was measured.
+/// The generation of a device by the vendors' documents. An unknown device gets the model of the GPU that was measured.
 [[nodiscard]] GpuModel gpu_model(const GpuFacts& facts);
 
-/// What the option plan_as of CONCORD_DEBUG names in place of what the device says: a processor of AMD ("gfx1030"), a
-/// compute capability of NVIDIA ("sm_89"), or "xe-lp", "xe-hpg", "xe-hpc", "xe2" of Intel. For plans alone: which
-/// kernels a device can run stays as it is. Units and clock are the device's. \throws ArgumentError when the name is
-/// none of these.
+/// Replaces the reported properties by those of the GPU that the option plan_as of CONCORD_DEBUG names: an AMD
+/// processor ("gfx1030"), an NVIDIA compute capability ("sm_89"), or "xe-lp", "xe-hpg", "xe-hpc", "xe2" for Intel.
+/// Units and clock stay those of the device. The option affects plans only, not which kernels the device can run.
+/// \throws ArgumentError for another name.
 [[nodiscard]] GpuFacts plan_as(std::string_view name, GpuFacts facts);
 
-/// Of a unit of the NVIDIA H200 on which tiles were measured: outside its matrix cores, on them by mma.sync with
-/// factors of 16 bits, and local memory.
+/// Rates and local memory of one unit of the NVIDIA H200 on which tiles were measured: outside the matrix cores, and on
+/// them by mma.sync in 16 bits.
 inline constexpr double kMeasuredProductsASecond = 128 * 1.98e9, kMeasuredMatrixASecond = 1232 * 1.98e9;
 inline constexpr std::int64_t kMeasuredLocalMemory = std::int64_t{228} * 1024;
 

@@ -1,4 +1,4 @@
-// Objects that outlive the driver: the end of the process, and its children.
+// Detects the end of the process and forked children, where OpenCL objects outlive their driver.
 #include "concord/opencl/driver/handle.hpp"
 
 #include <atomic>
@@ -13,8 +13,8 @@ std::atomic<bool> ending{false};
 
 }  // namespace
 
-// Registered at the first question, asked when a context is made: after the driver registered its own exit functions,
-// hence run before them, and before the destructors of statics older than the context.
+// The first call registers the exit function. A context makes that call after the driver has registered its own exit
+// functions, so that this one runs before them, and before the destructors of statics older than the context.
 bool driver_is_gone() {
   static const int registered = std::atexit([] { ending = true; });
   return (registered == 0 && ending) || driver_is_inherited();

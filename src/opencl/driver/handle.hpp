@@ -1,5 +1,5 @@
-// Handle: sole owner of a raw OpenCL object. Released on destruction, except while the process ends, when a driver may
-// already be unloaded, and in a forked child, which has none of its threads.
+// Handle: sole owner of a raw OpenCL object. The destructor releases the object, with two exceptions: while the process
+// ends, because a driver may already be unloaded, and in a forked child, which has none of the driver's threads.
 #pragma once
 
 #include <CL/cl.h>
@@ -9,10 +9,10 @@
 
 namespace concord::opencl {
 
-/// True where no driver may be called any more: from the moment static objects made before the first use of OpenCL are
-/// destroyed, and in a child of the process that used OpenCL first.
+/// Whether calls of the driver are no longer allowed: from the destruction of static objects that are older than the
+/// first use of OpenCL, and in a child of the process that used OpenCL first.
 [[nodiscard]] bool driver_is_gone();
-/// Whether this process is such a child. To be asked before the first call of OpenCL in every process.
+/// Whether this process is such a child. Call it before the first call of OpenCL in every process.
 [[nodiscard]] bool driver_is_inherited();
 
 template <class Raw, cl_int(CL_API_CALL* release)(Raw)>

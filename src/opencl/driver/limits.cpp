@@ -1,4 +1,4 @@
-// Limits from CONCORD_DEBUG, and what makes a compiler hold to them.
+// Reads the limits from CONCORD_DEBUG and writes the lines that make a compiler enforce them.
 #include "concord/opencl/driver/limits.hpp"
 
 #include <fmt/format.h>
@@ -21,13 +21,13 @@ constexpr std::array<NumberKey, 5> kNumbers{{{"work_group", &DeviceLimits::work_
                                              {"memory", &DeviceLimits::memory},
                                              {"allocation", &DeviceLimits::allocation}}};
 
-/// What is forbidden with 0: a pragma, or identifiers of OpenCL C.
+/// What the value 0 forbids: a pragma, or identifiers of OpenCL C.
 struct FlagKey {
   std::string_view name;
   bool DeviceLimits::*member;
   std::string_view pragma;
 };
-// A pointer to half is OpenCL 1.2 without extensions (vload_half), so that the word itself is not forbidden.
+// OpenCL 1.2 allows a pointer to half without extensions (vload_half), so the word half is not forbidden.
 constexpr std::array<FlagKey, 5> kFlags{
     {{"extensions", &DeviceLimits::extensions, "OPENCL EXTENSION all : disable\n#pragma GCC poison asm __asm __asm__"},
      {"fp16", &DeviceLimits::fp16,

@@ -1,5 +1,5 @@
-// DeviceLimits: what a device is held to, below what it has, so that one machine shows what weaker devices will do.
-// Read by discovery and Context; for tests and for a user in doubt about a device.
+// DeviceLimits: limits below those of the device, so that one machine can act as a weaker device. Used by discovery and
+// Context, for tests and to diagnose a device.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ struct DeviceLimits {
   std::size_t compute_units = kNone;
   std::size_t memory = kNone;      // bytes of global memory
   std::size_t allocation = kNone;  // bytes of one buffer
-  bool extensions = true;          // false: nothing that OpenCL 1.2 leaves to extensions, of a vendor or not
+  bool extensions = true;          // false: no KHR or vendor extension of OpenCL 1.2
   bool fp16 = true, fp64 = true;   // arithmetic in half and double precision
   bool images = true, subgroups = true;
 
-  /// Whether a kernel may get less than the device has.
+  /// Whether work-groups or local memory are limited below those of the device.
   [[nodiscard]] bool are_lowered() const { return work_group != kNone || local_memory != kNone; }
   bool operator==(const DeviceLimits&) const = default;
 };
@@ -28,8 +28,8 @@ struct DeviceLimits {
 /// and portable=1 for limit.extensions=0. Throws ArgumentError that names the key in error.
 [[nodiscard]] DeviceLimits device_limits();
 
-/// Lines of OpenCL C in front of a kernel that make using what is forbidden an error of the compiler; empty where all
-/// is allowed.
+/// Lines of OpenCL C for the start of a program: they turn the use of a forbidden feature into a compiler error. Empty
+/// where everything is allowed.
 [[nodiscard]] std::string prologue_of(const DeviceLimits& limits);
 
 }  // namespace concord::opencl

@@ -1,4 +1,4 @@
-// What devices say of themselves, and what each kind of matrix cores can do.
+// Recognises matrix cores by the reported properties, and lists what each kind supports.
 #include "concord/opencl/driver/matrix_cores.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kDpas = "cl_intel_subgroup_matrix_multiply_accumulate";
 
-/// Sizes of sub-groups that a kernel may ask for by cl_intel_required_subgroup_size; empty where the device does not
-/// say.
+/// Sub-group sizes that a kernel may request by cl_intel_required_subgroup_size; empty where the device does not report
+/// them.
 std::vector<std::size_t> sub_groups_of(const boost::compute::device& device) {
   constexpr cl_device_info kSubGroupSizes = 0x4108;  // CL_DEVICE_SUB_GROUP_SIZES_INTEL
   std::size_t bytes = 0;

@@ -1,4 +1,4 @@
-// The names of the OpenCL 1.2 status codes, and the ones of the ICD loader and NVIDIA that come up in practice.
+// The names of the OpenCL 1.2 status codes, and of the codes that the ICD loader and NVIDIA's driver add.
 #include "concord/opencl/driver/status.hpp"
 
 #include <array>

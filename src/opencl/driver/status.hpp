@@ -11,7 +11,7 @@ namespace concord::opencl {
 /// "CL_OUT_OF_RESOURCES"; "unknown OpenCL error" for a code without a name.
 [[nodiscard]] std::string_view status_name(cl_int status);
 
-/// What a user can do about it, a sentence without its full stop.
+/// Advice for the user: a sentence without its full stop.
 [[nodiscard]] std::string_view advice(cl_int status);
 
 /// Whether device or host have no memory left.
@@ -20,10 +20,10 @@ namespace concord::opencl {
 /// Throws for anything but CL_SUCCESS: OutOfMemory when device or host ran out of memory, else DeviceError. The message
 /// names the call, the device and the code, and says what to do.
 void check(cl_int status, std::string_view call, std::string_view device);
-/// The same of a call that makes or maps memory: resources that it does not find are memory, too.
+/// The same for a call that allocates or maps memory: there CL_OUT_OF_RESOURCES also means out of memory.
 void check_allocation(cl_int status, std::string_view call, std::string_view device);
 
-/// function(), with what the wrappers of Boost.Compute throw turned into such an exception of `what`.
+/// Calls `function` and turns a Boost.Compute exception into one of the exceptions above; `what` names the call.
 template <class Function>
 auto translated(std::string_view device, std::string_view what, Function&& function) {
   try {

@@ -1,7 +1,8 @@
-// ChannelsLast: a tensor (N, C, …) stored as (N, …, C), its values as numbers of 16 bits. So images lie between the
-// kernels of a program in bf16 or fp16 on devices whose products are fed by the copy engine (gemm/hopper/tma.cpp), which
-// gathers patches from nothing else: no operand is packed, and memory-bound kernels move half the bytes. Products begin
-// it; what works element by element or channel by channel passes it on; others get row-major fp32 from a reorder.
+// ChannelsLast: the layout of a tensor (N, C, …) stored as (N, …, C) in 16-bit values. Images are stored so, in bf16 or
+// fp16, between the kernels of a program on devices whose matrix multiplications read through the copy engine
+// (gemm/hopper/tma.cpp), which can gather patches only from this layout. No operand is packed then, and memory-bound
+// kernels move half the bytes. Matrix multiplications introduce the layout, elementwise and per-channel operators keep
+// it, and other operators get row-major fp32 from a reorder.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ namespace concord::opencl {
 
 class ChannelsLast final : public LayoutDescription {
  public:
-  /// The kernels read and write blocks of so many channels, 16 bytes; C is a multiple of it.
+  /// The kernels read and write blocks of this many channels, 16 bytes. C is a multiple of it.
   static constexpr std::int64_t kBlock = 8;
 
   ChannelsLast(Shape shape, DType number) : shape_(std::move(shape)), number_(number) {}
@@ -26,12 +27,12 @@ class ChannelsLast final : public LayoutDescription {
   [[nodiscard]] bool equals(const LayoutDescription& other) const override;
   [[nodiscard]] std::string str() const override;
 
-  /// bf16 or f16 of floats; i32 of indices.
+  /// The stored type: bf16 or f16 for floats, i32 for indices.
   [[nodiscard]] DType number() const { return number_; }
   [[nodiscard]] std::int64_t images() const { return shape_[0]; }
   [[nodiscard]] std::int64_t channels() const { return shape_[1]; }
   [[nodiscard]] std::int64_t places() const { return shape_.elements() / (images() * channels()); }
-  /// Places of all images.
+  /// Positions of all images.
   [[nodiscard]] std::int64_t rows() const { return images() * places(); }
   [[nodiscard]] std::int64_t blocks() const { return shape_.elements() / kBlock; }
 
@@ -40,16 +41,17 @@ class ChannelsLast final : public LayoutDescription {
   DType number_;
 };
 
-/// How floats are stored in this layout: f16 with fp16, otherwise bf16.
+/// The stored type of floats in this layout: f16 for fp16, otherwise bf16.
 [[nodiscard]] DType storage_number(Precision precision);
-/// What a tensor is in that layout; null where it cannot be: C is no multiple of kBlock, or an index has no room.
+/// The channels-last layout of a tensor. Null where it is not possible: C is not a multiple of kBlock, or an index is
+/// too large.
 [[nodiscard]] Layout channels_last(const TensorSpec& spec, DType number);
-/// The description if it is one of these.
+/// The layout as ChannelsLast; null for another layout.
 [[nodiscard]] const ChannelsLast* as_channels_last(const Layout& layout);
-/// The first input that lies channels-last; null where none does.
+/// The first input in channels-last layout; null where there is none.
 [[nodiscard]] const ChannelsLast* first_channels_last(const KernelRequest& request);
 
-/// The definitions of channels_last.h for a kind of number.
+/// The definitions for channels_last.h by stored type.
 [[nodiscard]] std::vector<std::string> number_definitions(Context& context, DType number);
 
 /// An operand of 16-byte blocks.
@@ -58,35 +60,36 @@ class ChannelsLast final : public LayoutDescription {
   return operand;
 }
 
-/// Device::prepare_reorder between row-major and this layout. Throws NotSupported for other pairs.
+/// Device::prepare_reorder between row-major and channels-last. Throws NotSupported for other pairs.
 [[nodiscard]] std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const TensorSpec& spec,
                                                                     const Layout& from, const Layout& to);
 
-/// Numbers of the inputs, or outputs, that have the shape of the first output.
+/// Indices of the inputs, or outputs, that have the shape of the first output.
 [[nodiscard]] std::vector<std::size_t> like_result(const KernelRequest& request, std::span<const TensorSpec> specs);
-/// The answer of a kernel whose inputs and outputs of these numbers lie channels-last, floats as the request's
-/// precision stores them; each must be able to.
+/// The prepared kernel with the given inputs and outputs in channels-last layout; the request's precision determines
+/// the stored type of floats. Each of these tensors must support the layout.
 [[nodiscard]] PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
                                                     std::span<const std::size_t> inputs,
                                                     std::span<const std::size_t> outputs);
 
 // channels_last_operands.cpp
-/// Operands of an expression that a kernel computes block by block: those of the result's shape lie as it does, the
-/// others are one number, or one for each channel, or for each image and channel, in row-major order.
+/// Operands of an expression that a kernel computes block by block. Operands of the result's shape have its layout. The
+/// others are row-major: a scalar, one value per channel, or one per image and channel.
 struct BlockOperands {
   std::string parameters;  // ", __global const …": for the end of a parameter list
   std::string names;       // ", e1, e1_offset": the same as arguments of a call
-  /// Declares float x1[8], … of the block `at` in `image` from `channel` on: of operands of the result's shape (by
-  /// their numbers in `whole`), and of the others.
+  /// Statements that declare float x1[8], … for the block `at`, which starts at `channel` of `image`: for operands of
+  /// the result's shape (their indices in `whole`), and for the others.
   std::string whole_reads, small_reads;
   std::vector<std::size_t> whole;
   std::vector<Argument> arguments;
 };
-/// Of inputs [first, end) of the request, called x<first_name>, …; nothing where one is of another kind.
+/// The inputs [first, end) of the request as block operands, called x<first_name>, …; nothing where an input has
+/// another form.
 [[nodiscard]] std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first,
                                                           std::size_t first_name);
-/// An epilogue for kernels that finish blocks: EPILOGUE_PARAMETERS and EPILOGUE_BLOCK(values, at, image, channel),
-/// which changes eight floats in place.
+/// An epilogue for kernels that write blocks: EPILOGUE_PARAMETERS and EPILOGUE_BLOCK(values, at, image, channel), which
+/// changes eight floats in place.
 [[nodiscard]] std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue);
 
 }  // namespace concord::opencl

@@ -1,4 +1,4 @@
-// Text and arguments of the operands that kernels over blocks of channels read.
+// Text and arguments of the operands of kernels that process blocks of channels.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Parts, groups and launches over the rows of an image that lies channels-last.
+// RowsGrid: parts, groups and launches over the rows of an image in channels-last layout.
 #include "concord/opencl/formula/channels_last_rows.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@ RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view
       rows_(image.rows()),
       places_(image.places()),
       channels_(image.channels()) {
-  // Sixteen lanes read 256 neighbouring bytes. As many parts as give each unit several groups, but each item a turn.
+  // Sixteen lanes read 256 adjacent bytes. Each compute unit gets several groups, as long as each item has at least one
+  // iteration.
   constexpr std::int64_t kMostLanes = 16, kUnroll = 4, kGroupsPerUnit = 8, kMostParts = 512;
   threads_ = static_cast<std::int64_t>(std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group)));
   const auto wide = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(blocks())));

@@ -1,5 +1,5 @@
-// RowsGrid: how work-groups share the rows of an image that lies channels-last (cl_kernels/shared/channels_last_rows.h). Used
-// by batch normalisation, sums by channel and depthwise convolutions.
+// RowsGrid: the distribution of an image's rows over work-groups, for images in channels-last layout
+// (cl_kernels/shared/channels_last_rows.h). Used by batch normalisation, sums by channel and depthwise convolutions.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace concord::opencl {
 
-/// Groups have `lanes` blocks of channels and one of `parts` parts of the rows; joins have a group for each channel.
-/// The workspace holds `sums`, two numbers for each channel of each part or more, and behind them four for each
-/// channel.
+/// A work-group owns `lanes` blocks of channels and one of `parts` parts of the rows. A second launch joins the parts,
+/// with one work-group per channel. The workspace holds `sums`, at least two values per channel and part, followed by
+/// four values per channel.
 class RowsGrid {
  public:
-  /// `numbers`: 2, 4 or 8 for each channel of each part; kernels take them as vectors of up to 4.
+  /// `numbers`: 2, 4 or 8 values per channel and part; kernels access them as vectors of up to 4.
   RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers = 2);
 
   [[nodiscard]] std::int64_t parts() const { return parts_; }
@@ -25,14 +25,15 @@ class RowsGrid {
   [[nodiscard]] Argument factors() const { return workspace(sums_bytes(), 16); }
   [[nodiscard]] std::size_t workspace_bytes() const;
 
-  /// The file's program, with `more` definitions than the grid's.
+  /// The file's program, with the definitions `more` in addition to those of the grid.
   [[nodiscard]] PendingProgram program(const EpilogueText& epilogue, std::vector<std::string> more = {}) const;
 
-  /// A launch of all groups: SIZES, `last` and the epilogue's arguments follow those given.
+  /// A launch of all groups. The kernel gets `arguments`, SIZES, `last` and the arguments of the epilogue.
   [[nodiscard]] Stage over_blocks(std::string function, std::vector<Argument> arguments,
                                   const EpilogueText& epilogue = {}, std::vector<std::string> more = {},
                                   const std::vector<Argument>& last = {}) const;
-  /// A launch of the joins: rows, channels, rows of a part and parts follow the arguments, then `last`.
+  /// The launch that joins the parts. The kernel gets `arguments`, the rows, channels, rows per part and parts, then
+  /// `last`.
   [[nodiscard]] Stage over_channels(std::string function, std::vector<Argument> arguments,
                                     const std::vector<Argument>& last = {}) const;
 

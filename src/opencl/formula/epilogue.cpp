@@ -19,7 +19,7 @@ EpilogueText gemm_epilogue(const Expression& expression, std::span<const Epilogu
         fmt::format(", __global const {0} *restrict {1}, ulong {1}_offset, ulong {1}_z, ulong {1}_m, ulong {1}_outer",
                     cl_type(operand.dtype), e);
     formals += fmt::format(", float x{}", j + 1);
-    // The stride in a block is a literal: 1 lets compilers read neighbours together.
+    // The stride within a block is a literal: with 1, compilers read adjacent elements together.
     const std::string index = fmt::format(
         "{0}_offset + (z) * {0}_z + (m) * {0}_m + (n_outer) * {0}_outer + (n_inner) * {1}ul", e, operand.inner);
     actuals += ", " + cl_load(operand.dtype, e, index);

@@ -1,4 +1,5 @@
-// Epilogues: what a kernel applies to each value before it writes it, and its text for products.
+// Epilogues: expressions that a kernel applies to each value before it writes the value, and their text for GEMM
+// kernels.
 #pragma once
 
 #include <algorithm>
@@ -21,25 +22,26 @@ struct Epilogue {
   std::size_t first_extra;
 };
 
-/// An epilogue printed for a kernel family (gemm_epilogue): `text` goes in front of the kernel file's text
-/// (Context::program_from) and defines what the file asks for; `arguments` go to the end of Stage::arguments.
+/// An epilogue printed for a kernel family (gemm_epilogue). `text` precedes the text of the kernel file
+/// (Context::program_from) and defines the macros that the file uses; `arguments` go to the end of Stage::arguments.
 struct EpilogueText {
   std::string text;
   std::vector<Argument> arguments;
-  /// Buffers that it reads.
+  /// The number of buffers that the epilogue reads.
   [[nodiscard]] std::int64_t operands() const {
     return std::ranges::count_if(arguments,
                                  [](const Argument& one) { return std::holds_alternative<BufferArgument>(one); });
   }
 };
 
-/// Input `input` of the request as operand of an epilogue: its strides along z, m, the block of n and the place in it.
+/// Input `input` of the request as an operand of an epilogue: its strides along z, along m, from block to block of n,
+/// and within a block.
 struct EpilogueOperand {
   std::size_t input;
   DType dtype;
   std::int64_t z, m, outer, inner;
 };
-/// The text and arguments that apply `expression` (input 0 is the product's value) in a GEMM kernel.
+/// The text and arguments that apply `expression` in a GEMM kernel; input 0 is the value of the matrix multiplication.
 [[nodiscard]] EpilogueText gemm_epilogue(const Expression& expression, std::span<const EpilogueOperand> extra);
 
 }  // namespace concord::opencl

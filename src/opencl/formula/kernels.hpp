@@ -1,5 +1,5 @@
-// Kernels: from an operator to the function that prepares its kernel, alone or with an epilogue. Each family enters
-// itself, in a function such as add_scan at the end of its file; kernel_table.cpp holds the whole.
+// Kernels: maps an operator to the function that prepares its kernel, unfused or with an epilogue. Each family
+// registers itself in a function such as add_scan at the end of its file; kernel_table.cpp holds the table.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Pointwise kernels: the expression printed into pointwise.cl. Operands of the output's size and single numbers are
-// read without index arithmetic; others through the collapsed broadcast loop.
+// Pointwise kernels: the expression printed into pointwise.cl. Kernels read operands of the output's size and scalars
+// without index arithmetic, other operands through the collapsed broadcast loop.
 #include "concord/ops/pointwise.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::vector<std::size_t> coordinate_axes(const Expression& expression, std::size
   return axes;
 }
 
-/// The broadcast loop over the output, one operand an input.
+/// The broadcast loop over the output; each input is one operand.
 StridedLoop loop_of(const Expression& expression, const KernelRequest& request) {
   const Shape& dst = request.outputs.at(0).shape;
   StridedLoop loop{{dst.dims().begin(), dst.dims().end()}, {}, {}};
@@ -70,8 +70,8 @@ class PointwiseText {
     return text + "}\n" + kernel_source("formula/pointwise.cl");
   }
 
-  /// For pointwise_contiguous.cl. Pointers are moved to the start of the run: an index with an offset in it does not
-  /// vectorise.
+  /// For pointwise_contiguous.cl. The text moves pointers to the start of the run: a loop whose index includes an
+  /// offset does not vectorise.
   [[nodiscard]] std::string by_run() const {
     std::string text = head();
     text += "static inline index_t pointwise_run(const index_t i, const index_t end, POINTWISE_PARAMETERS) {\n";
@@ -91,7 +91,7 @@ class PointwiseText {
     const std::string statements = print_statements(expression_, values, coordinate_names(" + j"));
     std::string stores;
     for (std::size_t k = 0; k < request_.outputs.size(); ++k) stores += store(k, fmt::format("to{}", k), "j");
-    // An element of an operand that lies under a result is read and written by the same turn of the loop.
+    // An operand and a result may share memory; then the same iteration of the loop reads and writes an element.
     const std::string loop = "#pragma clang loop vectorize(assume_safety)\n  for (index_t j = 0; j < run; ++j) {\n";
     if (const std::string look = look_for_large_sines(); !look.empty()) {
       text += "  uint large = 0;\n" + loop + statements + look + "  }\n  if (large == 0) {\n" + loop +
@@ -101,7 +101,7 @@ class PointwiseText {
     return text + "  }\n  return run;\n}\n" + kernel_source("formula/pointwise_contiguous.cl");
   }
 
-  /// Operands, results and the loop; a kernel appends what else it takes.
+  /// The arguments for operands, results and the loop; a kernel appends its other arguments.
   [[nodiscard]] std::vector<Argument> arguments() const {
     std::vector<Argument> out;
     for (std::size_t k = 0; k < request_.inputs.size(); ++k)
@@ -124,7 +124,7 @@ class PointwiseText {
                        index_.parameters(), names_, index_.names());
   }
 
-  /// The coordinates by axis counted from the innermost; `moved` is added to the loop's innermost one.
+  /// The coordinates by axis, counted from the innermost; `moved` is added to the innermost one of the loop.
   [[nodiscard]] std::vector<std::string> coordinate_names(const std::string& moved) const {
     const std::size_t rank = request_.outputs.at(0).shape.rank();
     std::vector<std::string> names(rank, "0");
@@ -134,7 +134,8 @@ class PointwiseText {
     return names;
   }
 
-  /// Statements that set `large` where an argument of a sine or cosine is, which takes three times as long.
+  /// Statements that set `large` where the argument of a sine or cosine is large; such arguments take three times as
+  /// long.
   [[nodiscard]] std::string look_for_large_sines() const {
     std::string text;
     for (const Expression::Instruction& one : expression_.code()) {

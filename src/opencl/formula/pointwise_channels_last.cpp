@@ -1,4 +1,4 @@
-// Pointwise operators on images that lie channels-last: the expression printed into pointwise_channels_last.cl.
+// Pointwise operators on images in channels-last layout: the expression printed into pointwise_channels_last.cl.
 #include "concord/opencl/formula/pointwise_channels_last.hpp"
 
 #include <fmt/format.h>

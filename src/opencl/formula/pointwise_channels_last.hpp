@@ -1,4 +1,4 @@
-// Pointwise operators on images that lie channels-last. Used by pointwise.cpp.
+// Pointwise operators on images in channels-last layout. Used by pointwise.cpp.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace concord::opencl {
 
-/// Nothing where no input lies so, or where the kernel does not serve.
+/// Nothing where no input has this layout, or where the kernel does not support the operator.
 [[nodiscard]] std::optional<PreparedKernel> prepare_pointwise_channels_last(Context& context, const ops::Pointwise& op,
                                                                             const KernelRequest& request);
 

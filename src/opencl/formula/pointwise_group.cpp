@@ -14,7 +14,7 @@ namespace {
 
 using Reach = ops::PointwiseGroup::Reach;
 
-/// Elements that a work-group works on, and its items.
+/// The elements per work-group, and its items.
 struct Share {
   std::size_t local, per_item;
   [[nodiscard]] std::size_t elements() const { return local * per_item; }
@@ -53,7 +53,7 @@ class GroupLaunch {
                     : load_and_store() + kernel_source("formula/pointwise_group.cl"));
   }
 
-  /// And the work-groups of the launch.
+  /// The arguments and the number of work-groups of the launch.
   [[nodiscard]] std::pair<std::vector<Argument>, std::size_t> arguments(const Share& share) const {
     std::vector<Argument> list;
     for (std::size_t i = 0; i < op_.reach().size(); ++i) {
@@ -94,7 +94,7 @@ class GroupLaunch {
     return text + choice(0, count_);
   }
 
-  /// By halves: as many comparisons as the logarithm of the members.
+  /// Finds the member by bisection: the number of comparisons is the logarithm of the members.
   [[nodiscard]] std::string choice(std::size_t first, std::size_t end) const {
     if (end - first > 1) {
       const std::size_t middle = (first + end) / 2;

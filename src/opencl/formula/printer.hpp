@@ -1,4 +1,4 @@
-// Expressions as OpenCL C. Used by the pointwise kernels and by every kernel that takes an epilogue.
+// Expressions as OpenCL C. Used by the pointwise kernels and by every kernel with an epilogue.
 #pragma once
 
 #include <cstdint>

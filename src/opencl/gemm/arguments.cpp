@@ -30,7 +30,7 @@ class Arguments {
       number(value);
     }
   }
-  /// A DIVISOR; blocks of 0 elements are no blocks.
+  /// A DIVISOR; block size 0 means no blocks.
   void divisor(std::int64_t value) { add_divisor(list_, std::max<std::int64_t>(value, 1)); }
   void add(const std::vector<Argument>& more) { list_.insert(list_.end(), more.begin(), more.end()); }
   [[nodiscard]] std::vector<Argument> take() { return std::move(list_); }
@@ -56,7 +56,7 @@ void add_part(Arguments& list, const PatchPart& part) {
   list.number(part.move[2]);
 }
 
-// What VOLUME adds.
+// Adds the arguments for VOLUME.
 void add_depth(Arguments& list, const Patch& patch) {
   for (const PatchPart* part : {&patch.k, &patch.n}) {
     list.divisor(part->page);
@@ -114,7 +114,7 @@ void define_result(std::vector<std::string>& definitions, const GemmResult& c) {
   if (c.is_stepped()) definitions.emplace_back("C_STEPPED");
 }
 
-/// What channels_last.h is told where the result lies so.
+/// Adds the definitions that channels_last.h needs when the result is in channels-last layout.
 void add_numbers(Context& context, const Gemm& gemm, std::vector<std::string>& definitions) {
   if (!gemm.c.is_channels_last) return;
   const std::vector<std::string> numbers = number_definitions(context, storage_number(gemm.precision));

@@ -1,5 +1,5 @@
-// What the kernel files that include gemm/operands.h get: definitions, arguments, programs, and the stages of a
-// product. Used by every implementation of a product.
+// The definitions, arguments, programs and stages of a matrix multiplication for the kernel files that include
+// gemm/operands.h. Used by every GEMM implementation.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@
 namespace concord::opencl {
 
 [[nodiscard]] std::vector<std::string> gemm_definitions(const Gemm& gemm);
-/// GEMM_PARAMETERS and the epilogue's, with `extra` between them. When k is split into `parts` of `k_part`, C is the
-/// workspace and no epilogue is applied: gemm_combine follows.
+/// The arguments GEMM_PARAMETERS, `extra`, and the epilogue's. When k is split into `parts` of `k_part`, C is the
+/// workspace and the kernel applies no epilogue: gemm_combine follows.
 [[nodiscard]] std::vector<Argument> gemm_arguments(const Gemm& gemm, std::int64_t parts, std::int64_t k_part,
                                                    const std::vector<Argument>& extra = {});
-/// GEMM_A_PARAMETERS and GEMM_C_PARAMETERS alone, and the definition that their width goes by.
+/// GEMM_A_PARAMETERS and GEMM_C_PARAMETERS separately, and the definition of their index type.
 [[nodiscard]] std::vector<Argument> gemm_left_arguments(const Gemm& gemm);
 [[nodiscard]] std::vector<Argument> gemm_result_arguments(const Gemm& gemm);
 [[nodiscard]] std::string gemm_index_definition(const Gemm& gemm);
-/// The program of a kernel file with the product's definitions and, when wanted, its epilogue.
+/// The program of a kernel file with the definitions of the matrix multiplication and, optionally, its epilogue.
 [[nodiscard]] PendingProgram gemm_program(Context& context, const Gemm& gemm, std::string_view file, bool with_epilogue,
                                           std::vector<std::string> definitions);
-/// The stage that adds up the parts of a split product, and the workspace with them.
+/// The stage that adds up the parts of a split k, and the workspace size with these parts.
 [[nodiscard]] Stage gemm_combine_stage(Context& context, const Gemm& gemm, std::int64_t parts);
 [[nodiscard]] std::size_t gemm_workspace(const Gemm& gemm, std::int64_t parts);
 

@@ -1,5 +1,5 @@
-// Products through CLBlast. Its temporary memory is our workspace, so that it allocates nothing, and one mutex guards
-// its calls: its tables are initialised at first use and not safe against several threads.
+// Matrix multiplications through CLBlast. CLBlast uses our workspace as temporary memory and so allocates nothing. One
+// mutex guards all calls: CLBlast initialises its tables at first use and is not thread-safe.
 #include "concord/opencl/gemm/clblast.hpp"
 
 #include <clblast.h>
@@ -21,7 +21,7 @@ std::mutex& clblast_mutex() {
   return mutex;
 }
 
-/// CLBlast keeps its programs, and with them contexts, for ever: they go with the last device that used it.
+/// CLBlast never frees its programs and their contexts. This class clears them with the last device that used CLBlast.
 class ClblastPrograms {
  public:
   ClblastPrograms() = default;
@@ -55,7 +55,7 @@ std::size_t base_alignment(const Context& context) {
   return context.device().get_info<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
 }
 
-/// The parts of buffers that were handed to CLBlast as temporary memory, which it takes without an offset.
+/// Sub-buffers that CLBlast uses as temporary memory; it accepts no offset for that memory.
 class SubBuffers {
  public:
   cl_mem of(cl_mem parent, std::size_t origin, std::size_t bytes, const Context& context) {
@@ -93,7 +93,7 @@ std::size_t temporary_bytes(Context& context, const ClblastProduct& p) {
   cl_command_queue queue = context.queue().get();
   std::size_t bytes = 0;
   const std::scoped_lock lock(clblast_mutex());
-  // Operands at odd places need the most memory; the true ones are known only when the kernel is bound.
+  // Operands at unaligned offsets need the most memory; the actual offsets are known only when the kernel is bound.
   check_clblast(clblast::GemmTempBufferSize<float>(clblast::Layout::kRowMajor, transpose_of(p.transpose_a),
                                                    transpose_of(p.transpose_b), p.m, p.n, p.k, 1, p.lda, 1, p.ldb, 1,
                                                    p.ldc, &queue, bytes),
@@ -121,7 +121,8 @@ LibraryStage clblast_stage(Context& context, const ClblastProduct& product) {
       temporary = parts->of(memory_of(scratch.buffer), begin, bytes, context);
     }
     cl_command_queue queue = context.queue().get();
-    // CLBlast's event is that of its last kernel. With temporary memory there are several, timed by the host.
+    // CLBlast returns the event of its last kernel. With temporary memory it runs several kernels, and the host
+    // measures their time.
     cl_event* event = context.next_event("clblast");
     if (temporary != nullptr) event = nullptr;
     const std::scoped_lock lock(clblast_mutex());

@@ -1,4 +1,4 @@
-// Products by CLBlast as stages of a larger kernel. Used by im2col.
+// Matrix multiplications by CLBlast as stages of a larger kernel. Used by im2col.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,7 @@
 
 namespace concord::opencl {
 
-/// A row-major product C = alpha-free op(A)·op(B) + beta·C through CLBlast, with places in elements added to the
-/// operands'.
+/// A row-major matrix multiplication C = op(A)·op(B) + beta·C through CLBlast. Offsets of operands are in elements.
 struct ClblastProduct {
   bool transpose_a = false, transpose_b = false;
   std::size_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
@@ -17,7 +16,7 @@ struct ClblastProduct {
   BufferArgument a, b, c;           // extra_bytes are honoured
   std::size_t workspace_begin = 0;  // where in the workspace CLBlast's temporary memory may lie
 };
-/// Bytes of workspace, from workspace_begin, that the product wants.
+/// Bytes of workspace, from workspace_begin, that the matrix multiplication needs.
 [[nodiscard]] std::size_t clblast_workspace(Context& context, const ClblastProduct& product);
 [[nodiscard]] LibraryStage clblast_stage(Context& context, const ClblastProduct& product);
 

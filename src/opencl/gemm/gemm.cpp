@@ -1,4 +1,4 @@
-// The kernel for a product: the list of the implementations, and the choice among them.
+// The kernel for a matrix multiplication: the list of the implementations, and the choice among them.
 #include "concord/opencl/gemm/gemm.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ const GemmImplementation& planned(Context& context, const Gemm& gemm, ChoiceLog 
     }
   }
   std::ranges::stable_sort(expected, {}, &Expected::seconds);
-  // Only tma reads what lies channels-last, and nothing lies so where tma does not run.
+  // Only tma supports channels-last operands, and devices without tma do not use that layout.
   const GemmImplementation* chosen = nullptr;
   for (const Expected& next : expected) {
     if (chosen != nullptr) {
@@ -73,7 +73,7 @@ const GemmImplementation& planned(Context& context, const Gemm& gemm, ChoiceLog 
   return *chosen;
 }
 
-/// The one that CONCORD_DEBUG=gemm=NAME names or the device's user prefers, where it can compute the product.
+/// The implementation that CONCORD_DEBUG=gemm=NAME names or the user prefers, if it supports the problem.
 std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::string_view label) {
   std::optional<std::string> forced = debug_option("gemm");
   if (!forced) forced = context.alternatives().preferred(alternative::kProduct);
@@ -81,7 +81,7 @@ std::unique_ptr<Kernel> prepare_forced(Context& context, const Gemm& gemm, std::
   const GemmImplementation* const named = find_gemm_implementation(*forced);
   CONCORD_CHECK(named != nullptr, ArgumentError, "CONCORD_DEBUG: gemm is \"{}\"; there are {}", *forced,
                 names_of(kGemmImplementations));
-  // Panels compute on any device, which their tests use.
+  // Panels run on every device; their tests use this.
   const bool is_panel = named->name == "panel" && !gemm.has_channels_last();
   if (is_panel ? !context.alternatives().is_enabled(std::string(alternative::kProduct) + *forced)
                : !gemm_refusal(*named, context, gemm).empty()) {

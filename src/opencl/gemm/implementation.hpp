@@ -1,4 +1,4 @@
-// GemmImplementation: one way to compute a product. Each stands at the end of the file of its name.
+// GemmImplementation: one way to compute a matrix multiplication. Each is defined at the end of the file of its name.
 #pragma once
 
 #include <array>
@@ -15,24 +15,24 @@ struct GemmImplementation {
   std::string_view name;
   /// Whether devices of this kind have it among their kernel alternatives.
   bool (*is_alternative_of)(const Context&);
-  /// Why it does not compute the product; empty where it does.
+  /// Why it does not support the problem; empty where it does.
   std::string_view (*refusal)(const Context&, const Gemm&);
-  /// Why it does not run on the device in this precision; empty where it does. May run a check: to be asked last.
+  /// Why it does not run on the device in this precision; empty where it does. May run a check, so call it last.
   std::string_view (*device_refusal)(Context&, Precision);
   double (*seconds)(const Context&, const Gemm&);  // expected; infinite where it is not worth it, 0 where it always is
   std::unique_ptr<Kernel> (*prepare)(Context&, const Gemm&, std::string_view label);  // tiled as it plans
   std::array<std::string_view, 3> files;  // of cl_kernels that multiply; empty for none
-  /// What a tuner should measure of a product that it computes; empty where there is one way only.
+  /// The tilings that a tuner should measure for a supported problem; empty where there is only one.
   std::vector<GemmTiling> (*tilings)(const Context&, const Gemm&) = [](const Context&, const Gemm&) {
     return std::vector<GemmTiling>{};
   };
-  /// Null where the implementation has no such tile, or k no such cut.
+  /// Null where the implementation has no such tile, or cannot split k so.
   std::unique_ptr<Kernel> (*prepare_tiling)(Context&, const Gemm&, const GemmTiling&, std::string_view label) =
       [](Context&, const Gemm&, const GemmTiling&, std::string_view) { return std::unique_ptr<Kernel>(); };
   bool reads_channels_last = false;  // Gemm::has_channels_last
 };
 
-// What several of them answer.
+// Refusals that several implementations return.
 inline constexpr std::string_view kNoRefusal;
 inline constexpr std::string_view kNoMatrixCores = "the device has no such matrix cores";
 inline constexpr std::string_view kNotHopper =
@@ -40,7 +40,7 @@ inline constexpr std::string_view kNotHopper =
 [[nodiscard]] bool is_hopper(const Context& context);
 inline constexpr std::string_view kWrongProducts = "the check on the device found a wrong result";
 
-/// How many parts of k a tuner should try where so many are planned: one, half as many, as many, and twice as many.
+/// The numbers of parts of k that a tuner should try: one, and half, once and twice the planned number.
 [[nodiscard]] std::vector<std::int64_t> parts_around(std::int64_t planned);
 
 }  // namespace concord::opencl

@@ -1,4 +1,4 @@
-// The products of the check, their right results, and the run.
+// The problems of the check, their expected results, and the run.
 #include "concord/opencl/gemm/matrix_check.hpp"
 
 #include <fmt/format.h>
@@ -83,12 +83,12 @@ std::vector<float> right_result(const CheckedProduct& product, const std::vector
 struct Factors {
   std::vector<float> a, b;
 };
-/// Left factors in units of `unit`, right ones in its inverse: the product stays the same.
+/// Scales the left factors by `unit` and the right ones by its inverse: the result stays the same.
 Factors factors_of(const CheckedProduct& product, float unit) {
   return {whole_numbers(product.a_elements, 5, unit), whole_numbers(product.b_elements, 11, 1 / unit)};
 }
 
-/// What the kernel makes of C.
+/// Runs the kernel and returns C.
 std::vector<float> result_of(Context& context, const CheckedProduct& product, const Kernel& kernel, Factors factors) {
   auto& [a, b] = factors;
   std::vector<float> c(size(product.c_elements), kUntouched);
@@ -102,7 +102,7 @@ std::vector<float> result_of(Context& context, const CheckedProduct& product, co
   };
   const auto left = buffer_of(a.size() * 4, a.data()), right = buffer_of(b.size() * 4, b.data());
   const auto result = buffer_of(c.size() * 4, c.data());
-  // What a kernel reads without having written it is NaN.
+  // Memory that a kernel reads before it writes it is NaN.
   std::vector<float> nothing(kernel.workspace() / sizeof(float) + 1, std::numeric_limits<float>::quiet_NaN());
   const auto workspace = buffer_of(nothing.size() * sizeof(float), nothing.data());
   const std::array<Operand, 2> inputs{{{left.get(), 0}, {right.get(), 0}}};

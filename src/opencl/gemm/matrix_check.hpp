@@ -1,6 +1,6 @@
-// The check of a product kernel on the device it is to run on: before matrix cores are used, they have to get products
-// of small whole numbers right, which every precision computes exactly. Used by the implementations on matrix cores and
-// by their tests.
+// The check of a GEMM kernel on its device. Before an implementation uses matrix cores, they must multiply small
+// integers correctly, which every precision computes exactly. Used by the implementations on matrix cores and by their
+// tests.
 #pragma once
 
 #include <functional>
@@ -13,24 +13,24 @@
 
 namespace concord::opencl {
 
-/// From -3 to 3, times `unit`, in an order that goes by `factor`, no multiple of 7: sums of thousands of their products
-/// are exact in every precision.
+/// Integers from -3 to 3, times `unit`. `factor`, which must not be a multiple of 7, determines their order. Sums of
+/// thousands of their products are exact in every precision.
 [[nodiscard]] std::vector<float> whole_numbers(std::int64_t count, std::int64_t factor, float unit = 1);
 
-/// A product with operands a and b as inputs 0 and 1 of these sizes.
+/// A matrix multiplication with operands a and b as inputs 0 and 1 of these sizes.
 struct CheckedProduct {
   Gemm gemm;
   std::int64_t a_elements, b_elements, c_elements;
 };
 
-/// A kernel for a product, or nothing where the implementation does not accept it; `tile_number` counts the products,
-/// for implementations that have several tiles to try.
+/// A kernel for a matrix multiplication, or null where the implementation does not support it. `tile_number` counts the
+/// problems, so that an implementation can use each of its tiles.
 using CheckedPreparation =
     std::function<std::unique_ptr<Kernel>(Context& context, const Gemm& gemm, std::size_t tile_number)>;
 
-/// Runs products of every form — operands along k and across, sizes that fill tiles and that do not, a k to be cut, and
-/// those of Context::products_to_check — and holds them against the host. `units` names what is checked in the log,
-/// which is told when they are wrong or fail.
+/// Runs problems of every form (operands along k and across, sizes that fill tiles and sizes that do not, a split k,
+/// and those of Context::products_to_check) and compares the results with the host's. `units` names the checked matrix
+/// cores in the log. The function logs wrong results and failures.
 [[nodiscard]] bool multiplies_right(Context& context, std::string_view units, Precision precision,
                                     const CheckedPreparation& prepare);
 

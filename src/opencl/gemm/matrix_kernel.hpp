@@ -1,4 +1,4 @@
-// Which products matrix cores take, and in which precision. Used by mma, wave, hopper/wgmma and hopper/tma.
+// The problem sizes and precisions for matrix cores. Used by mma, wave, hopper/wgmma and hopper/tma.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace concord::opencl {
 
-/// Whether a product is so large that matrix cores pay for being fed.
+/// Whether a matrix multiplication is large enough to benefit from matrix cores.
 [[nodiscard]] bool is_for_matrix_cores(const Gemm& gemm);
 
 /// Why the kernels cannot index or read the product's operands; empty where they can.
 [[nodiscard]] std::string_view matrix_cores_refusal(const Gemm& gemm);
 
-/// The PRECISION of NVIDIA's kernel files: fp32 is split.
+/// The value of PRECISION in NVIDIA's kernel files: fp32 is split.
 [[nodiscard]] std::string_view matrix_precision(Precision precision);
 
 }  // namespace concord::opencl

@@ -1,5 +1,5 @@
-// Products on the matrix cores of NVIDIA GPUs by warps (cl_kernels/gemm/mma.cl): the tiles and how a product is
-// told.
+// Matrix multiplications on the matrix cores of NVIDIA GPUs by warps (cl_kernels/gemm/mma.cl): the tiles, and the
+// definitions and arguments of the kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 struct MmaTile {
   GemmTile tile;
   std::int64_t warp_m, warp_n, stages;
-  double one_product;  // the rate of one product beside that of three
+  double one_product;  // the rate of one product relative to that of three
   [[nodiscard]] std::int64_t threads() const { return tile.m / warp_m * (tile.n / warp_n) * 32; }
   [[nodiscard]] std::int64_t local_bytes() const { return stages * (tile.m + tile.n) * tile.k * 4; }
 };
-// Rates as measured on an H200; other generations have them by the ratio of their matrix cores.
+// Rates were measured on an H200. For other generations they are scaled by the ratio of the matrix cores' rates.
 constexpr std::array<MmaTile, 4> kMmaTiles{{{{128, 128, 16, 1, 8, 1.82e11, 1.0}, 64, 32, 4, 1.75},
                                             {{128, 64, 16, 3, 8, 1.85e11, 0.45}, 64, 32, 4, 1.45},
                                             {{64, 128, 16, 3, 8, 1.75e11, 0.45}, 64, 32, 4, 1.35},

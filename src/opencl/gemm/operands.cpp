@@ -21,7 +21,7 @@ bool patches_in_fours(const Gemm& gemm, const PatchTables& tables) {
   return std::ranges::all_of(tables.taps, [&](const PatchEntry& tap) { return tap[0] % 4 == 0 && tap[1] == all; });
 }
 
-/// Operands begin at multiples of 16 bytes, parts of them anywhere.
+/// Operands begin at multiples of 16 bytes; parts of operands may begin anywhere.
 bool begins_in_fours(const BufferArgument& argument) { return argument.extra_bytes % (4 * sizeof(float)) == 0; }
 
 bool matrix_in_fours(const Gemm& gemm) {

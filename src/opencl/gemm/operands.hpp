@@ -1,5 +1,5 @@
-// How the operands of a product in tiles are read: by fours or one by one, and the tables of an image's patches as
-// arguments. Used by the implementations that multiply in tiles, planes and tuning_key.
+// How tiled GEMM kernels read their operands: four elements at once or one by one, and an image's patches through
+// tables passed as arguments. Used by the tiled implementations, by planes and by tuning_key.
 #pragma once
 
 #include <initializer_list>
@@ -13,15 +13,15 @@ namespace concord::opencl {
 /// Whether all are multiples of 4.
 [[nodiscard]] bool in_fours(std::initializer_list<std::int64_t> values);
 
-/// Whether four neighbours of the left operand are adjacent in memory, aligned, and in range together.
+/// Whether four consecutive elements of the left operand are adjacent in memory, aligned, and in range together.
 [[nodiscard]] bool left_in_fours(const Gemm& gemm);
 
-/// The right operand as the kernels with gemm/element.h take it.
+/// The right operand as kernels with gemm/element.h receive it.
 struct RightOperand {
   std::vector<Argument> arguments;  // TABLE_PARAMETERS
-  bool fours = false;               // four neighbours are adjacent in memory, aligned, and in range together
+  bool fours = false;               // as left_in_fours, of the right operand
 };
-/// gemm.b must be no patch, or have tables (patch_tables).
+/// gemm.b must not be a patch, or must have tables (patch_tables).
 [[nodiscard]] RightOperand right_operand(Context& context, const Gemm& gemm);
 
 }  // namespace concord::opencl

@@ -1,5 +1,5 @@
-// Products in panels that stay in the caches of a CPU: the shapes of their tiles, how many panels a work-item has, and
-// the cuts of rows and of k that keep the cores busy.
+// Matrix multiplications in panels that stay in the caches of a CPU: the shapes of their tiles, the number of panels
+// per work-item, and the cuts of rows and of k that keep the cores busy.
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ PanelShape panel_shape(const Context& context, const Gemm& gemm) {
 /// Enough work-items for the cores to stay busy to the end.
 std::int64_t panel_items(const Context& context) { return 4 * std::int64_t{context.limits().compute_units}; }
 
-// Cutting rows repeats the packing, cutting k adds a pass.
+// A cut of rows repeats the packing; a cut of k adds a pass.
 std::int64_t panel_parts(const Context& context, const Gemm& gemm, const PanelShape& shape) {
   const std::int64_t wanted = panel_items(context);
   const std::int64_t panels = divide_up(gemm.n, shape.columns()) * gemm.batch;
@@ -43,18 +43,18 @@ std::int64_t panel_parts(const Context& context, const Gemm& gemm, const PanelSh
   return panels < wanted && small_result ? divide_up(wanted, panels) : 1;
 }
 
-/// What one work-item has: how many panels of columns, and how many rows.
+/// The panels of columns and the rows of one work-item.
 struct PanelCut {
   std::int64_t panels, m_part;
 };
 
-/// Of the left operand, for so much of k.
+/// Bytes of the left operand for one part of k.
 std::int64_t left_bytes(const Gemm& gemm, const Split& split) {
   return gemm.m * split.length * static_cast<std::int64_t>(sizeof(float));
 }
 
-/// Panels beside each other share what is read of A, where it is too large to be read again from a near cache; for
-/// patches, packing takes most of the time and one is as good.
+/// Adjacent panels of a work-item share the reads of A, which matters where A does not fit into a near cache. With
+/// patches, packing takes most of the time and one panel is as good.
 std::int64_t panels_an_item(const Context& context, const Gemm& gemm, const Split& split, std::int64_t all_panels) {
   constexpr std::int64_t kMost = 8, kNear = 512 << 10;  // panels of 32 KiB, in a second-level cache
   const std::int64_t fewest_items = panel_items(context) / 2;
@@ -71,7 +71,8 @@ PanelCut panel_cut(const Context& context, const Gemm& gemm, const PanelShape& s
   const std::int64_t panels = panels_an_item(context, gemm, split, columns * copies), wanted = panel_items(context);
   const std::int64_t items = divide_up(columns, panels) * copies;
   std::int64_t row_parts = items < wanted ? divide_up(wanted, items) : 1;
-  // Rows of A that stay in a second-level cache while panel after panel reads them; too few, and packing B costs more.
+  // The rows of A of a part stay in a second-level cache while each panel reads them. With too few rows, packing B
+  // costs more.
   constexpr std::int64_t kBytes = 1 << 20, kFewestRows = 128;
   row_parts = std::max(row_parts, std::min(divide_up(left_bytes(gemm, split) / panels, kBytes), gemm.m / kFewestRows));
   return {panels, round_up(divide_up(gemm.m, row_parts), shape.rows)};

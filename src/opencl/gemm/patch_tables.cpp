@@ -1,5 +1,5 @@
-// Tables of taps and places. Along an axis a tap sits at `tap` and a place at `place`, in parts of a pixel (1/step);
-// their sum is a pixel where it is a multiple of step, namely floor(place / step) + ceil(tap / step).
+// Tables of taps and positions. Along an axis a tap sits at `tap` and a position at `place`, in fractions of a pixel
+// (1/step). Their sum is a pixel if it is a multiple of step; the pixel is floor(place / step) + ceil(tap / step).
 #include "concord/opencl/gemm/patch_tables.hpp"
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class Tables {
   std::array<std::int64_t, 3> kernel_;
 };
 
-/// Which index of the product walks over the taps, and how far.
+/// The index (k or n) that walks over the taps, and its length.
 struct Sides {
   const PatchPart &taps, &places;
   std::int64_t count;  // of taps

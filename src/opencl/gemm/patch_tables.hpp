@@ -1,5 +1,5 @@
-// PatchTables: the patches of an image as two short tables, one for the taps of a kernel and one for the places it
-// stands at, so that a GEMM kernel finds an element by two reads and an addition. Used by products in tiles.
+// PatchTables: the patches of an image as two short tables, one for the taps of a kernel and one for its positions, so
+// that a GEMM kernel finds an element by two reads and an addition. Used by tiled GEMM kernels.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace concord::opencl {
 
-/// An entry (x, y): with tap t and place p the element lies at t.x + p.x where p.y has every bit of t.y, else it is
-/// outside the image (or between two pixels of it) and 0.
+/// An entry (x, y): with tap t and position p the element lies at t.x + p.x if p.y has every bit of t.y. Otherwise the
+/// element is outside the image or between two pixels, and 0.
 using PatchEntry = std::array<std::int32_t, 2>;
 
 struct PatchTables {
@@ -21,7 +21,8 @@ struct PatchTables {
   std::int64_t plane = 0;          // elements from one block to the next
 };
 
-/// Whether tables serve gemm.b: at most 31 kernel slices, rows and columns in all, and a million entries in each.
+/// Whether tables support gemm.b: it has at most 31 kernel slices, rows and columns in total, and each table has at
+/// most a million entries.
 [[nodiscard]] bool has_patch_tables(const Gemm& gemm);
 /// The tables of gemm.b, which must have them.
 [[nodiscard]] PatchTables patch_tables(const Gemm& gemm);

@@ -10,21 +10,21 @@
 namespace concord::opencl {
 namespace {
 
-/// Images that lie channels-last hold numbers of 16 bits.
+/// Images in channels-last layout hold 16-bit values.
 double bytes_of(std::int64_t elements, bool is_channels_last) {
   return (is_channels_last ? 2.0 : 4.0) * static_cast<double>(elements);
 }
 
 double result_bytes(const Gemm& gemm) { return bytes_of(gemm.m * gemm.n * gemm.batch, gemm.c.is_channels_last); }
 
-/// Of what is multiplied and the result.
+/// Bytes of the two factors and the result.
 double operand_bytes(const Gemm& gemm) {
   const std::int64_t right = gemm.b.is_patch ? gemm.b.elements : gemm.n * gemm.k * gemm.batch;
   return bytes_of(gemm.m * gemm.k * gemm.batch, gemm.a.is_channels_last) + bytes_of(right, gemm.b.is_channels_last) +
          result_bytes(gemm);
 }
 
-// Of a compute unit that has so many groups to do, `resident` at a time.
+// Time of a compute unit that runs `groups` groups, `resident` at a time.
 double unit_seconds(const GemmTile& tile, std::int64_t groups, std::int64_t part) {
   const auto products = static_cast<double>(tile.m * tile.n * (part + tile.filling));
   const std::int64_t full = groups / tile.resident, rest = groups % tile.resident;
@@ -71,12 +71,12 @@ GemmPlan gemm_plan(const GpuModel& gpu, const Gemm& gemm, const std::vector<Gemm
 }
 
 double product_seconds(const GpuModel& gpu, const Gemm& gemm, double multiplying, int launches) {
-  constexpr double kReached = 0.8;  // of the memory's speed
+  constexpr double kReached = 0.8;  // of the memory's bandwidth
   return std::max(multiplying, operand_bytes(gemm) / (kReached * gpu.bytes_a_second)) + launches * kLaunchSeconds;
 }
 
 double product_seconds_with_epilogue(const GpuModel& gpu, const Gemm& gemm, double multiplying, int launches) {
-  constexpr double kReached = 0.55;  // with nothing to do meanwhile
+  constexpr double kReached = 0.55;  // without other work to hide the reads
   const auto operands = static_cast<double>(gemm.epilogue.operands());
   return product_seconds(gpu, gemm, multiplying, launches) +
          operands * result_bytes(gemm) / (kReached * gpu.bytes_a_second);

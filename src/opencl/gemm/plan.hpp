@@ -1,5 +1,5 @@
-// GemmPlan: which tile and which cut of k a product should take, and the time it is expected to take with them. Used by
-// every implementation that multiplies in tiles, and for what launches and memory cost by winograd and planes.
+// GemmPlan: the tile and the cut of k for a matrix multiplication, and their expected time. Used by every tiled
+// implementation; winograd and planes use the costs of launches and memory.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,49 +13,51 @@
 
 namespace concord::opencl {
 
-/// The seconds that every further launch takes, as seen on an H200: to start, to wait for its first reads, to end.
+/// Seconds per additional launch, measured on an H200: its start, the latency of its first reads, and its end.
 inline constexpr double kLaunchSeconds = 8e-6;
 
-/// A cut of k and the time that the product should take with it.
+/// A tile, a cut of k, and the expected time with them.
 struct GemmPlan {
   std::size_t tile = 0;  // in the implementation's list
   std::int64_t parts = 1, part = 0;
   double seconds = 0;
 };
 
-/// One tile of an implementation's list: `resident` groups share a compute unit and do `products_a_second` together,
-/// one alone `share` of that. Begin and end of a group take as long as `filling` more values of k.
+/// One tile of an implementation's list. `resident` groups share a compute unit and reach `products_a_second` together;
+/// a single group reaches `share` of that. Begin and end of a group take as long as `filling` more values of k.
 struct GemmTile {
   std::int64_t m, n, k, resident, filling;
   double products_a_second, share;
-  /// "128x64", of which a list has one.
+  /// "128x64", unique in a list.
   [[nodiscard]] std::string name() const { return fmt::format("{}x{}", m, n); }
 };
-/// The tile, measured on an H200, with as many groups on a unit as its local memory has room for.
+/// The tile, measured on an H200, with the number of resident groups that the GPU's local memory allows.
 [[nodiscard]] GemmTile resident_tile(const GpuModel& gpu, GemmTile tile, std::int64_t local_bytes);
 
-/// The tile and cut of k that should take least time: waves of groups times what a group does, and adding up the parts.
+/// The tile and cut of k with the least expected time: waves of groups times the time of a group, plus the addition of
+/// the parts.
 [[nodiscard]] GemmPlan gemm_plan(const GpuModel& gpu, const Gemm& gemm, const std::vector<GemmTile>& tiles);
 
-/// What a product should take in so many launches that multiplies in that time: no less than its operands take to be
-/// moved, and a launch each.
+/// The expected time of a matrix multiplication that computes for `multiplying` seconds in `launches` launches: at
+/// least the time to move its operands, plus the cost of each launch.
 [[nodiscard]] double product_seconds(const GpuModel& gpu, const Gemm& gemm, double multiplying, int launches);
-/// The same where the epilogue's operands are read once the sums are there, with nothing else to do meanwhile.
+/// The same for kernels that read the epilogue's operands after the sums are complete, without other work to hide the
+/// reads.
 [[nodiscard]] double product_seconds_with_epilogue(const GpuModel& gpu, const Gemm& gemm, double multiplying,
                                                    int launches);
 
-/// With the tile at `index`, k in so many parts or a few less; nothing where k is too short.
+/// The plan with the tile at `index` and k in `parts` parts or slightly fewer; nothing where k is too short.
 [[nodiscard]] std::optional<GemmPlan> cut_plan(const Gemm& gemm, const GemmTile& tile, std::size_t index,
                                                std::int64_t parts);
 
-/// What a tuner should measure: each tile with cuts of k around the one that should take least time.
+/// The tilings that a tuner should measure: each tile with cuts of k around its best expected one.
 [[nodiscard]] std::vector<GemmTiling> tilings_to_try(const GpuModel& gpu, const Gemm& gemm,
                                                      const std::vector<GemmTile>& tiles);
-/// The tile that a tiling names, cut as it says; nothing where the list has no such tile, or k no such cut.
+/// The plan that a tiling names; nothing where the list has no such tile, or k cannot be cut so.
 [[nodiscard]] std::optional<GemmPlan> plan_of_tiling(const Gemm& gemm, const std::vector<GemmTile>& tiles,
                                                      const GemmTiling& tiling);
 
-/// By one tile of the list, k in one piece, or in two where it is long.
+/// The plan with one tile of the list, and k in one piece, or in two where k is long.
 [[nodiscard]] GemmPlan whole_plan(const Gemm& gemm, std::size_t tile);
 
 }  // namespace concord::opencl

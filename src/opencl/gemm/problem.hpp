@@ -1,5 +1,6 @@
-// Gemm: a matrix product as the OpenCL backend describes it to its GEMM kernels: strided operands, or the patches of
-// an image as right operand, which makes every pass of a convolution a product. Used by matmul and conv.
+// Gemm: describes a matrix multiplication to the GEMM kernels of the OpenCL backend. The operands are strided; the
+// right one may be the patches of an image, so that every pass of a convolution is a matrix multiplication. Used by
+// matmul and conv.
 #pragma once
 
 #include <array>
@@ -17,31 +18,31 @@ namespace concord::opencl {
 struct GemmLeft {
   BufferArgument buffer = input(0);
   std::int64_t batch = 0, row = 0, k = 1;
-  /// When not 0, k runs in blocks of this many, `outer` elements apart.
+  /// When not 0, k is divided into blocks of this length, `outer` elements apart.
   std::int64_t block = 0, outer = 0;
-  /// Read through Gemm::patch, which is then `inside`, with rows as its n.
+  /// The operand is read through Gemm::patch, whose `inside` is then true, with the rows as the patch's n.
   bool is_patch = false;
-  /// Stored as numbers of Gemm::precision with rows inside: (k, row). Strides and blocks say nothing then.
+  /// The operand is stored in Gemm::precision with rows inside: (k, row). Strides and blocks are then ignored.
   bool is_channels_last = false;
 };
 
-/// One number each along depth, rows and columns of an image.
+/// One value each for depth, rows and columns of an image.
 using PatchSizes = std::array<std::int64_t, 3>;
 
-/// How one of the two indices k and n moves over the image: index = (p·block + z·page + y·line + x) adds p planes of
-/// `plane` elements, z·move[0] slices in depth, y·move[1] rows and x·move[2] columns.
+/// How one of the indices k and n moves over the image: index = p·block + z·page + y·line + x adds p planes of `plane`
+/// elements, z·move[0] slices in depth, y·move[1] rows and x·move[2] columns.
 struct PatchPart {
   std::int64_t block = 1, page = 1, line = 1, plane = 0;
   PatchSizes move{0, 0, 0};
 };
 
-/// B(k, n) = image(planes, slice, row, column), the sum of the parts of k and n and the shift; 0 outside the image.
-/// With steps, slices, rows and columns count in fractions of a pixel and what is not a whole pixel is 0.
+/// B(k, n) = image(planes, slice, row, column) at the sum of the parts of k and n and the shift; 0 outside the image.
+/// With steps, slices, rows and columns are in fractions of a pixel, and positions between pixels are 0.
 struct Patch {
   PatchPart k, n;
   PatchSizes shift{0, 0, 0}, size{1, 0, 0}, step{1, 1, 1};
   bool inside = false;  // never outside the image
-  /// Whether there is more than one slice to look at; otherwise kernels leave the depth out.
+  /// Whether the patch covers more than one slice; otherwise kernels omit the depth.
   [[nodiscard]] bool is_volume() const { return size[0] != 1 || shift[0] != 0 || k.move[0] != 0 || n.move[0] != 0; }
 };
 
@@ -49,30 +50,30 @@ struct GemmRight {
   BufferArgument buffer = input(1);
   std::int64_t batch = 0, k = 0, n = 1;
   bool along_k = false;  // neighbours in memory are neighbours in k
-  /// When not 0, k runs in blocks of this many, `k` elements apart; inside one the stride is 1.
+  /// When not 0, k is divided into blocks of this length, `k` elements apart; the stride within a block is 1.
   std::int64_t block = 0;
   bool is_patch = false;      // read through Gemm::patch
   std::int64_t elements = 0;  // of the whole operand; for patches
-  /// The image is stored as numbers of Gemm::precision with the channels inside.
+  /// The image is stored in Gemm::precision with the channels inside.
   bool is_channels_last = false;
 };
 
 struct GemmResult {
   BufferArgument buffer = output(0);
   std::int64_t batch = 0, row = 0;
-  /// When not 0, n runs in blocks of this many, `outer` elements apart; inside one the stride is 1.
+  /// When not 0, n is divided into blocks of this length, `outer` elements apart; the stride within a block is 1.
   std::int64_t block = 0, outer = 0;
-  /// When line is not 0, a block's n instead walk over every so many slices, rows and columns of an image: n lies at
-  /// first + (n / page)·step[0] + (n % page / line)·step[1] + (n % line)·step[2]. Needs a block.
+  /// When line is not 0, the n of a block step over slices, rows and columns of an image: n lies at first + (n /
+  /// page)·step[0] + (n % page / line)·step[1] + (n % line)·step[2]. Needs a block.
   std::int64_t page = 0, line = 0, first = 0;
   PatchSizes step{0, 0, 0};
-  /// Stored as numbers of Gemm::precision with the rows inside, all of them: m lies at m, n at as many times what is
-  /// said above.
+  /// The result is stored in Gemm::precision with all rows inside: the members above give the position of n, and C(m,
+  /// n) is value m of the Gemm::m values at that position.
   bool is_channels_last = false;
   [[nodiscard]] bool is_stepped() const { return line != 0; }
 };
 
-/// C(z, m, n) = Σ_k A(z, m, k)·B(z, k, n), each value passed through the epilogue before it is written.
+/// C(z, m, n) = Σ_k A(z, m, k)·B(z, k, n). The epilogue is applied to each value before it is written.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   GemmLeft a;
@@ -89,18 +90,18 @@ struct Gemm {
 
   /// Whether an operand is the patches of a volume.
   [[nodiscard]] bool is_volume() const { return (a.is_patch || b.is_patch) && patch.is_volume(); }
-  /// Whether an operand or the result lies channels-last: only "tma" knows such products.
+  /// Whether an operand or the result is in channels-last layout: only "tma" supports such problems.
   [[nodiscard]] bool has_channels_last() const {
     return a.is_channels_last || b.is_channels_last || c.is_channels_last;
   }
 };
 
-/// The product of matrices without gaps in fp32: A(m, k) stored as its rows, or as its columns where `a_along_k` is
-/// false; B(k, n) stored as its rows, or as its columns where `b_along_k` is true; C(m, n) as its rows.
+/// The fp32 product of contiguous matrices: A(m, k) stored by rows, or by columns where `a_along_k` is false; B(k, n)
+/// stored by rows, or by columns where `b_along_k` is true; C(m, n) stored by rows.
 [[nodiscard]] Gemm dense_gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool a_along_k = true,
                               bool b_along_k = false);
 
-/// A tile of an implementation, by a name of its own ("128x64"), and into how many parts k is cut.
+/// A tile of an implementation, by its name ("128x64"), and the number of parts of k.
 struct GemmTiling {
   std::string tile;
   std::int64_t parts = 1;

@@ -1,4 +1,5 @@
-// Products in tiles that pass through local memory: the tiles, the cut of k, and how a product is told.
+// Matrix multiplications in tiles that pass through local memory: the tiles, the cut of k, and the definitions and
+// arguments of the kernel.
 
 #include <fmt/format.h>
 
@@ -16,7 +17,7 @@
 namespace concord::opencl {
 namespace {
 
-/// Which GPUs a shape is planned for (GpuModel::has_shallow_tiles); a tuner tries all.
+/// The GPUs for which a shape is planned (GpuModel::has_shallow_tiles); a tuner tries all shapes.
 enum class Planned : std::uint8_t { everywhere, deep, shallow };
 
 struct TileShape {
@@ -31,8 +32,8 @@ struct TileShape {
     return planned == Planned::shallow ? size + " shallow" : size;
   }
 };
-// Rates as measured on an H200, other generations have them by the ratio of their units; those of shallow tiles, which
-// leave more groups to a small local memory, are the rates of the deep ones.
+// Rates were measured on an H200; for other generations they are scaled by the ratio of their units. Shallow tiles,
+// which allow more groups with a small local memory, have the rates of the deep ones.
 constexpr std::array<TileShape, 6> kTiles{
     {{{128, 128, 8, 2, 0, 1.34e11, 0.55}, 8, 8, 128, 1.2, 1.2, Planned::everywhere},
      {{128, 64, 8, 4, 24, 1.42e11, 0.3}, 8, 8, 128, 1.2, 1.05, Planned::everywhere},
@@ -46,8 +47,9 @@ bool are_matrices(const Gemm& gemm) {
 }
 bool are_along_k(const Gemm& gemm) { return gemm.a.k == 1 && gemm.b.along_k; }
 
-/// Whether k ends with a tile of two plain matrices: the kernel then needs no limits (its WHOLE_TILES), if it reads by
-/// fours. Not for two matrices along k: with what is kept of both, NVIDIA's compiler needs more registers than pay.
+/// Whether k of two plain matrices is a multiple of the tile's depth: a kernel that reads four elements at once then
+/// needs no bounds checks (its WHOLE_TILES). False for two matrices along k: there NVIDIA's compiler would need too
+/// many registers.
 bool has_whole_tiles(const Gemm& gemm, std::int64_t depth) {
   return are_matrices(gemm) && !are_along_k(gemm) && gemm.k % depth == 0;
 }
@@ -68,7 +70,7 @@ std::vector<TileShape> fitting_tiles(const Context& context) {
   return list;
 }
 
-/// Those that a plan chooses among.
+/// The tiles that a plan chooses among.
 std::vector<TileShape> supported_tiles(const Context& context) {
   const GpuModel& gpu = context.gpu();
   const Planned other = gpu.has_shallow_tiles ? Planned::deep : Planned::shallow;
@@ -78,7 +80,7 @@ std::vector<TileShape> supported_tiles(const Context& context) {
   return list;
 }
 
-/// A tile and the cut of k that should take least time.
+/// A tile and the cut of k with the least expected time.
 struct TilePlan {
   TileShape shape;
   std::int64_t parts;
@@ -95,7 +97,7 @@ TilePlan plan_of(const Context& context, const Gemm& gemm, const std::vector<Til
   return {shapes[plan.tile], plan.parts, plan.seconds};
 }
 
-/// Whether four neighbours of a row of the result are adjacent, aligned, and in range together.
+/// Whether four consecutive elements of a row of the result are adjacent, aligned, and in range together.
 bool result_in_fours(const Gemm& gemm, std::int64_t parts) {
   const GemmResult& c = gemm.c;
   if (gemm.n % 4 != 0) return false;

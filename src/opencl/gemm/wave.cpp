@@ -1,4 +1,5 @@
-// Products on the matrix cores of AMD and Intel by waves: the tiles and how a product is told.
+// Matrix multiplications on the matrix cores of AMD and Intel by waves: the tiles, and the definitions and arguments of
+// the kernel.
 #include "concord/opencl/gemm/wave.hpp"
 
 #include <fmt/format.h>
@@ -17,16 +18,16 @@
 namespace concord::opencl {
 namespace {
 
-// Nothing here was measured. Rates are shares of what the units multiply at most (gpu_model.hpp): a quarter in 16 bits,
-// half as much for the smaller tiles, which read an operand twice as often; of fp32, which needs fewer reads a product,
-// twice that.
+// None of these rates was measured. Rates are fractions of the peak rate of the matrix cores (gpu_model.hpp): a quarter
+// in 16 bits, half of that for the smaller tiles, which read each operand twice as often. The fraction for fp32, which
+// needs fewer reads per multiplication, is twice as high.
 constexpr std::array<WaveTile, 3> kMfma{{{{128, 128, 32, 2, 64, 0.25, 0.6}, 64, 64},
                                          {{128, 64, 32, 3, 64, 0.19, 0.45}, 64, 32},
                                          {{64, 64, 32, 4, 64, 0.125, 0.35}, 32, 32}}};
 constexpr std::array<WaveTile, 3> kWmma{{{{128, 128, 32, 2, 64, 0.25, 0.6}, 64, 32},
                                          {{128, 64, 32, 3, 64, 0.19, 0.45}, 32, 32},
                                          {{64, 64, 32, 4, 64, 0.125, 0.35}, 32, 16}}};
-// Of Intel's 128 registers no larger part of a tile leaves enough for the rest.
+// A larger part of a tile would leave too few of Intel's 128 registers for other values.
 constexpr std::array<WaveTile, 3> kDpas8{{{{128, 64, 16, 2, 64, 0.25, 0.6}, 16, 16},
                                           {{64, 64, 16, 3, 64, 0.19, 0.45}, 16, 16},
                                           {{64, 32, 16, 4, 64, 0.125, 0.35}, 16, 16}}};
@@ -43,7 +44,7 @@ std::string_view wave_precision(Precision precision) {
   return precision == Precision::bf16 ? "PRECISION=BF16" : "PRECISION=FP16";
 }
 
-/// As long as it is in the product's precision.
+/// The tile with its depth in the problem's precision.
 GemmTile tile_in(const WaveTile& wave, Precision precision) {
   GemmTile tile = wave.tile;
   if (is_single(precision)) tile.k /= 2;

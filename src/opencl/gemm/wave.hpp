@@ -1,5 +1,5 @@
-// Products on the matrix cores of AMD and Intel (cl_kernels/gemm/wave.cl): a kernel with a tile of one's choice. Used
-// by wave.cpp and by tests, which have the instructions emulated.
+// Matrix multiplications on the matrix cores of AMD and Intel (cl_kernels/gemm/wave.cl): a kernel with a tile of the
+// caller's choice. Used by wave.cpp and by tests, which emulate the instructions.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace concord::opencl {
 
-/// A tile of a work-group and the part of it that a wave owns. tile.k counts numbers of 16 bits, twice as many as of
-/// fp32.
+/// A tile of a work-group and the part of it that a wave owns. tile.k counts 16-bit values; for fp32 it is half as
+/// much.
 struct WaveTile {
   GemmTile tile;
   std::int64_t wave_m, wave_n;
@@ -21,7 +21,7 @@ struct WaveTile {
     return tile.m / wave_m * (tile.n / wave_n) * lanes_of(units);
   }
 };
-/// Those that a plan chooses among.
+/// The tiles that a plan chooses among.
 [[nodiscard]] std::span<const WaveTile> wave_tiles(WaveUnits units);
 
 struct WaveKernel {
@@ -29,7 +29,7 @@ struct WaveKernel {
   WaveTile tile;
   bool is_emulated = false;  // in plain OpenCL C, for tests
 };
-/// The units must multiply in gemm.precision; plan.tile says nothing.
+/// The matrix cores must support gemm.precision; plan.tile is ignored.
 [[nodiscard]] std::unique_ptr<Kernel> prepare_wave_kernel(Context& context, const Gemm& gemm, const WaveKernel& wave,
                                                           const GemmPlan& plan, std::string_view label);
 

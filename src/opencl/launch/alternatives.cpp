@@ -51,7 +51,8 @@ std::vector<KernelAlternative> OpenClAlternatives::list() const {
 
 void OpenClAlternatives::require_known(std::string_view name) const {
   const std::vector<KernelAlternative> all = list();
-  // A disabled alternative may be gone: the panels of a device that no longer uses kernels for CPUs.
+  // A disabled alternative may be missing from the list, for example the panels of a device that no longer uses kernels
+  // for CPUs.
   const bool is_known = denylist_.contains(name) || std::ranges::find(all, name, &KernelAlternative::name) != all.end();
   CONCORD_CHECK(is_known, ArgumentError, "{} has no kernel alternative \"{}\"", origin_.device, name);
 }

@@ -1,5 +1,5 @@
-// OpenClAlternatives: which way to compute the kernels of one OpenCL device take, where there are several. Owned by
-// Context; asked wherever a family chooses.
+// OpenClAlternatives: the kernel alternatives of one OpenCL device, and which of them are disabled, preferred and used.
+// Owned by Context. Each family asks it before it chooses a kernel.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace concord::opencl {
 
-/// Names of alternatives: "product " and the name of a GEMM implementation, and these.
+/// Names of alternatives: "product " followed by the name of a GEMM implementation, and the names below.
 namespace alternative {
 inline constexpr std::string_view kProduct = "product ";
 inline constexpr std::string_view kDepthwise = "convolution depthwise";
@@ -44,13 +44,14 @@ class OpenClAlternatives final : public KernelAlternatives {
   void set_names(std::function<std::vector<Name>()> names) { names_ = std::move(names); }
 
   [[nodiscard]] bool is_enabled(std::string_view name) const { return !denylist_.contains(name); }
-  /// Whether a kernel that supports the operator should be this one. Counts the use.
+  /// Whether the family should use this kernel, which supports the operator; `planned` is the family's own choice.
+  /// Counts the use.
   [[nodiscard]] bool should_use(std::string_view name, bool planned);
-  /// Whether the first of two kernels should be used.
+  /// Whether the family should use the first of two kernels; `planned` is the family's own choice.
   [[nodiscard]] bool prefers_first(std::string_view first, std::string_view second, bool planned) const;
-  /// The same; counted.
+  /// The same; also counts the use.
   [[nodiscard]] bool should_use_first(std::string_view first, std::string_view second, bool planned);
-  /// The preferred alternative if its name starts with `begin` and it is enabled; without that start.
+  /// The preferred alternative without `begin`, if its name starts with `begin` and it is enabled.
   [[nodiscard]] std::optional<std::string> preferred(std::string_view begin) const;
   void count(std::string_view name) { ++uses_[std::string(name)]; }
 

@@ -16,8 +16,8 @@ void Blocking::apply(Stage& stage) const {
 
 Blocking blocking_of(const Limits& limits, std::int64_t elements, std::size_t gpu_per_item) {
   const auto n = static_cast<std::size_t>(elements);
-  // A CPU walks through the items of a group in a loop that its compiler vectorises; a GPU wants several reads in
-  // flight for each item, and small ranges spread over all of its units.
+  // A CPU runs the items of a group in a loop that its compiler vectorises. A GPU needs several reads in flight for
+  // each item, and small ranges spread over all of its compute units.
   const std::size_t per_item = limits.is_cpu ? 1 : gpu_per_item;
   const std::size_t wanted = limits.is_cpu ? 1024 : n < std::size_t{limits.compute_units} * per_item * 1024 ? 64 : 256;
   const std::size_t local = std::min(wanted, limits.max_work_group);
@@ -30,7 +30,7 @@ void Chunking::apply(Stage& stage) const {
 }
 
 Chunking chunking_of(const Limits& limits, std::int64_t elements) {
-  // A few chunks a unit even out its neighbours' load; a short chunk costs more to hand out than to compute.
+  // A few chunks per compute unit balance the load; a short chunk costs more to schedule than to compute.
   constexpr std::int64_t kChunksPerUnit = 4, kShortest = 2048;
   const std::int64_t chunks = std::int64_t{limits.compute_units} * kChunksPerUnit;
   const std::int64_t chunk = std::max((elements + chunks - 1) / chunks, kShortest);

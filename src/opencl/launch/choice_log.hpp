@@ -1,5 +1,5 @@
-// ChoiceLog: what the log says, at level debug, of a choice among implementations: which was taken, and why each other
-// was not. Used by gemm/gemm.cpp and conv/conv.cpp.
+// ChoiceLog: logs, at level debug, a choice among implementations: the chosen one, and the reason against each other
+// one. Used by gemm/gemm.cpp and conv/conv.cpp.
 #pragma once
 
 #include <iterator>
@@ -11,11 +11,11 @@ namespace concord::opencl {
 /// "a card: 64 x 1000 x 784 matrix multiplication in fp32 by "tiled"; not by "mma": a size is below 8; …".
 class ChoiceLog {
  public:
-  /// Without `is_wanted`, and where the log is not heard, nothing is written.
+  /// Writes nothing when `is_wanted` is false or the log level is too high.
   explicit ChoiceLog(bool is_wanted = true);
   [[nodiscard]] bool is_heard() const { return is_heard_; }
   void refused(std::string_view name, std::string_view why);
-  /// `seconds` are expected of it; infinite where it is not worth it.
+  /// `seconds` is the expected time; infinite where the implementation is not worthwhile.
   void slower(std::string_view name, double seconds);
   void write(std::string_view device, std::string_view problem, std::string_view chosen) const;
 

@@ -41,19 +41,19 @@ std::string options_of(const boost::compute::device& device) {
   std::string options = "-cl-std=CL1.2 -cl-single-precision-constant -w";
   const auto config = device.get_info<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG);
   if ((config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0) options += " -cl-fp32-correctly-rounded-divide-sqrt";
-  // Processors need up to a hundred times as long for numbers below the normal ones; the CPU backend does the same.
+  // Denormal numbers take a CPU up to a hundred times as long. The CPU backend also flushes them to zero.
   if (device.type() == boost::compute::device::cpu) options += " -cl-denorms-are-zero";
   return options;
 }
 
-/// Empty where nothing is to be kept on disk.
+/// Empty where nothing is stored on disk.
 std::filesystem::path program_folder(const boost::compute::device& device) {
   const bool left_to_driver = environment("CONCORD_DRIVER_CACHE").value_or("0") != "0";
   if (left_to_driver && keeps_programs_itself(device.platform().version())) return {};
   return private_cache_directory("programs");
 }
 
-/// Seconds between start and end of a finished command; 0 when the device does not say.
+/// Seconds between start and end of a finished command; 0 when the device does not report them.
 double seconds_of(cl_event event) {
   const auto start = device_time(event, CL_PROFILING_COMMAND_START), end = device_time(event, CL_PROFILING_COMMAND_END);
   return start && end && *end > *start ? static_cast<double>(*end - *start) * 1e-9 : 0;
@@ -94,8 +94,8 @@ GpuModel Context::find_gpu_model() const {
   return gpu_model(other ? plan_as(*other, facts) : facts);
 }
 
-// CONCORD_DEBUG=kernels=KIND asks for one kind's kernels, which every device can run, so that tests reach both kinds on
-// one device.
+// CONCORD_DEBUG=kernels=KIND selects the kernels of one kind. Every device can run both kinds, so that tests can run
+// both on one device.
 bool Context::uses_cpu_kernels() const {
   if (const auto kind = debug_choice("kernels", {"cpu", "gpu"})) return *kind == "cpu";
   return alternatives_->prefers_first(alternative::kForCpus, alternative::kForGpus, is_cpu(device_));

@@ -1,5 +1,5 @@
-// Context: one OpenCL device as the kernels of this backend see it — its queues, limits and program cache. Owned by
-// OpenClDevice; every prepare function gets it.
+// Context: one OpenCL device for the kernels of this backend: its queues, limits and program cache. Owned by
+// OpenClDevice, which passes it to every prepare function.
 #pragma once
 
 #ifndef CONCORD_BACKEND_OPENCL
@@ -30,7 +30,7 @@ class OpenClAlternatives;
 class Tuning;
 struct CheckedProduct;
 
-/// What tile sizes and kernel alternatives are chosen by.
+/// The device limits that determine tile sizes and kernel alternatives.
 struct Limits {
   std::size_t max_work_group = 1;
   std::size_t local_memory = 0;
@@ -57,54 +57,55 @@ class Context {
   [[nodiscard]] Capability capability() const { return capability_; }
   /// Of AMD's and Intel's devices; none of others.
   [[nodiscard]] WaveUnits wave_units() const { return wave_units_; }
-  /// What products are planned by.
+  /// The model by which matrix multiplications are planned.
   [[nodiscard]] const GpuModel& gpu() const { return gpu_; }
   /// For messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
-  /// Which kernels were measured to be the fastest; null where the device was not given a table.
+  /// The table of measured kernel choices; null where the device has no table.
   [[nodiscard]] Tuning* tuning() const { return tuning_; }
   /// The table is the device's own.
   void set_tuning(Tuning* tuning) { tuning_ = tuning; }
-  /// Products, besides dense ones, that matrix cores have to get right before they are used; null for none.
+  /// Matrix multiplications, besides dense ones, that the check of the matrix cores must include; null for none.
   using ProductsToCheck = std::vector<CheckedProduct> (*)();
   [[nodiscard]] ProductsToCheck products_to_check() const { return products_to_check_; }
   void set_products_to_check(ProductsToCheck products) { products_to_check_ = products; }
-  /// Which of several ways kernels take (alternatives.hpp).
+  /// The kernel alternatives of the device (alternatives.hpp).
   [[nodiscard]] OpenClAlternatives& alternatives() const { return *alternatives_; }
 
-  /// The program of cl_kernels/<file> (or of `source`) built with these -D definitions ("TILE_M=64", no spaces): from
-  /// memory, else from the disk cache, else built. Returns before that is done, so that the kernels of a network are
-  /// built side by side; a source that does not compile shows when the program is used.
+  /// The program of cl_kernels/<file> (or of `source`) with these -D definitions ("TILE_M=64", no spaces): from memory,
+  /// else from the disk cache, else built. Returns before the program is built, so that the kernels of a network are
+  /// built in parallel. The use of the program reports a source that does not compile.
   [[nodiscard]] PendingProgram program(std::string_view file, const std::vector<std::string>& definitions = {});
   [[nodiscard]] PendingProgram program_from(const std::string& source,
                                             const std::vector<std::string>& definitions = {});
 
-  /// To be called before clFinish. Mesa's rusticl (22.3) waits there for nothing that was flushed before, unless
-  /// something lies behind it that was not: a marker.
+  /// Enqueues a marker on rusticl. Call it before clFinish: with Mesa's rusticl (22.3) clFinish does not wait for
+  /// flushed commands unless an unflushed command follows them.
   void mark_end(const boost::compute::command_queue& queue) const;
 
-  /// Holds what a library keeps for its users until the device is closed.
+  /// Keeps objects of a library alive until the device is closed.
   void keep(std::shared_ptr<const void> library) { library_ = std::move(library); }
 
-  /// The answer of `find` when it was first asked for by this name: for probes that take time.
+  /// Calls `find` at the first call with this name, and returns its answer then and later. For probes that take time.
   [[nodiscard]] bool remembered(std::string_view name, const std::function<bool()>& find);
 
-  /// What a launch hands to an enqueue call as its event: null, but inside `events_of` a place in its result, with the
+  /// The event argument of an enqueue call: null, but inside `events_of` a pointer into its result, stored with the
   /// kernel's name.
   [[nodiscard]] cl_event* next_event(std::string_view name) {
     if (!timing_) return nullptr;
     return &timing_events_.emplace_back(std::string(name), nullptr).second;
   }
-  /// The events of what `enqueue` puts on the compute queue; those of a library's own commands may be null.
+  /// The events of the commands that `enqueue` puts on the compute queue. Events of a library's own commands may be
+  /// null.
   [[nodiscard]] std::vector<NamedEvent> events_of(const std::function<void()>& enqueue);
-  /// Runs `enqueue` alone and returns the seconds its commands took by the device's clock; the host's where the device
-  /// has none.
+  /// Runs `enqueue` alone and returns the time of its commands in seconds, by the device's clock, or by the host's
+  /// where the device has none.
   [[nodiscard]] double timed(const std::function<void()>& enqueue);
 
  private:
   [[nodiscard]] GpuModel find_gpu_model() const;
-  /// Kernels for CPUs, or for GPUs.
+  /// Whether the device uses the kernels for CPUs, not those for GPUs.
   [[nodiscard]] bool uses_cpu_kernels() const;
 
   boost::compute::device device_;

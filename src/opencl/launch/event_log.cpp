@@ -12,8 +12,8 @@
 namespace concord::opencl {
 namespace {
 
-/// CL_COMPLETE, above it while the command is not done; below it: failed, or the device does not say, which a wait for
-/// the queue tells.
+/// CL_COMPLETE when the command is complete, a greater value while it is not, a smaller one when it failed or the
+/// device does not report its status. A wait for the queue reports the error.
 cl_int status_of(cl_event event) {
   cl_int status = CL_COMPLETE;
   const cl_int error = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
@@ -22,7 +22,8 @@ cl_int status_of(cl_event event) {
 
 }  // namespace
 
-// Mesa's rusticl 22.3 answers 0 to 3 nanoseconds for any command, queued to ended; a device's clock has run for longer.
+// Mesa's rusticl 22.3 reports 0 to 3 nanoseconds for every command and profiling event. The clock of a real device has
+// run for longer.
 std::optional<cl_ulong> device_time(cl_event event, cl_profiling_info what) {
   constexpr cl_ulong kPlaceholders = 1000;
   cl_ulong time = 0;
@@ -51,7 +52,7 @@ void EventLog::collect() {
   }
 }
 
-// In an in-order queue nothing overlaps but by the steps of the device's clock.
+// Commands of an in-order queue overlap only within the resolution of the device's clock.
 std::optional<EventLog::Times> EventLog::times(cl_event first, cl_event last) {
   const auto begin = device_time(first, CL_PROFILING_COMMAND_START);
   const auto end = device_time(last, CL_PROFILING_COMMAND_END);
@@ -85,7 +86,8 @@ void EventLog::tell_missing() {
   log(LogLevel::warning, fmt::format("the driver reports no times: the timeline has no {}", name_));
 }
 
-// A marker is queued between two looks at the host's clock; of several the pair with least between counts.
+// Reads the host's clock before and after it enqueues a marker. Of several markers, the one with the shortest interval
+// counts.
 std::optional<timeline::Time> EventLog::offset() {
   if (offset_) return offset_;
   constexpr int kMarkers = 16;
@@ -98,7 +100,7 @@ std::optional<timeline::Time> EventLog::offset() {
     const EventHandle event(marker);
     if (clWaitForEvents(1, &marker) != CL_SUCCESS) break;
     auto queued = device_time(marker, CL_PROFILING_COMMAND_QUEUED);
-    // Intel's runtime for CPUs says 0 of a marker.
+    // Intel's runtime for CPUs reports 0 for a marker.
     if (!queued) queued = device_time(marker, CL_PROFILING_COMMAND_SUBMIT);
     if (!queued || between >= least) continue;
     least = between;

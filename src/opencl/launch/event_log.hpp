@@ -11,22 +11,22 @@
 
 namespace concord::opencl {
 
-/// Nanoseconds of a command by the device's clock (CL_PROFILING_COMMAND_…); nothing where the device does not say,
-/// or says less than a microsecond, which is a placeholder.
+/// Nanoseconds of a command by the device's clock (CL_PROFILING_COMMAND_…). Nothing where the device does not report
+/// them, or reports less than a microsecond, which is a placeholder.
 [[nodiscard]] std::optional<cl_ulong> device_time(cl_event event, cl_profiling_info what);
 
 /// One queue on the timeline: keeps events until their commands have ended.
 class EventLog {
  public:
-  /// `queue` in order, with profiling.
+  /// `queue` must be in order and have profiling.
   EventLog(std::string_view track, cl_command_queue queue) : name_(track), track_(track), queue_(queue) {}
 
-  /// The commands of `events` (null ones do not count), one after the other, as one span; of several, each in a span of
-  /// its own inside. Call after they were enqueued.
+  /// Adds the commands of `events` as one span; null events do not count. The commands run one after the other. Several
+  /// commands also get a span each inside that span. Call it after the commands were enqueued.
   void add(timeline::Label label, std::vector<NamedEvent> events, std::uint64_t bytes = 0);
-  /// One command, whose event stays the caller's.
+  /// Adds one command; the caller keeps the event.
   void add(timeline::Label label, cl_event event, std::uint64_t bytes);
-  /// Puts on the timeline what has ended.
+  /// Puts the commands that have ended on the timeline.
   void collect();
 
  private:
@@ -36,12 +36,12 @@ class EventLog {
     std::uint64_t bytes;
   };
   void take(const Command& command);
-  /// Says, once a track, that the driver tells no times.
+  /// Warns, once per track, that the driver reports no times.
   void tell_missing();
-  /// A span of the device's clock on the timeline; nothing where the device does not say.
+  /// Converts a span of the device's clock to the timeline; nothing where the device does not report times.
   using Times = std::pair<timeline::Time, timeline::Time>;
   [[nodiscard]] std::optional<Times> times(cl_event first, cl_event last);
-  /// What to add to the device's clock for the host's; measured once.
+  /// The offset between the host's clock and the device's; measured once.
   [[nodiscard]] std::optional<timeline::Time> offset();
 
   std::string name_;

@@ -12,8 +12,8 @@ namespace concord::opencl {
 [[nodiscard]] constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return divide_up(value, unit) * unit;
 }
-/// Work-groups of a launch along its second and third index, as CUDA's grids have them. NVIDIA's OpenCL of driver 580
-/// ran 1,000,003 right; of older drivers nothing is known.
+/// Greatest number of work-groups of a launch along its second and third index, as in CUDA's grids. NVIDIA's OpenCL of
+/// driver 580 supports 1,000,003; older drivers were not tested.
 inline constexpr std::int64_t kMostGroups = 65535;
 [[nodiscard]] constexpr std::size_t size(std::int64_t value) { return static_cast<std::size_t>(value); }
 /// Arguments of kernels.

@@ -24,8 +24,8 @@ void require_valid(const Context& context, const std::string& kernel, const Stag
   }
 }
 
-/// A GPU's driver knows best. A CPU's compiles a kernel anew for each size of a work-group, so that there should be
-/// few.
+/// On a GPU the driver chooses the work-group. A CPU's driver compiles a kernel again for each size of a work-group, so
+/// that the sizes should be few.
 std::array<std::size_t, 3> group_of(const Context& context, const Stage& stage) {
   if (stage.local[0] != 0 || !context.limits().is_cpu) return stage.local;
   std::array<std::size_t, 3> group{1, 1, 1};
@@ -41,7 +41,8 @@ std::array<std::size_t, 3> group_of(const Context& context, const Stage& stage) 
   return group;
 }
 
-/// A driver knows nothing of lowered limits; what it knows of the device's own, it holds kernels to by itself.
+/// Checks a kernel against the lowered limits, which the driver does not know. The driver itself enforces the limits of
+/// the device.
 void require_lowered_limits(const Context& context, cl_kernel kernel, const std::string& function) {
   if (!context.limits().are_lowered) return;
   cl_ulong bytes = 0;

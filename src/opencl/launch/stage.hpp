@@ -1,6 +1,5 @@
-// StagedKernel: how every OpenCL operator is prepared — a list of kernel launches, each with its arguments named as
-// operands or numbers. `bind` waits for the programs and sets the arguments once; enqueueing only calls
-// clEnqueueNDRangeKernel.
+// StagedKernel: the prepared form of every OpenCL operator, a list of kernel launches whose arguments are operands or
+// numbers. `bind` waits for the programs and sets the arguments once; enqueueing only calls clEnqueueNDRangeKernel.
 #pragma once
 
 #include <array>
@@ -17,8 +16,8 @@ namespace concord::opencl {
 
 class Context;
 
-/// A buffer argument; passed to the kernel as two: `__global T* p, ulong p_offset` with the offset in elements of
-/// `element_size` bytes.
+/// A buffer argument. A kernel receives it as two parameters: `__global T* p, ulong p_offset`, the offset in elements
+/// of `element_size` bytes.
 struct BufferArgument {
   enum class Source : std::uint8_t { input, output, workspace } source;
   std::size_t index = 0;  // which input or output
@@ -39,8 +38,8 @@ struct BufferArgument {
 using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
                               boost::compute::buffer>;
 
-/// One kernel launch. local = {0, 0, 0} leaves the work-group to StagedKernel, for kernels that do not ask for it;
-/// otherwise each global size is a multiple of its local size. A stage with a global size of 0 is left out.
+/// One kernel launch. With local = {0, 0, 0} StagedKernel chooses the work-group, for kernels that do not depend on its
+/// size; otherwise each global size is a multiple of its local size. A stage with a global size of 0 is skipped.
 struct Stage {
   PendingProgram program;
   std::string function;
@@ -63,7 +62,7 @@ class StagedKernel final : public Kernel {
   ~StagedKernel() override;
   [[nodiscard]] std::size_t workspace() const override { return workspace_; }
   [[nodiscard]] std::string name() const override { return name_; }
-  /// For kernels made of others.
+  /// For kernels that contain the stages of others.
   [[nodiscard]] const std::vector<AnyStage>& stages() const { return stages_; }
   [[nodiscard]] std::unique_ptr<Launch> bind(std::span<const Operand> inputs, std::span<const Operand> outputs,
                                              Operand workspace) const override;

@@ -11,7 +11,7 @@ namespace concord::opencl {
 namespace {
 
 constexpr std::size_t kRingBytes = std::size_t{8} << 20;
-// Four pieces fill the ring: one is copied by the host while others are on their way.
+// Four pieces fill the ring: the host copies one while others are in transfer.
 constexpr std::size_t kPieceBytes = kRingBytes / 4;
 constexpr std::size_t kPageBytes = 256;
 

@@ -1,4 +1,4 @@
-// Pinned host memory and the traffic through it: StagingMemory for users, TransferRing for writes and reads of pageable
+// Pinned host memory and transfers through it: StagingMemory for users, TransferRing for writes and reads of pageable
 // memory. Used by OpenClDevice.
 #pragma once
 
@@ -34,13 +34,13 @@ class StagingMemory final : public Staging {
 class TransferRing {
  public:
   TransferRing(Context& context, EventLog& log) : context_(context), log_(log) {}
-  /// `bytes` may be reused when it returns. Waits only for earlier transfers, and only when the ring is full of them.
+  /// The caller may reuse `bytes` after the return. Waits for earlier transfers only when the ring is full.
   void write(cl_mem dst, std::size_t offset, std::span<const std::byte> bytes);
   /// Waits for all earlier work on the queue.
   void read(cl_mem src, std::size_t offset, std::span<std::byte> bytes);
 
-  // Without pinned memory between: a device that is the host's own processor copies just as fast. `bytes` are read and
-  // written until the event has happened.
+  // Transfers without pinned memory: a device that is the host's own processor copies just as fast. The queue reads and
+  // writes `bytes` until the event is complete.
   [[nodiscard]] EventHandle write_directly(cl_mem dst, std::size_t offset, std::span<const std::byte> bytes);
   [[nodiscard]] EventHandle read_directly(cl_mem src, std::size_t offset, std::span<std::byte> bytes, bool waits);
 
@@ -49,7 +49,7 @@ class TransferRing {
     std::size_t begin, end;  // bytes of the ring in use until `done`
     EventHandle done;
   };
-  /// Finds `bytes` of the ring that no transfer uses any more, waiting for the oldest ones if need be.
+  /// Claims `bytes` of the ring that no transfer uses. Waits for the oldest transfers if necessary.
   [[nodiscard]] std::span<std::byte> claim(std::size_t bytes);
   void retire_oldest();
 

@@ -12,7 +12,8 @@
 
 namespace concord::opencl {
 
-/// `dims` elements a dimension, outermost first; operand k's element (i0, i1, …) lies at Σ i_d · strides[k][d].
+/// The loop has `dims` elements per dimension, outermost first. Element (i0, i1, …) of operand k lies at Σ i_d ·
+/// strides[k][d].
 struct StridedLoop {
   std::vector<std::int64_t> dims;
   std::vector<std::vector<std::int64_t>> strides;
@@ -23,11 +24,11 @@ struct StridedLoop {
   [[nodiscard]] bool is_wide() const;
 };
 
-/// Row-major strides of `operand` seen as `dst` (right-aligned); 0 where it is broadcast.
+/// Row-major strides of `operand` broadcast to `dst` (right-aligned); 0 along broadcast dimensions.
 [[nodiscard]] std::vector<std::int64_t> broadcast_strides(const Shape& operand, const Shape& dst);
 
-/// The same loop with dimensions of one element left out and neighbours joined where every operand allows it, except
-/// those in `kept` (axes of the original loop). `axes` is filled in.
+/// The same loop without dimensions of one element, and with adjacent dimensions merged where every operand allows it,
+/// except those in `kept` (axes of the original loop). Fills in `axes`.
 [[nodiscard]] StridedLoop collapsed(StridedLoop loop, std::span<const std::size_t> kept = {});
 
 /// Whether indices up to `elements` need index_t to have 64 bits (WIDE_INDEX).
@@ -35,16 +36,16 @@ struct StridedLoop {
 /// A kernel argument of type index_t.
 [[nodiscard]] Argument index_argument(std::int64_t value, bool wide);
 
-/// What index.h wants to know of a divisor below 2^31; zeros for 0, by which nothing is divided.
+/// The values that index.h needs for a divisor below 2^31; zeros for divisor 0, which kernels do not divide by.
 struct FastDivisor {
   std::uint32_t divisor, multiplier, shift;
 };
 [[nodiscard]] FastDivisor fast_divisor(std::int64_t divisor);
-/// Its three numbers, as index.h's DIVISOR takes them.
+/// Adds its three values, in the order of DIVISOR in index.h.
 void add_divisor(std::vector<Argument>& arguments, std::int64_t divisor);
 
-/// Kernel text that splits the index `i` of type index_t into the coordinates c0, c1, … of a loop, and finds operands.
-/// Sizes and strides are kernel parameters, so that loops of one kind share a program.
+/// Kernel text that splits the index `i` of type index_t into the coordinates c0, c1, … of a loop, and computes the
+/// positions in operands. Sizes and strides are kernel parameters, so that loops of one kind share a program.
 class IndexText {
  public:
   /// `wide`: index_t has 64 bits; at least where loop.is_wide().
@@ -55,9 +56,9 @@ class IndexText {
   [[nodiscard]] const std::vector<Argument>& arguments() const { return arguments_; }
   /// Statements that declare c0, c1, … from i.
   [[nodiscard]] const std::string& coordinates() const { return coordinates_; }
-  /// The place of the element in operand k, an expression of c0, c1, …
+  /// The position of the element in operand k, an expression of c0, c1, …
   [[nodiscard]] const std::string& place(std::size_t k) const { return places_[k]; }
-  /// How far operand k moves along the innermost dimension: "0", "1" or a parameter's name.
+  /// The stride of operand k along the innermost dimension: "0", "1" or a parameter's name.
   [[nodiscard]] const std::string& step(std::size_t k) const { return steps_[k]; }
   /// Elements from i to the end of the innermost dimension, or to the index `end`, whichever is nearer.
   [[nodiscard]] std::string run_length() const;
@@ -73,8 +74,8 @@ class IndexText {
   std::vector<std::string> places_, steps_;
 };
 
-/// Strides with which `extra`, broadcast to `output`, is read along groups of output dimensions, each group walked as
-/// one index: group i is the dimensions [ends[i-1], ends[i]). Nothing when a group has no single stride.
+/// Strides of `extra`, broadcast to `output`, along groups of output dimensions, each group as one index: group i is
+/// the dimensions [ends[i-1], ends[i]). Nothing when a group has no single stride.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> grouped_strides(const Shape& extra, const Shape& output,
                                                                        std::span<const std::size_t> ends);
 

@@ -1,5 +1,5 @@
-// AllFinite on OpenCL devices: as few launches as the device's limit on the arguments of a kernel allows, and one that
-// joins their findings.
+// AllFinite on OpenCL devices: as few launches as the limit on kernel arguments allows, and one that combines their
+// results.
 #include "concord/ops/all_finite.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace concord::opencl {
 namespace {
 
-/// By halves: as many comparisons as the logarithm of the members.
+/// Finds the member by bisection: the number of comparisons is the logarithm of the members.
 std::string choice(std::size_t first, std::size_t end) {
   if (end - first > 1) {
     const std::size_t middle = (first + end) / 2;

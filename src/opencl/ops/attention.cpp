@@ -1,5 +1,5 @@
-// Attention and its gradients on OpenCL devices, one kernel each: on matrix cores where attention_mma.cpp takes them,
-// else plain ones with tiles as large as the local memory allows.
+// Attention and its gradients on OpenCL devices, one kernel each: on matrix cores where attention_mma.cpp supports the
+// problem, else plain kernels with tiles as large as the local memory allows.
 #include "concord/opencl/ops/attention.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the implementations of attention share: the passes, and the operands and definitions of a form
+// Common parts of the attention implementations: the passes, and the operands and definitions of a form
 // (cl_kernels/ops/attention_form.h). Used by attention.cpp and attention_mma.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace concord::opencl {
 
 enum class AttentionPass : std::uint8_t { forward, backward_query, backward_key_value };
 
-/// One of the three operators as its kernels see it.
+/// The problem of one of the three operators.
 struct AttentionProblem {
   AttentionPass pass;
   std::string_view name;  // of the operator
@@ -25,9 +25,9 @@ struct AttentionProblem {
   std::size_t outputs;
   Precision precision = Precision::fp32;
 
-  /// Operands before those of the form.
+  /// Number of operands before those of the form.
   [[nodiscard]] std::size_t operands() const { return pass == AttentionPass::forward ? 3 : 6; }
-  /// Rows and heads of what work-groups own: queries, or keys.
+  /// Rows and heads that work-groups own: of the queries or of the keys.
   [[nodiscard]] std::int64_t rows() const {
     return pass == AttentionPass::backward_key_value ? sizes.keys : sizes.queries;
   }
@@ -41,7 +41,7 @@ struct AttentionProblem {
 /// WIDTH and the definitions of the form.
 [[nodiscard]] std::vector<std::string> attention_definitions(const AttentionProblem& problem);
 
-// attention_mma.cpp: on NVIDIA's matrix cores, fp32 by three products of tf32 numbers; other precisions by one.
+// attention_mma.cpp: on NVIDIA's matrix cores; fp32 by three tf32 products, other precisions by one.
 [[nodiscard]] bool attention_mma_supports(Context& context, const AttentionProblem& problem);
 [[nodiscard]] std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionProblem& problem);
 

@@ -1,5 +1,5 @@
-// Attention and its gradients on the matrix cores of NVIDIA GPUs (cl_kernels/ops/attention_mma*.cl): what they take,
-// and the tiles.
+// Attention and its gradients on the matrix cores of NVIDIA GPUs (cl_kernels/ops/attention_mma*.cl): the supported
+// problems, and the tiles.
 #include <fmt/format.h>
 
 #include <array>
@@ -62,7 +62,7 @@ std::unique_ptr<Kernel> prepare_attention_mma(Context& context, const AttentionP
   definitions.push_back(fmt::format("OWN={}", tiles.own));
   definitions.push_back(fmt::format("OTHER={}", tiles.other));
   definitions.push_back(fmt::format("M_TILES={}", tiles.m_tiles));
-  // Gradients in fp16 might pass its largest number: tf32 has as many bits.
+  // Gradients can exceed the range of fp16: tf32 has as many significant bits and a larger range.
   if (problem.precision == Precision::bf16) {
     definitions.emplace_back("BF16_PRODUCT");
   } else if (problem.precision != Precision::fp32) {

@@ -33,7 +33,7 @@ bool by_groups(const Context& context) {
                                                               alternative::kBatchNormRuns, !context.limits().is_cpu);
 }
 
-/// The cut of a batch (N, C, plane) into parts of one channel, and the program that serves them.
+/// The partition of a batch (N, C, plane) into parts of one channel, and the program for these parts.
 struct Cut {
   std::string file;
   std::vector<std::string> definitions;
@@ -41,12 +41,12 @@ struct Cut {
   std::int64_t channels, parts;
   std::vector<Argument> sizes;
 
-  /// Images, as the kernels take them.
+  /// An image operand in the form that the kernels expect.
   [[nodiscard]] Argument images(BufferArgument operand) const {
     operand.element_size = width * sizeof(float);
     return operand;
   }
-  /// What is known of every part: vectors of four numbers, one forwards and two backwards.
+  /// The workspace holds vectors of four values per part: one for the forward pass, two for the gradient.
   static constexpr std::size_t kVector = 4 * sizeof(float);
   [[nodiscard]] static Argument sums() { return workspace(0, kVector); }
   [[nodiscard]] std::size_t sums_bytes() const { return static_cast<std::size_t>(channels * parts) * 2 * kVector; }
@@ -55,7 +55,7 @@ struct Cut {
 /// Parts of whole images.
 Cut cut_into_runs(const Context& context, std::int64_t images, std::int64_t channels, std::int64_t plane) {
   const std::int64_t units = context.limits().compute_units;
-  // About two items a compute unit, but a part is worth a thousand values.
+  // About two items per compute unit, but at least a thousand values per part.
   const std::int64_t wanted = std::min(divide_up(2 * units, channels), divide_up(images * plane, 1024));
   const std::int64_t part = divide_up(images, std::clamp<std::int64_t>(wanted, 1, images));
   return {"ops/batch_norm_contiguous.cl",
@@ -80,7 +80,7 @@ Cut cut_into_groups(const Context& context, std::int64_t images, std::int64_t ch
       static_cast<std::int64_t>(std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group)));
   const auto useful = std::bit_ceil(static_cast<std::uint64_t>(divide_up(values, unroll)));
   const std::int64_t threads = std::min(limit, static_cast<std::int64_t>(std::max(kLeastThreads, useful)));
-  // As many parts as give each unit several groups, but each of its items one turn or more.
+  // Each compute unit gets several groups, as long as each item has at least one iteration.
   const std::int64_t wanted = (kGroupsPerUnit * context.limits().compute_units + channels / 2) / channels;
   const std::int64_t most = std::min({kMostParts, threads, divide_up(values, threads * unroll)});
   const std::int64_t part = divide_up(divide_up(values, std::clamp<std::int64_t>(wanted, 1, most)), threads) * threads;
@@ -103,7 +103,7 @@ Cut cut_of(const Context& context, const Shape& src) {
                             : cut_into_runs(context, images, channels, plane);
 }
 
-/// How an operand of an epilogue lies beside dst (N, C, …): value by value, or the same number all over a plane.
+/// The layout of an epilogue's operand relative to dst (N, C, …): one value per element, or one per plane.
 struct EpilogueOperand {
   bool is_whole;
   std::int64_t by_image, by_channel;  // strides, where not whole

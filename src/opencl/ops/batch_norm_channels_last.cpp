@@ -1,4 +1,4 @@
-// Batch normalisation of images that lie channels-last (cl_kernels/ops/batch_norm_channels_last.cl).
+// Batch normalisation of images in channels-last layout (cl_kernels/ops/batch_norm_channels_last.cl).
 #include <fmt/format.h>
 
 #include "concord/opencl/formula/channels_last_rows.hpp"

@@ -1,4 +1,4 @@
-// Operators on images that lie channels-last (formula/channels_last.hpp). Used by the families' own files.
+// Operators on images in channels-last layout (formula/channels_last.hpp). Used by the families' own files.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,7 @@
 
 namespace concord::opencl {
 
-// Operators on images that lie so; nothing where no input does, or where the kernels do not serve.
-// batch_norm_channels_last.cpp
+// Each function returns nothing where no input has this layout, or where the kernels do not support the problem.
 [[nodiscard]] std::optional<PreparedKernel> prepare_batch_norm_channels_last(Context&, const ops::BatchNorm&,
                                                                              const KernelRequest&);
 [[nodiscard]] std::optional<PreparedKernel> prepare_batch_norm_channels_last(Context&, const ops::BatchNorm&,

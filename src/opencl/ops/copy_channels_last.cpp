@@ -1,4 +1,4 @@
-// Channels put side by side and taken out, of images that lie channels-last.
+// Concat and slice of channels, for images in channels-last layout.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -31,7 +31,7 @@ Stage copy_stage(Context& context, const ChannelsLast& image, std::int64_t block
 
 std::int64_t blocks_of_row(const TensorSpec& spec) { return spec.shape[1] / ChannelsLast::kBlock; }
 
-/// Whether only whole blocks of channels are left out.
+/// Whether the slice removes only whole blocks of channels.
 bool cuts_channels(const Shape& part, const Shape& whole, const std::vector<std::int64_t>& start,
                    const std::vector<std::int64_t>& step) {
   for (std::size_t axis = 0; axis < whole.rank(); ++axis) {

@@ -1,4 +1,4 @@
-// How many work-items share a row in the kernels of lanes.h. Used by reduce, softmax and cross_entropy.
+// The number of work-items per row in the kernels of lanes.h. Used by reduce, softmax and cross_entropy.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace concord::opencl {
 
 struct Lanes {
-  std::size_t lanes = 1, rows = 1;  // items a row, rows a work-group
+  std::size_t lanes = 1, rows = 1;  // items per row, rows per work-group
   bool rows_adjacent = false;
 
   [[nodiscard]] std::vector<std::string> definitions() const;

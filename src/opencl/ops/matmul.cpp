@@ -1,4 +1,4 @@
-// Matmul on OpenCL devices: a Gemm of dense operands.
+// Matmul on OpenCL devices: a GEMM of dense operands.
 #include "concord/ops/matmul.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace concord::opencl {
 namespace {
 
-/// A right operand that serves every batch lets the batches of the left one count as rows.
+/// Whether the batches of the left operand count as rows: all batches share one right operand.
 bool batches_are_rows(const ops::Matmul& op, const ops::MatmulSizes& sizes) {
   return sizes.batch_b == 1 && !op.transpose_a();
 }
@@ -24,7 +24,7 @@ std::array<std::size_t, 3> groups_of(const ops::Matmul& op, const ops::MatmulSiz
 
 Gemm gemm_of(const ops::Matmul& op, const KernelRequest& request) {
   const ops::MatmulSizes s = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
-  // A single column is a row as it lies.
+  // A matrix with a single column is stored as a row.
   const bool a_along_k = !op.transpose_a() || s.m == 1;
   Gemm gemm = dense_gemm(s.m, s.n, s.k, a_along_k, op.transpose_b());
   gemm.precision = request.precision;

@@ -1,4 +1,4 @@
-// Max pooling of images that lie channels-last, and its gradient (cl_kernels/ops/pool_channels_last.cl).
+// Max pooling of images in channels-last layout, and its gradient (cl_kernels/ops/pool_channels_last.cl).
 #include <fmt/format.h>
 
 #include <array>

@@ -1,6 +1,6 @@
-// Recurrent layers on OpenCL devices. A step is a product and a gate kernel, enqueued one after the other: the running
-// states stand in the outputs hn, cn, diff_h0 and diff_c0, the product of a step at the begin of the workspace. Small
-// forward steps on GPUs are one launch each, with the running hidden state in the workspace.
+// Recurrent layers on OpenCL devices. A step is a GEMM followed by a gate kernel. The outputs hn, cn, diff_h0 and
+// diff_c0 hold the running states; the begin of the workspace holds the GEMM result of a step. On GPUs a small forward
+// step is one launch, with the running hidden state in the workspace.
 #include "concord/ops/recurrent.hpp"
 
 #include <fmt/format.h>
@@ -29,11 +29,11 @@ std::vector<std::string> definitions_of(const ops::RecurrentFamily& op, const op
   return list;
 }
 
-// recurrent_step.cl: what a group owns and needs.
+// recurrent_step.cl: the units and sequences that a group owns, and its items.
 constexpr std::int64_t kUnits = 4, kSequences = 64, kStepThreads = 256;
 
-/// Whether a step is rather one launch that multiplies and advances the cells than a product by the matrix kernels and
-/// a launch for the cells: the launches of small steps cost more than their work.
+/// Whether one launch should multiply and advance the cells of a step, instead of a GEMM and a gate kernel: in small
+/// steps the launches cost more than the work.
 bool steps_at_once(const Context& context, const ops::RecurrentSizes& s) {
   constexpr std::int64_t kMostProducts = std::int64_t{1} << 27, kPitch = 17;
   const auto bytes = size(2 * (kSequences + kUnits * s.gates) * kPitch) * 4 * sizeof(float);
@@ -43,7 +43,7 @@ bool steps_at_once(const Context& context, const ops::RecurrentSizes& s) {
                                            s.batch * s.hidden * s.gates * s.hidden <= kMostProducts);
 }
 
-/// The launches of one pass over the sequence. Every product has the same sizes, so each is cut and placed alike.
+/// The launches of one pass over the sequence. Every GEMM has the same sizes, cut and position in the workspace.
 class RecurrentPass {
  public:
   RecurrentPass(Context& context, const ops::RecurrentFamily& op, const ops::RecurrentSizes& sizes, Precision precision)
@@ -72,7 +72,7 @@ class RecurrentPass {
     workspace_ = product.workspace;
   }
 
-  /// The gate kernel of step t: `arguments`, the sizes, `more`. It reads products of `parts`.
+  /// The gate kernel of step t with `arguments`, the sizes and `more`. It adds up `parts` GEMM results.
   void gates(const std::string& function, std::vector<Argument> arguments, std::int64_t t, std::int64_t parts,
              std::vector<Argument> more) {
     for (const std::int64_t value : {s_.batch, s_.hidden, s_.steps, t, parts}) arguments.emplace_back(as_uint(value));
@@ -110,8 +110,8 @@ class RecurrentPass {
   std::vector<StagedKernel::AnyStage> stages_;
 };
 
-/// Of a forward step, up to its sizes: `from` and `to` are the states before and after it, `factor` what comes before
-/// them, `inputs` how many the operator has.
+/// The arguments of a forward step, up to its sizes. `from` and `to` are the states before and after it; `factor`
+/// precedes them; `inputs` is the number of inputs of the operator.
 std::vector<Argument> forward_arguments(const ops::Recurrent& op, const ops::RecurrentSizes& s, std::size_t inputs,
                                         const BufferArgument& factor, const BufferArgument& from,
                                         const BufferArgument& to) {
@@ -124,7 +124,8 @@ std::vector<Argument> forward_arguments(const ops::Recurrent& op, const ops::Rec
   return arguments;
 }
 
-/// A launch a step; the states go to and fro between two places in the workspace, the last ones to output 1.
+/// One launch per step. The hidden state alternates between two positions in the workspace; the last step writes output
+/// 1.
 std::unique_ptr<Kernel> forward_in_steps(Context& context, const ops::Recurrent& op, const ops::RecurrentSizes& s,
                                          std::size_t inputs) {
   const PendingProgram program = context.program("ops/recurrent_step.cl", definitions_of(op, s));

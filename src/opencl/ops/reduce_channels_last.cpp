@@ -1,4 +1,4 @@
-// Sums by channel of images that lie channels-last (cl_kernels/ops/reduce_channels_last.cl).
+// Sums by channel of images in channels-last layout (cl_kernels/ops/reduce_channels_last.cl).
 #include <fmt/format.h>
 
 #include <algorithm>

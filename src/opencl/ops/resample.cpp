@@ -33,8 +33,8 @@ std::pair<std::int32_t, std::int32_t> counts_of(const ops::Taps& taps) {
   return counts;
 }
 
-/// The same matrix with as many taps in every row, of weight 0 at the places that the row has anyway: loops with a
-/// fixed end are unrolled. Unchanged where rows are empty or long.
+/// The same matrix with an equal number of taps in every row; the added taps have weight 0 and positions of the row.
+/// Compilers unroll loops of fixed length. Unchanged where rows are empty or long.
 ops::Taps evened(const ops::Taps& taps) {
   constexpr std::int32_t kMost = 8;
   const auto [least, most] = counts_of(taps);

@@ -1,5 +1,5 @@
-// Scatter-add of rows and along an axis: few indices are looked through by every element of the result, many are sorted
-// on the device first.
+// Scatter-add of rows and along an axis. With few indices, every element of the result scans all of them; many indices
+// are sorted on the device first.
 #include <bit>
 
 #include "concord/core/check.hpp"

@@ -10,13 +10,13 @@
 namespace concord::opencl {
 namespace {
 
-/// What the kernels of CPUs count in.
+/// Whether the sizes fit the counters of the kernels for CPUs.
 bool fits_runs(std::int64_t outer, std::int64_t length, std::int64_t inner) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
   return outer * inner < kMost && length < kMost && length > 0;
 }
 
-/// For CPUs (softmax_contiguous.cl): rows where elements are neighbours, else blocks of columns.
+/// The stage for CPUs (softmax_contiguous.cl): by rows where elements are adjacent, else by blocks of columns.
 Stage runs_stage(Context& context, const std::vector<std::string>& definitions, const std::string& function,
                  std::vector<Argument> arguments, std::int64_t outer, std::int64_t length, std::int64_t inner) {
   constexpr std::int64_t kColumns = 64;

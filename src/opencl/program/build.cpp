@@ -1,4 +1,4 @@
-// Building, loading and what comes between: PTX with marked instructions.
+// Builds and loads programs, and enables marked instructions in PTX.
 #include "concord/opencl/program/build.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace concord::opencl {
 namespace {
 
-constexpr std::string_view kPocl = "PoCL ";  // in the text of a platform's version, before its own
+constexpr std::string_view kPocl = "PoCL ";  // precedes PoCL's version in the platform's version text
 
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t bytes = 0;
@@ -37,7 +37,7 @@ void build(cl_program program, const BuildTarget& target, const std::string& opt
   throw KernelBuildError(text);
 }
 
-/// Whether the first line that is neither empty nor a comment gives the version of PTX, as the language wants it.
+/// Whether the first line that is neither empty nor a comment gives the PTX version, as the language requires.
 bool is_ptx(std::string_view text) {
   while (text.starts_with("//") || text.starts_with('\n'))
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);

@@ -1,4 +1,4 @@
-// BuildPool: queue and workers, and what the end of the process means for them.
+// BuildPool: the queue, the workers, and the end of the process.
 #include "concord/opencl/program/build_pool.hpp"
 
 #include <algorithm>
@@ -16,15 +16,15 @@
 namespace concord::opencl {
 namespace {
 
-// A build takes seconds; one that takes longer hangs, and the process shall end all the same.
+// A build takes seconds. After this time it counts as hung, and the process ends without it.
 constexpr std::chrono::seconds kPatience{30};
 
-// Whether this thread is inside a job: a compiler that ends the process from there must not wait for itself.
+// Whether this thread runs a job: a compiler that ends the process from a job must not wait for itself.
 thread_local bool in_job = false;
 
 }  // namespace
 
-/// The pools of the process, for its end.
+/// All pools of the process; the end of the process stops them.
 class LivePools {
  public:
   // Never destroyed: pools of static objects may outlive every other static.
@@ -42,10 +42,11 @@ class LivePools {
     pools_.erase(pool);
   }
 
-  // At the end of the process the objects of the thread that ends it go first, then exit functions run, the youngest
-  // first. Compilers of drivers register theirs during the first build, and destroy then what builds use: so the main
-  // thread, which ends most processes, has an object to end the pools before any exit function runs. Another thread
-  // must do with exit functions of ours: one from before the first job, and one from after it.
+  // At the end of the process the thread-local objects of the ending thread are destroyed first. Then exit functions
+  // run, the youngest first. Drivers' compilers register exit functions during the first build; these destroy objects
+  // that builds use. The main thread, which ends most processes, therefore has a thread-local object that ends the
+  // pools before any exit function runs. For other threads there are two exit functions: one registered before the
+  // first job, and one after it.
   void before_job() {
     if (in_main_thread()) {
       static thread_local const EndOfThread end;
@@ -85,7 +86,7 @@ BuildPool::~BuildPool() {
     dropped.swap(jobs_);
   }
   work_or_stop_.notify_all();
-  dropped.clear();  // who waits for one learns it now
+  dropped.clear();  // threads that wait for these jobs get an error
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -112,7 +113,7 @@ void BuildPool::start_worker() {
   try {
     threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
-    // Those that run do the work; `add` does it where there is none.
+    // The existing workers do the work; `add` runs the job itself where there is none.
   }
 }
 
@@ -138,7 +139,7 @@ void BuildPool::run(std::unique_lock<std::mutex>& lock, Job job) {
     const timeline::Span span("build kernels");
     job();
   }
-  job = nullptr;  // what it holds is not released under the lock
+  job = nullptr;  // releases what the job holds without the lock
   in_job = outer;
   LivePools::instance().after_job();
   lock.lock();
@@ -148,7 +149,7 @@ void BuildPool::run(std::unique_lock<std::mutex>& lock, Job job) {
 
 void BuildPool::end_with_process() {
   std::unique_lock lock(mutex_);
-  // The jobs stay: without them, a thread that waits for one would wake up to an error while the process ends.
+  // The jobs stay in the queue: a thread that waits for a destroyed job would get an error while the process ends.
   stopped_ = true;
   work_or_stop_.notify_all();
   idle_.wait_for(lock, kPatience, [&] { return running_ <= (in_job ? 1U : 0U); });

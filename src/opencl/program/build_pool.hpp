@@ -10,19 +10,19 @@
 
 namespace concord::opencl {
 
-/// Runs jobs in the order of their arrival, as many at once as there are workers. A worker starts when a job comes and
-/// no other is free. From the end of the process on (std::exit, return from main) no job begins any more, and the end
-/// waits for those that run: a driver must not be unloaded under its compiler.
+/// Runs jobs in the order of their arrival, at most one per worker at once. A worker starts when a job arrives and no
+/// worker is free. When the process ends (std::exit, return from main), the pool begins no more jobs and waits for the
+/// running ones: a driver must not be unloaded while its compiler runs.
 class BuildPool {
  public:
   /// Does not throw.
   using Job = std::function<void()>;
 
-  /// Without workers, `add` runs the job itself, still one at a time; so it does where the system gives no thread.
+  /// Without workers, and where the system cannot start a thread, `add` runs the job itself, one at a time.
   explicit BuildPool(unsigned workers);
   BuildPool(const BuildPool&) = delete;
   BuildPool& operator=(const BuildPool&) = delete;
-  /// Destroys the jobs that nobody began and waits for the others.
+  /// Destroys the jobs that have not begun and waits for the others.
   ~BuildPool();
 
   void add(Job job);

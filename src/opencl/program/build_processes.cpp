@@ -1,4 +1,4 @@
-// BuildProcesses: requests to the processes, and how they come and go.
+// BuildProcesses: sends requests, and starts and stops processes.
 #include "concord/opencl/program/build_processes.hpp"
 
 #include <fmt/format.h>
@@ -127,7 +127,7 @@ bool BuildProcesses::build(const std::string& source, const std::string& options
   std::unique_ptr<ChildProcess> process = std::move(*taken);
   const std::string request = text_with_length(options) + text_with_length(source);
   std::optional<char> answer = process ? answer_of(*process, request) : std::nullopt;
-  if (!answer) {  // none yet, or it has ended by itself
+  if (!answer) {  // no process yet, or it has exited
     process = start();
     answer = process ? answer_of(*process, request) : std::nullopt;
   }

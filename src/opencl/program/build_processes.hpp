@@ -1,5 +1,5 @@
-// Programs built by other processes: NVIDIA's driver compiles one program at a time in a process, however many threads
-// ask, but several processes at once. Used by ProgramCache.
+// Builds programs in other processes. NVIDIA's driver compiles one program at a time per process, however many threads
+// there are, but several processes compile in parallel. Used by ProgramCache.
 #pragma once
 
 #include <boost/compute/device.hpp>
@@ -18,28 +18,26 @@
 
 namespace concord::opencl {
 
-/// A request is a text and another, each with its length before it; the answer is one letter. The first request of a
-/// process names folder and device, the others options and source.
+/// A request is two texts, each preceded by its length; the answer is one letter. The first request to a process
+/// contains folder and device, the others contain options and source.
 namespace build_protocol {
-inline constexpr std::chrono::seconds kPatience{120};  // with one program
-inline constexpr std::chrono::seconds kIdle{3};        // a process waits for the next request
+inline constexpr std::chrono::seconds kPatience{120};  // for one program
+inline constexpr std::chrono::seconds kIdle{3};        // how long a process waits for the next request
 inline constexpr char kBuilt = 'y', kFailed = 'n';
 }  // namespace build_protocol
 
-/// What a device's programs are keyed by beside source and options: library, platform, device and driver, with
-/// versions.
+/// The part of a program's key beside source and options: library, platform, device and driver, with versions.
 [[nodiscard]] std::string device_text(const boost::compute::device& device);
 
-/// Processes of the command `concord` that build programs into a ProgramCache's folder. They start when they are needed
-/// and end by themselves soon after the last request, because each holds a context on the device. May be used by
-/// several threads.
+/// Processes of the command `concord` that build programs into a ProgramCache's folder. They start on demand and exit
+/// soon after the last request, because each holds a context on the device. Several threads may use an object.
 class BuildProcesses {
  public:
-  /// How many may help: CONCORD_DEBUG=build_processes=N, else with drivers that need it as many as the machine has
-  /// processors, up to 16 and as far as memory allows, else none. Throws ArgumentError when the variable is no number
-  /// from 0 to 64.
+  /// The greatest number of processes. CONCORD_DEBUG=build_processes=N sets it. Otherwise, with drivers that need
+  /// processes, it is the number of processors, at most 16 and limited by memory; with others 0. Throws ArgumentError
+  /// when N is not a number from 0 to 64.
   [[nodiscard]] static unsigned wanted(const boost::compute::device& device);
-  /// The command beside this library; empty where it was not installed with it.
+  /// The path of the command beside this library; empty where the command is not installed.
   [[nodiscard]] static std::filesystem::path program();
 
   BuildProcesses(std::filesystem::path program, std::filesystem::path folder, std::string device_text, unsigned most);
@@ -47,15 +45,15 @@ class BuildProcesses {
   BuildProcesses& operator=(const BuildProcesses&) = delete;
   ~BuildProcesses();
 
-  /// Whether one of them built the program; its file is then in the folder. False also where none is free.
+  /// Whether a process built the program; its file is then in the folder. False also where no process is free.
   [[nodiscard]] bool build(const std::string& source, const std::string& options);
 
  private:
-  /// Null when none is free; else one that waits, or none yet.
+  /// Nothing when no process is free; otherwise an idle process, or null when one may be started.
   [[nodiscard]] std::optional<std::unique_ptr<ChildProcess>> take();
   void give_back(std::unique_ptr<ChildProcess> process);
   [[nodiscard]] std::unique_ptr<ChildProcess> start() const;
-  /// Lets go of processes that have ended by themselves.
+  /// Destroys the objects of processes that have exited.
   void watch();
 
   std::filesystem::path program_, folder_;

@@ -1,4 +1,4 @@
-// What a process of BuildProcesses does: builds the programs that it is asked for into a ProgramCache's folder.
+// The loop of a process of BuildProcesses: builds the requested programs into a ProgramCache's folder.
 #include <algorithm>
 #include <array>
 #include <boost/compute/context.hpp>
@@ -39,7 +39,7 @@ char built(const boost::compute::context& context, const boost::compute::device&
     static_cast<void>(cache.get(source, options).get());
     return std::filesystem::exists(cache.file_of(source, options)) ? kBuilt : kFailed;
   } catch (const std::exception&) {
-    return kFailed;  // who asked builds it again, and has the error
+    return kFailed;  // the requesting process builds the program again and reports the error
   }
 }
 

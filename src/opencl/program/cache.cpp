@@ -126,7 +126,7 @@ PendingProgram ProgramCache::get(const std::string& source, const std::string& o
     try {
       promise->set_value(make(key, source, options));
     } catch (...) {
-      // Whoever asks from here on tries again; who asked before gets the error.
+      // Later calls try again; callers that already wait get the error.
       forget(key);
       promise->set_exception(std::current_exception());
     }
@@ -155,7 +155,7 @@ ProgramHandle ProgramCache::make(const std::string& key, const std::string& sour
 }
 
 bool ProgramCache::built_elsewhere(const std::string& source, const std::string& options) {
-  constexpr unsigned kFew = 2;  // are built here sooner than a process has started
+  constexpr unsigned kFew = 2;  // so few are built here before a process has started
   return processes_ != nullptr && to_build_++ >= kFew && processes_->build(source, options);
 }
 
@@ -195,7 +195,7 @@ void ProgramCache::store(const std::string& key, const ProgramHandle& program) {
     const std::string file = file_text(key, binary);
     write_file_atomically(path_of(key), std::as_bytes(std::span(file)), Durability::cached, Readers::owner);
   } catch (const IoError& failure) {
-    // What is there still serves.
+    // The files that exist are still usable.
     if (!writable_.exchange(false)) return;
     log(LogLevel::warning, fmt::format("compiled kernels are not stored: {}. To start faster, set CONCORD_CACHE_DIR to "
                                        "a folder that you can write to.",

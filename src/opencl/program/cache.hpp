@@ -18,7 +18,7 @@ namespace concord::opencl {
 
 class BuildProcesses;
 
-/// A program that may still be under way. Copies are the same program.
+/// A program that may still be under construction. Copies refer to the same program.
 class PendingProgram {
  public:
   PendingProgram() = default;
@@ -32,32 +32,32 @@ class PendingProgram {
   std::shared_future<ProgramHandle> program_;
 };
 
-/// A file holds one binary and the whole text it was built from: source, options, device, driver, platform and library
-/// version. It is used only when that text is equal and its checksum holds; anything else is built anew and replaced.
-/// Files appear atomically, so processes may share a folder. A folder that cannot be written is reported once through
-/// the log, then done without. May be used by several threads.
+/// A file holds one binary and the full text it was built from: source, options, device, driver, platform and library
+/// version. The cache uses a file only when that text is equal and the checksum is right; otherwise it builds the
+/// program and replaces the file. Files appear atomically, so processes may share a folder. The cache logs once that it
+/// cannot write to a folder and continues without storing. Several threads may use a cache.
 class ProgramCache {
  public:
-  /// Binaries go to `folder`; an empty one, and one that another user may write to, keeps them in memory only.
-  /// `threads` programs are loaded or built at once; with 0, each is when it is asked for. From the third built one on
-  /// other processes help where `processes` is not 0 and there is a folder.
+  /// The cache stores binaries in `folder`. It keeps them only in memory when `folder` is empty or another user may
+  /// write to it. Up to `threads` programs are loaded or built at once; with 0, the call of `get` loads or builds the
+  /// program. From the third program built on, other processes help when `processes` is not 0 and there is a folder.
   ProgramCache(boost::compute::context context, const boost::compute::device& device, std::filesystem::path folder,
                unsigned threads, unsigned processes = 0);
-  /// Leaves out what is not begun and waits for what is.
+  /// Drops the programs that have not begun and waits for the others.
   ~ProgramCache();
   ProgramCache(const ProgramCache&) = delete;
   ProgramCache& operator=(const ProgramCache&) = delete;
 
-  /// Returns at once; the program is loaded or built meanwhile. One that failed is tried again at the next call.
+  /// Returns at once; the program is loaded or built meanwhile. The next call tries a failed program again.
   [[nodiscard]] PendingProgram get(const std::string& source, const std::string& options);
 
-  /// How many programs came from where, since construction. Waits for those under way.
+  /// Number of programs by origin since construction. Waits for programs under construction.
   struct Counts {
     int from_memory = 0, from_disk = 0, built = 0, built_elsewhere = 0;
   };
   [[nodiscard]] Counts counts() const;
 
-  /// The file that the program of this source and options is kept in.
+  /// The file in which the program of this source and options is stored.
   [[nodiscard]] std::filesystem::path file_of(const std::string& source, const std::string& options) const;
 
  private:
@@ -66,7 +66,7 @@ class ProgramCache {
   [[nodiscard]] bool built_elsewhere(const std::string& source, const std::string& options);
   [[nodiscard]] ProgramHandle make(const std::string& key, const std::string& source, const std::string& options);
   void forget(const std::string& key);
-  /// An empty handle where there is no file, or none that serves.
+  /// An empty handle where there is no usable file.
   [[nodiscard]] ProgramHandle load(const std::string& key, const std::string& options) const;
   void store(const std::string& key, const ProgramHandle& program);
 
@@ -74,7 +74,7 @@ class ProgramCache {
   std::filesystem::path folder_;
   std::string device_text_;
   std::unique_ptr<BuildProcesses> processes_;  // null where none help
-  std::atomic<unsigned> to_build_{0};          // programs that came from nowhere
+  std::atomic<unsigned> to_build_{0};          // programs that are in neither memory nor file
   std::atomic<bool> writable_{true};           // false after the first failure to write
   mutable std::mutex mutex_;                   // of the two below
   std::unordered_map<std::string, PendingProgram> programs_;

@@ -31,7 +31,7 @@ std::string_view included_by(std::string_view line) {
   return line.substr(0, line.find('"'));
 }
 
-// A file is taken in once, at its first mention.
+// Each file is included once, at its first mention.
 void append(std::string_view name, std::set<std::string, std::less<>>& seen, std::string& out) {
   if (!seen.emplace(name).second) return;
   const std::string text = text_of(name);

@@ -13,13 +13,13 @@ struct KernelSource {
 };
 [[nodiscard]] std::span<const KernelSource> kernel_sources();
 
-/// The text of one file with its `#include "…"` lines replaced by the files they name. When the environment variable
-/// the option kernel_dir of CONCORD_DEBUG is set, files come from that folder: kernels can be changed without a
-/// rebuild. Throws Error for a name that was not embedded.
+/// The text of one file with its `#include "…"` lines replaced by the files they name. When the option kernel_dir of
+/// CONCORD_DEBUG is set, the files are read from that folder, so that kernels can be changed without a rebuild. Throws
+/// Error for a name that was not embedded.
 [[nodiscard]] std::string kernel_source(std::string_view name);
 
-/// Where the option source_dir of CONCORD_DEBUG names a folder, a program that a device is asked for is written there
-/// as a file, whose first line is "// " and its options: for other compilers to look at. Throws IoError.
+/// When the option source_dir of CONCORD_DEBUG names a folder, writes each requested program there as a file, for use
+/// with other compilers. The first line of the file is "// " and the build options. Throws IoError.
 void keep_source(const std::string& source, const std::string& options);
 
 }  // namespace concord::opencl

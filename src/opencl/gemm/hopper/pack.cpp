@@ -16,18 +16,19 @@
 namespace concord::opencl {
 namespace {
 
-/// A tensor's map; of a scaled product first that of the scaled planes, then that of those it falls back to. The planes
-/// of the latter were not written otherwise, and copies that run past the last image of the former get zeros.
+/// The map of a tensor. A scaled problem has two: first the map of the scaled planes, then that of the planes that it
+/// falls back to. The latter planes are not written without a fallback, and copies of the former that run past the last
+/// image must get zeros.
 using PlaneMaps = std::vector<TensorMap>;
 
 constexpr std::int64_t kBlockBytes = 16;
 
-/// What a copy brings of a matrix: lines, and 16-byte blocks of each.
+/// The part of a matrix that a copy transfers: lines, and 16-byte blocks of each.
 struct PlaneTile {
   std::int64_t lines, blocks;
 };
 
-/// Where a packed operand and its map go.
+/// The destination of a packed operand and of its map.
 struct PlanePlace {
   std::int64_t plane_blocks;  // from plane to plane
   BufferArgument planes, map;
@@ -42,23 +43,23 @@ struct PlanePlace {
   }
 };
 
-/// An operand that lies in memory as the copy engine takes it, and where its map goes.
+/// An operand that the copy engine can read where it is, and the destination of its map.
 struct Described {
   PlaneMaps maps;
   BufferArgument operand, to;
 };
 
-/// Makes the stages of one product.
+/// Builds the stages of one matrix multiplication.
 class Packer {
  public:
   Packer(Context& context, const Gemm& gemm) : context_(context), gemm_(gemm), numbers_(plane_numbers(gemm)) {}
 
-  /// Is told to the copy engine by the next stage.
+  /// The next stage also writes the map of this operand.
   void describe(const Described& operand) { described_ = operand; }
 
   [[nodiscard]] const PlaneNumbers& numbers() const { return numbers_; }
   [[nodiscard]] std::int64_t block() const { return numbers_.block(); }
-  /// What `make` makes of each number of planes that the product may read.
+  /// The maps that `make` builds, one for each number of planes that the kernel may read.
   template <class Make>
   [[nodiscard]] PlaneMaps each_map(const Make& make) const {
     if (!gemm_.is_scaled) return {make(numbers_.planes)};
@@ -109,7 +110,7 @@ class Packer {
             {size(kPackThreads), 1, 1}};
   }
 
-  /// Packs nothing.
+  /// Packs nothing: only writes the map.
   [[nodiscard]] Stage described(const Described& operand) const {
     std::vector<Argument> arguments;
     add_target(arguments, operand.maps, {0, blocks_of(operand.operand), operand.to, {}});
@@ -159,8 +160,8 @@ class Packer {
   std::optional<Described> described_;
 };
 
-/// The map of a matrix in tiles: (plane and batch, line of a tile, k in the tile). Where lines follow each other
-/// instead, a tile's lie in as many pages of memory as there are where k is long: half the speed.
+/// The map of a matrix in tiles: (plane and batch, line of a tile, k in the tile). If whole lines followed each other,
+/// the lines of a tile would, for long k, lie in one memory page each, which halves the speed.
 PlaneMaps tiled_maps(const Packer& packer, const Gemm& gemm, const PlaneForm& form, std::int64_t lines,
                      std::int64_t tile_lines, std::int64_t tile_k) {
   const std::int64_t all_lines = round_up(lines, tile_lines) * form.tiles_k;
@@ -207,7 +208,7 @@ Stage pack_right(const Packer& packer, const Gemm& gemm, const PlaneForm& form, 
                        maps, to);
 }
 
-/// Blocks of 16 bytes that a tap of a filter takes.
+/// Number of 16-byte blocks per tap of a filter.
 std::int64_t tap_blocks(const Packer& packer, const PlaneForm& form, std::int64_t tile_k) {
   return form.channel_tiles * tile_k / packer.block();
 }
@@ -274,7 +275,7 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
                               left_scales, tile(box.columns)};
   const PlanePlace right_place{sizes.right / packer.block(), workspace(size(right), 16),
                                workspace(size(maps) + sizeof(TensorMap)), right_scales, tile(box.rows)};
-  // What lies as it should is told along with the other operand.
+  // A channels-last operand needs no packing. The stage of the other operand writes its map.
   if (gemm.b.is_channels_last) packer.describe({right_maps(packer, gemm, form, box), gemm.b.buffer, right_place.map});
   if (gemm.a.is_channels_last) {
     const Described operand{left_maps(packer, gemm, form, box), gemm.a.buffer, left_place.map};

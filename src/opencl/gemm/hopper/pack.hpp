@@ -1,14 +1,14 @@
-// The launches that pack a product's operands into planes (cl_kernels/gemm/hopper/pack.cl) and tell the copy engine
-// of them.
+// The launches that pack the operands of a matrix multiplication into planes (cl_kernels/gemm/hopper/pack.cl) and
+// describe them to the copy engine.
 #pragma once
 
 #include "concord/opencl/gemm/hopper/split_operands.hpp"
 
 namespace concord::opencl {
 
-/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps. What the
-/// multiplying kernel is told: the place of the maps, the left one first, and where the product is scaled the flags and
-/// the operands' scales.
+/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps. Returns the
+/// arguments of the GEMM kernel: the position of the maps, the left one first, and for a scaled problem the flags and
+/// the scales of the operands.
 struct PackedPlanes {
   BufferArgument maps;
   std::vector<Argument> scales;

@@ -1,4 +1,4 @@
-// How operands are walked to find their scales, and the launches that do it.
+// How kernels read the operands to compute their scales, and the launches that do it.
 #include "concord/opencl/gemm/hopper/scales.hpp"
 
 #include "concord/opencl/gemm/operands.hpp"
@@ -29,11 +29,11 @@ struct Region {
   [[nodiscard]] std::int64_t chunks() const { return batches.size * slabs.size * slab_chunks(); }
   [[nodiscard]] std::int64_t batch_scales() const { return scale == Scale::whole ? 1 : slabs.size; }
   [[nodiscard]] std::int64_t scales() const { return batches.size * batch_scales(); }
-  /// A warp looks at a whole line, and knows its scale then.
+  /// A warp reads a whole line and computes its scale at once.
   [[nodiscard]] bool knows_lines() const { return scale == Scale::line && slab_chunks() == 1; }
-  /// How many chunks share a scale; 0: a chunk comes with its scale.
+  /// Number of chunks per scale; 0 where each chunk has its own scale.
   [[nodiscard]] std::int64_t span() const { return knows_lines() ? 0 : chunks() / scales(); }
-  /// How a slab is read.
+  /// The definitions that select how the kernel reads a slab.
   [[nodiscard]] std::vector<std::string> definitions() const {
     if (knows_lines()) return {"RUNS", "LINE"};
     if (rows.size == 1 || rows.stride == columns) return {"RUNS"};
@@ -42,7 +42,7 @@ struct Region {
   }
 };
 
-/// In chunks that fill the device, each slab in equal ones.
+/// Cuts a region into chunks that fill the device; the chunks of a slab are equal.
 Region cut(const Context& context, Region region) {
   constexpr std::int64_t kLeast = 1024, kMost = 16384, kWarpsAUnit = 32;
   const std::int64_t elements = region.batches.size * region.slabs.size * region.slab_elements();
@@ -52,7 +52,7 @@ Region cut(const Context& context, Region region) {
   return region;
 }
 
-/// A batch that is the same for all is looked at once.
+/// An operand that all batches share is read once.
 Extent batches_of(const Gemm& gemm, std::int64_t stride) { return {stride == 0 ? 1 : gemm.batch, stride}; }
 
 Region left_region(const Gemm& gemm, const PlaneForm& form) {
@@ -84,8 +84,9 @@ Region right_region(const Gemm& gemm, const PlaneForm& form) {
           form.kind == PlaneForm::Kind::image ? Region::Scale::slab : Region::Scale::whole};
 }
 
-/// How far, as powers of two, the mean of an operand may lie below its largest value, and single values may on average:
-/// values keep errors of 2^-40 of the largest, and should of about 2^-24 or 2^-12 of themselves.
+/// Limits, as powers of two, of how far the mean magnitude of an operand, and on average its single values, may be
+/// below its largest value. Scaled values have errors of 2^-40 of the largest value; the errors should be about 2^-24
+/// or 2^-12 of the values themselves.
 struct MixtureLimits {
   float most_below, most_mixed;
 };

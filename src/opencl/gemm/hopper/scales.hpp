@@ -1,13 +1,13 @@
-// The scales with which the operands of a product become fp16 numbers (cl_kernels/gemm/hopper/measure.cl): a scale
-// for each row whose k is adjacent and for each image of a forward product, one for the whole of any other operand.
+// The scales that convert the operands of a matrix multiplication to fp16 (cl_kernels/gemm/hopper/measure.cl): one for
+// each row whose k is adjacent, one for each image of a forward pass, one for any other operand.
 #pragma once
 
 #include "concord/opencl/gemm/hopper/split_operands.hpp"
 
 namespace concord::opencl {
 
-/// Where an operand's inverse scales lie: of a batch `batch_scales` after those of the one before, of its lines or
-/// images `step` after each other.
+/// The position of an operand's inverse scales. The scales of consecutive batches are `batch_scales` apart, those of
+/// consecutive lines or images `step` apart.
 struct OperandScales {
   BufferArgument inverses;
   std::int64_t batch_scales, step;
@@ -16,12 +16,12 @@ struct OperandScales {
 };
 
 struct PlaneScales {
-  BufferArgument mixture;  // tells whether the factors are too mixed for fp16
+  BufferArgument mixture;  // whether the magnitudes are too mixed for fp16
   OperandScales left, right;
-  std::vector<Stage> stages;  // that fill these
-  std::size_t end;            // of what they take of the workspace
+  std::vector<Stage> stages;  // that write these values
+  std::size_t end;            // of their part of the workspace
 };
-/// In the workspace from `begin` on, a multiple of 256.
+/// The scales lie in the workspace from `begin` on, a multiple of 256.
 [[nodiscard]] PlaneScales measure_operands(Context& context, const Gemm& gemm, const PlaneForm& form,
                                            std::size_t begin);
 

@@ -1,4 +1,4 @@
-// Numbers, forms, sizes and slices of products for the copy engine.
+// Representations, forms, sizes and slices of matrix multiplications for the copy engine.
 #include "concord/opencl/gemm/hopper/split_operands.hpp"
 
 #include <fmt/format.h>
@@ -18,18 +18,18 @@ PlaneForm::Kind kind_of(const Gemm& gemm) {
 
 constexpr std::int64_t kMostBytes = std::int64_t{5} << 28, kDeepestTile = 64;
 
-/// In the numbers that take most memory.
+/// The problem in the representation that needs the most memory.
 Gemm at_widest(Gemm gemm) {
   gemm.is_scaled = can_be_scaled(gemm);
   return gemm;
 }
 
-/// With tiles of so many lines.
+/// The plane sizes with tiles of `lines` lines.
 PlaneSizes sizes_with(const Gemm& gemm, std::int64_t lines) {
   return plane_sizes(gemm, plane_form(gemm, kDeepestTile), {lines, lines, kDeepestTile * plane_numbers(gemm).bytes()});
 }
 
-/// Of both operands.
+/// Bytes of the planes of both operands.
 std::int64_t plane_bytes(const Gemm& gemm) {
   constexpr std::int64_t kLines = 128;
   const PlaneSizes sizes = sizes_with(gemm, kLines);
@@ -144,7 +144,7 @@ bool supports_packing(const Gemm& gemm) {
   const GemmLeft& a = gemm.a;
   const PlaneForm::Kind kind = kind_of(gemm);
   const Gemm slice = plane_slices(gemm).front();
-  // Rows that are packed as they lie are the second index of a launch.
+  // The second index of a launch counts rows that are packed in their own order.
   std::int64_t packed_rows = 1;
   if (kind == PlaneForm::Kind::matrix) {
     if (gemm.b.block != 0 || a.block != 0 || (a.k != 1 && a.row != 1)) return false;
@@ -158,8 +158,8 @@ bool supports_packing(const Gemm& gemm) {
     packed_rows = gemm.m;
     if (kind == PlaneForm::Kind::image_turned) {
       packed_rows = 1;
-      // The units read numbers of 32 bits with k inside alone. Places past the last image of a group are those of the
-      // next: an infinity there would meet zeros, which only splits take again.
+      // The matrix cores read 32-bit values only with k inside. Positions past the last image of a group belong to the
+      // next group: zeros multiply them, and an infinity would give NaN. Only split operands handle that.
       const bool runs_on = gemm.batch > 1 && gemm.k % kDeepestTile != 0 && numbers.planes == 1;
       if (a.k != 1 || walk.moves_backward() || numbers.number == MapNumber::f32 || runs_on) return false;
     }
@@ -198,7 +198,7 @@ double pack_seconds(const Gemm& gemm) {
   const bool slow_left = is_matrix && gemm.a.k == 1 && !in_fours({gemm.a.row, gemm.a.batch});
   const bool slow_right = is_matrix && gemm.b.along_k && !in_fours({gemm.b.n, gemm.b.batch});
   const PlaneSizes sizes = sizes_with(gemm, 1);
-  // To find its scales an operand is read once more.
+  // The scales need one more read of each operand.
   const std::int64_t reads = gemm.is_scaled ? 2 : 1, launches = gemm.is_scaled ? 5 : 2;
   const auto bytes = static_cast<double>(4 * reads + numbers.multiplied_planes * numbers.bytes());
   return static_cast<double>(launches) * kLaunchSeconds +

@@ -1,6 +1,6 @@
-// Products as gemm/hopper/tma.cl reads them: which numbers stand for a factor, how the right operand is walked, how
-// much the packed operands take, and which products can be told so. A plane holds an operand with k (or, where k are
-// the places of an image, the channels) inside.
+// Matrix multiplications as gemm/hopper/tma.cl reads them: the values that represent a factor, the walk over the right
+// operand, the memory of the packed operands, and the supported problems. A plane holds an operand with k inside, or
+// with the channels inside where k are the positions of an image.
 #pragma once
 
 #include <algorithm>
@@ -15,28 +15,28 @@
 
 namespace concord::opencl {
 
-/// How the factors of a product are written.
+/// How the factors of a matrix multiplication are represented.
 struct PlaneNumbers {
   MapNumber number;
-  std::int64_t planes;                   // that stand for one factor together
+  std::int64_t planes;                   // that together represent one factor
   std::vector<std::string> definitions;  // of the kernels
-  std::int64_t multiplied_planes;        // planes of a factor that a product reads, products that then stand for one
-  std::int64_t products;
+  std::int64_t multiplied_planes;        // planes of a factor that the kernel reads
+  std::int64_t products;                 // products of planes that replace one product
   /// Bytes of a factor in one plane, and in all.
   [[nodiscard]] std::int64_t bytes() const { return bytes_of(number); }
   [[nodiscard]] std::int64_t bytes_of_all() const { return planes * bytes(); }
   /// Factors in 16 bytes of a plane.
   [[nodiscard]] std::int64_t block() const { return 16 / bytes(); }
 };
-/// fp32 is written as three bf16 numbers; where the product says that it is scaled, fp32 as two and tf32 as one fp16
-/// number, with room for three bf16 numbers: what the kernels fall back to where magnitudes are too mixed.
+/// fp32 is represented by three bf16 values. In a scaled problem, two fp16 values represent fp32 and one represents
+/// tf32; there is space for three bf16 values, the fallback of the kernels where magnitudes are too mixed.
 [[nodiscard]] PlaneNumbers plane_numbers(const Gemm& gemm);
 [[nodiscard]] inline bool can_be_scaled(const Gemm& gemm) {
   return gemm.precision == Precision::fp32 || gemm.precision == Precision::tf32;
 }
 
-/// How a product is walked: its right operand is a dense matrix, the patches of an image whose taps and channels are k,
-/// or those whose places are k.
+/// The form of the right operand: a dense matrix, the patches of an image with taps and channels as k, or the patches
+/// with positions as k.
 struct PlaneForm {
   enum class Kind : std::uint8_t { matrix, image, image_turned } kind;
   std::int64_t rows;            // right lines, padding included
@@ -47,30 +47,30 @@ struct PlaneForm {
 
   /// RIGHT of gemm/hopper/tma.cl.
   [[nodiscard]] std::string_view definition() const;
-  /// The places of a result whose columns come as (tap, channel) instead of (channel, tap).
+  /// The strides of a result whose columns are in the order (tap, channel) instead of (channel, tap).
   [[nodiscard]] GemmResult channels_first(const GemmResult& c) const;
 };
 [[nodiscard]] PlaneForm plane_form(const Gemm& gemm, std::int64_t tile_k);
 
-/// Whether the copy engine can bring the product's operands, and the planes, of slices where there are some, are of a
-/// reasonable size.
+/// Whether the copy engine supports the operands, and the planes (of the slices, where there are any) are not too
+/// large.
 [[nodiscard]] bool supports_packing(const Gemm& gemm);
 
-/// The product, or where its planes would take too much memory and it can be cut, products of slices of its rows.
+/// The problem, or, where its planes would need too much memory and it can be cut, problems for slices of its rows.
 [[nodiscard]] std::vector<Gemm> plane_slices(const Gemm& gemm);
 
-/// What of the operands a copy brings: lines of the right and the left operand, and bytes of their inner index.
+/// The box of a copy: lines of the right and the left operand, and bytes of their inner index.
 struct PlaneBox {
   std::int64_t rows, columns, row_bytes;
 };
 
-/// Numbers of a plane of each operand, padding included; 0 of one that lies channels-last, which is not packed.
+/// Elements of a plane of each operand, padding included; 0 for a channels-last operand, which is not packed.
 struct PlaneSizes {
   std::int64_t right, left;
 };
 [[nodiscard]] PlaneSizes plane_sizes(const Gemm& gemm, const PlaneForm& form, const PlaneBox& box);
 
-/// The image of a product's patches, and where taps and places lie on it. The product must outlive it.
+/// The image whose patches are the right operand, and the positions of taps on it. The Gemm must outlive it.
 class ImageWalk {
  public:
   explicit ImageWalk(const Gemm& gemm)
@@ -89,9 +89,9 @@ class ImageWalk {
   [[nodiscard]] std::int64_t image_stride() const { return places_.plane; }
   [[nodiscard]] bool moves_backward() const { return taps_.move[1] < 0 || taps_.move[2] < 0; }
 
-  /// What a copy of the engine brings of so many channels and places.
+  /// The box of a copy of so many channels and positions.
   [[nodiscard]] MapPlaces map_places(std::int64_t channels, std::int64_t places) const;
-  /// Whether the kernel's walk is that of the patches: an image without depth, whole pixels, taps in one direction.
+  /// Whether the kernel's walk supports the patches: an image without depth, whole pixels, taps in one direction.
   [[nodiscard]] bool is_plain() const;
 
  private:
@@ -100,7 +100,7 @@ class ImageWalk {
   std::int64_t tap_index_, place_index_;
 };
 
-/// Sizes and strides of so many planes of an image.
+/// Sizes and strides of an image in `planes` planes.
 class ImagePlanes {
  public:
   ImagePlanes(const Gemm& gemm, const ImageWalk& walk, std::int64_t planes);
@@ -112,7 +112,7 @@ class ImagePlanes {
   std::array<std::int64_t, 3> strides_{};
 };
 
-/// Of an operand whose channels lie inside and whose places are k: channels of a copy.
+/// Channels per copy of an operand with the channels inside and the positions as k.
 inline constexpr std::int64_t kChannelBlock = 64;
 
 /// Expected time of packing.

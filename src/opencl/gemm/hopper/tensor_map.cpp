@@ -8,7 +8,7 @@ namespace {
 
 std::uint32_t word(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
-/// What both kinds of map begin with, for boxes whose rows have so many bytes.
+/// The common beginning of both kinds of map, for boxes with rows of this many bytes.
 TensorMap begin_of(const MapTensor& tensor, bool of_places, std::int64_t row_bytes) {
   constexpr std::uint32_t kPromote128 = 2;  // bytes brought to the second-level cache at once
   const bool is_wide = row_bytes > 64;

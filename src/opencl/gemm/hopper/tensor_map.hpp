@@ -1,6 +1,6 @@
-// What the copy engine (TMA) of NVIDIA's Hopper GPUs is told of a tensor: 128 bytes in the device's memory. The driver
-// library makes them for CUDA alone and their form is not documented; it was read off what that library writes, and a
-// device is checked before it is used (matrix_check.hpp).
+// TensorMap: the description of a tensor for the copy engine (TMA) of NVIDIA's Hopper GPUs, 128 bytes in device memory.
+// NVIDIA's driver library creates maps for CUDA only and does not document their format. The format here was derived
+// from the output of that library; a check runs on each device before use (matrix_check.hpp).
 #pragma once
 
 #include <array>
@@ -14,23 +14,24 @@ using TensorMap = std::array<std::uint32_t, 32>;
 enum class MapNumber : std::uint8_t { f16 = 6, f32 = 7, bf16 = 10 };
 [[nodiscard]] std::int64_t bytes_of(MapNumber number);
 
-/// A tensor of up to five dimensions, the inner one first, in memory: `strides` in bytes, multiples of 16, of all but
-/// the inner dimension. A copy brings a box of `box` elements from any place, zeros outside the tensor, its rows of 64
-/// or 128 bytes with their 16-byte chunks exchanged as the matrix cores read them. Words 0 and 1, the address, stay 0.
+/// A tensor of up to five dimensions in memory, the inner one first. `strides` are in bytes, multiples of 16, for all
+/// dimensions but the inner one. A copy transfers a box of `box` elements from any position, with zeros outside the
+/// tensor. The rows of the box have 64 or 128 bytes, and their 16-byte chunks are swizzled as the matrix cores read
+/// them. Words 0 and 1, the address, stay 0.
 struct MapTensor {
   MapNumber number;
   std::span<const std::int64_t> size, strides;
 };
 [[nodiscard]] TensorMap box_map(const MapTensor& tensor, std::span<const std::int64_t> box);
 
-/// Of an image (channels, columns, rows, images), what one tap of a convolution meets: a copy brings `channels` of each
-/// of `places` places that follow each other along lines of `columns`, in `rows` lines an image, from image to image.
-/// Place 0 of a line lies at `low`, each next `step` further; zeros outside the image.
+/// The pixels of an image (channels, columns, rows, images) that one tap of a convolution meets. A copy transfers
+/// `channels` of `places` consecutive positions: along lines of count[0] positions, count[1] lines per image, from
+/// image to image. Position 0 of a line lies at `low`, each next one `step` further; zeros outside the image.
 struct MapPlaces {
   std::int64_t channels, places;
   std::array<std::int64_t, 2> count, low, step;  // columns, rows
 };
-/// Whether the engine's numbers are wide enough.
+/// Whether the fields of a map are wide enough.
 [[nodiscard]] bool map_holds(const MapTensor& image, const MapPlaces& places);
 [[nodiscard]] TensorMap places_map(const MapTensor& image, const MapPlaces& places);
 

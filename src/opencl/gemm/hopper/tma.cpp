@@ -1,5 +1,5 @@
-// Products on the matrix cores of NVIDIA's Hopper GPUs from packed operands that the copy engine brings
-// (cl_kernels/gemm/hopper/tma.cl): the tiles, and how a product is told.
+// Matrix multiplications on the matrix cores of NVIDIA's Hopper GPUs from packed operands that the copy engine
+// transfers (cl_kernels/gemm/hopper/tma.cl): the tiles, and the definitions and arguments of the kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 struct TmaTile {
   std::int64_t q, row_bytes, stages, staged_q, resident, filling;
-  double teraflops;                // of one product; seen on an H200, as what follows
+  double teraflops;                // of one product; measured on an H200, as the next member
   double ending_microseconds = 0;  // from the last sum to the next tile, where the result lies channels-last
   static constexpr std::int64_t kWarpgroups = 2, kTmaRows = 64 * kWarpgroups;
   [[nodiscard]] std::int64_t depth(const PlaneNumbers& numbers) const { return row_bytes / numbers.bytes(); }
@@ -33,12 +33,12 @@ constexpr std::array<TmaTile, 4> kOneProduct{{{256, 128, 4, 16, 1, 0, 890},
                                               {128, 128, 6, 32, 1, 0, 770},
                                               {64, 128, 4, 16, 2, 0, 560},
                                               {64, 64, 6, 32, 2, 0, 450}}};
-// The same of 16-bit numbers into fp32 results, such as gradients of weights of images of 16 bits.
+// The same for 16-bit factors and fp32 results, such as gradients of weights of 16-bit images.
 constexpr std::array<TmaTile, 4> kRoundedProduct{{{256, 128, 4, 16, 1, 192, 650},
                                                   {128, 128, 6, 32, 1, 192, 500},
                                                   {64, 128, 4, 16, 2, 192, 400},
                                                   {64, 64, 6, 32, 2, 192, 300}}};
-// The same into images of 16 bits: fitted to 446 measurements of resnet50, mobilenet_v2 and googlenet.
+// The same for results that are 16-bit images: fitted to 446 measurements of resnet50, mobilenet_v2 and googlenet.
 constexpr std::array<TmaTile, 4> kImageProduct{{{256, 128, 4, 16, 1, 0, 810, 3.5},
                                                 {128, 128, 6, 32, 1, 0, 610, 1.25},
                                                 {64, 128, 4, 16, 2, 0, 420, 1.25},
@@ -54,7 +54,7 @@ std::span<const TmaTile> tiles_of(const Gemm& gemm) {
   return gemm.precision == Precision::tf32 ? kOneProduct : kRoundedProduct;
 }
 
-/// A tile, the cut of k, counted in tiles, and how long multiplying should take so.
+/// A tile, the cut of k in tiles, and the expected time of the multiplication.
 struct TmaPlan {
   TmaTile tile;
   std::int64_t parts, part_tiles;
@@ -62,13 +62,13 @@ struct TmaPlan {
 };
 
 double products_a_second(const Context& context, const TmaTile& tile, const PlaneNumbers& numbers) {
-  // Numbers twice as wide take twice as long.
+  // Values of twice the width take twice as long.
   const double slower = static_cast<double>(numbers.products * numbers.bytes()) / 2;
   return tile.teraflops * 1e12 / 2 / slower / context.limits().compute_units;
 }
 
-/// The sums of a tile go through local memory in chunks, each of which waits for what the epilogue reads. Seen on an
-/// H200.
+/// The sums of a tile pass through local memory in chunks; each chunk waits for the operands of the epilogue. Measured
+/// on an H200.
 double ending_seconds(const Gemm& gemm, const TmaTile& tile) {
   constexpr double kChunkSeconds = 0.8e-6, kImageOperand = 0.6;
   const auto operands = static_cast<double>(gemm.epilogue.operands());
@@ -76,14 +76,14 @@ double ending_seconds(const Gemm& gemm, const TmaTile& tile) {
   return kChunkSeconds * static_cast<double>(tile.q / tile.staged_q) * (1 + operands);
 }
 
-/// What a group does of k in the time that the end of a tile takes.
+/// The length of k that a group processes in the time of a tile's end.
 std::int64_t ending(const Gemm& gemm, const TmaTile& tile, double products_a_second) {
   const double of_a_group = products_a_second / static_cast<double>(tile.resident);
   return static_cast<std::int64_t>(ending_seconds(gemm, tile) * of_a_group /
                                    static_cast<double>(tile.q * TmaTile::kTmaRows));
 }
 
-/// The cut of k that should take least time with a tile.
+/// The cut of k with the least expected time for a tile.
 TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile) {
   const PlaneNumbers numbers = plane_numbers(gemm);
   const std::int64_t depth = tile.depth(numbers);
@@ -99,7 +99,7 @@ TmaPlan plan_with(const Context& context, const Gemm& gemm, const TmaTile& tile)
   return {tile, plan.parts, divide_up(plan.part, depth), plan.seconds};
 }
 
-/// With the tile that multiplies fastest: what moving and packing operands takes is the same for all.
+/// The plan with the fastest tile: the time to move and pack operands is the same for all tiles.
 TmaPlan tma_plan(const Context& context, const Gemm& gemm) {
   TmaPlan best{};
   for (const TmaTile& tile : tiles_of(gemm)) {
@@ -109,7 +109,7 @@ TmaPlan tma_plan(const Context& context, const Gemm& gemm) {
   return best;
 }
 
-/// With k in so many parts or a few less; nothing where k is too short.
+/// The plan with k in `parts` parts or slightly fewer; nothing where k is too short.
 std::optional<TmaPlan> cut_plan(const Gemm& gemm, const TmaTile& tile, std::int64_t parts) {
   const std::int64_t tiles_k = plane_form(gemm, tile.depth(plane_numbers(gemm))).tiles_k;
   if (parts < 1 || parts > tiles_k) return std::nullopt;
@@ -153,7 +153,7 @@ std::unique_ptr<Kernel> prepare_plan(Context& context, const Gemm& gemm, const T
                      std::move(multiply), plan.parts);
 }
 
-/// The product, or its slices one after the other, each as `plan` says.
+/// The kernel for the problem, or for its slices one after the other, each with the plan of `plan`.
 template <class Plan>
 std::unique_ptr<Kernel> prepare_slices(Context& context, const Gemm& gemm, std::string_view label, const Plan& plan) {
   const std::vector<Gemm> slices = plane_slices(gemm);
@@ -172,7 +172,7 @@ std::unique_ptr<Kernel> prepare_slices(Context& context, const Gemm& gemm, std::
   return std::make_unique<StagedKernel>(context, std::move(name), std::move(stages), bytes);
 }
 
-/// By one tile of the list, k in one piece, or in two where it has several tiles.
+/// A kernel with one tile of the list, and k in one piece, or in two where it has several tiles.
 std::unique_ptr<Kernel> prepare_checked_tile(Context& context, const Gemm& gemm, std::size_t tile_number) {
   if (!matrix_cores_refusal(gemm).empty() || !supports_packing(gemm)) return nullptr;
   const std::span<const TmaTile> tiles = tiles_of(gemm);
@@ -259,7 +259,7 @@ extern const GemmImplementation kTmaGemm{.name = "tma",
                                          .prepare_tiling = prepare_tiling,
                                          .reads_channels_last = true};
 
-/// fp32 and tf32 by three and one products of scaled fp16 numbers.
+/// fp32 by three products of scaled fp16 values, tf32 by one.
 extern const GemmImplementation kScaledGemm{
     .name = "scaled",
     .is_alternative_of = is_hopper,

@@ -1,5 +1,5 @@
-// Products on the matrix cores of NVIDIA's Hopper GPUs by warpgroups (cl_kernels/gemm/hopper/wgmma.cl): the left
-// operand is packed first, then multiplied.
+// Matrix multiplications on the matrix cores of NVIDIA's Hopper GPUs by warpgroups (cl_kernels/gemm/hopper/wgmma.cl):
+// one stage packs the left operand, the next one multiplies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,16 +22,16 @@ constexpr std::int64_t kTileK = 32;
 struct WgmmaTile {
   GemmTile tile;  // m columns, n rows of what the units see
   std::int64_t stages;
-  double one_product;  // the rate of one product beside that of six
+  double one_product;  // the rate of one product relative to that of six
   [[nodiscard]] std::int64_t warpgroups() const { return tile.n / 64; }
 };
-// Rates as measured on an H200.
+// Rates were measured on an H200.
 constexpr std::array<WgmmaTile, 4> kWgmmaTiles{{{{128, 128, kTileK, 1, 160, 3.24e11, 1.0}, 4, 1.4},
                                                 {{64, 128, kTileK, 1, 72, 2.2e11, 1.0}, 4, 1.5},
                                                 {{128, 64, kTileK, 2, 64, 3.4e11, 0.6}, 3, 1.3},
                                                 {{64, 64, kTileK, 3, 48, 2.3e11, 0.45}, 3, 1.0}}};
 
-/// Bytes of a number of the packed left operand.
+/// Bytes per element of the packed left operand.
 std::int64_t packed_bytes(Precision precision) {
   if (precision == Precision::fp32) return 3 * 2;
   return precision == Precision::tf32 ? 4 : 2;

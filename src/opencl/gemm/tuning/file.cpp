@@ -23,7 +23,8 @@ using Json = nlohmann::json;
 constexpr std::string_view kFormat = "concord-tuning";
 constexpr int kVersion = 1;
 
-/// The fields of one object of a file, by name and type; `where` begins what is said of one that is missing or wrong.
+/// The fields of one object of a file, by name and type. `where` is the start of the message about a missing or wrong
+/// field.
 class Fields {
  public:
   Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
@@ -86,8 +87,8 @@ Json json_of(const TuningEntry& entry) {
 
 namespace {
 
-/// The digests of kernels before their files, which comments name, moved; the same while the kernels are unchanged
-/// since.
+/// The digests of kernels before their files were renamed: comments in the kernels name these files, so that the
+/// digests changed. A digest `then` is valid while the kernels have the digest `now`.
 struct EarlierDigest {
   std::string_view implementation, then, now;
 };

@@ -1,4 +1,4 @@
-// Tuning: where the choices of a device come from, and what becomes of one.
+// Tuning: loads the choices of a device and stores new ones.
 #include "concord/opencl/gemm/tuning/table.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ std::optional<TuningEntries> entries_of_driver(const std::filesystem::path& file
   return std::move(table->entries);
 }
 
-/// What the device's own file holds; one that is damaged is to be replaced.
+/// The entries of the device's own file; none for a damaged file, which will be replaced.
 TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrigin& origin) {
   try {
     return entries_of_driver(file, origin).value_or(TuningEntries{});
@@ -63,7 +63,7 @@ TuningEntries entries_of_own(const std::filesystem::path& file, const TuningOrig
   }
 }
 
-/// What a file that the user named holds.
+/// The entries of a file that the user named.
 TuningEntries entries_of_named(const std::filesystem::path& file, const TuningOrigin& origin) {
   try {
     std::optional<TuningEntries> entries = entries_of_driver(file, origin);
@@ -105,7 +105,7 @@ const TuningEntries& Tuning::entries() {
   return *entries_;
 }
 
-// What an earlier file holds of a product stays.
+// Entries of an earlier file take precedence.
 void Tuning::add(const std::filesystem::path& file) {
   if (!origin_) origin_ = tuning_origin(context_);
   try {

@@ -1,6 +1,6 @@
-// Tuning: which kernel computes a product on this device, where that has been measured — the key of a product, the
-// table from keys to choices, its JSON files. Read by prepare_gemm, filled by the Tuner (tuner.hpp). docs/tuning.md
-// describes the files.
+// Tuning: the measured choices of GEMM kernels on this device: the key of a matrix multiplication, the table from keys
+// to choices, its JSON files. Read by prepare_gemm, filled by the Tuner (tuner.hpp). docs/tuning.md describes the
+// files.
 #pragma once
 
 #include <filesystem>
@@ -14,18 +14,19 @@
 
 namespace concord::opencl {
 
-/// An implementation by name, and a tiling of it; without one it plans that itself.
+/// An implementation by name, and a tiling of it. Without a tiling, the implementation plans one.
 struct GemmChoice {
   std::string implementation;
   std::optional<GemmTiling> tiling;
   bool operator==(const GemmChoice&) const = default;
 };
 
-/// What products have in common for which one choice serves: sizes, precision, the walk of each operand and whether its
-/// strides are multiples of 4, how the result is written, and how many operands an epilogue reads.
+/// The properties that determine a choice; problems with equal keys share it. They are the sizes, precision, the walk
+/// over each operand and whether its strides are multiples of 4, how the result is written, and the number of operands
+/// of the epilogue.
 [[nodiscard]] std::string tuning_key(const Gemm& gemm);
 
-/// Where the choices of a file hold.
+/// The device and driver for which the choices of a file are valid.
 struct TuningOrigin {
   std::string device, driver;
   std::uint32_t compute_units = 0;
@@ -34,11 +35,11 @@ struct TuningOrigin {
 };
 [[nodiscard]] TuningOrigin tuning_origin(const Context& context);
 
-/// A digest of the kernels that an implementation multiplies with: a choice holds while they are as they were.
+/// A digest of the GEMM kernels of an implementation: a choice is valid while they are unchanged.
 using KernelDigests = std::map<std::string, std::string, std::less<>>;  // by implementation
 [[nodiscard]] KernelDigests kernel_digests();
 
-/// What was measured of a product.
+/// The measured result for a matrix multiplication.
 struct TuningEntry {
   GemmChoice choice;
   double seconds = 0, planned_seconds = 0;
@@ -47,41 +48,42 @@ struct TuningEntry {
 };
 using TuningEntries = std::map<std::string, TuningEntry, std::less<>>;  // by tuning_key
 
-/// A file's entries, without those whose kernels have changed, and the driver that they were measured with.
+/// The entries of a file, without those whose kernels have changed, and the driver of the measurements.
 struct TuningTable {
   std::string driver;
   TuningEntries entries;
 };
-/// Throws FormatError with the field when the file is no table of tunings, IoError when it cannot be read; nothing when
-/// it belongs to an origin that differs in more than the driver.
+/// Reads a file. Returns nothing when the file's origin differs in more than the driver. Throws FormatError, which
+/// names the field, when the file is not a tuning table, and IoError when it cannot be read.
 [[nodiscard]] std::optional<TuningTable> read_tuning(const std::filesystem::path& file, const TuningOrigin& origin);
-/// Replaces the file at once. Throws IoError.
+/// Replaces the file atomically. Throws IoError.
 void write_tuning(const std::filesystem::path& file, const TuningOrigin& origin, const TuningEntries& entries,
                   Readers readers = Readers::by_umask);
 
-/// The folders that hold tables, the first to be asked first: $CONCORD_TUNING_DIR, `tuning` in the cache folder, and
+/// The folders that hold tables, in order of priority: $CONCORD_TUNING_DIR, `tuning` in the cache folder, and
 /// share/concord/tuning beside the library.
 [[nodiscard]] std::vector<std::filesystem::path> tuning_folders();
 
-/// The choices for one device, and a note of the products asked for.
+/// The choices for one device, and a record of the requested matrix multiplications.
 class Tuning {
  public:
   explicit Tuning(const Context& context) : context_(context) {}
 
-  /// The choice for a product, where there is one; what was measured with another driver serves where nothing was with
-  /// this one. Reads the files of the device when first asked: one that is damaged is named in a warning and left out.
+  /// The choice for a matrix multiplication, if there is one. A measurement with another driver is used only where
+  /// there is none with this driver. The first call reads the files of the device; it logs a warning that names a
+  /// damaged file, and ignores that file.
   [[nodiscard]] std::optional<GemmChoice> choice_of(const Gemm& gemm);
-  /// Whether there is one that was measured with this driver.
+  /// Whether there is a measurement with this driver.
   [[nodiscard]] bool knows(std::string_view key) { return entries().contains(key); }
 
-  /// From here on it holds, and at the next `store` its file.
+  /// Adds an entry. It is valid at once; the next `store` writes it to the file.
   void put(const std::string& key, TuningEntry entry);
-  /// Writes what was put since the start to `file`, or to the device's file in the first folder, over what stands there
-  /// of the same products. Gives the file. Throws IoError, also when there is no folder, and when `file` is something
-  /// else than a table of this device; a damaged one in the folder is replaced.
+  /// Writes the entries added since the start to `file`, or to the device's file in the first folder. They replace
+  /// entries of that file with equal keys. Returns the file. Throws IoError, also when there is no folder, and when
+  /// `file` is not a table of this device. A damaged file in the folder is replaced.
   std::filesystem::path store(const std::filesystem::path& file = {});
 
-  /// While set, gets every product that is asked for.
+  /// While set, called with every requested matrix multiplication.
   std::function<void(const Gemm&)> listener;
 
  private:

@@ -1,4 +1,4 @@
-// ProductTrial: operands, what is right, runs.
+// ProductTrial: operands, expected results, runs.
 #include "concord/opencl/gemm/tuning/trial.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kTrialUntouched = 0x7fc17fc1U;  // a NaN that no kernel writes; UNTOUCHED of gemm/compare.cl
 
-/// The product with a and b as inputs 0 and 1; operands that stages before it make stay theirs.
+/// The problem with a and b as inputs 0 and 1; operands that earlier stages write stay unchanged.
 Gemm with_own_operands(const Gemm& gemm) {
   Gemm own = gemm;
   own.c.buffer = output(0);
@@ -30,7 +30,7 @@ Gemm with_own_operands(const Gemm& gemm) {
   return own;
 }
 
-/// One past the farthest of so many places, `outer` apart for every block, where blocks are not 0.
+/// One past the farthest of `count` positions; the blocks, where block is not 0, are `outer` apart.
 std::int64_t reach(std::int64_t count, std::int64_t stride, std::int64_t block, std::int64_t outer) {
   if (block == 0 || count <= block) return (count - 1) * stride + 1;
   return (count - 1) / block * outer + (block - 1) * stride + 1;
@@ -59,7 +59,7 @@ std::int64_t result_elements(const Gemm& g) {
   return rows + (g.n - 1) / c.block * c.outer + inside + 1;
 }
 
-/// An input that a product reads, and what random numbers serve it.
+/// An input of a matrix multiplication, and the range of its random values.
 struct InputNeed {
   std::int64_t elements = 0;
   DType number = DType::f32;
@@ -67,7 +67,7 @@ struct InputNeed {
   [[nodiscard]] std::size_t bytes() const { return std::max<std::size_t>(size(elements) * size_of(number), 4); }
 };
 
-/// What an operand of elements of this size holds; blocks of 16 bytes are numbers of an image that lies channels-last.
+/// The type of an operand with elements of this size; blocks of 16 bytes belong to a channels-last image.
 DType number_of_size(std::size_t element_size, Precision precision) {
   switch (element_size) {
     case 1: return DType::u8;
@@ -77,8 +77,8 @@ DType number_of_size(std::size_t element_size, Precision precision) {
   }
 }
 
-/// Factors around 0, such that the sums are around 1, where functions at the end of products are neither flat nor
-/// steep; what an epilogue reads between 0.5 and 1.5, so that it may divide by it.
+/// The factors are around 0, so that the sums are around 1, where activation functions are neither flat nor steep.
+/// Operands of the epilogue are between 0.5 and 1.5, so that it may divide by them.
 std::vector<InputNeed> input_needs(const Gemm& gemm) {
   std::vector<InputNeed> needs;
   const auto need = [&](const Argument& argument, std::int64_t elements, float least, float greatest) -> InputNeed* {
@@ -100,7 +100,7 @@ std::vector<InputNeed> input_needs(const Gemm& gemm) {
   return needs;
 }
 
-/// Towards zero; what is below the normal numbers of fp16 becomes 0. At most 2.
+/// Rounds towards zero; values below the normal range of fp16 become 0. The magnitude is at most 2.
 std::uint16_t half_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000U, exponent = bits >> 23 & 0xffU;
@@ -124,7 +124,7 @@ void append_as(DType number, std::vector<std::byte>& bytes, float value) {
   }
 }
 
-/// A block of numbers, about a million and of no round length, again and again.
+/// Fills the buffer with repetitions of one block of values. The block has about a million values, not a round number.
 void fill(Device& device, Buffer& buffer, const InputNeed& need, std::uint32_t seed) {
   constexpr std::size_t kBlock = (std::size_t{1} << 20) + 14;
   const std::size_t count = std::min(kBlock, buffer.bytes() / size_of(need.number));
@@ -138,8 +138,8 @@ void fill(Device& device, Buffer& buffer, const InputNeed& need, std::uint32_t s
   }
 }
 
-/// Rows apart that the plain kernel computes in a second or so: an odd number, so that every place in a tile has its
-/// turn.
+/// The distance of the rows that the plain kernel computes in about a second. It is odd, so that every position in a
+/// tile is checked.
 std::int64_t row_step_of(const Context& context, const Gemm& gemm) {
   const double most = context.limits().is_cpu ? 3e8 : 2e11;
   const double products = static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
@@ -148,8 +148,8 @@ std::int64_t row_step_of(const Context& context, const Gemm& gemm) {
   return std::min(static_cast<std::int64_t>(products / most) | 1, gemm.m);
 }
 
-/// How far a result may be from the plain kernel's, in units of the largest: the rounding of sums of k numbers in two
-/// orders, and of the factors in other precisions.
+/// The largest deviation from the plain kernel, relative to the largest value: the rounding of sums of k values in two
+/// orders, and the rounding of factors in lower precisions.
 double tolerance_of(const Gemm& gemm) {
   const double sums = 0x1p-24 * (16 + 4 * std::sqrt(static_cast<double>(gemm.k)));
   switch (gemm.precision) {
@@ -182,7 +182,7 @@ DType ProductTrial::number() const { return gemm_.c.is_channels_last ? storage_n
 
 std::uint64_t ProductTrial::numbers() const { return output_->bytes() / size_of(number()); }
 
-// The plain kernel knows rows only.
+// The plain kernel supports only row-major operands.
 std::unique_ptr<Kernel> ProductTrial::reference() const {
   if (gemm_.has_channels_last()) return planned_implementation(context_, gemm_).prepare(context_, gemm_, "reference");
   std::vector<std::string> definitions;
@@ -259,7 +259,7 @@ std::string ProductTrial::fault() {
 }
 
 double ProductTrial::seconds(const Kernel& kernel, double worth) {
-  // The parts of a partial product are added up by whoever reads it.
+  // The reader of a partial result adds up its parts.
   std::vector<StagedKernel::AnyStage> stages = dynamic_cast<const StagedKernel&>(kernel).stages();
   const auto* const last = std::get_if<Stage>(&stages.back());
   if (gemm_.partial && last != nullptr && last->function == "gemm_combine_parts") stages.pop_back();

@@ -1,5 +1,5 @@
-// ProductTrial: one product on random operands — is a kernel's result right, and how long does it take? Used by the
-// tuner.
+// ProductTrial: runs one matrix multiplication on random operands, checks a kernel's result and measures its time. Used
+// by the tuner.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@ namespace concord::opencl {
 
 class ProductTrial {
  public:
-  /// Allocates and fills the operands and lets the plain kernel compute what is right: every row, or where that takes
-  /// long, the last and some at equal distances before it. Of images that lie channels-last the plain kernel knows
-  /// nothing: there it is the planned kernel. Throws OutOfMemory.
+  /// Allocates and fills the operands and computes the expected result with the plain kernel: every row, or, where that
+  /// takes long, rows at equal distances that include the last. The plain kernel does not support channels-last images;
+  /// for them the planned kernel computes the expected result. Throws OutOfMemory.
   ProductTrial(Device& device, Context& context, const Gemm& gemm);
 
-  /// The product with operands of its own: what kernels for `run` must be prepared for.
+  /// The problem with operands of its own: prepare kernels for `run` from it.
   [[nodiscard]] const Gemm& gemm() const { return gemm_; }
   /// Whether every row is checked.
   [[nodiscard]] bool is_whole() const { return row_step_ == 1; }
@@ -28,16 +28,16 @@ class ProductTrial {
     double seconds = 0;  // of the fastest of several runs; of the first where that takes longer than `worth`
   };
   [[nodiscard]] Outcome run(const Kernel& kernel, double worth);
-  /// The seconds of `run`, without its check.
+  /// The time of `run`, without its check.
   [[nodiscard]] double seconds(const Kernel& kernel, double worth);
 
  private:
   [[nodiscard]] Operand workspace_of(std::size_t bytes);
   [[nodiscard]] std::unique_ptr<Launch> bind(const Kernel& kernel);
   [[nodiscard]] std::unique_ptr<Kernel> reference() const;
-  /// Leaves the result in the output, and a mark where nothing is written.
+  /// Writes the result to the output; elements that the kernel does not write keep a marker.
   void run_once(const Kernel& kernel);
-  /// Two numbers that `function` of gemm/compare.cl finds, which begin as `found`.
+  /// Two values that `function` of gemm/compare.cl computes, starting from `found`.
   [[nodiscard]] std::array<std::uint32_t, 2> compared(const std::string& function, std::vector<Argument> arguments,
                                                       std::array<std::uint32_t, 2> found);
   [[nodiscard]] std::string fault();

@@ -1,4 +1,4 @@
-// OpenClTuner: which kernels there are for a product, and which is taken.
+// OpenClTuner: the candidate kernels for a matrix multiplication, and the choice among them.
 #include "concord/opencl/gemm/tuning/tuner.hpp"
 
 #include <fmt/format.h>
@@ -24,15 +24,15 @@ double products_in(const Gemm& gemm) {
          static_cast<double>(gemm.batch);
 }
 
-/// Kernels for GPUs are tens of times slower than panels on a CPU, too slow to be tried on more than a small product;
-/// and the plain kernel anywhere.
+/// On a CPU, kernels for GPUs are tens of times slower than panels, and the plain kernel is slow on every device: they
+/// are tried only on small problems.
 bool is_worth_trying(const Context& context, const GemmImplementation& one, const Gemm& gemm) {
   constexpr double kSmall = 1e7;
   const bool is_slow = one.name == "reference" || (context.limits().is_cpu && one.name != "panel");
   return !is_slow || products_in(gemm) <= kSmall;
 }
 
-/// Each implementation as it plans, the planned one first.
+/// Each implementation with its own plan; the planned implementation first.
 std::vector<GemmChoice> plans_for(Context& context, const Gemm& gemm) {
   const GemmImplementation& planned = planned_implementation(context, gemm);
   std::vector<GemmChoice> list{{std::string(planned.name), std::nullopt}};
@@ -68,15 +68,15 @@ struct Candidate {
   }
 };
 
-/// The candidates of one product, prepared some ahead of the one that is measured, so that programs are built side by
-/// side.
+/// The candidates for one problem. Some are prepared ahead of the one that is measured, so that programs are built in
+/// parallel.
 class Candidates {
  public:
   Candidates(Context& context, const Gemm& gemm)
       : context_(context), gemm_(gemm), ahead_(std::max(1U, build_threads(context.device()))) {
     add(plans_for(context, gemm));
   }
-  /// Once the plans are measured: the tilings of implementations whose plan takes at most so many seconds.
+  /// Adds the tilings of implementations whose plan took at most `most_seconds`. Call it after the plans were measured.
   void add_tilings(double most_seconds) {
     for (std::size_t i = 0, plans = list_.size(); i < plans; ++i) {
       if (list_[i].seconds <= most_seconds) add(tilings_of(context_, gemm_, list_[i].choice.implementation));
@@ -108,7 +108,7 @@ class Candidates {
 };
 
 void measure(ProductTrial& trial, Candidate& candidate, double best_seconds) {
-  constexpr double kHopeless = 1.5;  // a first run so many times longer than the best is not repeated
+  constexpr double kHopeless = 1.5;  // times the best time; a slower first run is not repeated
   if (!candidate.failure.empty()) return;
   try {
     const ProductTrial::Outcome outcome = trial.run(*candidate.kernel, kHopeless * best_seconds);
@@ -119,8 +119,8 @@ void measure(ProductTrial& trial, Candidate& candidate, double best_seconds) {
   }
 }
 
-// A device's clock rises and others disturb it: the best of many measurements is too good. What seems better than the
-// plan is measured again beside it.
+// The device's clock rises and other processes disturb it, so that the best of many measurements is too optimistic. A
+// candidate that seems better than the plan is measured again, alternating with the plan.
 void measure_again(ProductTrial& trial, Candidate& planned, Candidate& best) {
   constexpr int kRounds = 3;
   planned.seconds = best.seconds = INFINITY;
@@ -159,9 +159,9 @@ TunedProduct OpenClTuner::tune(const std::string& key, double seconds) {
 }
 
 TunedProduct OpenClTuner::measured(const std::string& key, double seconds) {
-  // Where nothing gains as much as this, the plan stays: measurements differ by that.
+  // The plan stays unless another kernel takes at most this fraction of its time: measurements vary by that much.
   constexpr double kGain = 0.97;
-  // An implementation that is slower by this as it plans is not the fastest with another tile.
+  // An implementation whose plan is slower than the best by this factor is not the fastest with another tile.
   constexpr double kNear = 2.5;
   constexpr double kMostSeconds = 1e6;  // that a clock can count to
   using Clock = std::chrono::steady_clock;

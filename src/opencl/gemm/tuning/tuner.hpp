@@ -1,4 +1,4 @@
-// OpenClTuner: measures the kernels for a product on one OpenCL device. Owned by OpenClDevice.
+// OpenClTuner: measures the GEMM kernels for a problem on one OpenCL device. Owned by OpenClDevice.
 #pragma once
 
 #include "concord/device/tuner.hpp"
