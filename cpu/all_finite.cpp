@@ -1,4 +1,5 @@
-// AllFinite: chunks of the inputs side by side; the largest bits without the sign tell infinities and NaN.
+// AllFinite: threads take chunks of the inputs. The largest bit pattern without the sign shows whether there is an
+// infinity or a NaN.
 #include "concord/ops/all_finite.hpp"
 
 #include <algorithm>

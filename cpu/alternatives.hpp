@@ -12,8 +12,8 @@ namespace concord::cpu {
 
 enum class Product : std::uint8_t { matmul, convolution };
 
-/// oneDNN's post-operations behind matrix products and behind convolutions; without them an epilogue is a pass of our
-/// own.
+/// oneDNN's post-operations after matrix multiplications and after convolutions. Without them an epilogue is a separate
+/// pass of our own.
 class CpuAlternatives final : public KernelAlternatives {
  public:
   explicit CpuAlternatives(DenylistOrigin origin);
@@ -22,7 +22,7 @@ class CpuAlternatives final : public KernelAlternatives {
   [[nodiscard]] bool should_use_post_ops(Product product);
 
   [[nodiscard]] std::vector<KernelAlternative> list() const override;
-  /// Nothing to do: each is used wherever it supports the operator.
+  /// Does nothing: each alternative is used wherever it supports the operator.
   void prefer(std::string_view name) override;
   [[nodiscard]] std::int64_t uses(std::string_view name) const override;
   void disable(std::string_view name, std::string reason) override;

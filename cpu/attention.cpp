@@ -1,5 +1,5 @@
-// Attention and its gradients: blocks of queries (or of keys) spread over threads, each walking over tiles of the other
-// side; scores exist for one tile at a time.
+// Attention and its gradients. Threads take blocks of queries (or of keys) and loop over tiles of keys (or of queries);
+// only one tile of scores exists at a time.
 #include "concord/ops/attention.hpp"
 
 #include <algorithm>
@@ -131,8 +131,8 @@ AttentionRows padded_rows(const Attention& a, AttentionRows src, std::int64_t co
   return {scratch, a.padded};
 }
 
-/// What a product does about values that are not finite: `plain` lets 0·NaN be NaN, `guarded` leaves out what has a
-/// weight of 0. Blocks run plain, and again guarded where their results are not finite.
+/// How a product treats values that are not finite: `plain` lets 0·NaN be NaN, `guarded` leaves out values with a
+/// weight of 0. Blocks run plain, and again guarded if their results are not finite.
 enum class Products : std::uint8_t { plain, guarded };
 
 /// results (m, padded) += weights (m, k)·src (k, width); weight (i, p) at i·row + p·step.

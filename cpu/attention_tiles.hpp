@@ -6,7 +6,7 @@
 
 namespace concord::cpu {
 
-/// Columns come in whole groups of so many.
+/// Columns come in whole groups of this many.
 inline constexpr std::int64_t kAttentionLanes = 16;
 
 /// c (m, n) = a (m, k) · b (k, n), added to c if `add`; a(i, p) at i·a_row + p·a_step, rows of b and c at their

@@ -8,8 +8,8 @@ namespace concord::cpu {
 /// Most channels that a part has.
 inline constexpr std::int64_t kNormChannels = 256;
 
-/// The values of `channels` neighbouring channels: for each of `rows` rows, `stride` values apart, either one value of
-/// each channel (channels side by side) or, of one channel alone, `run` values side by side.
+/// The values of `channels` neighbouring channels in `rows` rows, which are `stride` values apart. A row has either one
+/// value of each channel (contiguous channels) or `run` contiguous values of a single channel.
 struct NormPart {
   std::int64_t rows, stride, run, channels;
   bool by_channel;  // one channel with runs; else rows of channels

@@ -50,7 +50,7 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
-/// `guarded`, where primitives are made: oneDNN's cache of them breaks a promise where it found no memory for one.
+/// `guarded` for making primitives: oneDNN's cache of primitives breaks a promise if it has no memory for a new one.
 template <class Function>
 auto from_onednn(std::string_view what, const Function& function) {
   try {
@@ -160,8 +160,8 @@ class CpuDevice final : public Device {
 
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
     const Use use(*this);
-    // A kernel that is done before other threads have woken up is the calling thread's: on a machine with other work
-    // they may wake up long after.
+    // A kernel that would be done before other threads wake up runs on the calling thread only. On a machine with other
+    // work they may wake up long after.
     Backend backend{.threads = is_small(request.op->cost(request.inputs, request.outputs)) ? 1 : num_threads()};
     const TeamSize team(backend.threads);
     return from_onednn(request.op->name(), [&] { return kernel_table().prepare(backend, request); });
@@ -212,7 +212,7 @@ class CpuDevice final : public Device {
   };
 
   DeviceInfo info_;
-  mutable CpuAlternatives alternatives_;  // counts what it is asked for
+  mutable CpuAlternatives alternatives_;  // counts its uses
   std::shared_ptr<Usage> usage_ = std::make_shared<Usage>();
   EventPtr event_ = std::make_shared<PastEvent>();
   timeline::Track kernels_{"cpu kernels"}, copies_{"cpu copies"};

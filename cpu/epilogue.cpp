@@ -19,16 +19,17 @@ namespace {
 using F = ScalarFunction;
 using dnnl::algorithm;
 
-// The other argument of a two-argument instruction, or -1 when `value` is none or both of them.
+// The other argument of a two-argument instruction, or -1 if neither argument or both are `value`.
 std::int32_t other_argument(const Expression::Instruction& instruction, std::int32_t value) {
   const std::int32_t a = instruction.arguments[0], b = instruction.arguments[1];
   if ((a == value) == (b == value)) return -1;
   return a == value ? b : a;
 }
 
-// Adds a multiplication by `alpha` or an addition of `beta`. False where the chain would get a second linear step: the
-// kernels that oneDNN 2.6 compiles take the numbers of the last one for all of them, whatever lies between. A sum
-// behind a multiplication is one step with it, and products of numbers are one number where that is a normal one.
+// Adds a multiplication by `alpha` or an addition of `beta`. Returns false if the chain would get a second linear step:
+// oneDNN 2.6's compiled kernels use the numbers of the last linear step for all of them, whatever is between. An
+// addition after a multiplication joins its step. Two multiplications become one if the product of their numbers is a
+// normal number.
 bool append_linear(Epilogue& epilogue, float alpha, float beta) {
   const auto is_linear = [](const EpilogueStep& step) { return step.algorithm == algorithm::eltwise_linear; };
   if (std::ranges::none_of(epilogue.steps, is_linear)) {
@@ -168,7 +169,8 @@ PreparedKernel prepare_fused(Backend& backend, const ops::Fused& op, const Kerne
   const auto epilogue = match_epilogue(op.epilogue(), op.base_inputs(), output, *axis,
                                        std::span(request.inputs).subspan(op.base_inputs()));
   CONCORD_CHECK(epilogue.has_value(), NotSupported, "{}: no epilogue {} on the CPU", op.name(), op.epilogue().str());
-  // What was checked is exact; a chain that rounded factors have wrong is done without them, which are a permission.
+  // A checked chain is exact. If a chain is wrong only with rounded factors, it is computed without them, because the
+  // precision is only a permission.
   KernelRequest own = request;
   if (own.precision != Precision::fp32 && !is_right(*op.base(), *epilogue, own)) own.precision = Precision::fp32;
   return prepare_product(*op.base(), *epilogue, own, backend.threads);
@@ -192,7 +194,7 @@ bool supports_fused(CpuAlternatives& alternatives, const Operator& op, std::span
   request.inputs.insert(request.inputs.end(), extra.begin(), extra.end());
   request.input_layouts.resize(request.inputs.size());
   try {
-    // oneDNN's reference implementations are far slower than a pass of our own.
+    // oneDNN's reference implementations are far slower than a separate pass of our own.
     return prepare_product(op, *matched, request, 1).kernel->name().find("ref") == std::string::npos &&
            is_right(op, *matched, request);
   } catch (const NotSupported&) {

@@ -13,7 +13,7 @@
 
 namespace concord::cpu {
 
-/// One post-operation. `operand` is the number of an input of the fused operator, or -1.
+/// One post-operation. `operand` is the index of an input of the fused operator, or -1.
 struct EpilogueStep {
   dnnl::algorithm algorithm;
   int operand = -1;
@@ -26,8 +26,8 @@ struct Epilogue {
   bool relu = false;  // at the end
 };
 
-/// `expression` as post-operations, or nothing. Operands, of the shapes `extra`, must have the output's shape or one
-/// value for each index along `channel_axis`; they are numbered from `base_inputs` on.
+/// Converts `expression` to post-operations; nothing if that is impossible. Operands, of the shapes `extra`, must have
+/// the shape of the output, or one value for each index along `channel_axis`. Their indices start at `base_inputs`.
 [[nodiscard]] std::optional<Epilogue> match_epilogue(const Expression& expression, std::size_t base_inputs,
                                                      const Shape& output, std::size_t channel_axis,
                                                      std::span<const TensorSpec> extra);
@@ -37,7 +37,7 @@ struct Epilogue {
                                          const std::function<Desc(std::size_t)>& desc_of_operand,
                                          std::vector<PrimitiveArgument>& arguments);
 
-/// Whether Matmul or Conv can take this expression as its epilogue.
+/// Whether Matmul or Conv supports this expression as its epilogue.
 [[nodiscard]] bool supports_fused(CpuAlternatives& alternatives, const Operator& op,
                                   std::span<const TensorSpec> op_inputs, const TensorSpec& output,
                                   const Expression& epilogue, std::span<const TensorSpec> extra);
@@ -45,7 +45,7 @@ struct Epilogue {
 /// A product or convolution with its epilogue, whatever computes it.
 PreparedKernel prepare_product(const Operator& op, const Epilogue& epilogue, const KernelRequest& request, int threads);
 PreparedKernel prepare_matmul_with(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request);
-/// Whether the product has one row, with its epilogue a loop of our own (row_product.cpp).
+/// Whether the product has one row. Then a loop of our own computes it with its epilogue (row_product.cpp).
 [[nodiscard]] bool is_row_product(const ops::Matmul& op, const KernelRequest& request);
 PreparedKernel prepare_row_product(const ops::Matmul& op, const Epilogue& epilogue, const KernelRequest& request,
                                    int threads);

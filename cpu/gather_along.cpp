@@ -11,7 +11,7 @@
 namespace concord::cpu {
 namespace {
 
-/// Sizes of the longer and the shorter side of a line: the axis and the indices into it.
+/// The sizes of a line: along the axis, and along the indices into it.
 struct Lines {
   std::int64_t outer, length, inner, count;
   DType type;

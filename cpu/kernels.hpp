@@ -96,7 +96,7 @@ using Loop = std::function<void(const Pointers&)>;
 /// A kernel over row-major operands only.
 [[nodiscard]] PreparedKernel all_plain(const KernelRequest& request, std::unique_ptr<Kernel> kernel);
 
-/// No exception may leave a parallel region: the first is kept for the thread that began it.
+/// No exception may leave a parallel region. The first one is kept and thrown in the thread that began the region.
 class FirstException {
  public:
   template <class Work>
@@ -142,7 +142,7 @@ void parallel_parts(std::int64_t count, int threads, bool parallel, const Functi
   first.rethrow();
 }
 
-/// Fewer elements than this are not worth waking threads for.
+/// With fewer elements than this, waking threads is not worth it.
 inline constexpr std::int64_t kParallelElements = 16384;
 
 using Kernels = KernelTable<Backend>;

@@ -9,7 +9,7 @@
 namespace concord::cpu {
 namespace {
 
-// From so many rows on, oneDNN's own format of the weights is worth the copy into it.
+// From this many rows on, copying the weights into oneDNN's own format is faster.
 constexpr std::int64_t kPackedRows = 1024;
 
 // (batch, rows, columns), or (rows, columns) of a single matrix.

@@ -1,7 +1,7 @@
-// Batch normalisation and its gradient, in the layout the images come in: rows of channels where they lie side by side,
-// else planes of one channel. oneDNN's own has its mean in single precision, whose rounding stays in every value.
-// Threads own parts, which depend on the sizes alone; a part's sums are joined by channel in double (Chan, Golub and
-// LeVeque, "Updating Formulae and a Pairwise Algorithm …", 1979).
+// Batch normalisation and its gradient, in the layout of the images: rows of channels if channels are contiguous, else
+// planes of one channel. oneDNN's own version keeps the mean in single precision, and its rounding stays in every
+// value. Each thread has parts, which depend only on the sizes. The sums of the parts are joined by channel in double
+// (Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm …", 1979).
 #include "concord/ops/normalise.hpp"
 
 #include <algorithm>
@@ -160,7 +160,7 @@ void run_backward(const BatchCut& cut, float epsilon, const Pointers& pointers) 
   auto* const factor = reinterpret_cast<float*>(own_variance + cut.channels);
   float *const diff_mean = factor + cut.channels, *const slope = diff_mean + cut.channels;
   float* const rest = slope + cut.channels;
-  // A variance that fp32 does not hold is found again.
+  // A variance that fp32 does not represent is computed again.
   bool wide = false;
   for (std::int64_t c = 0; c < cut.channels; ++c) {
     own_variance[c] = static_cast<double>(variance[c]);

@@ -49,7 +49,8 @@ auto guarded(std::string_view what, Function&& function) {
   }
 }
 
-/// What oneDNN may round factors to. It has such kernels for few processors and ignores the permission on others.
+/// Lets oneDNN round factors to the precision. It has such kernels for few processors and ignores the permission on
+/// others.
 inline void permit(dnnl::primitive_attr& attributes, Precision precision) {
   switch (precision) {
     case Precision::fp32: return;
@@ -137,8 +138,8 @@ struct ConvGeometry {
 #endif
 }
 
-/// The first implementation whose name `accepts` takes; NotSupported where there is none. The search ends before this
-/// returns: it reads the forward primitive and, in oneDNN 2, the operation's description.
+/// The first implementation whose name `accepts` takes. Throws NotSupported if there is none. The search ends before
+/// this function returns, because it reads the forward primitive and, in oneDNN 2, the operation's description.
 template <class Accepts>
 [[nodiscard]] dnnl::convolution_backward_weights::primitive_desc conv_backward_weights(
     const Desc& src, const Desc& diff_weights, const Desc& diff_dst, const ConvGeometry& g,

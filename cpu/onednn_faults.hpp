@@ -27,10 +27,10 @@ namespace concord::cpu {
 
 struct Backend;
 
-/// Whether this implementation of the weights' gradient, by oneDNN's name, is one of the table's.
+/// Whether this implementation of the weights' gradient, named as in oneDNN, is in the table.
 [[nodiscard]] bool is_faulty_backward_weights(std::string_view implementation, const ops::ConvSizes& sizes);
 
-/// Throws NotSupported where an operand or a result is larger along an axis than oneDNN counts.
+/// Throws NotSupported if an operand or a result is larger along an axis than oneDNN can count.
 void check_countable(const KernelRequest& request);
 
 /// The prepare function of a kernel that may hand its operands to oneDNN.

@@ -1,4 +1,5 @@
-// The product with the chain and without, by the kernels that a program would run; plain loops apply the chain.
+// Computes the product with the chain and without, by the kernels that a program would use. Plain loops then apply the
+// chain to the second result.
 #include "post_ops_check.hpp"
 
 #include <fmt/format.h>
@@ -130,7 +131,8 @@ double error_of(const Operator& op, const Epilogue& epilogue, const KernelReques
   return error / std::max(largest, 1e-30);
 }
 
-/// The request with one image or few rows; as it is where an operand does not tell which of its dimensions these are.
+/// The request with one image or few rows. Unchanged if the shape of an operand does not show which dimension counts
+/// images or rows.
 KernelRequest smaller(const Operator& op, const KernelRequest& request) {
   constexpr std::int64_t kRows = 17;
   const auto* matmul = dynamic_cast<const ops::Matmul*>(&op);
@@ -163,7 +165,7 @@ std::string words_of(const Epilogue& epilogue, const KernelRequest& request) {
   return words;
 }
 
-/// What tells kernels apart.
+/// The properties that distinguish kernels, as text.
 std::string key_of(const Operator& op, const Epilogue& epilogue, const KernelRequest& request,
                    const std::string& implementation) {
   const auto* conv = dynamic_cast<const ops::Conv*>(&op);

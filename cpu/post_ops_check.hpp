@@ -1,16 +1,16 @@
-// A chain of oneDNN's post-operations is held against plain loops before it is used: what one implementation computes
-// right another does not (onednn_faults.hpp). Used by epilogue.
+// Compares a chain of oneDNN's post-operations with plain loops before it is used, because some implementations compute
+// a chain wrong that others compute right (onednn_faults.hpp). Used by epilogue.
 #pragma once
 
 #include "epilogue.hpp"
 
 namespace concord::cpu {
 
-/// Whether the kernel that oneDNN has for this request computes the epilogue right. Kernels are told apart by
-/// implementation, kind and rank of the product, groups, precision and the chain: the algorithms in their order, each
-/// with an operand of the whole result or one number a channel. The first kernel of a kind runs once on drawn numbers,
-/// with one image or few rows where that takes the same implementation; what was found is kept for the process. A
-/// warning tells of a chain that is wrong. Kernels of our own are right.
+/// Whether oneDNN's kernel for this request computes the epilogue right. Kernels differ by implementation, kind and
+/// rank of the product, groups, precision and chain: the algorithms in their order, each with an operand of the size of
+/// the result or with one number for each channel. The first kernel of a kind runs once on random numbers, with one
+/// image or few rows if oneDNN uses the same implementation for these. The process remembers the answer. A wrong chain
+/// is logged as a warning. Our own kernels count as right.
 [[nodiscard]] bool is_right(const Operator& op, const Epilogue& epilogue, const KernelRequest& request);
 
 }  // namespace concord::cpu

@@ -43,13 +43,13 @@ struct Run {
   [[nodiscard]] std::int64_t length(const Pointers& p, std::int64_t n) const {
     return s.has_lengths ? p.input<std::int32_t>(lengths)[n] : s.steps;
   }
-  /// The hidden states after step k lie in hn and behind the product by turns, the last ones in hn: other threads still
-  /// read those before it.
+  /// The hidden states after step k are alternately in hn and behind the product, the last ones in hn, because other
+  /// threads still read the states before it.
   [[nodiscard]] bool is_in_hn(std::int64_t k) const { return (s.steps - 1 - k) % 2 == 0; }
   [[nodiscard]] float* state(const Pointers& p, std::int64_t k) const {
     return is_in_hn(k) ? p.output<float>(1) : p.workspace<float>() + s.batch * gate_row();
   }
-  /// What stands where a sequence does not run: NaN for an impossible length.
+  /// The value where a sequence does not run: NaN for an impossible length.
   [[nodiscard]] float idle(std::int64_t length) const {
     return length >= 1 && length <= s.steps ? 0.0F : std::numeric_limits<float>::quiet_NaN();
   }

@@ -83,7 +83,7 @@ void reduce_range(const ReducePlan& plan, const float* src, std::int64_t lanes, 
     if (!plan.columns) {
       *result = reduce_combine(plan.kind, *result, reduce_row(plan.kind, piece, count, stride));
     } else if (stride == lanes && 2 * lanes <= kReduceLanes && count > 1) {
-      // Rows without gaps: several side by side make one long row, folded at the end.
+      // Rows without gaps: several contiguous rows form one long row, which is folded at the end.
       const std::int64_t fold = std::min(kReduceLanes / lanes, count);
       double wide[kReduceLanes];
       std::fill_n(wide, fold * lanes, reduce_identity(plan.kind));

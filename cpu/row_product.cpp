@@ -11,7 +11,7 @@ namespace {
 
 using F = ScalarFunction;
 
-// Fewer weights than this are read sooner than another thread wakes.
+// With fewer weights than this, reading them is faster than waking another thread.
 constexpr std::int64_t kParallelWeights = 1 << 17;
 
 F function_of(dnnl::algorithm algorithm) {

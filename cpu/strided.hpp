@@ -1,4 +1,4 @@
-// Walking tensors that are stored differently: dimensions merged where every operand allows it. Used by pointwise,
+// Loops over tensors with different storage: dimensions are merged if every operand allows it. Used by pointwise,
 // reduce and copy.
 #pragma once
 

@@ -37,7 +37,7 @@ class StepBarrier {
 
  private:
   static constexpr int kSpins = 4000;   // some microseconds
-  static constexpr int kYields = 2000;  // a millisecond, where nobody else wants the processor
+  static constexpr int kYields = 2000;  // a millisecond, if no other thread needs the processor
   std::atomic<int> arrived_{0};
   std::atomic<std::uint32_t> phase_{0};
 };

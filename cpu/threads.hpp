@@ -13,10 +13,9 @@ namespace concord::cpu {
 /// so that the child, which would inherit none of them but the knowledge of them, starts its own.
 void survive_forks();
 
-/// To be called now and then by a thread that computes: looks every tenth of a second whether others want the
-/// processors, in which case OpenMP's threads that wait for work sleep after microseconds instead of spinning for
-/// milliseconds, as GCC's do. Where nobody does, spinning is twice as fast. $OMP_WAIT_POLICY and $GOMP_SPINCOUNT count
-/// before that.
+/// To be called now and then by a thread that computes. Every tenth of a second it checks whether other work needs the
+/// processors. If so, OpenMP's waiting threads sleep after microseconds; by default GCC's spin for milliseconds.
+/// Without other work, spinning is twice as fast. $OMP_WAIT_POLICY and $GOMP_SPINCOUNT take precedence.
 void watch_for_other_work();
 
 /// Grows when threads may have been replaced by new ones: what was set on each of them is to be set again.

@@ -1,4 +1,4 @@
-// concord compare: the same training on several devices, side by side. Exit code 1 when an operator diverges.
+// concord compare: the same training on several devices. Exit code 1 if an operator diverges.
 #include "concord/compare/compare.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ struct CompareArguments {
 
   [[nodiscard]] std::vector<std::string> selectors() const;
   [[nodiscard]] bool prints_json() const { return json->count() > 0 && outputs.json_file.empty(); }
-  /// With what does not depend on the network.
+  /// The options that do not depend on the network.
   [[nodiscard]] CompareOptions how() const;
 };
 
@@ -83,7 +83,8 @@ void check_places(const CompareArguments& options) {
                      {"--trace", options.trace.file}});
 }
 
-/// `work` on batches of this size. Which size is possible is not known: a comparison keeps every value of a step.
+/// Calls `work` with batches of this size. Which size fits is unknown, because a comparison keeps every value of a
+/// step.
 template <class Work>
 auto with_advice(std::int64_t batch, const Work& work) {
   try {
@@ -137,7 +138,7 @@ void print_row(const Comparison& comparison) {
             << std::flush;
 }
 
-// Every network of the zoo at a small size. One that fails does not keep the others from being compared.
+// Compares every network of the zoo at a small size. If one fails, the others are still compared.
 void run_all(const CompareArguments& options, const std::vector<DevicePtr>& devices) {
   if (options.data != "random" || !options.input.empty())
     throw ArgumentError("'all' cannot be used with --data or --input");
@@ -162,7 +163,7 @@ void run_all(const CompareArguments& options, const std::vector<DevicePtr>& devi
   if (!failed.empty()) throw Error("the devices do not agree, or could not be compared, on:" + failed);
 }
 
-/// What a program says itself cannot be said here.
+/// Refuses options that apply only to networks of the zoo. A program sets these itself.
 void refuse_options_of_networks(const CLI::App& command) {
   static const std::set<std::string> kOfAll{"model",  "--devices", "--steps", "--seconds",   "--drift", "--reference",
                                             "--html", "--json",    "--check", "--save-case", "--case",  "--trace"};

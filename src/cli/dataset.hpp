@@ -13,18 +13,18 @@
 
 namespace concord::cli {
 
-/// What --data takes, for --help.
+/// The values of --data, for --help.
 inline constexpr const char* kDataHelp =
     "fashion-mnist, mnist, emnist-balanced, cifar10, cifar100, random; NAME:DIRECTORY for files in another folder; "
     "text:FILE for language models";
 
-/// "train" or "test" of a named data set. "random" is synthetic data for the model. Text is told in the characters of
-/// `alphabet`; empty: in those of the file. Throws ArgumentError for an unknown name, and when the samples or their
-/// labels are not what the model takes.
+/// "train" or "test" of a named data set. "random" is synthetic data for the model. `alphabet` lists the characters of
+/// text; if it is empty, the characters of the file count. Throws ArgumentError for an unknown name, and if the samples
+/// or their labels do not fit the model.
 [[nodiscard]] Dataset open_dataset(const std::string& name, std::string_view split, const models::Model& model,
                                    std::uint64_t seed, const std::string& alphabet = {});
 
-/// What a training validates on: a part that is held out of the training set, the test split, or nothing.
+/// The validation data of a training: a part of the training set, the test split, or none.
 struct ValidationOptions {
   std::string source = "split";
   double part = 0.1;       // of the training set, at least one sample
@@ -32,10 +32,11 @@ struct ValidationOptions {
   CLI::Option *source_option = nullptr, *part_option = nullptr, *seed_option = nullptr;
 
   void add(CLI::App& command);
-  /// Takes what the checkpoint's training had for options that were not given; warns of those that differ from it.
+  /// For options that were not given, takes the values of the checkpoint's training. Warns of given options that differ
+  /// from it.
   void follow(const std::string& checkpoint);
   [[nodiscard]] bool is_split() const { return source == "split"; }
-  /// The training set without what is held out, and what is; nothing is where `source` says something else.
+  /// The training set without the validation part, and that part; no part if `source` is something else.
   [[nodiscard]] std::pair<Dataset, std::optional<Dataset>> divide(Dataset train) const;
   /// For TrainerOptions::metadata.
   [[nodiscard]] std::map<std::string, std::string> metadata() const;

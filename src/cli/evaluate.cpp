@@ -41,7 +41,7 @@ std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
   return table(rows);
 }
 
-/// A k that was asked for is what is told.
+/// If --top is given, its k must not exceed the number of classes.
 void check_top(const EvaluateArguments& options, const Dataset& dataset) {
   if (options.top->count() == 0 || options.evaluate.k <= dataset.classes) return;
   throw ArgumentError(
@@ -50,7 +50,7 @@ void check_top(const EvaluateArguments& options, const Dataset& dataset) {
           : fmt::format("--top {}: {} has no classes", options.evaluate.k, dataset.name));
 }
 
-/// Behind the results, which are printed as they are.
+/// Called after the results, which are printed in any case.
 void check_finite(const Metrics& metrics) {
   if (!std::isfinite(metrics.loss)) throw NonFinite("the loss is not finite");
 }

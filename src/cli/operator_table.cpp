@@ -8,7 +8,8 @@
 namespace concord::cli {
 namespace {
 
-/// Without the middle of what is long: one update of all parameters has a shape for each, --json tells them all.
+/// Cuts out the middle of a long text. One update of all parameters has a shape for each of them; --json prints them
+/// all.
 std::string shortened(const std::string& shapes) {
   constexpr std::size_t kMost = 100, kEnd = 30;
   if (shapes.size() <= kMost) return shapes;

@@ -103,7 +103,7 @@ optim::Optimizer with_options(const TrainingOptions& options, double lr) {
   if constexpr (HasEps<Parameters>) {
     if (options.eps >= 0) parameters.eps = options.eps;
   }
-  // One rate then suits both Muon and the AdamW beside it.
+  // One rate then works for both Muon and the AdamW that it is combined with.
   if constexpr (std::is_same_v<Parameters, optim::Muon>) parameters.rate = optim::Muon::Rate::match_rms_adamw;
   return parameters;
 }

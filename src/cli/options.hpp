@@ -16,16 +16,16 @@
 
 namespace concord::cli {
 
-/// What is found out after hours of work is found out before it: that a file lies in no folder, cannot be made there,
-/// or is no regular file. An empty name is none. Throws IoError.
+/// Detects before hours of work that a file cannot be written at their end: its folder does not exist, it cannot be
+/// made there, or it is not a regular file. An empty name means no file. Throws IoError.
 void require_writable(const std::string& file);
-/// The first of these alone. Throws IoError.
+/// Checks only the first of these. Throws IoError.
 void require_folder_of(const std::string& file);
-/// What each of these options writes: one file cannot hold two. Devices, such as /dev/null, and empty names are left
-/// out. Throws ArgumentError.
+/// The files that these options write must differ, because one file cannot hold two results. Devices, such as
+/// /dev/null, and empty names do not count. Throws ArgumentError.
 void require_different(std::initializer_list<std::pair<std::string_view, std::string>> files);
 
-/// MODEL and how it is trained.
+/// MODEL and its training.
 struct TrainingOptions {
   std::string model;
   std::string optimizer = "sgd";
@@ -39,7 +39,7 @@ struct TrainingOptions {
   std::int64_t batch = 64;
   std::uint64_t seed = 1;
 
-  /// `others`: what else than a network MODEL may be, for the help.
+  /// `others`: what MODEL may be besides a network, for the help.
   void add_model(CLI::App& command, std::string_view others = {});
   void add_training(CLI::App& command);
   void add_optimizer(CLI::App& command, const char* help);
@@ -90,12 +90,12 @@ struct MemoryBudgetOption {
   [[nodiscard]] std::size_t bytes() const;  // 0: none
 };
 
-/// --precision, of products.
+/// --precision of matrix multiplications.
 struct PrecisionOption {
   std::string name = "fp32";
   void add(CLI::App& command);
   [[nodiscard]] Precision get() const { return precision_of(name); }
-  /// Tells the user where `device` has no units for it, and what its products then have.
+  /// Warns the user if `device` has no matrix cores for the precision, and says what matrix multiplications then use.
   void warn_of(const DeviceInfo& device) const;
 };
 

@@ -1,4 +1,4 @@
-// concord predict: what saved weights say of single samples.
+// concord predict: the output of saved weights for single samples.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -30,7 +30,7 @@ class Noise {
   PhiloxSequence words_;
 };
 
-/// The target that the network's outputs for n samples are held against.
+/// The target that the network's outputs for n samples are compared with.
 TensorSpec target_spec(const models::Model& model, const Shape& sample, std::int64_t n) {
   Graph graph;
   graph.set_training(false);
@@ -93,7 +93,7 @@ void fill_real(Tensor& features, Tensor& target) {
   for (std::size_t i = 0; i < real.size(); ++i) real[i] = i / targets % 2 == 1 ? 1.0F : 0.0F;
 }
 
-/// May change the features to what can be told from them.
+/// For some tasks changes the features, so that they determine the target.
 Tensor random_target(const models::Model& model, Tensor& features, const TensorSpec& spec, std::uint64_t seed) {
   using models::Task;
   Noise noise(seed, "cli.random.target");

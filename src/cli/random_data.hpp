@@ -1,4 +1,4 @@
-// Random samples with targets for whatever a network of the zoo is trained for: what "--data random" means.
+// Random samples with targets for each kind of network in the zoo. --data random uses them.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace concord::cli {
 
-/// n samples of this shape for `model`; a function of the arguments alone, and of the same kind for all n, so that a
-/// part of them serves as test. To be learned are: classes (at most one for 8 samples), words that mostly follow each
-/// other in a fixed order, pixels whose class is their brightness, samples that are real when bright. Speech and games
-/// are noise.
+/// n samples of this shape for `model`. They depend only on the arguments. All samples have the same distribution, so a
+/// part of them can be the test data. A network can learn: classes (at most one for 8 samples), words that mostly
+/// follow each other in a fixed order, pixels whose class is their brightness, and samples that are real if bright.
+/// Speech and games are noise.
 [[nodiscard]] Dataset random_data(const models::Model& model, const Shape& sample, std::int64_t n, std::uint64_t seed);
 
 }  // namespace concord::cli

@@ -1,4 +1,4 @@
-// The places are asked in the order in which files are likely to stay there and to be found.
+// The folders are tried in this order: those where files are most likely to stay and to be found come first.
 #include "concord/cli/rescue.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::vector<fs::path> places() {
   return folders;
 }
 
-/// "net.rescued.safetensors", or with a number where that is taken.
+/// "net.rescued.safetensors", or with a number if that name is taken.
 fs::path free_name(const fs::path& folder, const fs::path& file) {
   const std::string stem = file.stem().string(), ending = file.extension().string();
   fs::path name = folder / (stem + ".rescued" + ending);

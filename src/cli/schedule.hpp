@@ -1,4 +1,4 @@
-// --schedule: a learning rate schedule by name, with numbers of one's own.
+// --schedule: a learning rate schedule by name, with the user's own numbers.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,11 +14,11 @@ inline constexpr const char* kScheduleHelp =
     "exponential:gamma; restarts[:length,growth,end]; inverse-sqrt[:warmup]; plateau[:factor,patience,end]; "
     "one-cycle[:rise]. All but the last three accept warmup=EPOCHS";
 
-/// The schedule that `text` names for a training of so many epochs. Throws ArgumentError for an unknown name, key or
+/// The schedule that `text` names, for a training of `epochs` epochs. Throws ArgumentError for an unknown name, key or
 /// number.
 [[nodiscard]] optim::Schedule make_schedule(const std::string& text, std::int64_t epochs);
 
-/// What make_schedule refuses.
+/// Refuses a text that make_schedule refuses.
 [[nodiscard]] CLI::Validator schedule_text();
 
 }  // namespace concord::cli

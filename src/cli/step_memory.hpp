@@ -17,14 +17,13 @@ struct StepMemoryOptions {
   [[nodiscard]] DevicePtr open() const { return Device::open(device); }
 };
 
-/// Of one step of `network` on a batch of this spec, with its kernels: forward, loss of the model's task, backward,
-/// update. The arena holds values, workspaces and inputs; the variables are weights, running statistics and the
-/// optimizer's state. Throws OutOfMemory and NotSupported with the largest batch that is possible.
+/// The memory of one step of `network` with its kernels, on a batch of this spec: forward, loss of the model's task,
+/// backward, update. The arena holds values, workspaces and inputs. The variables are weights, running statistics and
+/// the optimizer's state. Throws OutOfMemory and NotSupported with the largest possible batch.
 [[nodiscard]] MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
                                      const DevicePtr& device, const TrainingOptions& training);
 
-/// That of the values, for a list that goes on behind a network whose batch is not possible, for which it gives
-/// nothing.
+/// The same, for a list of networks. Returns nothing if the batch is not possible, so that the list continues.
 [[nodiscard]] std::optional<MemoryNeed> step_memory_if_possible(const models::Model& model, nn::Module& network,
                                                                 const TensorSpec& batch, const DevicePtr& device,
                                                                 const TrainingOptions& training);

@@ -115,7 +115,7 @@ TrainerOptions trainer_options(const TrainArguments& options, const models::Mode
   return result;
 }
 
-/// The files of a training, each in a second place where the first has no room.
+/// The files of a training. Each is saved in a second place if the first has no room.
 class Files {
  public:
   Files(const TrainArguments& options, const Trainer& trainer) : options_(options), trainer_(trainer) {}
@@ -129,7 +129,8 @@ class Files {
     std::cerr << fmt::format("{} are in {}\n", what, options_.out);
   }
 
-  /// What there is when a training fails; tells of files that cannot be written.
+  /// Saves the weights and the checkpoint after a failed training. Prints a message for each file that cannot be
+  /// written.
   void save_what_there_is(const std::string& weights) const {
     if (trainer_.steps_done() == 0) return;
     const auto attempt = [](const auto& save) {

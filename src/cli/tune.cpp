@@ -1,5 +1,5 @@
-// concord tune: measures which kernel computes each matrix product of a network fastest on a device, and keeps the
-// table.
+// concord tune: measures which kernel is fastest for each matrix multiplication of a network on a device, and stores
+// the table.
 #include <fmt/format.h>
 
 #include <array>
@@ -47,13 +47,13 @@ std::int64_t usual_batch(std::string_view model) {
   return found == kBenchmarks.end() ? 64 : found->batch;
 }
 
-/// A program, and how often it has each product.
+/// A program, and the number of times that it has each matrix multiplication.
 struct Part {
   std::string name;
   std::map<std::string, std::int64_t> uses;
 };
 
-/// What was measured of a product.
+/// The measurement of one matrix multiplication.
 struct Row {
   TunableProduct product;  // with the uses in all programs
   TunedProduct result;

@@ -1,4 +1,4 @@
-// What the values of options must be, told before any work is done; used by every subcommand.
+// The checks of option values, before any work is done. Used by every subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace concord::cli {
 
-/// Numbers. NaN, infinity and what has no end in the type are refused by each.
+/// Numbers. Each refuses NaN, infinity and numbers outside the range of the type.
 [[nodiscard]] CLI::Validator positive();
 [[nodiscard]] CLI::Validator not_negative();
 [[nodiscard]] CLI::Validator from_0_to_1();
@@ -18,15 +18,15 @@ namespace concord::cli {
 /// Samples, steps, epochs: from 1 to 2^31 - 1.
 [[nodiscard]] CLI::Validator count();
 
-/// Refuses the empty text that an unset variable of a shell gives, where it would stand for a default.
+/// Refuses an empty text, which an unset shell variable gives, if it would stand for a default.
 [[nodiscard]] CLI::Validator not_empty();
 /// Names of files: the same.
 [[nodiscard]] CLI::Validator file_name();
-/// Of --data: not empty, and with a folder or file behind its colon, where there is one.
+/// For --data: not empty, and if it has a colon, with a folder or file behind it.
 [[nodiscard]] CLI::Validator data_name();
-/// What can be read as a selector of a device (Device::open), whether or not this machine has such a device.
+/// A valid selector of a device (Device::open), whether or not this machine has such a device.
 [[nodiscard]] CLI::Validator device_selector();
-/// Several, with commas between them.
+/// Several selectors, separated by commas.
 [[nodiscard]] CLI::Validator device_selectors();
 
 }  // namespace concord::cli

@@ -1,4 +1,4 @@
-// measure_speed: bandwidth, products, launches and copies of one device.
+// measure_speed: bandwidth, matrix multiplications, launches and copies of one device.
 #include "concord/compile/device_speed.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Tensor numbers(const Shape& shape) {
   return tensor;
 }
 
-/// Seconds of x + 1 over so many numbers.
+/// Seconds of x + 1 over `count` numbers.
 double seconds_of_increment(const DevicePtr& device, std::int64_t count, const MeasureOptions& options) {
   Graph graph;
   const Value x = graph.input("x", {DType::f32, Shape{count}});
@@ -51,7 +51,7 @@ double seconds_of_product(const DevicePtr& device, std::int64_t size, Precision 
   return median_seconds(program);
 }
 
-/// Until products are large enough to keep the device busy for a while.
+/// Measures larger and larger matrix multiplications, until one keeps the device busy for a while.
 void measure_products(const DevicePtr& device, Precision precision, std::size_t largest_bytes, DeviceSpeed& speed) {
   constexpr double kLongEnough = 0.02;
   for (std::int64_t size = 512; size <= 8192; size *= 2) {

@@ -33,7 +33,7 @@ struct Uses {
       pinned[static_cast<std::size_t>(assignment.value)] = true;
     }
   }
-  // The value exists for its one reader only.
+  // Whether only one reader needs the value.
   [[nodiscard]] bool is_private(ValueId id) const {
     const auto v = static_cast<std::size_t>(id);
     return producer[v] >= 0 && readers[v] == 1 && !pinned[v];
@@ -54,7 +54,7 @@ std::string joined_label(std::string_view first, std::string_view second) {
   return label;
 }
 
-// Reads `inner`'s formula in place of the value it makes. False when the result would be too big.
+// Replaces the value that `inner` makes by its formula. Returns false if the result would be too big.
 bool merge_pointwise(Lowered& program, const LoweredNode& inner, LoweredNode& outer) {
   const auto* inner_op = as_pointwise(inner);
   const auto* outer_op = as_pointwise(outer);

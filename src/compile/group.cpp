@@ -70,7 +70,7 @@ class Grouping {
     return is_update;
   }
 
-  // Equal for nodes that can be of one group; nothing for what is no update of a tensor.
+  // Nodes with equal keys can be in one group. Nothing if the node is not an update of a tensor.
   [[nodiscard]] std::optional<std::string> key_of(const LoweredNode& node) const {
     const auto* op = dynamic_cast<const ops::Pointwise*>(node.op.get());
     if (op == nullptr || op->expression().uses_coordinates()) return std::nullopt;
@@ -107,10 +107,10 @@ class Grouping {
     for (const ValueId id : node.outputs) group_of_[index(id)] = *found;
   }
 
-  // No later node joins; so what reads the group's results comes after its last member.
+  // No later node joins the group, so readers of its results come after its last member.
   void close(Group* group) { std::erase(open_, group); }
 
-  // Every group in the place of its last member: all that the others read is there.
+  // Each group runs where its last member stood, because all inputs of the others exist there.
   void merge() {
     std::vector<bool> gone(program_.nodes.size(), false);
     for (const auto& group : groups_) {

@@ -1,5 +1,5 @@
-// What a program need not compute in every run: the factors that a normalisation in evaluation makes of its weights and
-// statistics, constants, weights in the layout of their kernel.
+// The values that a program need not compute in every run: constants, the factors that a normalisation in evaluation
+// computes from weights and statistics, and weights in the layout of their kernel.
 #include <algorithm>
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLargest = std::size_t{64} << 10;  // bytes of one computed result
 
-/// A variable as a kernel wants it, which to make anew in each run can take as long as the kernel itself.
+/// A variable in the layout of a kernel. To make it again in each run can take as long as the kernel.
 bool is_reordered_variable(const Lowered& program, const LoweredNode& node) {
   return !node.op && program.value(program.root(node.inputs[0])).kind == LoweredValue::Kind::variable;
 }

@@ -41,7 +41,7 @@ LoweredValue lowered_value(const Node& node, std::size_t output, std::string nam
   return value;
 }
 
-/// The node that makes `copied`, a value like `value` of its own.
+/// The node that makes `copied`, a separate value equal to `value`.
 LoweredNode copy_node(Lowered& program, ValueId value, std::string name, ValueId& copied) {
   LoweredValue copy = program.value(value);
   copy.kind = LoweredValue::Kind::computed;

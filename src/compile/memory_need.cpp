@@ -68,8 +68,8 @@ Advice advice_on_batch(std::int64_t failed, const Device& device, const BatchNee
   if (with_kernels(failed) <= available) {
     return {failed, "Other programs use a part of the device's memory; close them, or use a smaller batch"};
   }
-  // Layouts and workspaces are only known once kernels are prepared, so what they add is first taken to grow as it did
-  // for the batch looked at last.
+  // Layouts and workspaces are known only after kernels are prepared. The first estimate assumes that their memory
+  // grows in proportion to the batch that was measured last.
   double added = 1;
   for (std::int64_t batch = failed;;) {
     batch = largest_batch(batch, available, [&](std::int64_t b) {
@@ -79,7 +79,7 @@ Advice advice_on_batch(std::int64_t failed, const Device& device, const BatchNee
     if (batch == 0) return largest(0);
     const std::size_t bytes = with_kernels(batch);
     if (bytes <= available) return largest(batch);
-    // A limit of kernels, or of one allocation, which says nothing of how far the batch is beyond it.
+    // A limit of kernels or of one allocation does not show how far the batch exceeds it.
     if (bytes == SIZE_MAX) return largest(largest_batch(batch, available, with_kernels));
     added = static_cast<double>(bytes) / static_cast<double>(bytes_of(need, batch, MemoryDetail::values));
   }

@@ -1,5 +1,5 @@
-// What a program will take of its device's memory, found without allocating: for the message of an OutOfMemory, the
-// choice of a batch size and reports on a network.
+// The device memory that a program will need, found without allocating it. Used for the message of an OutOfMemory, for
+// the choice of a batch size, and for reports on a network.
 #pragma once
 
 #include <cstddef>
@@ -22,23 +22,23 @@ struct MemoryNeed {
   [[nodiscard]] std::size_t total() const { return arena + new_variables; }
 };
 
-/// What compile() with these arguments would allocate. Throws OutOfMemory when a single value is larger than one
-/// allocation of the device may be.
+/// The memory that compile() with these arguments would allocate. Throws OutOfMemory if a single value is larger than
+/// one allocation of the device may be.
 [[nodiscard]] MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const Variables& variables,
                                      MemoryDetail detail, const CompileOptions& options = {});
 
-/// The largest batch below `failed` whose need is at most `available` bytes; 0 when even one sample is too large. Needs
-/// grow with the batch; a `need` that throws OutOfMemory counts as more than there is.
+/// The largest batch below `failed` that needs at most `available` bytes; 0 if even one sample needs more. The need
+/// grows with the batch. A `need` that throws OutOfMemory counts as more than `available`.
 [[nodiscard]] std::int64_t largest_batch(std::int64_t failed, std::size_t available,
                                          const std::function<std::size_t(std::int64_t batch)>& need);
 
-/// The bytes that a batch takes beside what the device has allocated now; where it throws OutOfMemory, NotSupported
-/// (more samples than kernels can number) or ShapeError (batch norm refuses a single one) the batch is not possible.
+/// The bytes that a batch needs besides what the device has allocated now. The batch is not possible if this throws
+/// OutOfMemory, NotSupported (more samples than kernels can number) or ShapeError (batch norm refuses a single sample).
 using BatchNeed = std::function<std::size_t(std::int64_t batch, MemoryDetail detail)>;
 
-/// To be called where an error of a program for `failed` samples is being handled. Throws it again: OutOfMemory and
-/// MemoryBudgetError with what can be done ("The largest batch that fits is 48", that not even one does, or that others
-/// hold the memory), NotSupported with the largest batch that is possible where one is, any other as it is.
+/// Call this while handling an error of a program for `failed` samples. It throws the error again. OutOfMemory and
+/// MemoryBudgetError get advice: "The largest batch that fits is 48", that not even one sample fits, or that other
+/// programs hold the memory. NotSupported gets the largest possible batch, if there is one. Other errors do not change.
 [[noreturn]] void rethrow_with_advice_on_batch(std::int64_t failed, const Device& device, const BatchNeed& need);
 
 }  // namespace concord

@@ -1,4 +1,4 @@
-// PlainCopies: values that lie in a kernel's layout, as plain numbers on the host and back.
+// PlainCopies: copies values in a kernel's layout to plain numbers on the host and back.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace concord {
 
-/// Each reorder is prepared once. Values go through one buffer of the largest one's size, but for those that kernels
-/// write into the host's memory themselves.
+/// Each reorder is prepared once. Values pass through one buffer of the size of the largest, unless kernels write
+/// directly to host memory.
 class PlainCopies {
  public:
   /// The numbers of a value with a layout that lies at `from`, as Device::read_async gives them. Throws OutOfMemory.

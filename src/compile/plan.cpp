@@ -86,7 +86,7 @@ class Planner {
     }
   }
 
-  // The node that makes the value may write into the variable: nobody reads the old value later, and if the node
+  // The node that makes the value may write into the variable: no later node reads the old value, and if the node
   // itself reads it, it works in place.
   [[nodiscard]] bool may_overwrite(const LoweredAssignment& assignment, const Made& made) const {
     if (made.node < 0) return false;

@@ -26,11 +26,11 @@ struct Arena {
   std::vector<std::size_t> slabs;     // their sizes
 };
 
-/// Places blocks so that those alive together do not overlap, largest first at the lowest offset that is free. No slab
-/// grows beyond `slab_limit` (one allocation of the device). Throws OutOfMemory when a single block does.
+/// Places blocks so that those alive at the same time do not overlap: the largest first, at the lowest free offset. No
+/// slab grows beyond `slab_limit` (one allocation of the device). Throws OutOfMemory if a single block does.
 [[nodiscard]] Arena place_blocks(std::span<const MemoryBlock> blocks, std::size_t slab_limit);
 
-/// Bytes in use at each of `nodes` nodes: what an arena without any gap would take.
+/// The bytes in use at each of `nodes` nodes, as in an arena without gaps.
 [[nodiscard]] std::vector<std::size_t> bytes_in_use(std::span<const MemoryBlock> blocks, std::size_t nodes);
 
 /// Where each value of a program is stored.
@@ -46,10 +46,10 @@ struct MemoryPlan {
   std::vector<std::optional<std::size_t>> workspaces;  // by node: the block that its kernel works in while it runs
 };
 
-/// Finds lifetimes; lets an operator that may work in place overwrite an input that dies there; stores an assigned
-/// value straight into its variable where no one reads the old one afterwards. With `retains_all` nothing is shared and
-/// all assignments are copies after the last node. Before choose_layouts, the plan is one of row-major values without
-/// workspaces.
+/// Finds lifetimes. Lets an operator that can work in place overwrite an input that no later node reads. Stores an
+/// assigned value directly in its variable if no node reads the old value afterwards. With `retains_all` nothing is
+/// shared, and all assignments are copies after the last node. Before choose_layouts, the plan is for row-major values
+/// without workspaces.
 [[nodiscard]] MemoryPlan plan_memory(const Lowered& program, bool retains_all);
 
 }  // namespace concord

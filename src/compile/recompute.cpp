@@ -15,9 +15,9 @@
 namespace concord {
 namespace {
 
-/// FLOPs that take about as long as a byte, on CPUs and GPUs alike.
+/// This many FLOPs take about as long as moving a byte, on CPUs and GPUs.
 constexpr double kFlopsAByte = 10;
-/// A value so many times as small as what is computed from it is kept for that, not computed again.
+/// A value this many times smaller than the value computed from it is kept, not recomputed.
 constexpr std::size_t kSmall = 8;
 /// Values of segments may take these parts of the limit together while one is computed again.
 constexpr std::array kSegmentParts{1.0 / 16, 1.0 / 8, 1.0 / 4, 1.0 / 2, 1.0, 1.0};
@@ -33,7 +33,7 @@ double cost_of(const Lowered& program, const LoweredNode& node) {
   return std::max(cost.bytes, cost.flops / kFlopsAByte);
 }
 
-/// Without what plans do not look at, since many copies are made.
+/// Drops the names, which plans do not read, because many copies are made.
 Lowered without_names(Lowered program) {
   for (LoweredValue& value : program.values) value.name.clear();
   for (LoweredNode& node : program.nodes) node.name.clear();
@@ -83,8 +83,8 @@ class Search {
     note_reads();
   }
 
-  /// The best choice found for at most `limit` bytes in use; they may be more when none was found. Valid until the next
-  /// call.
+  /// Returns the best choice found for at most `limit` bytes in use. If none was found, it may use more. Valid until
+  /// the next call.
   const Choice& choice_for(std::size_t limit) {
     choice_ = evaluated(LastReads(program_.values.size(), kNeverAgain));
     note_reads();
@@ -101,7 +101,7 @@ class Search {
     return choice_;
   }
 
-  /// No choice takes less: what a node reads and makes is there together.
+  /// No choice needs less, because the inputs and results of a node exist at the same time.
   [[nodiscard]] std::size_t lower_bound() const {
     std::size_t most = 0;
     for (const LoweredNode& node : program_.nodes) {
@@ -211,7 +211,7 @@ class Search {
     return bytes;
   }
 
-  /// Takes the value when that helps, and no position where more than `segment` bytes are used then gets worse.
+  /// Takes the value if that helps, and if no position that gets worse then uses more than `segment` bytes.
   void try_again(ValueId id, std::size_t segment) {
     if (!is_candidate(id) || wanted_segment_[index(id)] > segment) return;
     LastReads last_reads = choice_.last_reads;
@@ -228,7 +228,7 @@ class Search {
     note_reads();
   }
 
-  /// Gives up what later choices made needless, the dearest first.
+  /// Drops choices that later ones made unnecessary, the most expensive first.
   void keep_what_fits() {
     std::vector<ValueId> chosen;
     for (ValueId id = 0; id < static_cast<ValueId>(program_.values.size()); ++id) {
@@ -288,7 +288,7 @@ void recompute(Lowered& program, std::size_t budget, const DeviceInfo& device) {
     if (!made.within) break;
     limit -= std::min(limit / 2, std::max(made.bytes - budget, limit / 64));
   }
-  // What does not depend on the budget, so that the least that is told can be had.
+  // This search does not depend on the budget, so the error can report the least possible memory.
   std::size_t least = before, low = std::min(search.lower_bound(), before), high = before;
   for (int step = 0; step < kBisections; ++step) {
     const std::size_t middle = low + (high - low) / 2;

@@ -1,4 +1,4 @@
-// with_recomputation(): copies of nodes before what reads their results again.
+// with_recomputation(): copies nodes and inserts the copies before the nodes that read their results again.
 #include <algorithm>
 
 #include "concord/compile/recompute.hpp"

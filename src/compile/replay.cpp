@@ -1,4 +1,4 @@
-// Replays: a program operator by operator, each on inputs that are given.
+// Replays: runs a program operator by operator, each on given inputs.
 #include <cstring>
 #include <deque>
 #include <map>
@@ -33,10 +33,10 @@ class KnownValues {
     }
   }
 
-  /// The name of what an operator reads: of the value that an alias stands for, and before it was reordered.
+  /// The name of an operator's input. Aliases and reorders are resolved to the value that they show.
   [[nodiscard]] const std::string& name(ValueId id) const { return program_.lowered.value(source(id)).name; }
 
-  /// Sees to it that the value is the given one, where one is given, and gives it. The tensor may be on its way.
+  /// Writes the given value to the device if there is one, and returns it. The copy may still be in progress.
   Tensor input(ValueId id) {
     prepare(program_.lowered.root(id));
     return known_.at(source(id)).value.reshaped(program_.lowered.value(id).spec.shape);
@@ -52,7 +52,7 @@ class KnownValues {
     return made;
   }
 
-  /// Drops what no later operator reads.
+  /// Frees the values that no later operator reads.
   void forget_inputs_of(const LoweredNode& node) {
     for (const ValueId id : node.inputs) {
       if (--readers_.at(source(id)) == 0) known_.erase(source(id));
@@ -85,7 +85,7 @@ class KnownValues {
     known_.insert_or_assign(stored, ProgramImpl::Arriving{*given, nullptr});
   }
 
-  // To wait for a value only to see that it need not be overwritten would take longer than overwriting it.
+  // Overwriting a value is faster than waiting for it to see whether it has to be overwritten.
   static bool is_known_as(const ProgramImpl::Arriving& known, const Tensor& given) {
     return known.value.bytes().data() == given.bytes().data() ||
            (known.event == nullptr && has_bits_of(known.value, given));
@@ -99,13 +99,13 @@ class KnownValues {
   std::map<ValueId, std::size_t> readers_;   // operators that are still to come
 };
 
-/// Operators whose results are on their way: a device that computes beside the host goes on to the next ones meanwhile.
+/// Operators whose results are still being copied. An asynchronous device continues with the next operators meanwhile.
 class Underway {
  public:
   Underway(Device& device, const std::function<void(const ReplayedNode&)>& seen) : device_(device), seen_(seen) {}
   Underway(const Underway&) = delete;
   Underway& operator=(const Underway&) = delete;
-  /// Where something was thrown: the memory that is copied to and from lives until the device is done with it.
+  /// After an exception, waits until the device no longer uses the memory of copies.
   ~Underway() {
     if (ended_) return;
     try {

@@ -1,4 +1,4 @@
-// Products of programs, and tuning at first use.
+// Finds the matrix multiplications of programs, and tunes them at first use.
 #include "concord/compile/tuning.hpp"
 
 #include <charconv>

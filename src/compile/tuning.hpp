@@ -1,5 +1,5 @@
-// Tuning of programs: their products, and measuring those that no table knows before a program is compiled. Used by
-// compile and `concord tune`.
+// Tuning of programs: finds their matrix multiplications, and measures those that no table contains before a program is
+// compiled. Used by compile and `concord tune`.
 #pragma once
 
 #include <span>
@@ -11,17 +11,17 @@
 
 namespace concord {
 
-/// The products that `compile` would prepare kernels for; takes no memory of the device. Throws NotSupported where the
-/// device has no choice of kernels.
+/// The matrix multiplications that `compile` would prepare kernels for. Allocates no device memory. Throws NotSupported
+/// if the device has no choice of kernels.
 [[nodiscard]] std::vector<TunableProduct> tunable_products(const Graph& graph, std::span<const Value> outputs,
                                                            Device& device, const CompileOptions& options);
 
-/// The seconds that a compile may spend on tuning: those of the options, else $CONCORD_TUNE_SECONDS. Throws
-/// ArgumentError for what is no such number.
+/// The seconds that a compile may spend on tuning: from the options, else from $CONCORD_TUNE_SECONDS. Throws
+/// ArgumentError if that is not a number of seconds.
 [[nodiscard]] double tuning_seconds(const CompileOptions& options);
 
-/// Measures the products of `program`, which has no kernels yet, that the device knows no choice for, the most
-/// expensive first, for about so many seconds, and stores what it finds; a table that cannot be written is reported in
+/// Measures the matrix multiplications of `program`, which has no kernels yet, for about `seconds`: those for which the
+/// device knows no choice, the most expensive first. Stores the results. A table that cannot be written is reported in
 /// the log.
 void tune_at_first_use(const Lowered& program, Device& device, Precision precision, double seconds);
 

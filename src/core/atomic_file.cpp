@@ -51,7 +51,7 @@ bool is_temporary(std::string_view name) {
   return dash != std::string_view::npos && is_number(name.substr(0, dash)) && is_number(name.substr(dash + 1));
 }
 
-// Nobody writes to a file whose lock is to be had. On a file system without locks nothing is removed.
+// If the lock is free, no process writes to the file. On a file system without locks nothing is removed.
 void remove_if_left_behind(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return;
@@ -60,7 +60,7 @@ void remove_if_left_behind(const std::filesystem::path& file) {
 }
 
 void remove_left_behind(const std::filesystem::path& folder) {
-  // Not by <filesystem>, whose iterators end the process where the host's memory runs out.
+  // Does not use <filesystem>, whose iterators end the process when host memory runs out.
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
   if (entries == nullptr) return;
   while (const dirent* const entry = readdir(entries.get())) {
@@ -68,7 +68,8 @@ void remove_left_behind(const std::filesystem::path& folder) {
   }
 }
 
-// Folders of compiled kernels hold thousands of files and get one after the other: they are looked through once.
+// Folders of compiled kernels hold thousands of files, which are written one after the other, so each folder is
+// searched once.
 bool is_first_time(const std::filesystem::path& folder) {
   static std::mutex mutex;
   static std::set<std::filesystem::path> known;
@@ -96,14 +97,14 @@ std::filesystem::path replaceable(const std::filesystem::path& path) {
 
 }  // namespace
 
-// What is left behind goes first: it may be what the disk is full of.
+// Removes abandoned files first, because they may be what fills the disk.
 AtomicFile::AtomicFile(std::filesystem::path path, Readers readers) : path_(replaceable(path)) {
   const std::filesystem::path folder = folder_of(path_);
   if (is_first_time(folder) || readers == Readers::by_umask) remove_left_behind(folder);
   open_temporary(readers);
 }
 
-// Between its creation and its lock another process may take the file for one that was left behind: another is made.
+// Before this file is locked, another process may take it for an abandoned one and remove it. Then another is made.
 void AtomicFile::open_temporary(Readers readers) {
   const mode_t mode = readers == Readers::owner ? 0600 : 0666;
   while (true) {
@@ -136,8 +137,8 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-// The file keeps its lock until it has its own name. A network's file system tells at a close what a write could not
-// do, so a second descriptor is closed before.
+// The file stays locked until it has its final name. A network file system reports failed writes only when a descriptor
+// is closed, so a second descriptor is closed before the rename.
 void AtomicFile::commit(Durability durability) {
   const bool durable = durability == Durability::durable;
   CONCORD_CHECK(!durable || fsync(descriptor_) == 0, IoError, "cannot write {}: {}", path_.string(),

@@ -1,4 +1,4 @@
-// AtomicFile: files that appear whole or not at all. Used by whatever writes files.
+// AtomicFile: files that appear completely or not at all. Used wherever files are written.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +7,22 @@
 
 namespace concord {
 
-/// What a written file must outlive: `cached` content, which can be made again, is not flushed to the disk.
+/// The failures that a written file must survive. `cached` content can be made again, so it is not flushed to the disk.
 enum class Durability : std::uint8_t { durable, cached };
 
-/// Who may read a written file: everyone whom the process's umask lets, or its owner alone.
+/// Who may read a written file: everyone whom the umask of the process allows, or only its owner.
 enum class Readers : std::uint8_t { by_umask, owner };
 
-/// A file that appears whole or not at all: written beside `path` under a name of its own, then flushed to the disk
-/// and renamed over it by `commit`. Without `commit` the old file stays and nothing is left behind. Any number of
-/// threads and processes may replace the same path; the last commit wins.
+/// A file that appears completely or not at all. It is written next to `path` under a temporary name; `commit` flushes
+/// it to the disk and renames it to `path`. Without `commit` the old file stays and the temporary one is removed. Any
+/// number of threads and processes may replace the same path; the last commit wins.
 ///
 /// A process that is killed leaves its temporary file, "<path>.concord-<process>-<number>.tmp". A later AtomicFile in
-/// the folder removes it: whoever writes such a file holds a lock on it (flock), so that one without a lock is
-/// nobody's.
+/// the folder removes it. A writer holds a lock on its temporary file (flock), so a file without a lock is abandoned.
 class AtomicFile {
  public:
-  /// Follows a symbolic link. Throws IoError naming the path and the system's reason, or when there is something else
-  /// than a file, for example a device.
+  /// Follows a symbolic link. Throws IoError with the path and the system's reason, also if the path is not a regular
+  /// file, for example a device.
   explicit AtomicFile(std::filesystem::path path, Readers readers = Readers::by_umask);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -40,7 +39,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// AtomicFile for content that is at hand. Throws IoError.
+/// Writes complete content with an AtomicFile. Throws IoError.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
                            Durability durability = Durability::durable, Readers readers = Readers::by_umask);
 

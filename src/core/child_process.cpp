@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kWorkReturned = 86;  // not 0, with which the work may call exit()
 
-/// Without the signal that writing to nobody raises.
+/// Sends without SIGPIPE, which the system raises if there is no reader.
 bool send_all(int channel, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(channel, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -39,7 +39,7 @@ bool send_all(int channel, std::string_view bytes) {
 
 enum class Received : std::uint8_t { some, nothing_yet, end };
 
-/// What is there, or comes within `patience` ms. `bytes` becomes the part of it that was filled.
+/// Reads the bytes that are available, or that arrive within `patience` ms. `bytes` becomes the part that was filled.
 Received receive_some(int channel, int patience, std::span<char>& bytes) {
   for (;;) {
     pollfd ready{channel, POLLIN, 0};
@@ -192,7 +192,7 @@ bool ChildProcess::receive(std::span<char> bytes, std::chrono::seconds patience)
 }
 
 std::string ChildProcess::follow(Clock::time_point deadline, bool until_hang_up) {
-  constexpr int kLook = 50;  // ms between looks whether it has ended: what it started may hold the channel longer
+  constexpr int kLook = 50;  // ms between checks whether it has ended: its own children may hold the channel longer
   constexpr std::chrono::milliseconds kPause{5};
   std::array<char, 4096> buffer{};
   std::string text;

@@ -23,34 +23,35 @@ struct ChildEnd {
   std::string how;      // "exit code 3", "Aborted", "no answer for 60 s"; empty where it did not fail and this is known
 };
 
-/// The process is killed, whatever it is doing, when its object is destroyed. Every function that starts one throws
-/// IoError where it does not start.
+/// The destructor kills the process, whatever it is doing. Every function that starts a process throws IoError if it
+/// does not start.
 class ChildProcess {
  public:
   /// Where a program's standard output goes.
   enum class Output : std::uint8_t { shared, to_errors };
 
-  /// A program whose standard input and output are the channel. Its standard error is dropped.
+  /// Starts a program whose standard input and output are the channel. Its standard error is dropped.
   [[nodiscard]] static ChildProcess serving(const std::filesystem::path& program, std::vector<std::string> arguments);
-  /// A program with the input and output of this process. One more variable in its environment, "NAME=value", names the
-  /// channel: variable(channel) makes it.
+  /// Starts a program with the input and output of this process. An additional environment variable, "NAME=value",
+  /// names the channel; variable(channel) makes it.
   [[nodiscard]] static ChildProcess reporting(const std::filesystem::path& program, std::vector<std::string> arguments,
                                               const std::function<std::string(int channel)>& variable,
                                               Output output = Output::shared);
-  /// `work` in a copy of this process, which ends after it. Its standard error is the channel, its standard output is
-  /// dropped. An exception counts as an end of the work; a call of exit() fails. To be called where this process has no
-  /// other thread yet: the copy has none of them, and waits for ever for a lock that one of them holds.
+  /// Runs `work` in a copy of this process, which ends after it. The copy's standard error is the channel; its standard
+  /// output is dropped. If `work` throws, it counts as done; if it calls exit(), it counts as failed. Call this only
+  /// while the process has no other thread: the copy has none of them, and would wait forever for a lock that one of
+  /// them holds.
   [[nodiscard]] static ChildProcess copy(const std::function<void()>& work);
 
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
   ~ChildProcess();
 
-  /// All of it; false when the process is gone.
+  /// Sends all bytes. Returns false if the process has ended.
   [[nodiscard]] bool send(std::string_view bytes);
-  /// Fills `bytes`; false when the process is gone or writes nothing for so long.
+  /// Fills `bytes`. Returns false if the process has ended or writes nothing for `patience`.
   [[nodiscard]] bool receive(std::span<char> bytes, std::chrono::seconds patience);
-  /// All that it writes until it hangs up or ends.
+  /// Everything that it writes until it hangs up or ends.
   [[nodiscard]] std::string receive_report();
   /// Waits for its end, and kills it after `patience`.
   [[nodiscard]] ChildEnd finish(std::optional<std::chrono::seconds> patience = {});
@@ -59,7 +60,7 @@ class ChildProcess {
   enum class State : std::uint8_t { running, ended, unknown };  // unknown: it ended, but SIGCHLD is ignored
 
   ChildProcess(pid_t process, int channel, int success) : process_(process), channel_(channel), success_(success) {}
-  /// Receives until the process has ended, the deadline, or, where that is asked for, its hang-up.
+  /// Receives until the process ends or the deadline passes and, with `until_hang_up`, until the process hangs up.
   std::string follow(std::chrono::steady_clock::time_point deadline, bool until_hang_up);
   void look(bool waits);
   void kill();
@@ -79,11 +80,11 @@ class ParentChannel {
   /// Of ChildProcess::reporting.
   explicit ParentChannel(int channel) : channel_(channel) {}
 
-  /// Fills `bytes`; false when the parent is gone or writes nothing for so long.
+  /// Fills `bytes`. Returns false if the parent has ended or writes nothing within the time limit.
   [[nodiscard]] bool receive(std::span<char> bytes, std::chrono::seconds patience) const;
-  /// All of it; false when the parent is gone.
+  /// Sends all bytes. Returns false if the parent has ended.
   [[nodiscard]] bool send(std::string_view bytes) const;
-  /// Ends what is sent, and waits until the parent has hung up, too.
+  /// Ends the output, and waits until the parent has hung up too.
   void hang_up() const;
 
  private:

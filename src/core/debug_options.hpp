@@ -1,5 +1,5 @@
-// CONCORD_DEBUG: options that help to find a fault in Concord or in a driver, "gemm=tiled,conv=winograd". docs/install.md
-// lists them.
+// CONCORD_DEBUG: options that help to find a fault in Concord or in a driver, "gemm=tiled,conv=winograd".
+// docs/install.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace concord {
 /// The keys that $CONCORD_DEBUG may have.
 [[nodiscard]] std::span<const std::string_view> debug_keys();
 
-/// Throws ArgumentError where $CONCORD_DEBUG holds a key that does not exist, or text that is no KEY=VALUE. A value ends at
-/// a comma.
+/// Throws ArgumentError if $CONCORD_DEBUG has an unknown key, or text that is not KEY=VALUE. A value ends at a comma.
 void check_debug_options();
 
-/// The value of `key` in $CONCORD_DEBUG; where the key occurs twice, the later one. Throws as check_debug_options.
+/// The value of `key` in $CONCORD_DEBUG. If the key occurs twice, the later value counts. Throws as
+/// check_debug_options.
 [[nodiscard]] std::optional<std::string> debug_option(std::string_view key);
 
 /// An option that is one of `choices`. Throws ArgumentError for another value.

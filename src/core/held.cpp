@@ -1,4 +1,4 @@
-// What is told to whoever uses an object that is gone or not theirs.
+// The errors for an object that was moved from, or that another thread is using.
 #include "concord/core/held.hpp"
 
 #include <fmt/format.h>

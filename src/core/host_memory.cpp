@@ -1,4 +1,4 @@
-// The exception for memory that runs out, made where there is none left.
+// The OutOfMemory exception, made so that throwing it needs no memory.
 #include "concord/core/host_memory.hpp"
 
 #include <fmt/format.h>

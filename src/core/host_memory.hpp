@@ -1,4 +1,4 @@
-// Host memory that runs out, as users of the library see it: an OutOfMemory, whatever allocated.
+// Turns every failed allocation of host memory into an OutOfMemory for users of the library.
 #pragma once
 
 #include <new>
@@ -7,7 +7,7 @@
 
 namespace concord {
 
-/// Throws OutOfMemory, saying that `what` ("a step of training") found no host memory. Needs none itself.
+/// Throws OutOfMemory with the message that `what` ("a step of training") found no host memory. Allocates nothing.
 [[noreturn]] void throw_no_host_memory(std::string_view what);
 
 /// function(), with std::bad_alloc turned into OutOfMemory. The functions of the public face run inside it.

@@ -1,4 +1,4 @@
-// The parser is told of every event, so that it stops at a limit before it has built what lies beyond.
+// The parser reports every event, so it stops at a limit before it builds what is beyond the limit.
 #include "concord/core/json.hpp"
 
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What the library says, without its own names: "[json.exception.type_error.302] type must be …" → "type must be …".
+/// The library's message without its own names: "[json.exception.type_error.302] type must be …" → "type must be …".
 std::string words_of(const Json::exception& error) {
   const std::string text = error.what();
   const std::size_t end = text.find("] ");

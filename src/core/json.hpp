@@ -1,5 +1,5 @@
-// JSON that comes from outside: files, other processes, environment variables. Everything of the kind is read through
-// read_json, so that no text ends in another error than FormatError, or in none at all.
+// JSON from outside: files, other processes, environment variables. All of it is read through read_json, so that every
+// bad text ends in a FormatError and in no other error.
 #pragma once
 
 #include <concepts>
@@ -14,19 +14,19 @@
 
 namespace concord {
 
-/// What a text may be at most. Texts of our own stay far below.
+/// Limits on a text. Our own texts stay far below them.
 struct JsonLimits {
   std::size_t bytes = std::size_t{64} << 20;
   int depth = 16;  // arrays and objects within each other
 };
 
-/// What is wrong with a text that parse_json does not take.
+/// The reason why parse_json refuses a text.
 class JsonError : public FormatError {
  public:
   JsonError(std::string_view subject, std::string problem, std::size_t byte);
   /// "is not JSON from here on"
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  /// Where in the text; 0 where the reader does not tell.
+  /// The position in the text; 0 if the reader does not report it.
   [[nodiscard]] std::size_t byte() const { return byte_; }
 
  private:
@@ -34,15 +34,15 @@ class JsonError : public FormatError {
   std::size_t byte_;
 };
 
-/// The value of a text. Throws JsonError, whose message begins with `subject` ("model.safetensors: header"): for what
-/// is no JSON or no UTF-8, for a number beyond double, for an object that has a key twice, and beyond the limits.
+/// Parses a text. Throws JsonError, whose message begins with `subject` ("model.safetensors: header"), if the text is
+/// not JSON or not UTF-8, has a number beyond double or an object with a duplicate key, or exceeds the limits.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, std::string_view subject, const JsonLimits& limits = {});
 
-/// Of a value that is missing or has another type than was asked for.
+/// Throws the error for a value that is missing or has the wrong type.
 [[noreturn]] void throw_unexpected_json(const nlohmann::json::exception& error, std::string_view subject);
 
-/// read(value of the text). What the JSON library throws in `read`, of a value that is missing or of another type,
-/// becomes a FormatError as well.
+/// Returns read(value of the text). If `read` throws an error of the JSON library, for a missing value or a wrong type,
+/// it becomes a FormatError too.
 template <class Read>
 auto read_json(std::string_view text, std::string_view subject, Read&& read) {
   const nlohmann::json json = parse_json(text, subject);
@@ -53,8 +53,8 @@ auto read_json(std::string_view text, std::string_view subject, Read&& read) {
   }
 }
 
-/// The fields of an object of such a text. What is missing or of another type is a FormatError with `subject` and the
-/// field's name, and so is a number that the type does not hold.
+/// The fields of an object in such a text. A field that is missing, has the wrong type or does not fit the type is a
+/// FormatError with `subject` and the field's name.
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, std::string subject);

@@ -1,4 +1,4 @@
-// The median: what is told of times, whose mean a single interruption moves.
+// The median. Used to report times, because a single interruption changes a mean.
 #pragma once
 
 #include <span>

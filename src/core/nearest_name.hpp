@@ -1,4 +1,4 @@
-// The name that was meant by one that is misspelt.
+// Suggests a name for a misspelt one.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace concord {
 
-/// The name that the fewest letters make of `given`: inserted, deleted, replaced or swapped with their neighbour
-/// (Damerau, 1964); none where that takes more than a quarter of the letters, but at least one.
+/// The name that the fewest changes turn `given` into: letters inserted, deleted, replaced or swapped with a neighbour
+/// (Damerau, 1964). None if that takes more than a quarter of the letters; one change is always allowed.
 [[nodiscard]] std::optional<std::string> nearest_name(std::string_view given, std::span<const std::string> names);
 
 }  // namespace concord

@@ -1,4 +1,4 @@
-// Philox: the counter-based random numbers of cl_kernels/shared/philox.h for the host, bit-equal to those of the devices.
+// Philox: the counter-based random numbers of cl_kernels/shared/philox.h for the host, bit-equal to those of devices.
 // Used by initial values, shuffles, synthetic data and augmentation.
 #pragma once
 

@@ -33,18 +33,18 @@ namespace concord {
 /// Bytes of main memory, or of its part that the process's container may use; 0 where the system does not say.
 [[nodiscard]] std::uint64_t physical_memory_bytes();
 
-/// What the processor says of itself; "CPU" of no vendor where the system does not tell.
+/// What the processor reports about itself; "CPU" without a vendor if the system does not report it.
 struct ProcessorInfo {
   std::string name;    // "AMD EPYC 9454"
   std::string vendor;  // "AuthenticAMD"
 };
 [[nodiscard]] ProcessorInfo processor_info();
 
-/// Seconds since this process was started, to a hundredth; 0 where the system does not say.
+/// Seconds since this process was started, to a hundredth; 0 if the system does not report it.
 [[nodiscard]] double process_age_seconds();
 
-/// From now on this process keeps the memory it frees for its next allocations, where the system lets it choose: giving
-/// gigabytes back and getting them cleared again costs more than filling them. For programs, not for libraries.
+/// After this call the process keeps freed memory for its next allocations, if the system allows that. Returning
+/// gigabytes and getting them cleared again costs more than filling them. For programs, not for libraries.
 void keep_freed_memory();
 
 /// Whether the calling thread is the process's first.

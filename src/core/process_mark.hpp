@@ -1,5 +1,5 @@
-// ProcessMark: tells objects made by this process apart from objects inherited through fork. A child process has
-// neither the threads nor the driver state of its parent, so waiting for them would never end.
+// ProcessMark: distinguishes objects of this process from objects inherited through fork. A child process has neither
+// the threads nor the driver state of its parent, so waiting for them would never end.
 #pragma once
 
 #include <atomic>

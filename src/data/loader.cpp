@@ -190,7 +190,7 @@ std::optional<Batch> Loader::next() {
   std::unique_lock lock(state.mutex);
   if (state.taken == state.batches) return std::nullopt;
   const std::int64_t number = state.taken;
-  // The next batch is claimed, or a slot is free for it: else nobody but the caller could free one.
+  // The next batch is claimed, or a slot is free for it. Otherwise only the caller could free a slot.
   CONCORD_CHECK(state.claimed > number || !state.free_slots.empty(), ArgumentError,
                 "loader: all {} slots are held by the caller; release a batch before requesting the next",
                 state.ring.size());

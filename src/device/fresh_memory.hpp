@@ -1,4 +1,4 @@
-// A debugging aid: what a kernel reads of memory that nobody has written yet is NaN and is seen.
+// A debugging aid: a kernel that reads memory before anything was written to it gets NaN, which shows in the results.
 #pragma once
 
 #include "concord/device/device.hpp"

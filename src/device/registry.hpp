@@ -1,5 +1,5 @@
-// The registry: which device a selector means, and the entry points of the backends. The only place that names them;
-// used by Device::open and Device::list, and by its test.
+// The registry: finds the device for a selector, and holds the entry points of the backends. Only this file names the
+// backends. Used by Device::open and Device::list, and by its test.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@
 
 namespace concord {
 
-/// The places in `infos` that "auto" tries, best first: GPUs, then accelerators, then the oneDNN CPU; only where the
-/// oneDNN backend is absent, CPUs through OpenCL.
+/// The indices in `infos` that "auto" tries, best first: GPUs, then accelerators, then the oneDNN CPU. CPUs through
+/// OpenCL count only if the oneDNN backend is absent.
 [[nodiscard]] std::vector<std::size_t> auto_order(std::span<const DeviceInfo> infos);
 
-/// The place in `infos` of the device that `selector` names (see Device::open), $CONCORD_DEVICE's where it is empty.
-/// Throws ArgumentError for what is no selector, DeviceError when none matches, or several that are not alike; the
-/// message lists what there is.
+/// The index in `infos` of the device that `selector` names (see Device::open); an empty one means $CONCORD_DEVICE.
+/// Throws ArgumentError for an invalid selector. Throws DeviceError if no device matches, or several different ones do;
+/// the message lists the devices.
 [[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
 
-/// The selector, or what an empty one stands for: $CONCORD_DEVICE, else "auto".
+/// The selector; for an empty one $CONCORD_DEVICE, else "auto".
 [[nodiscard]] std::string wanted_device(std::string_view selector);
 
-/// Whether Device::open takes the CPU for it without a look at OpenCL's drivers.
+/// Whether Device::open takes the CPU for it without asking OpenCL's drivers.
 [[nodiscard]] bool selects_cpu(std::string_view selector);
 
-/// What is wrong with a text that cannot be read as a selector, as a sentence without its end; empty where it can be,
-/// whether or not there is such a device.
+/// The reason why a text is not a valid selector, as a sentence without a full stop. Empty if it is valid, whether or
+/// not there is such a device.
 [[nodiscard]] std::string selector_error(std::string_view selector);
 
 /// One line for messages: `opencl:0  NVIDIA H200 (gpu, NVIDIA CUDA)`.
@@ -41,20 +41,20 @@ namespace concord {
 /// Which packages hold OpenCL drivers.
 [[nodiscard]] std::string_view driver_hint();
 
-/// Why each of the idle platforms may have no device, a line each; empty where there is none. For messages.
+/// Why each idle platform may have no device, one line each. Empty if there are none. For messages.
 [[nodiscard]] std::string idle_platforms_hint();
 
-/// What drivers need to give devices.
+/// The requirements of drivers, without which they give no devices.
 [[nodiscard]] std::string_view driver_needs();
 
 /// Whether the OpenCL backend is part of this build.
 [[nodiscard]] bool has_opencl();
 
-/// The names of OpenCL's platforms that have no device at all: a driver that is there and does not work, or one for
-/// devices that this machine has not.
+/// The names of OpenCL platforms without any device: the driver does not work, or it is for devices that this machine
+/// does not have.
 [[nodiscard]] std::vector<std::string> idle_platforms();
 
-/// Where a process was started with `arguments` to build kernels for another one: does it, and gives the exit code. For
+/// If another process started this one with `arguments` to build kernels, builds them and returns the exit code. For
 /// the command.
 [[nodiscard]] std::optional<int> serve_as_builder(std::span<const char* const> arguments);
 
@@ -66,14 +66,14 @@ struct LibraryVersions {
 [[nodiscard]] std::optional<LibraryVersions> onednn_versions();
 
 namespace opencl {
-/// Every OpenCL device, in the order of its index; empty without a driver. A broken driver is skipped and logged, and
-/// why is added to `skipped`.
+/// Every OpenCL device in the order of its index; empty without a driver. Skips and logs a broken driver, and adds the
+/// reason to `skipped`.
 [[nodiscard]] std::vector<DeviceInfo> list_devices(std::vector<std::string>* skipped = nullptr);
 [[nodiscard]] std::vector<std::string> idle_platforms();
 /// Throws DeviceError.
 [[nodiscard]] DevicePtr open_device(std::size_t index);
-/// Builds programs for the process that started this one (opencl/program/build_processes.hpp) until it asks for no
-/// more. The exit code.
+/// Builds programs for the process that started this one (opencl/program/build_processes.hpp) until it requests no
+/// more. Returns the exit code.
 [[nodiscard]] int build_programs();
 }  // namespace opencl
 

@@ -1,4 +1,4 @@
-// The order and budget of tuning.
+// The order and time limit of tuning.
 #include "concord/device/tuner.hpp"
 
 #include <algorithm>

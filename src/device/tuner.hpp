@@ -1,5 +1,5 @@
-// Tuner: how a device that has several kernels for a product finds the fastest by measuring. Used by compile, at first
-// use, and by `concord tune`.
+// Tuner: finds the fastest kernel for a matrix multiplication by measuring, on a device that has several. Used by
+// compile, at first use, and by `concord tune`.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace concord {
 
-/// A product of matrices, or a pass of a convolution as one.
+/// A matrix multiplication, or a pass of a convolution in that form.
 struct TunableProduct {
-  std::string key;  // sizes and form: products with one key share a choice
+  std::string key;  // sizes and form: equal keys share a choice
   double flops = 0;
   std::int64_t uses = 0;  // kernels prepared for it
   bool is_known = false;  // a table holds a choice
 };
 
-/// What was measured of one product.
+/// The measurements of one matrix multiplication.
 struct TunedProduct {
   std::string planned, best;  // kernels
   double planned_seconds = 0, best_seconds = 0;
@@ -33,14 +33,14 @@ struct TunedProduct {
 class Tuner {
  public:
   virtual ~Tuner() = default;
-  /// The products that kernels are prepared for while `prepare` runs, in order.
+  /// The matrix multiplications for which kernels are prepared while `prepare` runs, in order.
   [[nodiscard]] virtual std::vector<TunableProduct> products_of(const std::function<void()>& prepare) = 0;
-  /// Measures the kernels for a product that `products_of` gave, on random operands, for about so many seconds, each
-  /// only after its result has been held against the plain kernel's, and takes the best into use. The planned kernel is
-  /// measured however short the time; where nothing else was, nothing is taken. Throws OutOfMemory where the operands
-  /// or all that the planned kernel needs do not fit, else DeviceError where no kernel is right.
+  /// Measures the kernels for a product from `products_of` on random operands, for about `seconds`, and uses the
+  /// fastest from then on. Each kernel is measured only if its result agrees with that of the plain kernel. The planned
+  /// kernel is measured however short the time is; if no other was measured, nothing changes. Throws OutOfMemory if the
+  /// operands or the memory of the planned kernel do not fit, else DeviceError if no kernel is right.
   [[nodiscard]] virtual TunedProduct tune(const std::string& key, double seconds) = 0;
-  /// Keeps what was found, in `file` or in the device's table. Gives the file. Throws IoError.
+  /// Stores the results in `file` or in the device's table. Returns the file. Throws IoError.
   virtual std::filesystem::path store(const std::filesystem::path& file = {}) = 0;
 };
 
@@ -48,7 +48,7 @@ class Tuner {
 using TuningStep =
     std::function<void(const TunableProduct& product, const TunedProduct& result, const std::string& failure)>;
 
-/// Tunes those that take most first, until so many seconds have passed. Gives those that no time was left for.
+/// Tunes the products that take the most time first, until `seconds` have passed. Returns those that remain.
 std::vector<TunableProduct> tune_within(Tuner& tuner, std::vector<TunableProduct> products, double seconds,
                                         const TuningStep& step);
 

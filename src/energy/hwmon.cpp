@@ -1,4 +1,4 @@
-// Which chip is a device's, and which of its files tells.
+// Finds the chip of a device, and the file of the chip that reports energy or power.
 #include "concord/energy/hwmon.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using PciAddress = std::array<unsigned, 4>;
 
-/// Of "0000:3b:00.0" as of "00000000:3B:00.0".
+/// "0000:3b:00.0" and "00000000:3B:00.0" are the same address.
 std::optional<PciAddress> address_in(const std::string& text) {
   PciAddress a{};
   if (std::sscanf(text.c_str(), "%x:%x:%x.%x", a.data(), &a[1], &a[2], &a[3]) != 4) return std::nullopt;

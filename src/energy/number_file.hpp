@@ -10,7 +10,7 @@
 
 namespace concord {
 
-/// Nothing where the file is not there, may not be read, or begins with something else.
+/// Nothing if the file does not exist, cannot be read, or does not begin with a number.
 [[nodiscard]] inline std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   std::string word;
   std::uint64_t number = 0;

@@ -1,4 +1,4 @@
-// The energy counter of an NVIDIA GPU. The driver's management library is loaded when it is asked for.
+// The energy counter of an NVIDIA GPU. Loads the driver's management library at the first use.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace concord {
 
-/// Of the GPU at this PCI address. Null where the library does not load, does not know the GPU, or the GPU has no
-/// counter (before Volta).
+/// The meter of the GPU at this PCI address. Null if the library does not load, does not know the GPU, or the GPU has
+/// no counter (before Volta).
 [[nodiscard]] std::unique_ptr<EnergyMeter> nvml_meter(const std::string& library, const std::string& pci_address);
 
 }  // namespace concord

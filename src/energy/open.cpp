@@ -1,4 +1,4 @@
-// Which counter serves a device.
+// Chooses the energy meter of a device.
 #include "concord/core/debug_options.hpp"
 #include "concord/energy/hwmon.hpp"
 #include "concord/energy/meter.hpp"

@@ -1,4 +1,4 @@
-// Counters of microjoules that begin anew at a number of their own.
+// Microjoule counters, each of which restarts from 0 after a number of its own.
 #include "concord/energy/powercap.hpp"
 
 #include <fmt/format.h>
@@ -18,11 +18,11 @@ namespace {
 
 struct Counter {
   std::filesystem::path file;
-  std::uint64_t range = 0;  // the number behind which it begins anew
+  std::uint64_t range = 0;  // the largest count, after which it restarts from 0
   std::uint64_t last = 0;
 };
 
-/// "intel-rapl:0" is a processor (AMD's are called so, too); "intel-rapl:0:0" is a part of it, "psys" more than it.
+/// "intel-rapl:0" is a processor (AMD's have the same name). "intel-rapl:0:0" is a part of it; "psys" is more than it.
 std::optional<Counter> counter_of(const std::filesystem::path& zone) {
   const std::string name = zone.filename().string();
   const bool is_top = name.starts_with("intel-rapl:") && std::ranges::count(name, ':') == 1;

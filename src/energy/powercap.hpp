@@ -8,8 +8,8 @@
 
 namespace concord {
 
-/// The sum over all processors (intel-rapl:0, intel-rapl:1, …) under `folder`, cores and caches included, memory not.
-/// Null where there is none that this process may read.
+/// The sum over all processors (intel-rapl:0, intel-rapl:1, …) under `folder`, with cores and caches but without
+/// memory. Null if this process may read none of them.
 [[nodiscard]] std::unique_ptr<EnergyMeter> powercap_meter(const std::filesystem::path& folder);
 
 }  // namespace concord

@@ -1,4 +1,4 @@
-// The thread that looks, and the sum.
+// A thread reads the power and sums up the energy.
 #include "concord/energy/sampled_power.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ SampledPower::~SampledPower() {
   thread_.join();
 }
 
-// Once the power is not told, what was used meanwhile is lost: it is never told again.
+// After a failed reading the energy used meanwhile is unknown, so the meter never reads the power again.
 void SampledPower::look() {
   if (!last_watts_) return;
   const std::optional<double> watts = watts_();

@@ -1,5 +1,5 @@
-// Energy of a device that tells its power alone: the power is looked at again and again, and what lies between two
-// looks is the mean of both times the time.
+// The energy of a device that reports only its power. The power is sampled; the energy between two samples is their
+// mean times the time.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,8 @@ class SampledPower final : public EnergyMeter {
  public:
   using Watts = std::function<std::optional<double>()>;
 
-  /// `watts` is asked by a thread of the meter, every `interval`, and by `joules`; nothing means that it cannot be told
-  /// any more. `name` says whose power it is.
+  /// A thread of the meter calls `watts` every `interval`, and `joules` calls it too. It returns nothing if the power
+  /// can no longer be read. `name` says whose power it is.
   SampledPower(std::string name, Watts watts, std::chrono::milliseconds interval = std::chrono::milliseconds(20));
   SampledPower(const SampledPower&) = delete;
   SampledPower& operator=(const SampledPower&) = delete;

@@ -1,5 +1,5 @@
-// Steps with numbers that follow each other in a formula, as one step. Fusion applies it to the formulas it composes,
-// so that devices get them short.
+// Combines consecutive steps with constants in a formula into one step. Fusion applies this to the formulas that it
+// composes, so that devices get short ones.
 #pragma once
 
 #include "concord/graph/expression.hpp"

@@ -1,5 +1,5 @@
-// What expression.cpp, comparisons in double precision and tests need of the table of scalar functions: values, slopes,
-// bounds of errors.
+// The parts of the table of scalar functions that expression.cpp, comparisons in double precision and tests need:
+// values, slopes, and bounds of errors.
 #pragma once
 
 #include <limits>
@@ -12,7 +12,7 @@ namespace concord {
 
 /// The function at a point, through formulas.h.
 [[nodiscard]] float evaluate(ScalarFunction function, const float* arguments);
-/// The function in double precision, from the C library: what formulas.h is held against.
+/// The function in double precision, from the C library. It is the reference for formulas.h.
 [[nodiscard]] double evaluate_exactly(ScalarFunction function, const double* arguments);
 
 /// ∂y/∂argument for the outermost function of `y`; may contain `y` itself.

@@ -17,7 +17,7 @@ InceptionConv unit(int in, int out, Pair kernel) { return InceptionConv{in, out,
 InceptionConv halving(int in, int out) { return InceptionConv{in, out, 3, 2}; }
 nn::MaxPool2d halving_pool() { return nn::MaxPool2d{3, {.stride = 2}}; }
 
-/// "branch0", "branch1", … of the same input, side by side along the channels.
+/// "branch0", "branch1", … of the same input, concatenated along the channels.
 struct Branches : nn::Module {
   std::vector<std::shared_ptr<nn::Module>> branches;
   template <class... Modules>

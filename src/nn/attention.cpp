@@ -17,7 +17,7 @@ void require_width(const char* layer, const char* role, Value x, std::int64_t wi
                 x.shape().str());
 }
 
-/// A mask (queries, keys) serves all batches and heads.
+/// A mask (queries, keys) applies to all batches and heads.
 AttentionOptions options_of(const AttentionMask& mask, float dropout) {
   AttentionOptions options{.mask = mask.mask, .lengths = mask.lengths, .causal = mask.causal, .dropout = dropout};
   if (mask.mask && mask.mask.shape().rank() == 2) {

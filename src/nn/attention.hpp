@@ -65,7 +65,7 @@ struct GroupedQueryAttentionOptions {
   bool bias = false;
 };
 
-/// x (B, T, width) → (B, T, width). Each key head with its values serves heads / key_heads neighbouring query heads
+/// x (B, T, width) → (B, T, width). heads / key_heads neighbouring query heads share one key head and its values
 /// (Ainslie et al., "GQA", 2023). Parameters: q_proj, k_proj, v_proj, o_proj.
 class GroupedQueryAttention : public Module {
  public:

@@ -82,7 +82,8 @@ Value without_ignored(const Rows& rows, const std::optional<std::int32_t>& ignor
   return pointwise("known_classes", {rows.target}, scalar::select(is_ignored, 0.0F, scalar::input(0)), DType::i32);
 }
 
-/// Losses of rows to what is asked for: 0 where ignored, and the mean over `counts`, the rows' weights.
+/// Reduces the losses of rows as `reduction` says. Ignored rows count as 0. With `counts`, the rows' weights, the mean
+/// divides by their sum.
 Value finished(const Rows& rows, Value losses, Value counts, const std::optional<std::int32_t>& ignored,
                Reduction reduction) {
   if (ignored) {

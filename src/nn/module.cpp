@@ -31,7 +31,7 @@ struct Parameter : Variable {
   std::deque<Variable> renamed = {};
 };
 
-/// Tells a parameter's pointer from that of another variable.
+/// A deleter that holds the Parameter of a variable. std::get_deleter finds it; a variable that a layer made has none.
 struct ParameterOwner {
   Parameter* parameter;
   void operator()(Parameter* held) const { std::default_delete<Parameter>()(held); }

@@ -1,5 +1,5 @@
-// How exact scalar functions, activations and losses of a logit are: held by tests/ops/accuracy.cpp on every device,
-// told in docs/functions.md.
+// The accuracy of scalar functions, activations and losses of a logit. tests/ops/accuracy.cpp checks it on every
+// device; docs/functions.md lists it.
 #pragma once
 
 #include <span>

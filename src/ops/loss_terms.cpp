@@ -1,4 +1,4 @@
-// Marks of losses are labels of pointwise operators; sums of losses are taken apart by the formulas that add them.
+// A loss is marked by the label of a pointwise operator. Sums of losses are split by the formulas that add them.
 #include "concord/ops/loss_terms.hpp"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ void collect(Value value, float factor, std::vector<LossTerm>& parts) {
   }
 }
 
-/// Whether a mark is to be found by `collect`; nothing is added to the graph for a loss without.
+/// Whether `collect` would find a mark. A loss without marks adds nothing to the graph.
 bool has_marks(Value value) {
   const Value at = origin(value);
   if (is_marked(at, kWeightedMean) || is_marked(at, kTotal)) return true;

@@ -25,7 +25,7 @@ ops::PoolOptions adaptive(const char* name, Value x, std::span<const std::int64_
   for (std::size_t i = 0; i < 3; ++i) {
     CONCORD_CHECK(dst[i] >= 1, ShapeError, "{}: sizes {} of {} must be at least 1", name, ops::str(dst, options.rank),
                   x.shape().str());
-    // Where the sizes divide those of the source, the windows are all alike and lie side by side.
+    // If the sizes divide those of the source, all windows are alike and adjacent.
     if (src[i] % dst[i] != 0) options.adaptive = dst;
     options.kernel[i] = options.stride[i] = src[i] / dst[i];
   }

@@ -24,7 +24,7 @@ Scalar joined(std::size_t count) {
     const Scalar part = scalar::input(static_cast<int>(k)) / largest;
     squares = squares + part * part;
   }
-  // A norm that is not finite shows: it divided by itself is not a number.
+  // The result is NaN if the norm is not finite, because the largest element divided by itself is then NaN.
   const Scalar norm = scalar::min(largest * scalar::sqrt(squares), scalar::max(largest, kLargest));
   return scalar::select(scalar::equal(largest, 0.0F), 0.0F, norm);
 }

@@ -49,7 +49,7 @@ struct Joined {
 /// What is known of all gradients of a step.
 struct Gradients {
   Value norm;    // empty when it is not needed; still scaled, unless they are accumulated
-  Value finite;  // 1 when all elements are; empty when that is not asked for
+  Value finite;  // 1 if all elements are finite; empty if this is not checked
   Value factor;  // that they are still to be multiplied by, for both of the above; may be empty
 };
 

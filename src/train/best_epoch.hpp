@@ -1,4 +1,4 @@
-// BestEpoch: what early stopping remembers of the epochs of a fit. Internal to the room.
+// BestEpoch: the best epoch of a fit so far, for early stopping. Internal to the room.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace concord::train {
 class BestEpoch {
  public:
   BestEpoch(const Weights& weights, const EarlyStopping& options) : weights_(weights), options_(options) {}
-  /// After each epoch. False when there was no improvement for too long.
+  /// Called after each epoch. Returns false if there was no improvement for too long.
   [[nodiscard]] bool worth_going_on(const EpochReport& report) {
     const double score = score_of(*report.validation);
     if (!(score < best_ - options_.min_delta)) return ++since_ < options_.patience;
@@ -21,7 +21,7 @@ class BestEpoch {
     if (options_.restore_best) best_weights_ = weights_.all();
     return true;
   }
-  /// Puts the best epoch's weights back, where that is wanted.
+  /// Restores the weights of the best epoch, if the options require it.
   void restore_weights() const {
     for (const auto& [name, tensor] : best_weights_) weights_.variables()->write(name, tensor);
   }

@@ -1,4 +1,4 @@
-// Writing checkpoints and going on from them.
+// Writing checkpoints and resuming from them.
 #include <fmt/format.h>
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace concord::train {
 namespace {
 
-/// What a training should have in common with the checkpoint that it goes on from, by name.
+/// The settings, by name, that a training should share with the checkpoint that it resumes.
 std::map<std::string, std::string> settings_of(const TrainerOptions& options) {
   return {{"clip_norm", fmt::format("{}", options.clip.norm)},
           {"clip_value", fmt::format("{}", options.clip.value)},
@@ -45,7 +45,7 @@ void save_checkpoint(const TrainerState& state, const std::filesystem::path& pat
   info.extra.emplace("optimizer", rule.name);
   state.at.write_to(info);
   io::TensorMap tensors = state.weights.persistent();
-  // After a step that failed everything is as before it: the training may go on from there, with another rate perhaps.
+  // A failed step changes nothing, so the training may continue, perhaps with another rate.
   tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
   io::save_checkpoint(path, tensors, info, state.options.metadata, options);
 }

@@ -1,4 +1,4 @@
-// EpochPlan: how an epoch is cut into batches, and in which order its samples come. Internal to the room.
+// EpochPlan: the batches of an epoch and the order of its samples. Internal to the room.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct EpochPlan {
   std::int64_t samples = 0;  // of the epoch
   std::int64_t all = 0;      // of the data set; more where the last batch is dropped
   [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
-  /// Batches that have been done after so many samples.
+  /// The number of batches that are done after `position` samples.
   [[nodiscard]] std::int64_t batches_in(std::int64_t position) const {
     return position == samples ? batches() : position / full.size;
   }

@@ -43,7 +43,7 @@ EvaluationTotals run_all(TrainerState& state, const Dataset& data, const EpochPl
   return totals;
 }
 
-/// Prediction does not depend on the place in the epoch: programs serve data sets of any length.
+/// Prediction does not depend on the position in the epoch, so its programs work for data sets of any length.
 EpochPlan anywhere(EpochPlan plan) {
   plan.full.rows = 0;
   plan.last.first = 0;
@@ -65,8 +65,8 @@ Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
       tensor.bytes().subspan(static_cast<std::size_t>(first) * row_bytes, static_cast<std::size_t>(count) * row_bytes));
 }
 
-/// After an evaluation or prediction with results that are not finite: throws ArgumentError where the first such value
-/// comes of an index outside its table.
+/// Called after an evaluation or prediction with results that are not finite. Throws ArgumentError if an index outside
+/// its table caused the first such value.
 void require_right_indices(TrainerState& state, const Dataset& data, const EpochPlan& plan, const ProgramKey& key) {
   const timeline::Span span("search for a wrong index");
   const bool is_prediction = key.purpose == Purpose::predict;

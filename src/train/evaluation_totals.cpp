@@ -1,4 +1,4 @@
-// Sums from the device, and what they make.
+// The sums from the device, and the metrics computed from them.
 #include "concord/train/evaluation_totals.hpp"
 
 #include <algorithm>

@@ -9,15 +9,15 @@
 
 namespace concord::train {
 
-/// On the device the sums are in single precision, so they are taken from there before they can pass what it counts
-/// exactly, and often enough that the loss loses no digits that matter.
+/// The device sums in single precision. The host reads the sums before they exceed the exact range, and often enough
+/// that the loss keeps its significant digits.
 class EvaluationTotals {
  public:
-  /// The sums on the device begin anew. `batch_labels` is the shape of the labels of a batch.
+  /// Resets the sums on the device. `batch_labels` is the shape of the labels of a batch.
   EvaluationTotals(VariablesPtr variables, const Shape& batch_labels, const StepProgram& program);
-  /// After each run of the program.
+  /// Called after each run of the program.
   void step();
-  /// After the last one.
+  /// Called after the last run.
   void take();
 
   /// Those of all batches as one.

@@ -1,4 +1,4 @@
-// FailedStep: what is not finite in a step of a fit, by running the step once more. Internal to the room.
+// FailedStep: runs a failed step of a fit again and finds the value that is not finite. Internal to the room.
 #pragma once
 
 #include "concord/train/non_finite_search.hpp"
@@ -6,16 +6,16 @@
 
 namespace concord::train {
 
-/// Of one fit. All functions look at the step that comes next (TrainerState::at), with the present weights.
+/// For one fit. All functions examine the next step (TrainerState::at) with the present weights.
 class FailedStep {
  public:
   /// `state`, `data` and `options` must outlive it.
   FailedStep(const TrainerState& state, const Dataset& data, const FitOptions& options, const EpochPlan& plan,
              EpochPrograms programs, bool is_streamed);
-  /// For FitOptions::nan_trace: throws NonFinite naming the first value that is not finite.
+  /// For FitOptions::nan_trace. Throws NonFinite with the first value that is not finite.
   void require_finite_values();
-  /// For a step that the device has not applied: throws NonFinite naming the first value, and the first parameter whose
-  /// gradient has one; ArgumentError where a wrong index is the cause.
+  /// For a step that the device has not applied. Throws NonFinite with the first value that is not finite, and with the
+  /// first parameter whose gradient has one. Throws ArgumentError if a wrong index is the cause.
   [[noreturn]] void explain();
 
  private:

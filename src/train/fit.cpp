@@ -154,7 +154,7 @@ bool Fit::stop_wanted() const {
 void Fit::check_finite() {
   const timeline::Span span("wait for the loss");
   if (variables().read(optim::kOk).values<float>()[0] != 0) return;
-  // The device has kept everything as it was before the bad step.
+  // The device has not applied the bad step, so everything is as before it.
   at_.move_to(plan_, variables().read(train::cursor_name(kTrainRole)).values<std::int32_t>()[0]);
   failed_step_->explain();
 }
@@ -172,7 +172,7 @@ double Fit::loss_so_far(std::int64_t samples) const {
   return train::joined_loss(terms, sums, weights, static_cast<double>(samples));
 }
 
-/// Puts the start later by what callbacks take.
+/// Moves the start later by the time of callbacks.
 void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
   check_finite();
   const auto done = static_cast<double>(at_.position - first_batch * plan_.full.size);
@@ -187,7 +187,7 @@ void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
   start += Clock::now() - reported;
 }
 
-/// False when it was stopped before its end.
+/// Returns false if it was stopped before its end.
 bool Fit::train_epoch() {
   const timeline::Span span("epoch");
   begin_epoch();
@@ -293,7 +293,7 @@ class InFit {
   TrainerState& state_;
 };
 
-/// Lets the hook of this process take the place of the fit.
+/// Lets the process's hook replace the fit.
 void ask_hook(const TrainerState& state, const Dataset& data, const FitOptions& options) {
   const train::FitHook hook = train::fit_hook;
   if (hook == nullptr) return;

@@ -1,4 +1,4 @@
-// FitHook: what may take the place of a training, so that a module above this one can compare devices on it instead.
+// FitHook: a function that may replace a training. It lets a module above this one compare devices on the training.
 // Internal to the library.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace concord::train {
 
-/// A training that a Trainer is about to run. Nothing of it is checked yet.
+/// A training that a Trainer is about to run. Nothing in it has been checked yet.
 struct FitTask {
   nn::Module& network;
   const Loss& loss;
@@ -22,10 +22,10 @@ struct FitTask {
   const FitOptions& fit;
 };
 
-/// Returns whether it took the place of the training; Trainer::fit then throws FitReplaced.
+/// Returns whether it replaced the training; Trainer::fit then throws FitReplaced.
 using FitHook = bool (*)(const FitTask&);
 
-/// That of this process, which every fit asks first; null: none.
+/// The hook of this process. Every fit calls it first. Null if there is none.
 inline constinit std::atomic<FitHook> fit_hook = nullptr;  // other files set it before main
 
 }  // namespace concord::train

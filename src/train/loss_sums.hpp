@@ -1,5 +1,5 @@
-// The sums of a loss or a metric that programs keep on the device: their names, and what they make. Internal to the
-// room.
+// The sums of a loss or a metric that programs keep on the device: their names, and the values computed from them.
+// Internal to the room.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The step compiled with every value kept.
+// Compiles the step with every value kept.
 #include "concord/train/non_finite_search.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// NonFiniteSearch: a training's steps run once more, operator by operator, to find where a value stops being finite.
+// NonFiniteSearch: runs the steps of a training again, operator by operator, to find the first value that is not
+// finite. Internal to the room.
 #pragma once
 
 #include <map>
@@ -20,8 +21,8 @@ class NonFiniteSearch {
  public:
   NonFiniteSearch(VariablesPtr variables, Precision precision)
       : variables_(std::move(variables)), precision_(precision) {}
-  /// The step with its present weights and without its update. `batch` is null where the batch that comes next lies on
-  /// the device. Throws what compiling and running throw; a step that is searched again is not compiled again.
+  /// Searches the step with its present weights and without its update. If `batch` is null, the next batch is on the
+  /// device. Throws the errors of compiling and running. A step that is searched again is not compiled again.
   [[nodiscard]] NonFiniteReport run(const StepProgramPtr& step, const Dataset* batch);
   /// After `run` of a step that the device does not apply: the first parameter whose gradient is not finite.
   [[nodiscard]] std::optional<optim::BadGradient> bad_gradient(const StepProgramPtr& step);

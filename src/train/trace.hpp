@@ -26,7 +26,7 @@ enum class Purpose : std::uint8_t {
 /// Whose place in an epoch and order of samples it reads: "train", "eval", … (see cursor_name and order_name).
 [[nodiscard]] std::string role_of(Purpose purpose);
 
-/// What tells programs of one trainer apart.
+/// The properties in which programs of one trainer differ.
 struct ProgramKey {
   Purpose purpose = Purpose::train;
   Source source;
@@ -57,8 +57,8 @@ struct Traced {
   std::optional<std::int32_t> ignored;  // the label that the loss leaves out
   std::vector<VariablePtr> weights;     // parameters and running statistics of the network
 };
-/// Builds the graph of a step. No device is touched. Throws ShapeError naming the layer that does not fit,
-/// ArgumentError when `classes` labels cannot be told by the network's outputs; either naming a metric that is wrong.
+/// Builds the graph of a step without touching a device. Throws ShapeError with the layer that does not fit,
+/// ArgumentError if the network has too few outputs for `classes` labels. Both errors name a wrong metric.
 [[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key, int classes);
 
 /// Throws ArgumentError for a metric without a function, and for a name that is empty or not UTF-8.

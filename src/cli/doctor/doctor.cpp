@@ -60,7 +60,8 @@ class KeptWarnings {
   std::set<std::string> told_;
 };
 
-/// Null when none matches, or it does not open, which the report then says. Throws ArgumentError, as other commands do.
+/// The device. Null if none matches or it does not open; the report then says so. Throws ArgumentError, as other
+/// commands do.
 DevicePtr opened(const DoctorArguments& options, std::span<const DeviceInfo> listed, DoctorReport& report) {
   Trouble trouble = Trouble::no_device;
   try {
@@ -77,17 +78,18 @@ DevicePtr opened(const DoctorArguments& options, std::span<const DeviceInfo> lis
   }
 }
 
-/// The CPU, for operators that the host has no reference for; null when it is the device in question, or does not open.
+/// The CPU, for operators without a reference on the host. Null if it is the device in question, or if it does not
+/// open.
 DevicePtr reference_for(const Device& device) {
   if (device.info().id == "cpu") return nullptr;
   try {
     return Device::open("cpu");
   } catch (const Error&) {
-    return nullptr;  // told when it is the device in question
+    return nullptr;  // reported when the CPU is the device in question
   }
 }
 
-/// What the comparison tells of the device in question, the last; of the other one it only warns.
+/// The finding about the device in question, the last of the comparison. Faults of the other device are only warnings.
 Finding finding_of(const Comparison& comparison, const OperatorCheck& check) {
   Finding finding = fine(fmt::format("{}: {}", check.model->name, fmt::join(check.operators, ", ")));
   for (std::size_t place = 0; place < comparison.runs.size(); ++place) {
@@ -139,7 +141,7 @@ Finding alternative_finding(const AlternativeResult& result) {
   return fine(alternative.name + (result.was_taken ? ": correct" : ": no check applies on this device"));
 }
 
-/// Stores the disabled alternatives where every process reads them.
+/// Stores the disabled alternatives in the denylist, which every process reads.
 void keep_denylist(const KernelAlternatives& alternatives, bool has_entries, DoctorReport& report) {
   try {
     alternatives.store();
@@ -200,7 +202,7 @@ void measure_device(const DevicePtr& device, DoctorReport& report) {
                   speed.download_bytes_per_second / 1e9, speed.download_seconds * 1e6)));
 }
 
-/// Whatever goes wrong is a finding like others, so that a verdict stands at the end. Wrong usage is not the machine's.
+/// Turns every error into a finding, so that the report ends with a verdict. Wrong usage is not a fault of the machine.
 void attempt(DoctorReport& report, const std::function<void()>& work) {
   try {
     work();
@@ -215,7 +217,7 @@ void attempt(DoctorReport& report, const std::function<void()>& work) {
   }
 }
 
-/// The device that was asked for, if it opens.
+/// The device of --device, if it opens.
 DevicePtr look_at_machine(const DoctorArguments& options, KeptWarnings& warnings, DoctorReport& report) {
   report.begin("OpenCL drivers");
   std::optional<Drivers> drivers;

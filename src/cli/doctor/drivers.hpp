@@ -25,9 +25,9 @@ class Drivers {
   [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
   [[nodiscard]] bool has_any() const { return !libraries_.empty(); }
 
-  /// Asks them for their devices in a copy of this process. Where that does not come back, each is asked by itself, and
-  /// from then on OpenCL's loader finds in this process those alone that came back. Gives the others, as findings of
-  /// this weight.
+  /// Lists the devices of all drivers in a copy of this process. If the copy fails, tries each driver alone; from then
+  /// on OpenCL's loader in this process finds only the drivers that did not fail. Returns the failed ones as findings
+  /// of this weight.
   [[nodiscard]] std::vector<Finding> try_out(Finding::Weight weight);
 
  private:
@@ -47,8 +47,8 @@ class Drivers {
   std::filesystem::path folder_;    // of the drivers that are left; empty until they are fewer
 };
 
-/// Drivers that load, and give no device: each of the platforms without one, and those that are not even platforms
-/// where OpenCL has no device at all.
+/// Drivers that load and give no device: each platform without one, and, if OpenCL has no device at all, each driver
+/// that is not even a platform.
 [[nodiscard]] std::vector<Finding> idle_driver_findings(const Drivers& drivers, std::span<const DeviceInfo> listed,
                                                         std::span<const std::string> idle_platforms);
 

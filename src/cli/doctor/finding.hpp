@@ -1,5 +1,4 @@
-// What `concord doctor` finds: how much it weighs and which trouble it is. docs/troubleshooting.md has an
-// entry for each trouble.
+// A finding of `concord doctor`: its weight and its trouble. docs/troubleshooting.md has an entry for each trouble.
 #pragma once
 
 #include <cstdint>

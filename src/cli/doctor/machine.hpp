@@ -1,4 +1,4 @@
-// This machine as `concord doctor` sees it: facts that are gathered, and what they say, apart from each other.
+// This machine as `concord doctor` sees it. The facts and their judgement are separate.
 #pragma once
 
 #include <cstdint>

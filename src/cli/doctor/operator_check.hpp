@@ -20,8 +20,8 @@ struct OperatorCheck {
 /// they take.
 [[nodiscard]] std::vector<OperatorCheck> operator_checks();
 
-/// One training step of `model` on these devices, held against the host in double precision, and where that has no
-/// reference against the first device.
+/// Runs one training step of `model` on these devices and compares it with the host in double precision, or, if that
+/// has no reference, with the first device.
 [[nodiscard]] Comparison check_operators(const models::Model& model, std::span<const DevicePtr> devices);
 
 }  // namespace concord::cli

@@ -1,4 +1,4 @@
-// The report of `concord doctor`: what was found, told as it is found, and the sentence at its end.
+// The report of `concord doctor`: findings, printed one by one as they come, and a verdict at the end.
 #pragma once
 
 #include <iosfwd>
@@ -12,7 +12,7 @@ namespace concord::cli {
 
 class DoctorReport {
  public:
-  /// Prints findings there; nowhere where it is null.
+  /// Prints findings to this stream. If it is null, prints nothing.
   explicit DoctorReport(std::ostream* out) : out_(out) {}
 
   void begin(const std::string& section);
@@ -24,8 +24,8 @@ class DoctorReport {
   [[nodiscard]] nlohmann::json& document() { return document_; }
 
   [[nodiscard]] bool can_train() const { return obstacles_ == 0; }
-  /// One sentence on one line: whether one can train on `device`, named as people know it, and if not, why. Names of
-  /// the first obstacle's trouble alone; what it says and what to do stands above.
+  /// One sentence on one line: whether training on `device` is possible, by its readable name, and if not, why. It
+  /// names only the trouble of the first obstacle; the findings above it explain it.
   [[nodiscard]] std::string verdict(const std::string& device) const;
 
  private:

@@ -1,4 +1,4 @@
-// The cases of one alternative, each with it and, where something is wrong, without.
+// Runs each case with the alternative and, if the result is wrong, without it.
 #include "concord/compare/cases/alternative_check.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace concord {
 namespace {
 
-/// What is wrong with a case as the device now computes it; empty when nothing is.
+/// Describes the fault of a case on the device as it is now. Empty if the case is right.
 std::string fault_in(const AlternativeCase& one, const DevicePtr& device, Precision precision) {
   const AlternativeGraph made(one);
   try {
@@ -32,7 +32,7 @@ std::vector<Precision> precisions_of(const Device& device) {
   return list;
 }
 
-/// Whether the case is right without the alternative, which then stays disabled.
+/// Whether the case is right without the alternative. If it is, the alternative stays disabled.
 bool explains(KernelAlternatives& alternatives, const std::string& name, const std::string& fault,
               const AlternativeCase& one, const DevicePtr& device, Precision precision) {
   alternatives.disable(name, fault);

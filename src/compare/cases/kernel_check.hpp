@@ -1,5 +1,5 @@
-// find_fault: the operators of any graph on one device, each held against the host in double precision. Used by
-// `concord doctor` to check kernels one way at a time.
+// find_fault: runs the operators of any graph on one device and compares each with the host in double precision. Used
+// by `concord doctor` to check kernel alternatives one at a time.
 #pragma once
 
 #include <map>
@@ -11,18 +11,18 @@
 
 namespace concord {
 
-/// A result that is not what the operator's inputs give.
+/// A result that is wrong for the operator's inputs.
 struct KernelFault {
   std::string op, kernel, shapes;
   double error = 0;      // largest absolute difference
-  double tolerance = 0;  // what rounding explains (tolerance.hpp)
+  double tolerance = 0;  // largest error by rounding (tolerance.hpp)
   /// "conv2d by the kernel … is wrong: error 1.2, allowed 1e-05 (f32 [2, 3] -> f32 [2, 4])"
   [[nodiscard]] std::string str() const;
 };
 
-/// The first fault among the operators that `outputs` need, each by itself, then as fusion makes it, on what this
-/// device computed before it; operators without a reference (reference64/evaluate.hpp) are passed over. `inputs` are the
-/// graph's, by name. Throws what compiling and running throw.
+/// Returns the first fault among the operators that `outputs` need: first unfused, then as fused, on the values that
+/// this device computed before. Skips operators without a reference (reference64/evaluate.hpp). `inputs` are the inputs
+/// of the graph by name. Throws the errors of compiling and running.
 [[nodiscard]] std::optional<KernelFault> find_fault(const Graph& graph, std::span<const Value> outputs,
                                                     const std::map<std::string, Tensor>& inputs,
                                                     const DevicePtr& device, Precision precision);

@@ -1,4 +1,4 @@
-// The families asked one after the other.
+// Asks one family after the other.
 #include "concord/compare/reference64/evaluate.hpp"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ bool holds_subnormals(const Values& values) {
 Results evaluate(const ReplayedNode& node) {
   if (!std::ranges::all_of(node.inputs, is_readable)) return {};
   Results results = by_family(node);
-  // Formulas in whole numbers are rounded on the way as no reference in double precision is.
+  // Formulas with integers round at intermediate steps; a reference in double precision does not.
   for (std::size_t k = 0; results && k < results->size(); ++k) {
     if (node.results[k].dtype() != DType::f32 && !finds_places(*node.op)) (*results)[k].clear();
   }

@@ -1,5 +1,5 @@
-// float64: what operators give in double precision, by plain loops on the host. Inputs are the f32 numbers that a
-// device had, so that a result differs from a correct device's by its rounding alone. Used by compare with
+// float64: the results of operators in double precision, computed by plain loops on the host. The inputs are the f32
+// values of a device, so a correct device's result differs by its rounding alone. Used by compare with
 // Reference::float64.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace concord::float64 {
 
-/// Numbers in row-major order; an i32 or u8 tensor's are exact.
+/// Values in row-major order. Those of an i32 or u8 tensor are exact.
 using Values = std::vector<double>;
-/// One an output, or nothing where there is no reference. Of the outputs that are not f32 those are
-/// there that tell the places of largest values; others are empty.
+/// The values of each output, or nothing if there is no reference. If an output is not f32, its values are empty,
+/// unless they are the indices of the largest values.
 using Results = std::optional<std::vector<Values>>;
 
-/// The results of an operator from `node.inputs`; of `node.results` only the specs are looked at. There is no reference
-/// for operators with other element types than f32, i32 and u8, for those that no family below knows, and for forms
-/// that a family declines.
+/// Computes the results of an operator from `node.inputs`. Of `node.results` it reads only the specs. There is no
+/// reference for element types other than f32, i32 and u8, for operators outside the families below, and for forms that
+/// a family declines.
 [[nodiscard]] Results evaluate(const ReplayedNode& node);
 
 }  // namespace concord::float64

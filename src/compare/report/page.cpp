@@ -70,7 +70,7 @@ std::string verdict_of(const Comparison& comparison) {
   return text + "</div>\n";
 }
 
-/// Nothing where the device does not tell.
+/// Nothing if the device does not report it.
 std::string fact(const char* name, const std::string& value) {
   return value.empty() ? "" : fmt::format("<dt>{}</dt><dd>{}</dd>", name, escaped(value));
 }

@@ -114,7 +114,7 @@ enum class HeatDetail : std::uint8_t { kinds, nodes };
 
 HeatRows heat_rows(const Comparison& comparison, HeatDetail detail, Form form) {
   HeatRows rows(comparison.runs.size());
-  // The first device has no single operators of its own where it is the reference: others name their rows.
+  // If the first device is the reference, it has no results of unfused operators. Then other devices name the rows.
   for (std::size_t i = comparison.runs.size(); i-- > 0;) {
     for (const Deviation& d : comparison.runs[i].operators) {
       if (d.form != form) continue;

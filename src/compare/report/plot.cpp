@@ -47,8 +47,8 @@ std::vector<double> log_ticks(double low, double high, int count) {
   return ticks;
 }
 
-/// With as many decimals as tell the ticks of a linear axis from each other; powers of ten all over a log axis that
-/// goes below a thousandth.
+/// Uses as many decimals as the ticks of a linear axis need to differ. On a log axis that goes below a thousandth, all
+/// ticks are powers of ten.
 std::string tick_text(const Axis& axis, double value, const std::vector<double>& ticks) {
   const double size = std::abs(value);
   if (axis.scale == Scale::linear && ticks.size() > 1 && size < 1e4) {

@@ -1,4 +1,4 @@
-// Plot: lines and marks over two axes as SVG. Colours come from the page's style sheet, by class; sizes are pixels.
+// Plot: lines and points over two axes as SVG. The page's style sheet sets the colours by class; sizes are in pixels.
 // Used by the page of compare.
 #pragma once
 
@@ -29,8 +29,8 @@ struct Axis {
 
 struct PlotPoint {
   double x = 0, y = 0;
-  std::string title = {};  // shown where the pointer rests on a mark
-  double radius = 0;       // of a mark
+  std::string title = {};  // shown when the mouse pointer is over a point
+  double radius = 0;       // of a point
 };
 
 class Plot {

@@ -1,6 +1,6 @@
-// What `concord compare PROGRAM`, and `concord replay` of a case of one, ask of a program that trains with a Trainer:
-// to compare devices on that training, or to replay the case, instead. It stands in the program's environment; the
-// answer comes through a channel.
+// A request of `concord compare PROGRAM`, or of `concord replay` for a case of a program, to a program that trains with
+// a Trainer: it compares devices on that training, or replays the case, instead of training. The request is in the
+// program's environment; the answer comes through a channel.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace concord {
 struct CompareReply {
   std::string text;           // to be printed; of a replay CaseReplay::json
   std::string error;          // why the devices do not agree, or could not be compared; empty: they agree
-  bool is_wrong_use = false;  // what was asked for cannot be, an ArgumentError
+  bool is_wrong_use = false;  // the request is invalid (ArgumentError)
   /// Of what a program wrote to the channel; nothing where that is no whole answer.
   [[nodiscard]] static std::optional<CompareReply> read(const std::string& report);
 };

@@ -1,4 +1,4 @@
-// Replays of the step's programs, and what their results are held against.
+// Replays the programs of the step and compares their results with the reference.
 #include "concord/compare/run/check_operators.hpp"
 
 #include <algorithm>
@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::size_t kResultsAhead = 8;  // of nodes replayed and not checked yet: they take memory
 
-/// For each device; it and others go on meanwhile, perhaps on the same cores.
+/// Of each device. The device and others compute meanwhile, perhaps on the same cores.
 std::size_t checking_threads() { return std::clamp(std::thread::hardware_concurrency() / 4, 1U, 3U); }
 
-/// What the host gives for a node in double precision; false for a node without a reference, which has
-/// the first device's results in its place.
+/// Adds the host's results for a node in double precision. Returns false for a node without a reference; the first
+/// device's results then stay the reference.
 bool add_exact(const ReplayedNode& node, ReferenceValues& reference, DeviceRun& run) {
   float64::Results exact = float64::evaluate(node);
   if (!exact) {
@@ -39,7 +39,7 @@ bool add_exact(const ReplayedNode& node, ReferenceValues& reference, DeviceRun& 
   return true;
 }
 
-/// What the first device made of the node; empty where it has no such results.
+/// The first device's results of the node. Empty if it has no such results.
 std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues& reference) {
   std::vector<Tensor> expected;
   for (const std::string& name : node.outputs) {
@@ -50,7 +50,7 @@ std::vector<Tensor> expected_of(const ReplayedNode& node, const ReferenceValues&
   return expected;
 }
 
-/// The reference as a file keeps it.
+/// The reference as f32, for a file.
 Tensor rounded(const ReferenceValue& reference) {
   if (!reference.exact || reference.expected->dtype() != DType::f32) return *reference.expected;
   Tensor tensor(reference.expected->spec());
@@ -79,15 +79,15 @@ OperatorCase case_of(const ReplayedNode& node, const ReferenceValues& reference,
   return kept;
 }
 
-/// What of one device was run by itself already: what fusion leaves as it was has not to be run again.
+/// The operators of one device that were checked already. If fusion did not change an operator, it does not run again.
 using Operators = std::set<std::tuple<const Operator*, std::string, std::string>>;
 
 std::tuple<const Operator*, std::string, std::string> key_of(const TraceEntry& entry, const Operator* op) {
   return {op, entry.node, entry.kernel};
 }
 
-/// Whether two sides run on the same hardware, where one of them has to wait for the other, and may be the same Device,
-/// which serves one thread at a time.
+/// Whether two replicas run on the same hardware. One of them must then wait for the other. They may also share one
+/// Device, which only one thread at a time may use.
 bool share_a_device(std::span<const Replica> sides) {
   std::set<std::string> devices;
   for (const Replica& side : sides) devices.insert(side.device->info().id);
@@ -104,15 +104,15 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 struct OperatorChecks::Check {
   Forms forms;
   std::int64_t steps_done;
-  ReferenceValues reference;     // at first what the step begins with: weights and batch
-  std::vector<Device*> reading;  // by side: has the weights, or copies them from the reference; else null
-  Magnitudes magnitudes = {};    // of what operators are given and should make
+  ReferenceValues reference;     // at first the values before the step: weights and batch
+  std::vector<Device*> reading;  // by replica: has the weights, or copies them from the reference; else null
+  Magnitudes magnitudes = {};    // of the inputs and of the expected results
 
   Check(Forms what, std::int64_t steps, ReferenceValues values, std::size_t sides)
       : forms(what), steps_done(steps), reference(std::move(values)), reading(sides) {}
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
-  /// Where something was thrown, devices may still copy from the reference.
+  /// After an exception, devices may still copy from the reference.
   ~Check() {
     for (Device* device : reading) {
       try {
@@ -128,14 +128,14 @@ struct OperatorChecks::Check {
   }
 };
 
-/// A node and what its results are held against.
+/// A node and the values that its results are compared with.
 struct OperatorChecks::CheckedNode {
   ReplayedNode node;
   std::vector<Tensor> expected;  // none where the first device has no such results
   Form form;
 };
 
-// The first side's own weights serve: a replay leaves them as they are.
+// The first replica uses its own variables, because a replay does not change them.
 void OperatorChecks::compile() {
   if (!programs_.empty()) return;
   const Clock::time_point start = Clock::now();
@@ -153,7 +153,7 @@ void OperatorChecks::compile() {
   cost_.compile_seconds += seconds_since(start);
 }
 
-/// What a side begins the step with.
+/// The values of a replica before the step.
 ReferenceValues OperatorChecks::beginning(std::size_t side, const Batch& batch) const {
   ReferenceValues values;
   const auto add = [&](const auto& name, const Tensor& value) { values.emplace(name, ReferenceValue{value, {}, {}}); };
@@ -163,7 +163,7 @@ ReferenceValues OperatorChecks::beginning(std::size_t side, const Batch& batch) 
   return values;
 }
 
-/// The side's programs begin the step with the weights of the reference.
+/// Gives the replica's programs the weights of the reference.
 void OperatorChecks::take_weights(std::size_t side, Check& check) const {
   if (check.reading[side] != nullptr) return;
   Variables& variables = *programs_[side].variables;
@@ -174,8 +174,8 @@ void OperatorChecks::take_weights(std::size_t side, Check& check) const {
   variables.device().flush();
 }
 
-/// Run as fused alone, the first side's kernels are the reference as they are. Gives what it ran as fusion makes it and
-/// not by itself too, which is to be checked.
+/// With Forms::fused, the results of the first replica's fused kernels are the reference. Otherwise returns the nodes
+/// that ran as fused but not unfused; the caller checks them.
 std::vector<ReplayedNode> OperatorChecks::run_first(Forms forms, Check& check, DeviceRun& run) {
   const auto given = [&](const std::string& name) { return check.given(name); };
   std::map<Operators::value_type, ReplayedNode> as_fused;
@@ -206,7 +206,7 @@ std::vector<ReplayedNode> OperatorChecks::run_first(Forms forms, Check& check, D
   return fused;
 }
 
-/// `node` is an operator by itself on the first device.
+/// `node` is an unfused operator on the first device.
 void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, DeviceRun& run) const {
   for (std::size_t k = 0; k < node.results.size(); ++k) {
     ReferenceValue& value =
@@ -216,13 +216,13 @@ void OperatorChecks::add_expected(const ReplayedNode& node, Check& check, Device
   if (options_.reference != Reference::float64 || !add_exact(node, check.reference, run)) return;
   const auto checked = std::make_shared<const CheckedNode>(CheckedNode{node, node.results, Form::alone});
   for (std::size_t k = 0; k < node.results.size(); ++k) {
-    // Against itself it would be right whatever it is.
+    // Compared with itself it would always be right.
     if (check.reference.at(node.outputs[k]).exact) check_result(checked, k, check, run)();
   }
 }
 
-/// How far result k is off, to be noted in the order of the results. The values are kept until then only where they may
-/// be written to a file.
+/// Compares result k with its reference. The returned note is called in the order of the results. The values are kept
+/// until then only if they may be written to a file.
 OrderedWorkers::Note OperatorChecks::check_result(const std::shared_ptr<const CheckedNode>& checked, std::size_t k,
                                                   Check& check, DeviceRun& run) const {
   const ReplayedNode& node = checked->node;
@@ -308,7 +308,7 @@ NonFiniteReport OperatorChecks::find_non_finite(std::size_t i, const Batch& batc
 void OperatorChecks::run(Check& check, std::span<DeviceRun> runs, const std::function<void()>& first_done) {
   const bool is_reference_as_fused = fuse_alike_ && options_.reference == Reference::device;
   const Forms of_reference = is_reference_as_fused ? check.forms : Forms::both;
-  // The reference stays as it is from here on.
+  // From here on the reference does not change.
   std::vector<ReplayedNode> of_first = run_first(of_reference, check, runs[0]);
   if (sides_.size() == 1) {
     for (ReplayedNode& node : of_first) check_node(std::move(node), Form::fused, check, runs[0], at_once);
@@ -323,7 +323,7 @@ void OperatorChecks::run(Check& check, std::span<DeviceRun> runs, const std::fun
   for (std::future<void>& one : beside) one.get();
 }
 
-/// The device goes on while other threads check `of_first`, nodes of the first device, and what this one has made.
+/// The device continues while other threads check `of_first`, nodes of the first device, and its own results.
 void OperatorChecks::check_side(std::size_t i, std::vector<ReplayedNode> of_first, Check& check,
                                 std::span<DeviceRun> runs) {
   OrderedWorkers checks(checking_threads(), kResultsAhead);

@@ -1,4 +1,4 @@
-// OperatorChecks: every operator of a training step, run on each device with the inputs it has on the first one.
+// OperatorChecks: runs every operator of a training step on each device, with the inputs it has on the first one.
 #pragma once
 
 #include <cstdint>
@@ -16,54 +16,56 @@
 
 namespace concord {
 
-/// A value of the first device's step, and what results that should be it are held against.
+/// A value of the first device's step, and the values that other results are compared with.
 struct ReferenceValue {
-  Tensor value;                              // what operators behind it are given
-  std::optional<Tensor> expected;            // of the operator by itself; none where that has no such value
-  std::optional<std::vector<double>> exact;  // of the host in double precision, with Reference::float64
+  Tensor value;                              // the input of the operators that read it
+  std::optional<Tensor> expected;            // from the unfused operator; none if it has no such value
+  std::optional<std::vector<double>> exact;  // from the host in double precision, with Reference::float64
 };
 using ReferenceValues = std::map<std::string, ReferenceValue>;
 
-/// What a step made: its loss, and the variables as it left them.
+/// The results of a step: its loss, and the variables after it.
 struct StepMade {
   float loss;
   std::map<std::string, Tensor> variables;
 };
 
-/// Adds what it finds to the runs, one for each side, and what it cost. All it is given must outlive it.
+/// Adds the results of checks to `runs`, one for each replica, and their time to `cost`. The constructor's arguments
+/// must outlive the object.
 ///
-/// The first side runs the kernels of its step, as fusion makes them, one after the other: what they make are the
-/// values that every operator is given. Then it runs the operators by themselves that fusion changed, where results are
-/// held against those. The other sides run and are compared side by side, each in threads of its own.
+/// The first replica runs the fused kernels of its step one by one; their results are the inputs of every checked
+/// operator. Then it runs the operators that fusion changed, unfused, if results are compared with those. The other
+/// replicas run and are compared concurrently, each in threads of its own.
 class OperatorChecks {
  public:
   OperatorChecks(const TrainingStep& step, std::span<const Replica> sides, const CompareOptions& options,
                  CheckCost& cost)
       : step_(step), sides_(sides), options_(options), cost_(cost) {}
 
-  /// Each operator by itself, and what fusion makes of them, from the weights of the first side. The first side's own
-  /// fused kernels are checked like the others.
+  /// Checks each operator, unfused and as fused, with the weights of the first replica. The fused kernels of the first
+  /// replica are checked too.
   void run_all(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
-  /// The first side's step, to the bit what Replica::run makes, and with it the check of the kernels that a step of
-  /// each other side runs. They are held against the first side's kernels where all sides fuse alike, else, and with
-  /// float64, against its operators by themselves, and its own kernels too. Gives the first side's loss.
-  /// `others` lets the other sides take steps of their own, once the first side's weights are read, and queued on the
-  /// devices on the host's cores.
+  /// Runs a step of the first replica, bit-identical to Replica::run, and checks the kernels that the other replicas
+  /// use in a step. If all replicas fuse alike, the first replica's kernels are the reference. Otherwise, and with
+  /// Reference::float64, its unfused operators are, and its fused kernels are checked too. Returns the loss of the
+  /// first replica.
+  /// `others` starts the steps of the other replicas. It is called after the weights of the first replica are read, and
+  /// after their copies are enqueued on the devices that use the host's cores.
   float step_first(const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs,
                    const std::function<void()>& others);
-  /// Each operator of a side behind the first, by itself and as fusion makes it, on the values that its own kernels
-  /// make of its own weights, one after the other: it gives what they made. The first side's operators by themselves
-  /// are the reference; they take these weights, and the first side loses its own.
+  /// Checks each operator of another replica (`side` > 0), unfused and as fused, on the values of its own step: its
+  /// fused kernels run one by one from its own weights. Returns the results of that step. The unfused operators of the
+  /// first replica are the reference. They use these weights, so the first replica loses its own.
   StepMade check_own(std::size_t side, const Batch& batch, std::int64_t steps_done, std::span<DeviceRun> runs);
-  /// The first value that is not finite in the side's own step, with the kernels that it runs.
+  /// Finds the first value that is not finite in the replica's own step, with the kernels that it uses.
   [[nodiscard]] NonFiniteReport find_non_finite(std::size_t side, const Batch& batch);
-  /// Gives back the memory of the programs; the next run compiles them again.
+  /// Frees the memory of the programs. The next run compiles them again.
   void release() { programs_.clear(); }
 
  private:
-  /// What a check runs: what fusion makes of the operators, or each by itself as well.
+  /// What a check runs: the operators as fused, or both as fused and unfused.
   enum class Forms : std::uint8_t { fused, both };
-  /// What one side runs, with the weights of the first.
+  /// The programs of one replica. They use the weights of the first replica.
   struct SidePrograms {
     VariablesPtr variables;
     Program single, fused;
@@ -72,7 +74,8 @@ class OperatorChecks {
   struct CheckedNode;
 
   void compile();
-  /// `first_done` is called beside the other sides' checks, when the first side has run.
+  /// Calls `first_done` after the first replica has run. The other replicas are checked meanwhile, unless replicas
+  /// share a device.
   void run(Check& check, std::span<DeviceRun> runs, const std::function<void()>& first_done);
   [[nodiscard]] ReferenceValues beginning(std::size_t side, const Batch& batch) const;
   void take_weights(std::size_t side, Check& check) const;
@@ -89,7 +92,7 @@ class OperatorChecks {
   const CompareOptions& options_;
   CheckCost& cost_;
   std::vector<SidePrograms> programs_;
-  bool fuse_alike_ = false;  // no side's step has a value that the first one's has not
+  bool fuse_alike_ = false;  // every value of any replica's fused step exists in the first one's too
 };
 
 }  // namespace concord

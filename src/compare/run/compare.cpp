@@ -102,7 +102,7 @@ void measure_sides(std::span<Replica> sides, Comparison& comparison) {
 
 bool is_on_host(const Replica& side) { return side.device->info().kind == DeviceKind::cpu; }
 
-/// Whether its work is done when it is enqueued: Device::buffer_over is for such devices.
+/// Whether its work is done as soon as it is enqueued. Only such devices have Device::buffer_over.
 bool computes_at_once(const Replica& side) {
   std::array<std::byte, 1> some{};
   return side.device->buffer_over(some) != nullptr;
@@ -112,9 +112,9 @@ void put_those_at_once_last(std::vector<Replica*>& sides) {
   std::ranges::stable_partition(sides, [](const Replica* side) { return !computes_at_once(*side); });
 }
 
-/// A step of every device that checks what it runs. The others' own steps come first. Where several devices are on the
-/// host's cores, they take turns: side by side the threads of one would wait for those of the other. The first that
-/// computes beside the host begins before all others, so that the host reads weights meanwhile.
+/// Runs a step of every replica and checks its operators. The other replicas' own steps come first. If several devices
+/// use the host's cores, they take turns, because their threads would wait for each other. The first of these that
+/// computes asynchronously begins before all others, so that the host reads weights meanwhile.
 void step_checked(const Batch& batch, std::int64_t done, std::span<Replica> sides, OperatorChecks& checks,
                   Comparison& comparison) {
   const Clock::time_point start = Clock::now();
@@ -137,7 +137,7 @@ void step_checked(const Batch& batch, std::int64_t done, std::span<Replica> side
   comparison.check_cost.step_seconds.push_back(1e-3 * ms_since(start));
 }
 
-/// A step of every device, which checks what it runs where that is asked for.
+/// Runs a step of every replica, with a check if `check_every` requires one.
 void step_devices(const Batch& batch, std::int64_t done, std::span<Replica> sides, OperatorChecks& checks,
                   Comparison& comparison) {
   const std::int64_t every = comparison.options.check_every;
@@ -151,7 +151,7 @@ void step_devices(const Batch& batch, std::int64_t done, std::span<Replica> side
   }
 }
 
-/// All sides take the same steps, those of the perturbed runs after the devices'.
+/// All replicas take the same steps: first those of the devices, then those of the perturbed runs.
 void train(Batches& batches, Batch& batch, std::span<Replica> sides, std::span<Replica> perturbed,
            std::span<const std::string> weights, OperatorChecks& checks, Comparison& comparison) {
   const CompareOptions& options = comparison.options;
@@ -182,7 +182,8 @@ void note_loss_deviations(Comparison& comparison) {
   }
 }
 
-/// The losses of two runs that begin one ULP away, one after the other: memory for both may not be left.
+/// The losses of two runs from weights moved by one ULP. They run one after the other, because memory may be too small
+/// for both.
 std::vector<PerturbedRun> perturbed_losses(const TrainingStep& step, const Dataset& dataset, const DevicePtr& device,
                                            const CompareOptions& options, std::span<const std::string> weights) {
   std::vector<PerturbedRun> runs;
@@ -199,8 +200,8 @@ std::vector<PerturbedRun> perturbed_losses(const TrainingStep& step, const Datas
   return runs;
 }
 
-/// Of each device the loss that asks for a second run, if one does. The perturbed runs are done only where it takes
-/// them.
+/// For each device, the loss that requires a re-run check, if there is one. The perturbed runs happen only if a
+/// decision needs them.
 std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep& step, const Dataset& dataset,
                                                              const DevicePtr& device, const Comparison& comparison,
                                                              std::span<const std::string> weights) {
@@ -218,7 +219,7 @@ std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep&
   return suspicious;
 }
 
-/// The devices whose losses ask for it run once more. What has been found until then stands, whatever memory is left.
+/// Runs the devices with a suspicious loss again. Earlier results stay valid, even if memory is too small for this.
 void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std::span<Replica> sides,
                           std::span<const std::optional<SuspiciousLoss>> suspicious, OperatorChecks& checks,
                           Comparison& comparison) {
@@ -232,7 +233,7 @@ void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std:
   }
 }
 
-/// `work`, and a warning where memory does not suffice for it.
+/// Calls `work`, and logs a warning if memory is too small for it.
 void with_the_memory_left(const std::function<void()>& work) {
   try {
     work();

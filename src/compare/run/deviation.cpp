@@ -1,4 +1,4 @@
-// Results held against their reference.
+// Compares results with their reference.
 #include "concord/compare/run/deviation.hpp"
 
 #include <fmt/ranges.h>

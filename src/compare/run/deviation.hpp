@@ -1,4 +1,4 @@
-// Deviations: how far what a device made of an operator is from the reference. Used by OperatorChecks.
+// Deviations: how far a device's result of an operator is from the reference. Used by OperatorChecks.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace concord {
 
-/// How far result k of the node is from `exact`, or else from expected[k]; `expected` is what the first device made of
-/// it, from which the tolerance is. Its step and form are for the caller to fill in.
+/// How far result k of the node is from `exact`, or from expected[k] if there is no `exact`. `expected` are the results
+/// of the first device; the tolerance depends on them. The caller sets the step and the form.
 [[nodiscard]] Deviation deviation_of(const ReplayedNode& node, std::size_t k, std::span<const Tensor> expected,
                                      const std::optional<std::vector<double>>& exact, Precision precision,
                                      Magnitudes& magnitudes);
 
-/// Keeps of each node and form the result that is farthest for its tolerance.
+/// Keeps, for each node and form, the result with the largest error relative to its tolerance.
 void keep_worst(std::vector<Deviation>& operators, const Deviation& deviation);
 
 }  // namespace concord

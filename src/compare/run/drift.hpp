@@ -1,4 +1,5 @@
-// Drift: how far the weights of two runs part, and runs that begin one ULP away, which show what rounding alone does.
+// Drift: the distance between the weights of two runs, and runs from weights moved by one ULP, which show the effect of
+// rounding alone.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace concord {
 [[nodiscard]] double weight_distance(const Variables& weights, const Variables& expected,
                                      std::span<const std::string> names);
 
-/// Moves each number of these variables to the next or the previous one; which, is drawn from Philox(seed, name).
+/// Moves each value of these variables to the next or the previous one. Philox(seed, name) chooses the direction.
 void perturb(Variables& weights, std::span<const std::string> names, std::uint64_t seed);
 
 /// The steps after which weights are compared: evenly apart, at most 128, and the last.

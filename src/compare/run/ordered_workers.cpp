@@ -61,7 +61,8 @@ void OrderedWorkers::work() {
   }
 }
 
-/// What jobs have found, up to the first that goes on. Where another thread is at it, that one does these, too.
+/// Notes the results of jobs, up to the first job that still runs. If another thread is noting already, that thread
+/// notes these too.
 void OrderedWorkers::note_found(std::unique_lock<std::mutex>& lock) {
   if (is_noting_) return;
   is_noting_ = true;

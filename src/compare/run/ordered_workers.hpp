@@ -1,5 +1,5 @@
-// OrderedWorkers: work that threads of its own do while its owner goes on. OperatorChecks compares values while the
-// device computes the next ones.
+// OrderedWorkers: threads that do jobs while their owner continues. OperatorChecks compares values while the device
+// computes the next ones.
 #pragma once
 
 #include <condition_variable>
@@ -14,23 +14,23 @@
 
 namespace concord {
 
-/// Does jobs side by side; what they find is noted in the order in which they were added.
+/// Does jobs concurrently. Notes their results in the order in which the jobs were added.
 class OrderedWorkers {
  public:
-  /// Notes what a job has found, while no other note runs.
+  /// Notes the result of a job. Only one note runs at a time.
   using Note = std::function<void()>;
   using Job = std::function<Note()>;
 
-  /// So many threads, or as many as the machine gives. At most `most` jobs wait; more make their owner wait. Throws
-  /// std::system_error where there is no thread to be had.
+  /// Starts `threads` threads, or fewer if the system has no more. At most `most` jobs wait; `add` blocks while there
+  /// are more. Throws std::system_error if no thread can start.
   OrderedWorkers(std::size_t threads, std::size_t most);
   OrderedWorkers(const OrderedWorkers&) = delete;
   OrderedWorkers& operator=(const OrderedWorkers&) = delete;
   /// Jobs that have not begun are dropped.
   ~OrderedWorkers();
-  /// Throws what an earlier job threw; after that no job begins and nothing is noted.
+  /// Throws the error of an earlier job. After that no job begins and nothing is noted.
   void add(Job job);
-  /// Waits until all are done and noted. Throws what one of them threw. Nothing may be added afterwards.
+  /// Waits until all jobs are done and noted. Throws the error of a job. No job may be added afterwards.
   void finish();
 
  private:
@@ -43,7 +43,7 @@ class OrderedWorkers {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> waiting_;
-  std::deque<std::optional<Note>> found_;  // by jobs that have begun; nothing yet of those that go on
+  std::deque<std::optional<Note>> found_;  // by jobs that have begun; empty for a job that still runs
   std::size_t noted_ = 0;                  // jobs before the first of `found_`
   bool is_noting_ = false, ended_ = false;
   std::exception_ptr thrown_;

@@ -1,4 +1,4 @@
-// The second run of a device, step by step beside what the first one noted.
+// Runs the training of one device again and compares each step with the first run.
 #include "concord/compare/run/rerun_check.hpp"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class SecondRunSteps {
     }
   }
 
-  /// The steps behind the first `skipped` until `last`; whether there is something wrong with one of them.
+  /// Repeats steps up to `last` and checks those after the first `skipped`. Returns whether one of them is wrong.
   bool check_steps(std::int64_t skipped, std::int64_t last) {
     Batches batches = begin();
     for (std::int64_t done = 0; done < last; ++done) {
@@ -105,7 +105,7 @@ class SecondRunSteps {
     return checks_.check_own(place_, batch, done, comparison_.runs);
   }
 
-  /// Takes the step; whether its loss is that of the first run.
+  /// Runs the step. Returns whether its loss equals that of the first run.
   bool repeats(const Batch& batch, std::int64_t done) {
     side_.run(batch);
     if (has_same_bits(side_.loss(), run().losses[static_cast<std::size_t>(done)])) return true;

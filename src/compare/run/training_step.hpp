@@ -1,4 +1,4 @@
-// TrainingStep: the graph that compare compiles for each device, and one device's side of the comparison.
+// TrainingStep: the graph that compare compiles for each device. Replica: one device of the comparison.
 #pragma once
 
 #include <memory>
@@ -51,7 +51,8 @@ struct Replica {
   std::string loss_name_;
 };
 
-/// The largest difference of losses, relative to `expected`, and after how many steps. Infinite where one is no number.
+/// The largest difference of losses, relative to `expected`, and the step at which it occurs. Infinite if a loss is NaN
+/// or infinite.
 struct LossDeviation {
   double largest = 0;
   std::int64_t at_step = 0;

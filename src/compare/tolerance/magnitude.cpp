@@ -13,7 +13,7 @@
 namespace concord {
 namespace {
 
-/// Some hundred microseconds: several tensors are read side by side anyway.
+/// Fewer blocks take only some hundred microseconds on one thread. Several tensors are read concurrently anyway.
 constexpr std::size_t kLeastBlocks = 8;
 
 template <class Number>

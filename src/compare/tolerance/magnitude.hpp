@@ -1,5 +1,5 @@
-// How large the numbers of a tensor are and how far two tensors part. Weights of 100 million numbers are common, so the
-// loops run on all cores with the widest vectors; the result does not depend on their number.
+// The magnitude of a tensor's values and the difference of two tensors. Weights of 100 million values are common, so
+// the loops run on all cores with the widest vectors. The result does not depend on the number of cores.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@ struct Magnitude {
 /// up.
 [[nodiscard]] double largest_rms_along(const Tensor& tensor, std::span<const std::size_t> axes);
 
-/// Magnitudes of tensors that do not change, each found once, whatever threads ask. Keeps their storage.
+/// Magnitudes of tensors that do not change. Each is computed once, whichever thread needs it first. Keeps the tensors'
+/// storage.
 class Magnitudes {
  public:
   [[nodiscard]] const Magnitude& of(const Tensor& tensor);
@@ -59,15 +60,15 @@ class Magnitudes {
 /// i32 tensor is not equal to them.
 [[nodiscard]] double largest_difference(const Tensor& a, std::span<const double> b);
 
-/// How far the elements of a tensor are from those of its reference, each by itself.
+/// The difference between a tensor and its reference, element by element.
 struct Difference {
   double largest = 0;   // as largest_difference
   double relative = 0;  // the largest |a - b| of an element over |b|
   double ulps = 0;      // over the distance between neighbouring f32 numbers at |b|
-  std::size_t at = 0;   // the first element of so many ULPs
+  std::size_t at = 0;   // the first element with this many ULPs
 };
-/// An element of the reference that is smaller than `least` is taken for that large, and none for less than 2^-126.
-/// `relative` and `ulps` are infinite where `largest` is.
+/// A reference element smaller than `least`, or than 2^-126, counts as that large. `relative` and `ulps` are infinite
+/// if `largest` is.
 [[nodiscard]] Difference difference_of(const Tensor& a, const Tensor& b, double least);
 [[nodiscard]] Difference difference_of(const Tensor& a, std::span<const double> b, double least);
 

@@ -12,7 +12,7 @@
 namespace concord::rows {
 namespace {
 
-constexpr std::size_t kLanes = 16;  // sums side by side, so that the loop needs no order and becomes vector code
+constexpr std::size_t kLanes = 16;  // independent sums, so that the compiler can vectorise the loop
 constexpr double kMost = std::numeric_limits<float>::max();
 constexpr double kUlpsOfOne = 0x1p23;  // from 1 to 2
 constexpr std::size_t kChunk = 1024;   // elements among which the worst is looked for, once the chunk is known
@@ -93,7 +93,7 @@ Elements careful_elements(std::span<const float> a, std::span<const Number> b, d
   return all;
 }
 
-/// By chunks; only that of the worst element is read with care, which tells where it is.
+/// Works in chunks. Only the chunk with the worst element is read again, to find its index.
 template <class Number>
 Elements elements_of(std::span<const float> a, std::span<const Number> b, double least, auto&& of_whole) {
   least = std::clamp<double>(least, std::numeric_limits<float>::min(), kMost);

@@ -1,5 +1,5 @@
-// The loops of magnitude.cpp over numbers that lie side by side, compiled for several vector widths
-// (ConcordSimd.cmake). Sums are made in a fixed number of lanes, so that their bits do not depend on the machine.
+// The loops of magnitude.cpp over contiguous values, compiled for several vector widths (ConcordSimd.cmake). Sums use a
+// fixed number of lanes, so their bits do not depend on the machine.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ double sum_tolerance(double terms, double scale) {
   return 4 * std::max(8.0, std::sqrt(terms) / 4) * kUnitRoundoff * terms * scale;
 }
 
-// Where nearly all numbers are 0, their rms tells nothing of the few that are added up.
+// If nearly all values are 0, their rms does not describe the few that are added up.
 double sparse_tolerance(const SizedNode& node, const Tensor& result) {
   return 8 * kUnitRoundoff * (node.largest(result) + node.largest(node.inputs[0]));
 }
@@ -101,8 +101,8 @@ double term_scale(const SizedNode& node) {
   return reduce == nullptr ? node.rms(node.inputs[0]) : node.largest_rms_along(node.inputs[0], reduce->axes());
 }
 
-/// The most rows or numbers that `index` adds up in one place of [0, size), `inner` of them side by side and `length`
-/// after one another.
+/// The largest number of rows or values that `index` adds up in one place of [0, size). The indices form lines of
+/// `length` elements that are `inner` apart.
 double most_in_one_place(std::span<const std::int32_t> index, std::size_t length, std::size_t size, std::size_t inner) {
   std::vector<std::int32_t> counts(index.size() / std::max<std::size_t>(length, 1) * size);
   for (std::size_t i = 0; i < index.size(); ++i) {
@@ -112,7 +112,7 @@ double most_in_one_place(std::span<const std::int32_t> index, std::size_t length
   return counts.empty() ? 1 : std::max(1, *std::ranges::max_element(counts));
 }
 
-/// Nothing for an operator that sums up no scattered numbers.
+/// Nothing for an operator that adds up no scattered values.
 std::optional<double> scattered_terms(const SizedNode& node) {
   if (const auto* scatter = dynamic_cast<const ops::ScatterAdd*>(node.op)) {
     const auto index = node.inputs[1].values<std::int32_t>();

@@ -1,5 +1,5 @@
-// What rounding in fp32 explains, by family of operators; and the sizes of a node's numbers, from which that is. Used
-// by tolerance_of, which adds what other precisions and subnormal numbers do.
+// Largest errors by rounding in fp32, by family of operators, and the magnitudes of a node's values, on which they
+// depend. Used by tolerance_of, which adds the effects of other precisions and of subnormal numbers.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace concord {
 
-/// A node and the sizes of its numbers: a tensor is read once, however many terms of a tolerance ask for it.
+/// A node and the magnitudes of its values. A tensor is read once, however many terms of a tolerance need it.
 class SizedNode {
  public:
   SizedNode(const ReplayedNode& node, std::span<const Tensor> of_node, Magnitudes& magnitudes)

@@ -59,7 +59,7 @@ double factor_tolerance(const SizedNode& node, std::size_t k, Precision precisio
   return 4 * unit * product_terms(node) * factor_scale(node, 0) * factor_scale(node, 1);
 }
 
-// Integer results that tell where the largest of several numbers is.
+// Operators whose integer results are indices of largest values.
 bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::Reduce>(op) || is<ops::TopK>(op); }
 
 bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
