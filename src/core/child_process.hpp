@@ -20,7 +20,7 @@ namespace concord {
 struct ChildEnd {
   std::string output;   // what it wrote to the channel and was not received before
   bool failed = false;  // by a signal, an exit code other than 0, or the time limit
-  std::string how;      // "exit code 3", "Aborted", "no answer for 60 s"; empty where it did not fail and this is known
+  std::string how;      // "exit code 3", "Aborted", "no answer in 60 s"; empty if it is known to have succeeded
 };
 
 /// The destructor kills the process, whatever it is doing. Every function that starts a process throws IoError if it

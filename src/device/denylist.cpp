@@ -1,4 +1,4 @@
-// The JSON of reason files.
+// The JSON of denylists.
 #include "concord/device/denylist.hpp"
 
 #include <cctype>

@@ -152,8 +152,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// The tuner, which finds the fastest kernels by measuring (tuner.hpp). Null if the device has no choice of kernels.
   /// Lives as long as the device.
   [[nodiscard]] virtual Tuner* tuner() { return nullptr; }
-  /// The kernel alternatives of the device (alternatives.hpp). Null if the device has one kernel for each operator.
-  /// Lives as long as the device.
+  /// The kernel alternatives of the device (kernel_alternatives.hpp). Null if the device has one kernel for each
+  /// operator. Lives as long as the device.
   [[nodiscard]] virtual KernelAlternatives* alternatives() { return nullptr; }
   /// Waits until all enqueued work is done. Throws DeviceError if the work failed.
   virtual void finish() = 0;

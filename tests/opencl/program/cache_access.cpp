@@ -157,7 +157,7 @@ TEST_CASE("a device works with a cache that is not used", "[opencl][cache]") {
   CHECK(std::ranges::count_if(warnings.texts, [&](const auto& text) { return contains(text, cache.string()); }) == 1);
 }
 
-TEST_CASE("quirk files and tuning tables that others may write to are not believed", "[opencl][cache]") {
+TEST_CASE("denylists and tuning tables that others may write to are not believed", "[opencl][cache]") {
   const TemporaryFolder folder;
   const auto cache = folder / "cache";
   const Setting setting("CONCORD_CACHE_DIR", cache.string());
@@ -182,7 +182,7 @@ TEST_CASE("quirk files and tuning tables that others may write to are not believ
   CHECK_FALSE(has_own());
 }
 
-TEST_CASE("damaged reason files say nothing, and damaged tuning tables are a FormatError", "[opencl][cache]") {
+TEST_CASE("damaged denylists say nothing, and damaged tuning tables are a FormatError", "[opencl][cache]") {
   const TemporaryFolder folder;
   const Setting setting("CONCORD_CACHE_DIR", (folder / "cache").string());
   const DenylistOrigin denylist{"a card", "1.2"};
