@@ -27,11 +27,11 @@ constexpr float kOneOverRootTwoPi = 0.398942280401432678F;
 // is read off the result `y`, so that a gradient needs the activation only and not what went into it. Otherwise a
 // tie is shared.
 Scalar max_slope(const Scalar& y, const Scalar& a, const Scalar& b) {
-  if (is_constant(b)) return less(b, y);
+  if (scalar::is_constant(b)) return less(b, y);
   return select(less(b, a), 1.0F, select(equal(a, b), 0.5F, 0.0F));
 }
 Scalar min_slope(const Scalar& y, const Scalar& a, const Scalar& b) {
-  if (is_constant(b)) return less(y, b);
+  if (scalar::is_constant(b)) return less(y, b);
   return select(less(a, b), 1.0F, select(equal(a, b), 0.5F, 0.0F));
 }
 Scalar sign(const Scalar& a) { return less(0.0F, a) - less(a, 0.0F); }

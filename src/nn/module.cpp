@@ -123,16 +123,42 @@ Module::Tracing::Tracing(Graph& graph, Module& module)
 
 Module::Tracing::~Tracing() { graph_.attached<Trace>().calls.pop_back(); }
 
+Value Module::forward(Value) {
+  throw ArgumentError(
+      fmt::format("{} takes no single value: it implements neither forward nor forward_values", type_of(*this)));
+}
+
+Values Module::forward_values(const Values& inputs) {
+  CONCORD_CHECK(inputs.size() == 1, ArgumentError, "{} takes one value, got {}: {}", type_of(*this), inputs.size(),
+                inputs.names());
+  const Value y = forward(inputs[0]);
+  CONCORD_CHECK(y, ArgumentError, "forward of {} returned an empty Value; it must return its result",
+                description(inputs[0].graph()));
+  return y;
+}
+
 Value Module::operator()(Value x) {
   CONCORD_CHECK(x, ArgumentError, "{} was called with an empty Value", type_of(*this));
+  const Values outputs = (*this)(Values(x));
+  CONCORD_CHECK(outputs.size() == 1, ArgumentError,
+                "{} has {} outputs, {}: call it with a list of values, `net({{{{name, x}}}})`", type_of(*this),
+                outputs.size(), outputs.names());
+  return outputs[0];
+}
+
+Values Module::operator()(const Values& inputs) {
+  CONCORD_CHECK(!inputs.empty(), ArgumentError, "{} was called without a value", type_of(*this));
   return with_host_memory("building a graph", [&] {
-    Graph& graph = x.graph();
+    Graph& graph = inputs[0].graph();
+    for (const NamedValue& input : inputs) graph.require_own(input.value, "an input of " + type_of(*this));
     const Tracing tracing(graph, *this);
-    const Value y = forward(x);
-    CONCORD_CHECK(y, ArgumentError, "forward of {} returned an empty Value; it must return its result",
-                  description(graph));
-    graph.require_own(y, "the value that forward of " + description(graph) + " returned");
-    return y;
+    const std::vector<std::string> names = input_names();
+    Values outputs = forward_values(names.empty() ? inputs : inputs.named(names));
+    CONCORD_CHECK(!outputs.empty(), ArgumentError, "forward_values of {} returned no value", description(graph));
+    for (const NamedValue& output : outputs) {
+      graph.require_own(output.value, "the value that forward of " + description(graph) + " returned");
+    }
+    return outputs;
   });
 }
 

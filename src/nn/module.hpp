@@ -13,6 +13,7 @@
 #include "concord/core/exclusive.hpp"
 #include "concord/core/export.hpp"
 #include "concord/graph/graph.hpp"
+#include "concord/graph/values.hpp"
 #include "concord/nn/extent.hpp"
 
 namespace CONCORD_PUBLIC concord {
@@ -21,8 +22,9 @@ namespace nn {
 using concord::Scope;
 
 /// The base of every layer and network. A derived class implements `forward`, which calls its children as functions,
-/// `child(x)`. A module is a handle: a copy shares its parameters. To repeat a layer with separate weights, construct
-/// it again.
+/// `child(x)`; one with several inputs or outputs implements `forward_values` and is called as `net({{"image", x},
+/// {"table", t}})`. A module is a handle: a copy shares its parameters. To repeat a layer with separate weights,
+/// construct it again.
 ///
 /// Names of children come from `children()`. Other children get the numbers "0", "1", … in the order of their first
 /// call in a graph. A network whose `forward` calls other children in training than in evaluation must name them. The
@@ -46,7 +48,13 @@ class Module {
   Module& operator=(const Module&) = default;
   virtual ~Module() = default;
 
-  [[nodiscard]] virtual Value forward(Value x) = 0;
+  /// Computes the output of one value. Without an own implementation it throws ArgumentError.
+  [[nodiscard]] virtual Value forward(Value x);
+  /// Computes the outputs of several inputs. The default is `forward` of a single input.
+  [[nodiscard]] virtual Values forward_values(const Values& inputs);
+  /// Returns the names of the inputs in their order, or nothing if any names are accepted. Inputs by position get these
+  /// names before `forward_values` sees them. A name may be left out by the caller if `forward_values` allows it.
+  [[nodiscard]] virtual std::vector<std::string> input_names() const { return {}; }
   /// Returns the children by name. Children that are not in the list are numbered; the numbers avoid the names in the
   /// list. A call of a child throws ArgumentError if a name is empty, not UTF-8 or used twice.
   [[nodiscard]] virtual Children children() { return {}; }
@@ -62,8 +70,11 @@ class Module {
   [[nodiscard]] static bool is_up_to_date(Graph& graph);
 
   /// Calls `forward` under this module's name. A ShapeError begins with the path of the layer. Throws ArgumentError if
-  /// `x`, or the result of `forward`, is an empty value.
+  /// `x`, or the result of `forward`, is an empty value, or if there are several outputs.
   Value operator()(Value x);
+  /// Calls `forward_values` under this module's name. Throws ArgumentError for no input, for an empty value, for values
+  /// of different graphs, and for names that are not in `input_names`.
+  Values operator()(const Values& inputs);
 
  private:
   struct Identity;
