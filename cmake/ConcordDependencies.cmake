@@ -13,6 +13,14 @@ _concord_need(nlohmann_json nlohmann-json3-dev)
 _concord_need(CLI11 libcli11-dev)
 _concord_need(Threads libc6-dev)
 
+# Header-only, without a package for CMake.
+find_path(CONCORD_PROTOZERO_INCLUDE protozero/pbf_reader.hpp)
+if(NOT CONCORD_PROTOZERO_INCLUDE)
+  message(FATAL_ERROR "protozero was not found. On Debian and Ubuntu: apt-get install libprotozero-dev")
+endif()
+add_library(concord_protozero INTERFACE)
+target_include_directories(concord_protozero SYSTEM INTERFACE "${CONCORD_PROTOZERO_INCLUDE}")
+
 if(CONCORD_OPENCL)
   _concord_need(OpenCL ocl-icd-opencl-dev)
   find_path(CONCORD_BOOST_INCLUDE boost/compute.hpp)
