@@ -1,0 +1,192 @@
+// Session: the cache of programs, and the weights that several sessions share.
+#include "concord/session/session.hpp"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "concord/compile/program.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/exclusive.hpp"
+#include "concord/core/host_memory.hpp"
+#include "concord/core/log.hpp"
+
+namespace concord {
+
+/// What a Session is made of.
+struct SessionState {
+  using Specs = std::map<std::string, TensorSpec>;
+
+  struct WeightsFile {
+    std::filesystem::path path;
+    io::LoadOptions options;
+  };
+
+  /// What sessions share: the network, its weights, and whose turn it is on the device.
+  struct Shared {
+    std::shared_ptr<nn::Module> network;
+    VariablesPtr variables;
+    std::mutex turn;
+    Specs weights = {};  // known since the first program
+    std::optional<WeightsFile> waiting = {};
+
+    void write(const WeightsFile& file) const;
+  };
+
+  struct Compiled {
+    Specs inputs;
+    bool is_placed;  // one input by position
+    std::unique_ptr<Graph> graph;
+    std::vector<std::pair<std::string, Value>> outputs;
+    Program program;
+  };
+
+  std::shared_ptr<Shared> shared;
+  SessionOptions options;
+  std::list<Compiled> programs = {};  // the last used first
+  mutable Exclusive use = {};
+
+  Compiled& get(const Specs& inputs, bool is_placed);
+  [[nodiscard]] Compiled make(const Specs& inputs, bool is_placed) const;
+};
+
+void SessionState::Shared::write(const WeightsFile& file) const {
+  const io::LoadedWeights loaded = io::load_weights(file.path, weights, file.options);
+  if (!loaded.report.is_empty()) log(LogLevel::warning, file.path.string() + ": " + loaded.report.str());
+  for (const auto& [name, tensor] : loaded.tensors) variables->write(name, tensor);
+}
+
+SessionState::Compiled& SessionState::get(const Specs& inputs, bool is_placed) {
+  const auto found = std::ranges::find_if(
+      programs, [&](const Compiled& program) { return program.is_placed == is_placed && program.inputs == inputs; });
+  if (found != programs.end()) {
+    programs.splice(programs.begin(), programs, found);
+  } else {
+    programs.push_front(make(inputs, is_placed));
+    if (programs.size() > options.programs) programs.pop_back();
+  }
+  return programs.front();
+}
+
+SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) const {
+  auto graph = std::make_unique<Graph>();
+  graph->set_training(false);
+  Values values;
+  for (const auto& [name, spec] : inputs) values.add(is_placed ? std::string() : name, graph->input(name, spec));
+  const Values results = (*shared->network)(values);
+  std::vector<std::pair<std::string, Value>> outputs;
+  std::vector<Value> wanted;
+  for (const auto& [name, value] : results) {
+    outputs.emplace_back(name.empty() ? std::to_string(outputs.size()) : name, value);
+    wanted.push_back(value);
+  }
+  Program program = compile(*graph, wanted, shared->variables, {.precision = options.precision});
+  for (const VariablePtr& variable : graph->variables()) {
+    if (variable->role != VariableRole::parameter && variable->role != VariableRole::own) continue;
+    // A file also has weights that no output needs.
+    if (!shared->variables->contains(variable->name)) shared->variables->require(variable, variable->name);
+    shared->weights.emplace(variable->name, variable->spec);
+  }
+  if (shared->waiting) {
+    shared->write(*shared->waiting);
+    shared->waiting.reset();
+  }
+  return {inputs, is_placed, std::move(graph), std::move(outputs), std::move(program)};
+}
+
+namespace {
+
+/// The name of the only input of a network that is called with one tensor.
+constexpr const char* kOnlyInput = "input";
+
+SessionState::Specs specs_of(const NamedTensors& tensors) {
+  SessionState::Specs specs;
+  for (const auto& [name, tensor] : tensors) specs.emplace(name, tensor.spec());
+  return specs;
+}
+
+/// Runs `work` as the only user of the session and, among those that share weights, of the device.
+template <class Work>
+decltype(auto) in_turn(const SessionState& state, const char* what, Work&& work) {
+  const Exclusive::Use use(state.use, [] { return "a Session"; });
+  const std::lock_guard turn(state.shared->turn);
+  return with_host_memory(what, std::forward<Work>(work));
+}
+
+NamedTensors run_in_turn(SessionState& state, const NamedTensors& inputs, bool is_placed) {
+  CONCORD_CHECK(!inputs.empty(), ArgumentError, "a session needs at least one input");
+  return in_turn(state, "running a session", [&] {
+    SessionState::Compiled& program = state.get(specs_of(inputs), is_placed);
+    for (const auto& [name, tensor] : inputs) {
+      if (program.program.has_input(name)) program.program.write(name, tensor);
+    }
+    program.program.run();
+    NamedTensors outputs;
+    for (const auto& [name, value] : program.outputs) outputs.emplace(name, program.program.read(value));
+    return outputs;
+  });
+}
+
+void prepare_in_turn(SessionState& state, const SessionState::Specs& inputs, bool is_placed) {
+  CONCORD_CHECK(!inputs.empty(), ArgumentError, "a session needs at least one input");
+  in_turn(state, "preparing a session", [&] { static_cast<void>(state.get(inputs, is_placed)); });
+}
+
+std::unique_ptr<SessionState> state_of(std::shared_ptr<nn::Module> network, VariablesPtr weights,
+                                       const SessionOptions& options) {
+  CONCORD_CHECK(network && weights, ArgumentError, "a session needs a network and a device");
+  CONCORD_CHECK(options.programs >= 1, ArgumentError, "a session keeps at least one program");
+  const auto shared = std::make_shared<SessionState::Shared>();
+  shared->network = std::move(network);
+  shared->variables = std::move(weights);
+  return std::make_unique<SessionState>(SessionState{shared, options});
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<SessionState> state) : state_("a Session", std::move(state)) {}
+
+Session::Session(std::shared_ptr<nn::Module> network, DevicePtr device, const SessionOptions& options)
+    : Session(std::move(network), std::make_shared<Variables>(std::move(device), options.seed), options) {}
+
+Session::Session(std::shared_ptr<nn::Module> network, VariablesPtr weights, const SessionOptions& options)
+    : Session(state_of(std::move(network), std::move(weights), options)) {}
+
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Session Session::share() const {
+  return Session(std::make_unique<SessionState>(SessionState{state_->shared, state_->options}));
+}
+
+void Session::load(const std::filesystem::path& path, const io::LoadOptions& options) {
+  in_turn(*state_, "loading weights", [&] {
+    SessionState::Shared& shared = *state_->shared;
+    const SessionState::WeightsFile file{path, options};
+    if (!shared.weights.empty()) return shared.write(file);
+    static_cast<void>(io::SafetensorsFile(path));  // what is not there, or is damaged, is said now
+    shared.waiting = file;
+  });
+}
+
+NamedTensors Session::run(const NamedTensors& inputs) { return run_in_turn(*state_, inputs, false); }
+
+Tensor Session::run(const Tensor& input) {
+  NamedTensors outputs = run_in_turn(*state_, {{kOnlyInput, input}}, true);
+  CONCORD_CHECK(outputs.size() == 1, ArgumentError,
+                "the network has {} outputs; run it with named inputs, `run({{{{name, tensor}}}})`", outputs.size());
+  return std::move(outputs.begin()->second);
+}
+
+void Session::prepare(const std::map<std::string, TensorSpec>& inputs) { prepare_in_turn(*state_, inputs, false); }
+
+void Session::prepare(const TensorSpec& input) { prepare_in_turn(*state_, {{kOnlyInput, input}}, true); }
+
+std::size_t Session::programs() const { return state_->programs.size(); }
+Device& Session::device() const { return state_->shared->variables->device(); }
+const VariablesPtr& Session::variables() const { return state_->shared->variables; }
+
+}  // namespace concord

@@ -1,0 +1,131 @@
+// Session: equal to the network's evaluation, for every shape, with shared weights and from several threads.
+#include <cmath>
+#include <thread>
+
+#include "core/thrown.hpp"
+#include "files.hpp"
+#include "train/small_training.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+Tensor numbers(const Shape& shape, float first = 0) {
+  Tensor tensor(DType::f32, shape);
+  for (float& x : tensor.values<float>()) x = std::sin(first += 0.7F);
+  return tensor;
+}
+
+/// Two inputs, of which the second may be missing, and two outputs.
+struct Pair : nn::Module {
+  nn::Linear left{6, 4}, right{3, 4};
+  [[nodiscard]] Children children() override { return {{"left", &left}, {"right", &right}}; }
+  [[nodiscard]] std::vector<std::string> input_names() const override { return {"a", "b"}; }
+  [[nodiscard]] Values forward_values(const Values& in) override {
+    const Value a = left(in["a"]);
+    const Value b = in.find("b");
+    return {{"sum", b ? a + right(b) : a}, {"a", a}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a session computes what the trained network computes, for every batch", "[session]") {
+  const TemporaryFolder folder;
+  const Dataset data = small_data(20);
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Trainer trainer = small_trainer(device);
+    trainer.fit(data, {.epochs = 2, .batch = 10});
+    trainer.save(folder / "net.safetensors");
+    Session loaded{small_net(), device, {.programs = 2}};
+    loaded.load(folder / "net.safetensors");
+    for (const std::int64_t batch : {20, 1, 7}) {
+      const Dataset part = data::slice(data, 0, batch);
+      const Tensor expected = trainer.predict(part, batch), found = loaded.run(part.features);
+      CHECK(std::ranges::equal(found.bytes(), expected.bytes()));
+    }
+    CHECK(loaded.programs() == 2);
+    CHECK_THAT(thrown([&] { loaded.load(folder / "none.safetensors"); }), contains("none.safetensors"));
+    CHECK_THAT(thrown([&] { static_cast<void>(loaded.run(numbers({2, 5}))); }), contains("ShapeError"));
+    CHECK(loaded.run(data.features).shape() == Shape{20, 3});
+  }
+}
+
+TEST_CASE("a session runs on the weights of a trainer as they change", "[session]") {
+  const Dataset data = small_data(16);
+  for (const DevicePtr& device : devices()) {
+    const auto network = std::make_shared<nn::Sequential>(small_net());
+    Trainer trainer{network, loss::cross_entropy, optim::Sgd{.lr = 0.1F}, device};
+    trainer.prepare(data);
+    Session session{network, trainer.variables()};
+    const Tensor before = session.run(data.features);
+    trainer.fit(data, {.batch = 8});
+    const Tensor after = session.run(data.features);
+    CHECK_FALSE(std::ranges::equal(before.bytes(), after.bytes()));
+    CHECK(std::ranges::equal(after.bytes(), trainer.predict(data).bytes()));
+  }
+}
+
+TEST_CASE("a session takes inputs by name and returns outputs by name", "[session]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Session session{Pair{}, device};
+    const Tensor a = numbers({2, 6}), b = numbers({2, 3}, 1);
+    const NamedTensors both = session.run({{"b", b}, {"a", a}}), one = session.run(NamedTensors{{"a", a}});
+    CHECK(both.at("sum").shape() == Shape{2, 4});
+    CHECK(std::ranges::equal(both.at("a").bytes(), one.at("sum").bytes()));
+    CHECK_FALSE(std::ranges::equal(both.at("a").bytes(), both.at("sum").bytes()));
+    CHECK_THAT(thrown([&] {
+                 static_cast<void>(session.run({{"a", a}, {"c", b}}));
+               }),
+               contains("'c' is not one of a, b"));
+    CHECK_THAT(thrown([&] {
+                 static_cast<void>(session.run(NamedTensors{{"b", b}}));
+               }),
+               contains("no value 'a' among b"));
+    CHECK_THAT(thrown([&] { static_cast<void>(session.run(NamedTensors{})); }), contains("at least one input"));
+    CHECK_THAT(thrown([&] { static_cast<void>(session.run(a)); }), contains("2 outputs"));
+  }
+}
+
+TEST_CASE("sessions that share weights may run in several threads", "[session]") {
+  for (const DevicePtr& device : devices()) {
+    INFO(device->info().id);
+    Session first{small_net(), device, {.seed = 7}};
+    const Tensor expected = first.run(numbers({3, 6}));
+    const std::size_t memory = device->allocated();
+    std::vector<Session> sessions;
+    for (int i = 0; i < 4; ++i) sessions.push_back(first.share());
+    std::vector<int> right(sessions.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      threads.emplace_back([&, i] {
+        for (int run = 0; run < 5; ++run) {
+          const std::int64_t rows = 1 + (run + static_cast<std::int64_t>(i)) % 3;
+          const Tensor found = sessions[i].run(numbers({rows, 6}));
+          const auto want = expected.values<float>().first(static_cast<std::size_t>(rows) * 3);
+          right[i] += std::ranges::equal(found.values<float>(), want,
+                                         [](float x, float y) { return std::abs(x - y) <= 1e-5F; });
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const int count : right) CHECK(count == 5);
+    CHECK(device->allocated() - memory < 64 * 1024);  // inputs and outputs, but no weights again
+    Session moved = std::move(first);
+    CHECK_THAT(thrown([&] { static_cast<void>(first.run(numbers({1, 6}))); }), contains("moved from"));
+  }
+}
+
+TEST_CASE("a session refuses a file of another network, and keeps its weights", "[session]") {
+  const TemporaryFolder folder;
+  for (const DevicePtr& device : devices()) {
+    Session small{small_net(), device}, other{nn::Sequential{nn::Linear{6, 2}}, device};
+    static_cast<void>(other.run(numbers({1, 6})));
+    io::save_weights(folder / "other.safetensors", *other.variables(), other.variables()->names());
+    small.load(folder / "other.safetensors");
+    CHECK_THAT(thrown([&] { static_cast<void>(small.run(numbers({1, 6}))); }), contains("missing"));
+  }
+}
