@@ -44,10 +44,13 @@ TrainingOptions training_of(const std::map<std::string, std::string>& network) {
   return training;
 }
 
-/// Of a batch for this network.
-TensorSpec labels_of(nn::Module& network, const models::Model& model, const TensorSpec& features) {
+/// Batches for this network.
+train::Source source_of(nn::Module& network, const models::Model& model, const Shape& sample) {
   Graph graph;
-  return models::target_of(model.task, network(graph.input("features", features)).shape());
+  const Value output = network(graph.input("features", models::batch_of(model, sample, 1)));
+  TensorSpec label = models::target_of(model.task, output.shape());
+  label.shape = Shape({label.shape.dims().begin() + 1, label.shape.dims().end()});
+  return train::streamed_source({model.dtype, sample}, label);
 }
 
 }  // namespace
@@ -87,11 +90,10 @@ std::unique_ptr<TrainingStep> case_step(const std::map<std::string, std::string>
   const Shape sample = sample_shape(text_of(network, "sample"), model);
   const std::shared_ptr<nn::Module> module =
       models::make(model.name, {.classes = number_of<int>(network, "classes"), .input = sample});
-  const TensorSpec features = models::batch_of(model, sample, training.batch);
   return std::make_unique<TrainingStep>(
       *module, models::loss_of(model.task), training.make_optimizer(),
       optim::MinimizeOptions{.groups = training.make_groups(*module, models::batch_of(model, sample, 2))},
-      precision_of(text_of(network, "precision")), features, labels_of(*module, model, features));
+      precision_of(text_of(network, "precision")), source_of(*module, model, sample), training.batch);
 }
 
 }  // namespace concord::cli

@@ -42,6 +42,7 @@ struct TrainArguments {
 
 LastBatch last_batch_of(const std::string& name) {
   if (name == "drop") return LastBatch::drop;
+  if (name == "pad") return LastBatch::pad;
   return name == "merge" ? LastBatch::merge : LastBatch::keep;
 }
 
@@ -323,10 +324,10 @@ void add_train(CLI::App& app) {
   options->validation.add(*command);
   command
       ->add_option("--last-batch", options->last_batch,
-                   "Samples left at the end of an epoch: a smaller batch (keep), skipped (drop), or added to the batch "
-                   "before (merge)")
+                   "Samples left at the end of an epoch: a smaller batch (keep), skipped (drop), added to the batch "
+                   "before (merge), or filled with the first samples of the epoch (pad)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"keep", "drop", "merge"}));
+      ->check(CLI::IsMember({"keep", "drop", "merge", "pad"}));
   command->add_flag("--check-gradients,!--no-check-gradients", options->check_gradients,
                     "Stop at a gradient that is not finite, even if the loss is finite (default)");
   command->add_flag("--nan-trace", options->fit.nan_trace,

@@ -14,11 +14,11 @@
 #include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
-#include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/groups.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizer.hpp"
+#include "concord/train/objective.hpp"
 
 namespace CONCORD_PUBLIC concord {
 
@@ -198,7 +198,7 @@ struct Comparison {
 /// step, and its steps are checked on its own values (RerunCheck).
 /// Throws ArgumentError for no device, no step, batch 0 or a case_node that is not an operator, and the errors of
 /// data::check().
-[[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Loss& loss,
+[[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Objective& objective,
                                  const optim::Optimizer& optimizer, const Dataset& dataset,
                                  std::span<const DevicePtr> devices, const CompareOptions& options = {});
 

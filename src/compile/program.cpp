@@ -82,11 +82,14 @@ void Program::write(const std::string& input, const Tensor& value) {
   impl_->device().write(*operand.buffer, operand.offset, value.bytes());
 }
 
-Operand Program::input(const std::string& name) const {
+bool Program::has_input(const std::string& name) const {
   const auto found = impl_->names.find(name);
-  CONCORD_CHECK(found != impl_->names.end() && impl_->lowered.value(found->second).kind == LoweredValue::Kind::input,
-                ArgumentError, "the program has no input '{}'", name);
-  return impl_->operands[static_cast<std::size_t>(found->second)];
+  return found != impl_->names.end() && impl_->lowered.value(found->second).kind == LoweredValue::Kind::input;
+}
+
+Operand Program::input(const std::string& name) const {
+  CONCORD_CHECK(has_input(name), ArgumentError, "the program has no input '{}'", name);
+  return impl_->operands[static_cast<std::size_t>(impl_->names.at(name))];
 }
 
 Tensor Program::read(const std::string& value) const {

@@ -147,6 +147,8 @@ class Program {
   /// Copies a tensor to an input of the graph. The caller may change the tensor when the call returns. Throws
   /// ArgumentError for an unknown name, ShapeError for another spec.
   void write(const std::string& input, const Tensor& value);
+  /// Whether the program reads an input of this name. It reads those that an output or an assignment needs.
+  [[nodiscard]] bool has_input(const std::string& name) const;
   /// The storage of an input, for the caller's own transfers.
   [[nodiscard]] Operand input(const std::string& name) const;
   /// Waits for the last run and reads a value by name: an output, an input, a variable, or with retains_all any value.

@@ -23,14 +23,24 @@ namespace CONCORD_PUBLIC concord {
 struct DeviceCopies {
   struct Copy {
     DevicePtr device;
-    Tensor features_source, labels_source;  // the uploaded arrays
-    BufferPtr features, labels;
+    std::vector<Tensor> sources;     // the uploaded arrays: columns of features, then of labels
+    std::vector<BufferPtr> buffers;  // one for each
   };
   std::mutex mutex;
   std::vector<Copy> copies;
 };
 
-/// N samples with labels. Copies share the arrays, which must not change once a trainer has used them.
+/// One column of a data set: a value for each sample, such as an image, a mask or a target.
+struct Column {
+  std::string name;  // the input or output of the network that it belongs to; empty: by its position
+  Tensor values;     // [N, …], of the types of Dataset::features or Dataset::labels
+  int classes = 0;   // of labels, as Dataset::classes
+  float scale = 1.0f / 255.0f, shift = 0.0f;  // of u8 features, as in Dataset
+};
+
+/// N samples with labels. Copies share the arrays, which must not change once a trainer has used them. A network with
+/// several inputs or outputs takes further columns: `feature_name` and `label_name` name the first ones,
+/// `more_features` and `more_labels` hold the others (data::from_columns).
 struct Dataset {
   std::string name;
   /// u8 or f32 [N, …] (images are [N, C, H, W]), or i32 [N, …], such as indices of words or characters [N, T].
@@ -44,6 +54,8 @@ struct Dataset {
   /// A u8 feature u is read as u·scale + shift. Features of other types are used unchanged.
   float scale = 1.0f / 255.0f;
   float shift = 0.0f;
+  std::string feature_name = {}, label_name = {};
+  std::vector<Column> more_features = {}, more_labels = {};
   /// Copies of this Dataset share it; the last one frees it.
   std::shared_ptr<DeviceCopies> device_copies = std::make_shared<DeviceCopies>();
 
@@ -51,17 +63,21 @@ struct Dataset {
   /// The type and shape of one sample: its features, and its label (rank 0 for one class index).
   [[nodiscard]] TensorSpec feature_spec() const;
   [[nodiscard]] TensorSpec label_spec() const;
-  /// The bytes of both arrays: the device memory that the data set needs.
-  [[nodiscard]] std::size_t bytes() const { return features.spec().bytes() + labels.spec().bytes(); }
+  /// All columns, in order: `features`, then `more_features`; `labels`, then `more_labels`.
+  [[nodiscard]] std::vector<Column> feature_columns() const;
+  [[nodiscard]] std::vector<Column> label_columns() const;
+  /// The bytes of all columns: the device memory that the data set needs.
+  [[nodiscard]] std::size_t bytes() const;
 };
 
 namespace data {
 
 /// Checks a data set. Throws ShapeError if types or lengths do not match the description of Dataset. Throws
-/// ArgumentError for an empty set, and for the first label outside [0, classes). Labels equal to `ignored` may be
-/// outside.
-void check(const Dataset& dataset, std::optional<std::int32_t> ignored = {});
-/// Returns whether all labels are in [0, classes). True if `classes` is 0.
+/// ArgumentError for an empty set, for two columns of one name, for a further column without a name, and for the first
+/// label outside [0, classes). Labels equal to `ignored` of their column may be outside; columns that `ignored` leaves
+/// out ignore no label.
+void check(const Dataset& dataset, std::span<const std::optional<std::int32_t>> ignored = {});
+/// Returns whether all class labels of all columns are in [0, classes).
 [[nodiscard]] bool labels_in_range(const Dataset& dataset);
 
 /// Checks that `outputs` has the dimensions of `labels` and one more with at least `classes` entries, as in outputs (N,
@@ -73,6 +89,10 @@ void check_outputs(const Shape& outputs, const Shape& labels, int classes);
 /// to `ignored` do not count. Throws the errors of check().
 [[nodiscard]] Dataset from_arrays(Tensor features, Tensor labels, int classes = 0,
                                   std::optional<std::int32_t> ignored = {});
+
+/// Makes a data set of named columns and checks it: at least one of features and one of labels. With i32 labels,
+/// `classes` 0 means that they are not class indices. Throws the errors of check().
+[[nodiscard]] Dataset from_columns(std::vector<Column> features, std::vector<Column> labels);
 
 /// Makes n samples f32 of the shape `sample` that a network can learn. Sample i has the label i mod classes. Its
 /// features are the mean of its class, uniform in [-1, 1), plus noise, uniform in [-1, 1). The result depends only on

@@ -16,12 +16,40 @@
 
 namespace concord::data {
 
+/// Columns whose rows are gathered one column after another.
+struct PackedColumns {
+  PackedColumns() = default;
+  explicit PackedColumns(std::vector<Column> packed) : columns(std::move(packed)) {}
+
+  [[nodiscard]] static std::size_t row_bytes(const Column& column) {
+    return column.values.spec().bytes() / static_cast<std::size_t>(column.values.shape()[0]);
+  }
+  /// Of one sample.
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const Column& column : columns) sum += row_bytes(column);
+    return sum;
+  }
+  void copy(std::span<const std::int32_t> rows, std::span<std::byte> to) const {
+    for (const Column& column : columns) {
+      const std::size_t row = row_bytes(column);
+      for (const std::int32_t from : rows) {
+        std::ranges::copy(column.values.bytes().subspan(static_cast<std::size_t>(from) * row, row), to.begin());
+        to = to.subspan(row);
+      }
+    }
+  }
+
+  std::vector<Column> columns;
+};
+
 /// Shared by the loader, its threads and the batches the consumer holds.
 struct LoaderState {
   Dataset dataset;
   LoaderOptions options;
   std::vector<LoaderSlot> ring;
-  TensorSpec feature_spec, label_spec;
+  PackedColumns features, labels;
+  TensorSpec feature_spec;  // of the first column, which is augmented
 
   // Fixed while threads run.
   std::vector<std::int32_t> order;
@@ -48,18 +76,14 @@ struct LoaderState {
   }
 
   void fill(std::int64_t batch, const LoaderSlot& slot) const {
-    const std::size_t feature_bytes = feature_spec.bytes();
-    const std::size_t label_bytes = label_spec.bytes();
     const timeline::Span span("fill batch");
-    std::size_t i = 0;
-    for (const std::int32_t row : rows_of(batch)) {
-      const auto r = static_cast<std::size_t>(row);
-      const auto features = slot.features->bytes().subspan(i * feature_bytes, feature_bytes);
-      const auto labels = slot.labels->bytes().subspan(i * label_bytes, label_bytes);
-      std::ranges::copy(dataset.features.bytes().subspan(r * feature_bytes, feature_bytes), features.begin());
-      std::ranges::copy(dataset.labels.bytes().subspan(r * label_bytes, label_bytes), labels.begin());
-      if (options.augmentation) options.augmentation(features, {row, epoch, feature_spec});
-      ++i;
+    const std::span<const std::int32_t> rows = rows_of(batch);
+    features.copy(rows, slot.features->bytes());
+    labels.copy(rows, slot.labels->bytes());
+    if (!options.augmentation) return;
+    const std::size_t bytes = feature_spec.bytes();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      options.augmentation(slot.features->bytes().subspan(i * bytes, bytes), {rows[i], epoch, feature_spec});
     }
   }
 
@@ -110,8 +134,8 @@ void check(const Dataset& dataset, const LoaderOptions& options, std::span<const
   CONCORD_CHECK(!options.merge_last || !options.drop_last, ArgumentError,
                 "loader: the last batch is dropped or merged, not both");
   const auto batch = static_cast<std::size_t>(options.merge_last ? 2 * options.batch - 1 : options.batch);
-  const std::size_t features = batch * dataset.feature_spec().bytes();
-  const std::size_t labels = batch * dataset.label_spec().bytes();
+  const std::size_t features = batch * PackedColumns(dataset.feature_columns()).bytes();
+  const std::size_t labels = batch * PackedColumns(dataset.label_columns()).bytes();
   for (const LoaderSlot& slot : ring) {
     CONCORD_CHECK(slot.features && slot.labels, ArgumentError, "loader: a slot without staging");
     CONCORD_CHECK(slot.features->bytes().size() >= features && slot.labels->bytes().size() >= labels, ArgumentError,
@@ -126,7 +150,8 @@ Loader::Loader(Dataset dataset, LoaderOptions options, std::vector<LoaderSlot> r
     : state_(std::make_shared<LoaderState>()) {
   check(dataset, options, ring);
   state_->feature_spec = dataset.feature_spec();
-  state_->label_spec = dataset.label_spec();
+  state_->features = PackedColumns(dataset.feature_columns());
+  state_->labels = PackedColumns(dataset.label_columns());
   state_->dataset = std::move(dataset);
   state_->options = std::move(options);
   state_->ring = std::move(ring);
@@ -210,8 +235,8 @@ std::optional<Batch> Loader::next() {
   batch.size_ = static_cast<std::int64_t>(state.rows_of(number).size());
   batch.features_ = slot.features;
   batch.labels_ = slot.labels;
-  batch.feature_bytes_ = static_cast<std::size_t>(batch.size_) * state.feature_spec.bytes();
-  batch.label_bytes_ = static_cast<std::size_t>(batch.size_) * state.label_spec.bytes();
+  batch.feature_bytes_ = static_cast<std::size_t>(batch.size_) * state.features.bytes();
+  batch.label_bytes_ = static_cast<std::size_t>(batch.size_) * state.labels.bytes();
   batch.release_ = {nullptr, [keep = state_, index = place](void*) { keep->release(index); }};
   return batch;
 }

@@ -25,13 +25,15 @@ namespace data {
 struct SampleInfo {
   std::int32_t row = 0;     // row in the data set
   std::uint32_t epoch = 0;  // the epoch given to `start`
-  TensorSpec spec;          // of one sample's features
+  TensorSpec spec;          // of one sample's features; of several columns, the first
 };
 
-/// Changes the features of one sample in place. Several threads call it at the same time.
+/// Changes the features of one sample in place; of several columns, the first. Several threads call it at the same
+/// time.
 using Augmentation = std::function<void(std::span<std::byte> features, const SampleInfo& sample)>;
 
-/// Staging memory for one batch, large enough for the features and labels of the largest one.
+/// Staging memory for one batch, large enough for the features and labels of the largest one. A batch has its columns
+/// one after another without gaps: all rows of the first column, then all of the second.
 struct LoaderSlot {
   StagingPtr features;
   StagingPtr labels;

@@ -8,25 +8,31 @@
 namespace concord::train {
 namespace {
 
-void check_early_stopping(const EarlyStopping& early, const FitOptions& options) {
+void check_early_stopping(const Objective& objective, const EarlyStopping& early, const FitOptions& options) {
   CONCORD_CHECK(options.validate, ArgumentError, "fit: early stopping needs a validation set");
-  CONCORD_CHECK(early.metric.empty() || options.metrics.contains(early.metric), ArgumentError,
-                "fit: early stopping watches the metric '{}', which is not in FitOptions::metrics", early.metric);
-  CONCORD_CHECK(!early.metric.empty() || early.monitor == EarlyStopping::Monitor::loss || options.validate->classes > 0,
-                ArgumentError, "fit: early stopping by accuracy needs class labels");
+  const NamedMetrics of_outputs = objective.metrics(options.validate->label_columns());
+  CONCORD_CHECK(early.metric.empty() || options.metrics.contains(early.metric) || of_outputs.contains(early.metric),
+                ArgumentError, "fit: early stopping watches the metric '{}', which is not in FitOptions::metrics",
+                early.metric);
+  const bool has_accuracy = objective.is_single() && options.validate->classes > 0;
+  CONCORD_CHECK(!early.metric.empty() || early.monitor == EarlyStopping::Monitor::loss || has_accuracy, ArgumentError,
+                "fit: early stopping by accuracy needs one output with class labels; of several outputs, name a metric "
+                "such as 'OUTPUT.accuracy'");
 }
 
 }  // namespace
 
 void check_data(const Recipe& recipe, const Dataset& data) {
   if (data::labels_in_range(data)) return data::check(data);
-  data::check(data, trace(recipe, {Purpose::evaluate, streamed_source(data), {1, 0}, 0}, 0).ignored);
+  Source source = streamed_source(data);
+  for (SourceColumn& labels : source.labels) labels.classes = 0;  // whatever the labels are
+  data::check(data, trace(recipe, {Purpose::evaluate, source, {1, 0}, 0}).ignored);
 }
 
 void check_fits(const Recipe& recipe, const Dataset& data, Purpose purpose, std::int64_t batch,
                 const NamedMetrics& metrics) {
   const ProgramKey key{purpose, streamed_source(data), {batch, 0}, 0, false, metrics};
-  static_cast<void>(trace(recipe, key, data.classes));
+  static_cast<void>(trace(recipe, key));
 }
 
 void check_fit(const Recipe& recipe, Precision precision, const Dataset& data, const FitOptions& options) {
@@ -45,7 +51,7 @@ void check_fit(const Recipe& recipe, Precision precision, const Dataset& data, c
                 "fit: metrics need a validation set (FitOptions::validate)");
   check_metrics(options.metrics);
   if (options.validate) check_data(recipe, *options.validate);
-  if (options.early_stopping) check_early_stopping(*options.early_stopping, options);
+  if (options.early_stopping) check_early_stopping(recipe.objective, *options.early_stopping, options);
 }
 
 void check_batches(const Recipe& recipe, const Dataset& data, const EpochPlan& plan) {
@@ -54,11 +60,11 @@ void check_batches(const Recipe& recipe, const Dataset& data, const EpochPlan& p
   try {
     check_fits(recipe, data, Purpose::train, plan.last.size);
   } catch (const ShapeError& error) {  // a network may take full batches and no smaller ones
-    throw ShapeError(
-        fmt::format("the last batch of an epoch has {} of {} samples in batches of {}, and the network does not accept "
-                    "it: {}. Drop that batch or merge it into the one before (FitOptions::last_batch, --last-batch), "
-                    "or choose another batch size.",
-                    plan.last.size, plan.samples, plan.full.size, error.what()));
+    throw ShapeError(fmt::format(
+        "the last batch of an epoch has {} of {} samples in batches of {}, and the network does not accept "
+        "it: {}. Drop that batch, fill it or merge it into the one before (FitOptions::last_batch, --last-batch), "
+        "or choose another batch size.",
+        plan.last.size, plan.samples, plan.full.size, error.what()));
   }
 }
 

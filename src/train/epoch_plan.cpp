@@ -21,6 +21,11 @@ EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch, LastBatch last) {
     plan.samples -= plan.last.size;
     plan.last.size = 0;
   }
+  if (plan.last.size > 0 && last == LastBatch::pad) {
+    ++plan.full.rows;
+    plan.samples = plan.full.rows * plan.full.size;
+    plan.last.size = 0;
+  }
   if (plan.last.size > 0 && last == LastBatch::merge) {
     if (--plan.full.rows == 0) {
       plan.full = {samples, 1};
@@ -40,6 +45,9 @@ std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uin
   std::iota(order.begin(), order.end(), 0);
   if (shuffle) order = data::permutation(plan.all, seed, static_cast<std::uint32_t>(epoch));
   order.resize(static_cast<std::size_t>(plan.samples));
+  for (std::size_t i = static_cast<std::size_t>(plan.all); i < order.size(); ++i) {
+    order[i] = order[i - static_cast<std::size_t>(plan.all)];
+  }
   return order;
 }
 

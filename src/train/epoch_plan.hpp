@@ -21,7 +21,7 @@ struct BatchPlan {
 struct EpochPlan {
   BatchPlan full, last;      // size 0: there is none
   std::int64_t samples = 0;  // of the epoch
-  std::int64_t all = 0;      // of the data set; more where the last batch is dropped
+  std::int64_t all = 0;      // of the data set; more where the last batch is dropped, fewer where it is filled
   [[nodiscard]] std::int64_t batches() const { return full.rows + (last.size > 0 ? 1 : 0); }
   /// The number of batches that are done after `position` samples.
   [[nodiscard]] std::int64_t batches_in(std::int64_t position) const {

@@ -21,7 +21,7 @@ constexpr const char* kEvaluateRole = "eval";
 
 /// Runs every batch of an epoch in order.
 EvaluationTotals run_all(TrainerState& state, const Dataset& data, const EpochPlan& plan, const ProgramKey& key) {
-  const auto [full, last] = state.programs.of_epoch(key, plan, data.classes);
+  const auto [full, last] = state.programs.of_epoch(key, plan);
   std::optional<Stream> stream;
   if (!key.source.is_resident()) {
     stream.emplace(state.device, data, plan, FitOptions{});
@@ -65,12 +65,26 @@ Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
       tensor.bytes().subspan(static_cast<std::size_t>(first) * row_bytes, static_cast<std::size_t>(count) * row_bytes));
 }
 
+/// Of a data set whose labels may be missing.
+Dataset rows_of(const Dataset& data, std::int64_t first, std::int64_t count) {
+  Dataset rows = data;
+  const auto cut = [&](Tensor& values) {
+    if (values.elements() > 0) values = rows_of(values, first, count);
+  };
+  cut(rows.features);
+  cut(rows.labels);
+  for (auto* columns : {&rows.more_features, &rows.more_labels}) {
+    for (Column& column : *columns) cut(column.values);
+  }
+  return rows;
+}
+
 /// Called after an evaluation or prediction with results that are not finite. Throws ArgumentError if an index outside
 /// its table caused the first such value.
 void require_right_indices(TrainerState& state, const Dataset& data, const EpochPlan& plan, const ProgramKey& key) {
   const timeline::Span span("search for a wrong index");
   const bool is_prediction = key.purpose == Purpose::predict;
-  const auto [full, last] = state.programs.of_epoch(key, is_prediction ? anywhere(plan) : plan, data.classes);
+  const auto [full, last] = state.programs.of_epoch(key, is_prediction ? anywhere(plan) : plan);
   NonFiniteSearch search(state.weights.storage_for(*full->graph, key.averaged), state.options.precision);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     const bool is_full = b < plan.full.rows;
@@ -82,9 +96,7 @@ void require_right_indices(TrainerState& state, const Dataset& data, const Epoch
                                          Tensor::of<std::int32_t>(Shape{1}, rows_from(b, 1)));
         report = search.run(is_full ? full : last, nullptr);
       } else {
-        Dataset batch;
-        batch.features = rows_of(data.features, first, count);
-        if (!is_prediction) batch.labels = rows_of(data.labels, first, count);
+        const Dataset batch = rows_of(data, first, count);
         report = search.run(is_full ? full : last, &batch);
       }
     } catch (const Error& error) {
@@ -102,7 +114,7 @@ void refresh_statistics(TrainerState& state, const Dataset& data, std::int64_t b
   plan.samples = plan.full.rows * plan.full.size;
   if (!state.resident.contains(data)) check_fits(state.recipe, data, Purpose::statistics, plan.full.size);
   const ProgramKey key{Purpose::statistics, state.resident.source_of(data), {}, 0, state.weights.are_averaged()};
-  const auto [full, last] = state.programs.of_epoch(key, plan, data.classes);
+  const auto [full, last] = state.programs.of_epoch(key, plan);
   std::vector<std::int32_t> order = data::permutation(data.size(), state.at.seed);
   order.resize(static_cast<std::size_t>(plan.samples));
   const std::string role = role_of(Purpose::statistics);
@@ -117,42 +129,56 @@ void refresh_statistics(TrainerState& state, const Dataset& data, std::int64_t b
   state.weights.variables()->write(cursor_name(role), Tensor(DType::i32, Shape{1}));
   Pace pace(*state.device);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    if (stream) stream->next(full->program, false);
+    if (stream) stream->next(full->program);
     full->program.run();
     pace.step();
   }
 }
 
-Tensor predict(TrainerState& state, const Dataset& data, std::int64_t batch) {
+/// The outputs by name, or by position where they have none.
+std::vector<std::pair<std::string, Value>> named(const Values& outputs) {
+  std::vector<std::pair<std::string, Value>> all;
+  for (const auto& [name, value] : outputs) {
+    all.emplace_back(name.empty() ? std::to_string(all.size()) : name, value);
+  }
+  return all;
+}
+
+/// Puts the rows of a batch behind those of the batches before it.
+void append_rows(Tensor& all, const Tensor& rows, std::int64_t first, std::int64_t samples, std::int64_t batch) {
+  CONCORD_CHECK(rows.shape().rank() >= 1 && rows.shape()[0] == batch, ShapeError,
+                "predict: the network turns {} samples into {}", batch, rows.shape().str());
+  std::vector<std::int64_t> dims(rows.shape().dims().begin(), rows.shape().dims().end());
+  const std::size_t row_bytes = rows.spec().bytes() / static_cast<std::size_t>(batch);
+  dims[0] = samples;
+  if (first == 0) all = Tensor(rows.dtype(), Shape(std::move(dims)));
+  std::ranges::copy(rows.bytes(), all.bytes().subspan(static_cast<std::size_t>(first) * row_bytes).begin());
+}
+
+io::TensorMap predict_values(TrainerState& state, const Dataset& data, std::int64_t batch) {
   CONCORD_CHECK(data.features.shape().rank() >= 1 && data.features.elements() > 0, ArgumentError,
                 "predict needs at least one sample");
   const EpochPlan plan = plan_epoch(data.size(), batch);
-  const Source source{{}, data.feature_spec(), {DType::f32, Shape{}}, data.scale, data.shift};
+  Source source = streamed_source(data);
+  source.labels.clear();
   const ProgramKey key{Purpose::predict, source, {}, 0, state.weights.are_averaged()};
-  const auto [full, last] = state.programs.of_epoch(key, anywhere(plan), 0);
-  Tensor outputs;
-  std::size_t filled = 0;
+  const auto [full, last] = state.programs.of_epoch(key, anywhere(plan));
+  io::TensorMap outputs;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     const bool is_full = b < plan.full.rows;
-    const std::int64_t batch_size = is_full ? plan.full.size : plan.last.size;
+    const std::int64_t first = b * plan.full.size, count = is_full ? plan.full.size : plan.last.size;
     const StepProgramPtr& step = is_full ? full : last;
-    step->program.write("features", rows_of(data.features, b * plan.full.size, batch_size));
+    write_batch(step->program, rows_of(data, first, count));
     step->program.run();
-    const Tensor output = [&] {
-      const timeline::Span waiting("read outputs");
-      return step->program.read(step->output);
-    }();
-    if (b == 0) {
-      CONCORD_CHECK(output.shape().rank() >= 1 && output.shape()[0] == batch_size, ShapeError,
-                    "predict: the network turns {} samples into {}", batch_size, output.shape().str());
-      std::vector<std::int64_t> dims(output.shape().dims().begin(), output.shape().dims().end());
-      dims[0] = plan.samples;
-      outputs = Tensor(output.dtype(), Shape(std::move(dims)));
+    const timeline::Span waiting("read outputs");
+    for (const auto& [name, value] : named(step->outputs)) {
+      append_rows(outputs[name], step->program.read(value), first, plan.samples, count);
     }
-    std::ranges::copy(output.bytes(), outputs.bytes().begin() + static_cast<std::ptrdiff_t>(filled));
-    filled += output.spec().bytes();
   }
-  if (data.features.dtype() == DType::i32 && !all_finite(outputs)) require_right_indices(state, data, plan, key);
+  const bool reads_indices = std::ranges::any_of(
+      data.feature_columns(), [](const Column& column) { return column.values.dtype() == DType::i32; });
+  const bool is_finite = std::ranges::all_of(outputs, [](const auto& output) { return all_finite(output.second); });
+  if (reads_indices && !is_finite) require_right_indices(state, data, plan, key);
   return outputs;
 }
 
@@ -164,12 +190,15 @@ Metrics evaluate(TrainerState& state, const Dataset& data, const EvaluateOptions
   CONCORD_CHECK(options.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", options.k);
   check_metrics(options.metrics);
   const EpochPlan plan = plan_epoch(data.size(), options.batch);
-  const int k = data.classes > 0 ? std::min(options.k, data.classes) : 0;
+  const bool has_accuracy = state.recipe.objective.is_single() && data.classes > 0;
+  const int k = has_accuracy ? std::min(options.k, data.classes) : 0;
+  NamedMetrics named_metrics = options.metrics;
+  named_metrics.merge(state.recipe.objective.metrics(data.label_columns()));
   if (!state.resident.contains(data)) {
-    check_fits(state.recipe, data, Purpose::evaluate, plan.full.size, options.metrics);
+    check_fits(state.recipe, data, Purpose::evaluate, plan.full.size, named_metrics);
   }
   const ProgramKey key{Purpose::evaluate, state.resident.source_of(data), {}, k, state.weights.are_averaged(),
-                       options.metrics};
+                       named_metrics};
   const EvaluationTotals totals = run_all(state, data, plan, key);
   const auto samples = static_cast<double>(data.size());
   Metrics metrics;
@@ -217,7 +246,14 @@ Tensor Trainer::predict(const Tensor& features, std::int64_t batch) {
 }
 
 Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
-  return with_state("predicting", [&](TrainerState& state) { return train::predict(state, data, batch); });
+  std::map<std::string, Tensor> outputs = predict_values(data, batch);
+  CONCORD_CHECK(outputs.size() == 1, ArgumentError, "predict: the network has {} outputs; use predict_values",
+                outputs.size());
+  return std::move(outputs.begin()->second);
+}
+
+std::map<std::string, Tensor> Trainer::predict_values(const Dataset& data, std::int64_t batch) {
+  return with_state("predicting", [&](TrainerState& state) { return train::predict_values(state, data, batch); });
 }
 
 }  // namespace concord

@@ -84,7 +84,7 @@ void Fit::build() {
   const timeline::Span span("prepare");
   const train::Source source = options_.augmentation ? train::streamed_source(data_) : state_.resident.source_of(data_);
   state_.resident.keep(source.id);
-  programs_ = state_.programs.of_epoch({train::Purpose::train, source, {}, 0}, plan_, data_.classes);
+  programs_ = state_.programs.of_epoch({train::Purpose::train, source, {}, 0}, plan_);
   if (!source.is_resident()) stream_.emplace(state_.device, data_, plan_, options_);
   failed_step_.emplace(state_, data_, options_, plan_, programs_, stream_.has_value());
   CONCORD_CHECK(variables().read(optim::kOk).values<float>()[0] != 0, NonFinite,
@@ -300,7 +300,7 @@ void ask_hook(const TrainerState& state, const Dataset& data, const FitOptions& 
   TrainerOptions trainer = state.options;
   trainer.seed = state.at.seed;
   const train::Recipe& recipe = state.recipe;
-  if (!hook({*recipe.network, recipe.loss, recipe.optimizer, trainer, data, options})) return;
+  if (!hook({*recipe.network, recipe.objective, recipe.optimizer, trainer, data, options})) return;
   throw FitReplaced("the training was compared on devices instead of run, as `concord compare` asked");
 }
 

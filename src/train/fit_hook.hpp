@@ -5,9 +5,9 @@
 #include <atomic>
 
 #include "concord/data/dataset.hpp"
-#include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/optimizer.hpp"
+#include "concord/train/objective.hpp"
 #include "concord/train/options.hpp"
 
 namespace concord::train {
@@ -15,7 +15,7 @@ namespace concord::train {
 /// A training that a Trainer is about to run. Nothing in it has been checked yet.
 struct FitTask {
   nn::Module& network;
-  const Loss& loss;
+  const Objective& objective;
   const optim::Optimizer& optimizer;
   const TrainerOptions& trainer;
   const Dataset& data;

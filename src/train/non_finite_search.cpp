@@ -19,16 +19,12 @@ void require_right_index(const NonFiniteReport& report, std::span<const std::int
 NonFiniteReport NonFiniteSearch::run(const StepProgramPtr& step, const Dataset* batch) {
   auto found = checked_.find(step);
   if (found == checked_.end()) {
-    const Value& result = step->loss ? step->loss : step->output;
-    Program checked = compile(*step->graph, {&result, 1}, variables_,
+    Program checked = compile(*step->graph, step->results(), variables_,
                               {.fuse = false, .retain = Retain::all, .precision = precision_});
     found = checked_.emplace(step, std::move(checked)).first;
   }
   Program& checked = found->second;
-  if (batch != nullptr) {
-    checked.write("features", batch->features);
-    if (step->loss) checked.write("labels", batch->labels);
-  }
+  if (batch != nullptr) write_batch(checked, *batch);
   return checked.find_non_finite();
 }
 

@@ -65,9 +65,10 @@ struct EarlyStopping {
 
 /// What happens to the samples that do not fill the last batch of an epoch.
 enum class LastBatch : std::uint8_t {
-  keep,  // a smaller batch of their own
-  drop,  // skipped in this epoch; shuffling selects others in the next epoch
-  merge  // added to the batch before
+  keep,   // a smaller batch of their own
+  drop,   // skipped in this epoch; shuffling selects others in the next epoch
+  merge,  // added to the batch before
+  pad     // filled with the first samples of the epoch, which count twice in it
 };
 
 struct FitOptions {
@@ -91,7 +92,8 @@ struct FitOptions {
   bool nan_trace = false;
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
   int loader_threads = 2;                // for streamed data
-  /// The last batch of an epoch. Batch norm cannot train on a batch with one value per channel: use drop or merge then.
+  /// The last batch of an epoch. Batch norm cannot train on a batch with one value per channel: use another choice than
+  /// keep then.
   /// If the data set is smaller than a batch, all samples are one batch. Evaluations use all samples.
   LastBatch last_batch = LastBatch::keep;
 };

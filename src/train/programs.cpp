@@ -24,52 +24,50 @@ CompileOptions Programs::options_of(Purpose purpose) const {
   return {.precision = options_.precision, .memory_budget = purpose == Purpose::train ? options_.memory_budget : 0};
 }
 
-StepProgramPtr Programs::get(const ProgramKey& key, int classes) {
+StepProgramPtr Programs::get(const ProgramKey& key) {
   StepProgramPtr program = find(key);
   if (program) return program;
-  program = make(key, classes);
+  program = make(key);
   programs_.emplace_front(key, program);
   if (programs_.size() > kMost) programs_.pop_back();
   return program;
 }
 
-StepProgramPtr Programs::make(const ProgramKey& key, int classes) {
-  Traced traced = trace(recipe_, key, classes);
+StepProgramPtr Programs::make(const ProgramKey& key) {
+  Traced traced = trace(recipe_, key);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
   Weights::Arrival arrival = weights_.expect(traced, key);
-  const Value& result = traced.loss ? traced.loss : traced.output;
-  Program compiled =
-      compile(*traced.graph, {&result, 1}, weights_.storage_for(*traced.graph, key.averaged), options_of(key.purpose));
+  Program compiled = compile(*traced.graph, traced.results(), weights_.storage_for(*traced.graph, key.averaged),
+                             options_of(key.purpose));
   weights_.accept(traced, std::move(arrival));
-  return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.output, traced.loss, traced.terms,
+  return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms,
                                                    traced.metrics, std::move(compiled)});
 }
 
-EpochPrograms Programs::of_epoch(ProgramKey key, const EpochPlan& plan, int classes) {
+EpochPrograms Programs::of_epoch(ProgramKey key, const EpochPlan& plan) {
   EpochPrograms made;
   key.plan = plan.full;
   try {
-    made.full = get(key, classes);
+    made.full = get(key);
     if (plan.last.size > 0) {
       ProgramKey last = key;
       last.plan = plan.last;
-      made.last = get(last, classes);
+      made.last = get(last);
     }
     return made;
   } catch (const Error&) {
     made = {};
     programs_.remove_if([&](const auto& entry) { return entry.first == key; });
-    rethrow_with_advice(key, plan.samples, classes);
+    rethrow_with_advice(key, plan.samples);
   }
 }
 
-void Programs::rethrow_with_advice(ProgramKey key, std::int64_t samples, int classes) const {
+void Programs::rethrow_with_advice(ProgramKey key, std::int64_t samples) const {
   const Variables& variables = *weights_.variables();
   const auto need_of_one = [&](std::int64_t batch, std::int64_t rows, MemoryDetail detail) {
     key.plan = {batch, rows};
-    const Traced traced = trace(recipe_, key, classes);
-    const Value output = traced.loss ? traced.loss : traced.output;
-    return memory_need(*traced.graph, {&output, 1}, variables, detail, options_of(key.purpose));
+    const Traced traced = trace(recipe_, key);
+    return memory_need(*traced.graph, traced.results(), variables, detail, options_of(key.purpose));
   };
   const bool ordered = key.plan.rows > 0;
   rethrow_with_advice_on_batch(key.plan.size, variables.device(), [&](std::int64_t batch, MemoryDetail detail) {

@@ -17,11 +17,12 @@ namespace concord::train {
 /// A program with the graph that it was made from.
 struct StepProgram {
   std::unique_ptr<Graph> graph;
-  Value output;                       // of the network
+  Values outputs;                     // of the network
   Value loss;                         // empty for Purpose::predict; 0 for a batch that counts nothing
   std::vector<LossTerm::Kind> terms;  // of the loss
   MetricTerms metrics;
   Program program;
+  [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
 };
 using StepProgramPtr = std::shared_ptr<StepProgram>;
 
@@ -36,10 +37,10 @@ class Programs {
       : recipe_(recipe), options_(options), weights_(weights) {}
 
   /// From the cache, or traced, compiled and given what was loaded for it.
-  [[nodiscard]] StepProgramPtr get(const ProgramKey& key, int classes);
+  [[nodiscard]] StepProgramPtr get(const ProgramKey& key);
   /// The programs of an epoch; `key` but for its plan. An OutOfMemory says the largest batch that fits,
   /// a NotSupported the largest that is possible, where one is.
-  [[nodiscard]] EpochPrograms of_epoch(ProgramKey key, const EpochPlan& plan, int classes);
+  [[nodiscard]] EpochPrograms of_epoch(ProgramKey key, const EpochPlan& plan);
   /// Forgets the programs that read this source.
   void drop(const std::string& source_id);
 
@@ -47,10 +48,10 @@ class Programs {
   static constexpr std::size_t kMost = 12;
 
   [[nodiscard]] StepProgramPtr find(const ProgramKey& key);
-  [[nodiscard]] StepProgramPtr make(const ProgramKey& key, int classes);
+  [[nodiscard]] StepProgramPtr make(const ProgramKey& key);
   [[nodiscard]] CompileOptions options_of(Purpose purpose) const;
   /// The error that is being handled, with what can be done about an epoch whose programs do not fit.
-  [[noreturn]] void rethrow_with_advice(ProgramKey key, std::int64_t samples, int classes) const;
+  [[noreturn]] void rethrow_with_advice(ProgramKey key, std::int64_t samples) const;
 
   const Recipe& recipe_;
   const TrainerOptions& options_;

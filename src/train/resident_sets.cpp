@@ -15,24 +15,26 @@ namespace {
 /// For training, for validation and two more.
 constexpr std::size_t kMostSets = 4;
 
-bool holds(const DeviceCopies::Copy& copy, const Dataset& dataset) {
-  return copy.features_source.bytes().data() == dataset.features.bytes().data() &&
-         copy.labels_source.bytes().data() == dataset.labels.bytes().data() &&
-         copy.features_source.spec() == dataset.features.spec();
-}
-
-Source resident_source(const Dataset& dataset, const std::string& id) {
-  return {id, dataset.features.spec(), dataset.labels.spec(), dataset.scale, dataset.shift};
+/// The names of the variables of a set, in the order of the arrays in its copy.
+std::vector<std::string> variables_of(const Dataset& dataset, const std::string& id) {
+  std::vector<std::string> names;
+  for (const Column& column : dataset.feature_columns()) names.push_back(id + '.' + feature_name(column.name));
+  for (const Column& column : dataset.label_columns()) names.push_back(id + '.' + label_name(column.name));
+  return names;
 }
 
 }  // namespace
 
+bool ResidentSets::Resident::holds(const Dataset& dataset) const {
+  return is_copy_of(copy, dataset) && variables == variables_of(dataset, id);
+}
+
 bool ResidentSets::contains(const Dataset& dataset) const {
-  return std::ranges::any_of(sets_, [&](const Resident& set) { return holds(set.copy, dataset); });
+  return std::ranges::any_of(sets_, [&](const Resident& set) { return set.holds(dataset); });
 }
 
 Source ResidentSets::source_of(const Dataset& dataset) {
-  const auto found = std::ranges::find_if(sets_, [&](const Resident& set) { return holds(set.copy, dataset); });
+  const auto found = std::ranges::find_if(sets_, [&](const Resident& set) { return set.holds(dataset); });
   if (found != sets_.end()) {
     sets_.splice(sets_.begin(), sets_, found);
     return resident_source(dataset, found->id);
@@ -52,18 +54,25 @@ Source ResidentSets::source_of(const Dataset& dataset) {
     return stream();
   }
   const std::string id = fmt::format("data.{}", seen_++);
-  variables_->bind(id + ".features", dataset.features.spec(), copy.features);
-  variables_->bind(id + ".labels", dataset.labels.spec(), copy.labels);
-  sets_.push_front({id, copy});
+  const std::vector<std::string> names = variables_of(dataset, id);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    variables_->bind(names[i], copy.sources[i].spec(), copy.buffers[i]);
+  }
+  sets_.push_front({id, copy, names});
   return resident_source(dataset, id);
 }
 
 bool ResidentSets::fits(const Dataset& dataset) const {
   std::size_t bytes = dataset.bytes();
-  for (const Resident& set : sets_) bytes += set.copy.features->bytes() + set.copy.labels->bytes();
+  for (const Resident& set : sets_) {
+    for (const BufferPtr& buffer : set.copy.buffers) bytes += buffer->bytes();
+  }
   const Device& device = variables_->device();
   const DeviceInfo& info = device.info();
-  const std::size_t largest = std::max(dataset.features.spec().bytes(), dataset.labels.spec().bytes());
+  std::size_t largest = 0;
+  for (const auto& columns : {dataset.feature_columns(), dataset.label_columns()}) {
+    for (const Column& column : columns) largest = std::max(largest, column.values.spec().bytes());
+  }
   return device.allocated() + dataset.bytes() <= info.memory &&
          static_cast<double>(bytes) <= fraction_ * static_cast<double>(info.memory) &&
          (info.max_allocation == 0 || largest <= info.max_allocation);
@@ -72,8 +81,7 @@ bool ResidentSets::fits(const Dataset& dataset) const {
 void ResidentSets::make_room() {
   const auto unused = std::prev(sets_.end(), sets_.back().id == kept_ ? 2 : 1);
   programs_.drop(unused->id);
-  variables_->erase(unused->id + ".features");
-  variables_->erase(unused->id + ".labels");
+  for (const std::string& name : unused->variables) variables_->erase(name);
   sets_.erase(unused);
 }
 

@@ -3,6 +3,7 @@
 
 #include <list>
 #include <string>
+#include <vector>
 
 #include "concord/train/programs.hpp"
 #include "concord/train/source.hpp"
@@ -26,6 +27,8 @@ class ResidentSets {
   struct Resident {
     std::string id;
     DeviceCopies::Copy copy;
+    std::vector<std::string> variables;  // one for each column
+    [[nodiscard]] bool holds(const Dataset& dataset) const;
   };
   [[nodiscard]] bool fits(const Dataset& dataset) const;
   void make_room();

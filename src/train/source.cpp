@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -32,9 +34,44 @@ Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, Valu
   return plan.rows > 0 ? reshape(gather(order, cursor), Shape{plan.size}) : order;
 }
 
-Value decoded(Value features, const Source& source) {
+Value decoded(Value features, const SourceColumn& column) {
   if (features.dtype() != DType::u8) return features;
-  return pointwise("decode", {features}, scalar::input(0) * source.scale + source.shift);
+  return pointwise("decode", {features}, scalar::input(0) * column.scale + column.shift);
+}
+
+/// One sample of a column, or with `whole` all of them.
+std::vector<SourceColumn> columns_of(const std::vector<Column>& columns, bool whole) {
+  std::vector<SourceColumn> described;
+  for (const Column& column : columns) {
+    TensorSpec spec = column.values.spec();
+    if (!whole) spec.shape = Shape({spec.shape.dims().begin() + 1, spec.shape.dims().end()});
+    described.push_back({column.name, std::move(spec), column.scale, column.shift, column.classes});
+  }
+  return described;
+}
+
+Source source_of(const Dataset& dataset, const std::string& id) {
+  const bool whole = !id.empty();
+  return {id, columns_of(dataset.feature_columns(), whole), columns_of(dataset.label_columns(), whole)};
+}
+
+/// Fills `batch` with what `value_of` makes of the name and the description of each column.
+template <class Function>
+void add_columns(BatchValues& batch, const Source& source, Function&& value_of) {
+  for (const SourceColumn& column : source.features) {
+    batch.features.add(column.name, decoded(value_of(feature_name(column.name), column.spec), column));
+  }
+  for (const SourceColumn& column : source.labels) {
+    batch.labels.add(column.name, value_of(label_name(column.name), column.spec));
+  }
+}
+
+/// The arrays of a data set: columns of features, then of labels.
+std::vector<Tensor> arrays_of(const Dataset& dataset) {
+  std::vector<Tensor> arrays;
+  for (const Column& column : dataset.feature_columns()) arrays.push_back(column.values);
+  for (const Column& column : dataset.label_columns()) arrays.push_back(column.values);
+  return arrays;
 }
 
 BufferPtr upload(Device& device, const Tensor& tensor) {
@@ -50,9 +87,17 @@ bool same_storage(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Source streamed_source(const Dataset& dataset) {
-  return {{}, dataset.feature_spec(), dataset.label_spec(), dataset.scale, dataset.shift};
+Source streamed_source(const Dataset& dataset) { return source_of(dataset, {}); }
+
+Source streamed_source(const TensorSpec& features, const TensorSpec& labels) {
+  return {{}, {{{}, features}}, {{{}, labels}}};
 }
+
+Source resident_source(const Dataset& dataset, const std::string& id) { return source_of(dataset, id); }
+
+std::string feature_name(const std::string& column) { return column.empty() ? "features" : "features." + column; }
+
+std::string label_name(const std::string& column) { return column.empty() ? "labels" : "labels." + column; }
 
 std::string cursor_name(const std::string& role) { return role + ".cursor"; }
 
@@ -61,38 +106,53 @@ std::string order_name(const std::string& role, const BatchPlan& plan) {
                        : fmt::format("data.{}.last.{}+{}", role, plan.first, plan.size);
 }
 
+BatchValues add_inputs(Graph& graph, const Source& source, std::int64_t size) {
+  BatchValues batch;
+  add_columns(batch, source, [&](const std::string& name, const TensorSpec& sample) {
+    return graph.input(name, batch_of(sample, size));
+  });
+  return batch;
+}
+
+void write_batch(Program& program, const Dataset& batch) {
+  const auto write = [&](const std::string& name, const Tensor& values) {
+    if (program.has_input(name)) program.write(name, values);
+  };
+  for (const Column& column : batch.feature_columns()) write(feature_name(column.name), column.values);
+  for (const Column& column : batch.label_columns()) write(label_name(column.name), column.values);
+}
+
 BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role,
                       VariableRole of_cursor) {
+  const Value cursor = held(graph, cursor_name(role), {DType::i32, Shape{1}}, of_cursor);
   BatchValues batch;
-  batch.cursor = held(graph, cursor_name(role), {DType::i32, Shape{1}}, of_cursor);
   if (source.is_resident()) {
-    const Value rows = rows_of(graph, plan, role, batch.cursor);
-    const auto set = [&](const char* part, const TensorSpec& spec) {
-      return held(graph, source.id + part, spec, VariableRole::transient);
-    };
-    batch.features = gather(set(".features", source.features), rows);
-    batch.labels = gather(set(".labels", source.labels), rows);
+    const Value rows = rows_of(graph, plan, role, cursor);
+    add_columns(batch, source, [&](const std::string& name, const TensorSpec& spec) {
+      return gather(held(graph, source.id + '.' + name, spec, VariableRole::transient), rows);
+    });
   } else {
-    batch.features = graph.input("features", batch_of(source.features, plan.size));
-    batch.labels = graph.input("labels", batch_of(source.labels, plan.size));
+    batch = add_inputs(graph, source, plan.size);
   }
-  batch.features = decoded(batch.features, source);
+  batch.cursor = cursor;
   return batch;
+}
+
+bool is_copy_of(const DeviceCopies::Copy& copy, const Dataset& dataset) {
+  return std::ranges::equal(copy.sources, arrays_of(dataset), same_storage);
 }
 
 DeviceCopies::Copy copy_to_device(const Dataset& dataset, const DevicePtr& device) {
   DeviceCopies& shared = *dataset.device_copies;
   const std::lock_guard lock(shared.mutex);
   for (const DeviceCopies::Copy& copy : shared.copies) {
-    if (copy.device == device && same_storage(copy.features_source, dataset.features) &&
-        same_storage(copy.labels_source, dataset.labels)) {
-      return copy;
-    }
+    if (copy.device == device && is_copy_of(copy, dataset)) return copy;
   }
   if (shared.copies.size() == kMostCopies) shared.copies.erase(shared.copies.begin());
-  shared.copies.push_back(
-      {device, dataset.features, dataset.labels, upload(*device, dataset.features), upload(*device, dataset.labels)});
-  return shared.copies.back();
+  DeviceCopies::Copy copy{device, arrays_of(dataset), {}};
+  for (const Tensor& array : copy.sources) copy.buffers.push_back(upload(*device, array));
+  shared.copies.push_back(copy);
+  return copy;
 }
 
 }  // namespace concord::train

@@ -1,27 +1,47 @@
 // Source: where a program's batches come from — a data set that lies on the device, or inputs that the host fills.
-// Internal to the room.
+// Internal to the library.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "concord/compile/program.hpp"
 #include "concord/compile/variables.hpp"
 #include "concord/data/dataset.hpp"
+#include "concord/graph/values.hpp"
 #include "concord/train/epoch_plan.hpp"
 
 namespace concord::train {
 
+/// A column of a data set as a graph sees it.
+struct SourceColumn {
+  std::string name;
+  TensorSpec spec;             // resident: of the whole column; else of one sample
+  float scale = 1, shift = 0;  // of u8 features
+  int classes = 0;             // of labels
+  friend bool operator==(const SourceColumn&, const SourceColumn&) = default;
+};
+
 /// What the graph of a batch needs to know of its data.
 struct Source {
-  /// Names the variables "<id>.features" and "<id>.labels" of a resident data set; empty: inputs "features", "labels".
+  /// Begins the names of the variables of a resident data set; empty: the columns are inputs.
   std::string id;
-  TensorSpec features, labels;  // resident: of the whole set; else of one sample
-  float scale = 1, shift = 0;   // of u8 features
+  std::vector<SourceColumn> features, labels;
   [[nodiscard]] bool is_resident() const { return !id.empty(); }
   friend bool operator==(const Source&, const Source&) = default;
 };
 /// Batches of this data set that the host fills.
 [[nodiscard]] Source streamed_source(const Dataset& dataset);
+/// Batches of one column of features and one of labels, given by the specs of a sample.
+[[nodiscard]] Source streamed_source(const TensorSpec& features, const TensorSpec& labels);
+/// The data set as a copy on the device.
+[[nodiscard]] Source resident_source(const Dataset& dataset, const std::string& id);
+
+/// The name of the input, or of the variable behind "<id>.", of a column: "features", or "features.image" for a column
+/// with a name; "labels" likewise.
+[[nodiscard]] std::string feature_name(const std::string& column);
+[[nodiscard]] std::string label_name(const std::string& column);
 
 /// What keeps the place in an epoch: "train" or "eval".
 [[nodiscard]] std::string cursor_name(const std::string& role);
@@ -30,15 +50,21 @@ struct Source {
 [[nodiscard]] std::string order_name(const std::string& role, const BatchPlan& plan);
 
 struct BatchValues {
-  Value features;  // f32 [size, …] or i32 [size, T]
-  Value labels;    // i32 or f32 [size, …]
-  Value cursor;    // i32 [1], the number of the batch in its epoch
+  Values features;  // f32 or i32 [size, …]
+  Values labels;    // i32 or f32 [size, …]
+  Value cursor;     // i32 [1], the number of the batch in its epoch; empty without a place in an epoch
 };
+/// Adds inputs for a batch of `size` samples, without a cursor.
+[[nodiscard]] BatchValues add_inputs(Graph& graph, const Source& source, std::int64_t size);
+/// Fills those inputs that the program reads with the columns of `batch`.
+void write_batch(Program& program, const Dataset& batch);
 /// Adds the batch to a graph. The order of a resident source starts as plan.first, plan.first + 1, …. The cursor is a
 /// variable of the role `of_cursor`, all else of the batch is transient.
 [[nodiscard]] BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan, const std::string& role,
                                     VariableRole of_cursor);
 
+/// Whether this is the copy of these arrays.
+[[nodiscard]] bool is_copy_of(const DeviceCopies::Copy& copy, const Dataset& dataset);
 /// The device's copy of a data set, uploaded if there is none yet.
 [[nodiscard]] DeviceCopies::Copy copy_to_device(const Dataset& dataset, const DevicePtr& device);
 

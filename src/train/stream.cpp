@@ -16,8 +16,15 @@ Stream::Stream(DevicePtr device, const Dataset& dataset, const EpochPlan& plan, 
   const std::int64_t batch = plan.full.size;
   const bool merges = plan.last.size > batch;
   const auto largest = static_cast<std::size_t>(merges ? 2 * batch - 1 : batch);
-  const std::size_t feature_bytes = largest * dataset.feature_spec().bytes();
-  const std::size_t label_bytes = largest * dataset.label_spec().bytes();
+  const Source source = streamed_source(dataset);
+  for (const SourceColumn& column : source.features) {
+    features_.columns.push_back({feature_name(column.name), column.spec.bytes()});
+  }
+  for (const SourceColumn& column : source.labels) {
+    labels_.columns.push_back({label_name(column.name), column.spec.bytes()});
+  }
+  const std::size_t feature_bytes = largest * features_.bytes();
+  const std::size_t label_bytes = largest * labels_.bytes();
   for (Slot& slot : slots_) {
     slot.features = device_->allocate(feature_bytes);
     slot.labels = device_->allocate(label_bytes);
@@ -42,7 +49,25 @@ void Stream::start(std::vector<std::int32_t> order, std::int64_t epoch) {
   loader_->start(std::move(order), static_cast<std::uint32_t>(epoch));
 }
 
-void Stream::next(Program& program, bool with_labels) {
+std::size_t Stream::Inputs::bytes() const {
+  std::size_t sum = 0;
+  for (const Input& input : columns) sum += input.bytes;
+  return sum;
+}
+
+void Stream::copy(const Buffer& from, const Inputs& inputs, std::int64_t samples, Program& program) {
+  std::size_t offset = 0;
+  for (const Input& input : inputs.columns) {
+    const std::size_t bytes = static_cast<std::size_t>(samples) * input.bytes;
+    if (program.has_input(input.name)) {
+      const Operand to = program.input(input.name);
+      device_->copy(from, offset, *to.buffer, to.offset, bytes);
+    }
+    offset += bytes;
+  }
+}
+
+void Stream::next(Program& program) {
   const timeline::Span span("next batch");
   Slot& slot = slots_[used_++ % slots_.size()];
   if (slot.arrived) {
@@ -61,12 +86,8 @@ void Stream::next(Program& program, bool with_labels) {
   slot.arrived = device_->write_async(*slot.labels, 0, batch.labels(), batch.label_bytes(), slot.taken);
   device_->wait_for(features);
   device_->wait_for(slot.arrived);
-  const Operand features_at = program.input("features");
-  device_->copy(*slot.features, 0, *features_at.buffer, features_at.offset, batch.feature_bytes());
-  if (with_labels) {
-    const Operand labels_at = program.input("labels");
-    device_->copy(*slot.labels, 0, *labels_at.buffer, labels_at.offset, batch.label_bytes());
-  }
+  copy(*slot.features, features_, batch.size(), program);
+  copy(*slot.labels, labels_, batch.size(), program);
   slot.taken = device_->record();
 }
 

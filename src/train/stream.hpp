@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "concord/compile/program.hpp"
@@ -19,11 +20,24 @@ class Stream {
   Stream(DevicePtr device, const Dataset& dataset, const EpochPlan& plan, const FitOptions& options);
   /// The samples of an epoch, or what is left of it.
   void start(std::vector<std::int32_t> order, std::int64_t epoch);
-  /// Puts the next batch into the program's inputs "features" and, unless it takes none, "labels"; the host does not
-  /// wait for the copy, but for that of two batches ago.
-  void next(Program& program, bool with_labels = true);
+  /// Puts the next batch into those inputs that the program reads; the host does not wait for the copy, but for that of
+  /// two batches ago.
+  void next(Program& program);
 
  private:
+  /// A column of a batch: the input of programs, and the bytes of one sample.
+  struct Input {
+    std::string name;
+    std::size_t bytes;
+  };
+  /// Columns one after another, as data::LoaderSlot has them.
+  struct Inputs {
+    std::vector<Input> columns;
+    [[nodiscard]] std::size_t bytes() const;  // of one sample
+  };
+  /// Copies a batch of `samples` to where the program reads it.
+  void copy(const Buffer& from, const Inputs& inputs, std::int64_t samples, Program& program);
+
   /// A batch on its way: from pinned memory over the transfer queue to `features` and `labels`, then to the program.
   struct Slot {
     BufferPtr features, labels;
@@ -32,6 +46,7 @@ class Stream {
   };
 
   DevicePtr device_;
+  Inputs features_, labels_;
   std::array<Slot, 2> slots_;
   std::size_t used_ = 0;
   std::unique_ptr<data::Loader> loader_;

@@ -27,9 +27,9 @@ VariableRole role_of_counters(Purpose purpose) {
   return purpose == Purpose::train ? VariableRole::optimizer : VariableRole::transient;
 }
 
-void call_network(Traced& traced, const Recipe& recipe, Value features) {
+void call_network(Traced& traced, const Recipe& recipe, const Values& features) {
   const std::vector<VariablePtr> before = traced.graph->variables();
-  traced.output = (*recipe.network)(features);
+  traced.outputs = (*recipe.network)(features);
   for (const VariablePtr& variable : traced.graph->variables()) {
     const bool known = std::ranges::find(before, variable) != before.end();
     const bool is_weight = variable->role == VariableRole::parameter || variable->role == VariableRole::own;
@@ -91,8 +91,8 @@ void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::st
 /// The dimension of the outputs that are the classes, which the loss says. Empty in a training that need not know.
 std::optional<std::size_t> class_axis_of(const Traced& traced, Value labels, int classes, Purpose purpose) {
   if (classes == 0) return {};
-  const Shape& outputs = traced.output.shape();
-  const std::optional<std::size_t> axis = loss::class_axis(traced.output, labels.shape(), traced.loss);
+  const Shape outputs = traced.outputs[0].shape();
+  const std::optional<std::size_t> axis = loss::class_axis(traced.outputs[0], labels.shape(), traced.loss);
   CONCORD_CHECK(axis || purpose == Purpose::train, ArgumentError,
                 "more than one dimension of the outputs {} may be the classes of labels {}, so the accuracy is "
                 "undefined. Use loss::cross_entropy, loss::nll or a softmax in the loss, or a data set with 0 classes, "
@@ -126,11 +126,11 @@ std::vector<LossTerm> terms_of_metric(Value result, std::int64_t batch) {
   return {{LossTerm::Kind::mean, mean(result), {}}};
 }
 
-void count_metrics(Traced& traced, const NamedMetrics& metrics, Value targets, std::int64_t batch) {
+void count_metrics(Traced& traced, const NamedMetrics& metrics, const Values& targets, std::int64_t batch) {
   for (const auto& [name, metric] : metrics) {
     std::vector<LossTerm> terms;
     try {
-      const Value result = metric(traced.output, targets);
+      const Value result = metric(traced.outputs, targets);
       CONCORD_CHECK(result, ArgumentError, "its result is empty");
       terms = terms_of_metric(result, batch);
     } catch (const ShapeError& error) {
@@ -147,7 +147,7 @@ void count_metrics(Traced& traced, const NamedMetrics& metrics, Value targets, s
 
 void count_hits_of(const Traced& traced, Value labels, std::size_t class_axis, int k) {
   Graph& graph = *traced.graph;
-  const Value logits = with_classes_last(traced.output, class_axis);
+  const Value logits = with_classes_last(traced.outputs[0], class_axis);
   const Hits hits = count_hits(logits, labels, k, find_kept_labels(graph, labels));
   Counting counting;
   const auto add = [&](const char* name, Value counted) {
@@ -174,7 +174,31 @@ std::string role_of(Purpose purpose) {
   throw ArgumentError("unknown purpose of a program");
 }
 
-Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
+void check_classes(const Objective& objective, const Values& outputs, const Values& labels, const Source& source) {
+  for (const auto& [output, target] : objective.pairs(outputs, labels)) {
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == target) data::check_outputs(output.shape(), target.shape(), source.labels[i].classes);
+    }
+  }
+}
+
+std::vector<std::optional<std::int32_t>> ignored_labels(Graph& graph, const Values& labels) {
+  std::vector<std::optional<std::int32_t>> ignored;
+  for (const NamedValue& column : labels) {
+    const Value kept = find_kept_labels(graph, column.value);
+    ignored.push_back(kept ? std::optional(ignored_label(kept)) : std::nullopt);
+  }
+  return ignored;
+}
+
+std::vector<Value> results_of(const Values& outputs, Value loss) {
+  if (loss) return {loss};
+  std::vector<Value> results;
+  for (const NamedValue& output : outputs) results.push_back(output.value);
+  return results;
+}
+
+Traced trace(const Recipe& recipe, const ProgramKey& key) {
   Traced traced;
   traced.graph = std::make_unique<Graph>();
   Graph& graph = *traced.graph;
@@ -189,13 +213,16 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
   }
   call_network(traced, recipe, batch.features);
   if (key.purpose == Purpose::predict) return traced;
-  data::check_outputs(traced.output.shape(), batch.labels.shape(), classes);
-  traced.loss = recipe.loss(traced.output, batch.labels);
+  check_classes(recipe.objective, traced.outputs, batch.labels, key.source);
+  traced.loss = recipe.objective(traced.outputs, batch.labels);
+  CONCORD_CHECK(traced.loss, ArgumentError, "the loss of a trainer returned an empty value");
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "the loss of a trainer must be one number, got {}; use Reduction::mean or sum",
                 traced.loss.shape().str());
-  const std::optional<std::size_t> class_axis = class_axis_of(traced, batch.labels, classes, key.purpose);
-  if (const Value kept = find_kept_labels(graph, batch.labels)) traced.ignored = ignored_label(kept);
+  const bool is_single = recipe.objective.is_single();
+  const std::optional<std::size_t> class_axis =
+      is_single ? class_axis_of(traced, batch.labels[0], key.source.labels[0].classes, key.purpose) : std::nullopt;
+  traced.ignored = ignored_labels(graph, batch.labels);
   const std::vector<LossTerm> terms = terms_of(traced.loss);
   for (const LossTerm& term : terms) traced.terms.push_back(term.kind);
   const std::string role = role_of(key.purpose);
@@ -206,7 +233,7 @@ Traced trace(const Recipe& recipe, const ProgramKey& key, int classes) {
     count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
   } else {
     count_batch(graph, terms, role, batch.cursor, key.plan.size, {});
-    if (key.k > 0 && class_axis) count_hits_of(traced, batch.labels, *class_axis, key.k);
+    if (key.k > 0 && class_axis) count_hits_of(traced, batch.labels[0], *class_axis, key.k);
     count_metrics(traced, key.metrics, batch.labels, key.plan.size);
   }
   // What a batch of ignored labels divides by 0 is none of the program's business.

@@ -1,4 +1,4 @@
-// The graphs of a trainer's programs: one for each purpose, source of data and batch size. Internal to the room.
+// The graphs of a trainer's programs: one for each purpose, source of data and batch size. Internal to the library.
 #pragma once
 
 #include <map>
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/ops/loss_terms.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/train/metric.hpp"
+#include "concord/train/objective.hpp"
 #include "concord/train/source.hpp"
 
 namespace concord::train {
@@ -43,24 +43,34 @@ using MetricTerms = std::map<std::string, std::vector<LossTerm::Kind>>;
 /// The network and how it is trained: what all programs have in common.
 struct Recipe {
   std::shared_ptr<nn::Module> network;
-  Loss loss;
+  Objective objective;
   optim::Optimizer optimizer;
   optim::MinimizeOptions minimize;
 };
 
+[[nodiscard]] std::vector<Value> results_of(const Values& outputs, Value loss);
+
 /// A traced step that is not compiled yet.
 struct Traced {
   std::unique_ptr<Graph> graph;
-  Value output, loss;
+  Values outputs;  // of the network
+  Value loss;      // empty for Purpose::predict and statistics
   std::vector<LossTerm::Kind> terms;
   MetricTerms metrics;
-  std::optional<std::int32_t> ignored;  // the label that the loss leaves out
-  std::vector<VariablePtr> weights;     // parameters and running statistics of the network
+  std::vector<std::optional<std::int32_t>> ignored;  // the label that the loss leaves out, for each column of labels
+  std::vector<VariablePtr> weights;                  // parameters and running statistics of the network
+  /// What the program computes: the loss, else the outputs.
+  [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
 };
 /// Builds the graph of a step without touching a device. Throws ShapeError with the layer that does not fit,
-/// ArgumentError if the network has too few outputs for `classes` labels. Both errors name a wrong metric.
-[[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key, int classes);
+/// ArgumentError if the network has too few outputs for the classes of the labels. Both errors name a wrong metric.
+[[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key);
 
+/// Throws as data::check_outputs if an output has no score for each class of its labels, for every loss of the
+/// objective.
+void check_classes(const Objective& objective, const Values& outputs, const Values& labels, const Source& source);
+/// The label that the loss of each column leaves out. Called after the loss was traced.
+[[nodiscard]] std::vector<std::optional<std::int32_t>> ignored_labels(Graph& graph, const Values& labels);
 /// Throws ArgumentError for a metric without a function, and for a name that is empty or not UTF-8.
 void check_metrics(const NamedMetrics& metrics);
 

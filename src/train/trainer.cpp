@@ -8,16 +8,16 @@
 
 namespace concord {
 
-Trainer::Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimizer optimizer, DevicePtr device,
+Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim::Optimizer optimizer, DevicePtr device,
                  const TrainerOptions& options)
     : state_("a Trainer") {
-  CONCORD_CHECK(network && loss && device, ArgumentError, "a trainer needs a network, a loss and a device");
+  CONCORD_CHECK(network && objective && device, ArgumentError, "a trainer needs a network, a loss and a device");
   CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "a trainer needs at least 1 batch per update, got {}",
                 options.accumulate);
   state_ = with_host_memory("making a Trainer", [&] {
     return std::make_unique<TrainerState>(
         train::Recipe{std::move(network),
-                      std::move(loss),
+                      std::move(objective),
                       std::move(optimizer),
                       {options.clip, options.check_gradients, options.groups, options.accumulate, options.ema_decay,
                        optim::loss_scale_for(options.precision)}},
@@ -30,10 +30,18 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 void Trainer::prepare(const TensorSpec& sample) {
-  const train::Source source{{}, sample, {DType::f32, Shape{}}, 1.0F / 255, 0};
+  std::vector<std::int64_t> dims{1};
+  dims.insert(dims.end(), sample.shape.dims().begin(), sample.shape.dims().end());
+  Dataset data;
+  data.features = Tensor(sample.dtype, Shape(std::move(dims)));
+  prepare(data);
+}
+
+void Trainer::prepare(const Dataset& data) {
   with_state("preparing a network", [&](TrainerState& state) {
-    static_cast<void>(
-        state.programs.get({train::Purpose::predict, source, {1, 0}, 0, state.weights.are_averaged()}, 0));
+    train::Source source = train::streamed_source(data);
+    source.labels.clear();
+    static_cast<void>(state.programs.get({train::Purpose::predict, source, {1, 0}, 0, state.weights.are_averaged()}));
   });
 }
 

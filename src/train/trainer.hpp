@@ -4,7 +4,9 @@
 
 #include <concepts>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "concord/compile/variables.hpp"
 #include "concord/core/error.hpp"
@@ -13,10 +15,10 @@
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
 #include "concord/io/checkpoint.hpp"
-#include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/optimizer.hpp"
 #include "concord/optim/optimizers.hpp"
+#include "concord/train/objective.hpp"
 #include "concord/train/options.hpp"
 
 namespace concord {
@@ -25,23 +27,28 @@ struct TrainerState;
 
 namespace CONCORD_PUBLIC concord {
 
-/// `concord compare PROGRAM` has compared a training instead of running it. The weights are not trained: let the program
-/// end.
+/// `concord compare PROGRAM` has compared a training instead of running it. The weights are not trained: let the
+/// program end.
 class FitReplaced : public Error {
  public:
   using Error::Error;
 };
 
+/// Trains a network by an Objective: one loss, or the losses of several outputs. The columns of features in a Dataset
+/// are the inputs of the network, by name or by position (nn::Module::input_names); the columns of labels are the
+/// targets.
+///
 /// Only one thread at a time may use a Trainer: a call during a call of another thread throws ArgumentError, and so
 /// does using a trainer that was moved from. Trainers on different devices with separately built networks may run at
 /// the same time. Every function throws OutOfMemory if host memory runs out.
 class Trainer {
  public:
   template <std::derived_from<nn::Module> Network>
-  Trainer(Network network, Loss loss, optim::Optimizer optimizer, DevicePtr device, const TrainerOptions& options = {})
-      : Trainer(std::shared_ptr<nn::Module>(std::make_shared<Network>(std::move(network))), std::move(loss),
+  Trainer(Network network, Objective objective, optim::Optimizer optimizer, DevicePtr device,
+          const TrainerOptions& options = {})
+      : Trainer(std::shared_ptr<nn::Module>(std::make_shared<Network>(std::move(network))), std::move(objective),
                 std::move(optimizer), std::move(device), options) {}
-  Trainer(std::shared_ptr<nn::Module> network, Loss loss, optim::Optimizer optimizer, DevicePtr device,
+  Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim::Optimizer optimizer, DevicePtr device,
           const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
@@ -69,6 +76,9 @@ class Trainer {
   /// Returns the outputs of the network for all samples, [N, …], in evaluation mode. u8 features are divided by 255.
   [[nodiscard]] Tensor predict(const Tensor& features, std::int64_t batch = 256);
   [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch = 256);
+  /// As `predict`, for a network with several outputs: by name, or "0", "1", … for outputs without a name. `data` needs
+  /// no labels.
+  [[nodiscard]] std::map<std::string, Tensor> predict_values(const Dataset& data, std::int64_t batch = 256);
 
   /// Saves weights (their averages, if there are any) and running statistics as safetensors, with the names and shapes
   /// of the same PyTorch module. Throws ArgumentError before the first fit or evaluate, when the names are not known
@@ -92,6 +102,8 @@ class Trainer {
 
   /// Compiles for samples of this spec without training. Names become known, and loaded weights are applied.
   void prepare(const TensorSpec& sample);
+  /// As above, for the columns of features in `data`.
+  void prepare(const Dataset& data);
 
   [[nodiscard]] std::int64_t epochs_done() const;
   /// Number of batches trained on. It equals the number of updates unless gradients are accumulated.

@@ -24,8 +24,7 @@ struct Step {
         network(models::make(name, {.input = model.least})),
         features(models::batch_of(model, model.least, batch)),
         labels(target(batch)),
-        graph(*network, models::loss_of(model.task), optim::Adam{.lr = 0.01}, {}, Precision::fp32, features.spec(),
-              labels.spec()) {
+        graph(*network, models::loss_of(model.task), optim::Adam{.lr = 0.01}, {}, Precision::fp32, source(), batch) {
     std::int32_t next = 0;
     if (features.dtype() == DType::i32) {
       for (std::int32_t& word : features.values<std::int32_t>()) word = (next += 7) % model.classes;
@@ -46,6 +45,13 @@ struct Step {
         model.task, (*network)(traced.input("x", models::batch_of(model, model.least, batch))).shape()));
   }
 
+  [[nodiscard]] train::Source source() const {
+    Dataset data;
+    data.features = features;
+    data.labels = labels;
+    return train::streamed_source(data);
+  }
+
   const models::Model& model;
   std::shared_ptr<nn::Module> network;
   Tensor features, labels;
@@ -60,7 +66,7 @@ std::map<std::string, std::vector<std::byte>> outcome(const Step& step, Program 
     all[name].assign(tensor.bytes().begin(), tensor.bytes().end());
   };
   for (int run = 0; run < kSteps; ++run) {
-    feed(program, {step.features, step.labels});
+    feed(program, {{"features", step.features}, {"labels", step.labels}});
     program.run();
     add(fmt::format("loss {}", run), program.read(step.graph.loss));
   }

@@ -2,42 +2,55 @@
 #include "concord/compare/run/batches.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 
 namespace concord {
 
-TensorSpec Batches::features() const {
-  const TensorSpec sample = dataset_.feature_spec();
-  return {sample.dtype == DType::u8 ? DType::f32 : sample.dtype, with_batch(sample.shape)};
-}
+namespace {
 
-TensorSpec Batches::labels() const { return {dataset_.labels.dtype(), with_batch(dataset_.label_spec().shape)}; }
-
-std::pair<Tensor, Tensor> Batches::next() {
-  Tensor x(features()), y(labels());
-  const std::size_t label_bytes = y.spec().bytes() / static_cast<std::size_t>(batch_);
-  const std::size_t values = static_cast<std::size_t>(x.elements() / batch_);
-  const std::size_t feature_bytes = x.spec().bytes() / static_cast<std::size_t>(batch_);
-  for (std::size_t row = 0; row < static_cast<std::size_t>(batch_); ++row) {
-    const auto from = static_cast<std::size_t>(next_row());
-    std::memcpy(y.bytes().data() + row * label_bytes, dataset_.labels.bytes().data() + from * label_bytes, label_bytes);
-    if (dataset_.features.dtype() == DType::u8) {
-      const auto to = x.values<float>().subspan(row * values, values);
-      const auto pixels = dataset_.features.values<std::uint8_t>().subspan(from * values, values);
-      std::transform(pixels.begin(), pixels.end(), to.begin(),
-                     [&](std::uint8_t p) { return static_cast<float>(p) * dataset_.scale + dataset_.shift; });
+/// The rows of a column, decoded if they are u8 and features.
+Tensor gathered(const Column& column, std::span<const std::int32_t> rows, bool decodes) {
+  std::vector<std::int64_t> dims(column.values.shape().dims().begin(), column.values.shape().dims().end());
+  const std::size_t bytes = column.values.spec().bytes() / static_cast<std::size_t>(dims[0]);
+  dims[0] = static_cast<std::int64_t>(rows.size());
+  Tensor batch(decodes ? DType::f32 : column.values.dtype(), Shape(std::move(dims)));
+  const std::size_t batch_bytes = batch.spec().bytes() / rows.size();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto from = column.values.bytes().subspan(static_cast<std::size_t>(rows[i]) * bytes, bytes);
+    if (decodes) {
+      std::ranges::transform(from, batch.values<float>().subspan(i * bytes).begin(), [&](std::byte pixel) {
+        return static_cast<float>(std::to_integer<int>(pixel)) * column.scale + column.shift;
+      });
     } else {
-      std::memcpy(x.bytes().data() + row * feature_bytes, dataset_.features.bytes().data() + from * feature_bytes,
-                  feature_bytes);
+      std::ranges::copy(from, batch.bytes().subspan(i * batch_bytes).begin());
     }
   }
-  return {std::move(x), std::move(y)};
+  return batch;
 }
 
-Shape Batches::with_batch(const Shape& sample) const {
-  std::vector<std::int64_t> dims{batch_};
-  dims.insert(dims.end(), sample.dims().begin(), sample.dims().end());
-  return Shape(std::move(dims));
+bool is_decoded(const Column& column) { return column.values.dtype() == DType::u8; }
+
+}  // namespace
+
+train::Source Batches::source() const {
+  train::Source source = train::streamed_source(dataset_);
+  for (train::SourceColumn& column : source.features) {
+    if (column.spec.dtype == DType::u8) column.spec.dtype = DType::f32;
+  }
+  return source;
+}
+
+Batch Batches::next() {
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(batch_));
+  std::ranges::generate(rows, [&] { return next_row(); });
+  Batch batch;
+  for (const Column& column : dataset_.feature_columns()) {
+    batch.emplace(train::feature_name(column.name), gathered(column, rows, is_decoded(column)));
+  }
+  for (const Column& column : dataset_.label_columns()) {
+    batch.emplace(train::label_name(column.name), gathered(column, rows, false));
+  }
+  return batch;
 }
 
 std::int32_t Batches::next_row() {

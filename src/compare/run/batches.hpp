@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
+#include "concord/compare/run/training_step.hpp"
 #include "concord/data/dataset.hpp"
+#include "concord/train/source.hpp"
 
 namespace concord {
 
@@ -15,13 +16,12 @@ class Batches {
   Batches(const Dataset& dataset, std::int64_t batch, std::uint64_t seed)
       : dataset_(dataset), batch_(batch), seed_(seed) {}
 
-  [[nodiscard]] TensorSpec features() const;
-  [[nodiscard]] TensorSpec labels() const;
-  /// Features and labels of the next batch.
-  [[nodiscard]] std::pair<Tensor, Tensor> next();
+  /// The columns as a TrainingStep has them: features u8 are decoded to f32.
+  [[nodiscard]] train::Source source() const;
+  [[nodiscard]] std::int64_t batch() const { return batch_; }
+  [[nodiscard]] Batch next();
 
  private:
-  [[nodiscard]] Shape with_batch(const Shape& sample) const;
   [[nodiscard]] std::int32_t next_row();
 
   const Dataset& dataset_;

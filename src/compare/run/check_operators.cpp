@@ -158,8 +158,7 @@ ReferenceValues OperatorChecks::beginning(std::size_t side, const Batch& batch) 
   ReferenceValues values;
   const auto add = [&](const auto& name, const Tensor& value) { values.emplace(name, ReferenceValue{value, {}, {}}); };
   for (const auto& [name, value] : sides_[side].variables->read_all()) add(name, value);
-  add("features", batch.first);
-  add("labels", batch.second);
+  for (const auto& [name, column] : batch) add(name, column);
   return values;
 }
 

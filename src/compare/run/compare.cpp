@@ -152,8 +152,8 @@ void step_devices(const Batch& batch, std::int64_t done, std::span<Replica> side
 }
 
 /// All replicas take the same steps: first those of the devices, then those of the perturbed runs.
-void train(Batches& batches, Batch& batch, std::span<Replica> sides, std::span<Replica> perturbed,
-           std::span<const std::string> weights, OperatorChecks& checks, Comparison& comparison) {
+void train_replicas(Batches& batches, Batch& batch, std::span<Replica> sides, std::span<Replica> perturbed,
+                    std::span<const std::string> weights, OperatorChecks& checks, Comparison& comparison) {
   const CompareOptions& options = comparison.options;
   for (std::int64_t i = 0; i < options.steps; ++i) {
     if (i > 0) batch = batches.next();
@@ -255,12 +255,13 @@ void check_case(const Comparison& comparison) {
 
 }  // namespace
 
-Comparison compare(nn::Module& network, const std::string& name, const Loss& loss, const optim::Optimizer& optimizer,
-                   const Dataset& dataset, std::span<const DevicePtr> devices, const CompareOptions& options) {
+Comparison compare(nn::Module& network, const std::string& name, const Objective& objective,
+                   const optim::Optimizer& optimizer, const Dataset& dataset, std::span<const DevicePtr> devices,
+                   const CompareOptions& options) {
   check_arguments(dataset, devices, options);
   Batches batches(dataset, options.batch, options.seed);
-  const TrainingStep step(network, loss, optimizer, {.clip = options.clip, .groups = options.groups}, options.precision,
-                          batches.features(), batches.labels(), dataset.classes);
+  const TrainingStep step(network, objective, optimizer, {.clip = options.clip, .groups = options.groups},
+                          options.precision, batches.source(), batches.batch());
   data::check(dataset, step.ignored);
   Comparison comparison{name, options, {}};
   std::vector<Replica> sides = make_sides(step, devices, comparison);
@@ -275,7 +276,7 @@ Comparison compare(nn::Module& network, const std::string& name, const Loss& los
   {
     std::vector<Replica> perturbed;
     if (options.drift) perturbed = make_perturbed(step, devices[0], comparison, weights);
-    train(batches, batch, sides, perturbed, weights, checks, comparison);
+    train_replicas(batches, batch, sides, perturbed, weights, checks, comparison);
   }
   note_loss_deviations(comparison);
   std::vector<std::optional<SuspiciousLoss>> suspicious(sides.size());

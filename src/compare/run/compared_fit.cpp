@@ -31,8 +31,8 @@ CompareReply answer_comparison(const CompareRequest& request, const FitTask& tas
   std::vector<DevicePtr> devices;
   for (const std::string& selector : request.devices) devices.push_back(Device::open(selector));
   const std::string& name = task.trainer.network;
-  const Comparison comparison =
-      compare(task.network, name.empty() ? request.name : name, task.loss, task.optimizer, task.data, devices, options);
+  const Comparison comparison = compare(task.network, name.empty() ? request.name : name, task.objective,
+                                        task.optimizer, task.data, devices, options);
   request.outputs.write_files(comparison, request.network);
   return {request.outputs.text(comparison), CompareOutputs::error(comparison)};
 }
@@ -41,9 +41,9 @@ CompareReply answer_replay(const CompareRequest& request, const FitTask& task) {
   CONCORD_CHECK(task.fit.batch > 0, ArgumentError, "the batch must be at least 1, got {}", task.fit.batch);
   const OperatorCase operator_case = read_case(request.replayed_case);
   const Batches batches(task.data, batch_of(task), task.trainer.seed);
-  const TrainingStep step(task.network, task.loss, task.optimizer,
+  const TrainingStep step(task.network, task.objective, task.optimizer,
                           {.clip = task.trainer.clip, .groups = task.trainer.groups}, task.trainer.precision,
-                          batches.features(), batches.labels(), task.data.classes);
+                          batches.source(), batches.batch());
   data::check(task.data, step.ignored);
   const DevicePtr device = Device::open(request.devices.at(0));
   const CaseReplay result = replay(operator_case, step.graph, step.loss, device, step.precision);

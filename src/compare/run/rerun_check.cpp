@@ -11,7 +11,7 @@
 namespace concord {
 namespace {
 
-using Values = std::map<std::string, Tensor>;
+using Contents = std::map<std::string, Tensor>;
 
 constexpr std::int64_t kMostEarlier = 64;  // steps checked before the two in question: each takes as long as dozens
 
@@ -21,7 +21,7 @@ bool is_finite(const Tensor& tensor) {
 }
 
 /// Some have infinities by design, such as masks.
-bool stay_finite(const Values& before, const Values& after) {
+bool stay_finite(const Contents& before, const Contents& after) {
   return std::ranges::all_of(
       after, [&](const auto& named) { return is_finite(named.second) || !is_finite(before.at(named.first)); });
 }
@@ -30,7 +30,7 @@ bool has_same_bits(float a, float b) {
   return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (std::isnan(a) && std::isnan(b));
 }
 
-bool have_same_bits(const Values& a, const Values& b) {
+bool have_same_bits(const Contents& a, const Contents& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
     return x.first == y.first && std::ranges::equal(x.second.bytes(), y.second.bytes());
   });
@@ -51,11 +51,11 @@ class SecondRunSteps {
 
   void find_non_finite(std::int64_t last) {
     Batches batches = begin();
-    Values before = side_.variables->read_all();
+    Contents before = side_.variables->read_all();
     for (std::int64_t done = 0; done < last; ++done) {
       const Batch batch = batches.next();
       if (!repeats(batch, done)) return;
-      Values after = side_.variables->read_all();
+      Contents after = side_.variables->read_all();
       if (std::isfinite(side_.loss()) && stay_finite(before, after)) {
         before = std::move(after);
         continue;

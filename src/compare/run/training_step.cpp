@@ -4,21 +4,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "concord/data/dataset.hpp"
-#include "concord/ops/loss_terms.hpp"
 #include "concord/optim/minimize.hpp"
+#include "concord/train/trace.hpp"
 
 namespace concord {
 
-TrainingStep::TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
-                           const optim::MinimizeOptions& how, Precision products, const TensorSpec& features,
-                           const TensorSpec& labels, int classes)
+TrainingStep::TrainingStep(nn::Module& network, const Objective& objective, const optim::Optimizer& optimizer,
+                           const optim::MinimizeOptions& how, Precision products, const train::Source& source,
+                           std::int64_t batch)
     : precision(products) {
-  const Value x = graph.input("features", features), y = graph.input("labels", labels);
-  const Value output = network(x);
-  data::check_outputs(output.shape(), y.shape(), classes);
-  loss = loss_of(output, y);
-  if (const Value kept = find_kept_labels(graph, y)) ignored = ignored_label(kept);
+  const train::BatchValues values = train::add_inputs(graph, source, batch);
+  const Values outputs = network(values.features);
+  train::check_classes(objective, outputs, values.labels, source);
+  loss = objective(outputs, values.labels);
+  ignored = train::ignored_labels(graph, values.labels);
   optim::MinimizeOptions scaled = how;
   scaled.loss_scale = optim::loss_scale_for(precision);
   optim::minimize(loss, optimizer, scaled);
@@ -65,8 +64,9 @@ LossDeviation loss_deviation(const std::vector<float>& losses, const std::vector
 }
 
 void feed(Program& program, const Batch& batch) {
-  program.write("features", batch.first);
-  program.write("labels", batch.second);
+  for (const auto& [name, values] : batch) {
+    if (program.has_input(name)) program.write(name, values);
+  }
 }
 
 }  // namespace concord

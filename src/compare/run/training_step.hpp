@@ -1,36 +1,37 @@
 // TrainingStep: the graph that compare compiles for each device. Replica: one device of the comparison.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "concord/compile/program.hpp"
-#include "concord/nn/loss.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizer.hpp"
+#include "concord/train/objective.hpp"
+#include "concord/train/source.hpp"
 
 namespace concord {
 
-/// Features and labels.
-using Batch = std::pair<Tensor, Tensor>;
+/// The columns of a batch by the names of the step's inputs.
+using Batch = std::map<std::string, Tensor>;
 
-/// Forward, loss, backward and update of a network as one graph with the inputs "features" and "labels". The loss is
-/// scaled as the precision wants it. Throws what data::check_outputs throws of the network's output and `classes`.
+/// Forward, loss, backward and update of a network as one graph with the inputs of train::add_inputs. The loss is
+/// scaled as the precision wants it. Throws what data::check_outputs throws of the network's outputs and the classes of
+/// the columns.
 struct TrainingStep {
-  TrainingStep(nn::Module& network, const Loss& loss_of, const optim::Optimizer& optimizer,
-               const optim::MinimizeOptions& how, Precision products, const TensorSpec& features,
-               const TensorSpec& labels, int classes = 0);
+  TrainingStep(nn::Module& network, const Objective& objective, const optim::Optimizer& optimizer,
+               const optim::MinimizeOptions& how, Precision products, const train::Source& source, std::int64_t batch);
   /// Compiled for a device, with the step's precision.
   [[nodiscard]] Program compiled(const VariablesPtr& variables, CompileOptions options = {}) const;
 
   Precision precision;
   Graph graph;
   Value loss;
-  std::optional<std::int32_t> ignored;  // the label that the loss leaves out
+  std::vector<std::optional<std::int32_t>> ignored;  // the label that the loss leaves out, for each column of labels
 };
 
 /// One device with its weights and its program.

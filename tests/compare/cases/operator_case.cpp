@@ -27,7 +27,7 @@ std::unique_ptr<TrainingStep> small_step() {
   const Dataset data = small_data(25);
   const Batches batches(data, kOptions.batch, kOptions.seed);
   return std::make_unique<TrainingStep>(network, loss::cross_entropy, optim::Sgd{}, optim::MinimizeOptions{},
-                                        Precision::fp32, batches.features(), batches.labels());
+                                        Precision::fp32, batches.source(), batches.batch());
 }
 
 CaseReplay replayed(const OperatorCase& operator_case, const DevicePtr& device) {

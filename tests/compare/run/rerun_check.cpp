@@ -51,8 +51,8 @@ struct Trained {
   Trained(const std::vector<DevicePtr>& list, nn::Sequential layers)
       : network(std::move(layers)),
         batches(dataset, result.options.batch, result.options.seed),
-        step(network, loss::cross_entropy, optim::Sgd{.lr = 0.05F}, {}, Precision::fp32, batches.features(),
-             batches.labels()) {
+        step(network, loss::cross_entropy, optim::Sgd{.lr = 0.05F}, {}, Precision::fp32, batches.source(),
+             batches.batch()) {
     for (const DevicePtr& device : list) sides.emplace_back(step, device, result.options.seed);
     result.runs.resize(sides.size());
     for (std::int64_t i = 0; i < result.options.steps; ++i) {
