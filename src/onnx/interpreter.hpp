@@ -1,0 +1,66 @@
+// Interpreter: runs the nodes of a file once, for one graph. Internal to the room.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "concord/onnx/operand.hpp"
+
+namespace concord::onnx {
+
+/// The names of a graph, of a branch in it or of the body of a function.
+struct NameScope {
+  const NameScope* outer = nullptr;  // where a branch finds other names
+  std::unordered_map<std::string, OperandPtr> names = {};
+  std::string prefix = {};  // of the weights of a function's body
+  const std::vector<OpsetId>* opsets = nullptr;
+  [[nodiscard]] OperandPtr find(const std::string& name) const;
+};
+
+class Interpreter final : public Tracer {
+ public:
+  /// Makes the value of the parameter of this name.
+  using MakeParameter = std::function<Value(const std::string& name, const TensorProto& weight)>;
+
+  Interpreter(Graph& graph, const Model& model, std::string file, MakeParameter parameter)
+      : graph_(graph), model_(model), file_(std::move(file)), parameter_(std::move(parameter)) {}
+
+  [[nodiscard]] Graph& graph() const override { return graph_; }
+  /// Runs the nodes of a graph or branch; their results are entered into `scope`.
+  void run(const GraphDef& def, NameScope& scope);
+  [[nodiscard]] std::vector<OperandPtr> run_branch(const GraphDef& branch) override;
+  [[nodiscard]] Value named_value(const std::string& name) override;
+  [[nodiscard]] Value value_of(Operand& operand) override;
+  [[nodiscard]] const HostTensor* host_of(Operand& operand) override;
+  /// "net.onnx: node 'conv1' (Conv): …" around the errors of `action`.
+  void with_place(const NodeDef& node, const std::function<void()>& action) const;
+
+ private:
+  void run_nodes(const std::vector<NodeDef>& nodes, NameScope& scope);
+  void run_node(const NodeDef& node, NameScope& scope);
+  void run_function(const FunctionDef& function, const NodeDef& node, const std::vector<OperandPtr>& inputs,
+                    NameScope& scope);
+  void enter(const NodeDef& node, const std::vector<OperandPtr>& results, std::int32_t first_new, NameScope& scope);
+  void enter_initializers(const GraphDef& def, NameScope& scope);
+
+  Graph& graph_;
+  const Model& model_;
+  std::string file_;
+  MakeParameter parameter_;
+  NameScope* scope_ = nullptr;                                     // of the node that is being run
+  int depth_ = 0;                                                  // functions within each other
+  std::vector<std::shared_ptr<const std::vector<NodeDef>>> kept_;  // bodies of functions, which deferred values read
+};
+
+/// The version of a domain's operator set; 0 if it is not imported.
+[[nodiscard]] std::int64_t opset_of(const std::vector<OpsetId>& opsets, std::string_view domain);
+/// The local function that a node calls, or null.
+[[nodiscard]] const FunctionDef* function_of(const Model& model, const NodeDef& node);
+/// The float tensor of a Constant node, which is a parameter as an initialiser is; null for other nodes.
+[[nodiscard]] const TensorProto* constant_weight(const NodeDef& node);
+/// The nodes of a function with the attributes of the node that calls it.
+[[nodiscard]] std::vector<NodeDef> instantiated(const FunctionDef& function, const NodeDef& call);
+
+}  // namespace concord::onnx
