@@ -11,6 +11,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/name_pattern.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/version.hpp"
 
@@ -21,6 +22,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kKey = "concord.checkpoint";
 constexpr int kFormat = 1;
+constexpr std::string_view kExpected = ": expected ";  // after the name of a misshaped tensor
 
 std::string to_text(const CheckpointInfo& info) {
   return Json{{"format", kFormat},          {"network", info.network},   {"epoch", info.epoch},
@@ -168,6 +170,21 @@ CheckpointInfo load_checkpoint_info(const std::filesystem::path& path) {
   return info_of(read_safetensors(path, [](std::string_view) { return false; }), path);
 }
 
+LoadReport LoadReport::refused_by(const LoadOptions& options) const {
+  if (!options.strict) return {};
+  const auto refused = [](const std::vector<std::string>& names, const std::vector<std::string>& patterns) {
+    std::vector<std::string> left;
+    for (const std::string& name : names) {
+      const std::string_view tensor = std::string_view(name).substr(0, name.find(kExpected));
+      const auto is_match = [&](const std::string& pattern) { return match_name(pattern, tensor).has_value(); };
+      if (std::ranges::none_of(patterns, is_match)) left.push_back(name);
+    }
+    return left;
+  };
+  return {refused(missing, options.permit_missing), refused(unexpected, options.permit_extra),
+          refused(misshaped, options.permit_missing)};
+}
+
 std::string LoadReport::str() const {
   std::string text;
   const auto add = [&](const std::vector<std::string>& names, std::string_view kind) {
@@ -187,7 +204,8 @@ void check_tensors(const TensorMap& tensors, const std::map<std::string, TensorS
     if (found == tensors.end()) {
       report.missing.push_back(name);
     } else if (found->second.spec() != spec) {
-      report.misshaped.push_back(fmt::format("{}: expected {}, got {}", name, spec.str(), found->second.spec().str()));
+      report.misshaped.push_back(
+          fmt::format("{}{}{}, got {}", name, kExpected, spec.str(), found->second.spec().str()));
     }
   }
   for (const auto& [name, tensor] : tensors) {
@@ -225,7 +243,7 @@ LoadedWeights load_weights(const std::filesystem::path& path, const std::map<std
     if (found == file.tensors().end()) {
       report.missing.push_back(name);
     } else if (found->second.shape != spec.shape || !file.is_readable_as(name, spec.dtype)) {
-      report.misshaped.push_back(fmt::format("{}: expected {}, got {}", name, spec.str(), in_words(found->second)));
+      report.misshaped.push_back(fmt::format("{}{}{}, got {}", name, kExpected, spec.str(), in_words(found->second)));
     } else {
       fitting.push_back(name);
     }
@@ -236,9 +254,10 @@ LoadedWeights load_weights(const std::filesystem::path& path, const std::map<std
     const bool is_left_out = is_checkpoint || is_batch_counter(name, expected) || (is_whole && is_auxiliary(name));
     if (!expected.contains(name) && !is_left_out) report.unexpected.push_back(name);
   }
-  const std::string another = fmt::format("{}: weights of another network: {}", path.string(), report.str());
-  CONCORD_CHECK(!options.strict || report.is_empty(), FormatError, "{}", another);
-  CONCORD_CHECK(!fitting.empty() || expected.empty(), FormatError, "{}; no tensor matches", another);
+  const LoadReport refused = report.refused_by(options);
+  CONCORD_CHECK(refused.is_empty(), FormatError, "{}: weights of another network: {}", path.string(), refused.str());
+  CONCORD_CHECK(!fitting.empty() || expected.empty(), FormatError,
+                "{}: weights of another network: {}; no tensor matches", path.string(), report.str());
   for (const std::string& name : fitting) loaded.tensors.emplace(name, file.read_as(name, expected.at(name).dtype));
   return loaded;
 }

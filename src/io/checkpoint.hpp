@@ -73,6 +73,11 @@ struct LoadOptions {
   /// false: tensors that are missing or have another shape keep their values, and a report lists them. For example, to
   /// give a trained network a new head.
   bool strict = true;
+  /// Patterns of names that may differ although the load is strict; '*' stands for any characters. Tensors of the
+  /// network that match `permit_missing` keep their values if the file lacks them or has another shape. Tensors of the
+  /// file that match `permit_extra` are left out.
+  std::vector<std::string> permit_missing = {};
+  std::vector<std::string> permit_extra = {};
 };
 
 /// The differences between the tensors of a file and of a network.
@@ -81,6 +86,8 @@ struct LoadReport {
   std::vector<std::string> unexpected;  // not in the network
   std::vector<std::string> misshaped;   // "fc.weight: expected f32 [2, 2], got f32 [3, 2]"
   [[nodiscard]] bool is_empty() const { return missing.empty() && unexpected.empty() && misshaped.empty(); }
+  /// The differences that these options do not permit.
+  [[nodiscard]] LoadReport refused_by(const LoadOptions& options) const;
   /// "1 missing (fc.bias), 1 unexpected (head.bias)". Long lists are shortened.
   [[nodiscard]] std::string str() const;
 };

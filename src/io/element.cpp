@@ -35,6 +35,19 @@ float from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
+/// 5 bits of exponent and 2 of mantissa: the upper half of an f16.
+float from_f8_e5m2(std::uint8_t bits) { return from_f16(static_cast<std::uint16_t>(bits << 8)); }
+
+/// 4 bits of exponent and 3 of mantissa, without infinities: 0x7F is NaN ("FP8 Formats for Deep Learning", 2022).
+float from_f8_e4m3(std::uint8_t bits) {
+  if ((bits & 0x7FU) == 0x7FU) return std::bit_cast<float>((bits & 0x80U) << 24 | 0x7FC00000U);
+  const int exponent = (bits >> 3) & 0xF, mantissa = bits & 0x7;
+  const float magnitude = exponent == 0 ? static_cast<float>(mantissa) * 0x1p-9F
+                                        : std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 120) << 23 |
+                                                               static_cast<std::uint32_t>(mantissa) << 20);
+  return (bits & 0x80U) != 0 ? -magnitude : magnitude;
+}
+
 /// By whole numbers alone, as above; infinite where |number| is too large.
 float from_f64(std::uint64_t bits) {
   const auto sign = static_cast<std::uint32_t>(bits >> 32) & 0x80000000U;
@@ -76,9 +89,9 @@ std::optional<Misfit> convert_whole(std::span<const std::byte> numbers, Tensor& 
   });
 }
 
-template <class Stored>
-std::optional<Misfit> convert_half(std::span<const std::byte> numbers, Tensor& to, float (*widened)(std::uint16_t)) {
-  return convert_each<Stored>(numbers, to.values<float>(), [widened](std::uint16_t stored, float& kept) {
+template <class Bits>
+std::optional<Misfit> convert_narrow(std::span<const std::byte> numbers, Tensor& to, float (*widened)(Bits)) {
+  return convert_each<Bits>(numbers, to.values<float>(), [widened](Bits stored, float& kept) {
     kept = widened(stored);
     return true;
   });
@@ -100,22 +113,30 @@ const Element* find_element(std::string_view name) {
 
 const Element& element_of(DType type) { return *std::ranges::find(kElements, std::optional(type), &Element::type); }
 
+DType natural_type(const Element& element) {
+  if (element.type) return *element.type;
+  const std::string_view name = element.name;
+  if (name[0] == 'F') return DType::f32;
+  return name == "BOOL" ? DType::u8 : DType::i32;
+}
+
 bool is_convertible(const Element& from, DType to) {
-  if (from.type == to) return true;
   const std::string_view name = from.name;
-  if (to == DType::f32) return name == "F16" || name == "BF16" || name == "F64";
-  const bool is_whole = name[0] == 'I' || name[0] == 'U' || name == "BOOL";
-  return to == DType::i32 && is_whole;
+  const bool is_floating = name[0] == 'F' || name == "BF16";
+  if (to == DType::f32) return is_floating;
+  return from.type == to || (to == DType::i32 && !is_floating) || (to == DType::u8 && name == "BOOL");
 }
 
 std::optional<Misfit> convert(const Element& from, std::span<const std::byte> numbers, Tensor& to) {
   const std::string_view name = from.name;
-  if (from.type == to.dtype()) {
+  if (from.type == to.dtype() || to.dtype() == DType::u8) {
     std::ranges::copy(numbers, to.bytes().begin());
     return std::nullopt;
   }
-  if (name == "F16") return convert_half<std::uint16_t>(numbers, to, from_f16);
-  if (name == "BF16") return convert_half<std::uint16_t>(numbers, to, from_bf16);
+  if (name == "F16") return convert_narrow(numbers, to, from_f16);
+  if (name == "BF16") return convert_narrow(numbers, to, from_bf16);
+  if (name == "F8_E5M2") return convert_narrow(numbers, to, from_f8_e5m2);
+  if (name == "F8_E4M3") return convert_narrow(numbers, to, from_f8_e4m3);
   if (name == "F64") return convert_double(numbers, to);
   if (name == "I8") return convert_whole<std::int8_t>(numbers, to);
   if (name == "U8" || name == "BOOL") return convert_whole<std::uint8_t>(numbers, to);

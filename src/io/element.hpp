@@ -1,4 +1,5 @@
-// The element types of safetensors files, and how their numbers become those of a variable. Internal to the room.
+// The element types of files, by safetensors' names, and how their numbers become those of a variable. Internal to the
+// rooms that read files.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,11 @@ struct Element {
 [[nodiscard]] const Element* find_element(std::string_view name);
 [[nodiscard]] const Element& element_of(DType type);
 
-/// Whether numbers of this type may be taken for those of `to`: floating point for f32, whole numbers for i32, and each
-/// for itself.
+/// The type that holds its numbers: its own, f32 for other floating point, u8 for BOOL, i32 for other integers.
+[[nodiscard]] DType natural_type(const Element& element);
+
+/// Whether numbers of this type may be taken for those of `to`: floating point for f32, whole numbers for i32, BOOL for
+/// u8, and each for itself.
 [[nodiscard]] bool is_convertible(const Element& from, DType to);
 
 /// A number that `to` cannot hold.
@@ -29,8 +33,8 @@ struct Misfit {
   std::size_t index;
   std::string number;
 };
-/// Fills `to` with `numbers` in the host's byte order, rounded to nearest even. Stops at the first that is outside the
-/// range of `to`'s type; infinities and NaN are in it. Only for what is_convertible.
+/// Fills `to` with `numbers` in the host's byte order, rounded to nearest even; whole numbers have to be exact. Stops
+/// at the first that is outside the range of `to`'s type; infinities and NaN are in it. Only for what is_convertible.
 [[nodiscard]] std::optional<Misfit> convert(const Element& from, std::span<const std::byte> numbers, Tensor& to);
 
 }  // namespace concord::io

@@ -19,23 +19,21 @@ struct Format {
   std::string_view what, conversion;
 };
 
-constexpr std::string_view kTorch =
-    "in Python: safetensors.torch.save_file(torch.load(FILE, map_location='cpu', weights_only=True), "
-    "'weights.safetensors'), if the file holds a state_dict";
+constexpr std::string_view kConvert = "concord convert FILE weights.safetensors";
 constexpr std::string_view kNumpy = "in Python: safetensors.numpy.save_file(dict(numpy.load(FILE)), ...)";
 constexpr std::string_view kAny =
     "read it with its own library and write the tensors with the Python package safetensors";
 
 constexpr Format kFormats[] = {
     {"PK\x03\x04"sv, {".npz"}, "a NumPy archive (.npz)", kNumpy},
-    {"PK\x03\x04"sv, {".keras"}, "a Keras file (.keras)", kAny},
-    {"PK\x03\x04"sv, {}, "a PyTorch file (.pth, .pt: a zip archive with pickled tensors)", kTorch},
+    {"PK\x03\x04"sv, {".keras"}, "a Keras file (.keras)", kConvert},
+    {"PK\x03\x04"sv, {}, "a PyTorch file (.pth, .pt: a zip archive with pickled tensors)", kConvert},
     {"\x80\x02"sv,
      {".pth", ".pt", ".bin", ".ckpt", ".tar"},
      "a PyTorch file from before version 1.6 (a pickle)",
-     kTorch},
-    {"\x80"sv, {".pkl", ".pickle", ".pth", ".pt", ".ckpt"}, "a Python pickle", kTorch},
-    {"\x89HDF\r\n\x1a\n"sv, {}, "an HDF5 file (.h5, as Keras writes it)", kAny},
+     kConvert},
+    {"\x80"sv, {".pkl", ".pickle", ".pth", ".pt", ".ckpt"}, "a Python pickle", kConvert},
+    {"\x89HDF\r\n\x1a\n"sv, {}, "an HDF5 file (.h5, as Keras writes it)", kConvert},
     {"\x93NUMPY"sv, {}, "a NumPy array (.npy)", kNumpy},
     {"GGUF"sv, {}, "a GGUF file", kAny},
     {"\x1f\x8b"sv, {}, "a gzip archive", "unpack it first"},
@@ -48,9 +46,11 @@ constexpr Format kFormats[] = {
     {"<!DOCTYPE"sv, {}, "an HTML page, perhaps from a failed download", "download the file again"},
     {"<html"sv, {}, "an HTML page, perhaps from a failed download", "download the file again"},
     {""sv, {".onnx"}, "an ONNX file", "in Python: the initializers of onnx.load(FILE).graph, written with safetensors"},
-    {""sv, {".pth", ".pt"}, "named like a PyTorch file", kTorch},
-    {""sv, {".h5", ".hdf5", ".keras"}, "named like a Keras file", kAny},
+    {""sv, {".pth", ".pt"}, "named like a PyTorch file", kConvert},
+    {""sv, {".h5", ".hdf5", ".keras"}, "named like a Keras file", kConvert},
     {""sv, {".pb", ".tflite"}, "a TensorFlow file", kAny},
+    {""sv, {".caffemodel"}, "named like Caffe's weights", kConvert},
+    {""sv, {".prototxt"}, "Caffe's description of a network", "its weights are in a .caffemodel file"},
     {""sv, {".npz", ".npy"}, "named like a NumPy file", kNumpy},
 };
 

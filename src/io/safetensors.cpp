@@ -66,13 +66,7 @@ class SafetensorsFile::Reader {
   std::map<std::string, std::string> metadata = {};
   std::map<std::string, TensorEntry> tensors = {};
 
-  [[nodiscard]] Tensor read(const std::string& name) {
-    const Element& element = *entry_of(name).element;
-    if (!element.type) {
-      fail_entry(name, fmt::format("dtype {} is not supported; use F32, F16, BF16, I32 or U8", element.name));
-    }
-    return read_as(name, *element.type);
-  }
+  [[nodiscard]] Tensor read(const std::string& name) { return read_as(name, natural_type(*entry_of(name).element)); }
 
   [[nodiscard]] Tensor read_as(const std::string& name, DType type) {
     const Entry& entry = entry_of(name);

@@ -42,9 +42,10 @@ class SafetensorsFile {
 
   [[nodiscard]] const std::map<std::string, TensorEntry>& tensors() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
-  /// Reads a tensor. Throws FormatError for a type other than F32, F16, BF16, I32 and U8.
+  /// Reads a tensor in the type that holds its numbers: F32, F16, BF16, I32 and U8 as they are, F64 and F8 as f32, BOOL
+  /// as u8, other integers as i32. Throws FormatError for a number outside the range of that type.
   [[nodiscard]] Tensor read(const std::string& name);
-  /// Reads a tensor and converts it: F64, F16 and BF16 to f32 with rounding to nearest even, integers to i32. Throws
+  /// Reads a tensor and converts it: floating point to f32 with rounding to nearest even, integers to i32. Throws
   /// FormatError for another pair of types, and, with the tensor and the element, for a number outside the range of
   /// `type`.
   [[nodiscard]] Tensor read_as(const std::string& name, DType type);
@@ -57,8 +58,7 @@ class SafetensorsFile {
 
 /// Reads a complete file, or with `wanted` only the tensors whose names it accepts. Every header field is checked
 /// before memory is allocated for it. Throws IoError if the file cannot be opened. Throws FormatError with the file,
-/// the byte offset and the tensor if the file is damaged, or if a wanted tensor has a type other than F32, F16, BF16,
-/// I32 and U8.
+/// the byte offset and the tensor if the file is damaged. Types are those of SafetensorsFile::read.
 [[nodiscard]] Safetensors read_safetensors(const std::filesystem::path& path,
                                            const std::function<bool(std::string_view)>& wanted = {});
 
