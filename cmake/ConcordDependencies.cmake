@@ -21,6 +21,28 @@ endif()
 add_library(concord_protozero INTERFACE)
 target_include_directories(concord_protozero SYSTEM INTERFACE "${CONCORD_PROTOZERO_INCLUDE}")
 
+# Without the package's own description, which asks for libzip's programs too.
+find_library(CONCORD_ZIP zip)
+find_path(CONCORD_ZIP_INCLUDE zip.h)
+if(NOT CONCORD_ZIP OR NOT CONCORD_ZIP_INCLUDE)
+  message(FATAL_ERROR "libzip was not found. On Debian and Ubuntu: apt-get install libzip-dev")
+endif()
+add_library(concord_zip INTERFACE)
+target_include_directories(concord_zip SYSTEM INTERFACE "${CONCORD_ZIP_INCLUDE}")
+target_link_libraries(concord_zip INTERFACE "${CONCORD_ZIP}")
+
+# HDF5 is for a library of its own, which is loaded where a file needs it (hdf5/CMakeLists.txt).
+find_path(CONCORD_HDF5_INCLUDE hdf5.h PATH_SUFFIXES hdf5/serial)
+find_library(CONCORD_HDF5_LIBRARY NAMES hdf5_serial hdf5)
+set(found_hdf5 OFF)
+if(CONCORD_HDF5_INCLUDE AND CONCORD_HDF5_LIBRARY)
+  set(found_hdf5 ON)
+endif()
+option(CONCORD_HDF5 "Build the reader of HDF5 files (weights of Keras)" ${found_hdf5})
+if(CONCORD_HDF5 AND NOT found_hdf5)
+  message(FATAL_ERROR "HDF5 was not found. On Debian and Ubuntu: apt-get install libhdf5-dev; -DCONCORD_HDF5=OFF builds without it")
+endif()
+
 if(CONCORD_OPENCL)
   _concord_need(OpenCL ocl-icd-opencl-dev)
   find_path(CONCORD_BOOST_INCLUDE boost/compute.hpp)

@@ -84,7 +84,8 @@ function(_concord_join target)
   endforeach()
   # Strangers get none of these: nothing of them is in a public header.
   target_link_libraries(${target} PRIVATE
-    $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:ZLIB::ZLIB> $<BUILD_INTERFACE:PNG::PNG>)
+    $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:ZLIB::ZLIB> $<BUILD_INTERFACE:PNG::PNG>
+    $<BUILD_INTERFACE:concord_zip>)
   foreach(backend opencl cpu)
     if(TARGET concord_${backend}_dependencies)
       target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:concord_${backend}_dependencies>)

@@ -1,0 +1,148 @@
+// Files of weights that were cut or changed: each is read, or refused as a FormatError that names the file and a byte.
+// Small files do not make the reader take much memory, whatever they say.
+#include <sys/resource.h>
+
+#include "concord/core/philox.hpp"
+#include "concord/weights/file.hpp"
+#include "files.hpp"
+#include "goldens.hpp"
+#include "weights/model_files.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+constexpr const char* kSamples[] = {"zip.pth",  "legacy.pth",   "newer.pth",        "checkpoint.pth", "nested.pth",
+                                    "keras.h5", "keras3.keras", "caffe.caffemodel", "evil.pkl",       "module.pth"};
+
+/// True if the file was refused.
+bool is_refused(const std::filesystem::path& path) {
+  try {
+    static_cast<void>(weights::read(path));
+  } catch (const FormatError& error) {
+    const std::string message = error.what();
+    if (!contains(message, path.filename().string()) || !contains(message, "byte ")) FAIL_CHECK(message);
+    return true;
+  } catch (const NotSupported&) {  // without the reader of HDF5
+    return true;
+  } catch (const std::exception& error) {
+    FAIL_CHECK("another exception: " << error.what());
+  }
+  return false;
+}
+
+std::uint32_t drawn_below(PhiloxSequence& random, std::size_t limit) {
+  return random.below(static_cast<std::uint32_t>(limit));
+}
+
+void check_truncations(const std::string& whole, const std::filesystem::path& path, std::size_t trials) {
+  std::size_t refused = 0, count = 0;
+  for (std::size_t i = 0; i < trials; ++i) {
+    const std::size_t size = whole.size() * i / trials;
+    write_file(path, std::string_view(whole).substr(0, size));
+    refused += is_refused(path) ? 1U : 0U;
+    ++count;
+  }
+  INFO(path.string());
+  CHECK(refused == count);
+}
+
+void check_changes(const std::string& whole, const std::filesystem::path& path, int trials) {
+  PhiloxSequence random(Philox(7, philox_purpose("damage")));
+  for (int trial = 0; trial < trials; ++trial) {
+    std::string text = whole;
+    const std::uint32_t changes = 1 + random.below(4);
+    for (std::uint32_t change = 0; change < changes; ++change) {
+      // Headers are at the begin, directories of zip archives at the end.
+      const std::uint32_t place = random.below(3);
+      const std::size_t near = std::min<std::size_t>(text.size(), 2000);
+      std::size_t at = drawn_below(random, place == 0 ? text.size() : near);
+      if (place == 2) at = text.size() - 1 - at;
+      text[at] = static_cast<char>(random.below(2) == 0 ? text[at] ^ (1 << random.below(8)) : random.below(256));
+    }
+    write_file(path, text);
+    static_cast<void>(is_refused(path));
+  }
+}
+
+std::string pickled(const std::string& body) { return "\x80\x02" + body + "."; }
+
+/// A legacy file with this object and these keys.
+std::string legacy(const std::string& object, const std::string& keys, const std::string& data) {
+  const std::string magic("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 12);
+  const std::string little = "}X\x0d" + std::string(3, '\0') + "little_endian\x88s";
+  return pickled(magic) + pickled("M\xe9\x03") + pickled(little) + pickled(object) + pickled(keys) + data;
+}
+
+std::string text_of(const std::string& text) {
+  return "X" + std::string(1, static_cast<char>(text.size())) + std::string(3, '\0') + text;
+}
+
+/// {"w": a tensor of `storage` elements with these opcodes for offset, size and stride}
+std::string tensor_object(const std::string& storage, const std::string& window) {
+  const std::string id =
+      "(" + text_of("storage") + "ctorch\nFloatStorage\n" + text_of("0") + text_of("cpu") + storage + "NtQ";
+  return "}" + text_of("w") + "ctorch._utils\n_rebuild_tensor\n(" + id + window + "tRs";
+}
+
+std::string refusal_of(const std::string& content) {
+  const TemporaryFolder folder;
+  write_file(folder / "net.pth", content);
+  return message_of<FormatError>([&] { static_cast<void>(weights::read(folder / "net.pth")); });
+}
+
+}  // namespace
+
+TEST_CASE("truncated files of weights are refused with a byte", "[weights]") {
+  const TemporaryFolder folder;
+  for (const char* name : kSamples) {
+    check_truncations(content_of(golden_path(std::string("weights/") + name)), folder / name, 200);
+  }
+}
+
+TEST_CASE("changed files of weights are read or refused with a byte", "[weights]") {
+  const TemporaryFolder folder;
+  for (const char* name : kSamples) {
+    check_changes(content_of(golden_path(std::string("weights/") + name)), folder / name, 1000);
+  }
+}
+
+TEST_CASE("truncated and changed published files are read or refused with a byte", "[weights]") {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {"crepe_tiny.pth", "lpips_alex.pth", "lpips_squeeze.pth", "onet.pt", "pnet.pt", "rnet.pt", "fer_emotion.hdf5"}) {
+    const auto path = model_file(name);
+    if (!path) continue;
+    const std::string whole = content_of(*path);
+    check_truncations(whole, folder / name, 20);
+    check_changes(whole, folder / name, 40);
+  }
+}
+
+TEST_CASE("a tensor outside its storage is refused, and a file's claims cost no memory", "[weights]") {
+  const std::string four = "K\x04", one = "K\x01", zero("K\0", 2), huge = "J\xff\xff\xff\x7f";
+  const std::string numbers("\4\0\0\0\0\0\0\0", 8), data(16, '\1');
+  const std::string keys = "]" + text_of("0") + "a";
+  const auto refused = [&](const std::string& storage, const std::string& window) {
+    return refusal_of(legacy(tensor_object(storage, window), keys, numbers + data));
+  };
+  const TemporaryFolder folder;
+  write_file(folder / "right.pth",
+             legacy(tensor_object(four, zero + four + "\x85" + one + "\x85"), keys, numbers + data));
+  CHECK(weights::read(folder / "right.pth").tensors.at("w").elements() == 4);
+  CHECK_THAT(refused(four, one + four + "\x85" + one + "\x85"), contains("beyond its storage"));
+  CHECK_THAT(refused(four, zero + "K\x02\x85" + four + "\x85"), contains("beyond its storage"));
+  CHECK_THAT(refused(four, zero + huge + huge + huge + "\x87" + zero + zero + zero + "\x87"), contains("expanded"));
+  CHECK_THAT(refused(huge, zero + huge + "\x85" + one + "\x85"), contains("the file has 16 more bytes"));
+  CHECK_THAT(refusal_of(legacy("B\xff\xff\xff\x7f", keys, "")), contains("ends too early"));
+  CHECK_THAT(refusal_of(legacy(std::string(3'000'000, ']'), keys, "")), contains("more than 1000000 values"));
+  // A list within itself, and lists that are reached on 2^40 ways.
+  CHECK_THAT(refusal_of(legacy("]q" + zero.substr(1) + "h" + zero.substr(1) + "a", keys, "")), contains("deep"));
+  std::string doubling = "]";
+  for (int i = 0; i < 12; ++i) doubling += "((2t2t2t2t2t2t";
+  CHECK_THAT(refusal_of(legacy(doubling, keys, "")), contains("byte"));
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  CHECK(usage.ru_maxrss < 4'000'000);  // kilobytes; nothing of this needs a hundredth
+}

@@ -1,0 +1,81 @@
+// Files of weights against what their own programs read (tests/goldens/weights_files.py): every tensor by its type,
+// shape and bytes. Files that are programs are refused, and nothing in them runs.
+#include <zlib.h>
+
+#include "concord/weights/file.hpp"
+#include "files.hpp"
+#include "goldens.hpp"
+#include "weights/model_files.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+void check_file(const std::filesystem::path& path, const nlohmann::json& recorded) {
+  INFO(path.string());
+  weights::File file(path);
+  CHECK(file.tensors().size() == recorded.size());
+  for (const auto& [name, entry] : recorded.items()) {
+    INFO(name);
+    REQUIRE(file.tensors().contains(name));
+    CHECK(file.tensors().at(name).dtype == entry.at(0).get<std::string>());
+    const Tensor tensor = file.read(name);
+    CHECK(tensor.shape() == Shape(entry.at(1).get<std::vector<std::int64_t>>()));
+    const auto bytes = tensor.bytes();
+    const auto sum = crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
+    CHECK(sum == entry.at(2).get<unsigned long>());
+  }
+}
+
+std::string refused(const std::string& name) {
+  return message_of<FormatError>([&] { weights::File file(golden_path("weights/" + name)); });
+}
+
+}  // namespace
+
+TEST_CASE("each tensor of a PyTorch or Caffe file has the bytes that were written", "[weights]") {
+  const nlohmann::json recorded = golden("weights_files.json");
+  for (const char* name : {"weights/zip.pth", "weights/legacy.pth", "weights/newer.pth", "weights/checkpoint.pth",
+                           "weights/nested.pth", "weights/caffe.caffemodel"}) {
+    check_file(golden_path(name), recorded.at(name));
+  }
+}
+
+TEST_CASE("each tensor of a published file has the bytes that its program reads", "[weights]") {
+  const nlohmann::json recorded = golden("weights_files.json");
+  for (const char* name : {"crepe_tiny.pth", "lpips_alex.pth", "lpips_squeeze.pth", "onet.pt", "pnet.pt", "rnet.pt"}) {
+    if (const auto path = model_file(name)) check_file(*path, recorded.at(name));
+  }
+}
+
+TEST_CASE("each tensor of a Keras file has the bytes that Keras has", "[weights]") {
+  const nlohmann::json recorded = golden("weights_files.json");
+  for (const char* name : {"weights/keras.h5", "weights/keras3.keras"})
+    check_file(golden_path(name), recorded.at(name));
+  if (const auto path = model_file("fer_emotion.hdf5")) check_file(*path, recorded.at("fer_emotion.hdf5"));
+}
+
+TEST_CASE("a checkpoint's weights are found inside it, and the rest is said to be left out", "[weights]") {
+  const weights::File file(golden_path("weights/checkpoint.pth"));
+  CHECK(file.format() == "PyTorch (zip)");
+  REQUIRE(file.notes().size() == 2);
+  CHECK(file.notes()[0] == "the tensors are those of \"state_dict\"");
+  CHECK(file.notes()[1] == "left out: epoch, optimizer");
+}
+
+TEST_CASE("a file that calls for code is refused, with the name of what it calls for", "[weights]") {
+  CHECK_THAT(refused("evil.pth"), contains("evil.pth, evil/data.pkl, byte 13") && contains("'posix.system'"));
+  CHECK_THAT(refused("evil.pkl"), contains("evil.pkl, byte 13") && contains("'posix.system'"));
+  CHECK_THAT(refused("module.pth"), contains("'torch.nn.modules.linear.Linear'") && contains("state_dict()"));
+  CHECK_THAT(refused("script.pt"), contains("TorchScript") && contains("torch.onnx.export"));
+  CHECK_FALSE(std::filesystem::exists("executed"));
+}
+
+TEST_CASE("a whole file is read with what was cast", "[weights]") {
+  const weights::Contents contents = weights::read(golden_path("weights/zip.pth"));
+  CHECK(contents.tensors.size() == 19);
+  CHECK(contents.cast == std::vector<std::string>{"bool: BOOL → u8", "float64: F64 → f32", "int16: I16 → i32",
+                                                  "int64: I64 → i32", "int8: I8 → i32"});
+  CHECK(contents.tensors.at("scalar").values<float>()[0] == 1.5F);
+}
