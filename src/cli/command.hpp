@@ -17,6 +17,7 @@ void add_doctor(CLI::App& app);
 void add_train(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_predict(CLI::App& app);
+void add_convert(CLI::App& app);
 /// With what stands behind "--" in the command line.
 void add_compare(CLI::App& app, std::vector<std::string> program_arguments);
 /// Takes it, and "--", out of the command line of `compare`: CLI11 would read options among it.

@@ -15,6 +15,7 @@
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/io/safetensors.hpp"
+#include "concord/weights/file.hpp"
 
 namespace concord::cli {
 namespace {
@@ -47,7 +48,7 @@ std::map<std::string, std::string> alphabet_metadata(const std::string& alphabet
 }
 
 std::string saved_alphabet(const std::string& file) {
-  const auto metadata = io::read_safetensors(file, [](std::string_view) { return false; }).metadata;
+  const auto metadata = weights::File(file).metadata();
   const auto found = metadata.find(kAlphabet);
   if (found == metadata.end()) return {};
   const std::string& digits = found->second;

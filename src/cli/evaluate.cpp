@@ -67,7 +67,7 @@ void run_evaluate(const EvaluateArguments& options) {
   options.precision.warn_of(device->info());
   Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
-  trainer.load(options.saved.weights);
+  trainer.load(options.saved.weights, options.saved.permit.get());
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
   const Tensor matrix =
       options.confusion ? confusion_matrix(trainer.predict(dataset, options.evaluate.batch), dataset.labels) : Tensor();

@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   cli::add_train(app);
   cli::add_evaluate(app);
   cli::add_predict(app);
+  cli::add_convert(app);
   cli::add_compare(app, cli::cut_program_arguments(words));
   cli::add_replay(app);
   cli::add_bench(app);

@@ -225,8 +225,35 @@ std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, cons
   return groups;
 }
 
+void PermitOption::add(CLI::App& command) {
+  command
+      .add_option(
+          "--permit", patterns,
+          "Differences between the weights and the network: missing=PATTERN for tensors that the file lacks or "
+          "has in another shape, which keep their first values; extra=PATTERN for tensors that the network lacks; "
+          "several with commas: missing=fc.*,extra=head.*")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+io::LoadOptions PermitOption::get() const {
+  io::LoadOptions options;
+  for (const std::string_view text : patterns) {
+    const std::size_t sign = text.find('=');
+    const std::string_view kind = text.substr(0, sign);
+    const bool is_right =
+        sign != std::string_view::npos && sign + 1 < text.size() && (kind == "missing" || kind == "extra");
+    CONCORD_CHECK(is_right, ArgumentError, "--permit {}: expected missing=PATTERN or extra=PATTERN", text);
+    (kind == "missing" ? options.permit_missing : options.permit_extra).emplace_back(text.substr(sign + 1));
+  }
+  return options;
+}
+
 void SavedModelOptions::add(CLI::App& command) {
-  command.add_option("--weights", weights, "Weights or checkpoint (safetensors)")->required()->check(file_name());
+  command.add_option("--weights", weights, "Weights or checkpoint: safetensors, PyTorch, Keras or Caffe")
+      ->required()
+      ->check(file_name());
+  permit.add(command);
   command.add_option("--data", data, kDataHelp)->required()->check(data_name());
   command.add_option("--split", split, "The split of the data")
       ->capture_default_str()

@@ -49,9 +49,18 @@ struct TrainingOptions {
   [[nodiscard]] std::vector<optim::Group> make_groups(nn::Module& network, const TensorSpec& samples) const;
 };
 
+/// --permit: differences between a file of weights and the network.
+struct PermitOption {
+  std::vector<std::string> patterns;  // "missing=fc.*"
+  void add(CLI::App& command);
+  /// Throws ArgumentError for a text that is neither missing=PATTERN nor extra=PATTERN.
+  [[nodiscard]] io::LoadOptions get() const;
+};
+
 /// Saved weights of MODEL, and the data to run it on.
 struct SavedModelOptions {
   std::string weights, data;
+  PermitOption permit;
   std::string split = "test";
   void add(CLI::App& command);
 };

@@ -62,7 +62,7 @@ void run_predict(const PredictArguments& options) {
   options.precision.warn_of(device->info());
   Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
-  trainer.load(options.saved.weights);
+  trainer.load(options.saved.weights, options.saved.permit.get());
   const Tensor outputs = trainer.predict(samples, options.batch);
   if (!options.out.empty()) io::write_safetensors(options.out, {{"outputs", outputs}});
 

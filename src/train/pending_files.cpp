@@ -7,6 +7,8 @@
 
 #include "concord/core/log.hpp"
 #include "concord/optim/minimize.hpp"
+#include "concord/weights/file.hpp"
+#include "concord/weights/load.hpp"
 
 namespace concord::train {
 namespace {
@@ -36,16 +38,18 @@ void check_tensors_of(const io::Checkpoint& checkpoint, const std::filesystem::p
 
 io::TensorMap PendingFiles::read_weights(const std::filesystem::path& path, const io::LoadOptions& options,
                                          const Specs& network) {
-  io::LoadedWeights loaded = io::load_weights(path, network, options);
-  if (!loaded.report.is_empty()) {
+  weights::Loaded loaded = weights::load(path, network, options);
+  const weights::Report& report = loaded.report;
+  if (log_enabled(LogLevel::debug)) log(LogLevel::debug, fmt::format("{}: {}", path.string(), report.str()));
+  if (!report.differences.is_empty()) {
     log(LogLevel::warning, fmt::format("{}: {} of {} tensors of the network were loaded: {}", path.string(),
-                                       loaded.tensors.size(), network.size(), loaded.report.str()));
+                                       loaded.tensors.size(), network.size(), report.differences.str()));
   }
   return std::move(loaded.tensors);
 }
 
 void PendingFiles::set_weights(const std::filesystem::path& path, const io::LoadOptions& options) {
-  static_cast<void>(io::SafetensorsFile(path));
+  static_cast<void>(weights::File(path));
   weights_ = {path, options};
 }
 
