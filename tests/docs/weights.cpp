@@ -25,7 +25,7 @@ TEST_CASE("guide: weights of others", "[docs]") {
     trainer.load("theirs.safetensors");  // strict
     trainer.load("backbone.safetensors", {.permit_missing = {"2.*"}, .permit_extra = {"head.*"}});
     // [end]
-    trainer.prepare(samples);
+    trainer.prepare({DType::f32, {4}});
   }
   nn::Sequential network = make_classifier();
   // [report]

@@ -114,9 +114,9 @@ TEST_CASE("a PyTorch checkpoint fills a network in a trainer", "[weights]") {
     Children children() override { return {{"conv", &conv}}; }
   };
   const DevicePtr device = devices().front();
-  Trainer trainer(std::make_shared<Net>(), loss::MeanSquaredError{}, optim::Sgd{}, device);
+  Trainer trainer(std::make_shared<Net>(), loss::mse, optim::Sgd{}, device);
   trainer.load(golden_path("weights/checkpoint.pth"));
-  trainer.prepare({DType::f32, {2, 1, 3, 3}});
+  trainer.prepare({DType::f32, {1, 3, 3}});
   const TemporaryFolder folder;
   trainer.save(folder / "saved.safetensors");
   const io::TensorMap saved = io::read_safetensors(folder / "saved.safetensors").tensors;
