@@ -80,12 +80,17 @@ void write_value(Writer& writer, const ValueInfo& info) {
   Writer tensor(type, 1);
   tensor.add_int32(1, static_cast<std::int32_t>(info.type));
   if (!info.shape) return;
-  Writer shape(tensor, 2);
+  // A writer drops messages without a field, which a free size and the shape of a single number are.
+  std::string sizes;
+  Writer shape(sizes);
   for (const Dimension& dimension : *info.shape) {
-    Writer dim(shape, 1);
+    std::string bytes;
+    Writer dim(bytes);
     if (dimension.size) dim.add_int64(1, *dimension.size);
     write_text(dim, 2, dimension.name);
+    shape.add_message(1, bytes);
   }
+  tensor.add_message(2, sizes);
 }
 
 void write_graph(Writer& writer, const GraphDef& graph, DataFile* data);
@@ -247,10 +252,12 @@ std::string serialise_with(const Model& model, DataFile* data) {
   write_text(writer, 4, model.domain);
   if (model.model_version != 0) writer.add_int64(5, model.model_version);
   write_text(writer, 6, model.doc);
+  const std::size_t before = bytes.size();
   {
     Writer graph(writer, 7);
     write_graph(graph, model.graph, data);
   }
+  if (bytes.size() == before) writer.add_message(7, "", 0);
   write_opsets(writer, 8, model.opsets);
   for (const auto& [key, value] : model.metadata) write_pair(writer, 14, key, value);
   for (const TrainingInfo& training : model.training) {

@@ -100,8 +100,18 @@ TEST_CASE("every ONNX file at hand is read, and written without a loss", "[onnx]
   }
   for (const auto& path : files) {
     INFO(path.string());
-    const std::string bytes = serialise(read_model(path));
-    CHECK(serialise(parsed(bytes)) == bytes);
+    const Model model = read_model(path);
+    const std::string bytes = serialise(model);
+    const Model again = parsed(bytes);
+    CHECK(serialise(again) == bytes);
+    CHECK(again.graph.nodes.size() == model.graph.nodes.size());
+    REQUIRE(again.graph.inputs.size() == model.graph.inputs.size());
+    for (std::size_t i = 0; i < model.graph.inputs.size(); ++i) {
+      const auto& shape = model.graph.inputs[i].shape;
+      const auto& same = again.graph.inputs[i].shape;
+      REQUIRE(same.has_value() == shape.has_value());
+      if (shape) CHECK(same->size() == shape->size());
+    }
   }
 }
 
