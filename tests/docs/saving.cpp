@@ -1,4 +1,6 @@
 // The programs of docs/guide/saving-resuming-deploying.md.
+#include <thread>
+
 #include "guide_test.hpp"
 
 namespace concord {
@@ -53,24 +55,15 @@ TEST_CASE("guide: weights, checkpoints and a program that only predicts", "[docs
   }
   {
     // [deploy]
-    nn::Sequential net = make_network();
-    Graph graph;
-    graph.set_training(false);  // dropout and batch norm as in evaluation
-    const Value x = graph.input("x", {DType::f32, Shape{1, 4}});
-    const Value logits = net(x);
-    const auto variables = std::make_shared<Variables>(device, 0);
-    Program program = compile(graph, logits, variables);
-
-    std::map<std::string, TensorSpec> expected_tensors;
-    for (const VariablePtr& variable : graph.variables()) expected_tensors[variable->name] = variable->spec;
-    for (const auto& [name, tensor] : io::load_weights("net.safetensors", expected_tensors)) {
-      variables->write(name, tensor);
-    }
-
-    program.write("x", samples);  // from here on, once for each request
-    program.run();
-    const Tensor answer = program.read(logits);
+    Session session{make_network(), device};
+    session.load("net.safetensors");
+    const Tensor answer = session.run(samples);  // for each request; (N, 4) → (N, 3) for any N
     // [end]
+    // [threads]
+    Session other = session.share();  // the same weights, for another thread
+    std::thread worker([&] { static_cast<void>(other.run(samples)); });
+    // [end]
+    worker.join();
     const std::vector<float> got = floats(answer);
     REQUIRE(got.size() == expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).margin(1e-5));
