@@ -1,6 +1,8 @@
 // Summary: nodes of a graph grouped by the module that added them.
 #include "concord/models/summary.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -15,12 +17,11 @@ struct Group {
   std::int32_t last = 0;
 };
 
-/// The nodes that `output` is computed from: not those of running statistics.
-std::vector<bool> leading_to(Value output) {
-  const Graph& graph = output.graph();
+/// The nodes that the outputs are computed from: not those of running statistics.
+std::vector<bool> leading_to(const Graph& graph, const Values& outputs) {
   std::vector<bool> leads(static_cast<std::size_t>(graph.size()), false);
-  leads[static_cast<std::size_t>(output.node_id())] = true;
-  for (std::int32_t id = output.node_id(); id >= 0; --id) {
+  for (const NamedValue& output : outputs) leads[static_cast<std::size_t>(output.value.node_id())] = true;
+  for (std::int32_t id = graph.size() - 1; id >= 0; --id) {
     if (!leads[static_cast<std::size_t>(id)]) continue;
     for (const Value& input : graph.node(id).inputs) leads[static_cast<std::size_t>(input.node_id())] = true;
   }
@@ -45,17 +46,25 @@ void add_operator(Group& group, const Node& node, std::int32_t id, bool leads_to
 }  // namespace
 
 Summary summarize(nn::Module& network, const TensorSpec& batch) {
+  return summarize(network, std::vector<NamedSpec>{{{}, batch}});
+}
+
+Summary summarize(nn::Module& network, const std::vector<NamedSpec>& inputs) {
   Graph graph;
-  const Value output = network(graph.input("input", batch));
+  Values values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    values.add(inputs[i].name, graph.input(fmt::format("input{}", i), inputs[i].spec));
+  }
+  const Values outputs = network(values);
   std::map<std::string, Group> groups;
   const auto group_of = [&](const std::string& path) -> Group& {
     Group& group = groups[path];
     group.layer.path = path;
     return group;
   };
-  const std::vector<bool> leads = leading_to(output);
+  const std::vector<bool> leads = leading_to(graph, outputs);
   Summary summary;
-  summary.output = output.shape();
+  summary.output = outputs[0].shape();
   for (std::int32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     if (node.op) {

@@ -22,8 +22,8 @@ struct LayerSummary {
 };
 
 struct Summary {
-  std::vector<LayerSummary> layers;  // in the order in which they finish
-  Shape output;
+  std::vector<LayerSummary> layers;               // in the order in which they finish
+  Shape output;                                   // the first, of several
   std::int64_t trainable = 0, non_trainable = 0;  // parameters; running statistics
   double flops = 0;
 };
@@ -31,6 +31,14 @@ struct Summary {
 /// Summarizes the forward pass of `network` in training on a batch of this spec. Throws ShapeError with the layer that
 /// does not match the batch.
 [[nodiscard]] Summary summarize(nn::Module& network, const TensorSpec& batch);
+
+/// An input of a network: an empty name is its position.
+struct NamedSpec {
+  std::string name;
+  TensorSpec spec;
+};
+/// The same, for a network with several inputs.
+[[nodiscard]] Summary summarize(nn::Module& network, const std::vector<NamedSpec>& inputs);
 
 }  // namespace models
 }  // namespace concord
