@@ -1,12 +1,12 @@
 // The sparse matrices of axis maps.
 #include "concord/ops/axis_map.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "concord/core/error.hpp"
+#include "concord/core/check.hpp"
 
 namespace concord::ops {
 namespace {
@@ -86,6 +86,7 @@ void add_row(const AxisMap& map, std::int64_t j, Rows& rows) {
     case Kind::repeat: return rows.add(j / map.count, 1);
     case Kind::flip: return rows.add(map.src - 1 - j, 1);
     case Kind::gaussian: return add_gaussian(map, j, rows);
+    case Kind::taps: break;  // taps_of copies the whole table
   }
   throw Error("unknown kind of axis map");
 }
@@ -112,10 +113,26 @@ Taps transposed(const Taps& taps, std::int64_t rows) {
   return result;
 }
 
-constexpr std::string_view kNames[] = {"nearest",  "linear", "cubic", "reflect", "replicate",
-                                       "circular", "repeat", "flip",  "gaussian"};
+constexpr std::string_view kNames[] = {"nearest",  "linear", "cubic", "reflect",  "replicate",
+                                       "circular", "repeat", "flip",  "gaussian", "taps"};
 
 }  // namespace
+
+AxisMap AxisMap::of_taps(std::int64_t src, std::int64_t dst, Taps taps) {
+  const bool has_rows = src >= 0 && dst >= 0 && taps.begin.size() == static_cast<std::size_t>(dst) + 1 &&
+                        taps.begin.front() == 0 && std::ranges::is_sorted(taps.begin);
+  CONCORD_CHECK(has_rows && static_cast<std::size_t>(taps.begin.back()) == taps.place.size() &&
+                    taps.weight.size() == taps.place.size(),
+                ArgumentError,
+                "axis map: {} row starts, {} places and {} weights are no table of {} rows; `begin` ascends from 0 to "
+                "the number of taps",
+                taps.begin.size(), taps.place.size(), taps.weight.size(), dst);
+  for (const std::int32_t place : taps.place) {
+    CONCORD_CHECK(place >= 0 && place < src, ArgumentError, "axis map: place {} is outside a source of {} positions",
+                  place, src);
+  }
+  return {.kind = Kind::taps, .src = src, .dst = dst, .table = std::make_shared<const Taps>(std::move(taps))};
+}
 
 AxisMap AxisMap::transpose() const {
   AxisMap map = *this;
@@ -124,11 +141,16 @@ AxisMap AxisMap::transpose() const {
 }
 
 std::string AxisMap::str() const {
+  if (kind == Kind::taps) {
+    return fmt::format("taps {} to {} begin {} place {} weight {}{}", src, dst, fmt::join(table->begin, " "),
+                       fmt::join(table->place, " "), fmt::join(table->weight, " "), transposed ? " transposed" : "");
+  }
   return fmt::format("{} {} to {} count {} step {}{}{}", kNames[static_cast<std::size_t>(kind)], src, dst, count, step,
                      align_corners ? " align_corners" : "", transposed ? " transposed" : "");
 }
 
 Taps taps_of(const AxisMap& map) {
+  if (map.kind == AxisMap::Kind::taps) return map.transposed ? transposed(*map.table, map.src) : *map.table;
   Rows rows;
   for (std::int64_t j = 0; j < map.dst; ++j) {
     add_row(map, j, rows);

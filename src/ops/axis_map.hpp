@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,12 @@
 
 namespace CONCORD_PUBLIC concord {
 namespace ops {
+
+/// The map as a sparse matrix by rows: result j = Σ weight[t]·source[place[t]] over t in [begin[j], begin[j+1]).
+struct Taps {
+  std::vector<std::int32_t> begin, place;
+  std::vector<float> weight;
+};
 
 struct AxisMap {
   enum class Kind : std::uint8_t {
@@ -23,6 +30,7 @@ struct AxisMap {
     flip,       // from the last to the first
     gaussian,   // the mean over `count` positions with Gaussian weights of standard deviation `step`; at the borders
                 // the mean over the positions inside
+    taps,       // the rows of `table`, see of_taps
   };
   Kind kind = Kind::nearest;
   std::int64_t src = 1, dst = 1;  // sizes of the axis in the source and the result
@@ -31,18 +39,18 @@ struct AxisMap {
   double step = 1;
   bool align_corners = false;  // linear, cubic: the coordinate of j is step·j, else step·(j + 1/2) − 1/2
   bool transposed = false;     // the transposed matrix, from `dst` to `src` positions, for the gradient
+  std::shared_ptr<const Taps> table = {};  // taps
+
+  /// Any map, given as the matrix itself: from `src` to `dst` positions. A row without taps gives 0. Throws
+  /// ArgumentError if `taps` has not `dst` rows, or a place is outside the source.
+  [[nodiscard]] static AxisMap of_taps(std::int64_t src, std::int64_t dst, Taps taps);
 
   /// The size of the axis in the input and in the output of this map.
   [[nodiscard]] std::int64_t taken() const { return transposed ? dst : src; }
   [[nodiscard]] std::int64_t given() const { return transposed ? src : dst; }
   [[nodiscard]] AxisMap transpose() const;
+  /// Equal text means equal map: of taps, it contains the whole table.
   [[nodiscard]] std::string str() const;
-};
-
-/// The map as a sparse matrix by rows: result j = Σ weight[t]·source[place[t]] over t in [begin[j], begin[j+1]).
-struct Taps {
-  std::vector<std::int32_t> begin, place;
-  std::vector<float> weight;
 };
 [[nodiscard]] Taps taps_of(const AxisMap& map);
 
