@@ -10,9 +10,9 @@ namespace concord::cpu {
 /// Most lanes that `reduce_columns` takes.
 inline constexpr std::int64_t kReduceLanes = 512;
 
-/// What a reduction starts from: 0, −∞ or ∞.
+/// What a reduction starts from: 0, 1, −∞ or ∞.
 [[nodiscard]] double reduce_identity(ops::ReduceKind kind);
-/// Sum (of squares, for norms), or the greater or lesser (NaN if either is).
+/// Sum (of squares, for norms), product, or the greater or lesser (NaN if either is).
 [[nodiscard]] double reduce_combine(ops::ReduceKind kind, double a, double b);
 
 /// What is stored of a reduction's result: the root of squares, at most the largest number of fp32 where they are
@@ -20,7 +20,7 @@ inline constexpr std::int64_t kReduceLanes = 512;
 [[nodiscard]] float reduce_finished(ops::ReduceKind kind, double result);
 
 /// src[i·stride] for i in [0, n), reduced. Sums run in 64 float lanes over at most 4096 elements, then in
-/// double; squares in double from the first.
+/// double; squares and products in double from the first.
 [[nodiscard]] double reduce_row(ops::ReduceKind kind, const float* src, std::int64_t n, std::int64_t stride);
 
 /// result[j] = combine(result[j], src[r·stride + j] over r in [0, rows)) for j in [0, lanes). Sums of 64 rows run in

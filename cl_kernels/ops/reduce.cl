@@ -1,5 +1,5 @@
 // Reductions of src (outer, length, inner) to dst (outer, parts, inner): part p covers [p·part, (p+1)·part) of `length`.
-// KIND is SUM, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
+// KIND is SUM, PRODUCT, MAXIMUM or MINIMUM. Every element is read once (4 bytes, 1 FLOP); the order is fixed.
 //   reduce_lanes   GPUs: LANES items a row (shared/lanes.h), a chain of part / LANES values each, then a tree.
 //   reduce_rows    CPUs, inner = 1: an item owns one row, with WIDTH chains side by side.
 //   reduce_columns CPUs, inner > 1: an item owns WIDTH neighbouring rows, one chain each.
@@ -10,7 +10,9 @@
 #define CONCAT_(x, y) x##y
 #define CONCAT(x, y) CONCAT_(x, y)
 #define COMBINE CONCAT(COMBINE_, KIND)
+#define COMBINE_PRODUCT(a, b) ((a) * (b))
 #define NEUTRAL_SUM 0.0f
+#define NEUTRAL_PRODUCT 1.0f
 #define NEUTRAL_MAXIMUM -INFINITY
 #define NEUTRAL_MINIMUM INFINITY
 #define NEUTRAL CONCAT(NEUTRAL_, KIND)
@@ -21,6 +23,7 @@
 // Joins what a chain has reduced to `value`. Sums keep the roundings of this in `low`, which is nothing to add where the
 // sum is infinite.
 #define JOIN_SUM(type, value, low, chain) ADD_EXACTLY(type, value, low, chain)
+#define JOIN_PRODUCT(type, value, low, chain) value = COMBINE_PRODUCT(value, chain)
 #define JOIN_MAXIMUM(type, value, low, chain) value = COMBINE_MAXIMUM(value, chain)
 #define JOIN_MINIMUM(type, value, low, chain) value = COMBINE_MINIMUM(value, chain)
 #define JOIN CONCAT(JOIN_, KIND)

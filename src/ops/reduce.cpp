@@ -6,16 +6,40 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/graph/scalar_functions.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord {
 namespace ops {
+namespace {
+
+/// Whether there is a result of no elements.
+bool has_identity(ReduceKind kind) {
+  return kind == ReduceKind::sum || kind == ReduceKind::product || kind == ReduceKind::norm;
+}
+
+/// Of a product with one factor of 0, only that factor's gradient is not 0.
+Value product_gradient(Value src, Value dst, Value diff_dst, const std::vector<std::size_t>& axes) {
+  const auto reduced = [&](ReduceKind kind, Value x) {
+    return src.graph().add(std::make_shared<Reduce>(kind, axes), {x});
+  };
+  const Scalar x = scalar::input(0), is_zero = scalar::equal(x, 0.0F);
+  const Value others = reduced(ReduceKind::product, pointwise("factors", {src}, scalar::select(is_zero, 1.0F, x)));
+  const Value zeros = reduced(ReduceKind::sum, pointwise("zero_factors", {src}, is_zero));
+  const Scalar product = scalar::input(1), diff = scalar::input(2), rest = scalar::input(3), count = scalar::input(4);
+  const Scalar only = is_zero * scalar::equal(count, 1.0F);
+  const Scalar slope = scalar::select(scalar::equal(count, 0.0F), product / x, scalar::select(only, rest, 0.0F));
+  return pointwise("reduce_prod_backward", {src, dst, diff_dst, others, zeros}, scalar::chain(slope, diff));
+}
+
+}  // namespace
 
 std::string_view Reduce::name() const {
   switch (kind_) {
     case ReduceKind::sum: return "reduce_sum";
+    case ReduceKind::product: return "reduce_prod";
     case ReduceKind::maximum: return "reduce_max";
     case ReduceKind::minimum: return "reduce_min";
     case ReduceKind::norm: return "reduce_norm";
@@ -35,8 +59,8 @@ std::vector<TensorSpec> Reduce::infer(std::span<const TensorSpec> inputs) const 
     CONCORD_CHECK(axes_[i] < src.rank(), ShapeError, "{}: axis {} is outside src {}", name(), axes_[i], src.str());
     CONCORD_CHECK(i == 0 || axes_[i - 1] < axes_[i], ShapeError, "{}: axes [{}] of src {} must be sorted and distinct",
                   name(), fmt::join(axes_, ", "), src.str());
-    CONCORD_CHECK(dims[axes_[i]] > 0 || kind_ == ReduceKind::sum || kind_ == ReduceKind::norm, ShapeError,
-                  "{}: axis {} of src {} is empty", name(), axes_[i], src.str());
+    CONCORD_CHECK(dims[axes_[i]] > 0 || has_identity(kind_), ShapeError, "{}: axis {} of src {} is empty", name(),
+                  axes_[i], src.str());
     dims[axes_[i]] = 1;
   }
   return {{kind_ == ReduceKind::argmax ? DType::i32 : DType::f32, Shape(std::move(dims))}};
@@ -52,6 +76,10 @@ std::vector<Value> Reduce::gradient(const Node& node, std::span<const Value> dif
     return diffs;
   }
   const Value dst = output_of(node, 0);
+  if (kind_ == ReduceKind::product) {
+    diffs[0] = product_gradient(src, dst, diff_dst[0], axes_);
+    return diffs;
+  }
   if (kind_ == ReduceKind::norm) {
     const Scalar slope = scalar::input(0) / scalar::input(1);
     diffs[0] = pointwise("norm_backward", {src, dst, diff_dst[0]},
@@ -116,6 +144,10 @@ Value mean(Value x, std::vector<std::int64_t> axes, bool keep_dims) {
   for (const std::size_t axis : sorted_axes(x.shape(), axes)) count *= x.shape().dims()[axis];
   CONCORD_CHECK(count > 0, ShapeError, "mean: of no values: {}", x.shape().str());
   return reduce(ops::ReduceKind::sum, x, axes, keep_dims) / static_cast<float>(count);
+}
+
+Value prod(Value x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return reduce(ops::ReduceKind::product, x, axes, keep_dims);
 }
 
 Value reduce_max(Value x, std::vector<std::int64_t> axes, bool keep_dims) {

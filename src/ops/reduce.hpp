@@ -7,9 +7,10 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-enum class ReduceKind : std::uint8_t { sum, maximum, minimum, norm, argmax };
+enum class ReduceKind : std::uint8_t { sum, product, maximum, minimum, norm, argmax };
 
-/// src f32 → the same rank; the reduced axes have size 1. norm is the Euclidean norm: squares neither overflow nor
+/// src f32 → the same rank; the reduced axes have size 1. Of no elements, the sum and the norm are 0 and the product is
+/// 1; the others are refused. norm is the Euclidean norm: squares neither overflow nor
 /// underflow, and a norm above the largest fp32 number is that number. argmax (one axis) gives i32, the first of equal
 /// maxima.
 class Reduce final : public Operator {
@@ -36,6 +37,9 @@ class Reduce final : public Operator {
 /// with size 1.
 Value sum(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value mean(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// The product. Its gradient is the product of the other elements, also where some are 0; the gradient of that gradient
+/// takes elements that are 0 for constants.
+Value prod(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value reduce_max(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 Value reduce_min(Value x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 /// The Euclidean norm. Its gradient is 0 where the norm is 0.

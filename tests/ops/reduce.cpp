@@ -40,6 +40,7 @@ Array fold(const Array& src, const Axes& axes, double start, const F& f) {
 }
 
 double plus(double a, double b) { return a + b; }
+double times(double a, double b) { return a * b; }
 double larger(double a, double b) { return std::max(a, b); }
 double smaller(double a, double b) { return std::min(a, b); }
 
@@ -92,6 +93,36 @@ TEST_CASE("sums and means of random numbers", "[ops][reduce]") {
                  return std::vector{total, average};
                },
            .tolerance = 1.2e-6});
+  }
+}
+
+TEST_CASE("products over any axes", "[ops][reduce]") {
+  for (const auto& [shape, axes] : kReductions) {
+    // Around 1, so that neither the product nor a part of it leaves the range; the gradients are those of 1000 factors.
+    check({.name = fmt::format("{} over [{}]", shape.str(), fmt::join(axes, ", ")),
+           .inputs = {{uniform(shape, 3, 0.95, 1.05)}},
+           .build = [axes = axes](const std::vector<Value>& x) { return std::vector{prod(x[0], axes, true)}; },
+           .reference = [axes = axes](const std::vector<Array>& x) { return std::vector{fold(x[0], axes, 1, times)}; },
+           .tolerance = 1e-5,
+           .gradient_tolerance = 2e-5});
+  }
+  check({.name = "of whole numbers, some of them 0",
+         .inputs = {{Array({3, 4}, {2, -3, 0, 4, 0, 1, 5, 0, -1, -2, -3, 4})}},
+         .build = [](const std::vector<Value>& x) { return std::vector{prod(x[0], {1})}; },
+         .reference =
+             [](const std::vector<Array>& x) { return std::vector{Array(Shape{3}, fold(x[0], {1}, 1, times).values)}; },
+         .scale = Scale::exact});
+}
+
+TEST_CASE("the gradient of a product with factors of 0", "[ops][reduce]") {
+  const Input x{Array({4, 3}, {2, 0, 4, 0, 5, 0, 2, 3, 4, 0, 0, 0})};
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const auto results = run(device, {x}, [](const std::vector<Value>& v) {
+      return std::vector{prod(v[0], {1}), gradient(sum(prod(v[0], {1})), v).front()};
+    });
+    CHECK(to_array(results[0]).values == std::vector<double>{0, 0, 24, 0});
+    CHECK(to_array(results[1]).values == std::vector<double>{0, 8, 0, 0, 0, 0, 12, 8, 6, 0, 0, 0});
   }
 }
 

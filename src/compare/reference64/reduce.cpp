@@ -1,4 +1,4 @@
-// Sums, extremes and their places over axes (ops/reduce.hpp).
+// Sums, products, extremes and their places over axes (ops/reduce.hpp).
 #include "concord/ops/reduce.hpp"
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace {
 
 double combined(ops::ReduceKind kind, double a, double b) {
   if (kind == ops::ReduceKind::sum) return a + b;
+  if (kind == ops::ReduceKind::product) return a * b;
   if (kind == ops::ReduceKind::norm) return a + b * b;
   if (std::isnan(a) || std::isnan(b)) return NAN;
   return kind == ops::ReduceKind::maximum ? std::max(a, b) : std::min(a, b);
@@ -20,6 +21,7 @@ double combined(ops::ReduceKind kind, double a, double b) {
 
 double neutral(ops::ReduceKind kind) {
   if (kind == ops::ReduceKind::sum || kind == ops::ReduceKind::norm) return 0;
+  if (kind == ops::ReduceKind::product) return 1;
   return kind == ops::ReduceKind::maximum ? -INFINITY : INFINITY;
 }
 

@@ -181,6 +181,15 @@ std::optional<double> of_euclidean_norm(const SizedNode& node, std::size_t k) {
   return 64 * kUnitRoundoff * node.largest(node.results[k]);
 }
 
+// A factor counts for as much as all roundings before it.
+std::optional<double> of_multiplication(const SizedNode& node, std::size_t k) {
+  const auto* reduce = dynamic_cast<const ops::Reduce*>(node.op);
+  if (reduce == nullptr || reduce->kind() != ops::ReduceKind::product) return {};
+  const double factors = static_cast<double>(node.inputs[0].elements()) /
+                         static_cast<double>(std::max<std::int64_t>(node.results[k].elements(), 1));
+  return 4 * (1 + factors) * kUnitRoundoff * node.largest(node.results[k]);
+}
+
 std::optional<double> of_resampling(const SizedNode& node, std::size_t k) {
   if (!is<ops::Resample>(node.op)) return {};
   return sum_tolerance(product_terms(node), node.rms(node.inputs[0])) + sparse_tolerance(node, node.results[k]);
@@ -233,9 +242,9 @@ std::optional<double> of_formula(const SizedNode& node, std::size_t k) {
   return {};
 }
 
-constexpr std::array<Rule, 11> kRules{of_product,        of_fused,      of_scattered_sum, of_sum,
-                                      of_euclidean_norm, of_resampling, of_scan,          of_max_pool_gradient,
-                                      of_norm,           of_sequence,   of_formula};
+constexpr std::array<Rule, 12> kRules{of_product,           of_fused,          of_scattered_sum, of_sum,
+                                      of_euclidean_norm,    of_multiplication, of_resampling,    of_scan,
+                                      of_max_pool_gradient, of_norm,           of_sequence,      of_formula};
 
 }  // namespace
 

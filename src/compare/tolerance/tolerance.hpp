@@ -14,6 +14,7 @@ namespace concord {
 ///   sums of products (matmul, convolution)      4·max(8, √K/4)·u · K·rms(a)·rms(b), K terms each
 ///   sums (also scatter-add, avg pool, resample) 4·max(8, √K/4)·u · K·rms(src), K of scatter-add: of its fullest place
 ///   scatter-add, avg pool, resampling also      8u · (the largest |result| + the largest |src|)
+///   products over axes                          4·(1 + n)·u · the largest |result|, n factors each
 ///   cumulative sums                             as sums of as many terms as the axis has
 ///   softmax, cross-entropy, normal, CTC,
 ///     attention                                 4e-5 · (largest |result| + 0.01·largest |f32 input|)

@@ -122,6 +122,7 @@ PreparedKernel prepare_argmax(Context& context, const ops::Reduce& op, const Ker
 std::string kind_of(ops::ReduceKind kind) {
   switch (kind) {
     case ops::ReduceKind::sum: return "SUM";
+    case ops::ReduceKind::product: return "PRODUCT";
     case ops::ReduceKind::norm: return "NORM";
     case ops::ReduceKind::maximum: return "MAXIMUM";
     default: return "MINIMUM";

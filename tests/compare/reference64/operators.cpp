@@ -127,9 +127,9 @@ TEST_CASE("float64: reductions, copies, gathers and formulas", "[compare]") {
   check("reductions",
         [](Operators& o) {
           const Value x = o.input({3, 4, 5});
-          return sum(x, {0, 2}) + reduce_max(x, {0, 2}) * reduce_min(x, {0, 2});
+          return sum(x, {0, 2}) + reduce_max(x, {0, 2}) * reduce_min(x, {0, 2}) + prod(x, {0, 2});
         },
-        {"reduce_sum", "reduce_max", "reduce_min"});
+        {"reduce_sum", "reduce_max", "reduce_min", "reduce_prod"});
   check("whole numbers by formula, and such a table with indices outside",
         [](Operators& o) {
           const Value whole = cast(o.input({5}) * 9.0F, DType::i32);

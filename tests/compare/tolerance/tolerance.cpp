@@ -197,6 +197,8 @@ TEST_CASE("the tolerance of sums is that of their terms", "[compare]") {
   const Tensor src = constant({2, 100}, 3);
   CHECK(tolerance(&sum, {src}, constant({2, 1}, 300)) == Approx(4 * 8 * kUnit * 100 * 3));
   CHECK(tolerance(&maximum, {src}, constant({2, 1}, 3)) == 0);
+  const ops::Reduce product(ops::ReduceKind::product, {1});
+  CHECK(tolerance(&product, {constant({2, 100}, -1)}, constant({2, 1}, 1)) == Approx(4 * 101 * kUnit));
   const Tensor one_large_row = Tensor::of<float>({2, 2}, {0, 0, 5, 5});
   CHECK(tolerance(&sum, {one_large_row}, constant({2, 1}, 10)) == Approx(4 * 8 * kUnit * 2 * 5));
 }
