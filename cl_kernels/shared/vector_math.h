@@ -115,6 +115,17 @@ static inline float concord_log1p_normal(float a) {
   return concord_log_normal(sum, 0.0f) + lost / sum;
 }
 
+// asin(a) for |a| <= 1/2.
+static inline float concord_asin_of_small(float a) {
+  const float square = a * a;
+  float p = 4.22117971e-2f;
+  p = p * square + 2.41520926e-2f;
+  p = p * square + 4.5476042e-2f;
+  p = p * square + 7.49525204e-2f;
+  p = p * square + 0.166667536f;
+  return a + a * (square * p);
+}
+
 // Sine and cosine: a minus the nearest multiple of π/2, then a polynomial for one of the two. Up to 12,000 the multiple
 // is subtracted in parts of 11 bits, whose products are exact.
 static inline float concord_quarter_turns(float size, concord_uint* quarter) {

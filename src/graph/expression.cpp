@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -58,12 +60,42 @@ Scalar rebuild(const Scalar& formula, std::unordered_map<NodePointer, Scalar>& d
   return result;
 }
 
+/// x^n for n ≥ 1 by squaring.
+Scalar product_of(const Scalar& x, int n) {
+  if (n == 1) return x;
+  const Scalar half = product_of(x, n / 2), square = half * half;
+  return n % 2 == 0 ? square : square * x;
+}
+
+/// A power with a constant whole exponent as products; nothing for other formulas. Up to an exponent of 8 they are as
+/// exact as the function. Of negative exponents each half is divided by, so that neither leaves the range before the
+/// result does.
+std::optional<Scalar> as_products(const Scalar& formula) {
+  constexpr float kMost = 8;
+  const Scalar::Node& node = formula.node();
+  if (node.function != F::power || !is_constant(node.arguments[1])) return std::nullopt;
+  const float exponent = node.arguments[1].node().value;
+  if (!(std::abs(exponent) <= kMost) || std::floor(exponent) != exponent) return std::nullopt;
+  const Scalar& x = node.arguments[0];
+  const int n = static_cast<int>(std::abs(exponent));
+  if (n == 0) return 1.0F;
+  if (exponent > 0) return product_of(x, n);
+  const Scalar part = 1.0F / product_of(x, n - n / 2);
+  return n == 1 ? part : part / product_of(x, n / 2);
+}
+
 // Value numbering: equal subexpressions get equal numbers.
 class Numbering {
  public:
   std::int32_t number(const Scalar& formula) {
     const Scalar::Node& node = formula.node();
     if (const auto found = numbers_.find(&node); found != numbers_.end()) return found->second;
+    if (std::optional<Scalar> products = as_products(formula)) {
+      products_.push_back(*std::move(products));  // numbers_ has the addresses of its nodes
+      const std::int32_t same = number(products_.back());
+      numbers_.emplace(&node, same);
+      return same;
+    }
     Expression::Instruction instruction{node.function, {-1, -1, -1}, node.value, node.index};
     for (std::size_t i = 0; i < node.arguments.size(); ++i) instruction.arguments[i] = number(node.arguments[i]);
     const Key key{node.function,
@@ -83,6 +115,7 @@ class Numbering {
   using Key = std::tuple<ScalarFunction, std::int32_t, std::int32_t, std::int32_t, std::uint32_t, std::int32_t>;
   std::map<Key, std::int32_t> known_;
   std::unordered_map<NodePointer, std::int32_t> numbers_;
+  std::deque<Scalar> products_;
   std::vector<Expression::Instruction> code_;
 };
 

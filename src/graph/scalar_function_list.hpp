@@ -43,7 +43,18 @@
   FUNCTION(silu, -20, 20, bounds(6, 10, 20, -1.278465), product(a, logistic(a)), scalar::silu_slope(a))                \
   FUNCTION(silu_slope, -20, 20, bounds(10, 20, 0, -1.278465), logistic(a) + product(a, logistic(a) * logistic(-a)),    \
     within(a, 120.0F, scalar::sigmoid_slope(a) * (2.0F - a * scalar::tanh(0.5F * a))))                                 \
+  FUNCTION(asin, -0.9F, 0.9F, bounds(10, 9), std::asin(a), scalar::rsqrt((1.0F - a) * (1.0F + a)))                     \
+  FUNCTION(acos, -0.9F, 0.9F, bounds(8, 9), std::acos(a), -scalar::rsqrt((1.0F - a) * (1.0F + a)))                     \
+  FUNCTION(atan, -5, 5, bounds(5, 5), std::atan(a), 1.0F / (1.0F + a * a))                                             \
+  FUNCTION(sinh, -5, 5, bounds(6, 4, 6), std::sinh(a), scalar::cosh(a))                                                \
+  FUNCTION(cosh, -5, 5, bounds(4, 6, 4), std::cosh(a), scalar::sinh(a))                                                \
+  FUNCTION(asinh, -5, 5, bounds(8, 9), std::asinh(a), asinh_slope(a))                                                  \
+  FUNCTION(acosh, 1.1F, 100, bounds(8, 14), std::acosh(a), scalar::rsqrt(a - 1.0F) * scalar::rsqrt(a + 1.0F))          \
+  FUNCTION(atanh, -0.9F, 0.9F, bounds(6, 5), std::atanh(a), 1.0F / ((1.0F - a) * (1.0F + a)))                          \
+  FUNCTION(log2, 0.01F, 100, bounds(4, 4), std::log2(a), kOneOverLogTwo / a)                                           \
   FUNCTION(floor, -3, 3, bounds(0, 0), std::floor(a), 0.0F)                                                            \
+  /* to the nearest whole number, half to even */                                                                      \
+  FUNCTION(rint, -3, 3, bounds(0, 0), std::nearbyint(a), 0.0F)                                                         \
   /* 1 where a is finite, else 0 */                                                                                    \
   FUNCTION(is_finite, -3, 3, bounds(0, 0), std::isfinite(a) ? 1.0 : 0.0, 0.0F)
 
@@ -54,7 +65,7 @@
     k == 0 ? min_slope(y, a, b) : min_slope(y, b, a))                                                                  \
   FUNCTION(maximum, -3, 3, bounds(0, 0), a >= b || std::isnan(a) ? a : b,                                              \
     k == 0 ? max_slope(y, a, b) : max_slope(y, b, a))                                                                  \
-  /* a raised to b, as pow in C */                                                                                     \
+  /* a raised to b, as pow in C; constant whole exponents up to 8 become products (Expression) */                      \
   FUNCTION(power, 0.1F, 3, bounds(4, 128), std::pow(a, b), power_slope(y, a, b, k))                                    \
   /* exp(a·b) with all bits of the product, for densities such as exp(-x²); its slope is not ∞·0 */                    \
   FUNCTION(exp_product, -3, 3, bounds(2, 3), std::exp(a * b), select(equal(y, 0.0F), 0.0F, (k == 0 ? b : a) * y))

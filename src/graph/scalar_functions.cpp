@@ -22,6 +22,7 @@ using F = ScalarFunction;
 
 constexpr float kTwoOverRootPi = 1.12837916709551257F;
 constexpr float kOneOverRootTwoPi = 0.398942280401432678F;
+constexpr float kOneOverLogTwo = 1.44269504088896341F;
 
 // Of max(a, b) with respect to a. Against a constant the tie counts as the constant's (relu at 0), and the condition
 // is read off the result `y`, so that a gradient needs the activation only and not what went into it. Otherwise a
@@ -75,6 +76,12 @@ Scalar gelu_tanh_curve(const Scalar& a) {  // σ'(z)·(2z' + a·(z'' - z'²·tan
   const Scalar square = a * a, z = c * (a * (1.0F + k * square)), z1 = c * (1.0F + 3.0F * k * square);
   const Scalar curved = 6.0F * c * k * a - z1 * z1 * scalar::tanh(0.5F * z);
   return within(a, 20.0F, scalar::sigmoid_slope(z) * (2.0F * z1 + a * curved));
+}
+
+// 1/√(a² + 1), without squares out of range.
+Scalar asinh_slope(const Scalar& a) {
+  const Scalar size = scalar::abs(a), far = less(1e9F, size);
+  return select(far, 1.0F / size, scalar::rsqrt(1.0F + select(far, 1.0F, a * a)));
 }
 
 Scalar power_slope(const Scalar& y, const Scalar& a, const Scalar& b, int k) {

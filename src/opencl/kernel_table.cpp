@@ -51,7 +51,7 @@ bool slows_epilogue(const Expression& epilogue, const TensorSpec& output) {
   constexpr std::array kShort{F::input,     F::constant, F::coordinate, F::add,     F::subtract,
                               F::multiply,  F::divide,   F::negate,     F::less,    F::equal,
                               F::select,    F::abs,      F::less_equal, F::minimum, F::maximum,
-                              F::is_finite, F::floor,    F::sqrt,       F::rsqrt};
+                              F::is_finite, F::floor,    F::rint,       F::sqrt,    F::rsqrt};
   return output.shape.elements() >= kLeastElements &&
          !std::ranges::all_of(epilogue.code(), [&](const Expression::Instruction& instruction) {
            return std::ranges::find(kShort, instruction.function) != kShort.end();

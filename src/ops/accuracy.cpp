@@ -24,6 +24,11 @@ constexpr std::array kTable = {
     FunctionAccuracy{"mish", 12, 24, 0, -1.192407},
     FunctionAccuracy{"log_sigmoid", 4, 5},
     FunctionAccuracy{"softsign", 5, 8},
+    FunctionAccuracy{"tan", 12, 24},
+    FunctionAccuracy{"exp2", 4, 6},
+    FunctionAccuracy{"log10", 4, 5},
+    FunctionAccuracy{"pow(x, -3)", 6, 12},
+    FunctionAccuracy{"pow(x, 8)", 6, 9},
     // Losses of a logit for targets of 0 and 1.
     FunctionAccuracy{"bce_with_logits", 5, 6},
     FunctionAccuracy{"focal", 24, 32},

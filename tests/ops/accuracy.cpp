@@ -15,6 +15,7 @@
 #include "concord/nn/distribution_loss.hpp"
 #include "concord/nn/loss.hpp"
 #include "concord/ops/activations.hpp"
+#include "concord/ops/elementary.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "ops/op_test.hpp"
 
@@ -130,6 +131,16 @@ const std::vector<Function> kWritten = {
     {"softsign", [](Value x) { return softsign(x); },
      [](D x) { return std::isinf(x) ? std::copysign(1.0, x) : x / (1 + std::abs(x)); },
      [](D x) { return 1 / ((1 + std::abs(x)) * (1 + std::abs(x))); }},
+    {"tan", [](Value x) { return tan(x); }, [](D x) { return std::tan(x); },
+     [](D x) { return 1 + std::tan(x) * std::tan(x); }},
+    {"exp2", [](Value x) { return exp2(x); }, [](D x) { return std::exp2(x); },
+     [](D x) { return x >= 128 ? kInf : std::numbers::ln2 * std::exp2(x); }},  // out of range with the function
+    {"log10", [](Value x) { return log10(x); }, [](D x) { return std::log10(x); },
+     [](D x) { return 1 / (x * std::numbers::ln10); }},
+    {"pow(x, -3)", [](Value x) { return pow(x, -3); }, [](D x) { return std::pow(x, -3); },
+     [](D x) { return -3 * std::pow(x, -4); }},
+    {"pow(x, 8)", [](Value x) { return pow(x, 8); }, [](D x) { return std::pow(x, 8); },
+     [](D x) { return 8 * std::pow(x, 7); }},
     {"bce_with_logits",
      [](Value x) { return at_target(loss::BceWithLogits{.reduction = loss::Reduction::none}, x, 0); }, softplus_of,
      sigma, nullptr, true},
