@@ -50,6 +50,32 @@ std::int64_t TensorProto::elements() const {
   return product;
 }
 
+GraphList::GraphList() = default;
+GraphList::GraphList(GraphList&& other) noexcept = default;
+GraphList::~GraphList() = default;
+GraphList::GraphList(const GraphList& other)
+    : graphs_(other.graphs_ ? std::make_unique<std::vector<GraphDef>>(*other.graphs_) : nullptr) {}
+
+GraphList& GraphList::operator=(GraphList other) noexcept {
+  graphs_ = std::move(other.graphs_);
+  return *this;
+}
+
+void GraphList::push_back(GraphDef graph) { emplace_back() = std::move(graph); }
+
+GraphDef& GraphList::emplace_back() {
+  if (!graphs_) graphs_ = std::make_unique<std::vector<GraphDef>>();
+  return graphs_->emplace_back();
+}
+
+std::size_t GraphList::size() const { return graphs_ ? graphs_->size() : 0; }
+GraphDef& GraphList::operator[](std::size_t i) { return graphs_->at(i); }
+const GraphDef& GraphList::operator[](std::size_t i) const { return graphs_->at(i); }
+GraphDef* GraphList::begin() { return graphs_ ? graphs_->data() : nullptr; }
+GraphDef* GraphList::end() { return graphs_ ? graphs_->data() + graphs_->size() : nullptr; }
+const GraphDef* GraphList::begin() const { return graphs_ ? graphs_->data() : nullptr; }
+const GraphDef* GraphList::end() const { return graphs_ ? graphs_->data() + graphs_->size() : nullptr; }
+
 const Attribute* NodeDef::find(std::string_view attribute) const {
   const auto found = std::ranges::find(attributes, attribute, &Attribute::name);
   return found == attributes.end() ? nullptr : &*found;

@@ -65,6 +65,31 @@ enum class AttributeType : std::int32_t {
 
 struct GraphDef;
 
+/// The graphs of an attribute. A graph has nodes, which have attributes: so this list holds a type that is not complete
+/// yet.
+class GraphList {
+ public:
+  GraphList();
+  GraphList(const GraphList& other);
+  GraphList(GraphList&& other) noexcept;
+  GraphList& operator=(GraphList other) noexcept;
+  ~GraphList();
+
+  void push_back(GraphDef graph);
+  GraphDef& emplace_back();
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  [[nodiscard]] GraphDef& operator[](std::size_t i);
+  [[nodiscard]] const GraphDef& operator[](std::size_t i) const;
+  [[nodiscard]] GraphDef* begin();
+  [[nodiscard]] GraphDef* end();
+  [[nodiscard]] const GraphDef* begin() const;
+  [[nodiscard]] const GraphDef* end() const;
+
+ private:
+  std::unique_ptr<std::vector<GraphDef>> graphs_;  // null: none
+};
+
 struct Attribute {
   std::string name = {};
   AttributeType type = AttributeType::undefined;
@@ -75,7 +100,7 @@ struct Attribute {
   std::vector<std::int64_t> ints = {};
   std::vector<std::string> strings = {};
   std::vector<TensorProto> tensors = {};  // one element for AttributeType::tensor
-  std::vector<GraphDef> graphs = {};      // one element for AttributeType::graph
+  GraphList graphs = {};                  // one element for AttributeType::graph
   std::vector<SparseTensorProto> sparse_tensors = {};
   std::string reference = {};  // in a function: the attribute of the call whose value it takes (ref_attr_name)
 };

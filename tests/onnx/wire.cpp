@@ -80,7 +80,7 @@ TEST_CASE("an ONNX model is written and read again", "[onnx]") {
   CHECK(node.find("ints")->ints == std::vector<std::int64_t>{1, -2, std::int64_t{1} << 40});
   CHECK(node.find("i")->i == -3);
   CHECK(node.find("s")->s.size() == 3);
-  CHECK(node.find("g")->graphs.at(0).nodes.at(0).op_type == "Neg");
+  CHECK(node.find("g")->graphs[0].nodes.at(0).op_type == "Neg");
   CHECK(node.find("absent") == nullptr);
   CHECK(model.graph.initializers[0].data.data.size() == 24);
   CHECK(model.graph.initializers[1].strings == std::vector<std::string>{"one", ""});
