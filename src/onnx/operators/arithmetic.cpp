@@ -96,15 +96,7 @@ void binary(Call& call) {
 
 void mod(Call& call) { run_binary(call, call.integer("fmod", 0) != 0 ? kRemainder : kModulo); }
 
-// A chain of products for whole exponents, which are exact for negative bases; else a^b as in C.
-Scalar whole_power(const Scalar& a, int b) {
-  if (b < 0) return 1.0F / whole_power(a, -b);
-  if (b == 0) return 1.0F;
-  if (b == 1) return a;
-  const Scalar half = whole_power(a, b / 2);
-  return b % 2 == 0 ? half * half : half * half * a;
-}
-
+// Of any sign of the base: a device's power may know positive ones alone.
 Scalar any_power(const Scalar& a, const Scalar& b) {
   const Scalar size = scalar::power(scalar::abs(a), b);
   const Scalar is_odd = scalar::equal(b - 2.0F * scalar::floor(0.5F * b), 1.0F);
@@ -122,12 +114,13 @@ void power(Call& call) {
   const ElementType type = call.type(0);
   const auto rounded = [&](const Scalar& x) { return is_floating(type) ? x : scalar::floor(x + 0.5F); };
   if (call.is_constant_number(1)) {
+    // A constant whole exponent becomes products (Expression).
     const double exponent = call.number(1);
-    constexpr double kLargest = 16;
-    if (exponent == std::floor(exponent) && std::abs(exponent) <= kLargest) {
-      const auto formula = [&](const std::vector<Scalar>& x) {
-        return rounded(whole_power(x[0], static_cast<int>(exponent)));
-      };
+    const auto formula = [&](const std::vector<Scalar>& x) {
+      return rounded(scalar::power(x[0], static_cast<float>(exponent)));
+    };
+    constexpr double kMost = 8;
+    if (exponent == std::floor(exponent) && std::abs(exponent) <= kMost) {
       if (pointwise_dims(call, {0, 1}) == call.dims(0)) return set_pointwise(call, "power", {0}, formula, type);
       return set_pointwise(call, "power", {0, 1}, formula, type);
     }
@@ -148,14 +141,6 @@ struct UnaryRule {
   double (*host)(double a);
 };
 
-Scalar rounded_to_even(const Scalar& a) {
-  const Scalar below = scalar::floor(a), rest = a - below;
-  const Scalar is_even = scalar::equal(below, 2.0F * scalar::floor(0.5F * below));
-  return scalar::select(
-      scalar::less(rest, 0.5F), below,
-      scalar::select(scalar::less(0.5F, rest), below + 1.0F, scalar::select(is_even, below, below + 1.0F)));
-}
-
 constexpr UnaryRule kAbs{"abs", [](const Scalar& a) { return scalar::abs(a); }, [](double a) { return std::abs(a); }};
 constexpr UnaryRule kNegate{"negate", [](const Scalar& a) { return -a; }, [](double a) { return -a; }};
 constexpr UnaryRule kSign{"sign", sign_of, [](double a) { return static_cast<double>((a > 0) - (a < 0)); }};
@@ -163,7 +148,8 @@ constexpr UnaryRule kFloor{"floor", [](const Scalar& a) { return scalar::floor(a
                            [](double a) { return std::floor(a); }};
 constexpr UnaryRule kCeil{"ceil", [](const Scalar& a) { return -scalar::floor(-a); },
                           [](double a) { return std::ceil(a); }};
-constexpr UnaryRule kRound{"round", rounded_to_even, [](double a) { return std::nearbyint(a); }};
+constexpr UnaryRule kRound{"round", [](const Scalar& a) { return scalar::rint(a); },
+                           [](double a) { return std::nearbyint(a); }};
 constexpr UnaryRule kSqrt{"sqrt", [](const Scalar& a) { return scalar::sqrt(a); },
                           [](double a) { return std::sqrt(a); }};
 constexpr UnaryRule kExp{"exp", [](const Scalar& a) { return scalar::exp(a); }, [](double a) { return std::exp(a); }};

@@ -31,26 +31,6 @@ Value log_sum_exp(Value x, Dims axes, bool keep) {
   return reshape(y, sum(x, axes, false).shape());
 }
 
-// Halves of the reduced axes are multiplied with each other until one element is left.
-Value product_of_halves(Value x, Dims axes, bool keep) {
-  Dims kept = dims_of(x), order, rest;
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    const auto axis = static_cast<std::int64_t>(i);
-    const bool gone = std::ranges::find(axes, axis) != axes.end();
-    (gone ? rest : order).push_back(axis);
-    if (gone) kept[i] = 1;
-  }
-  const auto split_at = static_cast<std::int64_t>(order.size());
-  order.insert(order.end(), rest.begin(), rest.end());
-  Value y = flatten(transposed(x, order), split_at);
-  while (y.shape()[-1] > 1) {
-    const std::int64_t size = y.shape()[-1], half = size / 2;
-    const Value joined = slice(y, -1, 0, half) * slice(y, -1, half, 2 * half);
-    y = size % 2 == 0 ? joined : concat({joined, slice(y, -1, size - 1, size)}, -1);
-  }
-  return reshape(y, keep ? Shape(kept) : sum(x, axes, false).shape());
-}
-
 constexpr ReductionRule kSumRule{[](Value x, Dims axes, bool keep) { return sum(x, axes, keep); },
                                  [](double a, double b) { return a + b; }, false, 13};
 constexpr ReductionRule kMeanRule{[](Value x, Dims axes, bool keep) { return mean(x, axes, keep); },
@@ -59,7 +39,7 @@ constexpr ReductionRule kMaxRule{[](Value x, Dims axes, bool keep) { return redu
                                  [](double a, double b) { return std::max(a, b); }};
 constexpr ReductionRule kMinRule{[](Value x, Dims axes, bool keep) { return reduce_min(x, axes, keep); },
                                  [](double a, double b) { return std::min(a, b); }};
-constexpr ReductionRule kProductRule{[](Value x, Dims axes, bool keep) { return product_of_halves(x, axes, keep); },
+constexpr ReductionRule kProductRule{[](Value x, Dims axes, bool keep) { return prod(x, axes, keep); },
                                      [](double a, double b) { return a * b; }};
 constexpr ReductionRule kL1Rule{[](Value x, Dims axes, bool keep) { return sum(abs(x), axes, keep); }};
 constexpr ReductionRule kL2Rule{[](Value x, Dims axes, bool keep) { return norm(x, axes, keep); }};
