@@ -119,7 +119,7 @@ void run_bench(const BenchArguments& options) {
                                   {"input", std::vector<std::int64_t>(sample.begin(), sample.end())},
                                   {"dtype", name_of(bench.model().dtype)},
                                   {"classes", bench.model().classes},
-                                  {"parameters", bench.model().parameters},
+                                  {"parameters", bench.parameters()},
                                   {"batch", batch},
                                   {"precision", precision},
                                   {"memory_budget", options.network.memory_budget.bytes()},
@@ -135,7 +135,7 @@ void run_bench(const BenchArguments& options) {
     return;
   }
   std::cout << fmt::format("{} ({} parameters), batch {}, {} on {}; first step {:.2f} s after the start\n",
-                           bench.model().name, bench.model().parameters, batch, precision, info.name, first_step);
+                           bench.model().name, bench.parameters(), batch, precision, info.name, first_step);
   std::cout << table({{"", "median ms", "min", "max", "samples/s", "GFLOP/s", "GB/s", "joules", "launches", "memory"},
                       row("training step", train, batch),
                       row("inference", infer, batch)});

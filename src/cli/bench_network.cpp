@@ -19,12 +19,13 @@ void BenchOptions::add(CLI::App& command) {
 
 BenchNetwork::BenchNetwork(const BenchOptions& options, DevicePtr device)
     : options_(options),
-      model_(models::find(options.training.model)),
+      model_(find_model(options.training.model)),
       sample_(sample_shape(options.input, model_)),
-      network_(models::make(model_.name, {.input = sample_})),
+      network_(make_network(model_, {.input = sample_})),
+      source_(source_of(model_, *network_, sample_)),
       device_(std::move(device)),
       variables_(std::make_shared<Variables>(device_, options.training.seed)),
-      groups_(options.training.make_groups(*network_, models::batch_of(model_, sample_, 2))) {}
+      groups_(options.training.make_groups(*network_, source_)) {}
 
 const Dataset& BenchNetwork::data() {
   if (!data_) data_ = random_data(model_, sample_, options_.training.batch, options_.training.seed);
@@ -34,14 +35,13 @@ const Dataset& BenchNetwork::data() {
 Program BenchNetwork::training_step() {
   Program program = compiled(&BenchNetwork::traced_step,
                              {.precision = options_.precision.get(), .memory_budget = options_.memory_budget.bytes()});
-  program.write("labels", data().labels);
-  program.write("features", data().features);
+  train::write_batch(program, data());
   return program;
 }
 
 Program BenchNetwork::inference() {
   Program program = compiled(&BenchNetwork::traced_inference, {.precision = options_.precision.get()});
-  program.write("features", data().features);
+  train::write_batch(program, data());
   return program;
 }
 
@@ -49,25 +49,28 @@ std::vector<TunableProduct> BenchNetwork::step_products() { return products(&Ben
 
 std::vector<TunableProduct> BenchNetwork::inference_products() { return products(&BenchNetwork::traced_inference); }
 
-Value BenchNetwork::traced_inference(Graph& graph, std::int64_t batch) {
+std::vector<Value> BenchNetwork::traced_inference(Graph& graph, std::int64_t batch) {
   graph.set_training(false);
-  return (*network_)(graph.input("features", models::batch_of(model_, sample_, batch)));
+  std::vector<Value> outputs;
+  for (const NamedValue& output : (*network_)(train::add_inputs(graph, source_, batch).features)) {
+    outputs.push_back(output.value);
+  }
+  return outputs;
 }
 
-Value BenchNetwork::traced_step(Graph& graph, std::int64_t batch) {
-  const Value output = (*network_)(graph.input("features", models::batch_of(model_, sample_, batch)));
-  const Value labels = graph.input("labels", models::target_of(model_.task, output.shape()));
-  const Value loss = models::loss_of(model_.task)(output, labels);
+std::vector<Value> BenchNetwork::traced_step(Graph& graph, std::int64_t batch) {
+  const train::BatchValues values = train::add_inputs(graph, source_, batch);
+  const Value loss = objective_of(model_)((*network_)(values.features), values.labels);
   optim::minimize(loss, options_.training.make_optimizer(),
                   {.groups = groups_, .loss_scale = optim::loss_scale_for(options_.precision.get())});
-  return loss;
+  return {loss};
 }
 
 Program BenchNetwork::compiled(Trace trace, const CompileOptions& options) {
   try {
     Graph graph;
-    const Value output = (this->*trace)(graph, options_.training.batch);
-    return compile(graph, {&output, 1}, variables_, options);
+    const std::vector<Value> results = (this->*trace)(graph, options_.training.batch);
+    return compile(graph, results, variables_, options);
   } catch (const Error&) {
     rethrow_with_advice(trace, options);
   }
@@ -76,9 +79,9 @@ Program BenchNetwork::compiled(Trace trace, const CompileOptions& options) {
 std::vector<TunableProduct> BenchNetwork::products(Trace trace) {
   const CompileOptions options{.precision = options_.precision.get()};
   Graph graph;
-  const Value output = (this->*trace)(graph, options_.training.batch);
+  const std::vector<Value> results = (this->*trace)(graph, options_.training.batch);
   try {
-    return tunable_products(graph, {&output, 1}, *device_, options);
+    return tunable_products(graph, results, *device_, options);
   } catch (const Error&) {
     if (device_->tuner() == nullptr) throw;  // at no batch
     rethrow_with_advice(trace, options);
@@ -88,8 +91,8 @@ std::vector<TunableProduct> BenchNetwork::products(Trace trace) {
 void BenchNetwork::rethrow_with_advice(Trace trace, const CompileOptions& options) {
   rethrow_with_advice_on_batch(options_.training.batch, *device_, [&](std::int64_t batch, MemoryDetail detail) {
     Graph graph;
-    const Value output = (this->*trace)(graph, batch);
-    return memory_need(graph, {&output, 1}, *variables_, detail, options).total();
+    const std::vector<Value> results = (this->*trace)(graph, batch);
+    return memory_need(graph, results, *variables_, detail, options).total();
   });
 }
 

@@ -1,4 +1,4 @@
-// A network of the zoo with a batch of random samples on one device: what bench and profile run.
+// A network with a batch of random samples on one device: what bench and profile run.
 #pragma once
 
 #include <optional>
@@ -28,6 +28,7 @@ class BenchNetwork {
   [[nodiscard]] const models::Model& model() const { return model_; }
   [[nodiscard]] const Shape& sample() const { return sample_; }
   [[nodiscard]] const DevicePtr& device() const { return device_; }
+  [[nodiscard]] std::int64_t parameters() const { return parameters_of(model_, *network_, source_); }
 
   /// One training step, compiled and fed. This and the following throw OutOfMemory and NotSupported with the largest
   /// batch that is possible.
@@ -40,9 +41,10 @@ class BenchNetwork {
   [[nodiscard]] std::vector<TunableProduct> inference_products();
 
  private:
-  using Trace = Value (BenchNetwork::*)(Graph& graph, std::int64_t batch);
-  [[nodiscard]] Value traced_inference(Graph& graph, std::int64_t batch);
-  [[nodiscard]] Value traced_step(Graph& graph, std::int64_t batch);
+  /// Returns what the program computes.
+  using Trace = std::vector<Value> (BenchNetwork::*)(Graph& graph, std::int64_t batch);
+  [[nodiscard]] std::vector<Value> traced_inference(Graph& graph, std::int64_t batch);
+  [[nodiscard]] std::vector<Value> traced_step(Graph& graph, std::int64_t batch);
   [[nodiscard]] Program compiled(Trace trace, const CompileOptions& options);
   [[nodiscard]] std::vector<TunableProduct> products(Trace trace);
   /// The error that is being handled, with the batch that is possible.
@@ -54,6 +56,7 @@ class BenchNetwork {
   const models::Model& model_;
   Shape sample_;
   std::shared_ptr<nn::Module> network_;
+  train::Source source_;
   DevicePtr device_;
   VariablesPtr variables_;
   std::vector<optim::Group> groups_;

@@ -44,15 +44,6 @@ TrainingOptions training_of(const std::map<std::string, std::string>& network) {
   return training;
 }
 
-/// Batches for this network.
-train::Source source_of(nn::Module& network, const models::Model& model, const Shape& sample) {
-  Graph graph;
-  const Value output = network(graph.input("features", models::batch_of(model, sample, 1)));
-  TensorSpec label = models::target_of(model.task, output.shape());
-  label.shape = Shape({label.shape.dims().begin() + 1, label.shape.dims().end()});
-  return train::streamed_source({model.dtype, sample}, label);
-}
-
 }  // namespace
 
 std::map<std::string, std::string> case_network(const TrainingOptions& training, const models::Model& model,
@@ -86,14 +77,14 @@ std::optional<CaseProgram> program_of(const std::map<std::string, std::string>& 
 
 std::unique_ptr<TrainingStep> case_step(const std::map<std::string, std::string>& network) {
   const TrainingOptions training = training_of(network);
-  const models::Model& model = models::find(training.model);
+  const models::Model& model = find_model(training.model);
   const Shape sample = sample_shape(text_of(network, "sample"), model);
   const std::shared_ptr<nn::Module> module =
-      models::make(model.name, {.classes = number_of<int>(network, "classes"), .input = sample});
-  return std::make_unique<TrainingStep>(
-      *module, models::loss_of(model.task), training.make_optimizer(),
-      optim::MinimizeOptions{.groups = training.make_groups(*module, models::batch_of(model, sample, 2))},
-      precision_of(text_of(network, "precision")), source_of(*module, model, sample), training.batch);
+      make_network(model, {.classes = number_of<int>(network, "classes"), .input = sample});
+  const train::Source source = source_of(model, *module, sample);
+  return std::make_unique<TrainingStep>(*module, objective_of(model), training.make_optimizer(),
+                                        optim::MinimizeOptions{.groups = training.make_groups(*module, source)},
+                                        precision_of(text_of(network, "precision")), source, training.batch);
 }
 
 }  // namespace concord::cli

@@ -22,6 +22,7 @@ void add_convert(CLI::App& app);
 void add_compare(CLI::App& app, std::vector<std::string> program_arguments);
 /// Takes it, and "--", out of the command line of `compare`: CLI11 would read options among it.
 [[nodiscard]] std::vector<std::string> cut_program_arguments(std::vector<char*>& words);
+void add_run(CLI::App& app);
 void add_replay(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_profile(CLI::App& app);

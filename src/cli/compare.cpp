@@ -113,11 +113,11 @@ Compared compare_one(const CompareArguments& options, const models::Model& model
   CompareOptions how = options.how();
   how.batch = training.batch;
   how.seed = training.seed;
-  how.groups = training.make_groups(*network, models::batch_of(model, dataset.feature_spec().shape, 2));
+  how.groups = training.make_groups(*network, train::streamed_source(dataset));
   how.precision = options.precision.get();
   return {with_advice(training.batch,
                       [&] {
-                        return compare(*network, std::string(model.name), models::loss_of(model.task),
+                        return compare(*network, std::string(model.name), objective_of(model),
                                        training.make_optimizer(), dataset, devices, how);
                       }),
           case_network(training, model, dataset, options.precision.name)};
@@ -191,7 +191,7 @@ void run_networks(const CompareArguments& options, const CompareOutputs& outputs
   }
   keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
-  const models::Model* model = all ? nullptr : &models::find(options.training.model);
+  const models::Model* model = all ? nullptr : &find_model(options.training.model);
   if (!options.input.empty() && options.data != "random") throw ArgumentError("--input needs random data");
   std::vector<DevicePtr> devices;
   for (const std::string& selector : options.selectors()) devices.push_back(Device::open(selector));

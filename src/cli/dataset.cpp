@@ -72,9 +72,10 @@ Dataset open_dataset(const std::string& name, std::string_view split, const mode
   constexpr std::int64_t kRandomTrain = 4096, kRandomTest = 1024, kMostValues = std::int64_t{1} << 26;
   if (name == "random") {
     // Both splits are parts of one set, so that what is learned from the first holds for the second.
-    const std::int64_t most = std::max<std::int64_t>(64, kMostValues / model.input.elements());
+    const Shape sample = published_sample(model);
+    const std::int64_t most = std::max<std::int64_t>(64, kMostValues / sample.elements());
     const std::int64_t train = std::min(kRandomTrain, most), test = std::min(kRandomTest, most);
-    const Dataset all = random_data(model, model.input, train + test, seed);
+    const Dataset all = random_data(model, sample, train + test, seed);
     return split == "train" ? data::slice(all, 0, train) : data::slice(all, train, test);
   }
   const std::size_t colon = name.find(':');
@@ -92,7 +93,8 @@ Dataset open_dataset(const std::string& name, std::string_view split, const mode
     throw ArgumentError(
         fmt::format("{} is a model for {}; {} has classes of images", model.name, models::name_of(model.task), name));
   }
-  if (dataset.feature_spec().shape != model.input) {
+  // A file may leave sizes open: its layers say what does not fit.
+  if (file_of(model) == nullptr && dataset.feature_spec().shape != model.input) {
     throw ArgumentError(fmt::format("{} has samples of shape {}, but the model needs {}", name,
                                     dataset.feature_spec().shape.str(), model.input.str()));
   }
@@ -161,7 +163,7 @@ models::Variant variant_for(const models::Model& model, const Dataset& data) {
 }
 
 std::shared_ptr<nn::Module> network_for(const models::Model& model, const Dataset& data) {
-  return models::make(model.name, variant_for(model, data));
+  return make_network(model, variant_for(model, data));
 }
 
 }  // namespace concord::cli

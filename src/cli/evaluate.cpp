@@ -56,7 +56,7 @@ void check_finite(const Metrics& metrics) {
 }
 
 void run_evaluate(const EvaluateArguments& options) {
-  const models::Model& model = models::find(options.training.model);
+  const models::Model& model = find_model(options.training.model);
   const Dataset dataset =
       open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
   check_top(options, dataset);
@@ -65,7 +65,7 @@ void run_evaluate(const EvaluateArguments& options) {
   }
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
-  Trainer trainer(network_for(model, dataset), models::loss_of(model.task), optim::Sgd{}, device,
+  Trainer trainer(network_for(model, dataset), objective_of(model), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   trainer.load(options.saved.weights, options.saved.permit.get());
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
@@ -81,6 +81,7 @@ void run_evaluate(const EvaluateArguments& options) {
                         {"k", metrics.k}};
     if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
     if (metrics.top_k) json["top_k"] = *metrics.top_k;
+    if (!metrics.named.empty()) json["metrics"] = metrics.named;
     if (options.confusion) {
       const auto counts = matrix.values<std::int32_t>();
       json["confusion"] = std::vector<std::int32_t>(counts.begin(), counts.end());
@@ -91,6 +92,7 @@ void run_evaluate(const EvaluateArguments& options) {
   std::cout << fmt::format("{} samples, loss {:.4f}", metrics.samples, metrics.loss);
   if (metrics.accuracy) std::cout << fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
   if (metrics.top_k) std::cout << fmt::format(", top-{} {:.2f} %", metrics.k, 100 * *metrics.top_k);
+  for (const auto& [name, value] : metrics.named) std::cout << fmt::format(", {} {:.4g}", name, value);
   std::cout << "\n";
   if (options.confusion) std::cout << "\n" << matrix_text(dataset, matrix);
   check_finite(metrics);

@@ -81,6 +81,7 @@ int run(int argc, char** argv) {
   cli::add_evaluate(app);
   cli::add_predict(app);
   cli::add_convert(app);
+  cli::add_run(app);
   cli::add_compare(app, cli::cut_program_arguments(words));
   cli::add_replay(app);
   cli::add_bench(app);

@@ -47,7 +47,8 @@ void run_models(const ModelsArguments& options) {
     const auto network = models::make(model.name);
     const TensorSpec samples = models::batch_of(model, batch);
     const double flops = models::summarize(*network, samples).flops / static_cast<double>(batch);
-    const auto memory = step_memory_if_possible(model, *network, samples, device, options.step.training);
+    const train::Source source = source_of(model, *network, model.input);
+    const auto memory = step_memory_if_possible(model, *network, source, batch, device, options.step.training);
     rows.push_back({std::string(model.name), fmt::format("{}", model.parameters), fmt::format("{:.3f}", flops / 1e9),
                     memory ? human_bytes(memory->total()) : "too large", models::batch_of(model, 1).str(),
                     std::string(models::name_of(model.task)), std::string(model.description)});

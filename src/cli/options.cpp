@@ -59,7 +59,8 @@ void require_different(std::initializer_list<std::pair<std::string_view, std::st
 
 void TrainingOptions::add_model(CLI::App& command, std::string_view others) {
   constexpr std::string_view kHelp =
-      "The network: resnet50, or another of `concord models`; some take sizes: mlp:depth=4,width=512";
+      "The network: resnet50, or another of `concord models`; some take sizes: mlp:depth=4,width=512; or an ONNX file: "
+      "net.onnx";
   command.add_option("model", model, fmt::format("{}{}", kHelp, others))->required();
 }
 
@@ -198,13 +199,13 @@ void check_frozen(const std::vector<std::string>& patterns, const Graph& graph) 
 
 }  // namespace
 
-std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, const TensorSpec& samples) const {
+std::vector<optim::Group> TrainingOptions::make_groups(nn::Module& network, const train::Source& source) const {
   std::vector<optim::Group> groups;
   for (const std::string& pattern : freeze) groups.push_back({.match = optim::named(pattern), .frozen = true});
   const bool muon = optimizer == "muon", lars = optimizer == "lars";
   if (freeze.empty() && !muon && !lars && !decay_matrices_only) return groups;
   Graph graph;
-  static_cast<void>(network(graph.input("features", samples)));
+  static_cast<void>(network(train::add_inputs(graph, source, 2).features));
   check_frozen(freeze, graph);
   const auto add_unless_empty = [&](optim::Group group) {
     const auto is_left = [&](const VariablePtr& variable) {
@@ -261,7 +262,7 @@ void SavedModelOptions::add(CLI::App& command) {
 }
 
 Shape sample_shape(const std::string& text, const models::Model& model) {
-  if (text.empty()) return model.input;
+  if (text.empty()) return published_sample(model);
   std::vector<std::int64_t> dims;
   const char* at = text.data();
   const char* const end = at + text.size();

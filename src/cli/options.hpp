@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/model_file.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/concord.hpp"
 
@@ -45,8 +46,8 @@ struct TrainingOptions {
   void add_optimizer(CLI::App& command, const char* help);
   [[nodiscard]] optim::Optimizer make_optimizer() const;
   /// Frozen parameters, and those that the optimizer is not for: lars leaves vectors to sgd, muon all but the matrices
-  /// inside the network to adamw. The network is traced on `samples` for the names.
-  [[nodiscard]] std::vector<optim::Group> make_groups(nn::Module& network, const TensorSpec& samples) const;
+  /// inside the network to adamw. The network is traced on batches of `source` for the names.
+  [[nodiscard]] std::vector<optim::Group> make_groups(nn::Module& network, const train::Source& source) const;
 };
 
 /// --permit: differences between a file of weights and the network.

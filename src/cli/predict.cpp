@@ -41,7 +41,7 @@ Prediction best_of(std::span<const float> logits) {
 }
 
 void run_predict(const PredictArguments& options) {
-  const models::Model& model = models::find(options.training.model);
+  const models::Model& model = find_model(options.training.model);
   if (model.task != models::Task::classification && model.task != models::Task::language) {
     throw ArgumentError(fmt::format("predict needs a network for classes or words; {} is a network for {}", model.name,
                                     models::name_of(model.task)));
@@ -60,7 +60,7 @@ void run_predict(const PredictArguments& options) {
   const Dataset samples = data::slice(all, options.first, count);
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
-  Trainer trainer(network_for(model, all), models::loss_of(model.task), optim::Sgd{}, device,
+  Trainer trainer(network_for(model, all), objective_of(model), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   trainer.load(options.saved.weights, options.saved.permit.get());
   const Tensor outputs = trainer.predict(samples, options.batch);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "concord/cli/model_file.hpp"
 #include "concord/core/philox.hpp"
 
 namespace concord::cli {
@@ -30,16 +31,10 @@ class Noise {
   PhiloxSequence words_;
 };
 
-/// The target that the network's outputs for n samples are compared with.
-TensorSpec target_spec(const models::Model& model, const Shape& sample, std::int64_t n) {
-  Graph graph;
-  graph.set_training(false);
-  const auto network = model.make({.classes = model.classes, .input = sample});
-  const Value output = (*network)(graph.input("features", models::batch_of(model, sample, 1)));
-  TensorSpec target = models::target_of(model.task, output.shape());
-  std::vector<std::int64_t> dims(target.shape.dims().begin(), target.shape.dims().end());
-  dims[0] = n;
-  return {target.dtype, Shape(std::move(dims))};
+/// The columns of the model's batches.
+train::Source columns_of(const models::Model& model, const Shape& sample) {
+  const auto network = make_network(model, {.classes = model.classes, .input = sample});
+  return source_of(model, *network, sample);
 }
 
 /// Rows of probabilities and, last in each, a value in [-1/2, 1/2).
@@ -118,9 +113,42 @@ Tensor random_target(const models::Model& model, Tensor& features, const TensorS
   return target;
 }
 
+/// Numbers in [-1/2, 1/2), words 0 and 1, bytes: any table has a row for them.
+Tensor random_column(const train::SourceColumn& column, std::int64_t n, Noise& noise) {
+  Tensor values(column.spec.dtype, train::with_batch(column.spec.shape, n));
+  if (values.dtype() == DType::f32) noise.fill(values.values<float>(), -0.5F);
+  if (values.dtype() == DType::i32) noise.fill(values.values<std::int32_t>(), 0, 2);
+  if (values.dtype() == DType::u8) {
+    for (std::uint8_t& byte : values.values<std::uint8_t>()) byte = static_cast<std::uint8_t>(noise.number(2));
+  }
+  return values;
+}
+
+/// Noise for each input and output of a network in a file.
+Dataset random_columns(const models::Model& model, const Shape& sample, std::int64_t n, std::uint64_t seed) {
+  const train::Source source = columns_of(model, sample);
+  Noise noise(seed, "cli.random.columns");
+  std::vector<Column> features, labels;
+  // Bytes and flags are inputs as they are.
+  for (const train::SourceColumn& column : source.features) {
+    features.push_back({column.name, random_column(column, n, noise), 0, 1, 0});
+  }
+  for (const train::SourceColumn& column : source.labels) {
+    labels.push_back({column.name, random_column(column, n, noise)});
+    if (column.spec.dtype == DType::i32 && model.classes > 0) {
+      noise.fill(labels.back().values.values<std::int32_t>(), 0, model.classes);
+      labels.back().classes = model.classes;
+    }
+  }
+  Dataset dataset = data::from_columns(std::move(features), std::move(labels));
+  dataset.name = "random";
+  return dataset;
+}
+
 }  // namespace
 
 Dataset random_data(const models::Model& model, const Shape& sample, std::int64_t n, std::uint64_t seed) {
+  if (file_of(model) != nullptr) return random_columns(model, sample, n, seed);
   if (model.task == models::Task::classification && model.dtype == DType::f32) {
     const auto classes = static_cast<int>(std::clamp<std::int64_t>(n / 8, 1, model.classes));
     Dataset dataset = data::synthetic(sample, classes, n, seed);
@@ -136,7 +164,8 @@ Dataset random_data(const models::Model& model, const Shape& sample, std::int64_
   }
   Dataset dataset;
   dataset.name = "random";
-  dataset.labels = random_target(model, features, target_spec(model, sample, n), seed);
+  const TensorSpec target = columns_of(model, sample).labels[0].spec;
+  dataset.labels = random_target(model, features, {target.dtype, train::with_batch(target.shape, n)}, seed);
   dataset.features = std::move(features);
   const bool has_labels = model.task == models::Task::classification || model.task == models::Task::language;
   dataset.classes = has_labels ? model.classes : 0;

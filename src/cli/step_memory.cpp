@@ -13,35 +13,35 @@ void StepMemoryOptions::add(CLI::App& command) {
 
 namespace {
 
-MemoryNeed planned(const models::Model& model, nn::Module& network, const TensorSpec& batch, const DevicePtr& device,
-                   const TrainingOptions& training, MemoryDetail detail) {
+MemoryNeed planned(const models::Model& model, nn::Module& network, const train::Source& source, std::int64_t batch,
+                   const DevicePtr& device, const TrainingOptions& training, MemoryDetail detail) {
   Graph graph;
-  const Value output = network(graph.input("features", batch));
-  const Value target = graph.input("target", models::target_of(model.task, output.shape()));
-  const Value loss = models::loss_of(model.task)(output, target);
-  optim::minimize(loss, training.make_optimizer(), {.groups = training.make_groups(network, batch)});
+  const train::BatchValues values = train::add_inputs(graph, source, batch);
+  const Value loss = objective_of(model)(network(values.features), values.labels);
+  optim::minimize(loss, training.make_optimizer(), {.groups = training.make_groups(network, source)});
   return memory_need(graph, std::vector{loss}, Variables(device, training.seed), detail);
 }
 
 }  // namespace
 
-MemoryNeed step_memory(const models::Model& model, nn::Module& network, const TensorSpec& batch,
+MemoryNeed step_memory(const models::Model& model, nn::Module& network, const train::Source& source, std::int64_t batch,
                        const DevicePtr& device, const TrainingOptions& training) {
   try {
-    return planned(model, network, batch, device, training, MemoryDetail::kernels);
+    return planned(model, network, source, batch, device, training, MemoryDetail::kernels);
   } catch (const Error&) {
-    rethrow_with_advice_on_batch(batch.shape[0], *device, [&](std::int64_t size, MemoryDetail other) {
-      return planned(model, network, models::batch_of(model, size), device, training, other).total();
+    rethrow_with_advice_on_batch(batch, *device, [&](std::int64_t size, MemoryDetail other) {
+      return planned(model, network, source, size, device, training, other).total();
     });
   }
 }
 
 std::optional<MemoryNeed> step_memory_if_possible(const models::Model& model, nn::Module& network,
-                                                  const TensorSpec& batch, const DevicePtr& device,
-                                                  const TrainingOptions& training) {
-  if (batch.bytes() > device->info().max_allocation) return std::nullopt;  // at once: oneDNN takes long to refuse it
+                                                  const train::Source& source, std::int64_t batch,
+                                                  const DevicePtr& device, const TrainingOptions& training) {
+  const std::size_t bytes = source.features[0].spec.bytes() * static_cast<std::size_t>(batch);
+  if (bytes > device->info().max_allocation) return std::nullopt;  // at once: oneDNN takes long to refuse it
   try {
-    return planned(model, network, batch, device, training, MemoryDetail::values);
+    return planned(model, network, source, batch, device, training, MemoryDetail::values);
   } catch (const OutOfMemory&) {
   } catch (const NotSupported&) {
   }

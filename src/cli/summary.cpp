@@ -76,13 +76,19 @@ std::string as_text(const models::Model& model, const TensorSpec& batch, const m
 }
 
 void run_summary(const SummaryArguments& options) {
-  models::Model model = models::find(options.step.training.model);
-  model.input = sample_shape(options.input, model);
-  const auto network = models::make(model.name, {.classes = options.classes, .input = model.input});
-  const TensorSpec batch = models::batch_of(model, options.step.training.batch);
-  const models::Summary summary = models::summarize(*network, batch);
+  const models::Model& model = find_model(options.step.training.model);
+  const Shape sample = sample_shape(options.input, model);
+  const auto network = make_network(model, {.classes = options.classes, .input = sample});
+  const std::int64_t size = options.step.training.batch;
+  const train::Source source = source_of(model, *network, sample);
+  std::vector<models::NamedSpec> inputs;
+  for (const train::SourceColumn& column : source.features) {
+    inputs.push_back({column.name, {column.spec.dtype, train::with_batch(column.spec.shape, size)}});
+  }
+  const TensorSpec batch = inputs[0].spec;
+  const models::Summary summary = models::summarize(*network, inputs);
   const DevicePtr device = options.step.open();
-  const MemoryNeed memory = step_memory(model, *network, batch, device, options.step.training);
+  const MemoryNeed memory = step_memory(model, *network, source, size, device, options.step.training);
   if (options.json) {
     std::cout << json_text(as_json(model, batch, summary, memory, device->info(), options.step));
   } else {

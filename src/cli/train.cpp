@@ -106,7 +106,7 @@ TrainerOptions trainer_options(const TrainArguments& options, const models::Mode
   result.network = std::string(model.name);
   result.clip = {options.clip_norm, options.clip_value};
   result.check_gradients = options.check_gradients;
-  result.groups = options.training.make_groups(network, models::batch_of(model, data.train.feature_spec().shape, 2));
+  result.groups = options.training.make_groups(network, train::streamed_source(data.train));
   result.precision = options.precision.get();
   result.memory_budget = options.memory_budget.bytes();
   result.accumulate = options.accumulate;
@@ -187,7 +187,7 @@ void run_train(TrainArguments& options) {
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
   if (!options.weights.empty()) static_cast<void>(io::SafetensorsFile(options.weights));  // before the data is read
-  const models::Model& model = models::find(options.training.model);
+  const models::Model& model = find_model(options.training.model);
   if (!options.resume.empty()) {
     follow_seed(options);
     options.validation.follow(options.resume);
@@ -208,8 +208,8 @@ void run_train(TrainArguments& options) {
 
   models::Variant variant = variant_for(model, data.train);
   variant.auxiliary = options.auxiliary;
-  const std::shared_ptr<nn::Module> network = models::make(model.name, variant);
-  Trainer trainer(network, models::loss_of(model, variant, options.cross_entropy), options.training.make_optimizer(),
+  const std::shared_ptr<nn::Module> network = make_network(model, variant);
+  Trainer trainer(network, objective_of(model, variant, options.cross_entropy), options.training.make_optimizer(),
                   device, trainer_options(options, model, data, *network));
   if (!options.weights.empty()) {
     trainer.load(options.weights, {.strict = false});

@@ -211,8 +211,8 @@ Tensor read_npy(const std::filesystem::path& path) {
   const std::size_t data_at = begin + length;
   const auto elements = elements_of(header.shape, (content.size() - data_at) / stored.bytes);
   if (!elements || *elements * stored.bytes != content.size() - data_at) {
-    fail(data_at, fmt::format("an array {} of {} bytes each does not have the {} bytes that follow",
-                              Shape(header.shape).str(), stored.bytes, content.size() - data_at));
+    fail(data_at, fmt::format("an array [{}] of {} bytes each does not have the {} bytes that follow",
+                              fmt::join(header.shape, ", "), stored.bytes, content.size() - data_at));
   }
   const std::string data = in_host_order(std::string_view(content).substr(data_at), order, stored.bytes);
   Tensor tensor(element->kept, Shape(header.shape));

@@ -19,12 +19,6 @@ Value held(Graph& graph, const std::string& name, const TensorSpec& spec, Variab
   return graph.variable(std::make_shared<Variable>(name, spec, Initializer{}, false, std::move(value), role));
 }
 
-TensorSpec batch_of(const TensorSpec& sample, std::int64_t size) {
-  std::vector<std::int64_t> dims(sample.shape.dims().begin(), sample.shape.dims().end());
-  dims.insert(dims.begin(), size);
-  return {sample.dtype, Shape(std::move(dims))};
-}
-
 /// The sample numbers of this batch, i32 [size].
 Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, Value cursor) {
   const std::vector<std::int32_t> numbers = rows_from(plan.first, plan.rows > 0 ? plan.rows * plan.size : plan.size);
@@ -95,6 +89,12 @@ Source streamed_source(const TensorSpec& features, const TensorSpec& labels) {
 
 Source resident_source(const Dataset& dataset, const std::string& id) { return source_of(dataset, id); }
 
+Shape with_batch(const Shape& sample, std::int64_t size) {
+  std::vector<std::int64_t> dims{size};
+  dims.insert(dims.end(), sample.dims().begin(), sample.dims().end());
+  return Shape(std::move(dims));
+}
+
 std::string feature_name(const std::string& column) { return column.empty() ? "features" : "features." + column; }
 
 std::string label_name(const std::string& column) { return column.empty() ? "labels" : "labels." + column; }
@@ -109,7 +109,7 @@ std::string order_name(const std::string& role, const BatchPlan& plan) {
 BatchValues add_inputs(Graph& graph, const Source& source, std::int64_t size) {
   BatchValues batch;
   add_columns(batch, source, [&](const std::string& name, const TensorSpec& sample) {
-    return graph.input(name, batch_of(sample, size));
+    return graph.input(name, {sample.dtype, with_batch(sample.shape, size)});
   });
   return batch;
 }

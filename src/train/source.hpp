@@ -38,6 +38,9 @@ struct Source {
 /// The data set as a copy on the device.
 [[nodiscard]] Source resident_source(const Dataset& dataset, const std::string& id);
 
+/// (…) → (size, …).
+[[nodiscard]] Shape with_batch(const Shape& sample, std::int64_t size);
+
 /// The name of the input, or of the variable behind "<id>.", of a column: "features", or "features.image" for a column
 /// with a name; "labels" likewise.
 [[nodiscard]] std::string feature_name(const std::string& column);

@@ -30,10 +30,8 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 void Trainer::prepare(const TensorSpec& sample) {
-  std::vector<std::int64_t> dims{1};
-  dims.insert(dims.end(), sample.shape.dims().begin(), sample.shape.dims().end());
   Dataset data;
-  data.features = Tensor(sample.dtype, Shape(std::move(dims)));
+  data.features = Tensor(sample.dtype, train::with_batch(sample.shape, 1));
   prepare(data);
 }
 

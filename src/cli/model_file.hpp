@@ -1,0 +1,33 @@
+// What MODEL names on the command line: a network of the zoo, or a file that holds one. And what any of them is fed
+// with and trained for.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "concord/concord.hpp"
+#include "concord/train/source.hpp"
+
+namespace concord::cli {
+
+/// Returns the network of the zoo with this name, or the network in the file of this path, which ends in ".onnx". The
+/// result lives as long as the process. Throws the errors of models::find and onnx::load.
+[[nodiscard]] const models::Model& find_model(std::string_view text);
+/// Makes a new network. The number of classes in a file cannot be changed.
+[[nodiscard]] std::shared_ptr<nn::Module> make_network(const models::Model& model, const models::Variant& variant);
+/// The network in the file; null for a network of the zoo.
+[[nodiscard]] const onnx::Network* file_of(const models::Model& model);
+
+/// The shape of one sample of the first input. Throws ArgumentError if a file leaves it open.
+[[nodiscard]] Shape published_sample(const models::Model& model);
+/// The columns of batches for this network: its inputs, the first of which has the shape `sample`, and the targets of
+/// the objective.
+[[nodiscard]] train::Source source_of(const models::Model& model, nn::Module& network, const Shape& sample);
+/// The number of trainable parameters.
+[[nodiscard]] std::int64_t parameters_of(const models::Model& model, nn::Module& network, const train::Source& source);
+/// What the network is trained for. A file with one output (N, classes) is trained for classes; another is trained to
+/// reproduce numbers at each of its outputs of type f32, by their squared error.
+[[nodiscard]] Objective objective_of(const models::Model& model, const models::Variant& variant = {},
+                                     const loss::CrossEntropy& cross_entropy = {});
+
+}  // namespace concord::cli
