@@ -7,6 +7,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
+#include "concord/onnx/cut.hpp"
 #include "concord/onnx/interpreter.hpp"
 #include "concord/onnx/support.hpp"
 #include "concord/onnx/table.hpp"
@@ -116,6 +117,7 @@ Network load(const std::filesystem::path& path, const LoadOptions& options) {
   auto impl = std::make_shared<Network::Impl>();
   impl->file = path.string();
   impl->model = read_complete_model(path);
+  if (!options.outputs.empty()) cut_at(impl->model.graph, options.outputs, impl->file);
   const std::vector<Missing> missing = missing_of(impl->model);
   const std::string list = list_of(missing);
   CONCORD_CHECK(list.empty(), NotSupported, "{} asks for what Concord does not support:{}", impl->file, list);

@@ -20,6 +20,9 @@ struct LoadOptions {
   /// Inputs with values that are fixed while the network is built, such as a sampling rate or a size. They are no
   /// inputs of the network any more. i32 for the types int64 and int32, u8 for bool, f32 for float.
   std::map<std::string, Tensor> known = {};
+  /// Values of the file's graph to return instead of its outputs, by name; for example what goes into the last layer,
+  /// to put a new one behind it. Nodes and parameters that these do not need are left out. Empty: the outputs.
+  std::vector<std::string> outputs = {};
 };
 
 /// The nodes of the file are interpreted at each trace for the shapes at hand, so sizes may be free. Numbers that do
