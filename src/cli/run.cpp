@@ -24,6 +24,7 @@ struct RunArguments {
   TraceOption trace;
   std::vector<std::string> inputs, outputs, known;
   std::string weights;
+  PermitOption permit;
   std::int64_t repeat = 0;
   bool json = false;
 };
@@ -146,7 +147,7 @@ void run_network(const RunArguments& options) {
   options.precision.warn_of(device->info());
   Session session(runnable.network, device, {.precision = options.precision.get(), .seed = 1});
   if (!options.weights.empty()) {
-    session.load(options.weights);
+    session.load(options.weights, options.permit.get());
   } else if (!runnable.is_file) {
     log(LogLevel::warning, "the weights are random numbers; --weights FILE takes those of a file");
   }
@@ -186,6 +187,7 @@ void add_run(CLI::App& app) {
                    "An input of an ONNX file that is fixed while the network is built: NAME=FILE.npy")
       ->check(not_empty());
   command->add_option("--weights", options->weights, "Weights of the network")->check(file_name());
+  options->permit.add(*command);
   options->device.add(*command);
   options->precision.add(*command);
   command->add_option("--repeat", options->repeat, "Run so many times more, and print the time of a run")

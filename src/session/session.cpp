@@ -11,7 +11,8 @@
 #include "concord/core/check.hpp"
 #include "concord/core/exclusive.hpp"
 #include "concord/core/host_memory.hpp"
-#include "concord/core/log.hpp"
+#include "concord/weights/file.hpp"
+#include "concord/weights/load.hpp"
 
 namespace concord {
 
@@ -53,9 +54,9 @@ struct SessionState {
 };
 
 void SessionState::Shared::write(const WeightsFile& file) const {
-  const io::LoadedWeights loaded = io::load_weights(file.path, weights, file.options);
-  if (!loaded.report.is_empty()) log(LogLevel::warning, file.path.string() + ": " + loaded.report.str());
-  for (const auto& [name, tensor] : loaded.tensors) variables->write(name, tensor);
+  for (const auto& [name, tensor] : weights::load_reported(file.path, weights, file.options)) {
+    variables->write(name, tensor);
+  }
 }
 
 SessionState::Compiled& SessionState::get(const Specs& inputs, bool is_placed) {
@@ -83,12 +84,12 @@ SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) c
     wanted.push_back(value);
   }
   Program program = compile(*graph, wanted, shared->variables, {.precision = options.precision});
-  for (const VariablePtr& variable : graph->variables()) {
-    if (variable->role != VariableRole::parameter && variable->role != VariableRole::own) continue;
-    // A file also has weights that no output needs.
-    if (!shared->variables->contains(variable->name)) shared->variables->require(variable, variable->name);
-    shared->weights.emplace(variable->name, variable->spec);
+  Specs names = weights::wanted_of(*graph);
+  for (const VariablePtr& variable : graph->variables()) {  // a file also has weights that no output needs
+    const bool is_new = names.contains(variable->name) && !shared->variables->contains(variable->name);
+    if (is_new) shared->variables->require(variable, variable->name);
   }
+  shared->weights.merge(names);
   if (shared->waiting) {
     shared->write(*shared->waiting);
     shared->waiting.reset();
@@ -167,7 +168,7 @@ void Session::load(const std::filesystem::path& path, const io::LoadOptions& opt
     SessionState::Shared& shared = *state_->shared;
     const SessionState::WeightsFile file{path, options};
     if (!shared.weights.empty()) return shared.write(file);
-    static_cast<void>(io::SafetensorsFile(path));  // what is not there, or is damaged, is said now
+    static_cast<void>(weights::File(path));  // what is not there, or is damaged, is said now
     shared.waiting = file;
   });
 }

@@ -36,18 +36,6 @@ void check_tensors_of(const io::Checkpoint& checkpoint, const std::filesystem::p
 
 }  // namespace
 
-io::TensorMap PendingFiles::read_weights(const std::filesystem::path& path, const io::LoadOptions& options,
-                                         const Specs& network) {
-  weights::Loaded loaded = weights::load(path, network, options);
-  const weights::Report& report = loaded.report;
-  if (log_enabled(LogLevel::debug)) log(LogLevel::debug, fmt::format("{}: {}", path.string(), report.str()));
-  if (!report.differences.is_empty()) {
-    log(LogLevel::warning, fmt::format("{}: {} of {} tensors of the network were loaded: {}", path.string(),
-                                       loaded.tensors.size(), network.size(), report.differences.str()));
-  }
-  return std::move(loaded.tensors);
-}
-
 void PendingFiles::set_weights(const std::filesystem::path& path, const io::LoadOptions& options) {
   static_cast<void>(weights::File(path));
   weights_ = {path, options};
@@ -72,7 +60,7 @@ void PendingFiles::check_checkpoint(const Specs& expected, bool all) {
 }
 
 io::TensorMap PendingFiles::read_weights(const Specs& network) const {
-  return weights_ ? read_weights(weights_->path, weights_->options, network) : io::TensorMap();
+  return weights_ ? weights::load_reported(weights_->path, network, weights_->options) : io::TensorMap();
 }
 
 void PendingFiles::move_to(Variables& variables, const Specs& names) {

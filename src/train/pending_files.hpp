@@ -16,11 +16,6 @@ using Specs = std::map<std::string, TensorSpec>;
 /// At most one checkpoint and one file of weights, which count after those of the checkpoint.
 class PendingFiles {
  public:
-  /// The tensors of a file of weights that fit this network. A warning says what does not, where the load is not
-  /// strict.
-  [[nodiscard]] static io::TensorMap read_weights(const std::filesystem::path& path, const io::LoadOptions& options,
-                                                  const Specs& network);
-
   /// Replaces the weights that wait. The header of the file is checked now.
   void set_weights(const std::filesystem::path& path, const io::LoadOptions& options);
   /// Replaces everything that waits. Throws FormatError, and changes nothing, unless what the checkpoint has of `known`
@@ -32,7 +27,7 @@ class PendingFiles {
   [[nodiscard]] std::optional<std::int32_t> counter(const std::string& name) const;
   /// Throws FormatError unless the checkpoint, where there is one, has each of these tensors, and no others if `all`.
   void check_checkpoint(const Specs& expected, bool all);
-  /// As the static one, of the file that waits; nothing where none does.
+  /// What the file of weights that waits has of this network (weights::load); nothing where none does.
   [[nodiscard]] io::TensorMap read_weights(const Specs& network) const;
 
   /// Moves these tensors, which were checked, from the checkpoint to the device.

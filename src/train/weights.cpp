@@ -5,6 +5,7 @@
 
 #include "concord/optim/groups.hpp"
 #include "concord/optim/minimize.hpp"
+#include "concord/weights/load.hpp"
 
 namespace concord::train {
 
@@ -69,7 +70,7 @@ void Weights::accept(const Traced& traced, Arrival arrival) {
 
 void Weights::load(const std::filesystem::path& path, const io::LoadOptions& options) {
   if (are_known()) {
-    write(PendingFiles::read_weights(path, options, network_));
+    write(weights::load_reported(path, network_, options));
   } else {
     pending_.set_weights(path, options);
   }

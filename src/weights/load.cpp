@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/core/text.hpp"
 #include "concord/io/element.hpp"
 #include "concord/weights/file.hpp"
@@ -123,6 +124,18 @@ Loaded load(const std::filesystem::path& path, const std::map<std::string, Tenso
   }
   check_tied(file, plan, loaded.tensors, path);
   return loaded;
+}
+
+io::TensorMap load_reported(const std::filesystem::path& path, const std::map<std::string, TensorSpec>& wanted,
+                            const io::LoadOptions& options) {
+  Loaded loaded = load(path, wanted, options);
+  const Report& report = loaded.report;
+  if (log_enabled(LogLevel::debug)) log(LogLevel::debug, fmt::format("{}: {}", path.string(), report.str()));
+  if (!report.differences.is_empty()) {
+    log(LogLevel::warning, fmt::format("{}: {} of {} tensors of the network were loaded: {}", path.string(),
+                                       loaded.tensors.size(), wanted.size(), report.differences.str()));
+  }
+  return std::move(loaded.tensors);
 }
 
 std::map<std::string, TensorSpec> wanted_of(const Graph& network) {

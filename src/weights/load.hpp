@@ -39,6 +39,11 @@ struct Loaded {
 [[nodiscard]] Loaded load(const std::filesystem::path& path, const std::map<std::string, TensorSpec>& wanted,
                           const io::LoadOptions& options = {});
 
+/// As `load`. The log has the report: differences as a warning, the rest at level debug.
+[[nodiscard]] io::TensorMap load_reported(const std::filesystem::path& path,
+                                          const std::map<std::string, TensorSpec>& wanted,
+                                          const io::LoadOptions& options);
+
 /// The parameters and running statistics of a traced network, for `load`.
 [[nodiscard]] std::map<std::string, TensorSpec> wanted_of(const Graph& network);
 
