@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "concord/cli/command.hpp"
+#include "concord/cli/model_file.hpp"
 #include "concord/cli/random_data.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/core/platform.hpp"

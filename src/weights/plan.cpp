@@ -29,7 +29,7 @@ bool is_batch_counter(std::string_view name, const Specs& wanted) {
 }
 
 /// The shape that a piece has as it is read; nothing if it cannot be split so.
-std::optional<Shape> shape_of(const Piece& piece, const Shape& stored) {
+std::optional<Shape> piece_shape(const Piece& piece, const Shape& stored) {
   std::vector<std::int64_t> dims(stored.dims().begin(), stored.dims().end());
   for (std::size_t i = 0; i < piece.axes.size(); ++i) dims[i] = stored[piece.axes[i]];
   if (piece.splits > 0) {
@@ -43,7 +43,7 @@ std::optional<Shape> shape_of(const Piece& piece, const Shape& stored) {
 std::optional<Shape> joined_shape(const std::vector<Piece>& pieces, const Entries& file) {
   std::optional<Shape> joined;
   for (const Piece& piece : pieces) {
-    const std::optional<Shape> shape = shape_of(piece, file.at(piece.source).shape);
+    const std::optional<Shape> shape = piece_shape(piece, file.at(piece.source).shape);
     if (!shape || (pieces.size() > 1 && shape->rank() == 0)) return std::nullopt;
     if (!joined) {
       joined = shape;

@@ -63,11 +63,11 @@ TEST_CASE("guide: several inputs and losses", "[docs]") {
   trainer.fit(data, {.epochs = 2, .batch = 8});
   const Metrics metrics = trainer.evaluate(data);
   const double accuracy = metrics.named.at("class.accuracy"), squares = metrics.named.at("price.loss");
-  const std::map<std::string, Tensor> outputs = trainer.predict_values(data);  // outputs.at("price") is (N, 1)
+  const std::map<std::string, Tensor> found = trainer.predict_values(data);  // found.at("price") is (N, 1)
   // [end]
   CHECK(accuracy >= 0);
   CHECK(squares > 0);
-  CHECK(outputs.at("price").shape() == Shape{32, 1});
+  CHECK(found.at("price").shape() == Shape{32, 1});
 
   // [joined]
   const auto objective = [](const Values& outputs, const Values& targets) {
