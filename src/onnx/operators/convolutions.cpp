@@ -8,6 +8,7 @@
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/rearrange.hpp"
 
 namespace concord::onnx {
 
@@ -77,14 +78,24 @@ void conv_of(Call& call) {
     before[i] += front;
     after[i] += back;
   }
-  const ops::ConvOptions options{windows.axes(),
-                                 spatial_numbers(windows.stride, 1),
+  Value weights = call.number_value(1);
+  // An image of one column is a signal: kernels work along the last axis.
+  Dims stride = windows.stride, dilation = windows.dilation;
+  const bool is_column =
+      windows.axes() == 2 && x.shape()[3] == 1 && windows.kernel[1] == 1 && before[1] == 0 && after[1] == 0;
+  if (is_column) {
+    for (Dims* const numbers : {&stride, &dilation, &before, &after}) numbers->pop_back();
+    x = reshape(x, {x.shape()[0], x.shape()[1], x.shape()[2]});
+    weights = reshape(weights, {weights.shape()[0], weights.shape()[1], weights.shape()[2]});
+  }
+  const ops::ConvOptions options{stride.size(),
+                                 spatial_numbers(stride, 1),
                                  spatial_numbers(before, 0),
                                  spatial_numbers(after, 0),
-                                 spatial_numbers(windows.dilation, 1),
+                                 spatial_numbers(dilation, 1),
                                  call.integer("group", 1)};
-  const Value y = call.graph().add(std::make_shared<ops::Conv>(options), {x, call.number_value(1)});
-  call.set(0, with_channel_bias(call, y), call.type(0));
+  const Value y = with_channel_bias(call, call.graph().add(std::make_shared<ops::Conv>(options), {x, weights}));
+  call.set(0, is_column ? unsqueeze(y, 3) : y, call.type(0));
 }
 
 // The whole of what the pixels reach, then what padding cuts off or output_padding adds.
