@@ -37,7 +37,7 @@ Inspection inspect(const std::filesystem::path& path) {
   count(count, model.graph.nodes);
   for (const FunctionDef& function : model.functions) count(count, function.nodes);
   for (const TensorProto& tensor : model.graph.initializers) {
-    if (!is_floating(tensor.type)) continue;
+    if (!is_parameter(tensor)) continue;
     ++inspection.parameters;
     inspection.parameter_elements += tensor.elements();
   }

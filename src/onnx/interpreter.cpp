@@ -43,6 +43,8 @@ const FunctionDef* function_of(const Model& model, const NodeDef& node) {
   return found == model.functions.end() ? nullptr : &*found;
 }
 
+bool is_parameter(const TensorProto& initializer) { return is_floating(initializer.type) && !initializer.dims.empty(); }
+
 const TensorProto* constant_weight(const NodeDef& node) {
   if (node.op_type != "Constant" || !node.domain.empty()) return nullptr;
   const Attribute* const value = node.find("value");
@@ -100,7 +102,7 @@ void Interpreter::enter_initializers(const GraphDef& def, NameScope& scope) {
   for (const TensorProto& tensor : def.initializers) {
     if (scope.names.contains(tensor.name)) continue;  // a known value replaces it
     OperandPtr& operand = scope.names[tensor.name];
-    if (is_floating(tensor.type)) {
+    if (is_parameter(tensor)) {
       operand = std::make_shared<Operand>();
       operand->type = tensor.type;
       operand->dims = tensor.dims;

@@ -58,6 +58,9 @@ class Interpreter final : public Tracer {
 [[nodiscard]] std::int64_t opset_of(const std::vector<OpsetId>& opsets, std::string_view domain);
 /// The local function that a node calls, or null.
 [[nodiscard]] const FunctionDef* function_of(const Model& model, const NodeDef& node);
+/// Whether an initialiser is a parameter: a float tensor, but no scalar, because files have numbers such as the epsilon
+/// of a norm as scalars.
+[[nodiscard]] bool is_parameter(const TensorProto& initializer);
 /// The float tensor of a Constant node, which is a parameter as an initialiser is; null for other nodes.
 [[nodiscard]] const TensorProto* constant_weight(const NodeDef& node);
 /// The nodes of a function with the attributes of the node that calls it.
