@@ -2,6 +2,12 @@
 #include "concord/ops/normalise.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/ops/composed_gradient.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/elementary.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/rearrange.hpp"
+#include "concord/ops/reduce.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord {
@@ -19,6 +25,38 @@ Shape channels_of(std::string_view op, const TensorSpec& src) {
   return {channels};
 }
 
+/// (C) as a shape that broadcasts to src (N, C, …).
+Value by_channel(Value x, const Shape& src) {
+  std::vector<std::int64_t> dims(src.rank(), 1);
+  dims[1] = src[1];
+  return reshape(x, Shape(std::move(dims)));
+}
+
+/// The axes of src (N, C, …) that the statistics of a channel are taken over.
+std::vector<std::int64_t> statistics_axes(const Shape& src) {
+  std::vector<std::int64_t> axes{0};
+  for (std::size_t axis = 2; axis < src.rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+  return axes;
+}
+
+float values_per_channel(const Shape& src) { return static_cast<float>(src.elements() / src[1]); }
+
+/// Through the mean and the variance, of which at least one has a gradient.
+Value statistics_gradient(const Node& node, Value diff_mean, Value diff_variance) {
+  const Value src = node.inputs[0];
+  const Shape& shape = src.shape();
+  const float count = values_per_channel(shape);
+  Value diff;
+  if (diff_variance) {
+    const Value mean = by_channel(output_of(node, 1), shape);
+    diff = pointwise("batch_norm_variance_backward", {src, mean, by_channel(diff_variance, shape)},
+                     (scalar::input(0) - scalar::input(1)) * scalar::input(2) * (2.0F / count));
+  }
+  if (!diff_mean) return diff;
+  const Value part = broadcast_to(by_channel(diff_mean, shape) / count, shape);
+  return diff ? diff + part : part;
+}
+
 }  // namespace
 
 std::vector<TensorSpec> BatchNorm::infer(std::span<const TensorSpec> inputs) const {
@@ -32,15 +70,16 @@ std::vector<TensorSpec> BatchNorm::infer(std::span<const TensorSpec> inputs) con
 
 std::vector<Value> BatchNorm::gradient(const Node& node, std::span<const Value> diff_dst,
                                        const std::vector<bool>& wanted) const {
-  CONCORD_CHECK(!diff_dst[1] && !diff_dst[2], NotSupported,
-                "{}: no gradient through the mean and variance of batch_norm", node.name);
   std::vector<Value> diffs = no_gradients(node);
+  if (wanted[0] && (diff_dst[1] || diff_dst[2])) diffs[0] = statistics_gradient(node, diff_dst[1], diff_dst[2]);
   if (!diff_dst[0]) return diffs;
   Graph& graph = diff_dst[0].graph();
   const Value first = graph.add(std::make_shared<BatchNormBackward>(epsilon_),
                                 {node.inputs[0], diff_dst[0], node.inputs[1], output_of(node, 1), output_of(node, 2)});
   for (std::size_t i = 0; i < 3; ++i) {
-    if (wanted[i]) diffs[i] = Value(&graph, first.node_id(), static_cast<std::int32_t>(i));
+    if (!wanted[i]) continue;
+    const Value diff(&graph, first.node_id(), static_cast<std::int32_t>(i));
+    diffs[i] = diffs[i] ? diffs[i] + diff : diff;
   }
   return diffs;
 }
@@ -62,6 +101,20 @@ std::vector<TensorSpec> BatchNormBackward::infer(std::span<const TensorSpec> inp
   expect_spec(name(), "mean", inputs[3], DType::f32, channels);
   expect_spec(name(), "variance", inputs[4], DType::f32, channels);
   return {inputs[0], inputs[2], inputs[2]};
+}
+
+std::vector<Value> BatchNormBackward::gradient(const Node& node, std::span<const Value> diff_dst,
+                                               const std::vector<bool>& wanted) const {
+  const Shape shape = node.inputs[0].shape();
+  return composed_gradient(node, diff_dst, wanted, [&](const std::vector<Value>& in) -> std::vector<Value> {
+    const std::vector<std::int64_t> axes = statistics_axes(shape);
+    const Value rstd = by_channel(rsqrt(in[4] + epsilon_), shape), diff = in[1];
+    const Value normalised = (in[0] - by_channel(in[3], shape)) * rstd;
+    const Value shift = sum(diff, axes), scale = sum(diff * normalised, axes);
+    const float count = values_per_channel(shape);
+    const Value rest = diff - by_channel(shift, shape) / count - normalised * (by_channel(scale, shape) / count);
+    return {by_channel(in[2], shape) * rstd * rest, scale, shift};
+  });
 }
 
 Cost BatchNormBackward::cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const {

@@ -31,6 +31,8 @@ class BatchNormBackward final : public Operator {
   explicit BatchNormBackward(float epsilon) : epsilon_(epsilon) {}
   [[nodiscard]] std::string_view name() const override { return "batch_norm_backward"; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
   [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
   [[nodiscard]] std::string attributes() const override;
   [[nodiscard]] float epsilon() const { return epsilon_; }

@@ -2,6 +2,8 @@
 #include "concord/ops/pool.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/gather_along.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord::ops {
@@ -157,6 +159,17 @@ std::vector<TensorSpec> MaxUnpoolBackward::infer(std::span<const TensorSpec> inp
   expect_inputs(name(), inputs, 2);
   expect_indexed(name(), inputs[0], inputs[1]);
   return {{DType::f32, inputs[1].shape}};
+}
+
+std::vector<Value> MaxUnpoolBackward::gradient(const Node& node, std::span<const Value> diff_dst,
+                                               const std::vector<bool>& wanted) const {
+  std::vector<Value> diffs = no_gradients(node);
+  if (!diff_dst[0] || !wanted[0]) return diffs;
+  const Value src = node.inputs[0], indices = node.inputs[1];
+  const std::int64_t n = src.shape()[0], c = src.shape()[1], pixels = src.shape().elements() / (n * c);
+  const Value sums = scatter_add_along(reshape(diff_dst[0], {n, c, -1}), reshape(indices, {n, c, -1}), 2, pixels);
+  diffs[0] = reshape(sums, src.shape());
+  return diffs;
 }
 
 }  // namespace concord::ops

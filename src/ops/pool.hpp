@@ -119,6 +119,8 @@ class MaxUnpoolBackward final : public Operator {
  public:
   [[nodiscard]] std::string_view name() const override { return "max_unpool_backward"; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
 };
 
 }  // namespace ops

@@ -1,20 +1,34 @@
 // Normalisation of rows: shape rules, gradient, cost.
 #include "concord/ops/row_norm.hpp"
 
+#include <algorithm>
+
 #include "concord/core/check.hpp"
+#include "concord/ops/composed_gradient.hpp"
+#include "concord/ops/copy.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/rearrange.hpp"
+#include "concord/ops/reduce.hpp"
 #include "concord/ops/rules.hpp"
 
 namespace concord {
 namespace ops {
 namespace {
 
-/// The spec of one number a row. Throws ShapeError unless src is f32, not empty, and `axis` is one of its own.
+/// The spec of one number a row. Throws ShapeError unless src is f32, `axis` is one of its own, and is not empty.
 TensorSpec statistics_of(std::string_view op, const TensorSpec& src, std::size_t axis) {
   expect_type(op, "src", src, DType::f32);
   CONCORD_CHECK(axis < src.shape.rank(), ShapeError, "{}: axis {} is outside src {}", op, axis, src.shape.str());
   expect_not_empty(op, "src", src.shape);
   const auto rows = src.shape.dims().first(axis);
   return {DType::f32, Shape(std::vector<std::int64_t>(rows.begin(), rows.end()))};
+}
+
+/// (R…) as a shape that broadcasts to src.
+Value by_row(Value x, const Shape& src) {
+  std::vector<std::int64_t> dims(src.rank(), 1);
+  std::ranges::copy(x.shape().dims(), dims.begin());
+  return reshape(x, Shape(std::move(dims)));
 }
 
 Cost cost_of(const Cost& base, const TensorSpec& src, double operations) {
@@ -40,12 +54,20 @@ std::vector<TensorSpec> RowNorm::infer(std::span<const TensorSpec> inputs) const
 
 std::vector<Value> RowNorm::gradient(const Node& node, std::span<const Value> diff_dst,
                                      const std::vector<bool>& wanted) const {
-  CONCORD_CHECK(!diff_dst[1] && (!centred_ || !diff_dst[2]), NotSupported,
-                "{}: no gradient through the mean and rstd of {}", node.name, name());
   std::vector<Value> diffs = no_gradients(node);
-  if (!diff_dst[0] || !wanted[0]) return diffs;
-  diffs[0] = diff_dst[0].graph().add(std::make_shared<RowNormBackward>(axis_, centred_),
-                                     {diff_dst[0], output_of(node, 0), output_of(node, 1)});
+  if (!wanted[0]) return diffs;
+  const auto add = [&](Value diff) { diffs[0] = diffs[0] ? diffs[0] + diff : diff; };
+  const Shape& src = node.inputs[0].shape();
+  const auto length = static_cast<float>(row_sizes(src, axis_).length);
+  const Value dst = output_of(node, 0), rstd = output_of(node, 1);
+  if (diff_dst[0]) {
+    add(diff_dst[0].graph().add(std::make_shared<RowNormBackward>(axis_, centred_), {diff_dst[0], dst, rstd}));
+  }
+  if (diff_dst[1]) {  // rstd = (variance + ε)^(−1/2)
+    const Scalar r = scalar::input(1), slope = scalar::input(0) * r * r * scalar::input(2) * (-1 / length);
+    add(pointwise("rstd_backward", {dst, by_row(rstd, src), by_row(diff_dst[1], src)}, slope));
+  }
+  if (centred_ && diff_dst[2]) add(broadcast_to(by_row(diff_dst[2], src) / length, src));
   return diffs;
 }
 
@@ -62,6 +84,18 @@ std::vector<TensorSpec> RowNormBackward::infer(std::span<const TensorSpec> input
   expect_spec(name(), "diff_dst", inputs[0], DType::f32, inputs[1].shape);
   expect_spec(name(), "rstd", inputs[2], DType::f32, statistics.shape);
   return {inputs[1]};
+}
+
+std::vector<Value> RowNormBackward::gradient(const Node& node, std::span<const Value> diff_dst,
+                                             const std::vector<bool>& wanted) const {
+  const Shape src = node.inputs[1].shape();
+  return composed_gradient(node, diff_dst, wanted, [&](const std::vector<Value>& in) -> std::vector<Value> {
+    std::vector<std::int64_t> axes;
+    for (std::size_t axis = axis_; axis < src.rank(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+    const Value diff = in[0], dst = in[1];
+    const Value rest = diff - dst * mean(diff * dst, axes, true);
+    return {by_row(in[2], src) * (centred_ ? rest - mean(diff, axes, true) : rest)};
+  });
 }
 
 // Two sums 3, result 4; one sum 2, result 3.

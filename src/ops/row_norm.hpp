@@ -40,6 +40,8 @@ class RowNormBackward final : public Operator {
     return centred_ ? "row_norm_backward" : "row_norm_rms_backward";
   }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
   [[nodiscard]] Cost cost(std::span<const TensorSpec> inputs, std::span<const TensorSpec> outputs) const override;
   [[nodiscard]] std::string attributes() const override;
   [[nodiscard]] std::size_t axis() const { return axis_; }
@@ -61,7 +63,7 @@ struct RowSizes {
 struct RowNormResult {
   Value dst, rstd, mean;  // row_norm_rms gives no mean
 };
-/// Normalises the dimensions from `axis` on; see ops::RowNorm. No gradient flows through rstd and mean.
+/// Normalises the dimensions from `axis` on; see ops::RowNorm.
 RowNormResult row_norm(Value x, std::int64_t axis, float epsilon = 1e-5F);
 RowNormResult row_norm_rms(Value x, std::int64_t axis, float epsilon = 1e-5F);
 

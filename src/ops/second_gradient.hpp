@@ -7,7 +7,7 @@
 namespace concord::ops {
 
 /// A composition of operators that has gradients of any order, for the operator of this name whose gradient rule throws
-/// NotSupported: for the gradient of "softmax", which is "softmax_backward", how to write a softmax.
+/// NotSupported: for "attention_backward_query", how to write an attention.
 [[nodiscard]] std::string instead_of(std::string_view op);
 
 }  // namespace concord::ops

@@ -2,6 +2,7 @@
 #include "concord/ops/softmax.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/ops/composed_gradient.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
@@ -66,6 +67,16 @@ std::vector<TensorSpec> SoftmaxBackward::infer(std::span<const TensorSpec> input
   return {inputs[1]};
 }
 
+std::vector<Value> SoftmaxBackward::gradient(const Node& node, std::span<const Value> diff_dst,
+                                             const std::vector<bool>& wanted) const {
+  const auto axis = static_cast<std::int64_t>(axis_);
+  return composed_gradient(node, diff_dst, wanted, [&](const std::vector<Value>& in) -> std::vector<Value> {
+    const Value diff = in[0], dst = in[1];
+    if (log_) return {diff - exp(dst) * sum(diff, {axis}, true)};
+    return {dst * (diff - sum(diff * dst, {axis}, true))};
+  });
+}
+
 std::string SoftmaxBackward::attributes() const { return fmt::format("axis {}", axis_); }
 
 std::vector<TensorSpec> CrossEntropy::infer(std::span<const TensorSpec> inputs) const {
@@ -89,17 +100,24 @@ std::vector<TensorSpec> CrossEntropy::infer(std::span<const TensorSpec> inputs) 
 
 std::vector<Value> CrossEntropy::gradient(const Node& node, std::span<const Value> diff_dst,
                                           const std::vector<bool>& wanted) const {
-  CONCORD_CHECK(!diff_dst[1] && !diff_dst[2], NotSupported, "{}: only the loss of cross_entropy has a gradient",
+  CONCORD_CHECK(diff_dst[0] || diff_dst[2], NotSupported, "{}: the largest logit of cross_entropy has no gradient",
                 node.name);
   std::vector<Value> diffs = no_gradients(node);
-  if (!diff_dst[0]) return diffs;
   const Value logits = node.inputs[0];
   const Value target = node.inputs[1];
   const Shape column{logits.shape()[0], 1};
+  const Value largest = reshape(output_of(node, 1), column), total = reshape(output_of(node, 2), column);
+  // Of gradients of gradients. The largest logit has none: it cancels out of what is computed with it and the total.
+  if (wanted[0] && diff_dst[2]) {
+    const Scalar d = scalar::input(0), exponential = scalar::exp(scalar::input(1) - scalar::input(2));
+    diffs[0] = pointwise("cross_entropy_total_backward", {reshape(diff_dst[2], column), logits, largest},
+                         scalar::select(scalar::equal(d, 0.0F), 0.0F, d * exponential));
+  }
+  if (!diff_dst[0]) return diffs;
   const Value diff = reshape(diff_dst[0], column);
   if (wanted[0]) {
-    diffs[0] = logits_gradient(diff, logits, reshape(output_of(node, 1), column), reshape(output_of(node, 2), column),
-                               target, label_smoothing_);
+    const Value slope = logits_gradient(diff, logits, largest, total, target, label_smoothing_);
+    diffs[0] = diffs[0] ? diffs[0] + slope : slope;
   }
   if (wanted[1] && target.dtype() == DType::f32) {
     diffs[1] = pointwise("cross_entropy_backward", {diff, log_softmax(logits, 1)},

@@ -30,6 +30,8 @@ class SoftmaxBackward final : public Operator {
   SoftmaxBackward(std::size_t axis, bool log) : axis_(axis), log_(log) {}
   [[nodiscard]] std::string_view name() const override { return log_ ? "log_softmax_backward" : "softmax_backward"; }
   [[nodiscard]] std::vector<TensorSpec> infer(std::span<const TensorSpec> inputs) const override;
+  [[nodiscard]] std::vector<Value> gradient(const Node& node, std::span<const Value> diff_dst,
+                                            const std::vector<bool>& wanted) const override;
   [[nodiscard]] std::string attributes() const override;
   [[nodiscard]] std::size_t axis() const { return axis_; }
   [[nodiscard]] bool log() const { return log_; }

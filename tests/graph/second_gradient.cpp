@@ -27,22 +27,7 @@ struct Lacking {
 };
 
 std::vector<Lacking> lacking() {
-  const auto scale = [](Value x, std::int64_t n, float value) { return full(x.graph(), Shape{n}, value); };
   return {
-      {"softmax", {3, 4}, [](Value x) { return softmax(x); }, "e / sum(e, {axis}, true)"},
-      {"log_softmax", {3, 4}, [](Value x) { return log_softmax(x); }, "log(sum(exp(d), {axis}, true))"},
-      {"cross_entropy",
-       {3, 4},
-       [](Value x) {
-         return loss::cross_entropy(x, x.graph().input("labels", {DType::i32, Shape{3}}));
-       },
-       "gather_along"},
-      {"layer_norm", {3, 4}, [](Value x) { return row_norm(x, -1).dst; }, "d / sqrt(mean(square(d), axes, true)"},
-      {"rms_norm", {3, 4}, [](Value x) { return row_norm_rms(x, -1).dst; }, "x / sqrt(mean(square(x), axes, true)"},
-      {"batch_norm",
-       {4, 3},
-       [scale](Value x) { return batch_norm(x, scale(x, 3, 1), scale(x, 3, 0)).dst; },
-       "d / sqrt(mean(square(d), axes, true)"},
       {"attention", {1, 2, 3, 4}, [](Value x) { return attention(x, x, x); }, "matmul(e / sum(e, {-1}, true), v)"},
       {"rnn",
        {3, 2, 4},
@@ -65,19 +50,7 @@ std::vector<Lacking> lacking() {
   };
 }
 
-/// The compositions that messages name.
-Value softmax_composed(Value x) {
-  const Value e = exp(x - stop_gradient(reduce_max(x, {-1}, true)));
-  return e / sum(e, {-1}, true);
-}
-Value log_softmax_composed(Value x) {
-  const Value d = x - stop_gradient(reduce_max(x, {-1}, true));
-  return d - log(sum(exp(d), {-1}, true));
-}
-Value norm_composed(Value x, std::vector<std::int64_t> axes) {
-  const Value d = x - mean(x, axes, true);
-  return d / sqrt(mean(square(d), axes, true) + 1e-5F);
-}
+/// The composition that messages name.
 Value attention_composed(Value x) {
   const Value scores = matmul(x, x, false, true) * 0.5F;
   const Value e = exp(scores - stop_gradient(reduce_max(scores, {-1}, true)));
@@ -109,16 +82,6 @@ TEST_CASE("what is to be written instead has gradients of gradients", "[ops][sec
     Function f, like;  // `like` is the operator that it stands for
   };
   const std::vector<Composed> all{
-      {"softmax", {3, 4}, softmax_composed, [](Value x) { return softmax(x); }},
-      {"log_softmax", {3, 4}, log_softmax_composed, [](Value x) { return log_softmax(x); }},
-      {"layer_norm",
-       {3, 4},
-       [](Value x) { return norm_composed(x, {1}); },
-       [](Value x) { return row_norm(x, -1).dst; }},
-      {"batch_norm",
-       {4, 3},
-       [](Value x) { return norm_composed(x, {0}); },
-       [](Value x) { return batch_norm(x, full(x.graph(), Shape{3}, 1), full(x.graph(), Shape{3}, 0)).dst; }},
       {"attention", {1, 2, 3, 4}, attention_composed, [](Value x) { return attention(x, x, x); }},
   };
   for (const DevicePtr& device : devices()) {

@@ -65,7 +65,7 @@ TEST_CASE("row_norm hands out rstd and mean", "[ops][row_norm]") {
                },
            .reference = [centred](const std::vector<Array>& x) { return normalised(x[0], 2, centred); },
            .tolerance = 2e-6,
-           .gradient = false});
+           .gradient_tolerance = 2e-5});
   }
 }
 
@@ -88,7 +88,6 @@ TEST_CASE("row_norm refuses what does not fit", "[ops][row_norm]") {
   Graph graph;
   const Value x = graph.input("x", {DType::f32, {4, 3}});
   CHECK_THROWS_AS(row_norm(x, 1, -1), ArgumentError);
-  CHECK_THROWS_AS(gradient(sum(row_norm(x, 1).rstd), std::vector{x}), NotSupported);
 }
 
 }  // namespace
