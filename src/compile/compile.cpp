@@ -43,6 +43,10 @@ class LayoutPass {
   }
 
   void prepare(LoweredNode node) {
+    if (program_.is_empty(node)) {  // its operands may be of a size that no kernel takes
+      program_.nodes.push_back(std::move(node));
+      return;
+    }
     KernelRequest request{node.op.get(), program_.specs(node.inputs), {}, program_.specs(node.outputs), precision_};
     for (const ValueId id : node.inputs) request.input_layouts.push_back(program_.value(id).layout);
     PreparedKernel prepared = [&] {

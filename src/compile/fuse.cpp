@@ -129,7 +129,7 @@ void merge_epilogues(Lowered& program, const Device& device) {
       if (!uses.is_private(id) || program.value(id).spec != spec || spec.dtype != DType::f32) continue;
       const auto position = static_cast<std::size_t>(uses.producer[static_cast<std::size_t>(id)]);
       LoweredNode& base = program.nodes[position];
-      if (as_pointwise(base) || base.op->is_alias() || base.outputs[0] != id) continue;
+      if (as_pointwise(base) || base.op->is_alias() || base.outputs[0] != id || program.is_empty(base)) continue;
       const bool has_more = base.outputs.size() > 1;
       if (has_more && std::ranges::any_of(node.inputs, [&](ValueId other) {
             return other != id && uses.producer[static_cast<std::size_t>(other)] >= static_cast<int>(position);

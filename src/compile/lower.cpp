@@ -2,10 +2,15 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "concord/compile/lowered.hpp"
 #include "concord/core/check.hpp"
+#include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/matmul.hpp"
+#include "concord/ops/pointwise.hpp"
+#include "concord/ops/reduce.hpp"
 
 namespace concord {
 namespace {
@@ -39,6 +44,33 @@ LoweredValue lowered_value(const Node& node, std::size_t output, std::string nam
     value.keep = retains_all;
   }
   return value;
+}
+
+bool has_elements(const TensorSpec& spec) { return spec.shape.elements() > 0; }
+
+/// What a sum over no terms gives, or a product; nothing for an operator that is neither.
+std::optional<float> result_of_nothing(const Operator& op) {
+  if (dynamic_cast<const ops::Matmul*>(&op) != nullptr || dynamic_cast<const ops::ConvFamily*>(&op) != nullptr) {
+    return 0.0F;
+  }
+  const auto* reduce = dynamic_cast<const ops::Reduce*>(&op);
+  if (reduce == nullptr) return std::nullopt;
+  switch (reduce->kind()) {
+    case ops::ReduceKind::sum:
+    case ops::ReduceKind::norm: return 0.0F;
+    case ops::ReduceKind::product: return 1.0F;
+    default: return std::nullopt;
+  }
+}
+
+/// A node with elements in its output but none in an input, where it sums over them, becomes one without inputs.
+void answer_sum_of_nothing(const Node& node, LoweredNode& lowered) {
+  if (std::ranges::all_of(node.inputs, [](const Value& input) { return has_elements(input.spec()); })) return;
+  const std::optional<float> result = result_of_nothing(*node.op);
+  if (!result || !has_elements(node.outputs[0])) return;
+  lowered.inputs.clear();
+  lowered.op = std::make_shared<const ops::Pointwise>(Expression({Scalar(*result)}, 0), std::vector{DType::f32}, "full",
+                                                      node.outputs[0].shape);
 }
 
 /// The node that makes `copied`, a separate value equal to `value`.
@@ -103,6 +135,10 @@ std::size_t Lowered::bytes(ValueId id) const {
   return v.layout ? v.layout->bytes() : v.spec.bytes();
 }
 
+bool Lowered::is_empty(const LoweredNode& node) const {
+  return std::ranges::none_of(node.outputs, [&](ValueId id) { return has_elements(value(id).spec); });
+}
+
 Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all) {
   const std::vector<bool> needed = needed_nodes(graph, outputs);
   Lowered program;
@@ -121,6 +157,7 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_a
       lowered.outputs.push_back(value_id);
     }
     if (!node.op) continue;
+    answer_sum_of_nothing(node, lowered);
     if (node.op->is_alias()) program.value(lowered.outputs[0]).alias_of = lowered.inputs[0];
     program.nodes.push_back(std::move(lowered));
   }

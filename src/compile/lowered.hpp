@@ -31,7 +31,7 @@ struct LoweredNode {
   std::shared_ptr<const Operator> op;  // null for a reorder of layout
   std::string name;
   std::vector<ValueId> inputs, outputs;
-  std::shared_ptr<Kernel> kernel;  // set by choose_layouts; null for an alias
+  std::shared_ptr<Kernel> kernel;  // set by choose_layouts; null for an alias and where all outputs are empty
   bool invariant = false;          // set by find_invariants
   bool again = false;              // set by recompute: an earlier node computed the same
   Pass pass = Pass::forward;
@@ -56,9 +56,12 @@ struct Lowered {
   /// The value that an operator made, or an input or variable, whose numbers `id` is under another shape or layout.
   [[nodiscard]] ValueId source(ValueId id) const;
   [[nodiscard]] std::size_t bytes(ValueId id) const;
+  /// Whether no output of the node has an element, so that it needs no kernel.
+  [[nodiscard]] bool is_empty(const LoweredNode& node) const;
 };
 
-/// The nodes that `outputs` and the assignments need. An assigned value that is itself an input or a variable becomes
+/// The nodes that `outputs` and the assignments need. Where one sums over nothing, as a matrix multiplication over an
+/// inner size of 0, it becomes a constant. An assigned value that is itself an input or a variable becomes
 /// a copy first, so that assignments cannot disturb each other. With `retains_all` every computed value is kept.
 [[nodiscard]] Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all);
 

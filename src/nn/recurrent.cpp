@@ -107,8 +107,8 @@ void RecurrentLayer::expect(Value x, const RecurrentState& first, Value lengths)
   CONCORD_CHECK(x.shape().rank() == 3 && x.shape()[2] == input_, ShapeError, "{}: expected [{}, {}], got {}", path,
                 options_.batch_first ? "batch, time" : "time, batch", input_, x.shape().str());
   const std::int64_t steps = x.shape()[options_.batch_first ? 1 : 0], batch = x.shape()[options_.batch_first ? 0 : 1];
-  CONCORD_CHECK(steps > 0 && batch > 0, ShapeError,
-                "{}: expected at least one step and one sequence, got {} steps of {} sequences", path, steps, batch);
+  CONCORD_CHECK(steps > 0, ShapeError, "{}: expected at least one step, got {} steps of {} sequences", path, steps,
+                batch);
   expect_no_cell_state(path, cell_, first);
   const Shape shape{options_.num_layers * directions(), batch, hidden_};
   expect_state(path, "h", first.h, shape);

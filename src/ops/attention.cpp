@@ -20,7 +20,9 @@ void expect_heads(std::string_view op, std::string_view role, const TensorSpec& 
   expect_type(op, role, spec, DType::f32);
   CONCORD_CHECK(spec.shape.rank() == 4, ShapeError, "{}: {} must be (batch, {}, width), got {}", op, role,
                 layout == HeadLayout::tokens_first ? "length, heads" : "heads, length", spec.shape.str());
-  expect_not_empty(op, role, spec.shape);
+  const std::int64_t heads = spec.shape[layout == HeadLayout::tokens_first ? 2 : 1];
+  CONCORD_CHECK(heads >= 1 && spec.shape[3] >= 1, ShapeError, "{}: {} {} needs at least one head of at least one value",
+                op, role, spec.shape.str());
 }
 
 /// Without the operands of the form.
@@ -75,6 +77,8 @@ void expect_operands(std::string_view op, const AttentionForm& form, std::span<c
 
 void expect_backward_operands(std::string_view op, const AttentionForm& form, std::span<const TensorSpec> inputs) {
   CONCORD_CHECK(inputs.size() >= 6, ShapeError, "{}: needs at least 6 operands, got {}", op, inputs.size());
+  expect_not_empty(op, "q", inputs[0].shape);
+  expect_not_empty(op, "k", inputs[1].shape);
   expect_operands(op, form, inputs, 6);
   const Shape& q = inputs[0].shape;
   const AttentionSizes s = sizes_of(form.layout, q, inputs[1].shape);
@@ -113,6 +117,7 @@ std::vector<TensorSpec> Attention::infer(std::span<const TensorSpec> inputs) con
   CONCORD_CHECK(inputs.size() >= 3, ShapeError, "{}: needs at least 3 operands, got {}", name(), inputs.size());
   expect_operands(name(), form_, inputs, 3);
   const AttentionSizes s = sizes_of(form_.layout, inputs[0].shape, inputs[1].shape);
+  if (inputs[0].shape.elements() > 0) expect_not_empty(name(), "k", inputs[1].shape);
   return {
       inputs[0], {DType::f32, Shape{s.batch, s.heads, s.queries}}, {DType::f32, Shape{2, s.batch, s.heads, s.queries}}};
 }

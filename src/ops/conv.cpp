@@ -1,6 +1,8 @@
 // Convolution: sizes, shape rules and gradients. Each of the three operators' gradients is made of the other two.
 #include "concord/ops/conv.hpp"
 
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/ops/rules.hpp"
 
@@ -57,7 +59,6 @@ ConvSizes conv_sizes(const Shape& src, const Shape& weights, const ConvOptions& 
   CONCORD_CHECK(src.rank() == rank + 2 && weights.rank() == rank + 2, ShapeError,
                 "{}: expected src {} and weights {}, got {} and {}", name, spatial_form("N, C", "", rank),
                 spatial_form("O, C/groups", "k", rank), src.str(), weights.str());
-  expect_not_empty(name, "src", src);
   expect_not_empty(name, "weights", weights);
   const std::int64_t c = src[1], o = weights[0];
   CONCORD_CHECK(weights[1] * options.groups == c, ShapeError,
@@ -66,6 +67,7 @@ ConvSizes conv_sizes(const Shape& src, const Shape& weights, const ConvOptions& 
   CONCORD_CHECK(o % options.groups == 0, ShapeError, "{}: weights {} have {} outputs, which groups {} does not divide",
                 name, weights.str(), o, options.groups);
   const Spatial image = spatial_of(src), kernel = spatial_of(weights);
+  CONCORD_CHECK(*std::ranges::min_element(image) >= 1, ShapeError, "{}: src {} has no pixels", name, src.str());
   Spatial dst{};
   for (std::size_t i = 0; i < 3; ++i) {
     const std::int64_t reach = options.dilation[i] * (kernel[i] - 1) + 1;
@@ -144,6 +146,7 @@ ConvSizes ConvBackwardWeights::sizes(std::span<const TensorSpec> inputs) const {
 std::vector<TensorSpec> ConvBackwardWeights::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 2);
   expect_type(name(), "src", inputs[0], DType::f32);
+  expect_not_empty(name(), "src", inputs[0].shape);
   expect_spec(name(), "diff_dst", inputs[1], DType::f32, dst_shape(sizes(inputs)));
   return {{DType::f32, weights_}};
 }

@@ -1,4 +1,6 @@
 // The functions of convolution as users call them, for each number of dimensions.
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
@@ -23,7 +25,8 @@ Value conv_transpose(Value x, Value weights, const ConvTransposeNdOptions<Rank>&
   CONCORD_CHECK(kernels[0] == src[1] && options.groups >= 1 && src[1] % options.groups == 0, ShapeError,
                 "{}: x {} has {} channels, weights {} are for {} in {} groups", name, src.str(), src[1], kernels.str(),
                 kernels[0], options.groups);
-  ops::expect_not_empty(name, "x", src);
+  CONCORD_CHECK(*std::ranges::min_element(src.dims().subspan(1)) >= 1, ShapeError, "{}: x {} has no channels or pixels",
+                name, src.str());
   ops::ConvOptions back = ConvNdOptions<Rank>{.stride = options.stride,
                                               .padding = options.padding,
                                               .dilation = options.dilation,

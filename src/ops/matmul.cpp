@@ -33,8 +33,6 @@ std::vector<TensorSpec> Matmul::infer(std::span<const TensorSpec> inputs) const 
   const Shape& b = inputs[1].shape;
   CONCORD_CHECK(a.rank() >= 2 && b.rank() >= 2, ShapeError, "matmul: {} x {}: both need at least two dimensions",
                 a.str(), b.str());
-  expect_not_empty(name(), "src", a);
-  expect_not_empty(name(), "weights", b);
   const std::int64_t inner_a = a[transpose_a_ ? -2 : -1];
   const std::int64_t inner_b = b[transpose_b_ ? -1 : -2];
   CONCORD_CHECK(inner_a == inner_b, ShapeError, "matmul: {}{} x {}{}: inner sizes {} and {} differ", a.str(),

@@ -1,6 +1,8 @@
 // Pooling: output sizes as PyTorch computes them, shape rules, gradients.
 #include "concord/ops/pool.hpp"
 
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -60,7 +62,8 @@ std::string PoolOptions::str() const {
 PoolSizes pool_sizes(const Shape& src, const PoolOptions& options) {
   CONCORD_CHECK(src.rank() == options.rank + 2, ShapeError, "pool: expected src {}, got {}",
                 spatial_form("N, C", "", options.rank), src.str());
-  expect_not_empty("pool", "src", src);
+  CONCORD_CHECK(*std::ranges::min_element(src.dims().subspan(1)) >= 1, ShapeError,
+                "pool: src {} has no channels or pixels", src.str());
   PoolSizes s{src[0], src[1], spatial_of(src), options.adaptive, options};
   if (options.is_adaptive()) {
     CONCORD_CHECK(*std::ranges::min_element(s.dst) >= 1, ShapeError, "pool: {}: sizes must be at least 1",
@@ -96,6 +99,7 @@ std::vector<Value> MaxPool::gradient(const Node& node, std::span<const Value> di
 std::vector<TensorSpec> MaxPoolBackward::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 2);
   const Shape dst = dst_shape(pool_sizes(src_, options()));
+  expect_not_empty(name(), "src", src_);
   expect_spec(name(), "diff_dst", inputs[0], DType::f32, dst);
   expect_spec(name(), "indices", inputs[1], DType::i32, dst);
   return {{DType::f32, src_}};
@@ -128,6 +132,7 @@ std::vector<Value> AvgPool::gradient(const Node& node, std::span<const Value> di
 
 std::vector<TensorSpec> AvgPoolBackward::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 1);
+  expect_not_empty(name(), "src", src_);
   expect_spec(name(), "diff_dst", inputs[0], DType::f32, dst_shape(pool_sizes(src_, options())));
   return {{DType::f32, src_}};
 }

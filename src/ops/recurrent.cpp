@@ -73,7 +73,8 @@ std::vector<TensorSpec> Recurrent::infer(std::span<const TensorSpec> inputs) con
   CONCORD_CHECK(gates.rank() == 3 && gates[2] % gates_of(cell()) == 0, ShapeError,
                 "recurrent: gates_x of {} must be (steps, batch, {} x hidden), got {}", ops::name_of(cell()),
                 gates_of(cell()), gates.str());
-  expect_not_empty(name(), "gates_x", gates);
+  CONCORD_CHECK(gates[0] > 0 && gates[2] > 0, ShapeError, "recurrent: gates_x {} needs at least one step and unit",
+                gates.str());
   const RecurrentSizes s = sizes(inputs);
   expect_spec(name(), "weights", inputs[1], DType::f32, Shape{s.gates * s.hidden, s.hidden});
   expect_spec(name(), "h0", inputs[2], DType::f32, state(s).shape);
@@ -128,6 +129,7 @@ std::vector<TensorSpec> RecurrentBackward::infer(std::span<const TensorSpec> inp
   expect_count(name(), inputs, backward_inputs(cell()));
   CONCORD_CHECK(inputs[0].shape.rank() == 3, ShapeError,
                 "recurrent_backward: diff_y must be (steps, batch, hidden), got {}", inputs[0].shape.str());
+  expect_not_empty(name(), "diff_y", inputs[0].shape);
   const RecurrentSizes s = sizes(inputs);
   const auto expect = [&](std::size_t i, std::string_view role, const TensorSpec& spec) {
     expect_spec(name(), role, inputs[i], spec.dtype, spec.shape);

@@ -1,6 +1,7 @@
 // Resample: shape rule, gradient, cost; interpolation and blurring.
 #include "concord/ops/resample.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "concord/core/check.hpp"
@@ -18,11 +19,12 @@ std::vector<TensorSpec> Resample::infer(std::span<const TensorSpec> inputs) cons
   CONCORD_CHECK(count >= 1 && count <= 2 && axis_ + count <= src.rank() && (count == 1 || axis_ + 2 == src.rank()),
                 ShapeError, "resample: {} maps from axis {} of src {}; one of any axis or two of the last axes needed",
                 count, axis_, src.str());
-  expect_not_empty(name(), "src", src);
   std::vector<std::int64_t> dims(src.dims().begin(), src.dims().end());
   for (std::size_t i = 0; i < count; ++i) {
-    CONCORD_CHECK(maps_[i].taken() == dims[axis_ + i] && maps_[i].given() >= 1, ShapeError,
-                  "resample: the map \"{}\" does not accept axis {} of src {}", maps_[i].str(), axis_ + i, src.str());
+    const bool has_source = maps_[i].taken() > 0 || maps_[i].given() == 0;
+    CONCORD_CHECK(maps_[i].taken() == dims[axis_ + i] && has_source, ShapeError,
+                  "resample: a map of {} to {} positions does not accept axis {} of src {}", maps_[i].taken(),
+                  maps_[i].given(), axis_ + i, src.str());
     dims[axis_ + i] = maps_[i].given();
   }
   return {{DType::f32, Shape(std::move(dims))}};
@@ -42,7 +44,8 @@ Cost Resample::cost(std::span<const TensorSpec> inputs, std::span<const TensorSp
   Cost cost = Operator::cost(inputs, outputs);
   double taps = 1;  // an element of the result
   for (const AxisMap& map : maps_) {
-    taps *= static_cast<double>(taps_of(map).place.size()) / static_cast<double>(map.given());
+    taps *=
+        static_cast<double>(taps_of(map).place.size()) / static_cast<double>(std::max<std::int64_t>(map.given(), 1));
   }
   cost.flops = 2 * taps * static_cast<double>(outputs[0].shape.elements());
   return cost;

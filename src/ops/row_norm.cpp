@@ -15,11 +15,12 @@ namespace concord {
 namespace ops {
 namespace {
 
-/// The spec of one number a row. Throws ShapeError unless src is f32, `axis` is one of its own, and is not empty.
+/// The spec of one number a row. Throws ShapeError unless src is f32, `axis` is one of its own, and a row has values.
 TensorSpec statistics_of(std::string_view op, const TensorSpec& src, std::size_t axis) {
   expect_type(op, "src", src, DType::f32);
   CONCORD_CHECK(axis < src.shape.rank(), ShapeError, "{}: axis {} is outside src {}", op, axis, src.shape.str());
-  expect_not_empty(op, "src", src.shape);
+  CONCORD_CHECK(row_sizes(src.shape, axis).length >= 1, ShapeError, "{}: the rows of src {} from axis {} on are empty",
+                op, src.shape.str(), axis);
   const auto rows = src.shape.dims().first(axis);
   return {DType::f32, Shape(std::vector<std::int64_t>(rows.begin(), rows.end()))};
 }
@@ -81,6 +82,7 @@ std::string RowNorm::attributes() const { return fmt::format("axis {} epsilon {}
 std::vector<TensorSpec> RowNormBackward::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 3);
   const TensorSpec statistics = statistics_of(name(), inputs[1], axis_);
+  expect_not_empty(name(), "dst", inputs[1].shape);
   expect_spec(name(), "diff_dst", inputs[0], DType::f32, inputs[1].shape);
   expect_spec(name(), "rstd", inputs[2], DType::f32, statistics.shape);
   return {inputs[1]};

@@ -15,7 +15,7 @@ void expect_inputs(std::string_view op, std::span<const TensorSpec> inputs, std:
 void expect_type(std::string_view op, std::string_view role, const TensorSpec& spec, DType type);
 /// Throws ShapeError unless operand `role` is `type` of this shape.
 void expect_spec(std::string_view op, std::string_view role, const TensorSpec& spec, DType type, const Shape& shape);
-/// Throws ShapeError when a dimension of operand `role` is 0: an empty batch has no result.
+/// Throws ShapeError when a dimension of operand `role` is 0: an empty batch has no gradient.
 void expect_not_empty(std::string_view op, std::string_view role, const Shape& shape);
 
 /// The shapes of all operands, for messages: "[2, 3], [4]".

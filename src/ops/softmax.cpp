@@ -14,7 +14,6 @@ namespace {
 
 void expect_axis(std::string_view op, const Shape& src, std::size_t axis) {
   CONCORD_CHECK(axis < src.rank(), ShapeError, "{}: axis {} is outside src {}", op, axis, src.str());
-  expect_not_empty(op, "src", src);
 }
 
 /// d loss/d logits = diff·(p·Σt' − t'), t' the smoothed target. logits (N, C); diff, largest and total of the
@@ -64,6 +63,7 @@ std::vector<TensorSpec> SoftmaxBackward::infer(std::span<const TensorSpec> input
   expect_type(name(), "dst", inputs[1], DType::f32);
   expect_spec(name(), "diff_dst", inputs[0], DType::f32, inputs[1].shape);
   expect_axis(name(), inputs[1].shape, axis_);
+  expect_not_empty(name(), "dst", inputs[1].shape);
   return {inputs[1]};
 }
 

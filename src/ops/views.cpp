@@ -6,9 +6,25 @@
 #include "concord/ops/copy.hpp"
 
 namespace concord {
+namespace {
+
+/// The product of the sizes that are not 0, and how many are. An open dimension is divided out of such products, so
+/// that (0, 8, 2, 2) becomes (0, 8, 4) as a batch of any other size would.
+struct Counted {
+  std::int64_t product = 1, zeros = 0;
+  void add(std::int64_t dim) {
+    if (dim == 0) {
+      ++zeros;
+    } else {
+      product *= dim;
+    }
+  }
+};
+
+}  // namespace
 
 Value reshape(Value x, std::vector<std::int64_t> dims) {
-  std::int64_t known = 1;
+  Counted known, all;
   std::int64_t* open = nullptr;
   for (std::int64_t& dim : dims) {
     CONCORD_CHECK(dim >= -1 && (dim != -1 || open == nullptr), ShapeError,
@@ -17,14 +33,16 @@ Value reshape(Value x, std::vector<std::int64_t> dims) {
     if (dim == -1) {
       open = &dim;
     } else {
-      known *= dim;
+      known.add(dim);
     }
   }
   if (open != nullptr) {
-    CONCORD_CHECK(known > 0 && x.shape().elements() % known == 0, ShapeError,
-                  "reshape: {} to [{}]: {} elements do not divide by {}", x.shape().str(), fmt::join(dims, ", "),
-                  x.shape().elements(), known);
-    *open = x.shape().elements() / known;
+    for (const std::int64_t dim : x.shape().dims()) all.add(dim);
+    const bool keeps_zeros = known.zeros == all.zeros;
+    CONCORD_CHECK(keeps_zeros ? all.product % known.product == 0 : known.zeros == 0, ShapeError,
+                  "reshape: {} to [{}]: the open dimension does not follow from {} elements", x.shape().str(),
+                  fmt::join(dims, ", "), x.shape().elements());
+    *open = keeps_zeros ? all.product / known.product : 0;
   }
   return reshape(x, Shape(std::move(dims)));
 }
