@@ -248,4 +248,20 @@ TEST_CASE("every kernel gets its layouts with as few reorders as there are layou
   }
 }
 
+TEST_CASE("a device is asked for no kernel and no epilogue of results without elements", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {0, 4}}), w = graph.input("w", kMatrix);
+  const std::vector outputs{relu(matmul(x, w)), exp(w)};
+  FakeDevice device;
+  device.takes_epilogue = [](const Operator&, const Expression&) { return true; };
+  Lowered program = lower(graph, outputs, false);
+  fuse(program, device);
+  choose_layouts(program, device);
+  CHECK(device.questions.empty());
+  REQUIRE(device.requests.size() == 1);
+  CHECK(device.requests[0].op->name() == "exp");
+  CHECK(operators_of(program) == Names{"matmul", "relu", "exp"});
+  for (const LoweredNode& node : program.nodes) CHECK((node.kernel == nullptr) == program.is_empty(node));
+}
+
 }  // namespace concord::test

@@ -6,6 +6,7 @@
 #include "concord/ops/copy.hpp"
 #include "concord/ops/matmul.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/ops/reduce.hpp"
 
 namespace concord::test {
 namespace {
@@ -207,6 +208,17 @@ TEST_CASE("an output that is a variable under another shape is what it was befor
       CHECK(variables->read("w").values<float>()[3] == at_first + 1);
     }
   }
+}
+
+TEST_CASE("a sum over nothing becomes a constant, which needs nothing that it was made of", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {2, 0}}), w = graph.input("w", {DType::f32, {0, 3}});
+  const Value product = named(matmul(x, w), "product"), factor = named(prod(x, {1}, true), "factor");
+  const Lowered program = lower(graph, std::vector{product, factor}, false);
+  REQUIRE(operators_of(program) == Names{"full", "full"});
+  for (const LoweredNode& node : program.nodes) CHECK(node.inputs.empty());
+  CHECK(program.value(id_of(program, "product")).spec == TensorSpec{DType::f32, {2, 3}});
+  CHECK_FALSE(program.is_empty(program.nodes[0]));
 }
 
 TEST_CASE("copies are not kept, even where everything is", "[compile]") {
