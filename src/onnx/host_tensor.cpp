@@ -152,6 +152,12 @@ void HostTensor::set(std::size_t index, std::int64_t value) {
 }
 
 void HostTensor::copy(std::size_t index, const HostTensor& source, std::size_t from) {
+  CONCORD_CHECK(source.floating() == floating(), ShapeError, "operands of types {} and {}", name_of(type),
+                name_of(source.type));
+  const std::size_t size = floating() ? numbers.size() : whole.size();
+  const std::size_t source_size = floating() ? source.numbers.size() : source.whole.size();
+  CONCORD_CHECK(index < size && from < source_size, ShapeError, "element {} of {}, or {} of {}", from, source_size,
+                index, size);
   if (floating()) {
     numbers[index] = source.numbers[from];
   } else {

@@ -38,7 +38,7 @@ struct HostTensor {
   [[nodiscard]] std::int64_t integer(std::size_t index) const;
   void set(std::size_t index, double value);
   void set(std::size_t index, std::int64_t value);
-  /// Copies element `from` of `source`, which has the same type.
+  /// Copies element `from` of `source`. Throws ShapeError if one is of a floating type and the other is not.
   void copy(std::size_t index, const HostTensor& source, std::size_t from);
   [[nodiscard]] HostTensor reshaped(Dims to) const;
 };

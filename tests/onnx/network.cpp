@@ -224,6 +224,16 @@ TEST_CASE("an error of an ONNX network names the file, the node and its operator
                  "no node before it computes its input 'absent'"));
 }
 
+TEST_CASE("numbers of the host that do not fit each other are refused", "[onnx]") {
+  onnx::Model model = empty_model();
+  model.graph.initializers = {integer_proto("whole", {1}, {1}), float_proto("fraction", {1}, {0.5F})};
+  model.graph.nodes = {node("Concat", {"whole", "fraction"}, {"mixed"}, {attribute("axis", std::int64_t{0})}),
+                       node("Add", {"x", "mixed"}, {"y"})};
+  model.graph.inputs = {declared("x", ElementType::f32, {2})};
+  model.graph.outputs = {declared("y", ElementType::f32, {2})};
+  CHECK(contains(trace_error(loaded(model), {{"x", {DType::f32, {2}}}}), "operands of types"));
+}
+
 TEST_CASE("int64 constants beyond int32 vanish in shapes or are refused", "[onnx]") {
   onnx::Model model = empty_model();
   constexpr std::int64_t kMost = INT64_MAX;

@@ -25,7 +25,8 @@ void if_of(Call& call) {
   CONCORD_CHECK(yes.size() == no.size(), FormatError, "its branches have {} and {} outputs", yes.size(), no.size());
   for (std::size_t k = 0; k < yes.size(); ++k) {
     CONCORD_CHECK(yes[k]->dims == no[k]->dims && yes[k]->type == no[k]->type, NotSupported,
-                  "its condition depends on data, and its branches give different shapes");
+                  "its condition depends on data, and its branches give different shapes; if it follows from an input, "
+                  "give that input as a known value");
     const Value a = call.tracer().value_of(*yes[k]), b = call.tracer().value_of(*no[k]);
     const Value condition = reshape(call.value(0), Shape{});
     call.set(k,
