@@ -1,33 +1,51 @@
-// BERT, base, with its head for masked words (Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for
-// Language Understanding", 2019): words i32 (N, T) of one sentence → logits of the words (N, T, vocabulary). Names are
+// BERT, with its head for masked words or as an encoder (Devlin et al., "BERT: Pre-training of Deep Bidirectional
+// Transformers for Language Understanding", 2019): words i32 (N, T) → logits of the words (N, T, vocabulary). Names are
 // those of the published weights.
+#include "concord/models/bert.hpp"
+
+#include <algorithm>
+
 #include "concord/core/check.hpp"
 #include "concord/models/networks.hpp"
 #include "concord/models/transformer.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/matmul.hpp"
+#include "concord/ops/pointwise.hpp"
 
 namespace concord::models {
 namespace {
 
-constexpr int kWidth = 768, kHeads = 12, kInner = 3072, kBlocks = 12, kContext = 512;
-constexpr float kDropout = 0.1F;
 constexpr nn::LayerNormOptions kNorm{.epsilon = 1e-12F};
+constexpr float kHidden = -1e9F;  // the score of padding: its weight is 0 in fp32
+
+constexpr const char *kWords = "input_ids", *kTypes = "token_type_ids", *kMask = "attention_mask";
 
 struct Embeddings : nn::Module {
-  nn::Embedding words, positions{embedding(kContext, kWidth, 0.02)}, types{embedding(2, kWidth, 0.02)};
-  nn::LayerNorm norm{kWidth, kNorm};
+  nn::Embedding words, positions, types;
+  nn::LayerNorm norm;
+  int context;
   float rate;
-  Embeddings(std::int64_t vocabulary, float p) : words(embedding(vocabulary, kWidth, 0.02)), rate(p) {}
-  Value forward(Value tokens) override {
+  explicit Embeddings(const BertOptions& options)
+      : words(embedding(options.vocabulary, options.width, 0.02)),
+        positions(embedding(options.context, options.width, 0.02)),
+        types(embedding(2, options.width, 0.02)),
+        norm(options.width, kNorm),
+        context(options.context),
+        rate(options.dropout) {}
+  Values forward_values(const Values& inputs) override {
+    const Value tokens = inputs[kWords], sentences = inputs.find(kTypes);
     Graph& graph = tokens.graph();
     const std::int64_t length = tokens.shape()[-1];
-    CONCORD_CHECK(tokens.shape().rank() == 2 && length <= kContext, ShapeError,
-                  "{}: expected words [batch, at most {}], got {}", graph.scoped("bert", '/'), kContext,
+    CONCORD_CHECK(tokens.shape().rank() == 2 && length <= context, ShapeError,
+                  "{}: expected words [batch, at most {}], got {}", graph.scoped("bert", '/'), context,
                   tokens.shape().str());
+    CONCORD_CHECK(!sentences || sentences.shape() == tokens.shape(), ShapeError, "{}: {} is {}, but the words are {}",
+                  graph.scoped("bert", '/'), kTypes, sentences.shape().str(), tokens.shape().str());
     const Value first_sentence = iota(graph, 1);
-    return dropout(norm(words(tokens) + positions(iota(graph, length)) + types(first_sentence)), rate);
+    const Value type = types(sentences ? sentences : first_sentence);
+    return dropout(norm(words(tokens) + positions(iota(graph, length)) + type), rate);
   }
+  std::vector<std::string> input_names() const override { return {kWords, kTypes}; }
   Children children() override {
     return {{"word_embeddings", &words},
             {"position_embeddings", &positions},
@@ -38,21 +56,27 @@ struct Embeddings : nn::Module {
 
 struct Layer : nn::Module {
   nn::Linear query, key, value, attended, inner, outer;
-  nn::LayerNorm attended_norm{kWidth, kNorm}, outer_norm{kWidth, kNorm};
+  nn::LayerNorm attended_norm, outer_norm;
+  std::int64_t heads;
   float rate;
-  explicit Layer(float p)
-      : query(narrow_linear(kWidth, kWidth)),
-        key(narrow_linear(kWidth, kWidth)),
-        value(narrow_linear(kWidth, kWidth)),
-        attended(narrow_linear(kWidth, kWidth)),
-        inner(narrow_linear(kWidth, kInner)),
-        outer(narrow_linear(kInner, kWidth)),
-        rate(p) {}
-  Value forward(Value x) override {
-    const Value heads = attend(query(x), key(x), value(x), kHeads, ops::Causal::none, rate);
-    x = attended_norm(dropout(attended(heads), rate) + x);
+  explicit Layer(const BertOptions& options)
+      : query(narrow_linear(options.width, options.width)),
+        key(narrow_linear(options.width, options.width)),
+        value(narrow_linear(options.width, options.width)),
+        attended(narrow_linear(options.width, options.width)),
+        inner(narrow_linear(options.width, options.inner)),
+        outer(narrow_linear(options.inner, options.width)),
+        attended_norm(options.width, kNorm),
+        outer_norm(options.width, kNorm),
+        heads(options.heads),
+        rate(options.dropout) {}
+  Values forward_values(const Values& inputs) override {
+    Value x = inputs["x"];
+    const Value mixed = attend(query(x), key(x), value(x), heads, ops::Causal::none, rate, inputs.find("scores"));
+    x = attended_norm(dropout(attended(mixed), rate) + x);
     return outer_norm(dropout(outer(gelu(inner(x))), rate) + x);
   }
+  std::vector<std::string> input_names() const override { return {"x", "scores"}; }
   Children children() override {
     return {{"attention.self.query", &query},
             {"attention.self.key", &key},
@@ -65,42 +89,109 @@ struct Layer : nn::Module {
   }
 };
 
+/// The scores that padding gets, (N, 1, 1, T).
+Value padding_scores(Value mask, const Shape& tokens) {
+  CONCORD_CHECK(mask.shape() == tokens, ShapeError, "{}: {} is {}, but the words are {}",
+                mask.graph().scoped("bert", '/'), kMask, mask.shape().str(), tokens.str());
+  if (mask.spec().dtype == DType::i32) mask = cast(mask, DType::f32);
+  return reshape((1.0F - mask) * kHidden, Shape{tokens[0], 1, 1, tokens[1]});
+}
+
 struct Bert : nn::Module {
+  BertOptions options;
   Embeddings embeddings;
-  nn::Sequential layers;
-  nn::Linear transform = narrow_linear(kWidth, kWidth);
-  nn::LayerNorm norm{kWidth, kNorm};
+  std::vector<Layer> layers;
+  nn::Linear transform, pooler;
+  nn::LayerNorm norm;
   VariablePtr bias;  // of the logits
-  explicit Bert(const Variant& variant)
-      : embeddings(variant.classes, variant.rate(kDropout)),
-        bias(make_parameter(Shape{variant.classes}, nn::init::constant(0))) {
-    for (int i = 0; i < kBlocks; ++i) layers.push(Layer{variant.rate(kDropout)});
+  explicit Bert(const BertOptions& o)
+      : options(o),
+        embeddings(o),
+        transform(narrow_linear(o.width, o.width)),
+        pooler(narrow_linear(o.width, o.width)),
+        norm(o.width, kNorm),
+        bias(make_parameter(Shape{o.vocabulary}, nn::init::constant(0))) {
+    for (int i = 0; i < o.depth; ++i) layers.emplace_back(o);
   }
-  Value forward(Value tokens) override {
-    const Value x = norm(gelu(transform(layers(embeddings(tokens)))));
-    const Value words = tokens.graph().variable(embeddings.words.weight());
-    return matmul(x, words, false, true) + parameter(tokens.graph(), bias, "cls.predictions.bias");
+  Values forward_values(const Values& inputs) override {
+    const Value tokens = inputs[kWords], mask = inputs.find(kMask), sentences = inputs.find(kTypes);
+    Values embedded{NamedValue{kWords, tokens}};
+    if (sentences) embedded.add(kTypes, sentences);
+    Value x = embeddings(embedded).only();
+    const Value scores = mask ? padding_scores(mask, tokens.shape()) : Value();
+    for (Layer& layer : layers) {
+      Values values{NamedValue{"x", x}};
+      if (scores) values.add("scores", scores);
+      x = layer(values).only();
+    }
+    Graph& graph = tokens.graph();
+    if (options.masked_words) {
+      const Value words = graph.variable(embeddings.words.weight());
+      const Value y = matmul(norm(gelu(transform(x))), words, false, true);
+      return {NamedValue{"logits", y + parameter(graph, bias, "cls.predictions.bias")}};
+    }
+    Values outputs{NamedValue{"last_hidden_state", x}};
+    if (options.pooler) {
+      const Value first = reshape(slice(x, 1, 0, 1), Shape{x.shape()[0], x.shape()[2]});
+      outputs.add("pooler_output", tanh(pooler(first)));
+    }
+    return outputs;
   }
+  std::vector<std::string> input_names() const override { return {kWords, kTypes, kMask}; }
   Children children() override {
-    return {{"bert.embeddings", &embeddings},
-            {"bert.encoder.layer", &layers},
-            {"cls.predictions.transform.dense", &transform},
-            {"cls.predictions.transform.LayerNorm", &norm}};
+    const std::string prefix = options.masked_words ? "bert." : "";
+    Children all{{prefix + "embeddings", &embeddings}};
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      all.push_back({prefix + "encoder.layer." + std::to_string(i), &layers[i]});
+    }
+    if (options.masked_words) {
+      all.push_back({"cls.predictions.transform.dense", &transform});
+      all.push_back({"cls.predictions.transform.LayerNorm", &norm});
+    } else if (options.pooler) {
+      all.push_back({"pooler.dense", &pooler});
+    }
+    return all;
   }
 };
 
 }  // namespace
 
+std::shared_ptr<nn::Module> bert(const BertOptions& options) {
+  BertOptions sizes = options;
+  if (sizes.inner == 0) sizes.inner = 4 * sizes.width;
+  CONCORD_CHECK(std::min({sizes.vocabulary, sizes.context, sizes.depth, sizes.width, sizes.heads, sizes.inner}) > 0,
+                ArgumentError, "bert: a size is below 1");
+  CONCORD_CHECK(sizes.width % sizes.heads == 0, ArgumentError, "bert: a width of {} has no {} equal heads", sizes.width,
+                sizes.heads);
+  return std::make_shared<Bert>(sizes);
+}
+
 Model bert_base() {
-  return {"bert_base",
-          "BERT, base, for masked words",
-          Shape{128},
-          30522,
-          109514298,
-          [](const Variant& variant) -> std::shared_ptr<nn::Module> { return std::make_shared<Bert>(variant); },
-          Shape{12},
-          Task::language,
-          DType::i32};
+  const auto of_sizes = [](std::span<const int> sizes) -> Model {
+    const BertOptions options{.context = sizes[3], .depth = sizes[0], .width = sizes[1], .heads = sizes[2]};
+    CONCORD_CHECK(options.width % options.heads == 0, ArgumentError, "bert_base: a width of {} has no {} equal heads",
+                  options.width, options.heads);
+    return {"bert_base",
+            "BERT, base, for masked words",
+            Shape{std::min(128, options.context)},
+            options.vocabulary,
+            109514298,
+            [options](const Variant& variant) {
+              BertOptions own = options;
+              own.vocabulary = variant.classes;
+              own.dropout = variant.rate(options.dropout);
+              return bert(own);
+            },
+            Shape{std::min(12, options.context)},
+            Task::language,
+            DType::i32};
+  };
+  const BertOptions published;
+  return sizable({{"depth", published.depth, "layers"},
+                  {"width", published.width, "values of a word"},
+                  {"heads", published.heads, "of each attention"},
+                  {"length", published.context, "most words"}},
+                 of_sizes);
 }
 
 }  // namespace concord::models

@@ -21,8 +21,9 @@ nn::Embedding embedding(std::int64_t words, std::int64_t width, double deviation
 
 nn::Linear narrow_linear(std::int64_t in, std::int64_t out) { return normal(nn::Linear{in, out}, 0.02); }
 
-Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout) {
+Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout, Value mask) {
   AttentionOptions options;
+  options.mask = mask;
   options.causal = causal;
   options.layout = ops::HeadLayout::tokens_first;
   options.dropout = dropout;

@@ -15,8 +15,9 @@ namespace concord::models {
 [[nodiscard]] nn::Linear narrow_linear(std::int64_t in, std::int64_t out);
 
 /// q, k, v (N, T, width) → (N, T, width): scaled dot-product attention of each head (Vaswani et al., "Attention Is All
-/// You Need", 2017). Dropout is of the attention weights.
-[[nodiscard]] Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout);
+/// You Need", 2017). Dropout is of the attention weights. `mask` f32 (N, 1, 1|T, T) is added to the scores, if given.
+[[nodiscard]] Value attend(Value q, Value k, Value v, std::int64_t heads, ops::Causal causal, float dropout,
+                           Value mask = {});
 
 /// The three thirds of the last dimension.
 [[nodiscard]] std::array<Value, 3> thirds(Value x);

@@ -1,19 +1,15 @@
 // Networks of torchvision, timm and Hugging Face's transformers: their names and shapes fill ours, by the name map that
 // is theirs, and their weights give their outputs. tests/goldens/names.py recorded them.
-#include <cmath>
-
-#include "concord/core/philox.hpp"
 #include "concord/weights/load.hpp"
 #include "concord/weights/plan.hpp"
 #include "files.hpp"
 #include "goldens.hpp"
+#include "weights/drawn.hpp"
 
 using namespace concord;
 using namespace concord::test;
 
 namespace {
-
-constexpr std::uint64_t kSeed = 7;
 
 weights::Entries entries_of(const nlohmann::json& state) {
   weights::Entries entries;
@@ -40,37 +36,13 @@ struct Ours {
   Value x, y;
 };
 
-void fill_uniformly(std::span<float> values, const std::string& name, float low, float high) {
-  const Philox random(kSeed, philox_purpose(name));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = low + (high - low) * (static_cast<float>(random.word(i) >> 8) * 0x1p-24F);
-  }
-}
-
-/// As drawn() of names.py.
-Tensor drawn(const std::string& name, const Shape& shape) {
-  Tensor tensor(DType::f32, shape);
-  const auto values = tensor.values<float>();
-  if (name.ends_with("running_var")) {
-    fill_uniformly(values, name, 0.5F, 1.5F);
-  } else if (shape.rank() > 1) {
-    const auto fan = static_cast<double>(shape.elements() / shape[0]);
-    const auto bound = static_cast<float>(std::sqrt(3 / fan));
-    fill_uniformly(values, name, -bound, bound);
-  } else {
-    const bool scale = name.ends_with("weight");
-    fill_uniformly(values, name, scale ? 0.5F : -0.1F, scale ? 1.5F : 0.1F);
-  }
-  return tensor;
-}
-
 Tensor input_of(const TensorSpec& spec) {
   Tensor tensor(spec);
   if (spec.dtype == DType::i32) {
     const auto words = tensor.values<std::int32_t>();
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::int32_t>(7 * i);
   } else {
-    fill_uniformly(tensor.values<float>(), "golden.input", -1, 1);
+    draw_uniformly(tensor.values<float>(), "golden.input", -1, 1);
   }
   return tensor;
 }
@@ -100,7 +72,7 @@ void check_outputs(const nlohmann::json& recorded) {
   const double tolerance = loaded.report.map == "Hugging Face: ViT" ? 5e-4 : 1e-4;
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);
-    const auto variables = std::make_shared<Variables>(device, kSeed);
+    const auto variables = std::make_shared<Variables>(device, 1);
     Program program = compile(ours.graph, {ours.y}, variables);
     for (const auto& [name, tensor] : loaded.tensors) variables->write(name, tensor);
     program.write("x", input_of(ours.x.spec()));
