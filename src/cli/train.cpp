@@ -186,7 +186,7 @@ void run_train(TrainArguments& options) {
                      {"--checkpoint", options.checkpoint},
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
-  if (!options.weights.empty()) static_cast<void>(io::SafetensorsFile(options.weights));  // before the data is read
+  if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   const models::Model& model = find_model(options.training.model);
   if (!options.resume.empty()) {
     follow_seed(options);

@@ -38,24 +38,28 @@ std::unique_ptr<Reader> open_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-File::File(const std::filesystem::path& path) : reader_(open_file(path)) {}
+struct File::Opened {
+  std::unique_ptr<Reader> reader;
+};
+
+File::File(const std::filesystem::path& path) : opened_(std::make_unique<Opened>(Opened{open_file(path)})) {}
 File::File(File&&) noexcept = default;
 File::~File() = default;
 
-const std::string& File::format() const { return reader_->format; }
-const std::map<std::string, io::TensorEntry>& File::tensors() const { return reader_->tensors; }
-const std::map<std::string, std::string>& File::metadata() const { return reader_->metadata; }
-const std::vector<std::string>& File::notes() const { return reader_->notes; }
+const std::string& File::format() const { return opened_->reader->format; }
+const std::map<std::string, io::TensorEntry>& File::tensors() const { return opened_->reader->tensors; }
+const std::map<std::string, std::string>& File::metadata() const { return opened_->reader->metadata; }
+const std::vector<std::string>& File::notes() const { return opened_->reader->notes; }
 
 Tensor File::read(const std::string& name) {
   const auto found = tensors().find(name);
   CONCORD_CHECK(found != tensors().end(), ArgumentError, "the file has no tensor '{}'", name);
-  return reader_->read_as(name, io::natural_type(*io::find_element(found->second.dtype)));
+  return opened_->reader->read_as(name, io::natural_type(*io::find_element(found->second.dtype)));
 }
 
 Tensor File::read_as(const std::string& name, DType type) {
   CONCORD_CHECK(tensors().contains(name), ArgumentError, "the file has no tensor '{}'", name);
-  return reader_->read_as(name, type);
+  return opened_->reader->read_as(name, type);
 }
 
 Contents read(const std::filesystem::path& path) {

@@ -41,7 +41,8 @@ class File {
   [[nodiscard]] Tensor read_as(const std::string& name, DType type);
 
  private:
-  std::unique_ptr<class Reader> reader_;
+  struct Opened;
+  std::unique_ptr<Opened> opened_;
 };
 
 /// A whole file.

@@ -41,8 +41,8 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) : path_(path), handle_
   if (handle_->archive == nullptr) {
     const std::string message = zip_message(code);
     CONCORD_CHECK(code != ZIP_ER_OPEN && code != ZIP_ER_READ, IoError, "cannot open {}: {}", path.string(), message);
-    throw FormatError(fmt::format("{}, byte {}: the directory of the zip archive cannot be read: {}", path.string(),
-                                  file_bytes, message));
+    throw FormatError(fmt::format("{}, byte {}: a zip archive (of PyTorch or Keras) whose directory cannot be read: {}",
+                                  path.string(), file_bytes, message));
   }
   const auto count = static_cast<std::uint64_t>(zip_get_num_entries(handle_->archive, 0));
   for (std::uint64_t i = 0; i < count; ++i) {
