@@ -1,4 +1,4 @@
-// Finding the format by the first bytes.
+// Finding the format by the first bytes; an index of several files by its name.
 #include "concord/weights/file.hpp"
 
 #include <fstream>
@@ -27,13 +27,18 @@ std::string first_bytes(const std::filesystem::path& path) {
   return begin;
 }
 
-std::unique_ptr<Reader> open_file(const std::filesystem::path& path) {
+std::unique_ptr<Reader> open_one(const std::filesystem::path& path) {
   const std::string begin = first_bytes(path);
   if (begin.starts_with("PK\x03\x04"sv)) return open_zip(path);
   if (begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 1 && begin[1] <= 5) return open_legacy_torch(path);
   if (begin.starts_with("\x89HDF\r\n\x1a\n"sv)) return open_hdf5(path);
   if (is_caffe(begin)) return open_caffe(path);
   return open_safetensors(path);
+}
+
+std::unique_ptr<Reader> open_file(const std::filesystem::path& path) {
+  if (path.string().ends_with(".index.json")) return open_sharded(path, open_one);
+  return open_one(path);
 }
 
 }  // namespace

@@ -39,6 +39,9 @@ class Reader {
 [[nodiscard]] std::unique_ptr<Reader> open_legacy_torch(const std::filesystem::path& path);
 [[nodiscard]] std::unique_ptr<Reader> open_hdf5(const std::filesystem::path& path);  // Keras
 [[nodiscard]] std::unique_ptr<Reader> open_caffe(const std::filesystem::path& path);
+/// An index of several files, each of which `open` opens.
+using OpenReader = std::unique_ptr<Reader> (*)(const std::filesystem::path& path);
+[[nodiscard]] std::unique_ptr<Reader> open_sharded(const std::filesystem::path& path, OpenReader open);
 /// Whether a file with these first bytes, 16 or all, may be a caffemodel, which has no mark of its own.
 [[nodiscard]] bool is_caffe(std::string_view begin);
 

@@ -86,8 +86,26 @@ TEST_CASE("query, key and value become one tensor, in that order", "[weights]") 
   const weights::Loaded loaded = weights::load(file.path(), wanted);
   CHECK(loaded.report.map == "Hugging Face: ViT");
   CHECK(values_of(loaded.tensors.at(ours)) == values_of(counted_from(0, {6, 2})));
+  // As files on the hub have them.
+  const std::string older = "vit.encoder.layer.0.attention.attention.";
+  const SavedFile older_file({{older + "query.weight", tensors.at(block + "q_proj.weight")},
+                              {older + "key.weight", tensors.at(block + "k_proj.weight")},
+                              {older + "value.weight", tensors.at(block + "v_proj.weight")}});
+  CHECK(values_of(weights::load(older_file.path(), wanted).tensors.at(ours)) == values_of(counted_from(0, {6, 2})));
   tensors.erase(block + "k_proj.weight");
   CHECK_THAT(load_refusal(tensors, wanted), contains("Hugging Face: ViT") && contains("got 2 of its 3 parts"));
+}
+
+TEST_CASE("names of earlier published files are known", "[weights]") {
+  const SavedFile vit({{"encoder.layers.encoder_layer_3.mlp.linear_2.bias", counted_from(0, {2})}});
+  CHECK(weights::load(vit.path(), {{"encoder.layers.encoder_layer_3.mlp.3.bias", {DType::f32, {2}}}}).tensors.size() ==
+        1);
+  const SavedFile densenet({{"features.denseblock1.denselayer2.norm.1.weight", counted_from(0, {2})}});
+  CHECK(weights::load(densenet.path(), {{"features.denseblock1.denselayer2.norm1.weight", {DType::f32, {2}}}})
+            .tensors.size() == 1);
+  const SavedFile bert({{"encoder.layer.0.output.LayerNorm.gamma", counted_from(0, {2})}});
+  CHECK(weights::load(bert.path(), {{"bert.encoder.layer.0.output.LayerNorm.weight", {DType::f32, {2}}}})
+            .tensors.size() == 1);
 }
 
 TEST_CASE("GPT-2's projections are transposed, and its head has to be the embedding", "[weights]") {

@@ -72,6 +72,26 @@ TEST_CASE("a file that calls for code is refused, with the name of what it calls
   CHECK_FALSE(std::filesystem::exists("executed"));
 }
 
+TEST_CASE("an index gives the tensors of several files beside it", "[weights]") {
+  const TemporaryFolder folder;
+  io::write_safetensors(folder / "a.safetensors", {{"x", Tensor::of<float>({1}, std::vector<float>{1})}});
+  io::write_safetensors(folder / "b.safetensors", {{"y", Tensor::of<float>({1}, std::vector<float>{2})}});
+  const std::filesystem::path index = folder / "model.safetensors.index.json";
+  write_file(index, R"({"metadata":{},"weight_map":{"x":"a.safetensors","y":"b.safetensors"}})");
+  const weights::Contents contents = weights::read(index);
+  CHECK(contents.format == "safetensors, 2 files");
+  REQUIRE(contents.tensors.size() == 2);
+  CHECK(contents.tensors.at("y").values<float>()[0] == 2);
+  const auto refused_index = [&](const std::string& map) {
+    write_file(index, R"({"weight_map":)" + map + "}");
+    return message_of<FormatError>([&] { static_cast<void>(weights::read(index)); });
+  };
+  CHECK_THAT(refused_index(R"({"x":"../a.safetensors"})"), contains("not the name of a file beside the index"));
+  CHECK_THAT(refused_index(R"({"z":"a.safetensors"})"), contains("a.safetensors has no tensor z"));
+  CHECK_THAT(refused_index("{}"), contains("names no tensor"));
+  CHECK_THAT(refused_index("3"), contains("index.json"));
+}
+
 TEST_CASE("a whole file is read with what was cast", "[weights]") {
   const weights::Contents contents = weights::read(golden_path("weights/zip.pth"));
   CHECK(contents.tensors.size() == 19);
