@@ -139,7 +139,8 @@ Value rectifier(const LayerCall& call) {
 Value parametric_rectifier(const LayerCall& call) {
   const Value x = call.bottoms[0];
   const bool is_shared = call.layer.message("prelu_param").is_on("channel_shared", false);
-  return prelu(x, call.parameter("weight", Shape{is_shared ? 1 : x.shape()[1]}, true));
+  const Value slope = call.parameter("weight", Shape{is_shared ? 1 : x.shape()[1]}, true);
+  return prelu(x, is_shared ? slope : along_channels(slope, x));
 }
 
 Value power(const LayerCall& call) {

@@ -2,7 +2,6 @@
 // data, share/concord/names/*.json. Internal to the room.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
