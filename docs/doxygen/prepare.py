@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT, OUT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 GUIDES = ["first-network", "your-own-data", "your-own-layer-loss-optimizer", "saving-resuming-deploying", "weights", "onnx",
           "several-devices", "comparing-devices", "mixed-precision", "memory", "reading-a-profile", "command-line",
-          "adding-an-operator", "adding-a-backend"]
+          "adding-an-operator", "adding-a-backend", "onnx-export"]
 FIRST_PAGES = ["install", "troubleshooting", "glossary", "models", "performance"]
 REFERENCE = [("annotated.html", "Classes"), ("namespaces.html", "Namespaces"), ("files.html", "Headers")]
 

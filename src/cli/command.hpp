@@ -28,6 +28,7 @@ void add_bench(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_models(CLI::App& app);
 void add_check(CLI::App& app);
+void add_export(CLI::App& app);
 void add_summary(CLI::App& app);
 void add_tune(CLI::App& app);
 

@@ -88,6 +88,7 @@ int run(int argc, char** argv) {
   cli::add_profile(app);
   cli::add_models(app);
   cli::add_check(app);
+  cli::add_export(app);
   cli::add_summary(app);
   cli::add_tune(app);
   try {

@@ -52,11 +52,12 @@ void run_models(const ModelsArguments& options) {
     rows.push_back({std::string(model.name), fmt::format("{}", model.parameters), fmt::format("{:.3f}", flops / 1e9),
                     memory ? human_bytes(memory->total()) : "too large", models::batch_of(model, 1).str(),
                     std::string(models::name_of(model.task)), std::string(model.description)});
-    const auto dims = model.input.dims();
+    const auto dims = model.input.dims(), least = model.least.dims();
     list.push_back({{"name", model.name},
                     {"description", model.description},
                     {"task", models::name_of(model.task)},
                     {"input", std::vector<std::int64_t>(dims.begin(), dims.end())},
+                    {"least_input", std::vector<std::int64_t>(least.begin(), least.end())},
                     {"dtype", name_of(model.dtype)},
                     {"classes", model.classes},
                     {"sizes", sizes_of(model)},

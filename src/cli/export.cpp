@@ -1,0 +1,226 @@
+// concord export: a network, or a step of its training, as an ONNX file.
+#include "concord/onnx/export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "concord/cli/export_check.hpp"
+#include "concord/cli/options.hpp"
+#include "concord/cli/random_data.hpp"
+#include "concord/core/check.hpp"
+#include "concord/train/source.hpp"
+#include "concord/weights/load.hpp"
+
+namespace concord::cli {
+namespace {
+
+constexpr const char* kByImport = "concord";
+constexpr const char* kByOnnxruntime = "onnxruntime";
+// Relative to the largest value. Updated values differ more: near a kink, or a tie of maxima, rounding decides where a
+// gradient goes.
+constexpr double kLargestDifference = 1e-4, kLargestLossDifference = 1e-5, kLargestUpdateDifference = 1e-3;
+constexpr std::size_t kCheckedSteps = 5;
+
+struct ExportArguments {
+  TrainingOptions training;
+  DeviceOption device;
+  PermitOption permit;
+  std::string weights, out, input, batch = "1", verify;
+  int classes = 0, opset = 17;
+  bool is_training = false, json = false;
+
+  [[nodiscard]] bool has_free_batch() const { return batch[0] < '0' || batch[0] > '9'; }
+  /// The batch that checks run with.
+  [[nodiscard]] std::int64_t samples() const { return has_free_batch() ? 3 : std::stoll(batch); }
+};
+
+/// The network to be written, and a batch for it.
+struct ExportedNetwork {
+  const models::Model& model;
+  Shape sample;
+  std::shared_ptr<nn::Module> network;
+  std::map<std::string, Tensor> weights;
+  Dataset data;
+
+  explicit ExportedNetwork(const ExportArguments& options)
+      : model(models::find(options.training.model)), sample(sample_shape(options.input, model)) {
+    // ONNX cannot draw what dropout draws; in evaluation it does nothing.
+    network = models::make(options.training.model,
+                           {.classes = options.classes, .dropout = !options.is_training, .input = sample});
+    data = random_data(model, sample, options.samples(), options.training.seed);
+    if (options.weights.empty()) return;
+    Graph graph;
+    graph.set_training(false);
+    static_cast<void>((*network)(graph.input("features", models::batch_of(model, sample, 1))));
+    weights = weights::load(options.weights, weights::wanted_of(graph), options.permit.get()).tensors;
+  }
+  /// Compiled with the weights that the file has, and fed.
+  [[nodiscard]] Program compiled(const Graph& graph, Value output, const DevicePtr& device, std::uint64_t seed) const {
+    const auto variables = std::make_shared<Variables>(device, seed);
+    Program program = compile(graph, output, variables);
+    for (const auto& [name, value] : weights) variables->write(name, value);
+    program.write("input", data.features);
+    return program;
+  }
+};
+
+ExportCase inference_case(const ExportArguments& options, const ExportedNetwork& exported, const DevicePtr& device) {
+  Graph graph;
+  graph.set_training(false);
+  const Value output = (*exported.network)(graph.input("input", exported.data.features.spec()));
+  Program program = exported.compiled(graph, output, device, options.training.seed);
+  program.run();
+  return {options.out, {{"input", exported.data.features}}, {{{"output", program.read(output)}}}};
+}
+
+ExportCase training_case(const ExportArguments& options, const ExportedNetwork& exported, const DevicePtr& device,
+                         const std::vector<optim::Group>& groups) {
+  Graph graph;
+  const Value prediction = (*exported.network)(graph.input("input", exported.data.features.spec()));
+  const Value loss =
+      models::loss_of(exported.model.task)(prediction, graph.input("target", exported.data.labels.spec()));
+  optim::minimize(loss, options.training.make_optimizer(), {.groups = groups});
+  Program program = exported.compiled(graph, loss, device, options.training.seed);
+  program.write("target", exported.data.labels);
+  ExportCase one{options.out, {{"input", exported.data.features}, {"target", exported.data.labels}}, {}};
+  for (std::size_t step = 0; step < kCheckedSteps; ++step) {
+    program.run();
+    one.expected.push_back({{"loss", program.read(loss)}});
+    for (const Assignment& assignment : graph.assignments()) {
+      const std::string name = assignment.variable.name();
+      one.feedback[name + ".updated"] = name;
+      if (step == 0) one.expected[0][name + ".updated"] = program.read(name);
+    }
+  }
+  return one;
+}
+
+void write_training(const ExportArguments& options, const ExportedNetwork& exported,
+                    const std::vector<optim::Group>& groups) {
+  onnx::save_training(options.out, *exported.network, models::loss_of(exported.model.task),
+                      options.training.make_optimizer(),
+                      {.input = exported.data.features.shape(),
+                       .dtype = exported.data.features.dtype(),
+                       .target = exported.data.labels.spec(),
+                       .opset = options.opset,
+                       .weights = exported.weights,
+                       .seed = options.training.seed,
+                       .minimize = {.groups = groups}});
+}
+
+void write_inference(const ExportArguments& options, const ExportedNetwork& exported) {
+  onnx::save(options.out, *exported.network,
+             {.input = exported.data.features.shape(),
+              .dtype = exported.data.features.dtype(),
+              .opset = options.opset,
+              .batch = options.has_free_batch() ? options.batch : std::string(),
+              .weights = exported.weights,
+              .seed = options.training.seed});
+}
+
+/// Prints the differences. Returns false if one is too large.
+bool report(const ExportArguments& options, std::vector<OutputDifference> differences) {
+  const auto limit = [&](const OutputDifference& one) {
+    if (!options.is_training) return kLargestDifference;
+    return one.output == "loss" ? kLargestLossDifference : kLargestUpdateDifference;
+  };
+  const bool is_right = std::ranges::all_of(differences, [&](const auto& one) { return one.relative() <= limit(one); });
+  if (options.json) {
+    nlohmann::json json{{"file", options.out}, {"verified_by", options.verify}, {"outputs", nlohmann::json::array()}};
+    for (const OutputDifference& one : differences) {
+      json["outputs"].push_back({{"name", one.output},
+                                 {"difference", one.difference},
+                                 {"largest", one.largest},
+                                 {"is_right", one.relative() <= limit(one)}});
+    }
+    std::cout << json_text(json);
+    return is_right;
+  }
+  // Of the many outputs of a training: the loss, and what differs most.
+  const auto later = std::ranges::stable_partition(differences, [](const auto& one) { return one.output == "loss"; });
+  std::ranges::sort(later, std::ranges::greater{}, &OutputDifference::relative);
+  constexpr std::size_t kShown = 5;
+  std::vector<std::vector<std::string>> rows{{"output", "difference", "largest value", "relative", ""}};
+  for (const OutputDifference& one : differences) {
+    if (rows.size() > kShown && one.relative() <= limit(one)) break;
+    rows.push_back({one.output, fmt::format("{:.3g}", one.difference), fmt::format("{:.3g}", one.largest),
+                    fmt::format("{:.3g}", one.relative()), one.relative() <= limit(one) ? "" : "too large"});
+  }
+  std::cout << fmt::format("checked with {}: {} outputs\n", options.verify, differences.size()) << table(rows);
+  return is_right;
+}
+
+void run_export(const ExportArguments& options) {
+  require_writable(options.out);
+  CONCORD_CHECK(!options.is_training || !options.has_free_batch(), ArgumentError,
+                "--training needs a number of samples for --batch: the step divides by it");
+  const ExportedNetwork exported(options);
+  std::vector<optim::Group> groups;
+  if (options.is_training) {
+    groups = options.training.make_groups(*exported.network, train::streamed_source(exported.data));
+    write_training(options, exported, groups);
+  } else {
+    write_inference(options, exported);
+  }
+  if (!options.json) std::cout << fmt::format("{}: {}\n", options.out, options.training.model);
+  if (options.verify.empty()) return;
+  const DevicePtr device = options.device.open();
+  const ExportCase one = options.is_training ? training_case(options, exported, device, groups)
+                                             : inference_case(options, exported, device);
+  const bool is_right = report(
+      options, options.verify == kByOnnxruntime ? differences_by_onnxruntime(one) : differences_by_import(one, device));
+  CONCORD_CHECK(is_right, Error, "{} does not compute what the network does; the file is kept", options.out);
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("export", "Write a network, or a step of its training, as an ONNX file");
+  const auto options = std::make_shared<ExportArguments>();
+  options->training.add_model(*command);
+  command->add_option("--out", options->out, "The file to write (.onnx)")->required()->check(file_name());
+  command->add_option("--weights", options->weights, "Weights, of any format that evaluate reads [initial values]")
+      ->check(file_name());
+  options->permit.add(*command);
+  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")->check(not_empty());
+  command->add_option("--classes", options->classes, "Number of classes [as published]")->check(count());
+  command
+      ->add_option("--batch", options->batch,
+                   "Samples of a batch, or a name, such as N, for a batch that whoever runs the file chooses")
+      ->capture_default_str()
+      ->check(not_empty());
+  command->add_option("--opset", options->opset, "The version of ONNX's operators")
+      ->capture_default_str()
+      ->check(whole(onnx::kLeastOpset, onnx::kMostOpset));
+  command->add_flag("--training", options->is_training,
+                    "Write one step of training, without dropout: weights and optimizer state in, updated ones out");
+  options->training.add_optimizer(*command, "The optimizer of --training");
+  command->add_option("--lr", options->training.lr, "Learning rate of --training [0.01 for sgd, else the optimizer's]")
+      ->check(positive());
+  command->add_option("--momentum", options->training.momentum, "Momentum of --training [0.9 for sgd]")
+      ->check(from_0_to_1());
+  command->add_option("--weight-decay", options->training.weight_decay, "Weight decay of --training [the optimizer's]")
+      ->check(not_negative());
+  command->add_option("--seed", options->training.seed, "Seed of initial values and of the samples for --verify")
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--verify", options->verify,
+          "Run the file beside the network on random samples, and print the largest difference of each output: "
+          "with concord, or with onnxruntime (needs python3 with onnx and onnxruntime)")
+      ->type_name("[concord|onnxruntime]")
+      ->expected(0, 1);
+  options->device.add(*command);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options, command] {
+    if (command->count("--verify") > 0 && options->verify.empty()) options->verify = kByImport;
+    CONCORD_CHECK(options->verify.empty() || options->verify == kByImport || options->verify == kByOnnxruntime,
+                  ArgumentError, "--verify: '{}' is neither {} nor {}", options->verify, kByImport, kByOnnxruntime);
+    run_export(*options);
+  });
+}
+
+}  // namespace concord::cli
