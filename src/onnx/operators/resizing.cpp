@@ -1,4 +1,4 @@
-// Resize and Upsample of ONNX: sizes, scales and regions of each form, and the names of the rules.
+// Resize, Upsample and GridSample of ONNX: sizes, scales and regions of each form, and the names of the rules.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/onnx/table.hpp"
+#include "concord/ops/grid_sample.hpp"
 #include "concord/ops/resize.hpp"
 
 namespace concord::onnx {
@@ -129,12 +130,28 @@ void resize_of(Call& call) {
   call.set(0, resize(call.number_value(0), axes, options), call.type(0));
 }
 
+void grid_sample_of(Call& call) {
+  // The modes have other names since version 20.
+  const auto mode =
+      rule_named<GridInterpolation>(call.text("mode", "linear"), {{"linear", GridInterpolation::bilinear},
+                                                                  {"bilinear", GridInterpolation::bilinear},
+                                                                  {"nearest", GridInterpolation::nearest},
+                                                                  {"cubic", GridInterpolation::bicubic},
+                                                                  {"bicubic", GridInterpolation::bicubic}});
+  const auto padding = rule_named<GridPadding>(
+      call.text("padding_mode", "zeros"),
+      {{"zeros", GridPadding::zeros}, {"border", GridPadding::border}, {"reflection", GridPadding::reflection}});
+  const GridSampleOptions options{mode, padding, call.integer("align_corners", 0) != 0};
+  call.set(0, grid_sample(call.number_value(0), call.number_value(1), options), call.type(0));
+}
+
 }  // namespace
 
 void add_resizing(Table& table) {
   table.add("Upsample", {.since = 7, .run = resize_by_scales, .known = {1}});
   table.add("Resize", {.since = 10, .run = resize_by_scales, .known = {1}});
   table.add("Resize", {.since = 11, .run = resize_of, .known = {1, 2, 3}});
+  table.add("GridSample", {.since = 16, .run = grid_sample_of});
 }
 
 }  // namespace concord::onnx
