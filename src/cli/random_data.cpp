@@ -33,7 +33,7 @@ class Noise {
 
 /// The columns of the model's batches.
 train::Source columns_of(const models::Model& model, const Shape& sample) {
-  const auto network = make_network(model, {.classes = model.classes, .input = sample});
+  const auto network = model.make({.classes = model.classes, .input = sample});  // also of one that has no name
   return source_of(model, *network, sample);
 }
 
