@@ -11,10 +11,10 @@
 namespace concord::onnx {
 namespace {
 
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
 /// What a node reads; the nodes in its branches may read names of the graph around them.
-void add_read_names(const NodeDef& node, Names& names) {
+void add_read_names(const NodeDef& node, NameSet& names) {
   names.insert(node.inputs.begin(), node.inputs.end());
   for (const Attribute& attribute : node.attributes) {
     for (const GraphDef& branch : attribute.graphs) {
@@ -49,7 +49,7 @@ void cut_at(GraphDef& graph, const std::vector<std::string>& outputs, const std:
   }
   std::vector<ValueInfo> cut;
   for (const std::string& name : outputs) cut.push_back(described(graph, name));
-  Names needed(outputs.begin(), outputs.end());
+  NameSet needed(outputs.begin(), outputs.end());
   std::vector<NodeDef> kept;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     const auto is_needed = [&](const std::string& output) { return !output.empty() && needed.contains(output); };
