@@ -30,7 +30,11 @@ std::string first_bytes(const std::filesystem::path& path) {
 std::unique_ptr<Reader> open_one(const std::filesystem::path& path) {
   const std::string begin = first_bytes(path);
   if (begin.starts_with("PK\x03\x04"sv)) return open_zip(path);
-  if (begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 1 && begin[1] <= 5) return open_legacy_torch(path);
+  // The length of a safetensors header may begin like a pickle; its ninth byte is a brace.
+  const bool is_header = begin.size() > 8 && begin[8] == '{';
+  if (!is_header && begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 1 && begin[1] <= 5) {
+    return open_legacy_torch(path);
+  }
   if (begin.starts_with("\x89HDF\r\n\x1a\n"sv)) return open_hdf5(path);
   if (is_caffe(begin)) return open_caffe(path);
   return open_safetensors(path);

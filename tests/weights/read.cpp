@@ -2,6 +2,8 @@
 // shape and bytes. Files that are programs are refused, and nothing in them runs.
 #include <zlib.h>
 
+#include <set>
+
 #include "concord/weights/file.hpp"
 #include "files.hpp"
 #include "goldens.hpp"
@@ -70,6 +72,17 @@ TEST_CASE("a file that calls for code is refused, with the name of what it calls
   CHECK_THAT(refused("module.pth"), contains("'torch.nn.modules.linear.Linear'") && contains("state_dict()"));
   CHECK_THAT(refused("script.pt"), contains("TorchScript") && contains("torch.onnx.export"));
   CHECK_FALSE(std::filesystem::exists("executed"));
+}
+
+TEST_CASE("a safetensors file is one, whatever the length of its header looks like", "[weights]") {
+  const TemporaryFolder folder;
+  std::set<char> seconds;
+  for (std::size_t length = 1; length < 1400; length += 8) {  // 0x80 0x02 and 0x0a among them
+    io::write_safetensors(folder / "a", {{std::string(length, 'n'), Tensor(DType::f32, {1})}});
+    if (content_of(folder / "a")[0] == '\x80') seconds.insert(content_of(folder / "a")[1]);
+    CHECK(weights::File(folder / "a").format() == "safetensors");
+  }
+  CHECK(seconds.contains('\x02'));
 }
 
 TEST_CASE("an index gives the tensors of several files beside it", "[weights]") {
