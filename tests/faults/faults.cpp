@@ -31,8 +31,7 @@ bool has_happened = false;
 
 bool stands_in(const void* address) {
   const auto place = reinterpret_cast<std::uintptr_t>(address);
-  return place >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
-         place < reinterpret_cast<std::uintptr_t>(&etext);
+  return place >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) && place < reinterpret_cast<std::uintptr_t>(&etext);
 }
 
 /// The callers of the function that stands in, the nearest first.

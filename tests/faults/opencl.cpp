@@ -1,8 +1,8 @@
 // Calls of OpenCL that fail: at every place that calls, once, or all from there on, as when a device is lost.
 #include <array>
 
-#include "concord/opencl/launch/constant_table.hpp"
 #include "concord/opencl/device.hpp"
+#include "concord/opencl/launch/constant_table.hpp"
 #include "concord_test.hpp"
 #include "faults/series.hpp"
 #include "opencl/opencl_test.hpp"
@@ -25,7 +25,7 @@ const Answer kAllocationFailure{-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE", ErrorTyp
 
 struct Named {
   std::string name;
-  Session session;
+  Workload session;
 };
 
 /// The cheapest first: a place is tried in the first session that comes by it. Tuning last, which goes on after most.

@@ -22,7 +22,7 @@ std::optional<ErrorType> type_of(const std::exception& error) {
   return std::nullopt;
 }
 
-End end_of(Session session, const std::string& device) {
+End end_of(Workload session, const std::string& device) {
   try {
     return {{}, std::nullopt, session(device)};
   } catch (const std::exception& error) {
@@ -30,7 +30,7 @@ End end_of(Session session, const std::string& device) {
   }
 }
 
-std::map<faults::Site, faults::SiteCalls> calls_of(Session session, const std::string& device) {
+std::map<faults::Site, faults::SiteCalls> calls_of(Workload session, const std::string& device) {
   faults::reset_calls();
   static_cast<void>(session(device));
   return faults::calls();
@@ -41,7 +41,7 @@ std::map<faults::Site, faults::SiteCalls> calls_of(Session session, const std::s
 /// A session, and what it and a product on the other device give without fault.
 struct FaultSeries::Named {
   std::string name;
-  Session run;
+  Workload run;
   Outcome outcome, on_other;
   faults::Held held{};
 };
@@ -141,7 +141,7 @@ void FaultSeries::fail_at(const Named& session, faults::Site site, const faults:
   }
 }
 
-void FaultSeries::run(const std::string& name, Session session) {
+void FaultSeries::run(const std::string& name, Workload session) {
   INFO("session " << name << " on " << series_.device);
   Named named{name, session, session(series_.device), multiply(series_.other)};  // kernels are built, tables filled
   named.held = faults::held();

@@ -71,7 +71,7 @@ class FaultSeries {
   /// concord::Error that names the failure, the device and what to do, or, if it is one of the exceptions, with the
   /// bits of a run without fault; no handle is left; and the other device works. After the series the device does as if
   /// nothing had been.
-  void run(const std::string& name, Session session);
+  void run(const std::string& name, Workload session);
   [[nodiscard]] const Tallies& tallies() const { return tallies_; }
 
  private:

@@ -11,7 +11,7 @@ namespace concord::test {
 using Outcome = std::map<std::string, std::vector<std::byte>>;
 
 /// A device's whole life: opened by its id, used, closed.
-using Session = Outcome (*)(const std::string& device);
+using Workload = Outcome (*)(const std::string& device);
 
 /// Opened, asked for its name and closed.
 [[nodiscard]] Outcome open(const std::string& device);

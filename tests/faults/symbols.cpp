@@ -28,7 +28,7 @@ using Symbols = std::vector<Symbol>;
 std::span<const char> mapped(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
-  struct stat about{};
+  struct stat about {};
   void* place = MAP_FAILED;
   if (::fstat(file, &about) == 0 && about.st_size > 0) {
     place = ::mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, file, 0);
