@@ -33,7 +33,7 @@ struct Reader : nn::Module {
   [[nodiscard]] std::vector<std::string> input_names() const override { return {"words", "lengths"}; }
   [[nodiscard]] Values forward_values(const Values& in) override {
     const Value seen = attention(in["words"], {.lengths = in["lengths"]});  // padding is not attended to
-    return head(slice(seen, 1, 0, 1));
+    return head(reshape(slice(seen, 1, 0, 1), {seen.shape()[0], 6}));       // of the first word
   }
 };
 // [end]
