@@ -58,18 +58,21 @@ template <class Function>
   }
 }
 
-// function(lane, size) over all lanes in blocks of 16, the last two overlapping, or in blocks of one when there are
-// fewer. What it does to a lane twice must be the same as once.
-template <class Function>
-[[gnu::always_inline]] inline void for_blocks(std::int64_t lanes, Function function) {
-  constexpr std::int64_t kBlock = 16;
-  if (lanes < kBlock) {
-    for (std::int64_t lane = 0; lane < lanes; ++lane) function(lane, std::integral_constant<std::int64_t, 1>());
-    return;
-  }
+// function(lane, size) over all lanes in blocks of kBlock, the last two overlapping.
+template <std::int64_t kBlock, class Function>
+[[gnu::always_inline]] inline void for_blocks_of(std::int64_t lanes, Function function) {
   for (std::int64_t lane = 0; lane < lanes; lane += kBlock) {
     function(std::min(lane, lanes - kBlock), std::integral_constant<std::int64_t, kBlock>());
   }
+}
+
+// The same in the largest blocks that the lanes fill. What the function does to a lane twice must be the same as once.
+template <class Function>
+[[gnu::always_inline]] inline void for_blocks(std::int64_t lanes, Function function) {
+  if (lanes >= 16) return for_blocks_of<16>(lanes, function);
+  if (lanes >= 8) return for_blocks_of<8>(lanes, function);
+  if (lanes >= 4) return for_blocks_of<4>(lanes, function);
+  for_blocks_of<1>(lanes, function);
 }
 
 }  // namespace
