@@ -4,14 +4,35 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "concord/core/error.hpp"
 #include "concord/core/tensor.hpp"
 #include "concord/onnx/wire.hpp"
 
 namespace concord::onnx {
 
-using Dims = std::vector<std::int64_t>;
+/// The sizes of a tensor. A node of a damaged file may ask for a dimension that there is not: that is a ShapeError.
+class Dims : public std::vector<std::int64_t> {
+ public:
+  using vector::vector;
+  Dims(std::vector<std::int64_t> dims) : vector(std::move(dims)) {}
+  [[nodiscard]] std::int64_t& operator[](std::size_t axis) {
+    require(axis);
+    return vector::operator[](axis);
+  }
+  [[nodiscard]] const std::int64_t& operator[](std::size_t axis) const {
+    require(axis);
+    return vector::operator[](axis);
+  }
+
+ private:
+  void require(std::size_t axis) const {
+    if (axis >= size()) throw ShapeError("a tensor of rank " + std::to_string(size()) + " has too few dimensions");
+  }
+};
 
 [[nodiscard]] bool is_floating(ElementType type);
 /// The product of the dimensions.
