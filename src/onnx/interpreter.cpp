@@ -2,6 +2,7 @@
 #include "concord/onnx/interpreter.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
@@ -69,6 +70,8 @@ void Interpreter::with_place(const NodeDef& node, const std::function<void()>& a
     throw NotSupported(message(error));
   } catch (const FormatError& error) {
     throw FormatError(message(error));
+  } catch (const std::logic_error& error) {  // an index or a size of a damaged file
+    throw FormatError(place + error.what());
   }
 }
 
