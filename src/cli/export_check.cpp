@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "concord/cli/tensor_files.hpp"
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/child_process.hpp"
@@ -21,16 +22,6 @@ namespace concord::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<double> numbers_of(const Tensor& tensor) {
-  const auto converted = [](const auto& values) { return std::vector<double>(values.begin(), values.end()); };
-  switch (tensor.dtype()) {
-    case DType::f32: return converted(tensor.values<float>());
-    case DType::i32: return converted(tensor.values<std::int32_t>());
-    case DType::u8: return converted(tensor.values<std::uint8_t>());
-    default: throw NotSupported("outputs of 16 bits are not compared");
-  }
-}
 
 void compare_output(const Tensor& given, const Tensor& expected, OutputDifference& result) {
   CONCORD_CHECK(given.shape() == expected.shape(), ShapeError, "the output '{}' must be {}, but is {}", result.output,

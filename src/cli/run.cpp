@@ -98,15 +98,6 @@ std::vector<double> timed_runs(Session& session, const Runnable& runnable, std::
   return times;
 }
 
-std::vector<double> numbers_of(const Tensor& tensor) {
-  std::vector<double> numbers;
-  const auto add = [&](const auto& values) { numbers.assign(values.begin(), values.end()); };
-  if (tensor.dtype() == DType::f32) add(tensor.values<float>());
-  if (tensor.dtype() == DType::i32) add(tensor.values<std::int32_t>());
-  if (tensor.dtype() == DType::u8) add(tensor.values<std::uint8_t>());
-  return numbers;
-}
-
 nlohmann::json json_of(const NamedTensors& outputs, const std::vector<double>& times, const DeviceInfo& device) {
   nlohmann::json json{{"device", device.id}, {"outputs", nlohmann::json::object()}};
   for (const auto& [name, tensor] : outputs) {

@@ -83,6 +83,16 @@ NamedTensors read_tensors(const std::vector<std::string>& texts, const std::vect
   return tensors;
 }
 
+std::vector<double> numbers_of(const Tensor& tensor) {
+  const auto converted = [](const auto& values) { return std::vector<double>(values.begin(), values.end()); };
+  switch (tensor.dtype()) {
+    case DType::f32: return converted(tensor.values<float>());
+    case DType::i32: return converted(tensor.values<std::int32_t>());
+    case DType::u8: return converted(tensor.values<std::uint8_t>());
+    default: throw NotSupported("tensors of 16 bits are not read as numbers");
+  }
+}
+
 TensorTargets::TensorTargets(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     auto [name, file] = name_and_value(text);

@@ -18,6 +18,9 @@ namespace concord::cli {
 [[nodiscard]] NamedTensors read_tensors(const std::vector<std::string>& texts, const std::vector<std::string>& names,
                                         const std::map<std::string, DType>& types);
 
+/// All numbers of a tensor of f32, i32 or u8. Throws NotSupported for another type.
+[[nodiscard]] std::vector<double> numbers_of(const Tensor& tensor);
+
 /// Where outputs go, given as "NAME=FILE.npy", "FILE.npy" for a network of one output, or "FILE.safetensors" for all.
 class TensorTargets {
  public:

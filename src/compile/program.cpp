@@ -88,8 +88,10 @@ bool Program::has_input(const std::string& name) const {
 }
 
 Operand Program::input(const std::string& name) const {
-  CONCORD_CHECK(has_input(name), ArgumentError, "the program has no input '{}'", name);
-  return impl_->operands[static_cast<std::size_t>(impl_->names.at(name))];
+  const auto found = impl_->names.find(name);
+  CONCORD_CHECK(found != impl_->names.end() && impl_->lowered.value(found->second).kind == LoweredValue::Kind::input,
+                ArgumentError, "the program has no input '{}'", name);
+  return impl_->operands[static_cast<std::size_t>(found->second)];
 }
 
 Tensor Program::read(const std::string& value) const {

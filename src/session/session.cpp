@@ -38,9 +38,8 @@ struct SessionState {
 
   struct Compiled {
     Specs inputs;
-    bool is_placed;  // one input by position
-    std::unique_ptr<Graph> graph;
-    std::vector<std::pair<std::string, Value>> outputs;
+    bool is_placed;                                            // one input by position
+    std::vector<std::pair<std::string, std::string>> outputs;  // name of the output, of the value in the program
     Program program;
   };
 
@@ -49,7 +48,9 @@ struct SessionState {
   std::list<Compiled> programs = {};  // the last used first
   mutable Exclusive use = {};
 
-  Compiled& get(const Specs& inputs, bool is_placed);
+  /// The program for inputs of these specs; `inputs` are specs or tensors by name.
+  template <class Inputs>
+  Compiled& get(const Inputs& inputs, bool is_placed);
   [[nodiscard]] Compiled make(const Specs& inputs, bool is_placed) const;
 };
 
@@ -59,33 +60,21 @@ void SessionState::Shared::write(const WeightsFile& file) const {
   }
 }
 
-SessionState::Compiled& SessionState::get(const Specs& inputs, bool is_placed) {
-  const auto found = std::ranges::find_if(
-      programs, [&](const Compiled& program) { return program.is_placed == is_placed && program.inputs == inputs; });
-  if (found != programs.end()) {
-    programs.splice(programs.begin(), programs, found);
-  } else {
-    programs.push_front(make(inputs, is_placed));
-    if (programs.size() > options.programs) programs.pop_back();
-  }
-  return programs.front();
-}
-
 SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) const {
-  auto graph = std::make_unique<Graph>();
-  graph->set_training(false);
+  Graph graph;
+  graph.set_training(false);
   Values values;
-  for (const auto& [name, spec] : inputs) values.add(is_placed ? std::string() : name, graph->input(name, spec));
+  for (const auto& [name, spec] : inputs) values.add(is_placed ? std::string() : name, graph.input(name, spec));
   const Values results = (*shared->network)(values);
-  std::vector<std::pair<std::string, Value>> outputs;
+  std::vector<std::pair<std::string, std::string>> outputs;
   std::vector<Value> wanted;
   for (const auto& [name, value] : results) {
-    outputs.emplace_back(name.empty() ? std::to_string(outputs.size()) : name, value);
+    outputs.emplace_back(name.empty() ? std::to_string(outputs.size()) : name, value.name());
     wanted.push_back(value);
   }
-  Program program = compile(*graph, wanted, shared->variables, {.precision = options.precision});
-  Specs names = weights::wanted_of(*graph);
-  for (const VariablePtr& variable : graph->variables()) {  // a file also has weights that no output needs
+  Program program = compile(graph, wanted, shared->variables, {.precision = options.precision});
+  Specs names = weights::wanted_of(graph);
+  for (const VariablePtr& variable : graph.variables()) {  // a file also has weights that no output needs
     const bool is_new = names.contains(variable->name) && !shared->variables->contains(variable->name);
     if (is_new) shared->variables->require(variable, variable->name);
   }
@@ -94,7 +83,7 @@ SessionState::Compiled SessionState::make(const Specs& inputs, bool is_placed) c
     shared->write(*shared->waiting);
     shared->waiting.reset();
   }
-  return {inputs, is_placed, std::move(graph), std::move(outputs), std::move(program)};
+  return {inputs, is_placed, std::move(outputs), std::move(program)};
 }
 
 namespace {
@@ -102,11 +91,32 @@ namespace {
 /// The name of the only input of a network that is called with one tensor.
 constexpr const char* kOnlyInput = "input";
 
-SessionState::Specs specs_of(const NamedTensors& tensors) {
-  SessionState::Specs specs;
-  for (const auto& [name, tensor] : tensors) specs.emplace(name, tensor.spec());
-  return specs;
+const TensorSpec& spec_of(const TensorSpec& spec) { return spec; }
+const TensorSpec& spec_of(const Tensor& tensor) { return tensor.spec(); }
+
+}  // namespace
+
+template <class Inputs>
+SessionState::Compiled& SessionState::get(const Inputs& inputs, bool is_placed) {
+  const auto fits = [&](const Compiled& program) {
+    return program.is_placed == is_placed &&
+           std::ranges::equal(program.inputs, inputs, [](const auto& known, const auto& given) {
+             return known.first == given.first && known.second == spec_of(given.second);
+           });
+  };
+  const auto found = std::ranges::find_if(programs, fits);
+  if (found != programs.end()) {
+    programs.splice(programs.begin(), programs, found);
+    return programs.front();
+  }
+  Specs specs;
+  for (const auto& [name, input] : inputs) specs.emplace(name, spec_of(input));
+  programs.push_front(make(specs, is_placed));
+  if (programs.size() > options.programs) programs.pop_back();
+  return programs.front();
 }
+
+namespace {
 
 /// Runs `work` as the only user of the session and, among those that share weights, of the device.
 template <class Work>
@@ -119,7 +129,7 @@ decltype(auto) in_turn(const SessionState& state, const char* what, Work&& work)
 NamedTensors run_in_turn(SessionState& state, const NamedTensors& inputs, bool is_placed) {
   CONCORD_CHECK(!inputs.empty(), ArgumentError, "a session needs at least one input");
   return in_turn(state, "running a session", [&] {
-    SessionState::Compiled& program = state.get(specs_of(inputs), is_placed);
+    SessionState::Compiled& program = state.get(inputs, is_placed);
     for (const auto& [name, tensor] : inputs) {
       if (program.program.has_input(name)) program.program.write(name, tensor);
     }
@@ -167,9 +177,13 @@ void Session::load(const std::filesystem::path& path, const io::LoadOptions& opt
   in_turn(*state_, "loading weights", [&] {
     SessionState::Shared& shared = *state_->shared;
     const SessionState::WeightsFile file{path, options};
-    if (!shared.weights.empty()) return shared.write(file);
-    static_cast<void>(weights::File(path));  // what is not there, or is damaged, is said now
-    shared.waiting = file;
+    if (shared.weights.empty()) {
+      static_cast<void>(weights::File(path));  // what is not there, or is damaged, is said now
+      shared.waiting = file;
+    } else {
+      shared.write(file);
+      shared.waiting.reset();  // one that did not fit
+    }
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/ops/copy.hpp"
+#include "concord/ops/loss_terms.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
 
@@ -28,6 +29,27 @@ Value counted(Value hits, std::int64_t samples) {
 }
 
 }  // namespace
+
+Value with_classes_last(Value outputs, std::size_t axis) {
+  const std::size_t rank = outputs.shape().rank();
+  if (axis + 1 == rank) return outputs;
+  std::vector<std::int64_t> order;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (i != axis) order.push_back(static_cast<std::int64_t>(i));
+  }
+  order.push_back(static_cast<std::int64_t>(axis));
+  return transpose(outputs, order);
+}
+
+Value accuracy(Value outputs, Value labels, std::size_t class_axis) {
+  const Hits hits =
+      count_hits(with_classes_last(outputs, class_axis), labels, 1, find_kept_labels(labels.graph(), labels));
+  const Scalar unit = scalar::select(scalar::equal(scalar::coordinate(0), 0.0F), 1.0F, static_cast<float>(kHitUnit));
+  const auto number = [&](Value count) { return sum(pointwise("number", {count}, scalar::input(0) * unit)); };
+  const Value all =
+      hits.labels ? number(hits.labels) : full(labels.graph(), Shape{}, static_cast<float>(labels.shape().elements()));
+  return loss::weighted_mean(number(hits.first), all);
+}
 
 std::int64_t most_hits(const Shape& labels) {
   const std::int64_t a_sample = labels.elements() / labels[0];

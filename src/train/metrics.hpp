@@ -1,6 +1,7 @@
 // Classification metrics: hits counted on the device, and the confusion matrix computed on the host.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,12 @@ inline constexpr std::int64_t kHitUnit = 4096;
 /// Counts hits. logits f32 (…, C), labels i32 (…). Of equal logits the lower class comes first. A label whose own logit
 /// is not finite is not a hit. `kept` f32 has 1 for each label that counts, else 0; empty: all labels count.
 [[nodiscard]] Hits count_hits(Value logits, Value labels, int k, Value kept = {});
+
+/// (N, …, C, …) → (N, …, C).
+[[nodiscard]] Value with_classes_last(Value outputs, std::size_t class_axis);
+/// The part of the labels that are hits, joined over batches by the labels that count (loss::weighted_mean). Labels
+/// that the loss ignored in this graph do not count.
+[[nodiscard]] Value accuracy(Value outputs, Value labels, std::size_t class_axis);
 
 /// Returns counts[label, predicted] as i32 [C, C]. outputs f32 (N, C), whose largest entry is the prediction; labels
 /// i32 (N). Skips labels equal to `ignored`. Throws ShapeError if the shapes do not match, ArgumentError for a label

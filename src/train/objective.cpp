@@ -8,10 +8,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/nn/class_axis.hpp"
-#include "concord/ops/copy.hpp"
-#include "concord/ops/loss_terms.hpp"
-#include "concord/ops/pointwise.hpp"
-#include "concord/ops/reduce.hpp"
+#include "concord/train/metrics.hpp"
 
 namespace concord {
 namespace {
@@ -42,19 +39,15 @@ std::pair<Value, Value> only_pair(const Values& outputs, const Values& targets) 
   return {outputs[0], targets[0]};
 }
 
-/// Whether each label is the class of the largest output, joined over the labels that count.
-Value accuracy(const Loss& loss, Value outputs, Value labels) {
+/// The accuracy of an output with class labels.
+Value accuracy_of(const Loss& loss, Value outputs, Value labels) {
+  // The loss is traced for what it says of the classes and the ignored labels; nothing else reads it.
   const std::optional<std::size_t> axis = loss::class_axis(outputs, labels.shape(), loss(outputs, labels));
   CONCORD_CHECK(
       axis, ArgumentError,
       "more than one dimension of the outputs {} may be the classes of labels {}, so the accuracy is undefined",
       outputs.shape().str(), labels.shape().str());
-  const Value best = argmax(outputs, static_cast<std::int64_t>(*axis));
-  const Scalar is_hit = scalar::equal(scalar::input(0), scalar::input(1));
-  const Value kept = find_kept_labels(labels.graph(), labels);
-  if (!kept) return pointwise("is_hit", {best, labels}, is_hit);
-  const Value hits = pointwise("is_hit", {best, labels, reshape(kept, labels.shape())}, is_hit * scalar::input(2));
-  return loss::weighted_mean(sum(hits), sum(kept));
+  return accuracy(outputs, labels, *axis);
 }
 
 }  // namespace
@@ -80,15 +73,15 @@ Objective::Objective(std::vector<OutputLoss> losses) : losses_(std::move(losses)
       const auto [output, target] = operands_of(one, i, outputs, targets);
       return one.loss(output, target);
     };
-    const auto accuracy_of = [one, i](const Values& outputs, const Values& targets) {
+    const auto hits_of = [one, i](const Values& outputs, const Values& targets) {
       const auto [output, target] = operands_of(one, i, outputs, targets);
-      return accuracy(one.loss, output, target);
+      return accuracy_of(one.loss, output, target);
     };
     const auto before = std::span(losses_).first(i);
     CONCORD_CHECK(std::ranges::find(before, one.output, &OutputLoss::output) == before.end(), ArgumentError,
                   "an objective has two losses of the output '{}'; add them in one function", one.output);
     values_.emplace_back(loss_of);
-    accuracies_.emplace_back(accuracy_of);
+    accuracies_.emplace_back(hits_of);
   }
   function_ = [all = losses_](const Values& outputs, const Values& targets) {
     Value sum;

@@ -103,18 +103,6 @@ std::optional<std::size_t> class_axis_of(const Traced& traced, Value labels, int
   return axis;
 }
 
-/// (N, …, C, …) → (N, …, C).
-Value with_classes_last(Value outputs, std::size_t axis) {
-  const std::size_t rank = outputs.shape().rank();
-  if (axis + 1 == rank) return outputs;
-  std::vector<std::int64_t> order;
-  for (std::size_t i = 0; i < rank; ++i) {
-    if (i != axis) order.push_back(static_cast<std::int64_t>(i));
-  }
-  order.push_back(static_cast<std::int64_t>(axis));
-  return transpose(outputs, order);
-}
-
 /// The result of a metric as a loss has it.
 std::vector<LossTerm> terms_of_metric(Value result, std::int64_t batch) {
   if (result.dtype() != DType::f32) result = cast(result, DType::f32);

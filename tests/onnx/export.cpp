@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 
-#include "concord/core/philox.hpp"
 #include "concord/onnx/network.hpp"
 #include "concord/onnx/wire.hpp"
 #include "concord/ops/gather_along.hpp"
@@ -14,6 +13,7 @@
 #include "concord/ops/scan.hpp"
 #include "concord/ops/top_k.hpp"
 #include "files.hpp"
+#include "onnx/exported.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -26,38 +26,6 @@ struct Formula : nn::Module {
   explicit Formula(std::function<Values(Value)> f) : formula(std::move(f)) {}
   Values forward_values(const Values& inputs) override { return formula(inputs.only()); }
 };
-
-Tensor random_input(const TensorSpec& spec, int classes = 8) {
-  Tensor tensor(spec);
-  const Philox numbers(7, philox_purpose("export test"));
-  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const float u = numbers.uniform(static_cast<std::uint64_t>(i));
-    if (spec.dtype == DType::f32) tensor.values<float>()[at] = 4 * u - 2;
-    if (spec.dtype == DType::i32) {
-      tensor.values<std::int32_t>()[at] = static_cast<std::int32_t>(u * static_cast<float>(classes));
-    }
-  }
-  return tensor;
-}
-
-double number_at(const Tensor& tensor, std::size_t i) {
-  if (tensor.dtype() == DType::f32) return static_cast<double>(tensor.values<float>()[i]);
-  return tensor.values<std::int32_t>()[i];
-}
-
-/// The largest difference relative to the largest number.
-double difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.spec() == b.spec());
-  double most = 0, largest = 1e-30;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(a.elements()); ++i) {
-    const double x = number_at(a, i), y = number_at(b, i);
-    if (x == y) continue;
-    most = std::isfinite(x - y) ? std::max(most, std::abs(x - y)) : 1e30;
-    if (std::isfinite(y)) largest = std::max(largest, std::abs(y));
-  }
-  return most / largest;
-}
 
 std::shared_ptr<nn::Module> formula(std::function<Values(Value)> f) { return std::make_shared<Formula>(std::move(f)); }
 
@@ -246,12 +214,6 @@ std::vector<ExportedOperator> exported_operators() {
   };
 }
 
-nn::Sequential two_layers() {
-  nn::Sequential net;
-  net.push(nn::Linear(6, 5)).push(nn::Tanh{}).push(nn::Linear(5, 3));
-  return net;
-}
-
 }  // namespace
 
 TEST_CASE("exported operators compute what they did", "[onnx][export]") {
@@ -365,60 +327,4 @@ TEST_CASE("given weights are written", "[onnx][export]") {
   const auto found = std::ranges::find(model.graph.initializers, "2.bias", &onnx::TensorProto::name);
   REQUIRE(found != model.graph.initializers.end());
   CHECK(std::ranges::equal(found->data.data, std::as_const(bias).bytes()));
-}
-
-TEST_CASE("an exported step of training gives the loss and all that changes", "[onnx][export]") {
-  for (const char* name : {"mlp", "lenet", "resnet20", "char_lstm", "gpt_tiny", "unet"}) {
-    const models::Model& model = models::find(name);
-    const models::Variant variant{.dropout = false, .input = model.least};
-    const TensorSpec input = models::batch_of(model, model.least, 4);
-    const TemporaryFolder folder;
-    const std::filesystem::path file = folder / "step.onnx";
-    const auto network = models::make(name, variant);
-    Graph graph;
-    const Value prediction = (*network)(graph.input("input", input));
-    const TensorSpec target = models::target_of(model.task, prediction.shape());
-    const Value loss = models::loss_of(model.task)(prediction, graph.input("target", target));
-    const optim::Sgd optimizer{.lr = 0.1, .momentum = 0.9};
-    optim::minimize(loss, optimizer);
-    onnx::save_training(file, *network, models::loss_of(model.task), optimizer,
-                        {.input = input.shape, .dtype = input.dtype, .target = target, .seed = 3});
-    const onnx::Model written = onnx::read_model(file);
-    REQUIRE(written.training.size() == 1);
-    CHECK(written.training[0].update_bindings.size() == graph.assignments().size());
-    const Tensor features = random_input(input, model.classes),
-                 labels = random_input(target, std::min(model.classes, 3));
-    for (const DevicePtr& device : devices()) {
-      INFO(name << " on " << device->info().id);
-      const auto variables = std::make_shared<Variables>(device, 3);
-      Program program = compile(graph, loss, variables);
-      program.write("input", features);
-      program.write("target", labels);
-      program.run();
-      Session session(onnx::load(file), device);
-      const NamedTensors given = session.run({{"input", features}, {"target", labels}});
-      CHECK(difference(given.at("loss"), program.read(loss)) < 1e-5);
-      for (const Assignment& assignment : graph.assignments()) {
-        INFO(assignment.variable.name());
-        CHECK(difference(given.at(assignment.variable.name() + ".updated"), program.read(assignment.variable)) < 1e-4);
-      }
-    }
-  }
-}
-
-TEST_CASE("dropout and CTC are refused in an exported training", "[onnx][export]") {
-  const TemporaryFolder folder;
-  nn::Sequential net = two_layers();
-  net.push(nn::Dropout(0.5F));
-  CHECK_THROWS_WITH(onnx::save_training(folder / "x.onnx", net, loss::mse, optim::Sgd{},
-                                        {.input = {2, 6}, .target = {DType::f32, {2, 3}}}),
-                    contains("without dropout"));
-  const models::Model& speech = models::find("deep_speech_2");
-  const auto network = models::make("deep_speech_2", {.dropout = false, .input = speech.least});
-  Graph graph;
-  const TensorSpec input = models::batch_of(speech, speech.least, 2);
-  const TensorSpec target = models::target_of(speech.task, (*network)(graph.input("x", input)).shape());
-  CHECK_THROWS_WITH(onnx::save_training(folder / "x.onnx", *network, models::loss_of(speech.task), optim::Sgd{},
-                                        {.input = input.shape, .target = target}),
-                    contains("(ctc)"));
 }

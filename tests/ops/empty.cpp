@@ -114,9 +114,9 @@ void check_each_axis(const std::string& name, const Shape& shape, const Build& b
   }
 }
 
-std::vector<Tensor> results_of(const DevicePtr& device, const EmptyForm& form) {
-  Graph graph;
-  const std::vector<Value> results = built(form, graph);
+/// The values of `results`, which were built of the inputs of `form`.
+std::vector<Tensor> read_results(const DevicePtr& device, const EmptyForm& form, const Graph& graph,
+                                 const std::vector<Value>& results) {
   REQUIRE(!results.empty());
   Program program = compile(graph, results, std::make_shared<Variables>(device, 7));
   for (std::size_t i = 0; i < form.inputs.size(); ++i) {
@@ -126,6 +126,11 @@ std::vector<Tensor> results_of(const DevicePtr& device, const EmptyForm& form) {
   std::vector<Tensor> read;
   for (const Value& result : results) read.push_back(program.read(result));
   return read;
+}
+
+std::vector<Tensor> results_of(const DevicePtr& device, const EmptyForm& form) {
+  Graph graph;
+  return read_results(device, form, graph, built(form, graph));
 }
 
 TEST_CASE("what is gathered by no index has a gradient of zero", "[ops][empty]") {
@@ -177,15 +182,7 @@ std::vector<Tensor> answered(const DevicePtr& device, const EmptyForm& form) {
   for (std::size_t i = 0; i < form.inputs.size(); ++i) {
     inputs.push_back(graph.input("x" + std::to_string(i), form.inputs[i]));
   }
-  const std::vector<Value> results = form.build(inputs);
-  Program program = compile(graph, results, std::make_shared<Variables>(device, 7));
-  for (std::size_t i = 0; i < form.inputs.size(); ++i) {
-    program.write("x" + std::to_string(i), numbers(form.inputs[i]));
-  }
-  program.run();
-  std::vector<Tensor> read;
-  for (const Value& result : results) read.push_back(program.read(result));
-  return read;
+  return read_results(device, form, graph, form.build(inputs));
 }
 
 TEST_CASE("inference answers an empty batch and an empty length", "[ops][empty]") {

@@ -127,5 +127,10 @@ TEST_CASE("a session refuses a file of another network, and keeps its weights", 
     io::save_weights(folder / "other.safetensors", *other.variables(), other.variables()->names());
     small.load(folder / "other.safetensors");
     CHECK_THAT(thrown([&] { static_cast<void>(small.run(numbers({1, 6}))); }), contains("missing"));
+    Session right{small_net(), device, {.seed = 5}};
+    const Tensor expected = right.run(numbers({1, 6}));
+    io::save_weights(folder / "right.safetensors", *right.variables(), right.variables()->names());
+    small.load(folder / "right.safetensors");  // in place of the one that did not fit
+    CHECK(std::ranges::equal(small.run(numbers({1, 6})).bytes(), expected.bytes()));
   }
 }

@@ -15,7 +15,7 @@
 namespace concord::onnx {
 namespace {
 
-Value by_channel(const Value& x, std::size_t rank) {
+Value along_channels(const Value& x, std::size_t rank) {
   Dims dims(rank - 1, 1);
   dims[0] = x.shape().elements();
   return reshape(x, Shape(dims));
@@ -65,8 +65,8 @@ void batch_norm_of(Call& call) {
   const auto factors = pointwise("norm_factors", {call.number_value(3), call.number_value(4), scale},
                                  {-scalar::input(0), scalar::input(2) * scalar::rsqrt(scalar::input(1) + epsilon)},
                                  {DType::f32, DType::f32});
-  const Value normalised = (x + by_channel(factors[0], rank)) * by_channel(factors[1], rank);
-  call.set(0, normalised + by_channel(shift, rank), call.type(0));
+  const Value normalised = (x + along_channels(factors[0], rank)) * along_channels(factors[1], rank);
+  call.set(0, normalised + along_channels(shift, rank), call.type(0));
   for (std::size_t k = 1; k < 3; ++k) {
     if (call.wants(k)) call.set(k, call.operand(k + 2));
   }
@@ -79,7 +79,8 @@ void instance_norm_of(Call& call) {
   const Value normalised = row_norm(x, 2, call.number("epsilon", 1e-5F)).dst;
   call.set(
       0,
-      pointwise("affine", {normalised, by_channel(call.number_value(1), rank), by_channel(call.number_value(2), rank)},
+      pointwise("affine",
+                {normalised, along_channels(call.number_value(1), rank), along_channels(call.number_value(2), rank)},
                 scalar::input(0) * scalar::input(1) + scalar::input(2)),
       call.type(0));
 }
@@ -97,7 +98,7 @@ void group_norm_of(Call& call) {
                                   Shape{groups, channels / groups}),
                         {channels});
     }
-    return by_channel(numbers, call.rank(0));
+    return along_channels(numbers, call.rank(0));
   };
   call.set(0,
            pointwise("affine", {normalised, for_channels(1), for_channels(2)},
