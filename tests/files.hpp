@@ -35,6 +35,20 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// The working folder during its lifetime is `folder`.
+class InFolder {
+ public:
+  explicit InFolder(const std::filesystem::path& folder) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(folder);
+  }
+  InFolder(const InFolder&) = delete;
+  InFolder& operator=(const InFolder&) = delete;
+  ~InFolder() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_;
+};
+
 inline void write_file(const std::filesystem::path& path, std::string_view content) {
   std::filesystem::remove(path);  // a file that is emptied and filled again is flushed to the disk by ext4
   std::ofstream file(path, std::ios::binary);

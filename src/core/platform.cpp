@@ -36,6 +36,33 @@ std::uint64_t container_limit() {
   return std::numeric_limits<std::uint64_t>::max();
 }
 
+/// The file that `address` was loaded from, by the kernel's table: "begin-end access offset device inode path". The
+/// path is absolute and without symbolic links, however the program was started and wherever it has gone since. Empty
+/// if there is no table.
+std::filesystem::path mapped_file(std::uintptr_t address) {
+  std::ifstream table("/proc/self/maps");
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t middle = line.find('-'), end = line.find(' '), path = line.find('/');
+    if (middle == std::string::npos || end == std::string::npos || path == std::string::npos) continue;
+    const auto first = number_in_text<std::uintptr_t>(std::string_view(line).substr(0, middle), 16);
+    const auto last = number_in_text<std::uintptr_t>(std::string_view(line).substr(middle + 1, end - middle - 1), 16);
+    if (first && last && *first <= address && address < *last) return line.substr(path);
+  }
+  return {};
+}
+
+/// The folder of the file that this library was loaded from; empty if it is not known.
+std::filesystem::path library_folder() {
+  const void* const here = reinterpret_cast<const void*>(&library_prefixes);
+  const std::filesystem::path mapped = mapped_file(reinterpret_cast<std::uintptr_t>(here));
+  if (!mapped.empty()) return mapped.parent_path();  // the file itself may have been replaced since
+  Dl_info found{};
+  if (dladdr(here, &found) == 0) return {};
+  std::error_code error;
+  const std::filesystem::path library = std::filesystem::canonical(found.dli_fname, error);
+  return error ? std::filesystem::path() : library.parent_path();
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
@@ -55,22 +82,24 @@ std::optional<std::string> environment(const char* name) {
   return value;
 }
 
+std::filesystem::path absolute_path(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path absolute = path.empty() ? path : std::filesystem::absolute(path, error);
+  return error ? path : absolute;
+}
+
 std::filesystem::path cache_directory() {
-  if (const auto own = environment("CONCORD_CACHE_DIR")) return *own;
-  if (const auto xdg = environment("XDG_CACHE_HOME")) return std::filesystem::path(*xdg) / "concord";
-  if (const auto home = environment("HOME")) return std::filesystem::path(*home) / ".cache" / "concord";
+  if (const auto own = environment("CONCORD_CACHE_DIR")) return absolute_path(*own);
+  if (const auto xdg = environment("XDG_CACHE_HOME")) return absolute_path(*xdg) / "concord";
+  if (const auto home = environment("HOME")) return absolute_path(*home) / ".cache" / "concord";
   return {};
 }
 
 std::vector<std::filesystem::path> library_prefixes() {
-  Dl_info found{};
-  if (dladdr(reinterpret_cast<const void*>(&library_prefixes), &found) == 0) return {};
-  std::error_code error;
-  const std::filesystem::path library = std::filesystem::canonical(found.dli_fname, error);
-  if (error) return {};
+  static const std::filesystem::path kFolder = library_folder();
+  if (kFolder.empty()) return {};
   // lib/libconcord.so, or lib/x86_64-linux-gnu/libconcord.so.
-  const std::filesystem::path lib = library.parent_path();
-  return {lib.parent_path(), lib.parent_path().parent_path()};
+  return {kFolder.parent_path(), kFolder.parent_path().parent_path()};
 }
 
 std::filesystem::path shared_data_directory() {

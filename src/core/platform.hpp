@@ -14,11 +14,16 @@ namespace concord {
 /// The whole content of a file. Throws IoError when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
+/// `path` from the root, so that it stays the same file when the program changes its folder; as it is where the current
+/// folder is gone. Empty stays empty.
+[[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);
+
 /// Where compiled kernels and tuning results are kept: $CONCORD_CACHE_DIR, else $XDG_CACHE_HOME/concord, else
-/// ~/.cache/concord; empty when there is none of these. Not created.
+/// ~/.cache/concord; empty when there is none of these. From the root. Not created.
 [[nodiscard]] std::filesystem::path cache_directory();
 
-/// The folders that this library's own `lib` may lie in, nearest first: what was installed with it lies there too.
+/// The folders that this library's own `lib` may lie in, nearest first: what was installed with it lies there too. From
+/// the root, also if the program was started by a relative path or found in $PATH.
 [[nodiscard]] std::vector<std::filesystem::path> library_prefixes();
 
 /// The folder share/concord that was installed with this library; empty when there is none.

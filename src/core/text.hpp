@@ -15,12 +15,13 @@ namespace concord {
 /// compilers.
 [[nodiscard]] std::string hexadecimal(float value);
 
-/// The number that the whole text is, with a point: "0.5", "1e-3", "inf". Nothing where it is anything else.
-template <class Number>
-[[nodiscard]] std::optional<Number> number_in_text(std::string_view text) {
+/// The number that the whole text is, with a point: "0.5", "1e-3", "inf". Nothing where it is anything else. `base` may
+/// be given of whole numbers.
+template <class Number, class... Base>
+[[nodiscard]] std::optional<Number> number_in_text(std::string_view text, Base... base) {
   Number number{};
   const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const auto [rest, error] = std::from_chars(text.data(), end, number, base...);
   if (text.empty() || error != std::errc{} || rest != end) return std::nullopt;
   return number;
 }

@@ -11,6 +11,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/exclusive.hpp"
 #include "concord/core/host_memory.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/weights/file.hpp"
 #include "concord/weights/load.hpp"
 
@@ -176,7 +177,7 @@ Session Session::share() const {
 void Session::load(const std::filesystem::path& path, const io::LoadOptions& options) {
   in_turn(*state_, "loading weights", [&] {
     SessionState::Shared& shared = *state_->shared;
-    const SessionState::WeightsFile file{path, options};
+    const SessionState::WeightsFile file{absolute_path(path), options};
     if (shared.weights.empty()) {
       static_cast<void>(weights::File(path));  // what is not there, or is damaged, is said now
       shared.waiting = file;

@@ -7,6 +7,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/train/best_epoch.hpp"
 #include "concord/train/checks.hpp"
 #include "concord/train/failed_step.hpp"
@@ -51,6 +52,7 @@ class Fit {
   train::Place& at_;
   const Dataset& data_;
   const FitOptions& options_;
+  const std::filesystem::path checkpoint_;  // from the root: a callback may change the folder
   train::EpochPlan plan_;
   train::EpochPrograms programs_;
   std::optional<train::Stream> stream_;  // where the data is not on the device
@@ -70,6 +72,7 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Dataset& data, const FitOp
       at_(state.at),
       data_(data),
       options_(options),
+      checkpoint_(absolute_path(options.checkpoint)),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   train::check_fit(state.recipe, state.options.precision, data, options);
   plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
@@ -239,7 +242,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
     at_.losses.push_back(report.validation->loss);
   }
   history_.epochs.push_back(report);
-  if (!options_.checkpoint.empty()) train::save_checkpoint(state_, options_.checkpoint);
+  if (!checkpoint_.empty()) train::save_checkpoint(state_, checkpoint_);
   for (const auto& callback : options_.callbacks) callback->on_epoch(training_, report);
 }
 
@@ -255,7 +258,7 @@ History Fit::run() {
     if (!train_epoch()) {
       history_.end = History::End::stopped;
       if (at_.position > 0) history_.stopped_loss = loss_so_far(at_.position);
-      if (!options_.checkpoint.empty()) train::save_checkpoint(state_, options_.checkpoint);
+      if (!checkpoint_.empty()) train::save_checkpoint(state_, checkpoint_);
       break;
     }
     if (best_ && !best_->worth_going_on(history_.epochs.back())) {

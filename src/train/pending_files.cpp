@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/weights/file.hpp"
 #include "concord/weights/load.hpp"
@@ -38,7 +39,7 @@ void check_tensors_of(const io::Checkpoint& checkpoint, const std::filesystem::p
 
 void PendingFiles::set_weights(const std::filesystem::path& path, const io::LoadOptions& options) {
   static_cast<void>(weights::File(path));
-  weights_ = {path, options};
+  weights_ = {absolute_path(path), options};  // it is opened again when the network is known
 }
 
 void PendingFiles::set_checkpoint(io::Checkpoint checkpoint, const std::filesystem::path& path, const Specs& known) {

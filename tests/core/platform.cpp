@@ -1,10 +1,10 @@
 // Files that appear whole or not at all, and the folder of the cache.
 #include "concord/core/platform.hpp"
 
-#include "concord/core/atomic_file.hpp"
-
 #include <cstdlib>
 
+#include "cli/process.hpp"
+#include "concord/core/atomic_file.hpp"
 #include "files.hpp"
 
 namespace concord::test {
@@ -100,6 +100,31 @@ TEST_CASE("the cache is where the environment says", "[core]") {
   CHECK(cache_directory() == "/home/somebody/.cache/concord");
   const Variable no_home("HOME", nullptr);
   CHECK(cache_directory().empty());
+  const Variable relative("CONCORD_CACHE_DIR", "some/where");
+  CHECK(cache_directory() == std::filesystem::current_path() / "some/where");
+}
+
+TEST_CASE("elsewhere", "[.elsewhere]") {
+  std::filesystem::current_path("/");
+  CHECK(std::filesystem::is_directory(shared_data_directory() / "names"));
+}
+
+TEST_CASE("files of the library are found from any folder, however the program was started", "[core]") {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    WARN("skipped: this system does not name the running program");
+    return;
+  }
+  const std::string name = program.filename().string();
+  for (const std::string& start : {"./" + name, "../" + program.parent_path().filename().string() + "/" + name,
+                                   "PATH=.:$PATH; " + name, program.string()}) {
+    INFO(start);
+    Process process("/bin/sh", {"-c", "cd \"$0\"; " + start + " '[.elsewhere]'", program.parent_path().string()});
+    const Ended ended = process.finish();
+    INFO(ended.out << ended.err);
+    CHECK(ended.code == 0);
+  }
 }
 
 TEST_CASE("the memory of this process and machine is known", "[core]") {

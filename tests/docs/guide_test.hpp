@@ -13,15 +13,8 @@ namespace concord::test {
 
 /// The working folder during its lifetime is a new, empty one.
 class InEmptyFolder {
- public:
-  InEmptyFolder() : before_(std::filesystem::current_path()) { std::filesystem::current_path(folder_.path()); }
-  InEmptyFolder(const InEmptyFolder&) = delete;
-  InEmptyFolder& operator=(const InEmptyFolder&) = delete;
-  ~InEmptyFolder() { std::filesystem::current_path(before_); }
-
- private:
   TemporaryFolder folder_;
-  std::filesystem::path before_;
+  InFolder in_{folder_.path()};
 };
 
 }  // namespace concord::test

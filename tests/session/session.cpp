@@ -53,6 +53,19 @@ TEST_CASE("a session computes what the trained network computes, for every batch
   }
 }
 
+TEST_CASE("weights that wait for the network are found after the program has changed its folder", "[session]") {
+  const TemporaryFolder folder;
+  const DevicePtr& device = devices().front();
+  Session first{small_net(), device, {.seed = 5}}, session{small_net(), device};
+  const Tensor expected = first.run(numbers({1, 6}));
+  io::save_weights(folder / "net.safetensors", *first.variables(), first.variables()->names());
+  {
+    const InFolder inside(folder.path());
+    session.load("net.safetensors");
+  }
+  CHECK(std::ranges::equal(session.run(numbers({1, 6})).bytes(), expected.bytes()));
+}
+
 TEST_CASE("a session runs on the weights of a trainer as they change", "[session]") {
   const Dataset data = small_data(16);
   for (const DevicePtr& device : devices()) {

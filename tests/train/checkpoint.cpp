@@ -40,6 +40,28 @@ TEST_CASE("a training that was stopped and resumed has the bits of one that was 
   }
 }
 
+TEST_CASE("files of a training stay the same when the program changes its folder", "[train]") {
+  struct Leave : Callback {
+    std::filesystem::path to;
+    void on_epoch(const EpochReport&) override { std::filesystem::current_path(to); }
+  };
+  const DevicePtr& device = devices().front();
+  const TemporaryFolder folder, elsewhere;
+  const InFolder inside(folder.path());
+  const auto leave = std::make_shared<Leave>();
+  leave->to = elsewhere.path();
+  Trainer trainer = small_trainer(device);
+  trainer.fit(small_data(20), {.epochs = 2, .batch = 10, .callbacks = {leave}, .checkpoint = "run.safetensors"});
+  CHECK(std::filesystem::is_empty(elsewhere.path()));
+  CHECK(io::load_checkpoint_info(folder / "run.safetensors").epoch == 2);
+
+  std::filesystem::current_path(folder.path());
+  Trainer loaded = small_trainer(device);
+  loaded.load("run.safetensors");
+  std::filesystem::current_path(elsewhere.path());
+  CHECK(loaded.evaluate(small_data(20)).loss == trainer.evaluate(small_data(20)).loss);
+}
+
 TEST_CASE("a checkpoint of another network or another epoch is refused", "[train]") {
   const DevicePtr& device = devices().front();
   const TemporaryFolder folder;
