@@ -23,6 +23,7 @@ struct TrainArguments {
   PrecisionOption precision;
   MemoryBudgetOption memory_budget;
   TraceOption trace;
+  PermitOption permit;
   std::string data;
   ValidationOptions validation;
   std::string last_batch = "keep";
@@ -186,6 +187,8 @@ void run_train(TrainArguments& options) {
                      {"--checkpoint", options.checkpoint},
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
+  const io::LoadOptions permitted = options.permit.get();
+  CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   const models::Model& model = find_model(options.training.model);
   if (!options.resume.empty()) {
@@ -212,7 +215,7 @@ void run_train(TrainArguments& options) {
   Trainer trainer(network, objective_of(model, variant, options.cross_entropy), options.training.make_optimizer(),
                   device, trainer_options(options, model, data, *network));
   if (!options.weights.empty()) {
-    trainer.load(options.weights, {.strict = false});
+    trainer.load(options.weights, permitted);
     trainer.prepare(data.train.feature_spec());
     std::cerr << fmt::format("starts with the weights of {}\n", options.weights);
   }
@@ -311,10 +314,10 @@ void add_train(CLI::App& app) {
           ->check(file_name());
   command
       ->add_option("--weights", options->weights,
-                   "Start with the weights of this file or checkpoint; tensors that do not match keep their initial "
-                   "values, with a warning")
+                   "Start with the weights of this file, of any format that evaluate reads")
       ->check(file_name())
       ->excludes(resume);
+  options->permit.add(*command);
   command
       ->add_option("--checkpoint", options->checkpoint,
                    "Write a checkpoint to this file after each epoch and when stopped")

@@ -162,7 +162,11 @@ TEST_CASE("a training begins with weights, and with a new head where the classes
   REQUIRE(whole.code == 0);
   CHECK_THAT(whole.err, test::contains("starts with the weights of " + weights));
   CHECK(content_of(again) == content_of(weights));
-  const Ended part = run_command(train(data, {"--max-steps", "1", "--weights", other}));
+  check_refusal(train(data, {"--max-steps", "1", "--weights", other}), 1, {"1 of another shape (" + head_name});
+  check_refusal(train(data, {"--weights", other, "--permit", "head"}), 2, {"--permit head"});
+  check_refusal(train(data, {"--permit", "missing=*"}), 2, {"--permit needs --weights"});
+  const Ended part =
+      run_command(train(data, {"--max-steps", "1", "--weights", other, "--permit", "missing=" + head_name}));
   INFO(part.err);
   CHECK(part.code == 0);
   CHECK_THAT(part.err, test::contains("1 of another shape (" + head_name));
