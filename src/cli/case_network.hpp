@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "concord/cli/options.hpp"
+#include "concord/cli/training_options.hpp"
 #include "concord/compare/run/training_step.hpp"
 
 namespace concord::cli {

@@ -14,6 +14,7 @@
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/random_data.hpp"
+#include "concord/cli/training_options.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 

@@ -7,6 +7,7 @@
 
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/options.hpp"
+#include "concord/cli/training_options.hpp"
 
 namespace concord::cli {
 namespace {

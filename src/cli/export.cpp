@@ -11,6 +11,7 @@
 #include "concord/cli/export_check.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/random_data.hpp"
+#include "concord/cli/training_options.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
 #include "concord/train/source.hpp"

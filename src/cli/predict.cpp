@@ -9,6 +9,7 @@
 
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/options.hpp"
+#include "concord/cli/training_options.hpp"
 #include "concord/io/safetensors.hpp"
 
 namespace concord::cli {

@@ -9,6 +9,7 @@
 
 #include "concord/cli/options.hpp"
 #include "concord/cli/tensor_files.hpp"
+#include "concord/cli/training_options.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/median.hpp"
 

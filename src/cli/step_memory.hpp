@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "concord/cli/options.hpp"
+#include "concord/cli/training_options.hpp"
 #include "concord/compile/memory_need.hpp"
 
 namespace concord::cli {

@@ -11,6 +11,7 @@
 #include "concord/cli/options.hpp"
 #include "concord/cli/rescue.hpp"
 #include "concord/cli/schedule.hpp"
+#include "concord/cli/training_options.hpp"
 #include "concord/core/check.hpp"
 #include "concord/io/checkpoint.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <limits>
 #include <unordered_map>
@@ -18,8 +17,7 @@ namespace concord::weights {
 namespace {
 
 constexpr std::size_t kMostValues = 1'000'000;  // far beyond real files: a byte may make a value of many
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 60;
-constexpr std::size_t kMostWords = 200;  // of a name in a message
+constexpr std::size_t kMostWords = 200;         // of a name in a message
 
 }  // namespace
 
@@ -29,24 +27,21 @@ class Pickle::Machine {
       : pickle_(pickle), bytes_(bytes), where_(std::move(where)), offset_(offset) {}
 
   void run() {
-    while (pickle_.value_ == nullptr) {
-      begin_ = pickle_.at_;
-      step(take(1)[0]);
+    try {
+      while (pickle_.value_ == nullptr) {
+        begin_ = pickle_.at_;
+        step(take(1)[0]);
+      }
+    } catch (const PickleProblem& problem) {
+      throw FormatError(fmt::format("{}, byte {}: {}", where_, offset_ + begin_, problem.what));
     }
   }
 
  private:
   using Kind = Pickled::Kind;
 
-  [[noreturn]] void fail(std::string_view what) const {
-    throw FormatError(fmt::format("{}, byte {}: {}", where_, offset_ + begin_, what));
-  }
-  void check(bool right, std::string_view what) const {
-    if (!right) fail(what);
-  }
-
   std::string_view take(std::uint64_t count) {
-    check(count <= bytes_.size() - pickle_.at_, "the pickle ends too early");
+    check_pickle(count <= bytes_.size() - pickle_.at_, "the pickle ends too early");
     const std::string_view taken = bytes_.substr(pickle_.at_, count);
     pickle_.at_ += count;
     return taken;
@@ -59,14 +54,14 @@ class Pickle::Machine {
   }
   std::string_view line() {
     const std::size_t end = bytes_.find('\n', pickle_.at_);
-    check(end != std::string_view::npos, "the pickle ends too early");
+    check_pickle(end != std::string_view::npos, "the pickle ends too early");
     const std::string_view taken = take(end - pickle_.at_);
     take(1);
     return taken;
   }
 
   Pickled* make(Kind kind) {
-    check(pickle_.values_.size() < kMostValues, fmt::format("more than {} values", kMostValues));
+    check_pickle(pickle_.values_.size() < kMostValues, fmt::format("more than {} values", kMostValues));
     pickle_.values_.push_back({.kind = kind});
     return &pickle_.values_.back();
   }
@@ -90,43 +85,44 @@ class Pickle::Machine {
   // Values above the last mark are on the stack of their own.
   [[nodiscard]] std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   Pickled* pop() {
-    check(stack_.size() > floor(), "the stack is empty");
+    check_pickle(stack_.size() > floor(), "the stack is empty");
     Pickled* const value = stack_.back();
     stack_.pop_back();
     return value;
   }
   [[nodiscard]] Pickled* top() const {
-    check(stack_.size() > floor(), "the stack is empty");
+    check_pickle(stack_.size() > floor(), "the stack is empty");
     return stack_.back();
   }
   std::vector<Pickled*> pop_last(std::size_t count) {
-    check(stack_.size() - floor() >= count, "the stack is empty");
+    check_pickle(stack_.size() - floor() >= count, "the stack is empty");
     std::vector<Pickled*> items(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
     return items;
   }
   std::vector<Pickled*> pop_to_mark() {
-    check(!marks_.empty(), "there is no mark");
+    check_pickle(!marks_.empty(), "there is no mark");
     std::vector<Pickled*> items = pop_last(stack_.size() - marks_.back());
     marks_.pop_back();
     return items;
   }
   void append(Kind kind, const std::vector<Pickled*>& items) {
     Pickled* const to = top();
-    check(to->kind == kind, kind == Kind::list ? "appends to a value that is no list" : "sets items of no dictionary");
-    check(kind == Kind::list || items.size() % 2 == 0, "a key without a value");
-    check(to->items.size() + items.size() <= 2 * kMostValues, "a list is too long");
+    check_pickle(to->kind == kind,
+                 kind == Kind::list ? "appends to a value that is no list" : "sets items of no dictionary");
+    check_pickle(kind == Kind::list || items.size() % 2 == 0, "a key without a value");
+    check_pickle(to->items.size() + items.size() <= 2 * kMostValues, "a list is too long");
     to->items.insert(to->items.end(), items.begin(), items.end());
   }
   void push_dict(std::vector<Pickled*> items) {
-    check(items.size() % 2 == 0, "a key without a value");
+    check_pickle(items.size() % 2 == 0, "a key without a value");
     push_items(Kind::dict, std::move(items));
   }
 
   void put(std::uint64_t index) { memo_[index] = top(); }
   void get(std::uint64_t index) {
     const auto found = memo_.find(index);
-    check(found != memo_.end(), fmt::format("there is no value {} in the memo", index));
+    check_pickle(found != memo_.end(), fmt::format("there is no value {} in the memo", index));
     push(found->second);
   }
 
@@ -159,7 +155,7 @@ class Pickle::Machine {
     if (text == "00" || text == "01") return push_whole(text == "01" ? 1 : 0);  // bool of protocol 0
     if (text.ends_with('L')) text.remove_suffix(1);
     const auto whole = number_in_text<std::int64_t>(text);
-    check(whole.has_value(), "not a whole number of 64 bits");
+    check_pickle(whole.has_value(), "not a whole number of 64 bits");
     push_whole(*whole);
   }
 
@@ -167,10 +163,10 @@ class Pickle::Machine {
     pickle_.names_.push_back(fmt::format("{} {}", module, name));
     const std::string& global = pickle_.names_.back();
     if (!is_allowed_global(global)) {
-      fail(
+      throw PickleProblem{
           fmt::format("it calls for Python's '{}.{}', which is not read: only tensors, numbers, texts, lists and "
                       "dictionaries are, and nothing is executed. In Python: torch.save(model.state_dict(), FILE)",
-                      module.substr(0, kMostWords), name.substr(0, kMostWords)));
+                      module.substr(0, kMostWords), name.substr(0, kMostWords))};
     }
     Pickled* const value = make(Kind::global);
     value->text = global;
@@ -180,24 +176,24 @@ class Pickle::Machine {
   void reduce() {
     const Pickled* const arguments = pop();
     const Pickled* const global = pop();
-    check(arguments->kind == Kind::tuple, "arguments that are no tuple");
-    check(global->kind == Kind::global, "calls a value that is no function");
+    check_pickle(arguments->kind == Kind::tuple, "arguments that are no tuple");
+    check_pickle(global->kind == Kind::global, "calls a value that is no function");
     const std::vector<Pickled*>& items = arguments->items;
     if (global->text == "collections OrderedDict") return push_ordered(items);
     if (global->text == "torch Size") {
-      check(items.size() == 1 && (items[0]->kind == Kind::tuple || items[0]->kind == Kind::list),
-            "a torch.Size of no list");
+      check_pickle(items.size() == 1 && (items[0]->kind == Kind::tuple || items[0]->kind == Kind::list),
+                   "a torch.Size of no list");
       return push(items[0]);
     }
     if (global->text == "torch device") {
-      check(!items.empty() && items[0]->kind == Kind::text, "a torch.device without a name");
+      check_pickle(!items.empty() && items[0]->kind == Kind::text, "a torch.device without a name");
       return push(items[0]);
     }
     if (global->text == "torch._utils _rebuild_parameter") {
-      check(!items.empty() && items[0]->kind == Kind::tensor, "a parameter without a tensor");
+      check_pickle(!items.empty() && items[0]->kind == Kind::tensor, "a parameter without a tensor");
       return push(items[0]);
     }
-    check(is_tensor_global(global->text), fmt::format("calls {}", global->text));
+    check_pickle(is_tensor_global(global->text), fmt::format("calls {}", global->text));
     push_tensor(items, global->text.ends_with("_v3"));
   }
 
@@ -205,105 +201,27 @@ class Pickle::Machine {
   void push_ordered(const std::vector<Pickled*>& arguments) {
     std::vector<Pickled*> items;
     if (!arguments.empty()) {
-      check(arguments[0]->kind == Kind::list, "an OrderedDict of no list");
+      check_pickle(arguments[0]->kind == Kind::list, "an OrderedDict of no list");
       copied_ += arguments[0]->items.size();
-      check(copied_ <= kMostValues, fmt::format("more than {} values", kMostValues));
+      check_pickle(copied_ <= kMostValues, fmt::format("more than {} values", kMostValues));
       for (const Pickled* pair : arguments[0]->items) {
         const bool is_pair = (pair->kind == Kind::tuple || pair->kind == Kind::list) && pair->items.size() == 2;
-        check(is_pair, "an OrderedDict of a value that is no pair");
+        check_pickle(is_pair, "an OrderedDict of a value that is no pair");
         items.insert(items.end(), pair->items.begin(), pair->items.end());
       }
     }
     push_dict(std::move(items));
   }
 
-  [[nodiscard]] std::uint64_t count_of(const Pickled* value, std::string_view what) const {
-    check(value->kind == Kind::whole && value->whole >= 0, fmt::format("the {} of a tensor is not a number", what));
-    return static_cast<std::uint64_t>(value->whole);
-  }
-  [[nodiscard]] std::vector<std::int64_t> counts_of(const Pickled* value, std::string_view what) const {
-    check(value->kind == Kind::tuple || value->kind == Kind::list, fmt::format("the {} of a tensor is no list", what));
-    check(value->items.size() <= Shape::kMaxRank, fmt::format("a tensor of more than {} dimensions", Shape::kMaxRank));
-    std::vector<std::int64_t> counts;
-    for (const Pickled* item : value->items) counts.push_back(static_cast<std::int64_t>(count_of(item, what)));
-    return counts;
-  }
-
-  // (storage, offset, size, stride, …[, dtype]): a window, which has to be inside the storage.
   void push_tensor(const std::vector<Pickled*>& arguments, bool has_type) {
-    check(arguments.size() >= (has_type ? 7U : 4U) && arguments[0]->kind == Kind::storage,
-          "a tensor without a storage");
-    PickledTensor tensor;
-    tensor.byte = offset_ + begin_;
-    tensor.storage = pickle_.storages_[static_cast<std::size_t>(arguments[0]->whole)];
-    tensor.element = tensor.storage.element;
-    std::uint64_t elements = tensor.storage.elements;
-    if (has_type) {
-      tensor.element = arguments[6]->kind == Kind::global ? element_of_dtype(arguments[6]->text) : nullptr;
-      if (tensor.element != nullptr) {
-        const std::uint64_t unit = tensor.storage.element == nullptr ? 1 : tensor.storage.element->bytes;
-        check(elements <= std::numeric_limits<std::uint64_t>::max() / unit, "a storage is too large");
-        elements = elements * unit / tensor.element->bytes;
-      }
-    }
-    check(tensor.element != nullptr, "a tensor of an unknown type");
-    tensor.offset = count_of(arguments[1], "offset");
-    tensor.dims = counts_of(arguments[2], "size");
-    tensor.strides = counts_of(arguments[3], "stride");
-    check(tensor.dims.size() == tensor.strides.size(), "a tensor with other numbers of sizes and strides");
-    check_window(tensor, elements);
-    pickle_.tensors_.push_back(std::move(tensor));
+    pickle_.tensors_.push_back(tensor_of(arguments, has_type, pickle_.storages_));
+    pickle_.tensors_.back().byte = offset_ + begin_;
     Pickled* const value = make(Kind::tensor);
     value->whole = static_cast<std::int64_t>(pickle_.tensors_.size() - 1);
     push(value);
   }
-
-  void check_window(const PickledTensor& tensor, std::uint64_t elements) const {
-    constexpr std::string_view kExpanded = "a tensor has more elements than its storage; expanded tensors are not read";
-    constexpr std::string_view kBeyond = "a tensor reaches beyond its storage";
-    check(elements < kMostElements, "a storage is too large");
-    check(tensor.offset <= elements, kBeyond);
-    if (std::ranges::count(tensor.dims, 0) > 0) {
-      check(std::ranges::all_of(tensor.dims, [](std::int64_t size) { return size < 1 << 30; }), kExpanded);
-      return;
-    }
-    std::uint64_t count = 1, last = tensor.offset;
-    for (std::size_t i = 0; i < tensor.dims.size(); ++i) {
-      const auto size = static_cast<std::uint64_t>(tensor.dims[i]);
-      const auto stride = static_cast<std::uint64_t>(tensor.strides[i]);
-      check(count <= elements / size, kExpanded);
-      count *= size;
-      if (size == 1) continue;
-      check(stride == 0 || size - 1 <= elements / stride, kBeyond);
-      last += (size - 1) * stride;
-      check(last < elements, kBeyond);
-    }
-    check(last < elements, kBeyond);
-  }
-
-  // ('storage', type, key, place, elements[, (key, offset, elements) of a part of it])
   void push_storage() {
-    const Pickled* const id = pop();
-    const std::vector<Pickled*>& items = id->items;
-    check(id->kind == Kind::tuple && (items.size() == 5 || items.size() == 6) && items[0]->kind == Kind::text &&
-              items[0]->text == "storage" && items[1]->kind == Kind::global && items[2]->kind == Kind::text,
-          "a reference that is no storage");
-    PickledStorage storage;
-    const auto element = element_of_storage(items[1]->text);
-    check(element.has_value(), fmt::format("a storage of type {}", items[1]->text));
-    storage.element = *element;
-    storage.key = items[2]->text;
-    storage.elements = count_of(items[4], "storage");
-    if (items.size() == 6 && items[5]->kind != Kind::none) {
-      const std::vector<Pickled*>& part = items[5]->items;
-      check(items[5]->kind == Kind::tuple && part.size() == 3, "a part of a storage that is no triple");
-      storage.first = count_of(part[1], "part of a storage");
-      const std::uint64_t size = count_of(part[2], "part of a storage");
-      check(storage.first <= storage.elements && size <= storage.elements - storage.first,
-            "a part of a storage reaches beyond it");
-      storage.elements = size;
-    }
-    pickle_.storages_.push_back(std::move(storage));
+    pickle_.storages_.push_back(storage_of(*pop()));
     Pickled* const value = make(Kind::storage);
     value->whole = static_cast<std::int64_t>(pickle_.storages_.size() - 1);
     push(value);
@@ -312,25 +230,25 @@ class Pickle::Machine {
   // Attributes; those of a dictionary have no weights.
   void build() {
     pop();
-    check(top()->kind == Kind::dict, "sets attributes of a value that has none");
+    check_pickle(top()->kind == Kind::dict, "sets attributes of a value that has none");
   }
 
   void push_stack_global() {
     const Pickled* const name = pop();
     const Pickled* const module = pop();
-    check(name->kind == Kind::text && module->kind == Kind::text, "a class whose name is no text");
+    check_pickle(name->kind == Kind::text && module->kind == Kind::text, "a class whose name is no text");
     push_global(module->text, name->text);
   }
 
   void finish() {
     Pickled* const value = pop();
-    check(stack_.empty() && marks_.empty(), "values are left on the stack");
+    check_pickle(stack_.empty() && marks_.empty(), "values are left on the stack");
     pickle_.value_ = value;
   }
 
   void step(char opcode) {
     switch (opcode) {
-      case '\x80': check(number(1) <= 5, "a protocol above 5"); break;
+      case '\x80': check_pickle(number(1) <= 5, "a protocol above 5"); break;
       case '\x95': take(8); break;  // FRAME
       case '.': finish(); break;
       case '(': marks_.push_back(stack_.size()); break;
@@ -383,7 +301,7 @@ class Pickle::Machine {
       case '\x94': put(memo_.size()); break;
       case 'h': get(number(1)); break;
       case 'j': get(number(4)); break;
-      default: fail(fmt::format("opcode {:#04x} is not read", static_cast<unsigned char>(opcode)));
+      default: throw PickleProblem{fmt::format("opcode {:#04x} is not read", static_cast<unsigned char>(opcode))};
     }
   }
 

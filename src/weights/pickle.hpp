@@ -9,36 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "concord/io/element.hpp"
+#include "concord/weights/pickled.hpp"
 
 namespace concord::weights {
-
-/// A storage as PyTorch's pickles name it.
-struct PickledStorage {
-  std::string_view key;
-  const io::Element* element = nullptr;  // null: bytes, whose tensors bring their type
-  std::uint64_t elements = 0;
-  std::uint64_t first = 0;  // of a part of another storage
-};
-
-/// A tensor as a window on a storage. Sizes are in elements of `element`. The window is inside the storage.
-struct PickledTensor {
-  PickledStorage storage;
-  const io::Element* element = nullptr;
-  std::uint64_t offset = 0;
-  std::vector<std::int64_t> dims, strides;
-  std::size_t byte = 0;  // where the pickle describes it
-};
-
-/// A value of a pickle.
-struct Pickled {
-  enum class Kind : std::uint8_t { none, whole, real, text, tuple, list, dict, global, storage, tensor };
-  Kind kind = Kind::none;
-  std::int64_t whole = 0;            // of a bool too; the index of a storage or tensor
-  double real = 0;                   // also of a whole number beyond 64 bits: NaN
-  std::string_view text = {};        // "torch FloatStorage" for a global
-  std::vector<Pickled*> items = {};  // of a dict: key, value, key, value …
-};
 
 /// One pickle, read to its end.
 class Pickle {
