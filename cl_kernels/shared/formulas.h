@@ -209,18 +209,21 @@ static inline float concord_acos(float a) {
 }
 // Beyond 1 by atan(a) = π/2 - atan(1/a).
 static inline float concord_atan(float a) {
-  const float size = CONCORD_STD(fabs)(a), small = size > 1.0f ? 1.0f / size : size, square = small * small;
-  float p = -1.78217585e-3f;
-  p = p * square + 1.08663626e-2f;
-  p = p * square - 3.10936309e-2f;
-  p = p * square + 5.78789152e-2f;
-  p = p * square - 8.39920864e-2f;
-  p = p * square + 0.109508611f;
-  p = p * square - 0.142640144f;
-  p = p * square + 0.199985296f;
-  p = p * square - 0.333332986f;
-  const float near = small + small * (square * p);
+  const float size = CONCORD_STD(fabs)(a), near = concord_atan_of_small(size > 1.0f ? 1.0f / size : size);
   return CONCORD_STD(copysign)(size > 1.0f ? 1.57079637f - (near + 4.37113883e-8f) : near, a);
+}
+// The angle of the point (b, a), as in C also for zeros and infinities of either sign: the angle to the axis that is
+// nearer, then to that of positive b.
+static inline float concord_atan2(float a, float b) {
+  const float rise = CONCORD_STD(fabs)(a), run = CONCORD_STD(fabs)(b);
+  const float large = rise > run ? rise : run, small = rise > run ? run : rise;
+  const float quotient = small / (large > 0.0f ? large : 1.0f), ratio = small == INFINITY ? 1.0f : quotient;
+  const float near = concord_atan_of_small(ratio), is_back = (CONCORD_BITS_OF(b) >> 31) != 0u ? 1.0f : 0.0f;
+  const float steep = 1.57079637f - ((is_back > 0.0f ? -near : near) + 4.37113883e-8f);
+  const float flat = is_back > 0.0f ? 3.14159274f - (near + 8.74227766e-8f) : near;
+  const float angle = CONCORD_STD(copysign)(rise > run ? steep : flat, a);
+  const float sum = rise + run;
+  return sum == sum ? angle : sum;  // NaN if either is
 }
 
 // As pow in C: signs by whole and odd exponents, 1 for an exponent of 0 and a base of 1.

@@ -126,6 +126,21 @@ static inline float concord_asin_of_small(float a) {
   return a + a * (square * p);
 }
 
+// atan(a) for 0 <= a <= 1.
+static inline float concord_atan_of_small(float a) {
+  const float square = a * a;
+  float p = -1.78217585e-3f;
+  p = p * square + 1.08663626e-2f;
+  p = p * square - 3.10936309e-2f;
+  p = p * square + 5.78789152e-2f;
+  p = p * square - 8.39920864e-2f;
+  p = p * square + 0.109508611f;
+  p = p * square - 0.142640144f;
+  p = p * square + 0.199985296f;
+  p = p * square - 0.333332986f;
+  return a + a * (square * p);
+}
+
 // Sine and cosine: a minus the nearest multiple of π/2, then a polynomial for one of the two. Up to 12,000 the multiple
 // is subtracted in parts of 11 bits, whose products are exact.
 static inline float concord_quarter_turns(float size, concord_uint* quarter) {

@@ -67,6 +67,8 @@
     k == 0 ? max_slope(y, a, b) : max_slope(y, b, a))                                                                  \
   /* a raised to b, as pow in C; constant whole exponents up to 8 become products (Expression) */                      \
   FUNCTION(power, 0.1F, 3, bounds(4, 128), std::pow(a, b), power_slope(y, a, b, k))                                    \
+  /* the angle of the point (b, a), as atan2 in C; its slope at (0, 0) is 0 */                                         \
+  FUNCTION(atan2, 0.1F, 3, bounds(5, 8), std::atan2(a, b), atan2_slope(a, b, k))                                       \
   /* exp(a·b) with all bits of the product, for densities such as exp(-x²); its slope is not ∞·0 */                    \
   FUNCTION(exp_product, -3, 3, bounds(2, 3), std::exp(a * b), select(equal(y, 0.0F), 0.0F, (k == 0 ? b : a) * y))
 // clang-format on

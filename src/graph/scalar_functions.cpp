@@ -91,6 +91,15 @@ Scalar power_slope(const Scalar& y, const Scalar& a, const Scalar& b, int k) {
   return select(is_flat, 0.0F, y * scalar::log(a));
 }
 
+// b/(a² + b²) and -a/(a² + b²), by the quotient of the smaller and the larger, whose squares are in range.
+Scalar atan2_slope(const Scalar& a, const Scalar& b, int k) {
+  const Scalar is_steep = less(scalar::abs(b), scalar::abs(a));
+  const Scalar large = select(is_steep, a, b), small = select(is_steep, b, a), ratio = small / large;
+  const Scalar base = 1.0F / (large * (1.0F + ratio * ratio));
+  const Scalar slope = k == 0 ? select(is_steep, ratio, 1.0F) * base : -(select(is_steep, 1.0F, ratio) * base);
+  return select(equal(large, 0.0F), 0.0F, slope);
+}
+
 #define CONCORD_UNARY_ROW(name, low, high, accuracy, value, derivative)          \
   Row{{F::name, #name, 1, low, high},                                            \
       accuracy,                                                                  \

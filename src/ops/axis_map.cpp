@@ -78,6 +78,10 @@ void add_row(const AxisMap& map, std::int64_t j, Rows& rows) {
       const float place = std::floor(static_cast<float>(j) * static_cast<float>(map.step));
       return rows.add(std::min(static_cast<std::int64_t>(place), map.src - 1), 1);
     }
+    case Kind::nearest_exact: {
+      const float place = std::floor((static_cast<float>(j) + 0.5F) * static_cast<float>(map.step));
+      return rows.add(std::min(static_cast<std::int64_t>(place), map.src - 1), 1);
+    }
     case Kind::linear: return add_linear(map, j, rows);
     case Kind::cubic: return add_cubic(map, j, rows);
     case Kind::reflect: return rows.add(reflected(j - map.count, map.src), 1);
@@ -113,8 +117,8 @@ Taps transposed(const Taps& taps, std::int64_t rows) {
   return result;
 }
 
-constexpr std::string_view kNames[] = {"nearest",  "linear", "cubic", "reflect",  "replicate",
-                                       "circular", "repeat", "flip",  "gaussian", "taps"};
+constexpr std::string_view kNames[] = {"nearest", "linear", "cubic",    "reflect", "replicate",    "circular",
+                                       "repeat",  "flip",   "gaussian", "taps",    "nearest_exact"};
 
 }  // namespace
 

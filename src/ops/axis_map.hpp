@@ -31,6 +31,7 @@ struct AxisMap {
     gaussian,   // the mean over `count` positions with Gaussian weights of standard deviation `step`; at the borders
                 // the mean over the positions inside
     taps,       // the rows of `table`, see of_taps
+    nearest_exact,  // source position floor(step·(j + 1/2)), computed in float as in PyTorch on GPUs
   };
   Kind kind = Kind::nearest;
   std::int64_t src = 1, dst = 1;  // sizes of the axis in the source and the result

@@ -33,6 +33,7 @@ Value tan(Value x) { return pointwise("tan", {x}, scalar::sin(x0()) / scalar::co
 Value asin(Value x) { return pointwise("asin", {x}, scalar::asin(x0())); }
 Value acos(Value x) { return pointwise("acos", {x}, scalar::acos(x0())); }
 Value atan(Value x) { return pointwise("atan", {x}, scalar::atan(x0())); }
+Value atan2(Value y, Value x) { return pointwise("atan2", {y, x}, scalar::atan2(x0(), x1())); }
 Value sinh(Value x) { return pointwise("sinh", {x}, scalar::sinh(x0())); }
 Value cosh(Value x) { return pointwise("cosh", {x}, scalar::cosh(x0())); }
 Value asinh(Value x) { return pointwise("asinh", {x}, scalar::asinh(x0())); }

@@ -24,6 +24,9 @@ Value tan(Value x);
 Value asin(Value x);
 Value acos(Value x);
 Value atan(Value x);
+/// The angle of the point (x, y) in (−π, π], as atan2 in C also for zeros and infinities; y and x broadcast. The
+/// gradient at (0, 0) is 0.
+Value atan2(Value y, Value x);
 Value sinh(Value x);
 Value cosh(Value x);
 Value asinh(Value x);

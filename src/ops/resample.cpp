@@ -105,6 +105,7 @@ Kind kind_of(Interpolation mode) {
     case Interpolation::nearest: return Kind::nearest;
     case Interpolation::linear: return Kind::linear;
     case Interpolation::cubic: return Kind::cubic;
+    case Interpolation::nearest_exact: return Kind::nearest_exact;
   }
   throw ArgumentError("unknown interpolation");
 }
@@ -128,8 +129,9 @@ Value interpolate(Value x, const InterpolateOptions& options) {
                 shape.str(), spatial, sizes);
   CONCORD_CHECK(factors <= 1 || factors == spatial, ShapeError,
                 "interpolate: {} has {} spatial axes, got {} scale factors", shape.str(), spatial, factors);
-  CONCORD_CHECK(options.mode != Interpolation::nearest || !options.align_corners, ArgumentError,
-                "interpolate: align_corners cannot be used with nearest");
+  const bool is_nearest = options.mode == Interpolation::nearest || options.mode == Interpolation::nearest_exact;
+  CONCORD_CHECK(!is_nearest || !options.align_corners, ArgumentError,
+                "interpolate: align_corners cannot be used with nearest or nearest_exact");
   CONCORD_CHECK(options.mode != Interpolation::cubic || spatial == 2, ShapeError,
                 "interpolate: cubic needs (N, C, rows, columns), got {}", shape.str());
   std::vector<std::size_t> axes;

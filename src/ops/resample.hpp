@@ -43,14 +43,16 @@ struct ResampleSizes {
 /// Maps several axes; the last two axes share one operator. maps[i] belongs to axes[i]; `axes` are sorted.
 Value resample(Value x, const std::vector<std::size_t>& axes, const std::vector<ops::AxisMap>& maps);
 
-enum class Interpolation : std::uint8_t { nearest, linear, cubic };
+/// `nearest` takes position floor(j·src/dst) for position j, and `nearest_exact` the position whose centre is nearest
+/// to the centre of j, as "nearest-exact" in PyTorch, Pillow and SciPy.
+enum class Interpolation : std::uint8_t { nearest, linear, cubic, nearest_exact };
 
 struct InterpolateOptions {
   /// Set one of these: the spatial sizes of the result, or factors (one for all axes, or one for each).
   std::vector<std::int64_t> size = {};
   std::vector<double> scale_factor = {};
   Interpolation mode = Interpolation::nearest;
-  bool align_corners = false;  // not for nearest
+  bool align_corners = false;  // not for nearest and nearest_exact
 };
 /// x (N, C, spatial…) → (N, C, size… or ⌊spatial·factor⌋…), as torch.nn.functional.interpolate. `linear` is PyTorch's
 /// linear, bilinear or trilinear, by the number of axes. Throws ShapeError, ArgumentError.

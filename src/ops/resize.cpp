@@ -74,6 +74,15 @@ double weight_at(double d, const ResizeOptions& options) {
   return d < 2 ? a * (((d - 5) * d + 8) * d - 4) : 0;
 }
 
+/// `nearest_exact` as the `nearest` that it is.
+ResizeOptions plain(ResizeOptions options) {
+  if (options.mode != Interpolation::nearest_exact) return options;
+  options.mode = Interpolation::nearest;
+  options.coordinates = Coordinates::half_pixel;
+  options.rounding = ResizeRounding::round_prefer_ceil;
+  return options;
+}
+
 struct Tap {
   std::int64_t place;
   double weight;
@@ -116,7 +125,8 @@ Value extrapolated(Value y, const AxisRule& rule) {
 
 }  // namespace
 
-ops::AxisMap ops::resize_map(const ResizeAxis& axis, std::int64_t src, const ResizeOptions& options) {
+ops::AxisMap ops::resize_map(const ResizeAxis& axis, std::int64_t src, const ResizeOptions& given) {
+  const ResizeOptions options = plain(given);
   CONCORD_CHECK(src >= 1 && axis.size >= 1, ShapeError, "resize: axis {} from {} to {} positions; at least 1 each",
                 axis.axis, src, axis.size);
   const AxisRule rule{axis, options, src};
@@ -133,7 +143,8 @@ ops::AxisMap ops::resize_map(const ResizeAxis& axis, std::int64_t src, const Res
   return AxisMap::of_taps(src, axis.size, std::move(taps));
 }
 
-Value resize(Value x, const std::vector<ResizeAxis>& axes, const ResizeOptions& options) {
+Value resize(Value x, const std::vector<ResizeAxis>& axes, const ResizeOptions& given) {
+  const ResizeOptions options = plain(given);
   CONCORD_CHECK(!options.antialias || options.mode != Interpolation::nearest, ArgumentError,
                 "resize: antialias needs linear or cubic interpolation");
   std::vector<ResizeAxis> changed = axes;

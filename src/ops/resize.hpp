@@ -23,7 +23,7 @@ enum class ResizeCoordinates : std::uint8_t {
 enum class ResizeRounding : std::uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
 
 struct ResizeOptions {
-  Interpolation mode = Interpolation::nearest;
+  Interpolation mode = Interpolation::nearest;  // nearest_exact: nearest by half_pixel and round_prefer_ceil
   ResizeCoordinates coordinates = ResizeCoordinates::half_pixel;
   ResizeRounding rounding = ResizeRounding::round_prefer_floor;  // nearest
   double cubic_a = -0.75;                                        // cubic: the coefficient a of Keys's kernel

@@ -33,6 +33,11 @@ TEST_CASE("upsampling is PyTorch's", "[nn][layers]") {
   check_layer("upsample nearest 2d", Upsample{{.scale_factor = {2}}});
   check_layer("upsample nearest 2d by fractions", Upsample{{.scale_factor = {1.5, 0.7}}});
   check_layer("upsample nearest 3d", Upsample{{.scale_factor = {2}}});
+  const auto exact = Interpolation::nearest_exact;
+  check_layer("upsample nearest-exact 1d to size", Upsample{{.size = {7}, .mode = exact}});
+  check_layer("upsample nearest-exact 2d to sizes", Upsample{{.size = {7, 3}, .mode = exact}});
+  check_layer("upsample nearest-exact 2d by fractions", Upsample{{.scale_factor = {1.5, 0.7}, .mode = exact}});
+  check_layer("upsample nearest-exact 3d", Upsample{{.scale_factor = {2}, .mode = exact}});
   check_layer("upsample linear", Upsample{{.scale_factor = {2}, .mode = linear}});
   check_layer("upsample linear aligned", Upsample{{.size = {9}, .mode = linear, .align_corners = true}});
   check_layer("upsample bilinear", Upsample{{.scale_factor = {2}, .mode = linear}});

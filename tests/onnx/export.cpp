@@ -8,6 +8,7 @@
 
 #include "concord/onnx/network.hpp"
 #include "concord/onnx/wire.hpp"
+#include "concord/ops/elementary.hpp"
 #include "concord/ops/gather_along.hpp"
 #include "concord/ops/row_norm.hpp"
 #include "concord/ops/scan.hpp"
@@ -83,6 +84,11 @@ std::vector<ExportedOperator> exported_operators() {
       {"prelu", image,
        [](Value x) {
          return Values(prelu(x, constants(x.graph(), {4, 1, 1})));
+       }},
+      {"angles", matrix,
+       [](Value x) {
+         return Values{atan2(x, transpose(reshape(x, {5, 3}), {1, 0})), atan2(abs(round(x)), x),
+                       atan2(x, -abs(round(x)))};
        }},
       {"coordinates", matrix,
        [](Value x) {
@@ -193,6 +199,12 @@ std::vector<ExportedOperator> exported_operators() {
       {"nearest", image,
        [](Value x) {
          return Values{interpolate(x, {.scale_factor = {2}}), interpolate(x, {.size = {5, 13}})};
+       }},
+      {"nearest exactly", image,
+       [](Value x) {
+         const auto mode = Interpolation::nearest_exact;
+         return Values{interpolate(x, {.scale_factor = {2}, .mode = mode}),
+                       interpolate(x, {.size = {5, 13}, .mode = mode})};
        }},
       {"linear", image,
        [](Value x) {

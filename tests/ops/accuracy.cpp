@@ -10,6 +10,7 @@
 
 #include "concord/nn/distribution_loss.hpp"
 #include "concord/ops/activations.hpp"
+#include "concord/ops/elementary.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "ops/exact_functions.hpp"
 
@@ -173,6 +174,46 @@ TEST_CASE("power and exp_product keep their digits over all of fp32", "[ops][acc
     expect_within(of_power, accuracy_of("power").ulps, "power", "value");
     expect_within(of_slope, accuracy_of("power").slope_ulps, "power", "slope");
     expect_within(of_product, accuracy_of("exp_product").ulps, "exp_product", "value");
+  }
+}
+
+TEST_CASE("atan2 keeps its digits in all quadrants and all of fp32", "[ops][accuracy]") {
+  std::vector<float> a, b;
+  const std::vector<float> all = points();
+  for (std::size_t i = 0; i < all.size(); i += 3) {
+    for (const float ratio : {0.0F, -0.0F, 1.0F, -1.0F, 1e-4F, 0.37F, -2.5F, 1e9F, INFINITY, -INFINITY, NAN}) {
+      a.push_back(all[i]);
+      b.push_back(i % 2 == 0 || !std::isfinite(all[i] * ratio) ? ratio : all[i] * ratio);
+    }
+  }
+  const Shape shape{static_cast<std::int64_t>(a.size())};
+  Array first(shape), second(shape);
+  std::ranges::copy(a, first.values.begin());
+  std::ranges::copy(b, second.values.begin());
+  const auto is_subnormal = [](float x) { return x != 0 && std::abs(x) < std::numeric_limits<float>::min(); };
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<Tensor> results = run(device, {{first}, {second}}, [](const std::vector<Value>& in) {
+      std::vector<Value> outputs{atan2(in[0], in[1])};
+      for (const Value& slope : gradient(sum(outputs[0]), in)) outputs.push_back(slope);
+      return outputs;
+    });
+    Worst worst[3];
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const D y = static_cast<D>(a[i]), x = static_cast<D>(b[i]), square = y * y + x * x;
+      if (is_subnormal(a[i]) || is_subnormal(b[i])) continue;
+      const bool is_flat = square == 0, has_slope = std::isfinite(square);
+      const D right[] = {std::atan2(y, x), is_flat ? 0 : x / square, is_flat ? 0 : -y / square};
+      for (std::size_t k = 0; k < (has_slope ? 3 : 1); ++k) {
+        const float got = results[k].values<float>()[i];
+        const D error = error_of(got, right[k], 0);
+        if (error > worst[k].error) worst[k] = {error, a[i], got, right[k]};
+        if (k == 0 && !std::isnan(got)) CHECK(std::signbit(got) == std::signbit(right[k]));
+      }
+    }
+    expect_within(worst[0], accuracy_of("atan2").ulps, "atan2", "value");
+    expect_within(worst[1], accuracy_of("atan2").slope_ulps, "atan2", "slope by y");
+    expect_within(worst[2], accuracy_of("atan2").slope_ulps, "atan2", "slope by x");
   }
 }
 

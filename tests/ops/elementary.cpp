@@ -68,6 +68,33 @@ TEST_CASE("pow of two values", "[ops][elementary]") {
          .tolerance = 2e-6});
 }
 
+TEST_CASE("atan2 of two values that broadcast", "[ops][elementary]") {
+  check({.name = "broadcast",
+         .inputs = {{uniform({3, 4}, 1, -2, 2)}, {uniform({4}, 2, -2, 2)}},
+         .build = [](const std::vector<Value>& x) { return std::vector{atan2(x[0], x[1])}; },
+         .reference =
+             [](const std::vector<Array>& x) {
+               Array y = x[0];
+               for (std::size_t i = 0; i < 12; ++i) y.values[i] = std::atan2(x[0].values[i], x[1].values[i % 4]);
+               return std::vector{y};
+             },
+         .tolerance = 2e-6});
+  // The direction of a point comes back, of second order too: ∂²/∂y² atan2(y, x) is −2xy/(x² + y²)².
+  for (const DevicePtr& device : devices()) {
+    INFO("device " << device->info().id);
+    const std::vector<double> y{0, 1, -2, 3, 0, -1}, x{0, 2, 1, -1, -3, 0};
+    const auto results = run(device, {{Array({6}, y)}, {Array({6}, x)}}, [](const std::vector<Value>& in) {
+      const Value slope = gradient(sum(atan2(in[0], in[1])), in).front();
+      return std::vector{gradient(sum(slope), in).front()};
+    });
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const double square = x[i] * x[i] + y[i] * y[i];
+      const double expected = square == 0 ? 0 : -2 * x[i] * y[i] / (square * square);
+      CHECK(static_cast<double>(results[0].values<float>()[i]) == Approx(expected).epsilon(1e-5).margin(1e-7));
+    }
+  }
+}
+
 TEST_CASE("rounding is exact, and its gradient 0", "[ops][elementary]") {
   const double inf = std::numeric_limits<double>::infinity();
   const std::vector<double> x{-2.5, -1.5, -0.5, -0.25, 0, 0.5, 1.5, 2.5, 3.75, 8388609, -3e9, inf, -inf};

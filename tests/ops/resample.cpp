@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "concord/ops/rearrange.hpp"
+#include "concord/ops/resize.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
@@ -134,6 +135,27 @@ TEST_CASE("interpolation of more rows than one work-group", "[ops][resample]") {
       });
 }
 
+TEST_CASE("nearest_exact takes the position whose centre is nearest", "[ops][resample]") {
+  const auto nearest = [](std::int64_t src, std::int64_t dst) -> Place {
+    return [=](std::int64_t j) { return (2 * j + 1) * src / (2 * dst); };
+  };
+  for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {3, 4}, {9, 16}}) {
+    check_function(
+        "interpolate", {2, 3, 6, 7},
+        [&](Value x) {
+          return interpolate(x, {.size = {rows, columns}, .mode = Interpolation::nearest_exact});
+        },
+        [&](const Array& x) { return moved(moved(x, 2, rows, nearest(6, rows)), 3, columns, nearest(7, columns)); });
+    check_function(
+        "resize", {6, 2, 7},
+        [&](Value x) {
+          return resize(x, {{.axis = 0, .size = rows}, {.axis = 2, .size = columns}},
+                        {.mode = Interpolation::nearest_exact});
+        },
+        [&](const Array& x) { return moved(moved(x, 0, rows, nearest(6, rows)), 2, columns, nearest(7, columns)); });
+  }
+}
+
 TEST_CASE("gaussian_blur is a weighted mean of what lies inside", "[ops][resample]") {
   const auto blurred = [](const Array& x, std::size_t axis) {
     Array sum = x, weights = x;
@@ -181,6 +203,8 @@ TEST_CASE("resampling refuses what does not fit", "[ops][resample]") {
   const Value x = graph.input("x", {DType::f32, {1, 2, 3, 4}});
   CHECK_THROWS_AS(interpolate(x, {}), ArgumentError);
   CHECK_THROWS_AS(interpolate(x, {.size = {2, 2}, .align_corners = true}), ArgumentError);
+  CHECK_THROWS_AS(interpolate(x, {.size = {2, 2}, .mode = Interpolation::nearest_exact, .align_corners = true}),
+                  ArgumentError);
   CHECK_THROWS_AS(gaussian_blur(x, 4, 1), ArgumentError);
 }
 

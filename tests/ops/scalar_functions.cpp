@@ -6,20 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "concord/ops/accuracy.hpp"
 #include "concord/ops/pointwise.hpp"
-#include "ops/op_test.hpp"
+#include "ops/exact_functions.hpp"
 
 namespace concord::test {
 namespace {
-
-const FunctionAccuracy& accuracy_of(std::string_view name) {
-  for (const FunctionAccuracy& row : function_accuracy()) {
-    if (row.name == name) return row;
-  }
-  FAIL("no bound for " << name);
-  return function_accuracy().front();
-}
 
 constexpr std::int64_t kPoints = 241;
 

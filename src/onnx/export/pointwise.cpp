@@ -197,6 +197,7 @@ class FormulaWriter {
         {"add", "Add"},     {"subtract", "Sub"}, {"multiply", "Mul"}, {"divide", "Div"},
         {"minimum", "Min"}, {"maximum", "Max"},  {"power", "Pow"}};
     if (name == "exp_product") return x_.add("Exp", {x_.multiply(a, b)});
+    if (name == "atan2") return angle(a, b);
     const auto found = kOperators.find(name);
     if (found == kOperators.end()) NodeExport::refuse(fmt::format("ONNX has no function '{}'", name));
     return x_.add(found->second, {a, b});
@@ -227,6 +228,20 @@ class FormulaWriter {
       return swish_slope(a, sigmoid(gelu_argument(a)), x_.multiply(a, x_.add_to(square, constant(kGelu))));
     }
     NodeExport::refuse(fmt::format("ONNX has no function '{}'", name));
+  }
+
+  /// atan2(a, b) by the quotient of the smaller and the larger; zeros have no sign.
+  std::string angle(const std::string& a, const std::string& b) {
+    const std::string is_steep = x_.add("Less", {x_.add("Abs", {b}), x_.add("Abs", {a})});
+    const std::string large = x_.add("Where", {is_steep, a, b}), small = x_.add("Where", {is_steep, b, a});
+    const std::string divisor = x_.add("Where", {x_.add("Equal", {large, constant(0)}), constant(1), large});
+    const std::string near = x_.add("Atan", {x_.divide(small, divisor)});
+    constexpr float kPi = 3.14159265358979323846F;
+    const std::string is_below = x_.add("Less", {a, constant(0)}), is_back = x_.add("Less", {b, constant(0)});
+    const std::string quarter = x_.add("Where", {is_below, constant(-kPi / 2), constant(kPi / 2)});
+    const std::string half = x_.add("Where", {is_below, constant(-kPi), constant(kPi)});
+    const std::string flat = x_.add("Where", {is_back, x_.add_to(near, half), near});
+    return x_.add("Where", {is_steep, x_.subtract(quarter, near), flat});
   }
 
   static constexpr float kGelu = 1.5957691216057308F, kCubic = 0.044715F;  // 2·√(2/π)

@@ -12,10 +12,13 @@ namespace {
 
 using Kind = ops::AxisMap::Kind;
 
+/// By whole factors both take the same positions.
+bool is_nearest(const ops::AxisMap& map) { return map.kind == Kind::nearest || map.kind == Kind::nearest_exact; }
+
 bool is_interpolation(const ops::AxisMap& map) {
   if (map.transposed) return false;
   const auto src = static_cast<double>(map.src), dst = static_cast<double>(map.dst);
-  if (map.kind == Kind::nearest) return map.dst % map.src == 0 && map.step == src / dst;
+  if (is_nearest(map)) return map.dst % map.src == 0 && map.step == src / dst;
   if (map.kind != Kind::linear && map.kind != Kind::cubic) return false;
   if (map.align_corners) return map.dst > 1 && map.step == (src - 1) / (dst - 1);
   return map.step == src / dst;
@@ -32,7 +35,7 @@ bool write_resize(NodeExport& x, const ops::Resample& op) {
   // Runtimes have linear and cubic maps for signals and images alone.
   if (!std::ranges::all_of(maps, is_like_first) || first != 2 || src.size() != first + maps.size()) return false;
   Attributes attributes;
-  if (maps[0].kind == Kind::nearest) {
+  if (is_nearest(maps[0])) {
     attributes = {text("mode", "nearest"), text("coordinate_transformation_mode", "asymmetric"),
                   text("nearest_mode", "floor")};
   } else {
