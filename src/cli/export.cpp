@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -52,46 +53,83 @@ struct ExportedNetwork {
   std::shared_ptr<nn::Module> network;
   std::map<std::string, Tensor> weights;
   Dataset data;
+  /// What the file calls its inputs; a file that was read keeps its names.
+  std::vector<std::pair<std::string, Tensor>> inputs;
 
   explicit ExportedNetwork(const ExportArguments& options)
-      : model(models::find(options.training.model)), sample(sample_shape(options.input, model)) {
+      : model(find_model(options.training.model)), sample(sample_shape(options.input, model)) {
     // ONNX cannot draw what dropout draws; in evaluation it does nothing.
-    network = models::make(options.training.model,
-                           {.classes = options.classes, .dropout = !options.is_training, .input = sample});
+    network = make_network(model, {.classes = options.classes, .dropout = !options.is_training, .input = sample});
     data = random_data(model, sample, options.samples(), options.training.seed);
+    for (const Column& column : data.feature_columns()) inputs.emplace_back(name_of(column), column.values);
     if (options.weights.empty()) return;
     Graph graph;
     graph.set_training(false);
-    static_cast<void>((*network)(graph.input("features", models::batch_of(model, sample, 1))));
+    static_cast<void>((*network)(added_to(graph)));
     weights = weights::load(options.weights, weights::wanted_of(graph), options.permit.get()).tensors;
   }
-  /// Compiled with the weights that the file has, and fed.
-  [[nodiscard]] Program compiled(const Graph& graph, Value output, const DevicePtr& device, std::uint64_t seed) const {
+  [[nodiscard]] bool is_file() const { return file_of(model) != nullptr; }
+  [[nodiscard]] std::string name_of(const Column& column) const { return is_file() ? column.name : "input"; }
+  /// The inputs in a graph. A network of the zoo takes its one by position.
+  [[nodiscard]] Values added_to(Graph& graph) const {
+    Values values;
+    for (const auto& [name, tensor] : inputs) {
+      values.add(is_file() ? name : std::string(), graph.input(name, tensor.spec()));
+    }
+    return values;
+  }
+  [[nodiscard]] NamedTensors fed() const { return {inputs.begin(), inputs.end()}; }
+  /// Compiled with the weights that the file has.
+  [[nodiscard]] Program compiled(const Graph& graph, const std::vector<Value>& outputs, const DevicePtr& device,
+                                 std::uint64_t seed) const {
     const auto variables = std::make_shared<Variables>(device, seed);
-    Program program = compile(graph, output, variables);
+    Program program = compile(graph, outputs, variables);
     for (const auto& [name, value] : weights) variables->write(name, value);
-    program.write("input", data.features);
     return program;
+  }
+  /// What --training minimises: for a file with one input and one output the loss that `concord train` takes.
+  [[nodiscard]] Loss loss() const {
+    if (!is_file()) return models::loss_of(model.task);
+    CONCORD_CHECK(inputs.size() == 1 && data.more_labels.empty() && file_of(model)->outputs().size() == 1,
+                  ArgumentError,
+                  "--training writes the step of a network with one input and one output; {} has {} and {}", model.name,
+                  inputs.size(), file_of(model)->outputs().size());
+    return [objective = objective_of(model)](Value prediction, Value target) {
+      const std::string name = objective.losses().empty() ? std::string() : objective.losses().front().output;
+      Values outputs, targets;
+      outputs.add(name, prediction);
+      targets.add(name, target);
+      return objective(outputs, targets);
+    };
   }
 };
 
 ExportCase inference_case(const ExportArguments& options, const ExportedNetwork& exported, const DevicePtr& device) {
   Graph graph;
   graph.set_training(false);
-  const Value output = (*exported.network)(graph.input("input", exported.data.features.spec()));
-  Program program = exported.compiled(graph, output, device, options.training.seed);
+  const Values outputs = (*exported.network)(exported.added_to(graph));
+  std::vector<Value> values;
+  for (const NamedValue& output : outputs) values.push_back(output.value);
+  Program program = exported.compiled(graph, values, device, options.training.seed);
+  for (const auto& [name, tensor] : exported.inputs) {
+    if (program.has_input(name)) program.write(name, tensor);
+  }
   program.run();
-  return {options.out, {{"input", exported.data.features}}, {{{"output", program.read(output)}}}};
+  ExportCase one{options.out, exported.fed(), {{}}};
+  for (const NamedValue& output : outputs) {
+    one.expected[0][output.name.empty() ? "output" : output.name] = program.read(output.value);
+  }
+  return one;
 }
 
 ExportCase training_case(const ExportArguments& options, const ExportedNetwork& exported, const DevicePtr& device,
                          const std::vector<optim::Group>& groups) {
   Graph graph;
-  const Value prediction = (*exported.network)(graph.input("input", exported.data.features.spec()));
-  const Value loss =
-      models::loss_of(exported.model.task)(prediction, graph.input("target", exported.data.labels.spec()));
+  const Value input = graph.input("input", exported.data.features.spec());
+  const Value loss = exported.loss()((*exported.network)(input), graph.input("target", exported.data.labels.spec()));
   optim::minimize(loss, options.training.make_optimizer(), {.groups = groups});
-  Program program = exported.compiled(graph, loss, device, options.training.seed);
+  Program program = exported.compiled(graph, {loss}, device, options.training.seed);
+  program.write("input", exported.data.features);
   program.write("target", exported.data.labels);
   ExportCase one{options.out, {{"input", exported.data.features}, {"target", exported.data.labels}}, {}};
   for (std::size_t step = 0; step < kCheckedSteps; ++step) {
@@ -108,8 +146,7 @@ ExportCase training_case(const ExportArguments& options, const ExportedNetwork& 
 
 void write_training(const ExportArguments& options, const ExportedNetwork& exported,
                     const std::vector<optim::Group>& groups) {
-  onnx::save_training(options.out, *exported.network, models::loss_of(exported.model.task),
-                      options.training.make_optimizer(),
+  onnx::save_training(options.out, *exported.network, exported.loss(), options.training.make_optimizer(),
                       {.input = exported.data.features.shape(),
                        .dtype = exported.data.features.dtype(),
                        .target = exported.data.labels.spec(),
@@ -120,13 +157,17 @@ void write_training(const ExportArguments& options, const ExportedNetwork& expor
 }
 
 void write_inference(const ExportArguments& options, const ExportedNetwork& exported) {
-  onnx::save(options.out, *exported.network,
-             {.input = exported.data.features.shape(),
-              .dtype = exported.data.features.dtype(),
-              .opset = options.opset,
-              .batch = options.has_free_batch() ? options.batch : std::string(),
-              .weights = exported.weights,
-              .seed = options.training.seed});
+  onnx::ExportOptions how{.opset = options.opset,
+                          .batch = options.has_free_batch() ? options.batch : std::string(),
+                          .weights = exported.weights,
+                          .seed = options.training.seed};
+  if (exported.is_file()) {
+    for (const auto& [name, tensor] : exported.inputs) how.inputs.push_back({name, tensor.spec()});
+  } else {
+    how.input = exported.data.features.shape();
+    how.dtype = exported.data.features.dtype();
+  }
+  onnx::save(options.out, *exported.network, how);
 }
 
 /// Prints the differences. Returns false if one is too large.
@@ -166,6 +207,9 @@ bool report(const ExportArguments& options, std::vector<OutputDifference> differ
 
 void run_export(const ExportArguments& options) {
   require_writable(options.out);
+  std::error_code unknown;
+  CONCORD_CHECK(!std::filesystem::equivalent(options.training.model, options.out, unknown), ArgumentError,
+                "{} and {} are the same file; give the output another name", options.training.model, options.out);
   CONCORD_CHECK(!options.is_training || !options.has_free_batch(), ArgumentError,
                 "--training needs a number of samples for --batch: the step divides by it");
   const ExportedNetwork exported(options);

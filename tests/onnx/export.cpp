@@ -10,6 +10,7 @@
 #include "concord/onnx/wire.hpp"
 #include "concord/ops/elementary.hpp"
 #include "concord/ops/gather_along.hpp"
+#include "concord/ops/grid_sample.hpp"
 #include "concord/ops/row_norm.hpp"
 #include "concord/ops/scan.hpp"
 #include "concord/ops/top_k.hpp"
@@ -233,6 +234,45 @@ TEST_CASE("exported operators compute what they did", "[onnx][export]") {
     for (const DevicePtr& device : devices()) {
       INFO(one.name << " on " << device->info().id);
       CHECK(difference_of_file(formula(one.f), one.input, device) < 3e-6);
+    }
+  }
+}
+
+TEST_CASE("a grid sample is one operator from version 16 on, of any batch, and a composition before",
+          "[onnx][export]") {
+  const auto sampled_with = [](const GridSampleOptions& options) {
+    return formula([options](Value x) {  // the first channels are the places
+      const Value places = transpose(
+          slice(x, 1, 0, x.shape().rank() == 4 ? 2 : 3),
+          x.shape().rank() == 4 ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 2, 3, 4, 1});
+      return Values(grid_sample(x, 0.8F * places, options));
+    });
+  };
+  const auto operators_of = [](nn::Module& network, const Shape& shape, int opset, const std::string& batch) {
+    const TemporaryFolder folder;
+    onnx::save(folder / "sample.onnx", network, {.input = shape, .opset = opset, .batch = batch});
+    std::map<std::string, int> operators;
+    for (const onnx::NodeDef& node : onnx::read_model(folder / "sample.onnx").graph.nodes) ++operators[node.op_type];
+    return operators;
+  };
+  const Shape image{2, 4, 5, 6}, volume{2, 3, 4, 3, 5};
+  for (const GridInterpolation mode :
+       {GridInterpolation::bilinear, GridInterpolation::nearest, GridInterpolation::bicubic}) {
+    for (const GridPadding padding : {GridPadding::zeros, GridPadding::border, GridPadding::reflection}) {
+      const GridSampleOptions options{mode, padding, padding == GridPadding::border};
+      const auto network = sampled_with(options);
+      for (const auto& [shape, opset, batch] : std::vector<std::tuple<Shape, int, std::string>>{
+               {image, 16, "N"}, {image, 20, ""}, {image, 13, ""}, {volume, 20, "N"}, {volume, 17, ""}}) {
+        if (mode == GridInterpolation::bicubic && shape.rank() == 5) continue;
+        INFO("mode " << static_cast<int>(mode) << ", padding " << static_cast<int>(padding) << ", " << shape.str()
+                     << ", version " << opset);
+        auto operators = operators_of(*network, shape, opset, batch);
+        const bool is_one = opset >= (shape.rank() == 4 ? 16 : 20);
+        CHECK(operators["GridSample"] == (is_one ? 1 : 0));
+        CHECK((operators["Gather"] == 0) == is_one);
+        CHECK(difference_of_file(network, {DType::f32, shape}, devices().front(), {.opset = opset, .batch = batch}) <
+              3e-6);
+      }
     }
   }
 }

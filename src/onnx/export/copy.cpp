@@ -1,9 +1,10 @@
-// Reshape, Transpose, Slice, Pad, Concat, and what copies its input.
+// Reshape, Transpose, Slice, Pad, Concat, and what copies its input; GridSample at the Reshape that ends it.
 #include "concord/ops/copy.hpp"
 
 #include <algorithm>
 
 #include "concord/onnx/export/rules.hpp"
+#include "concord/onnx/export/sampled_grid.hpp"
 #include "concord/ops/stop_gradient.hpp"
 
 namespace concord::onnx {
@@ -60,10 +61,29 @@ void write_pad(NodeExport& x) {
   x.bind(0, x.add("Pad", {name, w.integers(pads), value}));
 }
 
+/// All of a grid sample at the reshape that it ends with; false for another reshape.
+bool write_grid_sample(NodeExport& x) {
+  const auto found = sampled_grid(x.output(0), x.opset());
+  if (!found) return false;
+  const bool is_new = x.opset() >= 20;  // the modes have other names since
+  const char* mode = is_new ? "linear" : "bilinear";
+  if (found->options.mode == GridInterpolation::nearest) mode = "nearest";
+  if (found->options.mode == GridInterpolation::bicubic) mode = is_new ? "cubic" : "bicubic";
+  const char* padding = "zeros";
+  if (found->options.padding == GridPadding::border) padding = "border";
+  if (found->options.padding == GridPadding::reflection) padding = "reflection";
+  x.bind(0, x.add("GridSample", {x.name_of(found->x), x.name_of(found->grid)},
+                  {text("mode", mode), text("padding_mode", padding),
+                   whole("align_corners", found->options.align_corners ? 1 : 0)}));
+  return true;
+}
+
 }  // namespace
 
 void add_copy_rules(Rules& rules) {
-  rules[typeid(ops::Reshape)] = [](NodeExport& x) { x.bind(0, x.reshape(x.in(0), x.in_sizes(0), x.out_sizes())); };
+  rules[typeid(ops::Reshape)] = [](NodeExport& x) {
+    if (!write_grid_sample(x)) x.bind(0, x.reshape(x.in(0), x.in_sizes(0), x.out_sizes()));
+  };
   rules[typeid(ops::Transpose)] = [](NodeExport& x) {
     const std::vector<std::size_t>& order = x.op<ops::Transpose>().order();
     x.bind(0, x.transpose(x.in(0), {order.begin(), order.end()}));

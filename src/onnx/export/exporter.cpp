@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/onnx/export/sampled_grid.hpp"
 
 namespace concord::onnx {
 
@@ -125,7 +126,9 @@ void Exporter::find_needed(const std::vector<NamedOutput>& outputs) {
     const bool is_input = !node.op && !node.variable;
     if (is_input) needed_[static_cast<std::size_t>(id)] = true;
     if (!needed_[static_cast<std::size_t>(id)]) continue;
-    for (const Value& input : node.inputs) {
+    std::vector<Value> inputs = node.inputs;
+    if (const auto sampled = sampled_grid(Value(&graph_, id, 0), writer_.opset())) inputs = {sampled->x, sampled->grid};
+    for (const Value& input : inputs) {
       needed_[static_cast<std::size_t>(input.node_id())] = true;
       ++uses_[input];
     }
