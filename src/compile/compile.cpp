@@ -10,21 +10,26 @@
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/core/log.hpp"
+#include "concord/ops/copy.hpp"
 
 namespace concord {
 namespace {
 
 class LayoutPass {
  public:
-  LayoutPass(Lowered& program, Device& device, Precision precision)
-      : program_(program), device_(device), precision_(precision) {}
+  LayoutPass(Lowered& program, Device& device, Precision precision, bool retains_all)
+      : program_(program), device_(device), precision_(precision), retains_all_(retains_all) {}
 
   void run() {
     std::vector<LoweredNode> nodes = std::move(program_.nodes);
     program_.nodes.clear();
     for (LoweredNode& node : nodes) {
       if (node.op->is_alias()) {
-        alias(std::move(node));
+        const Layout& stored = program_.value(node.inputs[0]).layout;
+        alias(std::move(node), stored ? stored->viewed_as(program_.value(node.outputs[0]).spec) : nullptr);
+      } else if (const Layout turned = turned_layout(node)) {
+        node.is_view = true;
+        alias(std::move(node), turned);
       } else {
         prepare(std::move(node));
       }
@@ -35,11 +40,21 @@ class LayoutPass {
   }
 
  private:
-  void alias(LoweredNode node) {
-    const ValueId source = in_layout(node.inputs[0], nullptr);
+  /// The output is the input's bytes in the layout `viewed`, or row-major.
+  void alias(LoweredNode node, const Layout& viewed) {
+    const ValueId source = viewed ? node.inputs[0] : in_layout(node.inputs[0], nullptr);
     node.inputs[0] = source;
     program_.value(node.outputs[0]).alias_of = source;
+    program_.value(node.outputs[0]).layout = viewed;
     program_.nodes.push_back(std::move(node));
+  }
+
+  /// The layout of the result of a transposition that moves nothing; null for all other operators.
+  [[nodiscard]] Layout turned_layout(const LoweredNode& node) const {
+    const auto* const transpose = dynamic_cast<const ops::Transpose*>(node.op.get());
+    if (transpose == nullptr || retains_all_) return nullptr;
+    const Layout& stored = program_.value(node.inputs[0]).layout;
+    return stored ? stored->transposed(transpose->order(), program_.value(node.outputs[0]).spec) : nullptr;
   }
 
   void prepare(LoweredNode node) {
@@ -66,6 +81,16 @@ class LayoutPass {
     program_.nodes.push_back(std::move(node));
   }
 
+  /// Null where the device has none between these two layouts: row-major lies between them.
+  [[nodiscard]] std::shared_ptr<Kernel> reorder(const LoweredValue& source, const Layout& wanted) const {
+    try {
+      return device_.prepare_reorder(source.spec, source.layout, wanted);
+    } catch (const NotSupported&) {
+      if (!source.layout || !wanted) throw;
+      return nullptr;
+    }
+  }
+
   // The value in this layout: itself, or a reordered copy made once.
   ValueId in_layout(ValueId id, const Layout& wanted) {
     if (same_layout(program_.value(id).layout, wanted)) return id;
@@ -73,12 +98,13 @@ class LayoutPass {
       if (same_layout(layout, wanted)) return copy;
     }
     const LoweredValue& source = program_.value(id);
+    std::shared_ptr<Kernel> kernel = reorder(source, wanted);
+    if (kernel == nullptr) return in_layout(in_layout(id, nullptr), wanted);
     LoweredValue copy;
     copy.spec = source.spec;
     copy.layout = wanted;
     copy.reorder_of = id;
     copy.name = fmt::format("{} in {}", source.name, wanted ? wanted->str() : "row-major");
-    std::shared_ptr<Kernel> kernel = device_.prepare_reorder(source.spec, source.layout, wanted);
     const std::string name = "reorder/" + source.name;
     program_.values.push_back(std::move(copy));
     const auto copied = static_cast<ValueId>(program_.values.size() - 1);
@@ -90,6 +116,7 @@ class LayoutPass {
   Lowered& program_;
   Device& device_;
   Precision precision_;
+  bool retains_all_;
   std::map<ValueId, std::vector<std::pair<Layout, ValueId>>> copies_;
 };
 
@@ -110,7 +137,7 @@ Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const
   return lowered;
 }
 
-void choose_layouts(Lowered& program, Device& device, Precision precision) {
+void choose_layouts(Lowered& program, Device& device, Precision precision, bool retains_all) {
   // Kernels have limits of their own, which a value that fits nowhere exceeds too.
   const bool may_be_halved = precision == Precision::bf16 || precision == Precision::fp16;
   for (const LoweredNode& node : program.nodes) {
@@ -118,7 +145,7 @@ void choose_layouts(Lowered& program, Device& device, Precision precision) {
       require_allocatable(program.value(id), program.bytes(id) / (may_be_halved ? 2 : 1), device.info());
     }
   }
-  LayoutPass(program, device, precision).run();
+  LayoutPass(program, device, precision, retains_all).run();
 }
 
 namespace {
@@ -143,7 +170,7 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value>
   }
   {
     const timeline::Span kernels("prepare kernels");
-    choose_layouts(program->lowered, variables->device(), options.precision);
+    choose_layouts(program->lowered, variables->device(), options.precision, program->retains_all);
   }
   if (!program->retains_all) find_invariants(program->lowered);
   if (options.memory_budget > 0) {

@@ -34,9 +34,10 @@ struct LoweredNode {
   std::shared_ptr<Kernel> kernel;  // set by choose_layouts; null for an alias and where all outputs are empty
   bool invariant = false;          // set by find_invariants
   bool again = false;              // set by recompute: an earlier node computed the same
+  bool is_view = false;            // set by choose_layouts: the layouts make its output the bytes of its input
   Pass pass = Pass::forward;
 
-  [[nodiscard]] bool is_alias() const { return op && op->is_alias(); }
+  [[nodiscard]] bool is_alias() const { return is_view || (op && op->is_alias()); }
 };
 
 struct LoweredAssignment {
@@ -75,9 +76,10 @@ void fuse(Lowered& program, const Device& device);
 void group_updates(Lowered& program);
 
 /// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel
-/// wants another one. Variables, inputs and assigned values are row-major. Throws OutOfMemory before any is prepared
-/// where a value is larger than the device allocates at once.
-void choose_layouts(Lowered& program, Device& device, Precision precision = Precision::fp32);
+/// wants another one. Variables, inputs and assigned values are row-major. A transposition that layouts make a matter
+/// of names becomes a view, unless `retains_all`. Throws OutOfMemory before any is prepared where a value is larger
+/// than the device allocates at once.
+void choose_layouts(Lowered& program, Device& device, Precision precision = Precision::fp32, bool retains_all = false);
 
 /// Throws OutOfMemory that names the value where `bytes` of it are more than the device allocates at once.
 void require_allocatable(const LoweredValue& value, std::size_t bytes, const DeviceInfo& device);

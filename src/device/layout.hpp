@@ -4,11 +4,16 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "concord/core/export.hpp"
+#include "concord/core/tensor.hpp"
 
 namespace CONCORD_PUBLIC concord {
+
+class LayoutDescription;
+using Layout = std::shared_ptr<const LayoutDescription>;
 
 /// A memory layout of one tensor that a backend defines, for example nChw16c of oneDNN.
 class LayoutDescription {
@@ -18,8 +23,15 @@ class LayoutDescription {
   [[nodiscard]] virtual bool equals(const LayoutDescription& other) const = 0;
   /// A name for traces: "nhwc", "nChw16c".
   [[nodiscard]] virtual std::string str() const = 0;
+  /// The layout in which the same bytes are a tensor of another shape with the same elements, as `reshape` gives. Null
+  /// where the bytes must be row-major first.
+  [[nodiscard]] virtual Layout viewed_as(const TensorSpec& /*spec*/) const { return nullptr; }
+  /// The layout in which the same bytes are the tensor `spec`, which has this one's axes in another order: its axis i
+  /// is axis order[i] of this one. Null where they must be moved.
+  [[nodiscard]] virtual Layout transposed(std::span<const std::size_t> /*order*/, const TensorSpec& /*spec*/) const {
+    return nullptr;
+  }
 };
-using Layout = std::shared_ptr<const LayoutDescription>;
 
 [[nodiscard]] inline bool same_layout(const Layout& a, const Layout& b) { return a == b || (a && b && a->equals(*b)); }
 

@@ -86,6 +86,7 @@ PreparedKernel FakeDevice::prepare(const KernelRequest& request) {
 }
 
 std::unique_ptr<Kernel> FakeDevice::prepare_reorder(const TensorSpec& spec, const Layout& from, const Layout& to) {
+  if (only_row_major_reorders && from && to) throw NotSupported("no reorder between two layouts");
   reorders.push_back({spec, from, to});
   auto kernel = std::make_unique<FakeKernel>("fake reorder");
   kernel->input_layouts = {from};

@@ -58,6 +58,7 @@ class FakeDevice final : public Device {
   std::function<bool(const Operator&, const Expression&)> takes_epilogue;  // unset: never
   std::map<std::string, LayoutRule> rules;                                 // by operator name; the others are row-major
   std::string without_kernel;                                              // the operator that is not supported
+  bool only_row_major_reorders = false;                                    // to and from row-major, nothing else
 
   // What it was asked, in order.
   std::vector<KernelRequest> requests;

@@ -26,25 +26,35 @@ Lowered laid_out(const Graph& graph, std::span<const Value> outputs, FakeDevice&
   return program;
 }
 
-Names layouts_of(const Lowered& program, const std::vector<ValueId>& ids) {
-  Names names;
-  for (const ValueId id : ids) names.push_back(name_of(program.value(id).layout));
-  return names;
-}
-
 Names offered(const KernelRequest& request) {
   Names names;
   for (const Layout& layout : request.input_layouts) names.push_back(name_of(layout));
   return names;
 }
 
+/// A layout that any view keeps, and that the transposition {1, 0} turns into `turned`.
+class ViewableLayout final : public LayoutDescription {
+ public:
+  explicit ViewableLayout(Layout turned) : turned_(std::move(turned)) {}
+  [[nodiscard]] std::size_t bytes() const override { return 4096; }
+  [[nodiscard]] bool equals(const LayoutDescription& other) const override { return other.str() == str(); }
+  [[nodiscard]] std::string str() const override { return "viewable"; }
+  [[nodiscard]] Layout viewed_as(const TensorSpec&) const override { return std::make_shared<ViewableLayout>(turned_); }
+  [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec&) const override {
+    return order[0] == 1 ? turned_ : nullptr;
+  }
+
+ private:
+  Layout turned_;
+};
+
 /// Every kernel reads and leaves the layouts it was prepared for.
 void check_layouts(const Lowered& program) {
   for (const LoweredNode& node : program.nodes) {
     INFO(node.name);
-    if (node.op && node.op->is_alias()) {
+    if (node.is_alias()) {
       CHECK(node.kernel == nullptr);
-      CHECK(layouts_of(program, node.inputs) == Names{"row-major"});
+      if (!program.value(node.outputs[0]).layout) CHECK_FALSE(program.value(node.inputs[0]).layout);
       CHECK(program.value(node.outputs[0]).alias_of == node.inputs[0]);
       continue;
     }
@@ -262,6 +272,55 @@ TEST_CASE("a device is asked for no kernel and no epilogue of results without el
   CHECK(device.requests[0].op->name() == "exp");
   CHECK(operators_of(program) == Names{"matmul", "relu", "exp"});
   for (const LoweredNode& node : program.nodes) CHECK((node.kernel == nullptr) == program.is_empty(node));
+}
+
+TEST_CASE("a view keeps the layout of its operand where that says so", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  const Value y = relu(named(reshape(named(softmax(x), "s"), Shape{2, 8}), "view"));
+  FakeDevice device;
+  device.rules["softmax"] = {nullptr, std::make_shared<ViewableLayout>(nullptr)};
+  device.rules["relu"] = kAsOffered;
+  const Lowered program = laid_out(graph, std::vector{y}, device);
+  CHECK(operators_of(program) == Names{"softmax", "reshape", "relu"});
+  CHECK(name_of(program.value(id_of(program, "view")).layout) == "viewable");
+  CHECK(device.reorders.empty());
+  check_layouts(program);
+}
+
+TEST_CASE("a transposition is a view where layouts say so, and a kernel where values are kept", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  const std::vector outputs{relu(named(transpose(named(softmax(x), "s"), {1, 0}), "turned"))};
+  FakeDevice device;
+  device.rules["softmax"] = {nullptr, std::make_shared<ViewableLayout>(named_layout("turned"))};
+  device.rules["relu"] = kAsOffered;
+  const Lowered program = laid_out(graph, outputs, device);
+  CHECK(operators_of(program) == Names{"softmax", "transpose", "relu"});
+  CHECK(program.nodes[1].is_view);
+  CHECK(name_of(program.value(id_of(program, "turned")).layout) == "turned");
+  CHECK(program.root(id_of(program, "turned")) == id_of(program, "s"));
+  CHECK(device.reorders.empty());
+  check_layouts(program);
+
+  Lowered kept = lower(graph, outputs, true);
+  choose_layouts(kept, device, Precision::fp32, true);
+  CHECK(operators_of(kept) == Names{"softmax", "reorder", "transpose", "relu"});
+  check_layouts(kept);
+}
+
+TEST_CASE("row-major lies between two layouts that the device does not exchange", "[compile]") {
+  Graph graph;
+  const Value x = graph.input("x", kMatrix);
+  const Value y = matmul(named(softmax(x), "s"), x);
+  FakeDevice device;
+  device.rules["softmax"] = {nullptr, named_layout("blocked")};
+  device.rules["matmul"] = all("striped");
+  device.only_row_major_reorders = true;
+  const Lowered program = laid_out(graph, std::vector{y}, device);
+  CHECK(operators_of(program) == Names{"softmax", "reorder", "reorder", "reorder", "matmul"});
+  CHECK(program.source(program.nodes.back().inputs[0]) == id_of(program, "s"));
+  check_layouts(program);
 }
 
 }  // namespace concord::test
