@@ -71,7 +71,7 @@ static inline float concord_tanh(float a) {
   p = p * square + 0.133314058f;
   p = p * square - 0.333332807f;
   const float near = size + size * (square * p);
-  const float far = 1.0f - 2.0f / (concord_exp(2.0f * size) + 1.0f);
+  const float far = 1.0f - CONCORD_QUOTIENT(2.0f, concord_exp(2.0f * size) + 1.0f);
   return CONCORD_STD(copysign)(size < 0.625f ? near : far, a);
 }
 
@@ -85,7 +85,7 @@ static inline float concord_erf(float a) {
   p = p * square + 0.128379107f;
   const float near = size + size * p;
   const float exponential = concord_exp_scaled(-square, -0.0f, 0.0f);
-  const float below = 2.0f * (exponential * concord_normal_tail(1.0f / (1.0f + 0.328000009f * size)));
+  const float below = 2.0f * (exponential * concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.328000009f * size)));
   const float far = 1.0f - (size > 4.0f ? 0.0f : below);
   return CONCORD_STD(copysign)(size < 0.5f ? near : far, a);
 }
@@ -102,20 +102,20 @@ static inline float concord_exp_product(float a, float b) {
 // Φ(-|a|) is a density times a tail, and 0 from 13.2 on.
 static inline float concord_normal_cdf(float a) {
   const float u = CONCORD_STD(fabs)(a);
-  const float below = concord_gaussian_scaled(u, 0.0f) * concord_normal_tail(1.0f / (1.0f + 0.231931031f * u));
+  const float below = concord_gaussian_scaled(u, 0.0f) * concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u));
   const float limited = u > 13.2f ? 0.0f : below;
   return a < 0.0f ? limited : 1.0f - limited;
 }
 // a·Φ(a) = max(a, 0) - |a|·Φ(-|a|).
 static inline float concord_gelu(float a) {
   const float u = CONCORD_STD(fabs)(a);
-  const float below = concord_gaussian_scaled(u, 0.0f) * (u * concord_normal_tail(1.0f / (1.0f + 0.231931031f * u)));
+  const float below = concord_gaussian_scaled(u, 0.0f) * (u * concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u)));
   return (a > 0.0f ? a : 0.0f) - (u > 13.2f ? 0.0f : below);
 }
 // Minus the slope at -|a| is |a|·φ(a) - Φ(-|a|).
 static inline float concord_gelu_slope(float a) {
   const float u = CONCORD_STD(fabs)(a), gaussian = concord_gaussian_scaled(u, 16.0f);
-  const float tail = concord_normal_tail(1.0f / (1.0f + 0.231931031f * u));
+  const float tail = concord_normal_tail(CONCORD_QUOTIENT(1.0f, 1.0f + 0.231931031f * u));
   const float below = gaussian * (6.08737614e-6f * u - 1.52587890625e-5f * tail);
   const float limited = u > 13.9f ? 0.0f : below;
   return a < 0.0f ? -limited : 1.0f + limited;
@@ -124,11 +124,11 @@ static inline float concord_gelu_slope(float a) {
 // The exponent is never positive, so nothing overflows.
 static inline float concord_sigmoid(float a) {
   const float e = concord_exp(-CONCORD_STD(fabs)(a));
-  return (a >= 0.0f ? 1.0f : e) / (1.0f + e);
+  return CONCORD_QUOTIENT(a >= 0.0f ? 1.0f : e, 1.0f + e);
 }
 // sigmoid(a)·sigmoid(-a), where neither is rounded to 1.
 static inline float concord_sigmoid_slope(float a) {
-  const float e = concord_exp(-CONCORD_STD(fabs)(a)), inverse = 1.0f / (1.0f + e);
+  const float e = concord_exp(-CONCORD_STD(fabs)(a)), inverse = CONCORD_QUOTIENT(1.0f, 1.0f + e);
   return (e * inverse) * inverse;
 }
 // a·sigmoid(a), 0 at -∞. The exponential is 2^16 times as large as it is, so that it is no less exact where a·exp(a) is
@@ -136,12 +136,12 @@ static inline float concord_sigmoid_slope(float a) {
 static inline float concord_silu(float a) {
   const float size = CONCORD_STD(fabs)(a), scaled = concord_exp_scaled(-size, -0.0f, 16.0f);
   const float e = size > 98.0f ? 0.0f : scaled, limited = a < -98.0f ? -98.0f : a;
-  return (a >= 0.0f ? a : (e * limited) * 1.52587890625e-5f) / (1.0f + e * 1.52587890625e-5f);
+  return CONCORD_QUOTIENT(a >= 0.0f ? a : (e * limited) * 1.52587890625e-5f, 1.0f + e * 1.52587890625e-5f);
 }
 static inline float concord_silu_slope(float a) {
   const float size = CONCORD_STD(fabs)(a), scaled = concord_exp_scaled(-size, -0.0f, 16.0f);
   const float e = size > 98.0f ? 0.0f : scaled, limited = size > 98.0f ? 98.0f : size;
-  const float inverse = 1.0f / (1.0f + e * 1.52587890625e-5f);
+  const float inverse = CONCORD_QUOTIENT(1.0f, 1.0f + e * 1.52587890625e-5f);
   // ±(sigmoid(a) + a·sigmoid'(a)) by |a|: of negative a it is exp(a)·(…) in one product.
   const float below = (e * inverse) * (1.52587890625e-5f - limited * (1.52587890625e-5f * inverse));
   return a < 0.0f ? below : inverse + limited * ((e * inverse) * (1.52587890625e-5f * inverse));
@@ -151,11 +151,11 @@ static inline float concord_silu_slope(float a) {
 static inline float concord_gelu_tanh(float a) {
   const float size = CONCORD_STD(fabs)(a), u = size > 12.0f ? 12.0f : size;
   const float e = concord_gelu_tanh_exponential(u);
-  return (a >= 0.0f ? a : (e * u) * -1.52587890625e-5f) / (1.0f + e * 1.52587890625e-5f);
+  return CONCORD_QUOTIENT(a >= 0.0f ? a : (e * u) * -1.52587890625e-5f, 1.0f + e * 1.52587890625e-5f);
 }
 static inline float concord_gelu_tanh_slope(float a) {
   const float size = CONCORD_STD(fabs)(a), u = size > 12.0f ? 12.0f : size;
-  const float e = concord_gelu_tanh_exponential(u), inverse = 1.0f / (1.0f + e * 1.52587890625e-5f);
+  const float e = concord_gelu_tanh_exponential(u), inverse = CONCORD_QUOTIENT(1.0f, 1.0f + e * 1.52587890625e-5f);
   const float rise = u * (1.59576912f + 0.214064446f * (u * u));
   const float below = (e * inverse) * (1.52587890625e-5f - rise * (1.52587890625e-5f * inverse));
   return a < 0.0f ? below : inverse + rise * ((e * inverse) * (1.52587890625e-5f * inverse));

@@ -22,12 +22,32 @@ typedef uint concord_uint;
 using concord_uint = std::uint32_t;
 #endif
 
+// CONCORD_SHORT_RESULTS: of kernels whose results are rounded to 16 bits on NVIDIA's GPUs, whose instructions for powers of
+// two and quotients are within 2^-21. Exponentials are then within 2^-16 of their value, the others within 2^-18 of 1.
+#ifdef CONCORD_SHORT_RESULTS
+static inline float concord_short_quotient(float a, float b) {
+  float quotient;
+  asm("div.approx.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+  return quotient;
+}
+#define CONCORD_QUOTIENT(a, b) concord_short_quotient(a, b)
+#else
+#define CONCORD_QUOTIENT(a, b) ((a) / (b))
+#endif
+
 // The first 12 bits of a number: products of two such numbers are exact.
 static inline float concord_leading_bits(float a) { return CONCORD_FLOAT_OF(CONCORD_BITS_OF(a) & 0xFFFFF000u); }
 
 // exp(h + l)·2^shift, |l| < 0.1, where that is a normal number; anything elsewhere. exp(h) = 2^n·exp(r), |r| <=
 // ln(2)/2, with ln(2) in two parts, the first of few bits (Cody and Waite, "Software Manual for the Elementary
 // Functions", 1980).
+#ifdef CONCORD_SHORT_RESULTS
+static inline float concord_exp_scaled(float h, float l, float shift) {
+  float power;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"((h + l) * 1.44269504f + shift));
+  return power;
+}
+#else
 static inline float concord_exp_scaled(float h, float l, float shift) {
   const float shifted =
       h * 1.44269504f + (12582912.0f + shift);  // rounds to a whole number: 1.5·2^23 has no fraction bits
@@ -41,6 +61,7 @@ static inline float concord_exp_scaled(float h, float l, float shift) {
   p = (p * (r * r) + r) + 1.0f;
   return CONCORD_FLOAT_OF(CONCORD_BITS_OF(p) + (CONCORD_BITS_OF(shifted) << 23));
 }
+#endif
 
 // `scaled` where exp(a) is a normal number, else what exp(a) is.
 static inline float concord_exp_limited(float a, float scaled) {
@@ -49,10 +70,16 @@ static inline float concord_exp_limited(float a, float scaled) {
 }
 
 // exp(-u²/2)·2^shift for u >= 0, where that is a normal number: the square as a sum of two numbers, the first exact.
+#ifdef CONCORD_SHORT_RESULTS
+static inline float concord_gaussian_scaled(float u, float shift) {
+  return concord_exp_scaled(-0.5f * (u * u), 0.0f, shift);
+}
+#else
 static inline float concord_gaussian_scaled(float u, float shift) {
   const float high = concord_leading_bits(u);
   return concord_exp_scaled(-0.5f * (high * high), -0.5f * ((u - high) * (u + high)), shift);
 }
+#endif
 
 // exp(u²/2)·Φ(-u) for u >= 0, where Φ(-u) >= 2^-126; `t` is 1 / (1 + 0.231931031·u).
 static inline float concord_normal_tail(float t) {
@@ -69,6 +96,11 @@ static inline float concord_normal_tail(float t) {
 
 // exp(-z)·2^16, z = 2·√(2/π)·(u + 0.044715·u³), for 0 <= u <= 12; 0 from z = 98 on. Squares and products are sums of
 // two numbers, the first exact; so are the constants.
+#ifdef CONCORD_SHORT_RESULTS
+static inline float concord_gelu_tanh_exponential(float u) {
+  return concord_exp_scaled(-u * (1.59576912f + 0.0713548163f * (u * u)), 0.0f, 16.0f);
+}
+#else
 static inline float concord_gelu_tanh_exponential(float u) {
   const float u_high = concord_leading_bits(u), u_low = u - u_high;
   const float square = u * u, s_high = concord_leading_bits(square);
@@ -83,6 +115,7 @@ static inline float concord_gelu_tanh_exponential(float u) {
   const float scaled = concord_exp_scaled(-z, -z_low, 16.0f);
   return z > 98.0f ? 0.0f : scaled;
 }
+#endif
 
 // log(a) for normal a > 0: a = 2^k·(1 + f), f in [√½ - 1, √2 - 1).
 static inline float concord_log_normal(float a, float k_shift) {
