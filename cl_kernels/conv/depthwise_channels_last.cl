@@ -54,14 +54,20 @@ __kernel void depthwise_gather(SOURCE_AND_RESULT) {
       const uint4 pixel = from[(ulong)clamp(left + j, 0, src_width - 1) * blocks];
       pixels[j] = is_row && (uint)(left + j) < (uint)src_width ? pixel : (uint4)(0);
     }
+    float filters[KERNEL_W][BLOCK_CHANNELS];
 #pragma unroll
     for (int kx = 0; kx < KERNEL_W; ++kx) {
       READ_FILTER(filter, ky * KERNEL_W + kx)
+      EACH_CHANNEL(e) filters[kx][e] = filter[e];
+    }
+#pragma unroll
+    for (int j = 0; j < STRIP_COLUMNS; ++j) {
+      float values[BLOCK_CHANNELS];
+      read_block(values, pixels[j]);
 #pragma unroll
       for (int i = 0; i < STRIP; ++i) {
-        float values[BLOCK_CHANNELS];
-        read_block(values, pixels[i * STRIDE + kx]);
-        EACH_CHANNEL(e) sums[i][e] += values[e] * filter[e];
+        const int kx = j - i * STRIDE;
+        if (kx >= 0 && kx < KERNEL_W) EACH_CHANNEL(e) sums[i][e] += values[e] * filters[kx][e];
       }
     }
   }
@@ -96,12 +102,13 @@ __kernel void depthwise_scatter(SOURCE_AND_RESULT) {
 }
 
 // The gradient of FILTER_ROWS rows of the filters, as many as registers hold, from row group_id(2)·FILTER_ROWS on: partial (part,
-// tap, channel). Rows of the grid are places of diff_dst, `places` an image.
+// tap, channel). Rows of the grid are `strips` strips of STRIP places for each line of diff_dst, so that a pixel is read
+// once for several taps.
 #define FILTER_ROWS (TAPS <= 9 ? KERNEL_H : 1)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_weights(
     __global const uint4 *restrict src, ulong src_offset, __global const uint4 *restrict diff_dst, ulong diff_dst_offset,
-    __global float *restrict partial, ulong partial_offset, int src_height, int src_width, uint dst_width, int padding_h,
-    int padding_w, SIZES) {
+    __global float *restrict partial, ulong partial_offset, int src_height, int src_width, uint dst_width, uint strips,
+    int padding_h, int padding_w, SIZES) {
   __local float scratch[BLOCK_CHANNELS * THREADS];
   PLACE;
   const int first = (int)get_group_id(2) * FILTER_ROWS;
@@ -111,24 +118,35 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_wei
 #pragma unroll
   for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) EACH_CHANNEL(e) sums[t][e] = 0.0f;
   for (uint row = begin + row_number; row < end; row += ROWS) {
-    const uint image = row / places, in_image = row - image * places, y = in_image / dst_width;
-    const int top = (int)y * STRIDE - padding_h + first, left = (int)(in_image - y * dst_width) * STRIDE - padding_w;
-    float diff[BLOCK_CHANNELS];
-    read_block(diff, diff_dst[(ulong)row * blocks]);
-    uint4 pixels[FILTER_ROWS * KERNEL_W];
+    const uint line = row / strips, x = (row - line * strips) * STRIP, height = places / strips;
+    const uint image = line / height;
+    const int top = (int)(line - image * height) * STRIDE - padding_h + first, left = (int)x * STRIDE - padding_w;
+    float diff[STRIP][BLOCK_CHANNELS];
 #pragma unroll
-    for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) {
-      const int from_y = top + t / KERNEL_W, from_x = left + t % KERNEL_W;
+    for (int i = 0; i < STRIP; ++i) {
+      const uint4 read = diff_dst[((ulong)line * dst_width + min(x + i, dst_width - 1)) * blocks];
+      read_block(diff[i], x + i < dst_width ? read : (uint4)(0));
+    }
+    // All reads come before the first sum, so that many are under way.
+    uint4 pixels[FILTER_ROWS * STRIP_COLUMNS];
+#pragma unroll
+    for (int p = 0; p < FILTER_ROWS * STRIP_COLUMNS; ++p) {
+      const int from_y = top + p / STRIP_COLUMNS, from_x = left + p % STRIP_COLUMNS;
       const bool is_inside = (uint)from_y < (uint)src_height && (uint)from_x < (uint)src_width;
-      const ulong line = ((ulong)image * src_height + clamp(from_y, 0, src_height - 1)) * src_width;
-      const uint4 pixel = src[(line + clamp(from_x, 0, src_width - 1)) * blocks];
-      pixels[t] = is_inside ? pixel : (uint4)(0);
+      const ulong from = ((ulong)image * src_height + clamp(from_y, 0, src_height - 1)) * src_width;
+      const uint4 pixel = src[(from + clamp(from_x, 0, src_width - 1)) * blocks];
+      pixels[p] = is_inside ? pixel : (uint4)(0);
     }
 #pragma unroll
-    for (int t = 0; t < FILTER_ROWS * KERNEL_W; ++t) {
+    for (int p = 0; p < FILTER_ROWS * STRIP_COLUMNS; ++p) {
       float values[BLOCK_CHANNELS];
-      read_block(values, pixels[t]);
-      EACH_CHANNEL(e) sums[t][e] += values[e] * diff[e];
+      read_block(values, pixels[p]);
+#pragma unroll
+      for (int i = 0; i < STRIP; ++i) {
+        const int kx = p % STRIP_COLUMNS - i * STRIDE;
+        if (kx < 0 || kx >= KERNEL_W) continue;
+        EACH_CHANNEL(e) sums[p / STRIP_COLUMNS * KERNEL_W + kx][e] += values[e] * diff[i][e];
+      }
     }
   }
   partial += partial_offset + ((ulong)get_group_id(1) * TAPS + first * KERNEL_W) * channels + channel;

@@ -109,11 +109,14 @@ PreparedKernel backward_data(Context& context, const ConvProblem& problem) {
 PreparedKernel backward_weights(Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   const KernelRequest& request = problem.request;
-  const RowsGrid grid = grid_of(context, request.inputs[1], request.precision);
-  const std::vector<std::string> definitions = strip_definitions(s, s.options.stride[2], 1);
+  // Of a wide filter neighbouring places share most pixels.
+  constexpr std::int64_t kWideFilter = 5;
+  const std::int64_t strip = s.kw >= kWideFilter ? kStrip : 1, strips = (s.ow + strip - 1) / strip;
+  const RowsGrid grid = grid_of(context, {DType::f32, Shape{s.n, s.c, s.oh, strips}}, request.precision);
+  const std::vector<std::string> definitions = strip_definitions(s, s.options.stride[2], strip);
   std::vector<Argument> arguments{blocks_of(input(0)), blocks_of(input(1)), workspace()};
   for (const std::int64_t value : {s.h, s.w}) arguments.emplace_back(static_cast<std::int32_t>(value));
-  arguments.emplace_back(static_cast<std::uint32_t>(s.ow));
+  for (const std::int64_t value : {s.ow, strips}) arguments.emplace_back(static_cast<std::uint32_t>(value));
   for (const std::int64_t value : {s.options.padding[1], s.options.padding[2]}) {
     arguments.emplace_back(static_cast<std::int32_t>(value));
   }
