@@ -9,7 +9,7 @@
 //               FP16_PLANES = 2 fp16 numbers for fp32, or one of 1 for tf32; as SPLIT where the operands are flagged
 //               as too mixed (gemm/hopper/scales.h). TF32, BF16, FP16: one product of rounded factors.
 //   ROW_BYTES   64 or 128: TILE_K numbers
-//   STAGED_Q    columns that a warpgroup finishes at a time
+//   STAGED_Q    columns that a warpgroup finishes at a time, but of C_CHANNELS_LAST
 //   RIGHT       MATRIX: rows n with k inside, both operands tile after tile. IMAGE: B_PATCH, k as (tap, channel in
 //               channel_tiles tiles), the patches gathered from an image with channels inside. IMAGE_TURNED: B_PATCH and
 //               B_ALONG_K: k are the places, rows (tap, channel in channel_tiles blocks of 64); the left operand has m
@@ -54,9 +54,21 @@
 #ifdef C_CHANNELS_LAST
 #include "shared/channels_last.h"
 #include "shared/epilogue_block.h"
-#define STAGED_PITCH (STAGED_Q + 8)  // a row of a warp's 16
-#define STAGED_NUMBERS (WARPGROUPS * 64 * STAGED_PITCH)
-#define WARP_BARRIER() asm volatile("bar.warp.sync 0xffffffff;" ::: "memory")
+// values[i] of lane j of four to values[j] of lane i.
+static inline void turn_quad(float values[4][2], uint quad) {
+#pragma unroll
+  for (uint mask = 1; mask < 4; mask *= 2) {
+    const bool is_high = (quad & mask) != 0;
+    EACH(i, 4) EACH(e, 2) {
+      if ((i & mask) != 0) continue;
+      const float sent = is_high ? values[i][e] : values[i | mask][e];
+      float got;
+      asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(got) : "f"(sent), "r"(mask));
+      values[i][e] = is_high ? got : values[i][e];
+      values[i | mask][e] = is_high ? values[i | mask][e] : got;
+    }
+  }
+}
 #else
 #define STAGED_PITCH 68  // 64 rows of a warpgroup; 2 columns further is 8 banks further
 #define STAGED_NUMBERS (WARPGROUPS * STAGED_Q * STAGED_PITCH)
@@ -74,7 +86,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
     uint part_tiles, uint works, uint channel_tiles,
     uint images SCALE_PARAMETERS TABLE_PARAMETERS EPILOGUE_PARAMETERS) {
   __local uint4 tiles[LOCAL_BYTES / 16] __attribute__((aligned(1024)));
+#ifndef C_CHANNELS_LAST
   __local float staging[STAGED_NUMBERS] __attribute__((aligned(16)));
+#endif
   __local ulong barriers[2 * STAGES];
   const uint t = (uint)get_local_id(0), lane = t & 31, warpgroup = t >> 7;
   const uint local_base = (uint)(size_t)tiles, full = (uint)(size_t)barriers, empty = full + 8 * STAGES;
@@ -197,54 +211,49 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_tma_mult
 
     const uint warp = t >> 5 & 3;
 #ifdef C_CHANNELS_LAST
-    // The sums of STAGED_Q columns at a time go through local memory, after which an item has 8 neighbouring columns of a
-    // row, and neighbouring items neighbouring blocks of it. Nobody reads another warp's rows.
-    __local float *const staged = staging + (warpgroup * 4 + warp) * (16 * STAGED_PITCH);
-    EACH(chunk, TILE_Q / STAGED_Q) {
-      // Sums 4·j + 2·h and the next belong to row lane / 4 + 8·h and to columns 8·j + 2·(lane % 4) and the next.
-      EACH(j, STAGED_Q / 8) EACH(h, 2) {
-        const uint from = (chunk * (STAGED_Q / 8) + j) * 4 + 2 * h;
-        *(__local float2 *)(staged + ((lane >> 2) + 8 * h) * STAGED_PITCH + j * 8 + (lane & 3) * 2) =
-            (float2)(sums[from], sums[from + 1]);
-      }
-      WARP_BARRIER();
-      float values[STAGED_Q / 16][BLOCK_CHANNELS];
-      ulong places[STAGED_Q / 16];
-      bool is_inside[STAGED_Q / 16];
-      EACH(i, STAGED_Q / 16) {
-        const uint block = i * 32 + lane, row = block / (STAGED_Q / 8), first = block % (STAGED_Q / 8) * BLOCK_CHANNELS;
-        const __local float4 *const from = (const __local float4 *)(staged + row * STAGED_PITCH + first);
-        const float4 low = from[0], high = from[1];
-        values[i][0] = low.x;
-        values[i][1] = low.y;
-        values[i][2] = low.z;
-        values[i][3] = low.w;
-        values[i][4] = high.x;
-        values[i][5] = high.y;
-        values[i][6] = high.z;
-        values[i][7] = high.w;
-        const uint line = r_begin + warpgroup * 64 + warp * 16 + row, column = q_begin + chunk * STAGED_Q + first;
-        is_inside[i] = line < n_size && column < m_size;
-        // No read waits for a branch: past the edge they repeat others.
-        const uint n = min(line, n_size - 1), m = min(column, m_size - BLOCK_CHANNELS);
-#ifdef C_IS_PARTIAL
-        places[i] = (((ulong)z * n_size + n) * m_size + m) / 4;
-#else
-        const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
-        places[i] = ((ulong)outer * c_outer + (ulong)inner * m_size + m) / BLOCK_CHANNELS;
-        EPILOGUE_BLOCK(values[i], places[i], outer, m);
+    // Sums 4·j + 2·h and the next belong to row lane / 4 + 8·h and to columns 8·j + 2·(lane % 4) and the next. The four lanes
+    // of a row exchange those of four j, after which each has a block of 8 neighbouring columns. The operands of the
+    // epilogue of AT_ONCE blocks are read before the first is written, since C may be one of them.
+#define AT_ONCE (TILE_Q / 32 < 4 ? TILE_Q / 32 : 4)
+    const uint quad = lane & 3;
+    EACH(h, 2) {
+      const uint line = r_begin + warpgroup * 64 + warp * 16 + (lane >> 2) + 8 * h, n = min(line, n_size - 1);
+#ifndef C_IS_PARTIAL
+      const uint outer = C_OUTER(n), inner = C_INNER(n, outer);
 #endif
-      }
-      EACH(i, STAGED_Q / 16) {
-        if (!is_inside[i]) continue;
+      EACH(first, TILE_Q / 32 / AT_ONCE) {
+        float values[AT_ONCE][BLOCK_CHANNELS];
+        ulong places[AT_ONCE];
+        EACH(i, AT_ONCE) {
+          const uint four = first * AT_ONCE + i;
+          float turned[4][2];
+          EACH(j, 4) EACH(e, 2) turned[j][e] = sums[(four * 4 + j) * 4 + 2 * h + e];
+          turn_quad(turned, quad);
+          EACH(j, 4) EACH(e, 2) values[i][2 * j + e] = turned[j][e];
+          // No read waits for a branch: past the edge they repeat others.
+          const uint m = min(q_begin + four * 32 + quad * BLOCK_CHANNELS, m_size - BLOCK_CHANNELS);
 #ifdef C_IS_PARTIAL
-        EACH(h, 2) c[places[i] + h] = (uint4)(as_uint(values[i][4 * h]), as_uint(values[i][4 * h + 1]),
-                                              as_uint(values[i][4 * h + 2]), as_uint(values[i][4 * h + 3]));
+          places[i] = (((ulong)z * n_size + n) * m_size + m) / 4;
 #else
-        c[places[i]] = block_of(values[i]);
+          places[i] = ((ulong)outer * c_outer + (ulong)inner * m_size + m) / BLOCK_CHANNELS;
+          EPILOGUE_BLOCK(values[i], places[i], outer, m);
 #endif
+        }
+        EACH(i, AT_ONCE) {
+          const bool is_inside =
+              line < n_size && q_begin + (first * AT_ONCE + i) * 32 + quad * BLOCK_CHANNELS < m_size;
+#ifdef C_IS_PARTIAL
+          EACH(half_number, 2) {
+            if (is_inside)
+              c[places[i] + half_number] =
+                  (uint4)(as_uint(values[i][4 * half_number]), as_uint(values[i][4 * half_number + 1]),
+                          as_uint(values[i][4 * half_number + 2]), as_uint(values[i][4 * half_number + 3]));
+          }
+#else
+          if (is_inside) c[places[i]] = block_of(values[i]);
+#endif
+        }
       }
-      WARP_BARRIER();
     }
 #else
     // The sums of STAGED_Q columns at a time go through local memory, after which neighbouring items have neighbouring
