@@ -1,5 +1,5 @@
 // Between the row-major order (N, C, places) and channels-last (N, places, C), whose numbers are those of NUMBERS: BF16,
-// F16 or I32; copies of channels.
+// F16 or I32; between tokens of floats and of 16-bit numbers; copies of channels.
 #define BF16 0
 #define F16 1
 #define I32 2
@@ -69,6 +69,27 @@ __kernel __attribute__((reqd_work_group_size(SIDE, ROWS, 1))) void channels_last
     if (place < places && channel < channels) dst[(ulong)channel * places + place] = square[x * PITCH + row];
   }
 }
+
+#if NUMBERS != I32
+// An item converts a block of 8 numbers.
+__kernel void tokens_from_floats(__global const float4 *restrict src, ulong src_offset, __global uint4 *restrict dst,
+                                 ulong dst_offset, uint blocks) {
+  const uint i = (uint)get_global_id(0);
+  if (i >= blocks) return;
+  const float4 low = src[src_offset + 2 * (ulong)i], high = src[src_offset + 2 * (ulong)i + 1];
+  dst[dst_offset + i] = (uint4)(pair_of(low.x, low.y), pair_of(low.z, low.w), pair_of(high.x, high.y),
+                                pair_of(high.z, high.w));
+}
+
+__kernel void tokens_to_floats(__global const uint4 *restrict src, ulong src_offset, __global float4 *restrict dst,
+                               ulong dst_offset, uint blocks) {
+  const uint i = (uint)get_global_id(0);
+  if (i >= blocks) return;
+  const uint4 block = src[src_offset + i];
+  dst[dst_offset + 2 * (ulong)i] = (float4)(floats_of(block.x), floats_of(block.y));
+  dst[dst_offset + 2 * (ulong)i + 1] = (float4)(floats_of(block.z), floats_of(block.w));
+}
+#endif
 
 // Block (row, b) of dst, from dst_begin on, is block (row, src_begin + b) of src. An item moves a block.
 __kernel void channels_last_copy(__global const uint4 *restrict src, ulong src_offset, __global uint4 *restrict dst,

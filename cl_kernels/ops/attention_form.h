@@ -2,10 +2,22 @@
 // random numbers of dropout.
 //
 // Definitions: CAUSAL_FIRST or CAUSAL_LAST; MASK; LENGTHS; DROPOUT; WIDTH, the values of a vector; TOKENS_FIRST, and then
-// QUERY_PITCH and KEY_PITCH, the values of all heads of a token.
+// QUERY_PITCH and KEY_PITCH, the values of all heads of a token; TOKENS for vectors in 16 bits.
 #ifndef CONCORD_ATTENTION_FORM_H
 #define CONCORD_ATTENTION_FORM_H
 #include "shared/philox.h"
+
+// A value of a vector in memory.
+#ifdef TOKENS
+#include "shared/channels_last.h"
+typedef ushort vector_t;
+static inline float value_of(const vector_t number) { return floats_of(number).x; }
+static inline vector_t number_of(const float value) { return (vector_t)pair_of(value, 0.0f); }
+#else
+typedef float vector_t;
+#define value_of(number) (number)
+#define number_of(value) (value)
+#endif
 
 // Vectors lie as (batch, heads, rows, WIDTH) or, with TOKENS_FIRST, as (batch, rows, heads, WIDTH): where those of a head
 // begin, and how far apart they are; HEAD_APART vectors on those of the next head begin. Deltas lie as the vectors do.
@@ -123,11 +135,11 @@ TILE_FUNCTION bool any_item(__local int *flag, const bool value) {
 
 // The weight that multiplies a value, with the factor of dropout, from the vectors of its query and its key; for the few
 // values that are not finite, which the products leave out.
-static inline float one_weight(__global const float *query, __global const float *key, const float scale,
+static inline float one_weight(__global const vector_t *query, __global const vector_t *key, const float scale,
                                const float added, const float largest, const float inverse, const ulong row,
                                const uint s, const uint keys DRAW_PARAMETERS) {
   float product = 0.0f;
-  for (uint d = 0; d < WIDTH; ++d) product += query[d] * key[d];
+  for (uint d = 0; d < WIDTH; ++d) product += value_of(query[d]) * value_of(key[d]);
   const float weight = weight_of(masked_score(product, scale, added), largest, inverse);
 #ifdef DROPOUT
   const float4 four = draw_four(row, s / 4 * 4, keys, state, purpose, keep, kept);

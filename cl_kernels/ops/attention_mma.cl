@@ -17,11 +17,11 @@ static inline float row_sum(float value) {
 }
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma_forward(
-    __global const float *q, ulong q_offset, __global const float *k, ulong k_offset, __global const float *v,
-    ulong v_offset, __global float *dst, ulong dst_offset, __global float *logsumexp, ulong logsumexp_offset,
+    __global const vector_t *q, ulong q_offset, __global const vector_t *k, ulong k_offset, __global const vector_t *v,
+    ulong v_offset, __global vector_t *dst, ulong dst_offset, __global float *logsumexp, ulong logsumexp_offset,
     __global float *statistics, ulong statistics_offset, SIZE_PARAMETERS FORM_PARAMETERS) {
-  __local uint4 query_tile[OWN * FOURS] __attribute__((aligned(128)));
-  __local uint4 tiles[2 * 2 * OTHER * FOURS] __attribute__((aligned(128)));  // keys and values, twice
+  __local uint4 query_tile[OWN * PIECES] __attribute__((aligned(128)));
+  __local uint4 tiles[2 * 2 * OTHER * PIECES] __attribute__((aligned(128)));  // keys and values, twice
   __local int flag, marks[OTHER];
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
@@ -50,7 +50,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   float results[M_TILES][D_TILES][4], largest[M_TILES][2], sum[M_TILES][2];
 #define COPY_TILE(tile, to)                                           \
   copy_rows(tiles + (to), k, KEY_PITCH, (tile), OTHER, (uint)length); \
-  copy_rows(tiles + (to) + OTHER * FOURS, v, KEY_PITCH, (tile), OTHER, (uint)length);
+  copy_rows(tiles + (to) + OTHER * PIECES, v, KEY_PITCH, (tile), OTHER, (uint)length);
   bool guarded = false;
 #pragma unroll 1
   for (;; guarded = true) {
@@ -68,17 +68,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     for (uint tile = 0; tile < end; tile += OTHER) {
       WAIT_ALL();
       barrier(CLK_LOCAL_MEM_FENCE);
-      const uint to = 2 * OTHER * FOURS - from;
+      const uint to = 2 * OTHER * PIECES - from;
       if (tile + OTHER < end) {
         COPY_TILE(tile + OTHER, to)
       }
       COMMIT();
-      __local const uint4 *key_tile = tiles + from, *value_tile = key_tile + OTHER * FOURS;
+      __local const uint4 *key_tile = tiles + from, *value_tile = key_tile + OTHER * PIECES;
       from = to;
-      if (guarded) clean_rows(tiles + (2 * OTHER * FOURS - to) + OTHER * FOURS, marks);
+      if (guarded) clean_rows(tiles + (2 * OTHER * PIECES - to) + OTHER * PIECES, marks);
       if (tile >= warp_end) continue;
       float scores[M_TILES][N_TILES][4], factors[M_TILES][2];
-      multiply_rows(query_tile + WARP * WARP_ROWS * FOURS, key_tile, scores);
+      multiply_rows(query_tile + WARP * WARP_ROWS * PIECES, key_tile, scores);
 #ifndef MASK
       EACH(i, M_TILES) EACH(j, N_TILES) EACH(e, 4) scores[i][j][e] *= scale;
       if (tile + OTHER > all_end)
@@ -140,14 +140,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
       const uint seen = t < queries && valid ? keys_seen(t, length, queries) : 0;
       float added = 0.0f;
       for (uint s = 0; s < seen; ++s) {
-        const float value = v[(ulong)s * KEY_PITCH + d];
+        const float value = value_of(v[(ulong)s * KEY_PITCH + d]);
         if (!is_strange(value)) continue;
         const float weight = one_weight(q + (ulong)t * QUERY_PITCH, k + (ulong)s * KEY_PITCH, scale,
                                         ADDED(t * mask_row + s), statistics[t], statistics[all_rows + t],
                                         of_queries + t, s, keys DRAW_ARGUMENTS);
         if (weight != 0.0f) added += weight * value;
       }
-      if (added != 0.0f) dst[(ulong)t * QUERY_PITCH + d] += added;
+      if (added != 0.0f) {
+        __global vector_t *const to = dst + (ulong)t * QUERY_PITCH + d;
+        *to = number_of(value_of(*to) + added);
+      }
     }
   }
 }

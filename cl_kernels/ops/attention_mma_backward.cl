@@ -17,12 +17,12 @@
 
 // A work-group owns OWN queries of one head; tiles of keys and values.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma_backward_query(
-    __global const float *q, ulong q_offset, __global const float *k, ulong k_offset, __global const float *v,
-    ulong v_offset, __global const float *diff_dst, ulong diff_dst_offset, __global const float *statistics,
-    ulong statistics_offset, __global const float *delta, ulong delta_offset, __global float *diff_q, ulong diff_q_offset,
+    __global const vector_t *q, ulong q_offset, __global const vector_t *k, ulong k_offset, __global const vector_t *v,
+    ulong v_offset, __global const vector_t *diff_dst, ulong diff_dst_offset, __global const float *statistics,
+    ulong statistics_offset, __global const float *delta, ulong delta_offset, __global vector_t *diff_q, ulong diff_q_offset,
     SIZE_PARAMETERS FORM_PARAMETERS) {
-  __local uint4 own_tiles[2 * OWN * FOURS] __attribute__((aligned(128)));  // of q and diff_dst
-  __local uint4 tiles[2 * 2 * OTHER * FOURS] __attribute__((aligned(128)));
+  __local uint4 own_tiles[2 * OWN * PIECES] __attribute__((aligned(128)));  // of q and diff_dst
+  __local uint4 tiles[2 * 2 * OTHER * PIECES] __attribute__((aligned(128)));
   __local int flag, marks[OTHER];
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
@@ -52,14 +52,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   }
 #define COPY_TILE(tile, to)                                           \
   copy_rows(tiles + (to), k, KEY_PITCH, (tile), OTHER, (uint)length); \
-  copy_rows(tiles + (to) + OTHER * FOURS, v, KEY_PITCH, (tile), OTHER, (uint)length);
+  copy_rows(tiles + (to) + OTHER * PIECES, v, KEY_PITCH, (tile), OTHER, (uint)length);
   bool guarded = false;
 #pragma unroll 1
   for (;; guarded = true) {
     EACH(i, M_TILES) EACH(j, D_TILES) EACH(e, 4) results[i][j][e] = 0.0f;
     if (end > 0) {
       copy_rows(own_tiles, q + q_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
-      copy_rows(own_tiles + OWN * FOURS, diff_dst + diff_dst_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
+      copy_rows(own_tiles + OWN * PIECES, diff_dst + diff_dst_offset + of_vectors, QUERY_PITCH, first, OWN, queries);
       COPY_TILE(0, 0)
     }
     COMMIT();
@@ -67,17 +67,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     for (uint tile = 0; tile < end; tile += OTHER) {
       WAIT_ALL();
       barrier(CLK_LOCAL_MEM_FENCE);
-      const uint to = 2 * OTHER * FOURS - from;
+      const uint to = 2 * OTHER * PIECES - from;
       if (tile + OTHER < end) {
         COPY_TILE(tile + OTHER, to)
       }
       COMMIT();
-      __local const uint4 *key_tile = tiles + from, *value_tile = key_tile + OTHER * FOURS;
+      __local const uint4 *key_tile = tiles + from, *value_tile = key_tile + OTHER * PIECES;
       from = to;
-      if (guarded) clean_rows(tiles + (2 * OTHER * FOURS - to), marks);
+      if (guarded) clean_rows(tiles + (2 * OTHER * PIECES - to), marks);
       if (tile >= warp_end) continue;
       float weights[M_TILES][N_TILES][4], slopes[M_TILES][N_TILES][4];
-      multiply_rows(own_tiles + WARP * WARP_ROWS * FOURS, key_tile, weights);
+      multiply_rows(own_tiles + WARP * WARP_ROWS * PIECES, key_tile, weights);
       EACH(i, M_TILES) EACH(j, N_TILES) EACH(e, 4) {
 #ifdef MASK
         const uint t = min(own + 16 * i + e / 2 * 8 + ROW, queries - 1), s = tile + 8 * j + 2 * QUAD + e % 2;
@@ -98,7 +98,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
           }
         }
       }
-      multiply_rows(own_tiles + (OWN + WARP * WARP_ROWS) * FOURS, value_tile, slopes);
+      multiply_rows(own_tiles + (OWN + WARP * WARP_ROWS) * PIECES, value_tile, slopes);
       EACH(i, M_TILES) EACH(j, N_TILES) {
         float drawn[4] = {1.0f, 1.0f, 1.0f, 1.0f};
 #ifdef DROPOUT
@@ -121,12 +121,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
 // A work-group owns OWN keys and values of one head and walks over the queries of all heads that share them, so that a
 // sum has one owner and a fixed order; tiles of q and diff_dst with their logsumexp and delta. Rows of scores are keys.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma_backward_key_value(
-    __global const float *q, ulong q_offset, __global const float *k, ulong k_offset, __global const float *v,
-    ulong v_offset, __global const float *diff_dst, ulong diff_dst_offset, __global const float *statistics,
-    ulong statistics_offset, __global const float *delta, ulong delta_offset, __global float *diff_k, ulong diff_k_offset,
-    __global float *diff_v, ulong diff_v_offset, SIZE_PARAMETERS FORM_PARAMETERS) {
-  __local uint4 own_tiles[2 * OWN * FOURS] __attribute__((aligned(128)));  // of k and v
-  __local uint4 tiles[2 * 2 * OTHER * FOURS] __attribute__((aligned(128)));
+    __global const vector_t *q, ulong q_offset, __global const vector_t *k, ulong k_offset, __global const vector_t *v,
+    ulong v_offset, __global const vector_t *diff_dst, ulong diff_dst_offset, __global const float *statistics,
+    ulong statistics_offset, __global const float *delta, ulong delta_offset, __global vector_t *diff_k, ulong diff_k_offset,
+    __global vector_t *diff_v, ulong diff_v_offset, SIZE_PARAMETERS FORM_PARAMETERS) {
+  __local uint4 own_tiles[2 * OWN * PIECES] __attribute__((aligned(128)));  // of k and v
+  __local uint4 tiles[2 * 2 * OTHER * PIECES] __attribute__((aligned(128)));
   __local float rows[2 * 3 * OTHER];  // largest scores, inverse sums and deltas
   __local int flag, marks[OTHER];
   const uint first = (uint)get_group_id(2) * OWN, batch = (uint)get_group_id(1), sharing = heads / key_heads;
@@ -154,8 +154,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
 #define COPY_TILE(head, tile, stage)                                                                             \
   {                                                                                                              \
     const ulong apart = (ulong)(head) * HEAD_APART;                                                              \
-    copy_rows(tiles + (stage) * 2 * OTHER * FOURS, q + apart * WIDTH, QUERY_PITCH, (tile), OTHER, queries);      \
-    copy_rows(tiles + ((stage) * 2 + 1) * OTHER * FOURS, diff_dst + apart * WIDTH, QUERY_PITCH, (tile), OTHER,   \
+    copy_rows(tiles + (stage) * 2 * OTHER * PIECES, q + apart * WIDTH, QUERY_PITCH, (tile), OTHER, queries);      \
+    copy_rows(tiles + ((stage) * 2 + 1) * OTHER * PIECES, diff_dst + apart * WIDTH, QUERY_PITCH, (tile), OTHER,   \
               queries);                                                                                          \
     for (uint r = ITEM; r < OTHER; r += THREADS) {                                                               \
       const bool wanted = (tile) + r < queries;                                                                  \
@@ -171,7 +171,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     EACH(i, M_TILES) EACH(j, D_TILES) EACH(e, 4) key_results[i][j][e] = value_results[i][j][e] = 0.0f;
     if (seen_heads > 0) {
       copy_rows(own_tiles, k, KEY_PITCH, first, OWN, (uint)length);
-      copy_rows(own_tiles + OWN * FOURS, v + v_offset + of_keys, KEY_PITCH, first, OWN, (uint)length);
+      copy_rows(own_tiles + OWN * PIECES, v + v_offset + of_keys, KEY_PITCH, first, OWN, (uint)length);
       COPY_TILE(0, begin, 0)
     }
     COMMIT();
@@ -185,17 +185,17 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
           COPY_TILE(is_last ? head + 1 : head, is_last ? begin : tile + OTHER, 1 - stage)
         }
         COMMIT();
-        __local const uint4 *query_tile = tiles + stage * 2 * OTHER * FOURS, *diff_tile = query_tile + OTHER * FOURS;
+        __local const uint4 *query_tile = tiles + stage * 2 * OTHER * PIECES, *diff_tile = query_tile + OTHER * PIECES;
         __local const float *tile_largest = rows + stage * 3 * OTHER, *tile_inverse = tile_largest + OTHER;
         __local const float *tile_delta = tile_inverse + OTHER;
         if (guarded) {
-          clean_rows(tiles + (stage * 2 + 1) * OTHER * FOURS, marks);
-          clean_rows(tiles + stage * 2 * OTHER * FOURS, marks);
+          clean_rows(tiles + (stage * 2 + 1) * OTHER * PIECES, marks);
+          clean_rows(tiles + stage * 2 * OTHER * PIECES, marks);
         }
         stage = 1 - stage;
         if (keys_seen(min(tile + OTHER, queries) - 1, length, queries) <= own) continue;
         float weights[M_TILES][N_TILES][4], slopes[M_TILES][N_TILES][4];
-        multiply_rows(own_tiles + WARP * WARP_ROWS * FOURS, query_tile, weights);
+        multiply_rows(own_tiles + WARP * WARP_ROWS * PIECES, query_tile, weights);
         EACH(j, N_TILES) EACH(odd, 2) {
           const uint c = 8 * j + 2 * QUAD + odd;
           const float largest = tile_largest[c], inverse = tile_inverse[c];
@@ -229,7 +229,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
 #else
         add_weighted(weights, diff_tile, factors, value_results);
 #endif
-        multiply_rows(own_tiles + (OWN + WARP * WARP_ROWS) * FOURS, diff_tile, slopes);
+        multiply_rows(own_tiles + (OWN + WARP * WARP_ROWS) * PIECES, diff_tile, slopes);
         EACH(j, N_TILES) EACH(odd, 2) {
           const float column_delta = tile_delta[8 * j + 2 * QUAD + odd];
           EACH(i, M_TILES) EACH(below, 2) {
@@ -260,7 +260,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
       for (uint head = 0; head < seen_heads && s < keys; ++head) {
         const ulong of_vectors = (ulong)head * HEAD_APART * WIDTH, of_queries = (ulong)head * queries;
         for (uint t = begin; t < queries; ++t) {
-          const float diff = diff_dst[of_vectors + (ulong)t * QUERY_PITCH + d];
+          const float diff = value_of(diff_dst[of_vectors + (ulong)t * QUERY_PITCH + d]);
           if (!is_strange(diff) || s >= keys_seen(t, length, queries)) continue;
           const float weight = one_weight(q + of_vectors + (ulong)t * QUERY_PITCH, k + (ulong)s * KEY_PITCH, scale,
                                           ADDED(head * mask_head + t * mask_row + s), statistics[of_queries + t],
@@ -269,7 +269,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
           if (weight != 0.0f) sum += weight * diff;
         }
       }
-      if (sum != 0.0f) diff_v[(ulong)s * KEY_PITCH + d] += sum;
+      if (sum != 0.0f) {
+        __global vector_t *const to = diff_v + (ulong)s * KEY_PITCH + d;
+        *to = number_of(value_of(*to) + sum);
+      }
     }
   }
 }

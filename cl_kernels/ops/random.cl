@@ -1,5 +1,6 @@
 // Random numbers from the Philox stream named by `state` = (seed low, seed high, step, 0) and `purpose`: element i is a
 // function of its index alone. A work-item owns four neighbours, which share a block of the generator.
+#include "shared/channels_last.h"
 #include "shared/philox.h"
 
 // The uniform distribution is bit-equal on every device: its product is rounded before the sum.
@@ -57,4 +58,18 @@ __kernel void random_bernoulli(__global const int* state, const ulong state_offs
   if (4 * item >= n) return;
   const float4 u = random_uniform4(item, purpose, state + state_offset);
   random_write(dst + dst_offset, 4 * item, select((float4)(0.0f), (float4)(value), u < probability), n);
+}
+
+// The same with value 1, in blocks of 8 numbers of 16 bits.
+__kernel void random_mask_of_tokens(__global const int* state, const ulong state_offset, __global uint4* dst,
+                                    const ulong dst_offset, const float probability, const uint purpose,
+                                    const uint blocks) {
+  const uint item = (uint)get_global_id(0);
+  if (item >= blocks) return;
+  float values[BLOCK_CHANNELS];
+  for (uint half_number = 0; half_number < 2; ++half_number) {
+    const float4 u = random_uniform4(2 * (ulong)item + half_number, purpose, state + state_offset);
+    vstore4(select((float4)(0.0f), (float4)(1.0f), u < probability), half_number, values);
+  }
+  dst[dst_offset + item] = block_of(values);
 }

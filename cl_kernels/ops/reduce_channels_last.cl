@@ -1,9 +1,9 @@
 // The sum of each channel of images that lie channels-last: of every part of the rows, then of the parts.
 #include "shared/channels_last_rows.h"
 
-// sums (part, channel); the second number is 0.
+// sums (part, channel)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
-    __global const uint4 *restrict src, ulong src_offset, __global float2 *restrict sums, ulong sums_offset, SIZES) {
+    __global const uint4 *restrict src, ulong src_offset, __global float *restrict sums, ulong sums_offset, SIZES) {
   __local float scratch[BLOCK_CHANNELS * THREADS];
   PLACE;
   src += src_offset;
@@ -20,16 +20,24 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
   }
   sum_rows(sum, scratch);
   sums += sums_offset + (ulong)get_group_id(1) * channels + channel;
-  if (item < LANES && is_block) EACH_CHANNEL(e) sums[e] = (float2)(sum[e], 0.0f);
+  if (item < LANES && is_block) EACH_CHANNEL(e) sums[e] = sum[e];
 }
 
-__kernel __attribute__((reqd_work_group_size(JOINERS, 1, 1))) void channel_sums_join(
-    __global const float2 *restrict sums, ulong sums_offset, __global float *restrict dst, ulong dst_offset, uint rows,
-    uint channels, uint part, uint parts) {
-  __local float2 scratch[JOINERS];
-  const uint channel = (uint)get_group_id(0), item = (uint)get_local_id(0);
-  float2 own = (float2)(0.0f);
-  for (uint p = item; p < parts; p += JOINERS) own += sums[sums_offset + (ulong)p * channels + channel];
-  const float2 total = joined(own, scratch);
-  if (item == 0) dst[dst_offset + channel] = total.x;
+// A group has WIDE neighbouring channels and HIGH items for each, which share the parts.
+#define WIDE 32
+#define HIGH (THREADS / WIDE)
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums_join(
+    __global const float *restrict sums, ulong sums_offset, __global float *restrict dst, ulong dst_offset,
+    uint channels, uint parts) {
+  __local float scratch[THREADS];
+  const uint item = (uint)get_local_id(0), first = item / WIDE;
+  const uint channel = (uint)get_group_id(0) * WIDE + item % WIDE;
+  sums += sums_offset + min(channel, channels - 1);
+  float own = 0.0f;
+  for (uint p = first; p < parts; p += HIGH) own += sums[(ulong)p * channels];
+  scratch[item] = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (first > 0 || channel >= channels) return;
+  for (uint h = 1; h < HIGH; ++h) own += scratch[h * WIDE + item];
+  dst[dst_offset + channel] = own;
 }

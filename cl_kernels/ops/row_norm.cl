@@ -79,12 +79,6 @@
     products += d_ * (READ(dst, i) * share);      \
   } while (0)
 
-// 2^-e for a number in [2^e, 2^(e+1)), within [2^-126, most].
-static inline float row_norm_unit(float largest, float most) {
-  const int exponent = (int)(as_uint(largest) >> 23 & 0xff);
-  return fmin(as_float((uint)clamp(254 - exponent, 1, 253) << 23), most);
-}
-
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forward(
     __global const float *restrict src, ulong src_offset, __global float *restrict dst, ulong dst_offset,
     __global float *restrict rstds, ulong rstds_offset,
@@ -99,7 +93,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void row_norm_forw
   const float count = (float)length;
   float sum, largest, squares;
   ROW_SUMS(sum, largest, ADD_VALUE_AND_LARGEST, LARGER, COMBINE_SUM_AND_LARGEST);
-  const float unit = row_norm_unit(largest, most_unit);
+  const float unit = norm_unit(largest, most_unit);
   float middle = 0.0f, rest = 0.0f;
 #ifdef CENTRED
   middle = sum / (count * share) * unit;

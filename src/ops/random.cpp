@@ -92,9 +92,10 @@ Value dropout(Value x, float p) {
   if (!graph.training() || p == 0) return x;
   if (p == 1) return full(graph, x.shape(), 0.0F);
   const float keep = 1.0F - p;
-  const Value mask = random_mask(graph, x.shape(), keep, 1.0F / keep, "dropout");
+  // Of zeros and ones, which every number of a device stores exactly.
+  const Value mask = random_mask(graph, x.shape(), keep, 1.0F, "dropout");
   // Selected: what is dropped is 0 and has a gradient of 0 even where it is not a number.
-  return pointwise("dropout", {x, mask}, scalar::select(scalar::input(1), scalar::input(0) * scalar::input(1), 0.0F));
+  return pointwise("dropout", {x, mask}, scalar::select(scalar::input(1), scalar::input(0) * (1.0F / keep), 0.0F));
 }
 
 void advance_random(Graph& graph) {

@@ -11,20 +11,19 @@
 
 namespace concord::test {
 
-/// Notes which kernels take images channels-last, and tells every kernel, if it is to offer that, that its images lie
-/// so (compile reorders what does not).
+/// Notes which kernels take values channels-last, and tells every kernel, if it is to offer that, that its images, or
+/// its tokens, lie so (compile reorders what does not).
 class OfferingDevice final : public ForwardingDevice {
  public:
-  OfferingDevice(DevicePtr device, std::set<std::string>& taken, bool offers = true)
-      : ForwardingDevice(std::move(device)), taken_(taken), offers_(offers) {}
+  OfferingDevice(DevicePtr device, std::set<std::string>& taken, bool offers = true,
+                 opencl::ChannelAxis axis = opencl::ChannelAxis::second)
+      : ForwardingDevice(std::move(device)), taken_(taken), offers_(offers), axis_(axis) {}
   [[nodiscard]] PreparedKernel prepare(const KernelRequest& request) override {
     KernelRequest offered = request;
     for (std::size_t i = 0; i < request.inputs.size(); ++i) {
       const TensorSpec& spec = request.inputs[i];
-      const bool is_image = spec.shape.rank() == 4 && spec.shape[2] > 1 && !request.input_layouts[i];
-      if (offers_ && is_image && spec.dtype == DType::f32) {
-        offered.input_layouts[i] = opencl::channels_last(spec, opencl::storage_number(request.precision));
-      }
+      if (!offers_ || request.input_layouts[i] || spec.dtype != DType::f32 || !is_offered(spec.shape)) continue;
+      offered.input_layouts[i] = opencl::channels_last(spec, opencl::storage_number(request.precision), axis_);
     }
     PreparedKernel kernel = ForwardingDevice::prepare(offered);
     if (std::ranges::any_of(kernel.input_layouts, [](const Layout& layout) { return layout != nullptr; })) {
@@ -34,8 +33,14 @@ class OfferingDevice final : public ForwardingDevice {
   }
 
  private:
+  [[nodiscard]] bool is_offered(const Shape& shape) const {
+    if (axis_ == opencl::ChannelAxis::last) return shape.rank() >= 2 && shape[0] > 1;
+    return shape.rank() == 4 && shape[2] > 1;
+  }
+
   std::set<std::string>& taken_;
   bool offers_;
+  opencl::ChannelAxis axis_;
 };
 
 }  // namespace concord::test

@@ -29,8 +29,6 @@ bool is_attention(const Operator* op) {
 }
 
 // Operators that take no image as it is stored.
-bool is_over_sequences(const Operator* op) { return is<ops::RecurrentFamily>(op) || is_attention(op); }
-
 // The most numbers that anything in it sums up: products, or those that become one of its smallest result.
 double summed_terms(const SizedNode& node) {
   double terms = product_terms(node);
@@ -64,13 +62,13 @@ bool finds_largest(const Operator* op) { return is<ops::MaxPool>(op) || is<ops::
 
 bool stores_in_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
 
-// What it adds that a device may store images in 16 bits: operands and result are rounded, sums of rounded terms.
+// What it adds that a device may store values in 16 bits: operands and result are rounded, sums of rounded terms.
 double storage_tolerance(const SizedNode& node, std::size_t k, Precision precision) {
-  if (!stores_in_16_bits(precision) || is_over_sequences(node.op)) return 0;
+  if (!stores_in_16_bits(precision) || is<ops::RecurrentFamily>(node.op)) return 0;
   if (is<ops::PointwiseGroup>(node.op)) return 0;  // variables are f32
-  constexpr std::size_t kImage = 3;                // dimensions at least
-  const auto is_image = [](const Tensor& tensor) { return tensor.shape().rank() >= kImage; };
-  if (!is_image(node.results[0]) && std::ranges::none_of(node.inputs, is_image)) return 0;
+  constexpr std::size_t kStored = 2;               // dimensions at least
+  const auto may_be_stored = [](const Tensor& tensor) { return tensor.shape().rank() >= kStored; };
+  if (!may_be_stored(node.results[0]) && std::ranges::none_of(node.inputs, may_be_stored)) return 0;
   const Operator* op = unfused(node.op);
   const Tensor& result = node.results[k];
   const double unit = unit_of(precision), whole = static_cast<double>(node.inputs[0].elements());

@@ -34,7 +34,7 @@ namespace concord {
 ///
 /// With another precision each device may or may not round factors to it (p = unit_of). Matrix multiplications and
 /// convolutions may then differ by 4p·K·rms(a)·rms(b) more, recurrent operators by 64p of the largest |result|,
-/// attention by attention_tolerance(). In bf16 and fp16 a device may also store images (three dimensions and more) in
+/// attention by attention_tolerance(). In bf16 and fp16 a device may also store values of two dimensions and more in
 /// 16 bits, which adds:
 ///   sums                                        p·(K·rms(src) + the largest |result|)
 ///   batch norm                                  p·(2·the largest |result| + 8·the largest scale + the largest shift)

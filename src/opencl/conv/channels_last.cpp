@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "concord/core/debug_options.hpp"
 #include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/conv/polyphase.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/matrix_kernel.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
@@ -21,16 +21,6 @@ namespace concord::opencl {
 namespace {
 
 bool is_whole_blocks(std::int64_t channels) { return channels % ChannelsLast::kBlock == 0; }
-
-/// Why the user's settings keep images in fp32: CONCORD_DEBUG=storage=fp32, or a named implementation of GEMMs.
-std::string_view settings_refusal(const Context& context) {
-  if (debug_choice("storage", {"fp32"})) return "CONCORD_DEBUG keeps images in fp32";
-  OpenClAlternatives& alternatives = context.alternatives();
-  const bool is_other_preferred = alternatives.preferred(alternative::kProduct).value_or("tma") != "tma";
-  if (debug_option("gemm") || is_other_preferred) return "another GEMM is asked for";
-  return alternatives.is_enabled(std::string(alternative::kProduct) + "tma") ? kNoRefusal
-                                                                             : "its GEMM, tma, is disabled";
-}
 
 bool is_strided(const ops::ConvSizes& s) { return s.options.stride != ops::Spatial{1, 1, 1}; }
 
@@ -90,14 +80,10 @@ bool has_few_channels(const ops::ConvSizes& s) {
   return s.c % ChannelsLast::kBlock != 0 && s.c * s.kw <= kMostNumbers && s.n * s.h * s.ow * kMostNumbers < 1LL << 31;
 }
 
-const GemmImplementation& tma_gemm() { return *find_gemm_implementation("tma"); }
-
 std::string_view channels_last_refusal(const Context& context, const ConvProblem& problem) {
   const ops::ConvSizes& s = problem.sizes;
   const Precision precision = problem.request.precision;
-  if (precision != Precision::bf16 && precision != Precision::fp16) return "the precision has no 16 bits";
-  if (const std::string_view why = settings_refusal(context); !why.empty()) return why;
-  if (!context.limits().is_nvidia) return "it is for NVIDIA's GPUs";
+  if (const std::string_view why = storage_refusal(context, precision); !why.empty()) return why;
   if (s.d != 1 || s.kd != 1 || s.od != 1 || s.options.padding[0] != 0) return kNotAnImage;
   if (s.options.groups != 1) return "it has groups";
   const DType number = storage_number(precision);

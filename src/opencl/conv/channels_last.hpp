@@ -11,9 +11,6 @@
 
 namespace concord::opencl {
 
-/// The GEMM that reads such images.
-[[nodiscard]] const GemmImplementation& tma_gemm();
-
 /// Whether an image has so few channels that it is to be row-unrolled.
 [[nodiscard]] bool has_few_channels(const ops::ConvSizes& sizes);
 

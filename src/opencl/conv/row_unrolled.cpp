@@ -8,6 +8,7 @@
 #include "concord/opencl/conv/conv.hpp"
 #include "concord/opencl/conv/implementation.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/opencl/launch/blocking.hpp"

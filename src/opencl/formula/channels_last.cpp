@@ -2,6 +2,7 @@
 #include "concord/opencl/formula/channels_last.hpp"
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/launch/blocking.hpp"
 #include "concord/opencl/launch/context.hpp"
 #include "concord/opencl/launch/sizes.hpp"
 
@@ -11,34 +12,68 @@ std::size_t ChannelsLast::bytes() const { return static_cast<std::size_t>(shape_
 
 bool ChannelsLast::equals(const LayoutDescription& other) const {
   const auto* same = dynamic_cast<const ChannelsLast*>(&other);
-  return same != nullptr && same->number_ == number_ && same->shape_ == shape_;
+  return same != nullptr && same->number_ == number_ && same->axis_ == axis_ && same->shape_ == shape_;
 }
 
-std::string ChannelsLast::str() const { return fmt::format("channels-last {}", name_of(number_)); }
+std::string ChannelsLast::str() const {
+  return fmt::format("{} {}", is_tokens() ? "tokens" : "channels-last", name_of(number_));
+}
+
+Layout ChannelsLast::viewed_as(const TensorSpec& spec) const {
+  const Shape& shape = spec.shape;
+  const bool is_possible = is_tokens() || (shape.rank() >= 3 && shape[0] == shape_[0] && shape[1] == shape_[1]);
+  return is_possible ? channels_last(spec, number_, axis_) : nullptr;
+}
+
+Layout ChannelsLast::transposed(std::span<const std::size_t> order, const TensorSpec& spec) const {
+  const std::size_t last = order.size() - 1;
+  if (order.size() < 3 || order[0] != 0) return nullptr;
+  // All axes but the channels keep their order.
+  for (std::size_t i = 1; i < last; ++i) {
+    if (is_tokens() ? order[i + 1] != i : order[i] != i + 1) return nullptr;
+  }
+  if (order[is_tokens() ? 1 : last] != (is_tokens() ? last : 1)) return nullptr;
+  return channels_last(spec, number_, is_tokens() ? ChannelAxis::second : ChannelAxis::last);
+}
 
 DType storage_number(Precision precision) { return precision == Precision::fp16 ? DType::f16 : DType::bf16; }
 
-Layout channels_last(const TensorSpec& spec, DType number) {
+Layout channels_last(const TensorSpec& spec, DType number, ChannelAxis axis) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  const bool fits = spec.shape.rank() >= 3 && spec.shape.elements() > 0 && spec.shape.elements() < kMost &&
-                    spec.shape[0] <= kMostGroups && spec.shape[1] % ChannelsLast::kBlock == 0;
+  const Shape& shape = spec.shape;
+  if (shape.rank() < (axis == ChannelAxis::last ? 2 : 3)) return nullptr;
+  const bool fits = shape.elements() > 0 && shape.elements() < kMost &&
+                    (axis == ChannelAxis::last ? shape[-1] % ChannelsLast::kBlock == 0
+                                               : shape[0] <= kMostGroups && shape[1] % ChannelsLast::kBlock == 0);
   const bool is_number = spec.dtype == DType::f32 || spec.dtype == number;
-  return fits && is_number ? std::make_shared<ChannelsLast>(spec.shape, number) : nullptr;
+  return fits && is_number ? std::make_shared<ChannelsLast>(shape, number, axis) : nullptr;
 }
 
 const ChannelsLast* as_channels_last(const Layout& layout) { return dynamic_cast<const ChannelsLast*>(layout.get()); }
 
-const ChannelsLast* first_channels_last(const KernelRequest& request) {
+const ChannelsLast* as_images(const Layout& layout) {
+  const ChannelsLast* const found = as_channels_last(layout);
+  return found != nullptr && found->axis() == ChannelAxis::second ? found : nullptr;
+}
+
+const ChannelsLast* first_channels_last(const KernelRequest& request, ChannelAxis axis) {
   for (const Layout& layout : request.input_layouts) {
-    if (const ChannelsLast* found = as_channels_last(layout)) return found;
+    if (const ChannelsLast* found = as_channels_last(layout); found != nullptr && found->axis() == axis) return found;
   }
   return nullptr;
+}
+
+std::optional<ChannelAxis> channel_axis(const KernelRequest& request) {
+  for (const Layout& layout : request.input_layouts) {
+    if (const ChannelsLast* found = as_channels_last(layout)) return found->axis();
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> number_definitions(Context& context, DType number) {
   std::vector<std::string> definitions;
   if (number == DType::f16) definitions.emplace_back("NUMBERS_F16");
-  if (context.capability().has_matrix_cores()) definitions.emplace_back("PTX");
+  if (context.capability().has_matrix_cores()) definitions.insert(definitions.end(), {"PTX", "CONCORD_SHORT_RESULTS"});
   return definitions;
 }
 
@@ -55,6 +90,14 @@ std::unique_ptr<Kernel> prepare_channels_last_reorder(Context& context, const Te
                            : last->number() == DType::f16 ? "NUMBERS=F16"
                                                           : "NUMBERS=BF16");
   const std::size_t width = size_of(last->number());
+  if (last->axis() == ChannelAxis::last) {
+    Stage convert{context.program("formula/channels_last.cl", definitions),
+                  into ? "tokens_from_floats" : "tokens_to_floats",
+                  {input(0, 16), output(0, 16), static_cast<std::uint32_t>(last->blocks())}};
+    blocking_of(context.limits(), last->blocks(), 1).apply(convert);
+    return std::make_unique<StagedKernel>(context, into ? "to tokens" : "to row-major",
+                                          std::vector<StagedKernel::AnyStage>{std::move(convert)});
+  }
   Stage stage{
       context.program("formula/channels_last.cl", definitions),
       into ? "channels_last_from_rows" : "channels_last_to_rows",
@@ -75,9 +118,11 @@ std::vector<std::size_t> like_result(const KernelRequest& request, std::span<con
 }
 
 PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
-                                      std::span<const std::size_t> inputs, std::span<const std::size_t> outputs) {
+                                      std::span<const std::size_t> inputs, std::span<const std::size_t> outputs,
+                                      ChannelAxis axis) {
   const auto layout_of = [&](const TensorSpec& spec) {
-    Layout layout = channels_last(spec, spec.dtype == DType::f32 ? storage_number(request.precision) : spec.dtype);
+    Layout layout =
+        channels_last(spec, spec.dtype == DType::f32 ? storage_number(request.precision) : spec.dtype, axis);
     CONCORD_CHECK(layout != nullptr, NotSupported, "{} cannot be channels-last", spec.str());
     return layout;
   };

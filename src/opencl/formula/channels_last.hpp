@@ -1,8 +1,9 @@
-// ChannelsLast: the layout of a tensor (N, C, …) stored as (N, …, C) in 16-bit values. Images are stored so, in bf16 or
-// fp16, between the kernels of a program on devices whose matrix multiplications read through the copy engine
-// (gemm/hopper/tma.cpp), which can gather patches only from this layout. No operand is packed then, and memory-bound
-// kernels move half the bytes. Matrix multiplications introduce the layout, elementwise and per-channel operators keep
-// it, and other operators get row-major fp32 from a reorder.
+// ChannelsLast: the layout of a tensor whose channels are inside, in 16-bit values: images (N, C, …) stored as (N, …,
+// C), and tokens (…, C) stored in their own order. Values between the kernels of a program are stored so, in bf16 or
+// fp16, on devices whose matrix multiplications read through the copy engine (gemm/hopper/tma.cpp), which can gather
+// patches only from this layout. No operand is packed then, and memory-bound kernels move half the bytes. Matrix
+// multiplications introduce the layout, elementwise and per-channel operators keep it, and other operators get
+// row-major fp32 from a reorder.
 #pragma once
 
 #include <memory>
@@ -17,41 +18,59 @@
 
 namespace concord::opencl {
 
+/// The axis of the channels: of images the second, of tokens the last.
+enum class ChannelAxis : std::uint8_t { second, last };
+
 class ChannelsLast final : public LayoutDescription {
  public:
   /// The kernels read and write blocks of this many channels, 16 bytes. C is a multiple of it.
   static constexpr std::int64_t kBlock = 8;
 
-  ChannelsLast(Shape shape, DType number) : shape_(std::move(shape)), number_(number) {}
+  ChannelsLast(Shape shape, DType number, ChannelAxis axis = ChannelAxis::second)
+      : shape_(std::move(shape)), number_(number), axis_(axis) {}
   [[nodiscard]] std::size_t bytes() const override;
   [[nodiscard]] bool equals(const LayoutDescription& other) const override;
   [[nodiscard]] std::string str() const override;
+  /// Tokens of any shape whose channels are whole blocks; images of the same number and channels.
+  [[nodiscard]] Layout viewed_as(const TensorSpec& spec) const override;
+  /// Images as tokens, and tokens as images.
+  [[nodiscard]] Layout transposed(std::span<const std::size_t> order, const TensorSpec& spec) const override;
 
+  [[nodiscard]] ChannelAxis axis() const { return axis_; }
   /// The stored type: bf16 or f16 for floats, i32 for indices.
   [[nodiscard]] DType number() const { return number_; }
-  [[nodiscard]] std::int64_t images() const { return shape_[0]; }
-  [[nodiscard]] std::int64_t channels() const { return shape_[1]; }
+  /// Each token counts as an image of one place.
+  [[nodiscard]] std::int64_t images() const { return is_tokens() ? shape_.elements() / channels() : shape_[0]; }
+  [[nodiscard]] std::int64_t channels() const { return shape_[is_tokens() ? -1 : 1]; }
   [[nodiscard]] std::int64_t places() const { return shape_.elements() / (images() * channels()); }
   /// Positions of all images.
   [[nodiscard]] std::int64_t rows() const { return images() * places(); }
   [[nodiscard]] std::int64_t blocks() const { return shape_.elements() / kBlock; }
 
  private:
+  [[nodiscard]] bool is_tokens() const { return axis_ == ChannelAxis::last; }
+
   Shape shape_;
   DType number_;
+  ChannelAxis axis_;
 };
 
 /// The stored type of floats in this layout: f16 for fp16, otherwise bf16.
 [[nodiscard]] DType storage_number(Precision precision);
 /// The channels-last layout of a tensor. Null where it is not possible: C is not a multiple of kBlock, or an index is
 /// too large.
-[[nodiscard]] Layout channels_last(const TensorSpec& spec, DType number);
+[[nodiscard]] Layout channels_last(const TensorSpec& spec, DType number, ChannelAxis axis = ChannelAxis::second);
 /// The layout as ChannelsLast; null for another layout.
 [[nodiscard]] const ChannelsLast* as_channels_last(const Layout& layout);
-/// The first input in channels-last layout; null where there is none.
-[[nodiscard]] const ChannelsLast* first_channels_last(const KernelRequest& request);
+/// The same where it is of images.
+[[nodiscard]] const ChannelsLast* as_images(const Layout& layout);
+/// The first input in channels-last layout with this axis; null where there is none.
+[[nodiscard]] const ChannelsLast* first_channels_last(const KernelRequest& request,
+                                                      ChannelAxis axis = ChannelAxis::second);
+/// The axis of the channels of the first input in channels-last layout.
+[[nodiscard]] std::optional<ChannelAxis> channel_axis(const KernelRequest& request);
 
-/// The definitions for channels_last.h by stored type.
+/// The definitions for channels_last.h by stored type, and for formulas whose results it stores.
 [[nodiscard]] std::vector<std::string> number_definitions(Context& context, DType number);
 
 /// An operand of 16-byte blocks.
@@ -70,11 +89,12 @@ class ChannelsLast final : public LayoutDescription {
 /// the stored type of floats. Each of these tensors must support the layout.
 [[nodiscard]] PreparedKernel prepared_channels_last(const KernelRequest& request, std::unique_ptr<Kernel> kernel,
                                                     std::span<const std::size_t> inputs,
-                                                    std::span<const std::size_t> outputs);
+                                                    std::span<const std::size_t> outputs,
+                                                    ChannelAxis axis = ChannelAxis::second);
 
 // channels_last_operands.cpp
 /// Operands of an expression that a kernel computes block by block. Operands of the result's shape have its layout. The
-/// others are row-major: a scalar, one value per channel, or one per image and channel.
+/// others are row-major: a scalar, one value per channel, one per image or token, or one per image and channel.
 struct BlockOperands {
   std::string parameters;  // ", __global const …": for the end of a parameter list
   std::string names;       // ", e1, e1_offset": the same as arguments of a call
@@ -87,9 +107,11 @@ struct BlockOperands {
 /// The inputs [first, end) of the request as block operands, called x<first_name>, …; nothing where an input has
 /// another form.
 [[nodiscard]] std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first,
-                                                          std::size_t first_name);
+                                                          std::size_t first_name,
+                                                          ChannelAxis axis = ChannelAxis::second);
 /// An epilogue for kernels that write blocks: EPILOGUE_PARAMETERS and EPILOGUE_BLOCK(values, at, image, channel), which
 /// changes eight floats in place.
-[[nodiscard]] std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue);
+[[nodiscard]] std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue,
+                                                         ChannelAxis axis = ChannelAxis::second);
 
 }  // namespace concord::opencl

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <vector>
 
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/epilogue.hpp"
@@ -11,7 +12,25 @@
 
 namespace concord::opencl {
 
-std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first, std::size_t first_name) {
+namespace {
+
+/// The strides of a row-major operand along the images or tokens, and along the channels, of `whole`. Nothing where it
+/// varies along the places of an image, or has no single stride along one of these.
+std::optional<std::array<std::int64_t, 2>> small_strides(const Shape& operand, const Shape& whole, ChannelAxis axis) {
+  const std::size_t rank = whole.rank();
+  if (axis == ChannelAxis::last) {
+    const auto strides = grouped_strides(operand, whole, std::array<std::size_t, 2>{rank - 1, rank});
+    return strides ? std::optional(std::array{(*strides)[0], (*strides)[1]}) : std::nullopt;
+  }
+  const auto strides = grouped_strides(operand, whole, std::array<std::size_t, 3>{1, 2, rank});
+  if (!strides || (*strides)[2] != 0) return std::nullopt;
+  return std::array{(*strides)[0], (*strides)[1]};
+}
+
+}  // namespace
+
+std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first, std::size_t first_name,
+                                            ChannelAxis axis) {
   const TensorSpec& whole = request.outputs[0];
   BlockOperands result;
   for (std::size_t i = first; i < request.inputs.size(); ++i) {
@@ -28,9 +47,10 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, std::s
       result.arguments.emplace_back(blocks_of(input(i)));
       continue;
     }
-    const auto strides = grouped_strides(spec.shape, whole.shape, std::array<std::size_t, 3>{1, 2, whole.shape.rank()});
-    if (!strides || (*strides)[2] != 0) return std::nullopt;
-    result.parameters += fmt::format(", __global const float *{0}, ulong {0}_offset, ulong {0}_image", e);
+    const auto strides = small_strides(spec.shape, whole.shape, axis);
+    if (!strides) return std::nullopt;
+    // No result lies over it, as one may over operands of its own shape.
+    result.parameters += fmt::format(", __global const float *restrict {0}, ulong {0}_offset, ulong {0}_image", e);
     result.names += fmt::format(", {0}, {0}_offset, {0}_image", e);
     result.arguments.emplace_back(input(i));
     result.arguments.emplace_back(static_cast<std::uint64_t>((*strides)[0]));
@@ -41,8 +61,8 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, std::s
   return result;
 }
 
-std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue) {
-  const std::optional<BlockOperands> operands = block_operands(request, epilogue.first_extra, 1);
+std::optional<EpilogueText> block_epilogue(const KernelRequest& request, const Epilogue& epilogue, ChannelAxis axis) {
+  const std::optional<BlockOperands> operands = block_operands(request, epilogue.first_extra, 1, axis);
   if (!operands) return std::nullopt;
   std::vector<std::string> values{"x0[e]"};
   for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {

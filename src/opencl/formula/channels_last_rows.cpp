@@ -13,7 +13,8 @@
 namespace concord::opencl {
 namespace {}  // namespace
 
-RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers)
+RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers,
+                   std::int64_t groups_per_unit)
     : context_(context),
       file_(file),
       number_(image.number()),
@@ -23,12 +24,12 @@ RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view
       channels_(image.channels()) {
   // Sixteen lanes read 256 adjacent bytes. Each compute unit gets several groups, as long as each item has at least one
   // iteration.
-  constexpr std::int64_t kMostLanes = 16, kUnroll = 4, kGroupsPerUnit = 8, kMostParts = 512;
+  constexpr std::int64_t kMostLanes = 16, kUnroll = 4, kMostParts = 512;
   threads_ = static_cast<std::int64_t>(std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group)));
   const auto wide = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(blocks())));
   lanes_ = std::min({threads_, kMostLanes, wide});
   const std::int64_t columns = divide_up(blocks(), lanes_), turn = threads_ / lanes_ * kUnroll;
-  const std::int64_t wanted = divide_up(kGroupsPerUnit * context.limits().compute_units, columns);
+  const std::int64_t wanted = divide_up(groups_per_unit * context.limits().compute_units, columns);
   part_ = divide_up(divide_up(rows_, std::clamp<std::int64_t>(wanted, 1, kMostParts)), turn) * turn;
   parts_ = divide_up(rows_, part_);
 }

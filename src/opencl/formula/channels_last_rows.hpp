@@ -17,10 +17,14 @@ namespace concord::opencl {
 /// four values per channel.
 class RowsGrid {
  public:
-  /// `numbers`: 2, 4 or 8 values per channel and part; kernels access them as vectors of up to 4.
-  RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers = 2);
+  /// `numbers`: 2, 4 or 8 values per channel and part; kernels access them as vectors of up to 4. `groups_per_unit`: of
+  /// a compute unit, where there are enough rows. Few suffice where a row is quickly done.
+  RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers = 2,
+           std::int64_t groups_per_unit = 8);
 
   [[nodiscard]] std::int64_t parts() const { return parts_; }
+  /// Items of a group: THREADS of the program.
+  [[nodiscard]] std::int64_t threads() const { return threads_; }
   [[nodiscard]] Argument sums() const { return workspace(0, numbers_ == 2 ? 8 : 16); }
   [[nodiscard]] Argument factors() const { return workspace(sums_bytes(), 16); }
   [[nodiscard]] std::size_t workspace_bytes() const;

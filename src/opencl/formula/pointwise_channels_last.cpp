@@ -14,10 +14,19 @@
 namespace concord::opencl {
 namespace {
 
-bool all_results_lie_so(const KernelRequest& request, DType number) {
+bool all_results_lie_so(const KernelRequest& request, DType number, ChannelAxis axis) {
   return std::ranges::all_of(request.outputs, [&](const TensorSpec& spec) {
-    return spec.shape == request.outputs[0].shape && spec.dtype == DType::f32 && channels_last(spec, number) != nullptr;
+    return spec.shape == request.outputs[0].shape && spec.dtype == DType::f32 &&
+           channels_last(spec, number, axis) != nullptr;
   });
+}
+
+/// The axis of the channels of the first input that lies channels-last and has the shape of the result.
+std::optional<ChannelAxis> result_axis(const KernelRequest& request) {
+  for (const std::size_t i : like_result(request, request.inputs)) {
+    if (const ChannelsLast* found = as_channels_last(request.input_layouts[i])) return found->axis();
+  }
+  return std::nullopt;
 }
 
 std::string source_of(const ops::Pointwise& op, const KernelRequest& request, const BlockOperands& operands) {
@@ -59,12 +68,13 @@ std::string source_of(const ops::Pointwise& op, const KernelRequest& request, co
 
 std::optional<PreparedKernel> prepare_pointwise_channels_last(Context& context, const ops::Pointwise& op,
                                                               const KernelRequest& request) {
-  if (first_channels_last(request) == nullptr || op.expression().uses_coordinates()) return std::nullopt;
+  const std::optional<ChannelAxis> axis = result_axis(request);
+  if (!axis || op.expression().uses_coordinates()) return std::nullopt;
   const DType number = storage_number(request.precision);
-  const std::optional<BlockOperands> operands = block_operands(request, 0, 0);
-  if (!operands || operands->whole.empty() || !all_results_lie_so(request, number)) return std::nullopt;
+  const std::optional<BlockOperands> operands = block_operands(request, 0, 0, *axis);
+  if (!operands || !all_results_lie_so(request, number, *axis)) return std::nullopt;
 
-  const ChannelsLast result(request.outputs[0].shape, number);
+  const ChannelsLast result(request.outputs[0].shape, number, *axis);
   constexpr std::size_t kPerItem = 2;
   const Blocking blocking = blocking_of(context.limits(), result.blocks(), kPerItem);
   std::vector<std::string> definitions = number_definitions(context, number);
@@ -80,7 +90,7 @@ std::optional<PreparedKernel> prepare_pointwise_channels_last(Context& context, 
   auto kernel = std::make_unique<StagedKernel>(context, "pointwise channels-last",
                                                std::vector<StagedKernel::AnyStage>{std::move(stage)});
   return prepared_channels_last(request, std::move(kernel), like_result(request, request.inputs),
-                                like_result(request, request.outputs));
+                                like_result(request, request.outputs), *axis);
 }
 
 }  // namespace concord::opencl

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
 #include "concord/ops/attention.hpp"
@@ -65,6 +66,17 @@ std::unique_ptr<Kernel> prepare_plain(Context& context, const AttentionProblem& 
                                         std::vector<StagedKernel::AnyStage>{std::move(stage)});
 }
 
+/// Whether a vector lies as tokens in 16 bits and all can.
+bool lie_as_tokens(const AttentionProblem& problem, const KernelRequest& request) {
+  const DType number = storage_number(request.precision);
+  bool one_does = false;
+  for (std::size_t i = 0; problem.is_vector(i); ++i) {
+    if (!channels_last(request.inputs[i], number, ChannelAxis::last)) return false;
+    one_does = one_does || as_channels_last(request.input_layouts[i]) != nullptr;
+  }
+  return one_does;
+}
+
 template <class Op>
 PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request, AttentionPass pass) {
   AttentionProblem problem{pass, op.name(), op.form(), {}, request.outputs.size(), request.precision};
@@ -74,7 +86,18 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
                 problem.sizes.keys);
   const bool on_units =
       attention_mma_supports(context, problem) && context.alternatives().should_use(alternative::kAttentionMma, true);
-  return prepared(request, on_units ? prepare_attention_mma(context, problem) : prepare_plain(context, problem));
+  if (!on_units) return prepared(request, prepare_plain(context, problem));
+  problem.tokens = lie_as_tokens(problem, request);
+  std::unique_ptr<Kernel> kernel = prepare_attention_mma(context, problem);
+  if (!problem.tokens) return prepared(request, std::move(kernel));
+  std::vector<std::size_t> inputs, outputs;
+  for (std::size_t i = 0; i < problem.operands(); ++i) {
+    if (problem.is_vector(i)) inputs.push_back(i);
+  }
+  for (std::size_t k = 0; k < request.outputs.size(); ++k) {
+    if (problem.is_vector_output(k)) outputs.push_back(k);
+  }
+  return prepared_channels_last(request, std::move(kernel), inputs, outputs, ChannelAxis::last);
 }
 
 PreparedKernel prepare_attention(Context& context, const ops::Attention& op, const KernelRequest& request) {
@@ -111,9 +134,13 @@ std::vector<std::string> attention_definitions(const AttentionProblem& problem) 
 std::vector<Argument> attention_arguments(const AttentionProblem& problem) {
   const ops::AttentionForm& form = problem.form;
   const ops::AttentionSizes& s = problem.sizes;
+  const std::size_t of_vectors = problem.tokens ? 2 : 4;
   std::vector<Argument> arguments;
-  for (std::size_t i = 0; i < problem.operands(); ++i) arguments.emplace_back(input(i));
-  for (std::size_t i = 0; i < problem.outputs; ++i) arguments.emplace_back(output(i));
+  for (std::size_t i = 0; i < problem.operands(); ++i)
+    arguments.emplace_back(input(i, problem.is_vector(i) ? of_vectors : 4));
+  for (std::size_t k = 0; k < problem.outputs; ++k) {
+    arguments.emplace_back(output(k, problem.is_vector_output(k) ? of_vectors : 4));
+  }
   for (const std::int64_t size : {s.heads, s.key_heads, s.queries, s.keys}) {
     arguments.emplace_back(static_cast<std::uint32_t>(size));
   }

@@ -24,9 +24,13 @@ struct AttentionProblem {
   ops::AttentionSizes sizes;
   std::size_t outputs;
   Precision precision = Precision::fp32;
+  bool tokens = false;  // vectors are in 16 bits (formula/channels_last.hpp)
 
   /// Number of operands before those of the form.
   [[nodiscard]] std::size_t operands() const { return pass == AttentionPass::forward ? 3 : 6; }
+  /// Whether operand `i`, or output `k`, are vectors.
+  [[nodiscard]] bool is_vector(std::size_t i) const { return i < (pass == AttentionPass::forward ? 3 : 4); }
+  [[nodiscard]] bool is_vector_output(std::size_t k) const { return pass != AttentionPass::forward || k == 0; }
   /// Rows and heads that work-groups own: of the queries or of the keys.
   [[nodiscard]] std::int64_t rows() const {
     return pass == AttentionPass::backward_key_value ? sizes.keys : sizes.queries;

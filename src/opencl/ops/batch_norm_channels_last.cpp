@@ -20,7 +20,7 @@ PreparedKernel finish(Context& context, const KernelRequest& request, const Rows
 
 std::optional<PreparedKernel> forward(Context& context, const ops::BatchNorm& op, const KernelRequest& request,
                                       const EpilogueText& epilogue) {
-  const RowsGrid grid(context, *as_channels_last(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 4);
+  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 4);
   return finish(
       context, request, grid, op.name(),
       {grid.over_blocks("batch_norm_statistics", {blocks_of(input(0)), grid.sums()}, {}, {}, {op.epsilon()}),
@@ -33,13 +33,13 @@ std::optional<PreparedKernel> forward(Context& context, const ops::BatchNorm& op
 
 std::optional<PreparedKernel> prepare_batch_norm_channels_last(Context& context, const ops::BatchNorm& op,
                                                                const KernelRequest& request) {
-  if (as_channels_last(request.input_layouts[0]) == nullptr) return {};
+  if (as_images(request.input_layouts[0]) == nullptr) return {};
   return forward(context, op, request, {});
 }
 
 std::optional<PreparedKernel> prepare_batch_norm_channels_last(Context& context, const ops::BatchNorm& op,
                                                                const KernelRequest& request, const Epilogue& epilogue) {
-  if (as_channels_last(request.input_layouts[0]) == nullptr) return {};
+  if (as_images(request.input_layouts[0]) == nullptr) return {};
   const std::optional<EpilogueText> text = block_epilogue(request, epilogue);
   if (!text) return {};
   return forward(context, op, request, *text);
@@ -48,8 +48,8 @@ std::optional<PreparedKernel> prepare_batch_norm_channels_last(Context& context,
 std::optional<PreparedKernel> prepare_batch_norm_backward_channels_last(Context& context,
                                                                         const ops::BatchNormBackward& op,
                                                                         const KernelRequest& request) {
-  if (as_channels_last(request.input_layouts[0]) == nullptr) return {};
-  const RowsGrid grid(context, *as_channels_last(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 8);
+  if (as_images(request.input_layouts[0]) == nullptr) return {};
+  const RowsGrid grid(context, *as_images(request.input_layouts[0]), "ops/batch_norm_channels_last.cl", 8);
   return finish(context, request, grid, op.name(),
                 {grid.over_blocks("batch_norm_backward_sums",
                                   {blocks_of(input(0)), blocks_of(input(1)), input(3), input(4), grid.sums()}, {}, {},

@@ -29,62 +29,70 @@ Stage copy_stage(Context& context, const ChannelsLast& image, std::int64_t block
   return stage;
 }
 
-std::int64_t blocks_of_row(const TensorSpec& spec) { return spec.shape[1] / ChannelsLast::kBlock; }
+std::size_t axis_of(ChannelAxis axis, const Shape& shape) { return axis == ChannelAxis::last ? shape.rank() - 1 : 1; }
+
+std::int64_t blocks_of_row(const TensorSpec& spec, ChannelAxis axis) {
+  return spec.shape[axis_of(axis, spec.shape)] / ChannelsLast::kBlock;
+}
 
 /// Whether the slice removes only whole blocks of channels.
-bool cuts_channels(const Shape& part, const Shape& whole, const std::vector<std::int64_t>& start,
-                   const std::vector<std::int64_t>& step) {
+bool cuts_channels(const ops::Slice& op, const Shape& part, const Shape& whole, std::size_t channels) {
   for (std::size_t axis = 0; axis < whole.rank(); ++axis) {
-    if (axis != 1 && part[axis] != whole[axis]) return false;
-    if (step[axis] != 1) return false;
+    if (axis != channels && part[axis] != whole[axis]) return false;
+    if (op.step()[axis] != 1) return false;
   }
-  return start[1] % ChannelsLast::kBlock == 0;
+  return op.start()[channels] % ChannelsLast::kBlock == 0;
 }
 
 PreparedKernel finish(Context& context, const KernelRequest& request, std::string name,
-                      std::vector<StagedKernel::AnyStage> stages) {
+                      std::vector<StagedKernel::AnyStage> stages, ChannelAxis axis) {
   std::vector<std::size_t> inputs(request.inputs.size());
   std::iota(inputs.begin(), inputs.end(), std::size_t{0});
   return prepared_channels_last(request, std::make_unique<StagedKernel>(context, std::move(name), std::move(stages)),
-                                inputs, std::array<std::size_t, 1>{0});
+                                inputs, std::array<std::size_t, 1>{0}, axis);
 }
 
-bool all_can(const KernelRequest& request) {
+/// The axis of the channels where an input lies channels-last and all others, and the result, can.
+std::optional<ChannelAxis> axis_of_all(const KernelRequest& request) {
+  const std::optional<ChannelAxis> axis = channel_axis(request);
+  if (!axis) return std::nullopt;
   const DType number = storage_number(request.precision);
   const auto can = [&](const TensorSpec& spec) {
-    return spec.dtype == DType::f32 && channels_last(spec, number) != nullptr;
+    return spec.dtype == DType::f32 && channels_last(spec, number, *axis) != nullptr;
   };
-  return first_channels_last(request) != nullptr && std::ranges::all_of(request.inputs, can) && can(request.outputs[0]);
+  return std::ranges::all_of(request.inputs, can) && can(request.outputs[0]) ? axis : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<PreparedKernel> prepare_concat_channels_last(Context& context, const ops::Concat& op,
                                                            const KernelRequest& request) {
-  if (op.axis() != 1 || !all_can(request)) return {};
+  const std::optional<ChannelAxis> axis = axis_of_all(request);
+  if (!axis || op.axis() != axis_of(*axis, request.outputs[0].shape)) return {};
   std::vector<StagedKernel::AnyStage> stages;
   std::int64_t position = 0;
   for (std::size_t k = 0; k < request.inputs.size(); ++k) {
-    const ChannelsLast image(request.inputs[k].shape, storage_number(request.precision));
-    const std::int64_t blocks = blocks_of_row(request.inputs[k]);
+    const ChannelsLast image(request.inputs[k].shape, storage_number(request.precision), *axis);
+    const std::int64_t blocks = blocks_of_row(request.inputs[k], *axis);
     stages.emplace_back(copy_stage(context, image, blocks, {input(k), blocks, 0},
-                                   {output(0), blocks_of_row(request.outputs[0]), position}));
+                                   {output(0), blocks_of_row(request.outputs[0], *axis), position}));
     position += blocks;
   }
-  return finish(context, request, "concat channels-last", std::move(stages));
+  return finish(context, request, "concat channels-last", std::move(stages), *axis);
 }
 
 std::optional<PreparedKernel> prepare_slice_channels_last(Context& context, const ops::Slice& op,
                                                           const KernelRequest& request) {
-  if (!all_can(request) || !cuts_channels(request.outputs[0].shape, request.inputs[0].shape, op.start(), op.step())) {
-    return {};
-  }
-  const ChannelsLast image(request.outputs[0].shape, storage_number(request.precision));
-  const std::int64_t blocks = blocks_of_row(request.outputs[0]);
+  const std::optional<ChannelAxis> axis = axis_of_all(request);
+  const Shape &part = request.outputs[0].shape, &whole = request.inputs[0].shape;
+  if (!axis || !cuts_channels(op, part, whole, axis_of(*axis, whole))) return {};
+  const ChannelsLast image(part, storage_number(request.precision), *axis);
+  const std::int64_t blocks = blocks_of_row(request.outputs[0], *axis);
+  const std::int64_t begin = op.start()[axis_of(*axis, whole)] / ChannelsLast::kBlock;
   return finish(context, request, "slice channels-last",
-                {copy_stage(context, image, blocks,
-                            {input(0), blocks_of_row(request.inputs[0]), op.start()[1] / ChannelsLast::kBlock},
-                            {output(0), blocks, 0})});
+                {copy_stage(context, image, blocks, {input(0), blocks_of_row(request.inputs[0], *axis), begin},
+                            {output(0), blocks, 0})},
+                *axis);
 }
 
 }  // namespace concord::opencl

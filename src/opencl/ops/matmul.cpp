@@ -8,6 +8,7 @@
 #include "concord/opencl/formula/kernels.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/launch/strides.hpp"
+#include "concord/opencl/ops/matmul_tokens.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -42,6 +43,7 @@ Gemm gemm_of(const ops::Matmul& op, const KernelRequest& request) {
 }
 
 PreparedKernel prepare_matmul(Context& context, const ops::Matmul& op, const KernelRequest& request) {
+  if (auto kernel = prepare_matmul_tokens(context, op, request, nullptr)) return *std::move(kernel);
   return prepared(request, prepare_gemm(context, gemm_of(op, request), "matmul"));
 }
 
@@ -57,6 +59,7 @@ bool matmul_supports_epilogue(const ops::Matmul& op, std::span<const TensorSpec>
 
 PreparedKernel prepare_fused_matmul(Context& context, const ops::Matmul& op, const KernelRequest& request,
                                     const Epilogue& epilogue) {
+  if (auto kernel = prepare_matmul_tokens(context, op, request, &epilogue)) return *std::move(kernel);
   const Shape& output = request.outputs[0].shape;
   const ops::MatmulSizes sizes = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
   const auto ends = groups_of(op, sizes, output.rank());

@@ -5,26 +5,60 @@
 #include <array>
 
 #include "concord/opencl/formula/channels_last_rows.hpp"
+#include "concord/opencl/launch/sizes.hpp"
 #include "concord/opencl/ops/channels_last.hpp"
+#include "concord/opencl/ops/lanes.hpp"
 
 namespace concord::opencl {
 
+namespace {
+
+/// Sums over the channels of each token.
+PreparedKernel prepare_token_sums(Context& context, const ops::Reduce& op, const KernelRequest& request,
+                                  const ChannelsLast& tokens) {
+  const std::int64_t blocks = tokens.channels() / ChannelsLast::kBlock;
+  const Lanes lanes = lanes_for(context, 4 * blocks, 1);  // a block a lane, where there are enough
+  std::vector<std::string> definitions = number_definitions(context, tokens.number());
+  for (std::string& definition : lanes.definitions()) definitions.push_back(std::move(definition));
+  Stage stage{context.program("ops/reduce_tokens.cl", definitions),
+              "token_sums",
+              {blocks_of(input(0)), output(0), as_uint(tokens.rows()), as_uint(blocks)}};
+  lanes.cover(stage, tokens.rows());
+  return prepared_channels_last(request,
+                                std::make_unique<StagedKernel>(context, fmt::format("{} tokens", op.name()),
+                                                               std::vector<StagedKernel::AnyStage>{std::move(stage)}),
+                                std::array<std::size_t, 1>{0}, {}, tokens.axis());
+}
+
+}  // namespace
+
 std::optional<PreparedKernel> prepare_reduce_channels_last(Context& context, const ops::Reduce& op,
                                                            const KernelRequest& request) {
-  const ChannelsLast* image = first_channels_last(request);
+  const ChannelsLast* image = as_channels_last(request.input_layouts[0]);
   if (image == nullptr || op.kind() != ops::ReduceKind::sum) return {};
   const std::size_t rank = request.inputs[0].shape.rank();
   const std::vector<std::size_t>& axes = op.axes();
+  if (image->axis() == ChannelAxis::last && axes == std::vector{rank - 1}) {
+    return prepare_token_sums(context, op, request, *image);
+  }
   // Over everything but the channels.
-  const bool by_channel = axes.size() == rank - 1 && std::ranges::find(axes, std::size_t{1}) == axes.end();
+  const std::size_t channels = image->axis() == ChannelAxis::last ? rank - 1 : 1;
+  const bool by_channel = axes.size() == rank - 1 && std::ranges::find(axes, channels) == axes.end();
   if (!by_channel) return {};
-  const RowsGrid grid(context, *image, "ops/reduce_channels_last.cl");
-  std::vector<StagedKernel::AnyStage> stages{grid.over_blocks("channel_sums", {blocks_of(input(0)), grid.sums()}),
-                                             grid.over_channels("channel_sums_join", {grid.sums(), output(0)})};
+  constexpr std::int64_t kGroupsPerUnit = 2;
+  const RowsGrid grid(context, *image, "ops/reduce_channels_last.cl", 2, kGroupsPerUnit);
+  constexpr std::int64_t kWide = 32;  // channels of a group of the second launch
+  const std::int64_t count = image->channels();
+  std::vector<StagedKernel::AnyStage> stages{grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}),
+                                             Stage{grid.program({}),
+                                                   "channel_sums_join",
+                                                   {workspace(), output(0), as_uint(count), as_uint(grid.parts())},
+                                                   {size(divide_up(count, kWide) * grid.threads()), 1, 1},
+                                                   {size(grid.threads()), 1, 1}}};
   return prepared_channels_last(request,
                                 std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", op.name()),
                                                                std::move(stages), grid.workspace_bytes()),
-                                std::array<std::size_t, 1>{0}, {});
+                                std::array<std::size_t, 1>{0}, {}, image->axis());
 }
 
 }  // namespace concord::opencl

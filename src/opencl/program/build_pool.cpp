@@ -17,7 +17,7 @@ namespace concord::opencl {
 namespace {
 
 // A build takes seconds. After this time it counts as hung, and the process ends without it.
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kReadPatience{30};
 
 // Whether this thread runs a job: a compiler that ends the process from a job must not wait for itself.
 thread_local bool in_job = false;
@@ -152,7 +152,7 @@ void BuildPool::end_with_process() {
   // The jobs stay in the queue: a thread that waits for a destroyed job would get an error while the process ends.
   stopped_ = true;
   work_or_stop_.notify_all();
-  idle_.wait_for(lock, kPatience, [&] { return running_ <= (in_job ? 1U : 0U); });
+  idle_.wait_for(lock, kReadPatience, [&] { return running_ <= (in_job ? 1U : 0U); });
 }
 
 }  // namespace concord::opencl

@@ -83,25 +83,27 @@ class Packer {
             {kWidth, kHeight, 1}};
   }
 
-  /// Runs of adjacent elements, `run` long and run_stride apart, j_stride from one j to the next: i becomes the row.
+  /// Runs of adjacent elements, `run` long and run_stride apart, j_stride from one j to the next: i becomes the row, of
+  /// `blocks` blocks, or as many as j needs.
   struct Turned {
     BufferArgument source;
-    std::int64_t batch, i, j, j_stride, run, run_stride;
+    std::int64_t batch, i, j, j_stride, run, run_stride, blocks = 0;
   };
   [[nodiscard]] Stage turned(const Turned& from, const PlaneMaps& maps, const PlanePlace& to) const {
     constexpr std::int64_t kSide = 64, kPackThreads = 256;
     const FastDivisor run = fast_divisor(from.run);
-    std::vector<Argument> arguments{as_uint(from.i),
-                                    as_uint(from.j),
-                                    as_uint(to.blocks_of_line(divide_up(from.j, block()))),
-                                    from.source,
-                                    as_ulong(from.batch),
-                                    as_ulong(from.j_stride),
-                                    run.divisor,
-                                    run.multiplier,
-                                    run.shift,
-                                    as_ulong(from.run_stride),
-                                    as_ulong(to.plane_blocks)};
+    std::vector<Argument> arguments{
+        as_uint(from.i),
+        as_uint(from.j),
+        as_uint(from.blocks != 0 ? from.blocks : to.blocks_of_line(divide_up(from.j, block()))),
+        from.source,
+        as_ulong(from.batch),
+        as_ulong(from.j_stride),
+        run.divisor,
+        run.multiplier,
+        run.shift,
+        as_ulong(from.run_stride),
+        as_ulong(to.plane_blocks)};
     add_target(arguments, maps, to);
     return {program(to.definitions()),
             "planes_pack_turned",
@@ -235,6 +237,9 @@ Stage pack_left(const Packer& packer, const Gemm& gemm, const PlaneForm& form, c
   }
   if (form.kind == PlaneForm::Kind::image) {
     const std::int64_t blocks = tap_blocks(packer, form, box.row_bytes / packer.numbers().bytes());
+    if (form.taps == 1 && a.row == 1 && a.block == 0) {
+      return packer.turned({a.buffer, a.batch, gemm.m, gemm.k, a.k, gemm.m, 0, blocks}, maps, to);
+    }
     return packer.filters(form, blocks, ImageWalk(gemm).moves_backward(), maps, to);
   }
   if (a.k == 1) return packer.rows(a.buffer, a.batch, gemm.m, a.row, maps, to);

@@ -1,0 +1,19 @@
+// Where values are stored channels-last (formula/channels_last.hpp): the copy engine's GEMM must be allowed to read
+// them. Used by convolutions and matmul.
+#pragma once
+
+#include <string_view>
+
+#include "concord/opencl/gemm/implementation.hpp"
+#include "concord/opencl/launch/context.hpp"
+
+namespace concord::opencl {
+
+/// The GEMM that reads such values.
+[[nodiscard]] const GemmImplementation& tma_gemm();
+
+/// Why the precision, the device or the user's settings keep values in fp32; empty where they do not. The check on the
+/// device is tma_gemm().device_refusal.
+[[nodiscard]] std::string_view storage_refusal(const Context& context, Precision precision);
+
+}  // namespace concord::opencl

@@ -1,0 +1,194 @@
+// Kernels on tokens in 16 bits, against those on row-major fp32.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "concord/opencl/formula/channels_last.hpp"
+#include "opencl/offering_device.hpp"
+#include "opencl/opencl_test.hpp"
+#include "ops/op_test.hpp"
+
+namespace concord::test {
+namespace {
+
+/// In parts of the largest number expected.
+double largest_error(const Tensor& result, const Tensor& expected) {
+  const Array got = to_array(result), right = to_array(expected);
+  double error = 0, largest = 0;
+  for (std::size_t k = 0; k < got.values.size(); ++k) {
+    error = std::max(error, std::abs(got.values[k] - right.values[k]));
+    largest = std::max(largest, std::abs(right.values[k]));
+  }
+  return error == 0 ? 0 : error / largest;
+}
+
+void check_tokens(const std::vector<Input>& inputs, const Build& build, double tolerance,
+                  const std::set<std::string>& kernels) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    const std::vector<Tensor> expected = run(device, inputs, build);
+    for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+      INFO(name_of(precision) << " on " << device->info().id);
+      std::set<std::string> taken;
+      const DevicePtr offering = std::make_shared<OfferingDevice>(device, taken, true, opencl::ChannelAxis::last);
+      const std::vector<Tensor> results = run(offering, inputs, build, {.precision = precision});
+      CHECK(taken == kernels);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        INFO("result " << i);
+        CHECK(largest_error(results[i], expected[i]) <= tolerance);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tokens: pointwise with numbers by channel, by token and single ones", "[opencl][tokens]") {
+  check_tokens({{normal({3, 5, 24}, 1)}, {normal({24}, 2)}, {normal({3, 5, 1}, 3)}, {normal({1}, 4)}},
+               [](const std::vector<Value>& x) { return std::vector{tanh(x[0] * x[1] + x[2]) * x[3]}; }, 0.01,
+               {"pointwise channels-last"});
+}
+
+TEST_CASE("tokens: a pointwise operand by position lies row-major", "[opencl][tokens]") {
+  // One number a position and channel for all batches has no single stride along the tokens.
+  check_tokens({{normal({3, 5, 24}, 1)}, {normal({1, 5, 24}, 2)}},
+               [](const std::vector<Value>& x) { return std::vector{x[0] + x[1]}; }, 0, {});
+}
+
+TEST_CASE("tokens: sums by channel, and over the channels", "[opencl][tokens]") {
+  check_tokens({{integers({7, 9, 40}, 1)}},
+               [](const std::vector<Value>& x) {
+                 return std::vector{sum(x[0], {0, 1}), sum(x[0], {2}), sum(x[0], {-1}, true)};
+               },
+               0, {"reduce_sum channels-last", "reduce_sum tokens"});
+}
+
+TEST_CASE("tokens: channels side by side, and cut again", "[opencl][tokens]") {
+  check_tokens({{integers({2, 3, 8}, 1)}, {integers({2, 3, 24}, 2)}, {integers({2, 3, 16}, 3)}},
+               [](const std::vector<Value>& x) {
+                 const Value all = concat({x[0], x[1], x[2]}, 2);
+                 return std::vector{all, slice(all, 2, 8, 32)};
+               },
+               0, {"concat channels-last", "slice channels-last"});
+}
+
+TEST_CASE("tokens: normalisation of rows and its gradient", "[opencl][tokens]") {
+  // One block; blocks that no power of two of items divides; more items than a warp.
+  for (const std::int64_t channels : {8, 200, 1544}) {
+    check_tokens({{normal({3, 7, channels}, 1, 2)}, {normal({3, 7, channels}, 2)}},
+                 [](const std::vector<Value>& x) {
+                   const RowNormResult centred = row_norm(x[0] + 1.0F, 2);
+                   const Value rms = row_norm_rms(x[0], 2).dst;
+                   std::vector<Value> results{centred.dst, centred.rstd, centred.mean, rms};
+                   for (const Value& y : {centred.dst, rms}) {
+                     results.push_back(gradient(sum(y * x[1]), std::vector{x[0]})[0]);
+                   }
+                   return results;
+                 },
+                 0.02,
+                 {"pointwise channels-last", "row_norm tokens", "row_norm_rms tokens", "row_norm_backward tokens",
+                  "row_norm_rms_backward tokens"});
+  }
+}
+
+TEST_CASE("tokens: a view of another shape needs no copy", "[opencl][tokens]") {
+  check_tokens({{integers({2, 3, 32}, 1)}},
+               [](const std::vector<Value>& x) {
+                 return std::vector{reshape(x[0] * 2.0F, Shape{6, 4, 8}) + 1.0F};
+               },
+               0, {"pointwise channels-last"});
+}
+
+namespace {
+
+bool has_matrix_cores(const DevicePtr& device) {
+  const std::vector<std::string>& precisions = device->info().precisions;
+  return std::ranges::find(precisions, "bf16") != precisions.end();
+}
+
+/// The kernels that take tokens when a device chooses by itself, and the results beside fp32.
+void check_chosen(const std::vector<Input>& inputs, const Build& build, double tolerance,
+                  const std::set<std::string>& kernels) {
+  for (const DevicePtr& device : opencl_devices_with_groups_of(256)) {
+    if (!has_matrix_cores(device)) continue;
+    const std::vector<Tensor> expected = run(device, inputs, build);
+    for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+      INFO(name_of(precision) << " on " << device->info().id);
+      std::set<std::string> taken;
+      const std::vector<Tensor> results =
+          run(std::make_shared<OfferingDevice>(device, taken, false), inputs, build, {.precision = precision});
+      std::set<std::string> families;  // without tiles
+      for (const std::string& name : taken) families.insert(name.substr(0, name.find(' ')));
+      if (!taken.empty()) CHECK(families == kernels);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        INFO("result " << i);
+        CHECK(largest_error(results[i], expected[i]) <= tolerance);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tokens: linear maps and their gradients", "[opencl][tokens]") {
+  struct Sizes {
+    std::int64_t tokens, in, out;
+    bool transposed;
+  };
+  // More tokens than a tile has rows, and no multiple of it; k with a rest of a tile.
+  for (const Sizes& s : {Sizes{2048, 768, 768, true}, Sizes{1000, 1032, 1288, false}, Sizes{4100, 520, 520, true}}) {
+    const Shape weights = s.transposed ? Shape{s.out, s.in} : Shape{s.in, s.out};
+    check_chosen({{normal({2, s.tokens / 2, s.in}, 1)},
+                  {normal(weights, 2, 0.05)},
+                  {normal({s.out}, 3)},
+                  {normal({2, s.tokens / 2, s.out}, 4)}},
+                 [&](const std::vector<Value>& x) {
+                   const Value y = tanh(matmul(x[0], x[1], false, s.transposed) + x[2]) + x[3];
+                   std::vector<Value> results{y};
+                   for (const Value& g : gradient(sum(y * x[3]), std::vector{x[0], x[1], x[2]})) results.push_back(g);
+                   return results;
+                 },
+                 0.03, {"matmul", "pointwise", "reduce_sum"});
+  }
+}
+
+TEST_CASE("tokens: attention and its gradients", "[opencl][tokens][attention]") {
+  struct Form {
+    std::int64_t queries, keys, heads, key_heads, width;
+    ops::Causal causal;
+    bool mask;
+    float dropout;
+  };
+  using enum ops::Causal;
+  for (const Form& f : {Form{200, 200, 4, 4, 64, none, false, 0}, Form{130, 130, 2, 2, 64, first, false, 0},
+                        Form{70, 150, 4, 2, 128, last, false, 0}, Form{96, 96, 2, 2, 96, first, true, 0},
+                        Form{100, 100, 2, 2, 32, none, false, 0.1F}, Form{64, 64, 2, 1, 40, first, false, 0.2F}}) {
+    INFO(f.queries << " queries, " << f.keys << " keys, width " << f.width);
+    // Linear maps before and behind make the vectors tokens.
+    const std::int64_t in = 1024, query_width = f.heads * f.width, key_width = f.key_heads * f.width, batch = 64;
+    check_chosen(
+        {{normal({batch, f.queries, in}, 1)},
+         {normal({batch, f.keys, in}, 2)},
+         {normal({in, query_width}, 3, 0.03)},
+         {normal({in, key_width}, 4, 0.03)},
+         {normal({in, key_width}, 5, 0.03)},
+         {normal({batch, f.queries, query_width}, 6)},
+         {normal({1, 1, f.queries, f.keys}, 7)}},
+        [&](const std::vector<Value>& x) {
+          const auto heads = [&](const Value& y, std::int64_t count) {
+            return reshape(y, Shape{y.shape()[0], y.shape()[1], count, f.width});
+          };
+          AttentionOptions options{.causal = f.causal, .layout = ops::HeadLayout::tokens_first, .dropout = f.dropout};
+          if (f.mask) options.mask = x[6];
+          const Value q = heads(matmul(x[0], x[2]), f.heads), k = heads(matmul(x[1], x[3]), f.key_heads);
+          const Value v = heads(matmul(x[1], x[4]), f.key_heads);
+          const Value y = reshape(attention(q, k, v, options), x[5].shape());
+          std::vector<Value> results{y};
+          for (const Value& g : gradient(sum(y * x[5]), std::vector{x[2], x[3], x[4]})) results.push_back(g);
+          return results;
+        },
+        0.04,
+        {"matmul", "attention", "attention_backward_query", "attention_backward_key_value", "pointwise", "reduce_sum"});
+  }
+}
+
+}  // namespace concord::test
