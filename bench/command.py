@@ -11,6 +11,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
+MODES = {"eager": "eager", "graph": "in a graph", "compiled": "compiled",  # of PyTorch: bench/torch_step.py
+         "compiled_graph": "compiled, in a graph"}
 
 
 class Failure(Exception):

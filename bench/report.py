@@ -13,9 +13,15 @@ def today():
     return datetime.date.today().isoformat()
 
 
-def command_line():
-    """As typed, but for the folder of the program."""
-    return shlex.join([f"bench/{pathlib.Path(sys.argv[0]).name}", *sys.argv[1:]])
+def command_line(without=()):
+    """As typed, but for the folder of the program and for the options `without`, each of which has one value."""
+    words, rest = [f"bench/{pathlib.Path(sys.argv[0]).name}"], iter(sys.argv[1:])
+    for word in rest:
+        if word in without:
+            next(rest, None)
+        elif word.partition("=")[0] not in without:
+            words.append(word)
+    return shlex.join(words)
 
 
 def threads():

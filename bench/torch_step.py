@@ -2,21 +2,32 @@
 
   python3 bench/torch_step.py NET --batch 64 --input 3x224x224 --classes 1000 [--task classification|language]
           [--precision fp32|tf32|bf16|fp16] [--device cuda|cpu] [--layout auto|contiguous|channels_last|best]
+          [--modes eager,graph,compiled,compiled_graph]
   python3 bench/torch_step.py --probe [--device cuda]        what products and copies reach on this device
 
 The step is what `concord bench` runs: forward, cross-entropy, backward, SGD (rate 0.01, momentum 0.9) on one random
 batch that lies on the device; it is timed as src/compile/measure.cpp times ours: as many runs between two waits of the
 host as fill 5 ms, and so for --seconds. bf16 and fp16 are autocast (fp16 with loss scaling); their inference is timed
-with autocast and with converted weights, and the faster one counts. Exit code 3: PyTorch has no such precision there.
+with autocast and with converted weights, and the faster one counts (compiled: converted weights alone).
+
+Modes: eager; graph: the whole step is captured in a CUDA graph and replayed; compiled: torch.compile, with what it
+takes by default; compiled_graph: the compiled step in a CUDA graph. "train" and "infer" of the JSON are the times of
+the fastest mode; "modes" there has the median of each mode asked for, null where "left_out" has the reason. Only eager
+may not fail. Exit code 3: PyTorch has no such precision there.
 """
 import argparse
+import contextlib
 import copy
+import functools
+import gc
 import json
 import os
 import resource
 import statistics
 import sys
 import time
+
+from command import MODES
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("net", nargs="?")
@@ -29,11 +40,16 @@ parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32", "bf1
 parser.add_argument("--device", default="cpu")
 parser.add_argument("--layout", default="auto", choices=["auto", "contiguous", "channels_last", "best"],
                     help="of images; auto: the better one on a CPU, else channels_last for bf16 and fp16 alone")
-parser.add_argument("--seconds", type=float, default=1.0)
+parser.add_argument("--modes", help="with commas [all four on a GPU, eager,compiled on a CPU]")
+parser.add_argument("--seconds", type=float, default=1.0, help="for each mode of each phase")
 parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="on the CPU")
 options = parser.parse_args()
 if not options.probe and not (options.net and options.input and options.classes):
     parser.error("NET, --input and --classes are required")
+IS_CUDA = options.device.startswith("cuda")
+asked = (options.modes or ("eager,graph,compiled,compiled_graph" if IS_CUDA else "eager,compiled")).split(",")
+if not set(asked) <= set(MODES):
+    parser.error(f"--modes {options.modes}: expected some of {', '.join(MODES)}")
 os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
 
 import torch  # noqa: E402  (the number of threads is read at import)
@@ -42,7 +58,6 @@ import torch.nn.functional as F  # noqa: E402
 import torch_nets  # noqa: E402
 
 NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(options.precision)
-IS_CUDA = options.device.startswith("cuda")
 
 
 def refuse(text, code):
@@ -90,42 +105,113 @@ def batch_of():
             torch.randint(options.classes, (options.batch,), device=options.device))
 
 
-def training(net, x, labels):
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+def no_clear():
+    pass
+
+
+def captured(run, clear):
+    """Starts `run` again from a CUDA graph. All of the program is on one stream that is not the default one, so the
+    runs before were a warm-up there; gradients are made anew, in the graph's memory."""
+    clear()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+        run()
+    return graph.replay
+
+
+def why_not(mode, net, is_training):
+    """Why this mode is not tried, or nothing."""
+    if "graph" in mode and not IS_CUDA:
+        return "a CUDA graph needs a CUDA device"
+    if "graph" in mode and is_training and options.precision == "fp16":
+        return "a step with fp16's loss scaling is not captured in a graph"
+    if "compiled" in mode and any(isinstance(module, torch.nn.RNNBase) for module in net.modules()):
+        return "torch.compile does not cover cuDNN's recurrent layers well"
+    return ""
+
+
+def timed(mode, run_of, clear=no_clear):
+    """Times of run_of(is_compiled) in one mode, or the reason why there are none. `clear` drops what runs leave."""
+    try:
+        run = run_of("compiled" in mode)
+        for _ in range(3):  # compiles, searches cuDNN's algorithms, makes the optimizer's state
+            run()
+        wait()
+        clear()
+        if IS_CUDA:
+            gc.collect()
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        result = measure(captured(run, clear) if "graph" in mode else run, options.seconds)
+        return result | {"peak_device_bytes": torch.cuda.max_memory_allocated() if IS_CUDA else 0}
+    except Exception as error:  # of whatever the compiler, its compilers and the driver raise
+        if mode == "eager":
+            raise
+        lines = str(error).strip().splitlines()
+        return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+    finally:
+        clear()
+
+
+def keep(results, mode, found):
+    """The faster of what one mode took; a reason stays only where it took nothing."""
+    old = results.get(mode)
+    if not isinstance(old, dict) or isinstance(found, dict) and found["median_ms"] < old["median_ms"]:
+        results[mode] = found
+
+
+def training(net, x, labels, modes):
+    """{mode: times or a reason}. All modes train the same weights."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, **({"fused": True} if IS_CUDA else {}))
     device = "cuda" if IS_CUDA else options.device
     scaler = torch.amp.GradScaler(device) if options.precision == "fp16" else None
 
-    def step():
-        optimizer.zero_grad(set_to_none=True)
+    def loss_of(net, x, labels):
         with torch.autocast(device, NARROW or torch.bfloat16, enabled=NARROW is not None):
             y = net(x)
-            loss = F.cross_entropy(y.flatten(0, 1) if options.task == "language" else y, labels)
-        if scaler is None:
-            loss.backward()
-            optimizer.step()
-        else:
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
+            return F.cross_entropy(y.flatten(0, 1) if options.task == "language" else y, labels)
+
+    @functools.cache
+    def step_of(is_compiled):
+        loss = torch.compile(loss_of) if is_compiled else loss_of
+
+        def step():
+            optimizer.zero_grad(set_to_none=True)
+            if scaler is None:
+                loss(net, x, labels).backward()
+                optimizer.step()
+            else:
+                scaler.scale(loss(net, x, labels)).backward()
+                scaler.step(optimizer)
+                scaler.update()
+        return step
 
     net.train()
-    return measure(step, options.seconds)
+    return {mode: why_not(mode, net, True) or timed(mode, step_of, optimizer.zero_grad) for mode in modes}
 
 
-def inference(net, x):
-    """The faster form, with its name."""
+def inference(net, x, modes):
+    """{mode: times of the faster form, with its name, or a reason}."""
     net.eval()
-    results = {}
-    with torch.inference_mode():
-        with torch.autocast("cuda" if IS_CUDA else options.device, NARROW or torch.bfloat16,
-                            enabled=NARROW is not None):
-            results["autocast" if NARROW else "plain"] = measure(lambda: net(x), options.seconds)
-        if NARROW:
-            narrow = copy.deepcopy(net).to(NARROW)
-            y = x.to(NARROW) if x.is_floating_point() else x
-            results["converted"] = measure(lambda: narrow(y), options.seconds)
-    best = min(results, key=lambda form: results[form]["median_ms"])
-    return results[best] | {"form": best}
+    forms, results = {"autocast" if NARROW else "plain": (net, x)}, {}
+    if NARROW:
+        forms["converted"] = copy.deepcopy(net).to(NARROW), x.to(NARROW) if x.is_floating_point() else x
+    for form, (one, value) in forms.items():
+        @functools.cache
+        def run_of(is_compiled, one=one, value=value):
+            function = torch.compile(one) if is_compiled else one
+            return lambda: function(value)
+
+        for mode in modes:
+            is_compiled = "compiled" in mode
+            if is_compiled and form == "autocast":
+                continue
+            with torch.no_grad() if is_compiled else torch.inference_mode(), \
+                    torch.autocast("cuda" if IS_CUDA else options.device, NARROW or torch.bfloat16,
+                                   enabled=form == "autocast"):
+                found = why_not(mode, net, False) or timed(mode, run_of)
+            keep(results, mode, found if isinstance(found, str) else found | {"form": form})
+    return results
 
 
 def layouts(is_image):
@@ -134,19 +220,46 @@ def layouts(is_image):
     return names if is_image else ["contiguous"]
 
 
-def measured(layout):
-    """Both phases with one memory layout."""
+def measured(layout, modes):
+    """Number of parameters, and both phases in these modes with one memory layout."""
     torch.manual_seed(1)
     net, (x, labels) = torch_nets.make(options.net, options.classes).to(options.device), batch_of()
     if layout == "channels_last":
         net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
-    if IS_CUDA:
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    result = {"parameters": sum(p.numel() for p in net.parameters()), "train": training(net, x, labels)}
-    result["train"] |= {"layout": layout, "peak_device_bytes": torch.cuda.max_memory_allocated() if IS_CUDA else 0}
-    result["infer"] = inference(net, x) | {"layout": layout}
-    return result
+    results = {"train": training(net, x, labels, modes)}
+    if "compiled" in " ".join(modes):
+        torch.compiler.reset()
+    results["infer"] = inference(net, x, modes)
+    for times in (times for found in results.values() for times in found.values() if isinstance(times, dict)):
+        times["layout"] = layout
+    return sum(p.numel() for p in net.parameters()), results
+
+
+def resident():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def all_measured():
+    """Fields of the JSON. Eager comes first: the compiler would add to the memory of the process."""
+    best, memory = {"train": {}, "infer": {}}, None
+    for modes in (["eager"] if "eager" in asked else [], [mode for mode in MODES if mode in asked and mode != "eager"]):
+        for layout in layouts(options.input.count("x") == 2) if modes else []:
+            parameters, results = measured(layout, modes)
+            for phase, mode in ((phase, mode) for phase in best for mode in modes):
+                keep(best[phase], mode, results[phase][mode])
+            gc.collect()
+        memory = memory or modes and resident()
+    fields = {"parameters": parameters, "peak_resident_bytes": memory}
+    for phase, found in best.items():
+        times = {mode: found[mode] for mode in MODES if isinstance(found.get(mode), dict)}
+        reasons = {mode: found[mode] for mode in MODES if isinstance(found.get(mode), str)}
+        if not times:
+            refuse("; ".join(f"{mode}: {reason}" for mode, reason in reasons.items()), 1)
+        mode = min(times, key=lambda name: times[name]["median_ms"])
+        fields[phase] = times[mode] | {
+            "mode": mode, "modes": {name: times[name]["median_ms"] if name in times else None
+                                    for name in MODES if name in asked}, "left_out": reasons}
+    return fields
 
 
 def probe():
@@ -189,20 +302,15 @@ def main():
         return
     use_precision(options.precision)
     try:
-        is_image = options.input.count("x") == 2
-        results = [measured(layout) for layout in layouts(is_image)]
+        with torch.cuda.stream(torch.cuda.Stream(options.device)) if IS_CUDA else contextlib.nullcontext():
+            fields = all_measured()
     except LookupError as error:
         refuse(error, 2)
     except ImportError as error:
         refuse(f"{error}; torchvision is needed for {options.net}", 1)
     except torch.cuda.OutOfMemoryError as error:
         refuse(f"out of memory: {str(error).splitlines()[0]}", 1)
-    fastest = {phase: min((result[phase] for result in results), key=lambda times: times["median_ms"])
-               for phase in ("train", "infer")}
-    print(json.dumps(about | {
-        "net": options.net, "batch": options.batch, "precision": options.precision,
-        "parameters": results[0]["parameters"], **fastest,
-        "peak_resident_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+    print(json.dumps(about | {"net": options.net, "batch": options.batch, "precision": options.precision} | fields))
 
 
 main()

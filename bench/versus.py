@@ -9,9 +9,9 @@ import subprocess
 import report
 import roofline
 import versus_report
-from command import (PRECISIONS, ROOT, Concord, Failure, Refused, Usage, add_measuring, environment, last_lines,
+from command import (MODES, PRECISIONS, ROOT, Concord, Failure, Refused, Usage, add_measuring, environment, last_lines,
                      positive, run_json, say, split_nets)
-from versus_report import COLUMNS, OPERATOR_COLUMNS, PHASES
+from versus_report import COLUMNS, MODE_COLUMNS, OPERATOR_COLUMNS, PHASES, RECORD_COLUMNS
 
 BATCHES = {"alexnet": 128, "overfeat": 128, "googlenet": 128, "gpt2_small": 8}  # the others 64
 
@@ -31,6 +31,9 @@ def parse(description, name, nets, device, torch_device):
     parser.add_argument("--torch-device", default=torch_device, help="of PyTorch [%(default)s]")
     parser.add_argument("--torch-layout", default="auto", choices=["auto", "contiguous", "channels_last", "best"],
                         help="of PyTorch's images; auto: the better on a CPU, on a GPU channels_last for bf16, fp16")
+    parser.add_argument("--torch-modes", default="", metavar="MODES", help=(
+        f"of {', '.join(MODES)}: what PyTorch is measured in, its fastest being its best [all; on a CPU "
+        "eager,compiled]"))
     parser.add_argument("--python", default=os.environ.get("CONCORD_PYTHON", ""),
                         help="with PyTorch [$CONCORD_PYTHON, else python3 or /usr/bin/python3]")
     roofline.add_option(parser)
@@ -46,6 +49,9 @@ def parse(description, name, nets, device, torch_device):
     unknown = [p for p in options.precision if p not in PRECISIONS]
     if unknown:
         raise Usage(f"--precision {unknown[0]}: expected some of {', '.join(PRECISIONS)}")
+    unknown = [mode for mode in filter(None, options.torch_modes.split(",")) if mode not in MODES]
+    if unknown:
+        raise Usage(f"--torch-modes {unknown[0]}: expected some of {', '.join(MODES)}")
     if options.ceilings not in ("", "none", "measure"):
         options.ceilings = roofline.parse(options.ceilings)
     return options
@@ -107,6 +113,8 @@ class Torch:
         words = [ours["net"], "--batch", ours["batch"], "--input", "x".join(map(str, ours["input"])), "--classes",
                  ours["classes"], "--task", ours["task"], "--precision", precision, "--layout",
                  self.options.torch_layout]
+        if self.options.torch_modes:
+            words += ["--modes", self.options.torch_modes]
         theirs = self.run(*words)
         if theirs["parameters"] != ours["parameters"]:
             raise Failure(f"{ours['net']} has {ours['parameters']} parameters here and {theirs['parameters']} in "
@@ -141,6 +149,7 @@ def rows_of(side, result, about, floors, round_number):
     """Two rows of the CSV: training and inference."""
     for phase in PHASES:
         times = result[phase]
+        modes = times.get("modes", {})
         peak = times.get("peak_device_bytes", result.get("peak_device_bytes", 0)) if phase == "train" else 0
         yield about | {
             "side": side, "phase": phase, "round": round_number, "median_ms": times["median_ms"],
@@ -151,16 +160,31 @@ def rows_of(side, result, about, floors, round_number):
             f"cuDNN {result['cudnn']}" if result["cudnn"] else "",
             "version": result.get("version") or result["torch"],
             "form": " ".join(filter(None, (times.get("layout"), times.get("form")))),
-            "floor_ms": floors.get(phase, "")}
+            "floor_ms": floors.get(phase, ""), "mode": times.get("mode", "")} | {
+                column: modes.get(mode) for mode, column in MODE_COLUMNS.items()}
+
+
+def left_out(theirs):
+    """{"training step compiled": why} of PyTorch's modes that have no time."""
+    return {f"{name} {MODES[mode]}": why for phase, name in PHASES.items()
+            for mode, why in theirs[phase].get("left_out", {}).items()}
+
+
+def told(times):
+    """PyTorch's time and the mode it took it in, beside its eager time."""
+    eager = times.get("modes", {}).get("eager")
+    if eager is None or times["mode"] == "eager":
+        return f"{times['median_ms']:.3f}"
+    return f"{times['median_ms']:.3f} ({MODES[times['mode']]}; eager {eager:.3f})"
 
 
 def measure_net(options, concord, torch, ceilings, net, precision, tables):
-    """All rounds of one network in one precision."""
+    """All rounds of one network in one precision. Returns why modes of PyTorch have no time."""
     net, _, batch = net.partition("@")
     if batch and not batch.isdecimal():
         raise Usage(f"--net {net}@{batch}: the batch is no number")
     batch = int(batch or options.batch or BATCHES.get(net.split(":")[0], 64))
-    rows, floors, ours, traces = tables[0], {}, None, []
+    rows, floors, ours, traces, mine, reasons = tables[0], {}, None, [], [], {}
     for number in range(1, options.rounds + 1):
         if number % 2 == 0:
             theirs = torch.bench(ours, precision)
@@ -176,13 +200,17 @@ def measure_net(options, concord, torch, ceilings, net, precision, tables):
         for side, result in (("concord", ours), ("pytorch", theirs)):
             for row in rows_of(side, result, about, floors, number):
                 rows.add(row)
+                mine.append(row)
+        reasons |= left_out(theirs)
         say(f"{net} {precision} round {number}/{options.rounds}: training step {ours['train']['median_ms']:.3f} ms, "
-            f"PyTorch {theirs['train']['median_ms']:.3f}; inference {ours['infer']['median_ms']:.3f}, "
-            f"{theirs['infer']['median_ms']:.3f}")
+            f"PyTorch {told(theirs['train'])}; inference {ours['infer']['median_ms']:.3f}, {told(theirs['infer'])}")
     for phase in PHASES:
         trace = roofline.median_trace([trace[phase] for trace in traces])
         for group in roofline.by_kernel(trace, known, precision):
             tables[1].add(about | {"phase": phase} | group)
+    for row in versus_report.records(mine, report.command_line(("--concord", "--python", "--out", "--timeout"))):
+        tables[2].add(row)
+    return reasons
 
 
 def operator_rows(paths):
@@ -194,7 +222,7 @@ def operator_rows(paths):
 def run(options):
     folder = report.folder(options.out)
     if options.recorded:
-        rows = [row for path in options.recorded for row in report.read_csv(path, COLUMNS)]
+        rows = [row for path in options.recorded for row in versus_report.read(path)]
         versus_report.write(options, folder, rows, operator_rows(options.recorded), {})
         return 0
     concord = Concord(options.concord, options.device, options.seconds, options.timeout)
@@ -202,12 +230,15 @@ def run(options):
     ceilings = Ceilings(options.ceilings, torch)
     path = folder / f"{options.name}.csv"
     tables = (report.Csv(path, COLUMNS),
-              report.Csv(folder / f"{options.name}_operators.csv", OPERATOR_COLUMNS))
+              report.Csv(folder / f"{options.name}_operators.csv", OPERATOR_COLUMNS),
+              report.Csv(folder / f"{options.name}_modes.csv", RECORD_COLUMNS))
     failures = {}
     for precision in options.precision:
         for net in options.net:
             try:
-                measure_net(options, concord, torch, ceilings, net, precision, tables)
+                for mode, why in measure_net(options, concord, torch, ceilings, net, precision, tables).items():
+                    say(f"{net} {precision} PyTorch's {mode} left out: {why}")
+                    failures[f"{net} {precision} PyTorch's {mode}"] = f"left out: {why}"
             except Refused as refused:
                 say(f"{net} {precision} left out: {refused}")
                 failures[f"{net} {precision}"] = f"left out: {refused}"
@@ -218,6 +249,6 @@ def run(options):
                 failures[f"{net} {precision}"] = f"failed: {failure}"
     if not tables[0].writer:
         raise Failure("nothing was measured: " + "; ".join(sorted(set(failures.values()))))
-    rows = report.read_csv(path, COLUMNS)
+    rows = versus_report.read(path)
     versus_report.write(options, folder, rows, operator_rows([path]), failures)
     return 1 if any(text.startswith("failed") for text in failures.values()) else 0

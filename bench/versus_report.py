@@ -2,23 +2,42 @@
 import chart
 import report
 import stats
+from command import MODES
 
+MODE_COLUMNS = {mode: f"{mode}_ms" for mode in MODES}  # medians of PyTorch's modes
 COLUMNS = ("date", "net", "batch", "input", "precision", "side", "phase", "round", "median_ms", "min_ms", "max_ms",
            "samples", "parameters", "peak_device_bytes", "peak_resident_bytes", "floor_ms", "form", "device_name",
-           "driver", "version")
+           "driver", "version", "mode", *MODE_COLUMNS.values())
 OPERATOR_COLUMNS = ("net", "batch", "input", "precision", "date", "phase", "operator", "kernel", "count", "us", "flops",
                     "bytes", "floor_us")
+RECORD_COLUMNS = ("network", "batch", "precision", "pass", "ours_ms", *MODE_COLUMNS.values(), "device", "driver", "date",
+                  "command")  # of bench/results/nvidia-h200-best.csv
 PHASES = {"train": "training step", "infer": "inference"}
 
 
+def read(path):
+    """Rows of a comparison. Those from before there were modes have eager times alone."""
+    rows = report.read_csv(path, [column for column in COLUMNS if column not in ("mode", *MODE_COLUMNS.values())])
+    for row in rows:
+        if "mode" not in row:
+            is_theirs = row["side"] == "pytorch"
+            row |= dict.fromkeys(MODE_COLUMNS.values(), "") | {"mode": "eager" if is_theirs else ""}
+            row["eager_ms"] = row["median_ms"] if is_theirs else ""
+    return rows
+
+
 class Side:
-    """The rounds of one side of one comparison."""
+    """The rounds of one side of one comparison; of PyTorch's those of its fastest mode."""
 
     def __init__(self, rows):
         self.rows = rows
-        self.median = stats.median(float(row["median_ms"]) for row in rows)
-        self.low = min(float(row["min_ms"]) for row in rows)
-        self.high = max(float(row["max_ms"]) for row in rows)
+        times = {mode: [float(row[column]) for row in rows if row[column]] for mode, column in MODE_COLUMNS.items()}
+        self.modes = {mode: stats.median(values) for mode, values in times.items() if values}
+        self.mode = min(self.modes, key=self.modes.get) if self.modes else ""
+        fastest = [row for row in rows if row["mode"] == self.mode] or rows
+        self.median = self.modes[self.mode] if self.modes else stats.median(float(row["median_ms"]) for row in rows)
+        self.low = min(float(row["min_ms"]) for row in fastest)
+        self.high = max(float(row["max_ms"]) for row in fastest)
         self.device = max(int(row["peak_device_bytes"] or 0) for row in rows)
         self.resident = max(int(row["peak_resident_bytes"] or 0) for row in rows)
         floors = [float(row["floor_ms"]) for row in rows if row["floor_ms"]]
@@ -50,12 +69,16 @@ def percent(share):
 
 def table(found, phase, with_floor):
     """Rows of text of one phase. Memory is the device's for training; on a CPU that of the process."""
-    heads = ["network", "batch", "precision", "Concord ms", "PyTorch ms", "ours / theirs"]
+    heads = ["network", "batch", "precision", "Concord ms", "PyTorch eager ms", "PyTorch best ms (mode)",
+             "ours / eager", "ours / best"]
     heads += ["roofline ms", "share, ours", "theirs"] if with_floor else []
     heads += ["memory MiB, ours", "theirs"] if phase == "train" else []
     rows = [heads]
     for (net, batch, precision), (ours, theirs) in found.items():
-        row = [net, str(batch), precision, ours.cell(), theirs.cell(), f"{ours.median / theirs.median:.2f}"]
+        eager = theirs.modes.get("eager")
+        row = [net, str(batch), precision, ours.cell(), report.digits(eager) if eager else "–",
+               f"{theirs.cell()} {MODES.get(theirs.mode, '')}".rstrip(), f"{ours.median / eager:.2f}" if eager else "–",
+               f"{ours.median / theirs.median:.2f}"]
         if with_floor:
             theirs_share = ours.floor / theirs.median if ours.floor else None
             row += [report.digits(ours.floor) if ours.floor else "–", percent(ours.share), percent(theirs_share)]
@@ -67,11 +90,31 @@ def table(found, phase, with_floor):
 
 
 def means(found):
-    """The geometric mean of ours / theirs for each precision."""
-    by_precision = {}
+    """The geometric means of ours / best and of ours / eager for each precision, in words."""
+    by_kind = {"best": {}, "eager": {}}
     for (_, _, precision), (ours, theirs) in found.items():
-        by_precision.setdefault(precision, []).append(ours.median / theirs.median)
-    return {precision: (stats.geometric_mean(ratios), len(ratios)) for precision, ratios in by_precision.items()}
+        by_kind["best"].setdefault(precision, []).append(ours.median / theirs.median)
+        if "eager" in theirs.modes:
+            by_kind["eager"].setdefault(precision, []).append(ours.median / theirs.modes["eager"])
+
+    def words(by_precision):
+        return "; ".join(f"{precision} {stats.geometric_mean(ratios):.3f}" +
+                         (f" over {len(ratios)} networks" if len(ratios) > 1 else "")
+                         for precision, ratios in by_precision.items())
+
+    return ", ".join(f"of ours / {kind}: {words(ratios)}" for kind, ratios in by_kind.items() if ratios)
+
+
+def records(rows, command):
+    """Rows as bench/results keeps them, of one network's rows in one precision."""
+    for phase, name in (("train", "training"), ("infer", "inference")):
+        for (net, batch, precision), (ours, theirs) in compared(rows, phase).items():
+            first = ours.rows[0]
+            yield {"network": net, "batch": batch, "precision": precision, "pass": name,
+                   "ours_ms": report.digits(ours.median), "device": first["device_name"],
+                   "driver": first["driver"].removeprefix("driver "), "date": first["date"], "command": command} | {
+                       column: report.digits(theirs.modes[mode]) if mode in theirs.modes else ""
+                       for mode, column in MODE_COLUMNS.items()}
 
 
 def about(rows):
@@ -105,7 +148,7 @@ def charts(options, folder, found, phase, subtitle):
     if len(precisions) == 1:
         title += f", {precisions[0]}"
     report.write(folder / f"{options.name}_{phase}.svg", chart.bars(
-        title, subtitle, rows, precisions, "Concord's time / PyTorch's: below the dashed line Concord is faster", 1.0,
+        title, subtitle, rows, precisions, "Concord's time / PyTorch's best: below the dashed line Concord is faster", 1.0,
         lambda v: f"{v:.2f}"))
     roofed = {key: sides for key, sides in found.items() if sides[0].floor}
     if roofed:
@@ -147,12 +190,10 @@ def write(options, folder, rows, operator_rows, failures):
         if not found:
             continue
         text = table(found, phase, any(ours.floor for ours, _ in found.values()))
-        mean = "; ".join(f"{precision} {value:.3f} over {count} networks" if count > 1 else f"{precision} {value:.3f}"
-                         for precision, (value, count) in means(found).items())
-        print(f"{name}\n{report.plain(text)}geometric mean of ours / theirs: {mean}\n")
+        print(f"{name}\n{report.plain(text)}geometric mean {means(found)}\n")
         if any((side.floor or 0) > side.median for sides in found.values() for side in sides):
             print("A share above 100 %: the values fit into a cache, or the ceilings were measured too low.\n")
-        parts.append(f"**{name.capitalize()}** (geometric mean of ours / theirs: {mean})\n\n{report.markdown(text)}")
+        parts.append(f"**{name.capitalize()}** (geometric mean {means(found)})\n\n{report.markdown(text)}")
         charts(options, folder, found, phase, subtitle)
     if len(text := kernels(operator_rows)) > 1:
         parts.append("**Kernels of Concord's training step that lose most against the roofline** (traced: the host "
