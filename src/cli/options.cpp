@@ -144,7 +144,7 @@ std::size_t MemoryBudgetOption::bytes() const { return text.empty() ? 0 : parse_
 void PrecisionOption::add(CLI::App& command) {
   command
       .add_option("--precision", name,
-                  "Lets the device round factors of matrix multiplications, and with 16 bits also images between "
+                  "Lets the device round factors of matrix multiplications, and with 16 bits also values between "
                   "operators, to this precision where it has matrix cores for it")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));

@@ -18,7 +18,7 @@ enum class DType : std::uint8_t { f32, f16, bf16, i32, u8 };
 [[nodiscard]] std::string_view name_of(DType type);
 
 /// How exactly the factors of matrix multiplications, convolutions, recurrent steps and attention are represented. With
-/// bf16 and fp16 a device may also store images between operators in that type. Sums, weights, gradients of weights,
+/// bf16 and fp16 a device may also store values between operators in that type. Sums, weights, gradients of weights,
 /// losses and everything else are fp32 with every precision. A precision is a permission: a device without suitable
 /// matrix cores computes in fp32.
 enum class Precision : std::uint8_t {
