@@ -5,7 +5,7 @@
 //
 // Vectors are fp32 (ops/attention_mma_floats.h) or, with TOKENS, of 16 bits (ops/attention_mma_tokens.h). Both files give
 //   PIECES                                        16-byte pieces of a row of a tile
-//   copy_rows, clean_rows                         from memory to a tile
+//   copy_rows                                     from memory to a tile
 //   multiply_rows, add_weighted                   the two kinds of product
 //   store_rows                                    results to memory
 //
@@ -57,6 +57,21 @@ static inline float power_of(const float score, const float largest) {
 #else
   return power_of_two((score - base) * LOG2_E);
 #endif
+}
+
+// Zeros for what is not finite in a tile of OTHER rows that has arrived, a mark for the rows that had it. Begins and ends
+// with a barrier.
+TILE_FUNCTION void clean_rows(__local uint4 *tile, __local int *marks) {
+  if (ITEM < OTHER) marks[ITEM] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  __local vector_t *values = (__local vector_t *)tile;
+  for (uint e = ITEM; e < OTHER * PADDED; e += THREADS) {
+    if (is_strange(value_of(values[e]))) {
+      values[e] = 0;
+      atomic_or(marks + e / PADDED, 1);
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 #ifdef TOKENS

@@ -51,21 +51,6 @@ TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const vector_t *src, 
 #endif
 }
 
-// Zeros for what is not finite in a tile of OTHER rows that has arrived, a mark for the rows that had it. Begins and ends
-// with a barrier.
-TILE_FUNCTION void clean_rows(__local uint4 *tile, __local int *marks) {
-  if (ITEM < OTHER) marks[ITEM] = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  __local uint *values = (__local uint *)tile;
-  for (uint e = ITEM; e < OTHER * PADDED; e += THREADS) {
-    if (is_strange(as_float(values[e]))) {
-      values[e] = 0;
-      atomic_or(marks + e / PADDED, 1);
-    }
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-}
-
 // The six products of a step of sixteen, smallest first: `left` holds two steps of four values a lane, `right` two of two.
 #ifdef BF16_PRODUCT
 // Two steps are one of the unit's in bf16: any order of k serves that is the same on both sides.

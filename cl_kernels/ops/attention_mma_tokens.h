@@ -46,21 +46,6 @@ TILE_FUNCTION void copy_rows(__local uint4 *tile, __global const vector_t *src, 
   }
 }
 
-// Zeros for what is not finite in a tile of OTHER rows that has arrived, a mark for the rows that had it. Begins and ends
-// with a barrier.
-TILE_FUNCTION void clean_rows(__local uint4 *tile, __local int *marks) {
-  if (ITEM < OTHER) marks[ITEM] = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  __local vector_t *values = (__local vector_t *)tile;
-  for (uint e = ITEM; e < OTHER * PADDED; e += THREADS) {
-    if (is_strange(value_of(values[e]))) {
-      values[e] = 0;
-      atomic_or(marks + e / PADDED, 1);
-    }
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-}
-
 // products = own·otherᵀ: element e of tile (i, j) belongs to own row 16·i + ROW + 8·(e / 2), other row
 // 8·j + 2·QUAD + e % 2.
 TILE_FUNCTION void multiply_rows(__local const uint4 *own, __local const uint4 *other,

@@ -18,6 +18,7 @@ std::string_view storage_refusal(const Context& context, Precision precision) {
   const bool is_other_preferred = alternatives.preferred(alternative::kProduct).value_or("tma") != "tma";
   if (debug_option("gemm") || is_other_preferred) return "another GEMM is asked for";
   if (!alternatives.is_enabled(std::string(alternative::kProduct) + "tma")) return "its GEMM, tma, is disabled";
+  if (!alternatives.is_enabled(alternative::kChannelsLast)) return "the layout is disabled";
   return context.limits().is_nvidia ? std::string_view{} : "it is for NVIDIA's GPUs";
 }
 

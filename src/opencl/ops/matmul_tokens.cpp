@@ -10,6 +10,7 @@
 #include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
 #include "concord/opencl/gemm/matrix_kernel.hpp"
+#include "concord/opencl/launch/alternatives.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -103,9 +104,14 @@ std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const K
 std::optional<PreparedKernel> prepare_matmul_tokens(Context& context, const ops::Matmul& op,
                                                     const KernelRequest& request, const Epilogue* epilogue) {
   if (!storage_refusal(context, request.precision).empty()) return std::nullopt;
-  if (!op.transpose_a()) return prepare_linear(context, op, request, epilogue);
-  if (op.transpose_b() || epilogue != nullptr) return std::nullopt;
-  return prepare_weights_gradient(context, request);
+  std::optional<PreparedKernel> kernel;
+  if (!op.transpose_a()) {
+    kernel = prepare_linear(context, op, request, epilogue);
+  } else if (!op.transpose_b() && epilogue == nullptr) {
+    kernel = prepare_weights_gradient(context, request);
+  }
+  if (kernel) context.alternatives().count(alternative::kChannelsLast);
+  return kernel;
 }
 
 }  // namespace concord::opencl
