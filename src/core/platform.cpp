@@ -65,10 +65,17 @@ std::filesystem::path library_folder() {
 
 }  // namespace
 
+void fail_to_open(const std::filesystem::path& path) {
+  const int reason = errno;
+  const std::string text = fmt::format("cannot open {}: {}", path.string(), std::strerror(reason));
+  if (reason == ENOMEM) throw OutOfMemory(text);
+  throw IoError(text);
+}
+
 std::string read_file(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  CONCORD_CHECK(file.is_open(), IoError, "cannot open {}: {}", path.string(), std::strerror(errno));
+  if (!file.is_open()) fail_to_open(path);
   try {
     return {std::istreambuf_iterator<char>(file), {}};
   } catch (const std::ios_base::failure& failure) {

@@ -11,6 +11,9 @@
 
 namespace concord {
 
+/// Throws that `path` was not opened, for the reason in errno: OutOfMemory where the host has none left, else IoError.
+[[noreturn]] void fail_to_open(const std::filesystem::path& path);
+
 /// The whole content of a file. Throws IoError when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 

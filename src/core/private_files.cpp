@@ -48,7 +48,7 @@ void warn_once(const std::filesystem::path& about, const std::string& text) {
 
 struct Descriptor {
   explicit Descriptor(const std::filesystem::path& file) : number(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-    CONCORD_CHECK(number >= 0, IoError, "cannot open {}: {}", file.string(), std::strerror(errno));
+    if (number < 0) fail_to_open(file);
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
 
 namespace concord::data {
 namespace {
@@ -29,7 +30,7 @@ struct InputFile::Stream {
   bool member_ended = false;  // the last member of the gzip file is complete
 
   explicit Stream(const std::filesystem::path& path) : file(path, std::ios::binary) {
-    CONCORD_CHECK(file.is_open(), IoError, "cannot open {}: {}", path.string(), std::strerror(errno));
+    if (!file.is_open()) fail_to_open(path);
     unsigned char magic[2] = {};
     file.read(reinterpret_cast<char*>(magic), 2);
     compressed = file.gcount() == 2 && magic[0] == 0x1f && magic[1] == 0x8b;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -55,7 +54,7 @@ class SafetensorsFile::Reader {
     file_bytes_ = std::filesystem::file_size(path, error);
     CONCORD_CHECK(!error, IoError, "cannot read {}: {}", path.string(), error.message());
     file_.open(path, std::ios::binary);
-    CONCORD_CHECK(file_.is_open(), IoError, "cannot open {}: {}", path.string(), std::strerror(errno));
+    if (!file_.is_open()) fail_to_open(path);
     for (Entry& entry : read_header()) {
       tensors.emplace(entry.name, TensorEntry{entry.element->name, Shape(entry.dims)});
       std::string name = entry.name;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/weights/reader.hpp"
 
@@ -20,7 +21,7 @@ std::string first_bytes(const std::filesystem::path& path) {
   CONCORD_CHECK(std::filesystem::is_regular_file(path, error), IoError, "cannot read {}: not a regular file",
                 path.string());
   std::ifstream file(path, std::ios::binary);
-  CONCORD_CHECK(file.is_open(), IoError, "cannot open {}", path.string());
+  if (!file.is_open()) fail_to_open(path);
   std::string begin(16, '\0');
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   begin.resize(static_cast<std::size_t>(file.gcount()));

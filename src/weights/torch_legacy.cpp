@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/weights/reader.hpp"
 #include "concord/weights/torch_state.hpp"
@@ -22,7 +23,7 @@ class LegacyTorchReader : public Reader {
  public:
   explicit LegacyTorchReader(const std::filesystem::path& path)
       : path_(path), file_(path, std::ios::binary), where_(path.string()) {
-    CONCORD_CHECK(file_.is_open(), IoError, "cannot open {}", where_);
+    if (!file_.is_open()) fail_to_open(path);
     format = "PyTorch (before 1.6)";
     file_bytes_ = std::filesystem::file_size(path);
     text_.resize(std::min(file_bytes_, kLongestPickles));

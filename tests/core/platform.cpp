@@ -1,6 +1,7 @@
 // Files that appear whole or not at all, and the folder of the cache.
 #include "concord/core/platform.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "cli/process.hpp"
@@ -130,6 +131,13 @@ TEST_CASE("files of the library are found from any folder, however the program w
 TEST_CASE("the memory of this process and machine is known", "[core]") {
   CHECK(peak_resident_bytes() > 1'000'000);
   CHECK(physical_memory_bytes() > peak_resident_bytes());
+}
+
+TEST_CASE("a file that the host has no memory to open is OutOfMemory, any other an IoError", "[core]") {
+  errno = ENOMEM;
+  CHECK_THROWS_AS(fail_to_open("there.bin"), OutOfMemory);
+  errno = EACCES;
+  CHECK_THROWS_WITH(fail_to_open("there.bin"), "cannot open there.bin: Permission denied");
 }
 
 }  // namespace concord::test
