@@ -7,6 +7,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
 #include "concord/graph/scalar_functions.hpp"
+#include "concord/ops/known_functions.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/ops/rules.hpp"
 
@@ -30,6 +31,11 @@ std::vector<bool> used_inputs(const Scalar& formula, std::size_t inputs) {
     if (instruction.function == ScalarFunction::input) used[static_cast<std::size_t>(instruction.index)] = true;
   }
   return used;
+}
+
+const Expression* expression_of(const Value& value) {
+  const auto* op = dynamic_cast<const Pointwise*>(value.node().op.get());
+  return op == nullptr ? nullptr : &op->expression();
 }
 
 /// The formula over exactly those values that it uses; a formula that is one of the values is that value.
@@ -136,6 +142,14 @@ std::vector<Value> pointwise(std::string label, std::vector<Value> inputs, std::
 }
 
 Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& formula, DType type, Shape at_least) {
+  if (type == DType::f32) {
+    if (const auto known = ops::known_function_of(inputs, formula, at_least, ops::expression_of)) {
+      inputs = {known->argument};
+      return pointwise(std::string(info_of(known->function).name), std::move(inputs),
+                       std::vector{scalar::apply(known->function, {scalar::input(0)})}, {type}, {})
+          .front();
+    }
+  }
   return pointwise(std::move(label), std::move(inputs), std::vector{formula}, {type}, std::move(at_least)).front();
 }
 

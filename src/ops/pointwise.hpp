@@ -46,7 +46,9 @@ class Pointwise final : public Operator {
 }  // namespace ops
 
 /// Applies one formula to broadcast values: `pointwise("silu", {x}, x0 * scalar::sigmoid(x0))`. `at_least` enlarges the
-/// output, for example to fill a shape with a scalar. Throws ShapeError if the shapes do not broadcast.
+/// output, for example to fill a shape with a scalar. Where formula and pointwise operators before it are silu or gelu
+/// written out, the result is that function: x * sigmoid(x) is silu(x). Throws ShapeError if the shapes do not
+/// broadcast.
 Value pointwise(std::string label, std::vector<Value> inputs, const Scalar& formula, DType type = DType::f32,
                 Shape at_least = {});
 /// Applies several formulas to the same values in one operator.

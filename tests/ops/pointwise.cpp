@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "concord/ops/elementary.hpp"
 #include "ops/op_test.hpp"
 
 namespace concord::test {
@@ -222,6 +223,21 @@ TEST_CASE("pointwise operators refuse what does not broadcast", "[ops][pointwise
   Graph graph;
   CHECK_THROWS_AS(iota(graph, 1 << 25), ArgumentError);
   CHECK_THROWS_AS(pointwise("empty", {}, Scalar(1.0F)), ArgumentError);
+}
+
+TEST_CASE("a function that is written out in values is that function", "[ops][pointwise]") {
+  Graph graph;
+  const Value x = graph.input("x", {DType::f32, {3, 4}}), y = graph.input("y", {DType::f32, {3, 4}});
+  const auto name_of = [](const Value& value) { return std::string(value.node().op->name()); };
+  const Value silu_of_x = x * sigmoid(x);
+  CHECK(name_of(silu_of_x) == "silu");
+  CHECK(silu_of_x.node().inputs == std::vector<Value>{x});
+  const Value sum = x + y, gelu_of_sum = 0.5F * sum * (1.0F + erf(sum / 1.41421356F));
+  CHECK(name_of(gelu_of_sum) == "gelu");
+  CHECK(gelu_of_sum.node().inputs == std::vector<Value>{sum});
+  const Value cubic = x + 0.044715F * x * x * x;
+  CHECK(name_of(x * (0.5F * (1.0F + tanh(cubic * 0.79788456F)))) == "gelu_tanh");
+  CHECK(name_of(y * sigmoid(x)) == "multiply");
 }
 
 }  // namespace
