@@ -32,6 +32,7 @@ void selu_of(Call& call) {
   const bool is_old = call.opset() < 6;
   const float alpha = call.number("alpha", is_old ? 1.6732F : 1.67326319F);
   const float gamma = call.number("gamma", is_old ? 1.0507F : 1.05070102F);
+  if (!is_old && alpha == 1.67326319F && gamma == 1.05070102F) return activation<selu>(call);
   const auto formula = [&](const Terms& x) {
     return gamma * scalar::select(scalar::less(0.0F, x[0]), x[0], alpha * scalar::expm1(x[0]));
   };
@@ -40,6 +41,7 @@ void selu_of(Call& call) {
 
 void hard_sigmoid_of(Call& call) {
   const float alpha = call.number("alpha", 0.2F), beta = call.number("beta", 0.5F);
+  if (alpha == 1.0F / 6 && beta == 0.5F) return activation<hard_sigmoid>(call);
   const auto formula = [&](const Terms& x) { return scalar::max(0.0F, scalar::min(1.0F, alpha * x[0] + beta)); };
   set_pointwise(call, "hard_sigmoid", {0}, formula, call.type(0));
 }

@@ -56,12 +56,10 @@ RecurrentResult fused_direction(const Call& call, ops::RecurrentCell cell, const
   if (call.has(3)) {
     const Value bias = of_direction(call.number_value(3), direction);
     const Value of_input = ordered(slice(bias, 0, 0, rows)), of_hidden = ordered(slice(bias, 0, rows, 2 * rows));
-    gates = gates + of_input;
-    if (cell == ops::RecurrentCell::gru) {
-      hidden_bias = of_hidden;
-    } else {
-      gates = gates + of_hidden;
-    }
+    // Of two biases that are added, the sum is made once.
+    const bool has_own = cell == ops::RecurrentCell::gru;
+    gates = gates + (has_own ? of_input : of_input + of_hidden);
+    if (has_own) hidden_bias = of_hidden;
   }
   operands.gates_x = gates;
   if (cell == ops::RecurrentCell::gru) operands.bias = hidden_bias ? hidden_bias : full(call.graph(), Shape{rows}, 0);

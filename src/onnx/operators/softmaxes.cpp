@@ -25,6 +25,7 @@ void along_axis(Call& call) {
   if (!is_matrix || call.rank(0) == 0) return call.set(0, function(x, axis), call.type(0));
   const auto rank = static_cast<std::int64_t>(call.rank(0));
   CONCORD_CHECK(axis >= -rank && axis <= rank, ShapeError, "axis {} of {} dimensions", axis, rank);
+  if (axis == -1 || axis == rank - 1) return call.set(0, function(x, -1), call.type(0));
   std::int64_t rows = 1;
   for (std::int64_t i = 0; i < (axis < 0 ? axis + rank : axis); ++i) rows *= call.dims(0)[static_cast<std::size_t>(i)];
   call.set(0, reshape(function(reshape(x, {rows, -1}), 1), x.shape()), call.type(0));
