@@ -22,6 +22,18 @@ std::string place_of(const std::string& file, const NodeDef& node) {
   return fmt::format("{}: node '{}' ({}): ", file, printable(name), printable(node.op_type));
 }
 
+void count_readers(const std::vector<NodeDef>& nodes, std::unordered_map<std::string, int>& readers) {
+  for (const NodeDef& node : nodes) {
+    for (const std::string& name : node.inputs) ++readers[name];
+    for (const Attribute& attribute : node.attributes) {
+      for (const GraphDef& branch : attribute.graphs) {
+        count_readers(branch.nodes, readers);
+        for (const ValueInfo& output : branch.outputs) ++readers[output.name];
+      }
+    }
+  }
+}
+
 }  // namespace
 
 OperandPtr NameScope::find(const std::string& name) const {
@@ -94,6 +106,11 @@ Value Interpreter::value_of(Operand& operand) {
   return operand.value;
 }
 
+int Interpreter::readers_of(const Value& value) const {
+  const auto found = readers_.find(value);
+  return found == readers_.end() ? 0 : found->second;
+}
+
 const HostTensor* Interpreter::host_of(Operand& operand) {
   if (!operand.host && operand.weight != nullptr && elements_of(operand.dims) <= kMostFolded) {
     operand.host = std::make_shared<const HostTensor>(host_tensor_of(*operand.weight));
@@ -119,6 +136,8 @@ void Interpreter::enter_initializers(const GraphDef& def, NameScope& scope) {
 
 void Interpreter::run(const GraphDef& def, NameScope& scope) {
   enter_initializers(def, scope);
+  count_readers(def.nodes, scope.readers);
+  for (const ValueInfo& output : def.outputs) ++scope.readers[output.name];
   run_nodes(def.nodes, scope);
 }
 
@@ -204,6 +223,12 @@ void Interpreter::enter(const NodeDef& node, const std::vector<OperandPtr>& resu
     CONCORD_CHECK(k < results.size() && results[k], NotSupported, "its output {} ('{}') is not supported", k,
                   printable(name));
     const Value value = results[k]->value;
+    if (value) {
+      const auto [entry, is_first] = readers_.try_emplace(value, 0);
+      const auto found = scope.readers.find(name);
+      // A value that a node passes on has its readers instead of the node.
+      entry->second += (found == scope.readers.end() ? 0 : found->second) - (is_first ? 0 : 1);
+    }
     if (value && value.node_id() >= first_new && value.output() == 0 && value.node().op) {
       graph_.rename(value, graph_.scoped(name, '/'));
     }
@@ -222,6 +247,8 @@ void Interpreter::run_function(const FunctionDef& function, const NodeDef& node,
   // The nodes with the attributes of this call; they live as long as what is deferred.
   const auto nodes = std::make_shared<std::vector<NodeDef>>(instantiated(function, node));
   kept_.push_back(nodes);
+  count_readers(*nodes, body.readers);
+  for (const std::string& output : function.outputs) ++body.readers[output];
   run_nodes(*nodes, body);
   --depth_;
   for (std::size_t k = 0; k < node.outputs.size(); ++k) {

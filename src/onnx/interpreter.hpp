@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -16,6 +17,7 @@ struct NameScope {
   std::unordered_map<std::string, OperandPtr> names = {};
   std::string prefix = {};  // of the weights of a function's body
   const std::vector<OpsetId>* opsets = nullptr;
+  std::unordered_map<std::string, int> readers = {};  // how often the nodes here read a name
   [[nodiscard]] OperandPtr find(const std::string& name) const;
 };
 
@@ -33,6 +35,7 @@ class Interpreter final : public Tracer {
   [[nodiscard]] std::vector<OperandPtr> run_branch(const GraphDef& branch) override;
   [[nodiscard]] Value named_value(const std::string& name) override;
   [[nodiscard]] Value value_of(Operand& operand) override;
+  [[nodiscard]] int readers_of(const Value& value) const override;
   [[nodiscard]] const HostTensor* host_of(Operand& operand) override;
   /// "net.onnx: node 'conv1' (Conv): …" around the errors of `action`.
   void with_place(const NodeDef& node, const std::function<void()>& action) const;
@@ -50,6 +53,7 @@ class Interpreter final : public Tracer {
   std::string file_;
   MakeParameter parameter_;
   NameScope* scope_ = nullptr;                                     // of the node that is being run
+  std::map<Value, int> readers_;                                   // of values that have a name
   int depth_ = 0;                                                  // functions within each other
   std::vector<std::shared_ptr<const std::vector<NodeDef>>> kept_;  // bodies of functions, which deferred values read
 };

@@ -42,6 +42,9 @@ class Tracer {
   [[nodiscard]] virtual const HostTensor* host_of(Operand& operand) = 0;
   /// The value of a name where the node is that is being run. Throws FormatError if there is none.
   [[nodiscard]] virtual Value named_value(const std::string& name) = 0;
+  /// How often the file reads a value under the names that it has by now: in nodes, in branches, as an output. 0 for
+  /// values between the nodes.
+  [[nodiscard]] virtual int readers_of(const Value& value) const = 0;
   /// Runs a branch of the node that is being run, and returns its outputs.
   [[nodiscard]] virtual std::vector<OperandPtr> run_branch(const GraphDef& branch) = 0;
 };

@@ -2,8 +2,11 @@
 #include "concord/onnx/operators/products.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "concord/core/check.hpp"
+#include "concord/onnx/operators/adaptive_means.hpp"
+#include "concord/onnx/operators/attention.hpp"
 #include "concord/onnx/operators/pointwise_call.hpp"
 #include "concord/onnx/operators/views.hpp"
 #include "concord/onnx/table.hpp"
@@ -13,7 +16,25 @@
 
 namespace concord::onnx {
 
+namespace {
+
+/// x where `value` is x with the last two axes swapped; else empty.
+Value before_last_swap(const Value& value) {
+  const auto* op = dynamic_cast<const ops::Transpose*>(value.node().op.get());
+  if (op == nullptr) return {};
+  std::vector<std::size_t> swapped(op->order().size());
+  std::iota(swapped.begin(), swapped.end(), std::size_t{0});
+  std::swap(swapped[swapped.size() - 1], swapped[swapped.size() - 2]);
+  return op->order() == swapped ? value.node().inputs[0] : Value{};
+}
+
+}  // namespace
+
 Value broadcast_product(Value a, Value b) {
+  // The product reads a transposed operand as it is.
+  const Value straight_a = before_last_swap(a), straight_b = before_last_swap(b);
+  if (straight_a) a = straight_a;
+  if (straight_b) b = straight_b;
   Dims batch_a = dims_of(a), batch_b = dims_of(b);
   batch_a.resize(batch_a.size() - 2);
   batch_b.resize(batch_b.size() - 2);
@@ -30,7 +51,7 @@ Value broadcast_product(Value a, Value b) {
     return expanded(x, dims);
   };
   const Value left = widened(a, batch_a), right = widened(b, batch_b);
-  const Value y = matmul(left, right);
+  const Value y = matmul(left, right, bool{straight_a}, bool{straight_b});
   Dims dims = batch;
   dims.insert(dims.end(), {y.shape()[-2], y.shape()[-1]});
   return dims_of(y) == dims ? y : reshape(y, Shape(dims));
@@ -43,6 +64,9 @@ void matmul_of(Call& call) {
   const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
   if (row) a = unsqueeze(a, 0);
   if (column) b = unsqueeze(b, 1);
+  for (auto* const known : {attention_of, adaptive_mean_of}) {
+    if (const Value y = known(call, a, b)) return call.set(0, y, call.type(0));
+  }
   Value y = broadcast_product(a, b);
   Dims dims = dims_of(y);
   if (column) dims.pop_back();

@@ -147,6 +147,17 @@ void pad_of(Call& call) {
 void trilu(Call& call) {
   const std::int64_t k = call.has(1) ? call.integer(1) : 0;
   const bool upper = call.integer("upper", 1) != 0;
+  if (call.on_host() && call.rank(0) >= 2) {
+    const Dims& dims = call.dims(0);
+    const std::int64_t columns = dims.back(), rows = dims[dims.size() - 2];
+    HostTensor result(call.type(0), dims);
+    for (std::int64_t i = 0; i < result.elements(); ++i) {
+      const std::int64_t row = i / columns % rows, column = i % columns;
+      const auto place = static_cast<std::size_t>(i);
+      if (upper ? column - row >= k : column - row <= k) result.copy(place, call.host(0), place);
+    }
+    return call.set(0, std::move(result));
+  }
   const auto offset = static_cast<float>(std::clamp<std::int64_t>(k, -(1 << 24), 1 << 24));
   const auto formula = [&](const std::vector<Scalar>& x) {
     const Scalar column = scalar::coordinate(0), diagonal = scalar::coordinate(1) + offset;
@@ -177,7 +188,7 @@ void add_slices(Table& table) {
   table.add("Split", {.run = split_of, .known = {1}, .host = true});
   table.add("Pad", {.run = pad_of});
   table.add("Pad", {.since = 11, .run = pad_of, .known = {1, 2, 3}});
-  table.add("Trilu", {.since = 14, .run = trilu, .known = {1}});
+  table.add("Trilu", {.since = 14, .run = trilu, .known = {1}, .host = true});
   table.add("ReverseSequence", {.since = 10, .run = reverse_sequence});
 }
 

@@ -49,7 +49,17 @@ Value expanded(const Value& x, const Dims& dims) {
   return x.shape() == shape ? x : pointwise("expand", {x}, scalar::input(0), x.dtype(), shape);
 }
 
-Value transposed(const Value& x, const Dims& order) { return std::ranges::is_sorted(order) ? x : transpose(x, order); }
+Value transposed(const Value& x, const Dims& order) {
+  if (std::ranges::is_sorted(order)) return x;
+  const auto* before = dynamic_cast<const ops::Transpose*>(x.node().op.get());
+  if (before == nullptr) return transpose(x, order);
+  Dims both;  // of two, one after the other
+  for (const std::int64_t axis : order) {
+    both.push_back(static_cast<std::int64_t>(before->order()[static_cast<std::size_t>(axis)]));
+  }
+  const Value source = x.node().inputs[0];
+  return std::ranges::is_sorted(both) ? source : transpose(source, both);
+}
 
 namespace {
 
