@@ -31,7 +31,9 @@ struct Formula : nn::Module {
 
 std::shared_ptr<nn::Module> formula(std::function<Values(Value)> f) { return std::make_shared<Formula>(std::move(f)); }
 
-/// The largest difference of the network and its file on a device.
+constexpr double kOtherBits = 1e-30;  // a difference in signs of zeros alone
+
+/// The largest difference of the network and its file on a device; 0 if they have the same bits.
 double difference_of_file(const std::shared_ptr<nn::Module>& network, const TensorSpec& spec, const DevicePtr& device,
                           onnx::ExportOptions options = {}, int classes = 8) {
   const TemporaryFolder folder;
@@ -48,11 +50,25 @@ double difference_of_file(const std::shared_ptr<nn::Module>& network, const Tens
   REQUIRE(given.size() == expected.size());
   double most = 0;
   for (const auto& [name, tensor] : expected) {
-    const std::string there = expected.size() == 1 ? "output" : "output" + name;
+    const bool has_own_name = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
+    const std::string there = has_own_name ? name : expected.size() == 1 ? "output" : "output" + name;
     REQUIRE(given.contains(there));
-    most = std::max(most, difference(given.at(there), tensor));
+    if (std::ranges::equal(given.at(there).bytes(), tensor.bytes())) continue;
+    most = std::max({most, difference(given.at(there), tensor), kOtherBits});
   }
   return most;
+}
+
+/// Random weights where all initial values are 0, as in the head of a vision transformer: else its outputs are 0.
+void give_head_weights(nn::Module& network, const TensorSpec& batch) {
+  Graph graph;
+  graph.set_training(false);
+  static_cast<void>(network(graph.input("input", batch)));
+  for (const VariablePtr& variable : graph.variables()) {
+    const bool is_zero =
+        variable->init.kind != Initializer::Kind::uniform && variable->init.a == 0 && variable->init.b == 0;
+    if (is_zero && variable->spec.shape.rank() == 2) variable->init = nn::init::normal(0, 0.02);
+  }
 }
 
 /// One operator, or a few, that the export writes.
@@ -60,7 +76,10 @@ struct ExportedOperator {
   const char* name;
   TensorSpec input;
   std::function<Values(Value)> f;
+  bool is_exact = true;  // the import makes the same operators of it
 };
+
+bool is_cpu(const DevicePtr& device) { return device->info().id == "cpu"; }
 
 Value constants(Graph& graph, Shape shape) { return full(graph, std::move(shape), 0.5F); }
 
@@ -90,7 +109,8 @@ std::vector<ExportedOperator> exported_operators() {
        [](Value x) {
          return Values{atan2(x, transpose(reshape(x, {5, 3}), {1, 0})), atan2(abs(round(x)), x),
                        atan2(x, -abs(round(x)))};
-       }},
+       },
+       false},
       {"coordinates", matrix,
        [](Value x) {
          return Values(pointwise("wave", {x}, scalar::input(0) + scalar::coordinate(0) * scalar::coordinate(1)));
@@ -155,12 +175,14 @@ std::vector<ExportedOperator> exported_operators() {
       {"rows", tokens,
        [](Value x) {
          return Values{row_norm(x, 1).dst, row_norm_rms(x, 2).dst, row_norm(x, 2).dst};
-       }},
+       },
+       false},
       {"statistics of rows", tokens,
        [](Value x) {
          const RowNormResult rows = row_norm(x, 2);
          return Values{rows.dst, rows.rstd, rows.mean};
-       }},
+       },
+       false},
       {"gather", indices,
        [](Value x) {
          return Values(gather(constants(x.graph(), {8, 4}), x));
@@ -190,7 +212,8 @@ std::vector<ExportedOperator> exported_operators() {
       {"mean pool with a divisor", image,
        [](Value x) {
          return Values(avg_pool2d(x, {.kernel = {2, 3}, .divisor_override = 5}));
-       }},
+       },
+       false},
       {"adaptive pools", image,
        [](Value x) {
          const std::vector<std::int64_t> sizes{3, 4};
@@ -211,12 +234,23 @@ std::vector<ExportedOperator> exported_operators() {
        [](Value x) {
          return Values{interpolate(x, {.size = {5, 13}, .mode = Interpolation::linear}),
                        interpolate(x, {.size = {14, 18}, .mode = Interpolation::linear, .align_corners = true})};
-       }},
+       },
+       false},
       {"cubic", image,
        [](Value x) {
          return Values(interpolate(x, {.size = {9, 12}, .mode = Interpolation::cubic}));
        }},
-      {"blur", image, [](Value x) { return Values(gaussian_blur(x, 3, 0.8)); }},
+      {"blur", image, [](Value x) { return Values(gaussian_blur(x, 3, 0.8)); }, false},
+      {"convolution with bias and activation", image,
+       [](Value x) {
+         Graph& graph = x.graph();
+         const Value y = pad(conv2d(x, full(graph, {4, 4, 3, 3}, 0.1F), {}), {0, 0, 1, 1}, {0, 0, 1, 1});
+         return Values(silu(y + full(graph, {4, 1, 1}, 0.2F)) * 0.17F + x);
+       }},
+      {"windows of different sizes", image,
+       [](Value x) {
+         return Values(adaptive_avg_pool(x, std::vector<std::int64_t>{5, 12}));
+       }},
       {"attention",
        {DType::f32, {2, 4, 6, 8}},
        [](Value x) {
@@ -229,11 +263,12 @@ std::vector<ExportedOperator> exported_operators() {
 
 }  // namespace
 
-TEST_CASE("exported operators compute what they did", "[onnx][export]") {
+TEST_CASE("exported operators compute what they did, on the CPU bit for bit", "[onnx][export]") {
   for (const ExportedOperator& one : exported_operators()) {
     for (const DevicePtr& device : devices()) {
       INFO(one.name << " on " << device->info().id);
-      CHECK(difference_of_file(formula(one.f), one.input, device) < 3e-6);
+      const double most = difference_of_file(formula(one.f), one.input, device);
+      CHECK(most <= (is_cpu(device) && one.is_exact ? 0 : 3e-6));
     }
   }
 }
@@ -277,7 +312,7 @@ TEST_CASE("a grid sample is one operator from version 16 on, of any batch, and a
   }
 }
 
-TEST_CASE("exported networks compute what they did, of any batch", "[onnx][export]") {
+TEST_CASE("exported networks compute what they did, of any batch, on the CPU bit for bit", "[onnx][export]") {
   for (const char* name : {"mlp", "lenet", "resnet20", "char_lstm", "gpt_tiny", "unet", "denoising_autoencoder"}) {
     const models::Model& model = models::find(name);
     for (const DevicePtr& device : devices()) {
@@ -286,18 +321,21 @@ TEST_CASE("exported networks compute what they did, of any batch", "[onnx][expor
         const auto network = models::make(name, {.input = model.least});
         onnx::ExportOptions options;
         if (is_free) options.batch = "N";
-        CHECK(difference_of_file(network, models::batch_of(model, model.least, 5), device, options) < 1e-5);
+        const double most = difference_of_file(network, models::batch_of(model, model.least, 5), device, options);
+        CHECK(most <= (is_cpu(device) ? 0 : 1e-5));
       }
     }
   }
 }
 
-TEST_CASE("all networks are exported and imported again", "[.][slow][export_all]") {
+TEST_CASE("all networks are exported and imported again, on the CPU bit for bit", "[.][slow][export_all]") {
   for (const models::Model& model : models::all()) {
+    const auto network = models::make(model.name, {.input = model.least});
+    give_head_weights(*network, models::batch_of(model, model.least, 2));
     for (const DevicePtr& device : devices()) {
       INFO(model.name << " on " << device->info().id);
-      const auto network = models::make(model.name, {.input = model.least});
-      CHECK(difference_of_file(network, models::batch_of(model, model.least, 2), device, {.batch = "N"}) < 1e-4);
+      const double most = difference_of_file(network, models::batch_of(model, model.least, 2), device, {.batch = "N"});
+      CHECK(most <= (is_cpu(device) ? 0 : 1e-4));
     }
   }
 }
@@ -306,12 +344,13 @@ TEST_CASE("recurrent layers are exported with the order of ONNX's gates", "[onnx
   const TensorSpec sequence{DType::f32, {5, 3, 4}};  // (T, N, input)
   for (const DevicePtr& device : devices()) {
     INFO(device->info().id);
+    const double most = is_cpu(device) ? 0 : 3e-6;
     CHECK(difference_of_file(std::make_shared<nn::LSTM>(4, 6, nn::RecurrentOptions{.bidirectional = true}), sequence,
-                             device) < 3e-6);
+                             device) <= most);
     CHECK(difference_of_file(std::make_shared<nn::GRU>(4, 6, nn::RecurrentOptions{.num_layers = 2}), sequence, device) <
           3e-6);
     CHECK(difference_of_file(std::make_shared<nn::RNN>(4, 6, nn::RNNOptions{.nonlinearity = nn::RnnNonlinearity::relu}),
-                             sequence, device) < 3e-6);
+                             sequence, device) <= most);
     // Gates that are no product with weights.
     const auto gates = formula([](Value x) {
       const Value weights = constants(x.graph(), {8, 2}), first = constants(x.graph(), {3, 2});
@@ -319,7 +358,7 @@ TEST_CASE("recurrent layers are exported with the order of ONNX's gates", "[onnx
           ops::RecurrentCell::lstm, {.gates_x = concat({x, x}, 2), .weights = weights, .h0 = first, .c0 = first});
       return Values{result.y, result.hn, result.cn};
     });
-    CHECK(difference_of_file(gates, sequence, device) < 3e-6);
+    CHECK(difference_of_file(gates, sequence, device) <= most);
   }
 }
 
