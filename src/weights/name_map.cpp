@@ -1,8 +1,12 @@
 // Reading name maps, and applying one to a name.
 #include "concord/weights/name_map.hpp"
 
+#include <dirent.h>
+
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <string>
 
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
@@ -11,6 +15,15 @@
 
 namespace concord::weights {
 namespace {
+
+/// The names in a folder. A directory_iterator of GCC's library ends the program where the host has no memory.
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
+  if (!open) fail_to_open(folder);
+  std::vector<std::string> names;
+  while (const dirent* const entry = readdir(open.get())) names.emplace_back(entry->d_name);
+  return names;
+}
 
 using Json = nlohmann::json;
 using Texts = std::vector<std::string>;
@@ -118,8 +131,9 @@ std::vector<NameMap> name_maps() {
   if (shared.empty() || !std::filesystem::is_directory(folder, unknown)) return {NameMap{.name = kAsNamed}};
   const NameMap common = read_name_map(folder / kCommon);
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json" && entry.path().filename() != kCommon) files.push_back(entry.path());
+  for (const std::string& name : names_in(folder)) {
+    const std::filesystem::path file = folder / name;
+    if (file.extension() == ".json" && name != kCommon) files.push_back(file);
   }
   std::ranges::sort(files);
   // First without any change, since a network may have such prefixes itself.
