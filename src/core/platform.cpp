@@ -1,6 +1,7 @@
 // The Linux implementation. Another system gets a file of its own beside it.
 #include "concord/core/platform.hpp"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -81,6 +83,24 @@ std::string read_file(const std::filesystem::path& path) {
   } catch (const std::ios_base::failure& failure) {
     throw IoError(fmt::format("cannot read {}: {}", path.string(), failure.code().message()));
   }
+}
+
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
+  if (!entries && errno == ENOMEM) fail_to_open(folder);
+  if (!entries) return {};
+  const auto next = [&] {
+    errno = 0;
+    return readdir(entries.get());
+  };
+  std::vector<std::filesystem::path> paths;
+  while (const dirent* const entry = next()) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") paths.push_back(folder / name);
+  }
+  if (errno == ENOMEM) fail_to_open(folder);
+  std::ranges::sort(paths);
+  return paths;
 }
 
 std::optional<std::string> environment(const char* name) {

@@ -1,5 +1,5 @@
-// What differs by operating system: the cache folder, memory and terminal queries. Used by every room; with
-// atomic_file, private_files and child_process the only place for system calls.
+// What differs by operating system: folders, memory and terminal queries. Used by every room; with atomic_file,
+// private_files and child_process the only place for system calls.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,10 @@ namespace concord {
 
 /// The whole content of a file. Throws IoError when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
+
+/// The paths of all that lies in a folder, `folder` before each name, sorted; empty where the folder cannot be read.
+/// Throws OutOfMemory where the host has no memory left: a directory_iterator of GCC's library ends the program then.
+[[nodiscard]] std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
 
 /// `path` from the root, so that it stays the same file when the program changes its folder; as it is where the current
 /// folder is gone. Empty stays empty.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/energy/number_file.hpp"
 #include "concord/energy/sampled_power.hpp"
 
@@ -42,12 +43,12 @@ struct Chip {
 
 std::vector<Chip> chips_of(const std::filesystem::path& folder, const std::string& vendor) {
   std::vector<Chip> chips;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
+  for (const std::filesystem::path& chip : paths_in(folder)) {
     std::string driver;
-    if (!(std::ifstream(entry.path() / "name") >> driver) || !is_driver_of(driver, vendor)) continue;
-    const std::filesystem::path device = std::filesystem::canonical(entry.path() / "device", missing);
-    chips.push_back({entry.path(), driver, address_in(device.filename().string())});
+    if (!(std::ifstream(chip / "name") >> driver) || !is_driver_of(driver, vendor)) continue;
+    std::error_code missing;
+    const std::filesystem::path device = std::filesystem::canonical(chip / "device", missing);
+    chips.push_back({chip, driver, address_in(device.filename().string())});
   }
   return chips;
 }

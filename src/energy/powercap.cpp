@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
 #include "concord/energy/number_file.hpp"
 
 namespace concord {
@@ -58,9 +59,8 @@ class PowercapMeter final : public EnergyMeter {
 
 std::unique_ptr<EnergyMeter> powercap_meter(const std::filesystem::path& folder) {
   std::vector<Counter> counters;
-  std::error_code missing;
-  for (const auto& zone : std::filesystem::directory_iterator(folder, missing)) {
-    if (auto counter = counter_of(zone.path())) counters.push_back(std::move(*counter));
+  for (const std::filesystem::path& zone : paths_in(folder)) {
+    if (auto counter = counter_of(zone)) counters.push_back(std::move(*counter));
   }
   return counters.empty() ? nullptr : std::make_unique<PowercapMeter>(std::move(counters));
 }

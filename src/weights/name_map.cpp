@@ -1,12 +1,8 @@
 // Reading name maps, and applying one to a name.
 #include "concord/weights/name_map.hpp"
 
-#include <dirent.h>
-
 #include <algorithm>
-#include <memory>
 #include <numeric>
-#include <string>
 
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
@@ -15,15 +11,6 @@
 
 namespace concord::weights {
 namespace {
-
-/// The names in a folder. A directory_iterator of GCC's library ends the program where the host has no memory.
-std::vector<std::string> names_in(const std::filesystem::path& folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
-  if (!open) fail_to_open(folder);
-  std::vector<std::string> names;
-  while (const dirent* const entry = readdir(open.get())) names.emplace_back(entry->d_name);
-  return names;
-}
 
 using Json = nlohmann::json;
 using Texts = std::vector<std::string>;
@@ -130,15 +117,12 @@ std::vector<NameMap> name_maps() {
   std::error_code unknown;
   if (shared.empty() || !std::filesystem::is_directory(folder, unknown)) return {NameMap{.name = kAsNamed}};
   const NameMap common = read_name_map(folder / kCommon);
-  std::vector<std::filesystem::path> files;
-  for (const std::string& name : names_in(folder)) {
-    const std::filesystem::path file = folder / name;
-    if (file.extension() == ".json" && name != kCommon) files.push_back(file);
-  }
-  std::ranges::sort(files);
+  const std::vector<std::filesystem::path> files = paths_in(folder);
+  CONCORD_CHECK(!files.empty(), IoError, "cannot read the folder {}", folder.string());
   // First without any change, since a network may have such prefixes itself.
   std::vector<NameMap> maps{{.name = kAsNamed, .ignore = common.ignore}, common};
   for (const std::filesystem::path& file : files) {
+    if (file.extension() != ".json" || file.filename() == kCommon) continue;
     NameMap& map = maps.emplace_back(read_name_map(file));
     map.strip.insert(map.strip.end(), common.strip.begin(), common.strip.end());
     map.ignore.insert(map.ignore.end(), common.ignore.begin(), common.ignore.end());

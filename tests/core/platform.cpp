@@ -1,4 +1,4 @@
-// Files that appear whole or not at all, and the folder of the cache.
+// Files that appear whole or not at all, what lies in a folder, and the folder of the cache.
 #include "concord/core/platform.hpp"
 
 #include <cerrno>
@@ -131,6 +131,25 @@ TEST_CASE("files of the library are found from any folder, however the program w
 TEST_CASE("the memory of this process and machine is known", "[core]") {
   CHECK(peak_resident_bytes() > 1'000'000);
   CHECK(physical_memory_bytes() > peak_resident_bytes());
+}
+
+TEST_CASE("what lies in a folder is listed in order, by paths; nothing where there is no folder to read", "[core]") {
+  const TemporaryFolder folder;
+  CHECK(paths_in(folder.path()).empty());
+  write_file_atomically(folder / "b.json", bytes_of("b"));
+  write_file_atomically(folder / "a", bytes_of("a"));
+  write_file_atomically(folder / ".hidden", bytes_of("h"));
+  std::filesystem::create_directory(folder / "c");
+  write_file_atomically(folder / "c" / "inner", bytes_of("i"));
+  std::filesystem::create_symlink(folder / "absent", folder / "broken");
+  const std::vector<std::filesystem::path> expected{folder / ".hidden", folder / "a", folder / "b.json",
+                                                    folder / "broken", folder / "c"};
+  CHECK(paths_in(folder.path()) == expected);
+  CHECK(paths_in(folder / "c" / "") == std::vector{folder / "c" / "inner"});
+  for (const std::filesystem::path& none : {folder / "absent", folder / "a", std::filesystem::path()}) {
+    INFO(none);
+    CHECK(paths_in(none).empty());
+  }
 }
 
 TEST_CASE("a file that the host has no memory to open is OutOfMemory, any other an IoError", "[core]") {

@@ -104,13 +104,9 @@ void Drivers::add(const std::string& where, const std::string& library) {
 }
 
 void Drivers::add_folder(const fs::path& folder) {
-  std::error_code ignored;
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".icd") files.push_back(entry.path());
+  for (const fs::path& file : paths_in(folder)) {
+    if (file.extension() == ".icd") add(file.string(), library_in(file));
   }
-  std::ranges::sort(files);
-  for (const fs::path& file : files) add(file.string(), library_in(file));
 }
 
 /// What a variable may name: a folder of .icd files, one of them, or a library.
@@ -136,7 +132,7 @@ bool Drivers::make_folder() {
 
 void Drivers::leave_only(std::span<const Library> libraries) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored)) fs::remove(entry.path(), ignored);
+  for (const fs::path& file : paths_in(folder_)) fs::remove(file, ignored);
   for (std::size_t i = 0; i < libraries.size(); ++i) {
     std::ofstream(folder_ / fmt::format("{:03}.icd", i)) << libraries[i].name << "\n";
   }

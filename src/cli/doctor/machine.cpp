@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "concord/cli/command.hpp"
 #include "concord/core/atomic_file.hpp"
@@ -137,9 +136,7 @@ std::string error_of_cache(const fs::path& folder) {
 std::vector<DeviceFile> device_files(const fs::path& root) {
   std::vector<DeviceFile> files;
   for (const FileKind& kind : file_kinds()) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(root / kind.folder, ignored)) {
-      const fs::path& path = entry.path();
+    for (const fs::path& path : paths_in(root / kind.folder)) {
       if (is_of(kind, path.filename().string())) files.push_back({path, permission_of(path)});
     }
   }

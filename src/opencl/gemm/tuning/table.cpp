@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "concord/core/check.hpp"
 #include "concord/core/debug_options.hpp"
 #include "concord/core/log.hpp"
@@ -19,12 +17,8 @@ namespace {
 bool tables_are_off() { return !debug_flag("tuning", true); }
 
 std::vector<std::filesystem::path> tables_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() == ".json") files.push_back(at->path());
-  }
-  std::ranges::sort(files);
+  std::vector<std::filesystem::path> files = paths_in(folder);
+  std::erase_if(files, [](const std::filesystem::path& file) { return file.extension() != ".json"; });
   return files;
 }
 
