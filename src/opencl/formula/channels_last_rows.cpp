@@ -11,7 +11,6 @@
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
-namespace {}  // namespace
 
 RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view file, std::int64_t numbers,
                    std::int64_t groups_per_unit)
