@@ -170,6 +170,23 @@ TEST_CASE("the programs of kernels on images that lie channels-last are asked fo
   }
 }
 
+TEST_CASE("the programs of kernels on tokens in 16 bits are asked for", "[.][kernel_programs]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    std::set<std::string> taken;
+    const auto offering = std::make_shared<OfferingDevice>(device, taken, true, opencl::ChannelAxis::last);
+    for (const std::int64_t channels : {96, 768, 3072}) {
+      ask(
+          offering, {numbers({8, 197, channels}), numbers({channels})},
+          [](const Sources& x) {
+            const Value y = dropout(row_norm(tanh(x[0]), 2).dst * x[1], 0.1F);
+            return Sources{y, row_norm_rms(x[0], 2).dst, sum(y, {2}), sum(y, {0, 1})};
+          },
+          Precision::bf16);
+    }
+    CHECK(taken.size() >= 6);
+  }
+}
+
 TEST_CASE("the programs of products in every tiling are asked for", "[.][kernel_programs]") {
   for (const DevicePtr& device : opencl_devices()) {
     opencl::Context& context = context_of(device);
