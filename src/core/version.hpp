@@ -7,6 +7,6 @@
 
 namespace CONCORD_PUBLIC concord {
 
-inline constexpr std::string_view kVersion = "0.1.0";
+inline constexpr std::string_view kVersion = "0.2.0";
 
 }  // namespace concord

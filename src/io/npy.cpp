@@ -155,11 +155,12 @@ Tensor row_major(const Tensor& from) {
   return to;
 }
 
-/// The bytes of an array, in the byte order of the host.
-std::string in_host_order(std::string_view data, char order, std::size_t element) {
-  std::string bytes(data);
+/// The bytes of an array, in the byte order of the host; `swapped` has them where that is another one.
+std::string_view in_host_order(std::string_view data, char order, std::size_t element, std::string& swapped) {
   const bool is_big = order == '>';
-  if (is_big == (std::endian::native == std::endian::big)) return bytes;
+  if (element == 1 || is_big == (std::endian::native == std::endian::big)) return data;
+  swapped = data;
+  std::string& bytes = swapped;
   for (std::size_t i = 0; i + element <= bytes.size(); i += element) {
     std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i),
                  bytes.begin() + static_cast<std::ptrdiff_t>(i + element));
@@ -167,25 +168,27 @@ std::string in_host_order(std::string_view data, char order, std::size_t element
   return bytes;
 }
 
-/// The number of elements, or nothing if it is larger than `most`.
+/// The number of elements, or nothing if it is larger than `most`, or than a Shape takes.
 std::optional<std::uint64_t> elements_of(const std::vector<std::int64_t>& shape, std::uint64_t most) {
-  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  const bool is_empty = std::ranges::find(shape, 0) != shape.end();
+  if (is_empty) most = (std::uint64_t{1} << 62) - 1;
   std::uint64_t elements = 1;
   for (const std::int64_t size : shape) {
-    if (static_cast<std::uint64_t>(size) > most / elements) return std::nullopt;
-    elements *= static_cast<std::uint64_t>(size);
+    const std::uint64_t factor = std::max<std::uint64_t>(static_cast<std::uint64_t>(size), 1);
+    if (factor > most / elements) return std::nullopt;
+    elements *= factor;
   }
-  return elements;
+  return is_empty ? 0 : elements;
 }
 
 }  // namespace
 
-Tensor read_npy(const std::filesystem::path& path) {
-  const std::string file = path.string(), content = read_file(path);
+Tensor parse_npy(std::string_view content, std::string_view subject) {
+  const std::string file(subject);
   const auto fail = [&](std::size_t byte, std::string_view message) {
     throw FormatError(fmt::format("{}, byte {}: {}", file, byte, message));
   };
-  if (!std::string_view(content).starts_with(kMagic)) fail(0, "this is no .npy file");
+  if (!content.starts_with(kMagic)) fail(0, "this is no .npy file");
   const auto byte_at = [&](std::size_t at) {
     return static_cast<std::size_t>(static_cast<unsigned char>(content[at]));
   };
@@ -197,7 +200,7 @@ Tensor read_npy(const std::filesystem::path& path) {
   if (content.size() < begin) fail(content.size(), "the file ends in the header");
   for (std::size_t i = length_bytes; i-- > 0;) length = length << 8U | byte_at(length_at + i);
   if (length > content.size() - begin) fail(length_at, "the file ends in the header");
-  const NpyHeader header = HeaderParser(file, std::string_view(content).substr(begin, length), begin).parse();
+  const NpyHeader header = HeaderParser(file, content.substr(begin, length), begin).parse();
 
   const char order = header.descr.empty() ? ' ' : header.descr[0];
   const auto* const element = std::ranges::find(
@@ -209,12 +212,16 @@ Tensor read_npy(const std::filesystem::path& path) {
   }
   const Element& stored = *find_element(element->element);
   const std::size_t data_at = begin + length;
+  if (header.shape.size() > Shape::kMaxRank) {
+    fail(begin, fmt::format("the array has {} dimensions; the limit is {}", header.shape.size(), Shape::kMaxRank));
+  }
   const auto elements = elements_of(header.shape, (content.size() - data_at) / stored.bytes);
   if (!elements || *elements * stored.bytes != content.size() - data_at) {
     fail(data_at, fmt::format("an array [{}] of {} bytes each does not have the {} bytes that follow",
                               fmt::join(header.shape, ", "), stored.bytes, content.size() - data_at));
   }
-  const std::string data = in_host_order(std::string_view(content).substr(data_at), order, stored.bytes);
+  std::string swapped;
+  const std::string_view data = in_host_order(content.substr(data_at), order, stored.bytes, swapped);
   Tensor tensor(element->kept, Shape(header.shape));
   if (const auto misfit = convert(stored, std::as_bytes(std::span(data)), tensor)) {
     fail(data_at + misfit->index * stored.bytes, fmt::format("element {} is {}, outside the range of {}", misfit->index,
@@ -225,6 +232,8 @@ Tensor read_npy(const std::filesystem::path& path) {
   }
   return header.fortran_order && header.shape.size() > 1 ? row_major(tensor) : tensor;
 }
+
+Tensor read_npy(const std::filesystem::path& path) { return parse_npy(read_file(path), path.string()); }
 
 namespace {
 

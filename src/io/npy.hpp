@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 #include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
@@ -16,6 +17,8 @@ namespace io {
 /// IoError if the file cannot be opened; FormatError with the byte for a damaged file, another element type, or a
 /// number outside the range of the result's type.
 [[nodiscard]] Tensor read_npy(const std::filesystem::path& path);
+/// The same, of the bytes of such a file. Messages begin with `subject`.
+[[nodiscard]] Tensor parse_npy(std::string_view content, std::string_view subject);
 
 /// The element type of a written array.
 enum class NpyType : std::uint8_t {

@@ -1,16 +1,15 @@
-// PNG through libpng's simplified interface, and the arrangement of many pictures in one.
+// Pictures in PNG files, and the arrangement of many pictures in one.
 #include "concord/io/png.hpp"
-
-#include <png.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <string>
 #include <vector>
 
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/io/png_encoder.hpp"
 
 namespace concord::io {
 namespace {
@@ -31,17 +30,13 @@ void write_png(const std::filesystem::path& path, const Tensor& picture) {
   for (std::size_t c = 0; c < channels; ++c) {
     for (std::size_t i = 0; i < pixels; ++i) interleaved[i * channels + c] = planes[c * pixels + i];
   }
-  png_image image;
-  std::memset(&image, 0, sizeof image);
-  image.version = PNG_IMAGE_VERSION;
-  image.height = static_cast<png_uint_32>(picture.shape()[1]);
-  image.width = static_cast<png_uint_32>(picture.shape()[2]);
-  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
-  std::vector<std::byte> file(bytes);
-  const int written = png_image_write_to_memory(&image, file.data(), &bytes, 0, interleaved.data(), 0, nullptr);
-  CONCORD_CHECK(written != 0, IoError, "{}: cannot encode the image: {}", path.string(), image.message);
-  write_file_atomically(path, std::span<const std::byte>(file).first(bytes));
+  std::string file;
+  try {
+    file = encode_png(picture.shape()[1], picture.shape()[2], picture.shape()[0], interleaved);
+  } catch (const IoError& error) {
+    throw IoError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+  write_file_atomically(path, std::as_bytes(std::span(file)));
 }
 
 Tensor picture_grid(const Tensor& pictures, std::int64_t columns) {

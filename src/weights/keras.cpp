@@ -87,7 +87,7 @@ class Hdf5KerasReader : public KerasReader {
 
 class ZipKerasReader : public KerasReader {
  public:
-  explicit ZipKerasReader(std::unique_ptr<ZipArchive> archive)
+  explicit ZipKerasReader(std::unique_ptr<io::ZipArchive> archive)
       : KerasReader(std::make_unique<Hdf5File>(archive->read(kImage), archive->place_of(kImage)),
                     archive->place_of(kImage)) {
     format = "Keras 3";
@@ -109,7 +109,7 @@ class ZipKerasReader : public KerasReader {
 
 std::unique_ptr<Reader> open_hdf5(const std::filesystem::path& path) { return std::make_unique<Hdf5KerasReader>(path); }
 
-std::unique_ptr<Reader> open_keras_zip(std::unique_ptr<ZipArchive>& archive) {
+std::unique_ptr<Reader> open_keras_zip(std::unique_ptr<io::ZipArchive>& archive) {
   if (!archive->entries().contains(kImage) || !archive->entries().contains(kConfig)) return nullptr;
   return std::make_unique<ZipKerasReader>(std::move(archive));
 }

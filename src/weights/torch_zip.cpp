@@ -5,9 +5,9 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
+#include "concord/io/zip.hpp"
 #include "concord/weights/reader.hpp"
 #include "concord/weights/torch_state.hpp"
-#include "concord/weights/zip.hpp"
 #include "concord/weights/zip_formats.hpp"
 
 namespace concord::weights {
@@ -18,7 +18,7 @@ constexpr std::uint64_t kLongestPickle = std::uint64_t{64} << 20;
 
 class TorchZipReader : public Reader {
  public:
-  TorchZipReader(std::unique_ptr<ZipArchive> archive, std::string pickle_name)
+  TorchZipReader(std::unique_ptr<io::ZipArchive> archive, std::string pickle_name)
       : archive_(std::move(archive)),
         folder_(pickle_name.substr(0, pickle_name.size() - kPickle.size())),
         where_(archive_->place_of(pickle_name)) {
@@ -80,7 +80,7 @@ class TorchZipReader : public Reader {
                   printable(found->first), found->second.bytes, needed);
   }
 
-  const std::unique_ptr<ZipArchive> archive_;
+  const std::unique_ptr<io::ZipArchive> archive_;
   const std::string folder_, where_;
   std::string text_;  // of the pickle
   std::map<std::string, PickledTensor> windows_;
@@ -90,7 +90,7 @@ class TorchZipReader : public Reader {
 
 }  // namespace
 
-std::unique_ptr<Reader> open_torch_zip(std::unique_ptr<ZipArchive>& archive) {
+std::unique_ptr<Reader> open_torch_zip(std::unique_ptr<io::ZipArchive>& archive) {
   std::string pickle_name;
   for (const auto& [name, entry] : archive->entries()) {
     if (name.ends_with(kPickle) && std::ranges::count(name, '/') == 1) pickle_name = name;

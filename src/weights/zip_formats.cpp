@@ -6,7 +6,7 @@
 namespace concord::weights {
 
 std::unique_ptr<Reader> open_zip(const std::filesystem::path& path) {
-  auto archive = std::make_unique<ZipArchive>(path);
+  auto archive = std::make_unique<io::ZipArchive>(path, "file of PyTorch or Keras");
   if (auto reader = open_torch_zip(archive)) return reader;
   if (auto reader = open_keras_zip(archive)) return reader;
   throw FormatError(

@@ -75,6 +75,8 @@ TEST_CASE("a damaged array is an error that says where", "[io]") {
   CHECK_THAT(error_of(npy("<c8", "False", "(1,)", "12345678")), contains("element type '<c8'"));
   CHECK_THAT(error_of(npy("<f4", "False", "(2,)", "1234")), contains("[2]") && contains("4 bytes that follow"));
   CHECK_THAT(error_of(npy("<f4", "False", "(9223372036854775807, 9)", "1234")), contains("bytes that follow"));
+  CHECK_THAT(error_of(npy("<f4", "False", "(0, 9223372036854775807, 9)", "")), contains("bytes that follow"));
+  CHECK_THAT(error_of(npy("|u1", "False", "(1, 1, 1, 1, 1, 1, 1, 1, 1)", "1")), contains("9 dimensions"));
   CHECK_THAT(error_of(npy("<i8", "False", "(2,)", bytes_of_numbers<std::int64_t>({1, std::int64_t{1} << 40}))),
              contains("element 1 is 1099511627776"));
   CHECK_THAT(error_of(npy("<f4", "Maybe", "(2,)", "12345678")), contains("True or False"));

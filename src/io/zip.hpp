@@ -1,4 +1,4 @@
-// ZipArchive: the entries of a zip file, by libzip. Internal to the room.
+// ZipArchive: the entries of a zip file, by libzip. Internal to the library.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,19 @@
 #include <string_view>
 #include <vector>
 
-namespace concord::weights {
+namespace concord::io {
 
 class ZipArchive {
  public:
-  /// Throws IoError, and FormatError if the file is no zip archive or its directory is damaged.
-  explicit ZipArchive(const std::filesystem::path& path);
+  /// Throws IoError, and FormatError if the file is no zip archive or its directory is damaged; `what` is what the
+  /// message says that it is not.
+  ZipArchive(const std::filesystem::path& path, std::string_view what);
   ZipArchive(const ZipArchive&) = delete;
   ZipArchive& operator=(const ZipArchive&) = delete;
   ~ZipArchive();
 
   struct Entry {
-    std::uint64_t index = 0;
+    std::uint64_t index = 0;  // in the order of the archive
     std::uint64_t bytes = 0;  // unpacked; no more than the file can hold
   };
   [[nodiscard]] const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
@@ -41,4 +42,4 @@ class ZipArchive {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-}  // namespace concord::weights
+}  // namespace concord::io

@@ -1,5 +1,5 @@
 // Zip archives by libzip, which checks the sum of each entry that is read to its end.
-#include "concord/weights/zip.hpp"
+#include "concord/io/zip.hpp"
 
 #include <fmt/format.h>
 #include <zip.h>
@@ -9,7 +9,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
 
-namespace concord::weights {
+namespace concord::io {
 namespace {
 
 // Deflate makes at most 1,032 bytes of one.
@@ -32,7 +32,8 @@ struct ZipArchive::Handle {
   }
 };
 
-ZipArchive::ZipArchive(const std::filesystem::path& path) : path_(path), handle_(std::make_unique<Handle>()) {
+ZipArchive::ZipArchive(const std::filesystem::path& path, std::string_view what)
+    : path_(path), handle_(std::make_unique<Handle>()) {
   std::error_code unknown;
   const std::uint64_t file_bytes = std::filesystem::file_size(path, unknown);
   CONCORD_CHECK(!unknown, IoError, "cannot read {}: {}", path.string(), unknown.message());
@@ -41,8 +42,8 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) : path_(path), handle_
   if (handle_->archive == nullptr) {
     const std::string message = zip_message(code);
     CONCORD_CHECK(code != ZIP_ER_OPEN && code != ZIP_ER_READ, IoError, "cannot open {}: {}", path.string(), message);
-    throw FormatError(fmt::format("{}, byte {}: a zip archive (of PyTorch or Keras) whose directory cannot be read: {}",
-                                  path.string(), file_bytes, message));
+    throw FormatError(fmt::format("{}, byte {}: this is no {}; the directory of a zip archive cannot be read: {}",
+                                  path.string(), file_bytes, what, message));
   }
   const auto count = static_cast<std::uint64_t>(zip_get_num_entries(handle_->archive, 0));
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -106,4 +107,4 @@ std::string ZipArchive::read_text(std::string_view entry) const {
   return text;
 }
 
-}  // namespace concord::weights
+}  // namespace concord::io
