@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "concord/core/export.hpp"
-#include "concord/data/loader.hpp"
+#include "concord/data/loader_options.hpp"
 
 namespace CONCORD_PUBLIC concord {
 namespace data {

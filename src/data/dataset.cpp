@@ -32,52 +32,22 @@ Tensor gather_rows(const Tensor& src, std::span<const std::int32_t> rows) {
   return dst;
 }
 
-/// "features of data set 'x'", with the name of the column if it has one.
-std::string description(const Dataset& dataset, std::string_view kind, const Column& column) {
-  return column.name.empty() ? fmt::format("data set '{}': {}", dataset.name, kind)
-                             : fmt::format("data set '{}': {} '{}'", dataset.name, kind, column.name);
-}
-
-void check_columns(const Dataset& dataset, std::string_view kind, const std::vector<Column>& columns) {
-  const std::int64_t samples = dataset.size();
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string& name = columns[i].name;
-    CONCORD_CHECK(is_utf8(name) && (i == 0 || !name.empty()), ArgumentError,
-                  "data set '{}': column {} of its {} needs a name, in UTF-8", dataset.name, i, kind);
-    const auto same = [&](const Column& other) { return other.name == name; };
-    CONCORD_CHECK(std::find_if(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(i), same) ==
-                      columns.begin() + static_cast<std::ptrdiff_t>(i),
-                  ArgumentError, "data set '{}': two columns of its {} are named '{}'", dataset.name, kind, name);
-    const Shape& shape = columns[i].values.shape();
-    CONCORD_CHECK(shape.rank() >= 1 && shape[0] == samples, ShapeError, "{} have {} samples, expected {}",
-                  description(dataset, kind, columns[i]), shape.rank() == 0 ? 1 : shape[0], samples);
-  }
-}
-
-void check_labels(const Dataset& dataset, const Column& column, std::optional<std::int32_t> ignored) {
-  const std::string what = description(dataset, "labels", column);
-  CONCORD_CHECK(column.classes >= 0, ArgumentError, "{}: the number of classes must not be negative, got {}", what,
-                column.classes);
-  if (column.classes == 0) return;
-  CONCORD_CHECK(column.values.dtype() == DType::i32, ArgumentError, "{}: f32 targets need 0 classes, got {}", what,
-                column.classes);
-  const auto values = column.values.values<std::int32_t>();
-  const auto wrong =
-      std::ranges::find_if(values, [&](std::int32_t v) { return (v < 0 || v >= column.classes) && v != ignored; });
-  if (wrong == values.end()) return;
-  const std::int64_t a_sample = column.values.elements() / dataset.size();
-  throw ArgumentError(fmt::format("{}: label {} of sample {} is outside [0, {})", what, *wrong,
-                                  (wrong - values.begin()) / a_sample, column.classes));
+std::vector<ColumnSpec> specs_of(const std::vector<Column>& columns) {
+  std::vector<ColumnSpec> specs;
+  for (const Column& column : columns) specs.push_back(column.spec());
+  return specs;
 }
 
 }  // namespace
+
+ColumnSpec Column::spec() const { return {name, sample_of(values.spec()), scale, shift, classes, mean, deviation}; }
 
 TensorSpec Dataset::feature_spec() const { return sample_of(features.spec()); }
 
 TensorSpec Dataset::label_spec() const { return sample_of(labels.spec()); }
 
 std::vector<Column> Dataset::feature_columns() const {
-  std::vector<Column> columns{{feature_name, features, 0, scale, shift}};
+  std::vector<Column> columns{{feature_name, features, 0, scale, shift, mean, deviation}};
   columns.insert(columns.end(), more_features.begin(), more_features.end());
   return columns;
 }
@@ -86,6 +56,32 @@ std::vector<Column> Dataset::label_columns() const {
   std::vector<Column> columns{{label_name, labels, classes}};
   columns.insert(columns.end(), more_labels.begin(), more_labels.end());
   return columns;
+}
+
+std::vector<ColumnSpec> Dataset::feature_specs() const { return specs_of(feature_columns()); }
+
+std::vector<ColumnSpec> Dataset::label_specs() const {
+  if (labels.bytes().empty()) return {};  // a data set to predict
+  return specs_of(label_columns());
+}
+
+void Dataset::read(std::int64_t row, std::span<const std::span<std::byte>> columns,
+                   const SampleRandom& /*random*/) const {
+  const auto copy = [&](const Tensor& values, std::size_t at) {
+    const std::size_t bytes = columns[at].size();
+    std::ranges::copy(values.bytes().subspan(static_cast<std::size_t>(row) * bytes, bytes), columns[at].begin());
+  };
+  std::size_t at = 0;
+  copy(features, at++);
+  for (const Column& column : more_features) copy(column.values, at++);
+  if (at == columns.size()) return;  // without labels
+  copy(labels, at++);
+  for (const Column& column : more_labels) copy(column.values, at++);
+}
+
+std::optional<std::int32_t> Dataset::class_of(std::int64_t row) const {
+  if (classes == 0 || labels.shape().rank() != 1) return std::nullopt;
+  return labels.values<std::int32_t>()[static_cast<std::size_t>(row)];
 }
 
 std::size_t Dataset::bytes() const {
@@ -97,61 +93,6 @@ std::size_t Dataset::bytes() const {
 }
 
 namespace data {
-
-bool labels_in_range(const Dataset& dataset) {
-  return std::ranges::all_of(dataset.label_columns(), [](const Column& column) {
-    if (column.classes <= 0 || column.values.dtype() != DType::i32) return true;
-    return std::ranges::all_of(column.values.values<std::int32_t>(),
-                               [&](std::int32_t v) { return v >= 0 && v < column.classes; });
-  });
-}
-
-void check(const Dataset& dataset, std::span<const std::optional<std::int32_t>> ignored) {
-  const std::vector<Column> features = dataset.feature_columns(), labels = dataset.label_columns();
-  CONCORD_CHECK(!dataset.features.bytes().empty() && !dataset.labels.bytes().empty(), ArgumentError,
-                "data set '{}' is empty: features {}, labels {}", dataset.name, dataset.features.spec().str(),
-                dataset.labels.spec().str());
-  for (const Column& column : features) {
-    const DType type = column.values.dtype();
-    CONCORD_CHECK(type == DType::u8 || type == DType::f32 || type == DType::i32, ShapeError,
-                  "{} must be u8, f32 or i32, got {}", description(dataset, "features", column),
-                  column.values.spec().str());
-  }
-  for (const Column& column : labels) {
-    const DType type = column.values.dtype();
-    CONCORD_CHECK(type == DType::i32 || type == DType::f32, ShapeError, "{} must be i32 or f32 [N, ...], got {}",
-                  description(dataset, "labels", column), column.values.spec().str());
-  }
-  CONCORD_CHECK(dataset.features.shape().rank() >= 1 && dataset.labels.shape().rank() >= 1 &&
-                    dataset.features.shape()[0] == dataset.labels.shape()[0],
-                ShapeError, "data set '{}': features {} and labels {} do not have the same first dimension",
-                dataset.name, dataset.features.spec().str(), dataset.labels.spec().str());
-  CONCORD_CHECK(dataset.size() < std::int64_t{1} << 31, ArgumentError,
-                "data set '{}': {} samples; the limit is 2^31 - 1", dataset.name, dataset.size());
-  check_columns(dataset, "features", features);
-  check_columns(dataset, "labels", labels);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    check_labels(dataset, labels[i], i < ignored.size() ? ignored[i] : std::nullopt);
-  }
-}
-
-void check_outputs(const Shape& outputs, const Shape& labels, int classes) {
-  if (classes == 0) return;
-  const auto dims = outputs.dims();
-  std::int64_t most = 0;  // of the dimensions that may be the classes
-  for (std::size_t axis = 1; axis < dims.size(); ++axis) {
-    const auto before = dims.first(axis), after = dims.subspan(axis + 1);
-    const auto places = labels.dims();
-    const bool fits = places.size() + 1 == dims.size() && std::ranges::equal(before, places.first(axis)) &&
-                      std::ranges::equal(after, places.subspan(axis));
-    if (fits) most = std::max(most, dims[axis]);
-  }
-  CONCORD_CHECK(most > 0, ShapeError,
-                "class labels {} need outputs with these dimensions and one more for the classes, got {}", labels.str(),
-                outputs.str());
-  CONCORD_CHECK(classes <= most, ArgumentError, "the data set has labels up to {}, but the network has {} outputs",
-                classes - 1, most);
-}
 
 Dataset from_arrays(Tensor features, Tensor labels, int classes, std::optional<std::int32_t> ignored) {
   constexpr int kMostClasses = 1 << 24;
@@ -167,25 +108,6 @@ Dataset from_arrays(Tensor features, Tensor labels, int classes, std::optional<s
   for (const std::int32_t label : dataset.labels.values<std::int32_t>()) {
     if (label != ignored) dataset.classes = std::max(dataset.classes, label + 1);
   }
-  return dataset;
-}
-
-Dataset from_columns(std::vector<Column> features, std::vector<Column> labels) {
-  CONCORD_CHECK(!features.empty() && !labels.empty(), ArgumentError,
-                "a data set needs a column of features and a column of labels, got {} and {}", features.size(),
-                labels.size());
-  Dataset dataset;
-  dataset.name = "columns";
-  dataset.features = features[0].values;
-  dataset.feature_name = std::move(features[0].name);
-  dataset.scale = features[0].scale;
-  dataset.shift = features[0].shift;
-  dataset.labels = labels[0].values;
-  dataset.label_name = std::move(labels[0].name);
-  dataset.classes = labels[0].classes;
-  dataset.more_features.assign(std::next(features.begin()), features.end());
-  dataset.more_labels.assign(std::next(labels.begin()), labels.end());
-  check(dataset);
   return dataset;
 }
 

@@ -1,5 +1,5 @@
-// Dataset: samples and labels in host memory, and functions that select parts of them. The trainer reads a Dataset or
-// copies it to the device. data/files.hpp has the functions that read one from files.
+// Dataset: Samples in host memory, and functions that select parts of them. The trainer reads a Dataset or copies it to
+// the device. data/files.hpp has the functions that read one from files.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include "concord/core/error.hpp"
 #include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
+#include "concord/data/samples.hpp"
 #include "concord/device/device.hpp"
 
 namespace CONCORD_PUBLIC concord {
@@ -28,6 +29,7 @@ struct DeviceCopies {
   };
   std::mutex mutex;
   std::vector<Copy> copies;
+  std::size_t uploaded_bytes = 0;  // of all uploads so far
 };
 
 /// One column of a data set: a value for each sample, such as an image, a mask or a target.
@@ -35,14 +37,16 @@ struct Column {
   std::string name;  // the input or output of the network that it belongs to; empty: by its position
   Tensor values;     // [N, …], of the types of Dataset::features or Dataset::labels
   int classes = 0;   // of labels, as Dataset::classes
-  float scale = 1.0f / 255.0f, shift = 0.0f;  // of u8 features, as in Dataset
+  float scale = 1.0f / 255.0f, shift = 0.0f;     // of u8 features, as in Dataset
+  std::vector<float> mean = {}, deviation = {};  // of u8 images, as in ColumnSpec
+  /// What one sample has of it.
+  [[nodiscard]] ColumnSpec spec() const;
 };
 
 /// N samples with labels. Copies share the arrays, which must not change once a trainer has used them. A network with
 /// several inputs or outputs takes further columns: `feature_name` and `label_name` name the first ones,
 /// `more_features` and `more_labels` hold the others (data::from_columns).
-struct Dataset {
-  std::string name;
+struct Dataset : Samples {
   /// u8 or f32 [N, …] (images are [N, C, H, W]), or i32 [N, …], such as indices of words or characters [N, T].
   Tensor features;
   /// Class indices i32 [N, …]: [N] for one class per sample, [N, T] for one per position of a sequence, [N, H, W] for
@@ -50,16 +54,20 @@ struct Dataset {
   /// checked. Or targets f32 [N, …]; then `classes` is 0.
   Tensor labels;
   int classes = 0;
-  std::vector<std::string> class_names;  // empty, or one for each class
   /// A u8 feature u is read as u·scale + shift. Features of other types are used unchanged.
   float scale = 1.0f / 255.0f;
   float shift = 0.0f;
+  std::vector<float> mean = {}, deviation = {};  // of u8 images, as in ColumnSpec
   std::string feature_name = {}, label_name = {};
   std::vector<Column> more_features = {}, more_labels = {};
   /// Copies of this Dataset share it; the last one frees it.
   std::shared_ptr<DeviceCopies> device_copies = std::make_shared<DeviceCopies>();
 
-  [[nodiscard]] std::int64_t size() const { return features.shape()[0]; }
+  [[nodiscard]] std::int64_t size() const override { return features.shape()[0]; }
+  [[nodiscard]] std::vector<ColumnSpec> feature_specs() const override;
+  [[nodiscard]] std::vector<ColumnSpec> label_specs() const override;
+  void read(std::int64_t row, std::span<const std::span<std::byte>> columns, const SampleRandom& random) const override;
+  [[nodiscard]] std::optional<std::int32_t> class_of(std::int64_t row) const override;
   /// The type and shape of one sample: its features, and its label (rank 0 for one class index).
   [[nodiscard]] TensorSpec feature_spec() const;
   [[nodiscard]] TensorSpec label_spec() const;
@@ -72,13 +80,13 @@ struct Dataset {
 
 namespace data {
 
-/// Checks a data set. Throws ShapeError if types or lengths do not match the description of Dataset. Throws
+/// Checks a set. Throws ShapeError if types or lengths do not match the description of Samples or Dataset. Throws
 /// ArgumentError for an empty set, for two columns of one name, for a further column without a name, and for the first
 /// label outside [0, classes). Labels equal to `ignored` of their column may be outside; columns that `ignored` leaves
-/// out ignore no label.
-void check(const Dataset& dataset, std::span<const std::optional<std::int32_t>> ignored = {});
-/// Returns whether all class labels of all columns are in [0, classes).
-[[nodiscard]] bool labels_in_range(const Dataset& dataset);
+/// out ignore no label. Labels of samples that are not in memory are checked when a Loader reads them.
+void check(const Samples& samples, std::span<const std::optional<std::int32_t>> ignored = {});
+/// Returns whether all class labels in memory are in [0, classes).
+[[nodiscard]] bool labels_in_range(const Samples& samples);
 
 /// Checks that `outputs` has the dimensions of `labels` and one more with at least `classes` entries, as in outputs (N,
 /// classes) and labels (N). Checks nothing if `classes` is 0. Throws ShapeError, and ArgumentError if there are fewer

@@ -1,5 +1,5 @@
-// Loader: threads assemble batches ahead of time, for data that does not fit on the device. The trainer supplies
-// staging memory, takes filled batches in order and starts their transfers.
+// Loader: threads read samples ahead of time and put them into batches, for data that does not fit on the device. The
+// trainer supplies staging memory, takes filled batches in order and starts their transfers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "concord/core/export.hpp"
-#include "concord/data/dataset.hpp"
+#include "concord/data/loader_options.hpp"
+#include "concord/data/samples.hpp"
 #include "concord/device/device.hpp"
 
 namespace concord::data {
@@ -19,33 +20,6 @@ struct LoaderState;
 
 namespace CONCORD_PUBLIC concord {
 namespace data {
-
-/// The sample that an augmentation changes. Draw random numbers from Philox(seed, purpose, epoch) at indices that
-/// depend on `row`; then they do not depend on the number of threads.
-struct SampleInfo {
-  std::int32_t row = 0;     // row in the data set
-  std::uint32_t epoch = 0;  // the epoch given to `start`
-  TensorSpec spec;          // of one sample's features; of several columns, the first
-};
-
-/// Changes the features of one sample in place; of several columns, the first. Several threads call it at the same
-/// time.
-using Augmentation = std::function<void(std::span<std::byte> features, const SampleInfo& sample)>;
-
-/// Staging memory for one batch, large enough for the features and labels of the largest one. A batch has its columns
-/// one after another without gaps: all rows of the first column, then all of the second.
-struct LoaderSlot {
-  StagingPtr features;
-  StagingPtr labels;
-};
-
-struct LoaderOptions {
-  std::int64_t batch = 64;
-  int threads = 2;
-  bool drop_last = false;   // leaves out a last batch that is not full
-  bool merge_last = false;  // or adds its samples to the batch before, up to 2·batch − 1
-  Augmentation augmentation = {};
-};
 
 /// A filled slot. The slot becomes free when the Batch is destroyed or assigned to, so keep the Batch until its
 /// transfer is done. A Batch may outlive its loader.
@@ -71,7 +45,7 @@ class Loader {
  public:
   /// Throws ArgumentError for a batch or a number of threads below 1, fewer than two slots, or a slot that is too
   /// small.
-  Loader(Dataset dataset, LoaderOptions options, std::vector<LoaderSlot> ring);
+  Loader(SharedSamples samples, LoaderOptions options, std::vector<LoaderSlot> ring);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   /// Stops the threads, also in the middle of an epoch.
@@ -80,11 +54,14 @@ class Loader {
   /// Starts an epoch over these rows, in this order. Abandons an unfinished epoch. To resume within an epoch, pass the
   /// rest of its order. Throws ArgumentError for a row outside the data set.
   void start(std::vector<std::int32_t> order, std::uint32_t epoch = 0);
-  /// Waits for the next batch; returns nothing at the end of the epoch. Throws again what an augmentation threw, and
-  /// the epoch is then over. Throws ArgumentError if the caller holds every slot, because it would wait for ever.
+  /// Waits for the next batch; returns nothing at the end of the epoch. Throws again what an augmentation or
+  /// Samples::read threw, and ArgumentError for a label outside the classes; the epoch is then over. Throws
+  /// ArgumentError if the caller holds every slot, because it would wait for ever.
   [[nodiscard]] std::optional<Batch> next();
   /// The number of batches in the current epoch.
   [[nodiscard]] std::int64_t batches() const;
+  /// The number of different samples that were skipped so far (BadSamples::skip).
+  [[nodiscard]] std::int64_t skipped() const;
 
  private:
   void stop();

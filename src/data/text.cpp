@@ -6,23 +6,10 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/data/text_samples.hpp"
 
 namespace concord::data {
 namespace {
-
-/// Samples of `length` numbers and of those one place further on.
-Dataset samples_of(std::span<const std::int32_t> numbers, std::int64_t length, std::int64_t stride) {
-  const std::int64_t count = (static_cast<std::int64_t>(numbers.size()) - length - 1) / stride + 1;
-  Tensor features(DType::i32, Shape{count, length}), labels(DType::i32, Shape{count, length});
-  const auto xs = features.values<std::int32_t>(), ys = labels.values<std::int32_t>();
-  const auto size = static_cast<std::size_t>(length);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    const auto sample = numbers.subspan(i * static_cast<std::size_t>(stride), size + 1);
-    std::ranges::copy(sample.first(size), xs.begin() + static_cast<std::ptrdiff_t>(i * size));
-    std::ranges::copy(sample.last(size), ys.begin() + static_cast<std::ptrdiff_t>(i * size));
-  }
-  return from_arrays(std::move(features), std::move(labels));
-}
 
 bool prints(char c) { return c > ' ' && c < '\x7f'; }
 
@@ -81,37 +68,43 @@ std::string decode(std::string_view alphabet, std::span<const std::int32_t> numb
   return text;
 }
 
-Characters characters(const std::filesystem::path& file, const CharacterOptions& options) {
-  CONCORD_CHECK(options.length >= 1 && options.stride >= 0, ArgumentError,
-                "characters: the length must be positive and the stride not negative, got {} and {}", options.length,
-                options.stride);
-  CONCORD_CHECK(options.validation_part > 0 && options.validation_part < 1, ArgumentError,
-                "characters: the validation part {} is outside (0, 1)", options.validation_part);
-  const std::string text = read_file(file);
-  const auto cut = static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - options.validation_part));
-  const auto shortest = static_cast<std::int64_t>(std::min(cut, text.size() - cut));
-  CONCORD_CHECK(shortest > options.length, ArgumentError,
-                "{}: {} characters leave {} for a part; a sample of {} needs one more", file.string(), text.size(),
-                shortest, options.length);
+Characters characters(std::span<const std::filesystem::path> files, const CharacterOptions& options) {
+  CONCORD_CHECK(!files.empty(), ArgumentError, "characters: no file is given");
+  std::string text;
+  std::vector<std::size_t> starts;
+  for (const std::filesystem::path& file : files) {
+    starts.push_back(text.size());
+    text += read_file(file);
+  }
   Characters result;
   result.alphabet = options.alphabet.empty() ? alphabet_of(text) : options.alphabet;
-  const Tensor numbers = [&] {
+  std::vector<std::int32_t> numbers;
+  numbers.reserve(text.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::size_t end = i + 1 < files.size() ? starts[i + 1] : text.size();
     try {
-      return encode(result.alphabet, text);
+      const Tensor part = encode(result.alphabet, std::string_view(text).substr(starts[i], end - starts[i]));
+      const auto values = part.values<std::int32_t>();
+      numbers.insert(numbers.end(), values.begin(), values.end());
     } catch (const ArgumentError& error) {
-      throw ArgumentError(fmt::format("{}, {}", file.string(), error.what()));
+      throw ArgumentError(fmt::format("{}, {}", files[i].string(), error.what()));
     }
-  }();
-  const auto all = numbers.values<std::int32_t>();
-  const std::int64_t stride = options.stride > 0 ? options.stride : options.length;
-  result.train = samples_of(all.first(cut), options.length, stride);
-  result.validation = samples_of(all.subspan(cut), options.length, options.length);
+  }
+  const std::string name = files[0].string();
+  auto [train, validation] =
+      text_parts(numbers, options.length, options.stride, options.validation_part, name, "characters");
+  result.train = std::move(train);
+  result.validation = std::move(validation);
   for (Dataset* part : {&result.train, &result.validation}) {
-    part->name = file.filename().string();
+    part->name = files[0].filename().string();
     part->classes = static_cast<int>(result.alphabet.size());
     part->class_names = names_of(result.alphabet);
   }
   return result;
+}
+
+Characters characters(const std::filesystem::path& file, const CharacterOptions& options) {
+  return characters(std::span(&file, 1), options);
 }
 
 }  // namespace concord::data

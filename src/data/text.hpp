@@ -32,6 +32,8 @@ struct CharacterOptions {
 /// of the text is shorter than a sample and its next character, or if a character is not in the given alphabet; the
 /// message names the first such character and its byte offset.
 [[nodiscard]] Characters characters(const std::filesystem::path& file, const CharacterOptions& options = {});
+/// Reads several, one behind the other.
+[[nodiscard]] Characters characters(std::span<const std::filesystem::path> files, const CharacterOptions& options = {});
 
 /// The bytes in a text, sorted, each once.
 [[nodiscard]] std::string alphabet_of(std::string_view text);

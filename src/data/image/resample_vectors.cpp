@@ -1,0 +1,159 @@
+// Inner loops of resampling: in plain C++, with SSE2, which every 64-bit x86 has, and with AVX2 where it is found at
+// run time.
+#include "concord/data/image/resample_vectors.hpp"
+
+#include <algorithm>
+#include <array>
+
+#if defined(__SSE2__) && defined(__GNUC__)
+#include <immintrin.h>
+#define CONCORD_X86 1
+#else
+#define CONCORD_X86 0
+#endif
+
+namespace concord::data {
+namespace {
+
+constexpr std::int32_t kSumHalf = 1 << (FilterTaps::kWeightBits - 1);
+
+void weighted_sum_plain(const std::uint8_t* src, std::size_t stride, const FilterTaps::Pixel& taps, std::size_t bytes,
+                        std::uint8_t* dst) {
+  for (std::size_t i = 0; i < bytes; i += kSumBytes) {
+    std::array<std::int32_t, kSumBytes> sum;
+    sum.fill(kSumHalf);
+    for (std::size_t k = 0; k < 2 * taps.pairs; ++k) {
+      const std::int32_t pair = taps.weights[k / 2], weight = k % 2 == 0 ? pair & 0xFFFF : pair >> 16;
+      for (std::size_t j = 0; j < kSumBytes; ++j) sum[j] += weight * src[k * stride + i + j];
+    }
+    for (std::size_t j = 0; j < kSumBytes; ++j) {
+      dst[i + j] = static_cast<std::uint8_t>(sum[j] >> FilterTaps::kWeightBits);
+    }
+  }
+}
+
+#if CONCORD_X86
+
+// Interleaved with the row below, bytes are the pairs that a multiplication with two weights takes. Unpacking and
+// packing are within 16 bytes, so pixels end where they began.
+void weighted_sum_sse2(const std::uint8_t* src, std::size_t stride, const FilterTaps::Pixel& taps, std::size_t bytes,
+                       std::uint8_t* dst) {
+  const __m128i zero = _mm_setzero_si128();
+  for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
+    __m128i a = _mm_set1_epi32(kSumHalf), b = a, c = a, d = a;
+    const std::uint8_t* from = src + i;
+    for (std::size_t pair = 0; pair < taps.pairs; ++pair, from += 2 * stride) {
+      const __m128i upper = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+      const __m128i lower = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + stride));
+      const __m128i weights = _mm_set1_epi32(taps.weights[pair]);
+      const __m128i left = _mm_unpacklo_epi8(upper, lower), right = _mm_unpackhi_epi8(upper, lower);
+      a = _mm_add_epi32(a, _mm_madd_epi16(_mm_unpacklo_epi8(left, zero), weights));
+      b = _mm_add_epi32(b, _mm_madd_epi16(_mm_unpackhi_epi8(left, zero), weights));
+      c = _mm_add_epi32(c, _mm_madd_epi16(_mm_unpacklo_epi8(right, zero), weights));
+      d = _mm_add_epi32(d, _mm_madd_epi16(_mm_unpackhi_epi8(right, zero), weights));
+    }
+    constexpr int kBits = FilterTaps::kWeightBits;
+    const __m128i left = _mm_packs_epi32(_mm_srai_epi32(a, kBits), _mm_srai_epi32(b, kBits));
+    const __m128i right = _mm_packs_epi32(_mm_srai_epi32(c, kBits), _mm_srai_epi32(d, kBits));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i), _mm_packus_epi16(left, right));
+  }
+}
+
+[[gnu::target("avx2")]] void weighted_sum_avx2(const std::uint8_t* src, std::size_t stride,
+                                               const FilterTaps::Pixel& taps, std::size_t bytes, std::uint8_t* dst) {
+  const __m256i zero = _mm256_setzero_si256();
+  for (std::size_t i = 0; i < bytes; i += sizeof(__m256i)) {
+    __m256i a = _mm256_set1_epi32(kSumHalf), b = a, c = a, d = a;
+    const std::uint8_t* from = src + i;
+    for (std::size_t pair = 0; pair < taps.pairs; ++pair, from += 2 * stride) {
+      const __m256i upper = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+      const __m256i lower = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + stride));
+      const __m256i weights = _mm256_set1_epi32(taps.weights[pair]);
+      const __m256i left = _mm256_unpacklo_epi8(upper, lower), right = _mm256_unpackhi_epi8(upper, lower);
+      a = _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_unpacklo_epi8(left, zero), weights));
+      b = _mm256_add_epi32(b, _mm256_madd_epi16(_mm256_unpackhi_epi8(left, zero), weights));
+      c = _mm256_add_epi32(c, _mm256_madd_epi16(_mm256_unpacklo_epi8(right, zero), weights));
+      d = _mm256_add_epi32(d, _mm256_madd_epi16(_mm256_unpackhi_epi8(right, zero), weights));
+    }
+    constexpr int kBits = FilterTaps::kWeightBits;
+    const __m256i left = _mm256_packs_epi32(_mm256_srai_epi32(a, kBits), _mm256_srai_epi32(b, kBits));
+    const __m256i right = _mm256_packs_epi32(_mm256_srai_epi32(c, kBits), _mm256_srai_epi32(d, kBits));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + i), _mm256_packus_epi16(left, right));
+  }
+}
+
+__m128i reversed_bytes(__m128i bytes) {
+  constexpr int kBackward = 0x1B, kSwap = 0xB1;
+  bytes = _mm_shuffle_epi32(bytes, kBackward);
+  bytes = _mm_shufflehi_epi16(_mm_shufflelo_epi16(bytes, kSwap), kSwap);
+  return _mm_or_si128(_mm_srli_epi16(bytes, 8), _mm_slli_epi16(bytes, 8));
+}
+
+void separate_16(const std::uint8_t* src, bool mirror, std::uint8_t* red, std::uint8_t* green, std::uint8_t* blue) {
+  const auto* const from = reinterpret_cast<const __m128i*>(src);
+  __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1), c = _mm_loadu_si128(from + 2);
+  // Byte i comes beside byte i + 24. After four times, 48 = 3·16 bytes are in the order of channels.
+  for (int step = 0; step < 4; ++step) {
+    const __m128i first = _mm_unpacklo_epi8(a, _mm_unpackhi_epi64(b, b));
+    const __m128i second = _mm_unpacklo_epi8(_mm_unpackhi_epi64(a, a), c);
+    const __m128i third = _mm_unpacklo_epi8(b, _mm_unpackhi_epi64(c, c));
+    a = first, b = second, c = third;
+  }
+  if (mirror) a = reversed_bytes(a), b = reversed_bytes(b), c = reversed_bytes(c);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(red), a);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(green), b);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(blue), c);
+}
+
+#endif
+
+}  // namespace
+
+std::span<WeightedSum* const> weighted_sums() {
+#if CONCORD_X86
+  static constexpr std::array<WeightedSum*, 3> kAll{weighted_sum_avx2, weighted_sum_sse2, weighted_sum_plain};
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  return std::span(kAll).subspan(has_avx2 ? 0 : 1);
+#else
+  static constexpr std::array<WeightedSum*, 1> kAll{weighted_sum_plain};
+  return kAll;
+#endif
+}
+
+void transpose_16(const std::uint8_t* src, std::size_t src_stride, std::uint8_t* dst, std::size_t dst_stride) {
+#if CONCORD_X86
+  __m128i rows[16], next[16];
+  for (std::size_t i = 0; i < 16; ++i)
+    rows[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i * src_stride));
+  // Four times rows i and i + 8 are interleaved: the eight bits of (row, column) turn by one place.
+  for (int step = 0; step < 4; ++step) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      next[2 * i] = _mm_unpacklo_epi8(rows[i], rows[i + 8]);
+      next[2 * i + 1] = _mm_unpackhi_epi8(rows[i], rows[i + 8]);
+    }
+    std::copy_n(next, 16, rows);
+  }
+  for (std::size_t i = 0; i < 16; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride), rows[i]);
+#else
+  for (std::size_t i = 0; i < 16; ++i) {
+    for (std::size_t j = 0; j < 16; ++j) dst[j * dst_stride + i] = src[i * src_stride + j];
+  }
+#endif
+}
+
+void separate_channels(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red, std::uint8_t* green,
+                       std::uint8_t* blue) {
+  std::size_t x = 0;
+#if CONCORD_X86
+  for (; x + 16 <= pixels; x += 16) {
+    const std::size_t to = mirror ? pixels - 16 - x : x;
+    separate_16(src + 3 * x, mirror, red + to, green + to, blue + to);
+  }
+#endif
+  for (; x < pixels; ++x) {
+    const std::size_t to = mirror ? pixels - 1 - x : x;
+    red[to] = src[3 * x], green[to] = src[3 * x + 1], blue[to] = src[3 * x + 2];
+  }
+}
+
+}  // namespace concord::data

@@ -1,0 +1,40 @@
+// Stored images as samples.
+#include "concord/data/images.hpp"
+
+#include "concord/data/image/image_samples.hpp"
+#include "concord/data/records/cache.hpp"
+#include "concord/data/records/open.hpp"
+#include "concord/data/records/shard_names.hpp"
+
+namespace concord::data {
+
+std::int64_t ImageSet::size() const { return records_->size(); }
+const std::string& ImageSet::name() const { return records_->name; }
+const std::vector<std::string>& ImageSet::class_names() const { return records_->class_names; }
+const std::vector<Column>& ImageSet::labels() const { return records_->labels; }
+bool ImageSet::has_masks() const { return records_->has_mask(); }
+std::string ImageSet::name_of(std::int64_t row) const { return records_->name_of(row); }
+
+ImageSet ImageSet::cached(std::uint64_t bytes, const std::filesystem::path& directory, std::int64_t channels) const {
+  return ImageSet(data::cached(records_, {bytes, directory, channels}));
+}
+
+SharedSamples ImageSet::with(const ImageTransform& transform) const { return ImageSamples(records_, transform); }
+
+ImageSet folder(const std::filesystem::path& directory, const ImageOptions& options) {
+  return ImageSet(open_folder(directory, options.list, {options.class_names, options.masks, options.mask_classes}));
+}
+
+ImageSet image_files(const std::vector<std::filesystem::path>& paths) { return ImageSet(open_files(paths)); }
+
+ImageSet image_set(const Dataset& dataset) { return ImageSet(open_arrays(dataset)); }
+
+ImageSet lmdb(const std::filesystem::path& path, const ImageOptions& options) {
+  return ImageSet(open_lmdb(path, {options.class_names}));
+}
+ImageSet tar(const std::string& pattern, const ImageOptions& options) {
+  const std::vector<std::string> names = expand_braces(pattern);
+  return ImageSet(open_tar({names.begin(), names.end()}, {options.class_names}));
+}
+
+}  // namespace concord::data

@@ -1,0 +1,12 @@
+// Records: what most of them have in common.
+#include "concord/data/records/records.hpp"
+
+#include "concord/core/check.hpp"
+
+namespace concord::data {
+
+Record Records::read_mask(std::int64_t row, std::vector<std::byte>& /*scratch*/) const {
+  throw ArgumentError(fmt::format("{}: {} has no mask", name, name_of(row)));
+}
+
+}  // namespace concord::data
