@@ -46,11 +46,11 @@ TrainingOptions training_of(const std::map<std::string, std::string>& network) {
 
 }  // namespace
 
-std::map<std::string, std::string> case_network(const TrainingOptions& training, const models::Model& model,
-                                                const Dataset& data, const std::string& precision) {
+std::map<std::string, std::string> case_network(const TrainingOptions& training, const Samples& data, int classes,
+                                                const std::string& precision) {
   return {{"model", training.model},
-          {"sample", sample_text(data.feature_spec().shape)},
-          {"classes", fmt::format("{}", variant_for(model, data).classes)},
+          {"sample", sample_text(data.feature_specs()[0].spec.shape)},
+          {"classes", fmt::format("{}", classes)},
           {"batch", fmt::format("{}", training.batch)},
           {"seed", fmt::format("{}", training.seed)},
           {"precision", precision},

@@ -14,9 +14,8 @@
 namespace concord::cli {
 
 /// Model, sizes, batch, seed, precision and optimizer as text.
-[[nodiscard]] std::map<std::string, std::string> case_network(const TrainingOptions& training,
-                                                              const models::Model& model, const Dataset& data,
-                                                              const std::string& precision);
+[[nodiscard]] std::map<std::string, std::string> case_network(const TrainingOptions& training, const Samples& data,
+                                                              int classes, const std::string& precision);
 
 /// The same step. Throws FormatError when something is missing or is no number, ArgumentError when the zoo has no such
 /// network any more.

@@ -15,6 +15,7 @@ namespace concord::cli {
 void add_devices(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_train(CLI::App& app);
+void add_crossval(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_convert(CLI::App& app);
@@ -31,6 +32,7 @@ void add_check(CLI::App& app);
 void add_export(CLI::App& app);
 void add_summary(CLI::App& app);
 void add_tune(CLI::App& app);
+void add_data(CLI::App& app);
 
 /// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);

@@ -26,7 +26,8 @@ struct CompareArguments {
   std::vector<std::string> devices;  // each with commas
   PrecisionOption precision;
   TraceOption trace;
-  std::string data = "random", input;
+  DataOptions data{.text = "random"};
+  std::string input;
   std::int64_t steps = 100;
   double seconds = 1;
   CLI::Option* json = nullptr;  // with a file or alone
@@ -106,11 +107,15 @@ struct Compared {
 Compared compare_one(const CompareArguments& options, const models::Model& model, const Shape& sample,
                      const std::vector<DevicePtr>& devices) {
   const TrainingOptions& training = options.training;
-  const Dataset dataset =
-      options.data == "random"
-          ? random_data(model, sample, std::min(options.steps, kMostBatches) * training.batch, training.seed)
-          : open_dataset(options.data, "train", model, training.seed);
-  const std::shared_ptr<nn::Module> network = network_for(model, dataset);
+  const bool is_random = options.data.text == "random";
+  DataSource source(options.data, model, training.seed);
+  const SharedSamples samples =
+      is_random ? SharedSamples(
+                      random_data(model, sample, std::min(options.steps, kMostBatches) * training.batch, training.seed))
+                : source.part("train");
+  const Samples& dataset = *samples;
+  const models::Variant variant = source.variant_for(dataset);
+  const std::shared_ptr<nn::Module> network = make_network(model, variant);
   CompareOptions how = options.how();
   how.batch = training.batch;
   how.seed = training.seed;
@@ -121,7 +126,7 @@ Compared compare_one(const CompareArguments& options, const models::Model& model
                         return compare(*network, std::string(model.name), objective_of(model),
                                        training.make_optimizer(), dataset, devices, how);
                       }),
-          case_network(training, model, dataset, options.precision.name)};
+          case_network(training, dataset, variant.classes, options.precision.name)};
 }
 
 void print_row(const Comparison& comparison) {
@@ -141,7 +146,7 @@ void print_row(const Comparison& comparison) {
 
 // Compares every network of the zoo at a small size. If one fails, the others are still compared.
 void run_all(const CompareArguments& options, const std::vector<DevicePtr>& devices) {
-  if (options.data != "random" || !options.input.empty())
+  if (options.data.text != "random" || !options.input.empty())
     throw ArgumentError("'all' cannot be used with --data or --input");
   if (options.outputs.has_files() || !options.outputs.case_file.empty()) {
     throw ArgumentError("'all' only prints its results: --html, --save-case and a file for --json need one network");
@@ -193,7 +198,7 @@ void run_networks(const CompareArguments& options, const CompareOutputs& outputs
   keep_freed_memory();  // every value of a network passes through the host, again and again
   const bool all = options.training.model == kAll;
   const models::Model* model = all ? nullptr : &find_model(options.training.model);
-  if (!options.input.empty() && options.data != "random") throw ArgumentError("--input needs random data");
+  if (!options.input.empty() && options.data.text != "random") throw ArgumentError("--input needs random data");
   std::vector<DevicePtr> devices;
   for (const std::string& selector : options.selectors()) devices.push_back(Device::open(selector));
   for (const DevicePtr& device : devices) options.precision.warn_of(device->info());
@@ -229,7 +234,7 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
       ->check(device_selectors());
   add_threads(*command);
   command->add_option("--steps", options->steps, "Training steps")->capture_default_str()->check(count());
-  command->add_option("--data", options->data, kDataHelp)->capture_default_str()->check(data_name());
+  options->data.add(*command, command->add_option("--data", options->data.text, kDataHelp)->capture_default_str());
   command->add_option("--input", options->input, "One random sample, such as 3x64x64 [as published]")
       ->check(not_empty());
   command->add_option("--seconds", options->seconds, "Measure the step of each device for at least this many seconds")

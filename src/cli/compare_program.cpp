@@ -24,9 +24,7 @@ std::vector<std::string> cut_program_arguments(std::vector<char*>& words) {
   return cut;
 }
 
-bool is_program(const std::string& model) {
-  return model.find('/') != std::string::npos && !model.ends_with(".onnx");
-}
+bool is_program(const std::string& model) { return model.find('/') != std::string::npos && !model.ends_with(".onnx"); }
 
 namespace {
 

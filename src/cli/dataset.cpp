@@ -1,170 +1,252 @@
-// --data: names to readers.
+// Parts of data sets, as a network takes them.
 #include "concord/cli/dataset.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <iostream>
-#include <limits>
+#include <filesystem>
 
+#include "concord/cli/audio_data.hpp"
+#include "concord/cli/bytes.hpp"
 #include "concord/cli/command.hpp"
+#include "concord/cli/data_parts.hpp"
+#include "concord/cli/image_data.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/cli/random_data.hpp"
-#include "concord/cli/validator.hpp"
+#include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
-#include "concord/io/safetensors.hpp"
-#include "concord/weights/file.hpp"
+#include "concord/data/in_memory.hpp"
 
 namespace concord::cli {
-namespace {
-
-constexpr const char* kAlphabet = "concord.alphabet";
-constexpr const char* kValidation = "concord.validation";
-constexpr std::string_view kText = "text:";
-
-Dataset read(const std::string& name, std::string_view split, const std::string& directory) {
-  if (name == "fashion-mnist") return data::fashion_mnist(split, directory);
-  if (name == "mnist") return data::mnist(split, directory);
-  if (name == "cifar10") return data::cifar10(split, directory);
-  if (name == "cifar100") return data::cifar100(split, directory);
-  if (name.rfind("emnist-", 0) == 0) return data::emnist(name.substr(7), split, directory);
-  throw ArgumentError(fmt::format("unknown data set '{}'; known: {}", name, kDataHelp));
+DataSource::DataSource(DataOptions options, const models::Model& model, std::uint64_t seed, Trained trained)
+    : options_(std::move(options)),
+      spec_(DataSpec::parse(options_.text)),
+      model_(model),
+      seed_(seed),
+      trained_(std::move(trained)) {
+  const bool is_text = spec_.kind == "text";
+  CONCORD_CHECK(is_text == (model.task == models::Task::language) || spec_.kind == "random", ArgumentError,
+                "{} is a model for {}; it cannot be trained on {}", model.name, models::name_of(model.task),
+                spec_.text);
+  CONCORD_CHECK(spec_.is_images() || (options_.image == 0 && options_.resize == 0 && options_.mean.empty()),
+                ArgumentError, "--image, --resize and --mean are for files of images; {} data has none", spec_.kind);
+  CONCORD_CHECK(spec_.option("classes").empty() || !spec_.option("masks").empty(), ArgumentError,
+                "folder: classes= is the number of classes in masks, and there are no masks=");
+  CONCORD_CHECK(spec_.is_images() || options_.cache.empty(), ArgumentError,
+                "--cache is for files of images; {} data has none", spec_.kind);
+  if (trained_.preprocessing) class_names_ = trained_.preprocessing->class_names;
 }
 
-}  // namespace
+DataSource::~DataSource() = default;
 
-std::string alphabet_of(const std::string& name) {
-  if (!name.starts_with(kText)) return {};
-  return data::alphabet_of(read_file(name.substr(kText.size())));
+std::optional<data::ImageTransform> DataSource::transform() const {
+  if (!spec_.is_images()) return std::nullopt;
+  return image_transform(options_, model_, trained_);
 }
 
-std::map<std::string, std::string> alphabet_metadata(const std::string& alphabet) {
-  if (alphabet.empty()) return {};
-  std::string digits;
-  for (const char c : alphabet) digits += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return {{kAlphabet, digits}};
-}
-
-std::string saved_alphabet(const std::string& file) {
-  const auto metadata = weights::File(file).metadata();
-  const auto found = metadata.find(kAlphabet);
-  if (found == metadata.end()) return {};
-  const std::string& digits = found->second;
-  std::string alphabet;
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    unsigned byte = 0;
-    const auto [end, error] = std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
-    if (error != std::errc{} || end != digits.data() + i + 2) break;
-    alphabet += static_cast<char>(byte);
+const data::ImageSet* DataSource::images(std::string_view name) {
+  if (const auto found = images_.find(name); found != images_.end()) {
+    return found->second ? &*found->second : nullptr;
   }
-  if (alphabet.empty() || alphabet.size() * 2 != digits.size()) {
-    throw FormatError(
-        fmt::format("{}: the metadata's '{}' is '{}', not bytes in hexadecimal", file, kAlphabet, digits));
+  std::optional<data::ImageSet>& set = images_[std::string(name)];
+  const std::filesystem::path path = path_of_part(spec_, name);
+  if (path.empty()) return nullptr;
+  const timeline::Span span("open data set");
+  data::ImageOptions how{.class_names = class_names_};
+  if (name == "train") how.list = spec_.option("list");
+  how.masks = spec_.option("masks");
+  how.mask_classes = mask_classes(spec_, model_, trained_);
+  if (spec_.kind == "folder") set = data::folder(path, how);
+  if (spec_.kind == "lmdb") set = data::lmdb(path, how);
+  if (spec_.kind == "tar") set = data::tar(path.string(), how);
+  if (class_names_.empty()) class_names_ = set->class_names();
+  if (!options_.cache.empty() && name == "train") {
+    set = set->cached(parse_bytes(options_.cache), options_.cache_directory, transform()->channels);
   }
-  return alphabet;
+  return &*set;
 }
 
-Dataset open_dataset(const std::string& name, std::string_view split, const models::Model& model, std::uint64_t seed,
-                     const std::string& alphabet) {
+SharedSamples DataSource::augmented(std::string_view name, const data::ImageAugmentation& augmentation) {
+  if (!spec_.is_images()) {
+    SharedSamples samples = part(name);
+    return !samples || augmentation.is_empty() ? samples : augmented_arrays(*samples, augmentation);
+  }
+  if (name != "train" && class_names_.empty()) static_cast<void>(images("train"));  // its classes count
+  const data::ImageSet* const set = images(name);
+  if (set == nullptr) return {};
+  data::ImageTransform how = *transform();
+  how.augmentation = augmentation;
+  SharedSamples samples = set->with(how);
+  check_fits(*samples);
+  return samples;
+}
+
+SharedSamples DataSource::part(std::string_view name) {
+  if (spec_.is_images()) return augmented(name, {});
   const timeline::Span span("read data set");
+  SharedSamples samples = spec_.kind == "random" ? read_random(name) : read(name);
+  if (samples && spec_.kind != "random" && spec_.kind != "text") check_fits(*samples);
+  return samples;
+}
+
+SharedSamples DataSource::evaluated(std::string_view split) {
+  SharedSamples samples = part(split);
+  if (samples || split == "train") return samples;
+  samples = part("train");
+  log(LogLevel::warning,
+      fmt::format("{} has no {} part: all of its {} samples are taken", spec_.text, split, samples->size()));
+  return samples;
+}
+
+SharedSamples DataSource::read_random(std::string_view name) const {
   constexpr std::int64_t kRandomTrain = 4096, kRandomTest = 1024, kMostValues = std::int64_t{1} << 26;
-  if (name == "random") {
-    // Both splits are parts of one set, so that what is learned from the first holds for the second.
-    const Shape sample = published_sample(model);
-    const std::int64_t most = std::max<std::int64_t>(64, kMostValues / sample.elements());
-    const std::int64_t train = std::min(kRandomTrain, most), test = std::min(kRandomTest, most);
-    const Dataset all = random_data(model, sample, train + test, seed);
-    return split == "train" ? data::slice(all, 0, train) : data::slice(all, train, test);
-  }
-  const std::size_t colon = name.find(':');
-  const std::string kind = name.substr(0, colon), place = colon == std::string::npos ? "" : name.substr(colon + 1);
-  if ((kind == "text") != (model.task == models::Task::language)) {
-    throw ArgumentError(
-        fmt::format("{} is a model for {}; it cannot be trained on {}", model.name, models::name_of(model.task), name));
-  }
-  if (kind == "text") {
-    data::Characters text = data::characters(place, {.length = model.input[0], .alphabet = alphabet});
-    return split == "train" ? text.train : text.validation;
-  }
-  Dataset dataset = read(kind, split, place);
-  if (model.task != models::Task::classification) {
-    throw ArgumentError(
-        fmt::format("{} is a model for {}; {} has classes of images", model.name, models::name_of(model.task), name));
-  }
-  // A file may leave sizes open: its layers say what does not fit.
-  if (file_of(model) == nullptr && dataset.feature_spec().shape != model.input) {
-    throw ArgumentError(fmt::format("{} has samples of shape {}, but the model needs {}", name,
-                                    dataset.feature_spec().shape.str(), model.input.str()));
-  }
-  if (dataset.classes > model.classes) {
-    throw ArgumentError(fmt::format("{} has {} classes, but the model has {}", name, dataset.classes, model.classes));
-  }
-  return dataset;
+  if (name == "validation") return {};
+  // Both splits are parts of one set, so that what is learned from the first holds for the second.
+  const Shape sample = published_sample(model_);
+  const std::int64_t most = std::max<std::int64_t>(64, kMostValues / sample.elements());
+  const std::int64_t train = std::min(kRandomTrain, most), test = std::min(kRandomTest, most);
+  const Dataset all = random_data(model_, sample, train + test, seed_);
+  return name == "train" ? data::slice(all, 0, train) : data::slice(all, train, test);
 }
 
-void ValidationOptions::add(CLI::App& command) {
-  source_option =
-      command
-          .add_option(
-              "--validate", source,
-              "Validate on a held-out part of the training set (split), on the test split (test), or not at all (none)")
-          ->capture_default_str()
-          ->check(CLI::IsMember({"split", "test", "none"}));
-  part_option = command.add_option("--validation-split", part, "The part of the training set for validation")
-                    ->capture_default_str()
-                    ->check(between_0_and_1());
-  seed_option = command.add_option("--validation-seed", seed, "Selects the samples for validation")
-                    ->capture_default_str()
-                    ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
-}
-
-void ValidationOptions::follow(const std::string& checkpoint) {
-  const auto metadata = io::read_safetensors(checkpoint, [](std::string_view) { return false; }).metadata;
-  const auto found = metadata.find(kValidation);
-  // As checkpoints that do not say.
-  const std::vector<std::string> words = split(found == metadata.end() ? "test" : found->second, ' ');
-  ValidationOptions saved;
-  if (!words.empty()) saved.source = words[0];
-  if (words.size() > 1) saved.part = number_in_text<decltype(saved.part)>(words[1]).value_or(saved.part);
-  if (words.size() > 2) saved.seed = number_in_text<decltype(saved.seed)>(words[2]).value_or(saved.seed);
-  const auto take = [&](auto& own, const auto& other, const CLI::Option* option, const char* what) {
-    if (option->count() == 0) {
-      own = other;
-    } else if (own != other) {
-      std::cerr << fmt::format("{}: the training had {} {}; this one has {}\n", checkpoint, what, other, own);
-    }
-  };
-  take(source, saved.source, source_option, "--validate");
-  take(part, saved.part, part_option, "--validation-split");
-  take(seed, saved.seed, seed_option, "--validation-seed");
-}
-
-std::pair<Dataset, std::optional<Dataset>> ValidationOptions::divide(Dataset train) const {
-  if (!is_split()) return {std::move(train), std::nullopt};
-  if (train.size() < 2) {
-    throw ArgumentError(
-        fmt::format("{}: a part of {} samples cannot be held out for validation: use --validate test or none",
-                    train.name, train.size()));
+SharedSamples DataSource::read_arrays(std::string_view name) const {
+  if (spec_.kind == "npz") {
+    const bool are_named = !spec_.option("x").empty() || !spec_.option("y").empty();
+    if (name != "train" && (are_named || !data::npz_has_test(spec_.path))) return {};
+    return data::npz(spec_.path, spec_.option("x"), spec_.option("y"), name);
   }
-  const auto wanted = static_cast<std::int64_t>(std::llround(part * static_cast<double>(train.size())));
-  auto [rest, held_out] = data::split(train, std::clamp<std::int64_t>(wanted, 1, train.size() - 1), seed);
-  return {std::move(rest), std::move(held_out)};
+  const std::string pair = name == "train" ? spec_.path : spec_.option("test");
+  if (pair.empty()) return {};
+  const std::size_t comma = pair.find(',');
+  CONCORD_CHECK(comma != std::string::npos, ArgumentError,
+                "npy: needs the files of features and labels: npy:X.npy,Y.npy");
+  return data::npy(pair.substr(0, comma), pair.substr(comma + 1));
 }
 
-std::map<std::string, std::string> ValidationOptions::metadata() const {
-  return {{kValidation, fmt::format("{} {} {}", source, part, seed)}};
+SharedSamples DataSource::read_table(std::string_view name) {
+  const std::string path = name == "train" ? spec_.path : spec_.option(name == "test" ? "test" : "val");
+  if (path.empty()) return {};
+  if (name != "train" && !trained_.table) static_cast<void>(read_table("train"));  // its columns count
+  data::CsvOptions how = csv_options_of(spec_);
+  how.bad = options_.skips_bad ? data::BadRows::skip : data::BadRows::fail;
+  CONCORD_CHECK(trained_.table || !how.labels.empty() || !how.targets.empty(), ArgumentError,
+                "csv: which column is to be predicted? csv:{},label=COLUMN for classes, target=COLUMN for numbers",
+                spec_.path);
+  auto [dataset, encoding] = data::csv(path, how, trained_.table ? &*trained_.table : nullptr);
+  trained_.table = std::move(encoding);
+  return std::move(dataset);
 }
 
-models::Variant variant_for(const models::Model& model, const Dataset& data) {
-  const bool language = model.task == models::Task::language;
-  return {.classes = language ? data.classes : 0, .input = data.feature_spec().shape};
+SharedSamples DataSource::read_audio(std::string_view name) {
+  const std::string path = name == "train" ? spec_.path : spec_.option(name == "test" ? "test" : "val");
+  if (path.empty()) return {};
+  if (name != "train" && !trained_.audio) static_cast<void>(read_audio("train"));  // its alphabet counts
+  data::AudioSet set = data::audio(path, audio_options(spec_, model_, trained_));
+  check_fits_audio(set.samples->feature_specs()[0].spec.shape, model_);
+  trained_.audio = std::move(set.features);
+  trained_.alphabet = std::move(set.alphabet);
+  return std::move(set.samples);
 }
 
-std::shared_ptr<nn::Module> network_for(const models::Model& model, const Dataset& data) {
-  return make_network(model, variant_for(model, data));
+SharedSamples DataSource::read_text(std::string_view name) {
+  std::vector<std::filesystem::path> files;
+  if (std::filesystem::exists(spec_.path)) files.emplace_back(spec_.path);
+  if (files.empty()) {
+    for (const std::string& file : split(spec_.path, '+')) files.emplace_back(file);
+  }
+  const std::string vocab = spec_.option("vocab"), merges = spec_.option("merges");
+  CONCORD_CHECK(vocab.empty() == merges.empty(), ArgumentError, "text: vocab and merges belong together");
+  if (!vocab.empty()) {
+    data::Tokens text = data::tokens(files, data::Bpe::read(vocab, merges), {.length = model_.input[0]});
+    return name == "train" ? std::move(text.train) : std::move(text.validation);
+  }
+  data::Characters text = data::characters(files, {.length = model_.input[0], .alphabet = trained_.alphabet});
+  trained_.alphabet = text.alphabet;
+  return name == "train" ? text.train : text.validation;
+}
+
+SharedSamples DataSource::read(std::string_view name) {
+  if (spec_.kind == "csv") return read_table(name);
+  if (spec_.kind == "audio") return read_audio(name);
+  if (name == "validation") return {};
+  if (spec_.kind == "npy" || spec_.kind == "npz") return read_arrays(name);
+  if (spec_.kind == "text") return read_text(name);
+  return read_collection(spec_, name);
+}
+
+void DataSource::check_fits(const Samples& samples) const {
+  const bool has_masks = !spec_.option("masks").empty();
+  const bool has_transcripts = spec_.kind == "audio" && model_.task == models::Task::transcription;
+  const models::Task wanted = has_masks ? models::Task::segmentation : models::Task::classification;
+  CONCORD_CHECK(model_.task == wanted || has_transcripts || file_of(model_) != nullptr, ArgumentError,
+                "{} is a model for {}; {} has classes of {}", model_.name, models::name_of(model_.task), spec_.text,
+                has_masks ? "pixels" : "samples");
+  const Shape shape = samples.feature_specs()[0].spec.shape;
+  // A file may leave sizes open: its layers say what does not fit. So do those of a network that may have other sizes.
+  CONCORD_CHECK(spec_.is_own() || file_of(model_) != nullptr || shape == model_.input, ArgumentError,
+                "{} has samples of shape {}, but the model needs {}", spec_.text, shape.str(), model_.input.str());
+  const std::vector<ColumnSpec> labels = samples.label_specs();
+  const int classes = labels.empty() ? 0 : labels[0].classes;
+  const int most = trained_.classes > 0 ? trained_.classes : model_.classes;
+  CONCORD_CHECK(classes <= most || (can_change_classes() && trained_.classes == 0), ArgumentError,
+                "{} has {} classes, but the model has {}", spec_.text, classes, most);
+}
+
+bool DataSource::can_change_classes() const { return spec_.is_own() && file_of(model_) == nullptr; }
+
+models::Variant DataSource::variant_for(const Samples& samples) const {
+  models::Variant variant{.input = samples.feature_specs()[0].spec.shape};
+  const std::vector<ColumnSpec> labels = samples.label_specs();
+  if (!labels.empty() && (model_.task == models::Task::language || can_change_classes())) {
+    variant.classes = labels[0].classes;
+    // A network for classes has an output for each number to be predicted.
+    if (labels[0].spec.dtype == DType::f32) variant.classes = static_cast<int>(labels[0].spec.shape.elements());
+    if (model_.task == models::Task::transcription) variant.classes = classes_of_alphabet(trained_.alphabet);
+  }
+  if (trained_.classes > 0 && file_of(model_) == nullptr) variant.classes = trained_.classes;
+  return variant;
+}
+
+std::shared_ptr<nn::Module> DataSource::network_for(const Samples& samples) const {
+  return make_network(model_, variant_for(samples));
+}
+
+bool DataSource::depends_on_network() const {
+  return spec_.is_images() || spec_.kind == "random" || spec_.kind == "text";
+}
+
+std::shared_ptr<nn::Module> DataSource::network_for_images() const {
+  const data::ImageTransform how = *transform();
+  models::Variant variant{.input = Shape{how.channels, how.height, how.width}};
+  if (file_of(model_) == nullptr) variant.classes = trained_.classes;
+  return make_network(model_, variant);
+}
+
+Objective DataSource::objective_for(const Samples& samples, const models::Variant& variant,
+                                    const loss::CrossEntropy& cross_entropy) const {
+  const std::vector<ColumnSpec> labels = samples.label_specs();
+  if (!spec_.option("masks").empty()) {
+    loss::CrossEntropy ignoring = cross_entropy;
+    ignoring.ignore_index = data::ImageTransform().mask_fill;
+    return objective_of(model_, variant, ignoring);
+  }
+  const bool has_targets = !labels.empty() && labels[0].spec.dtype == DType::f32;
+  if (!spec_.is_own() || !has_targets || file_of(model_) != nullptr) {
+    return objective_of(model_, variant, cross_entropy);
+  }
+  return loss::mse;
+}
+
+Trained DataSource::trained(const Samples& samples) const {
+  Trained trained;
+  trained.network = model_.name;
+  trained.classes = variant_for(samples).classes;
+  trained.alphabet = trained_.alphabet;
+  trained.table = trained_.table;
+  trained.audio = trained_.audio;
+  if (const auto how = transform()) trained.preprocessing = data::preprocessing_of(*how, samples.class_names);
+  return trained;
 }
 
 }  // namespace concord::cli

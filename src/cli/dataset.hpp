@@ -1,56 +1,74 @@
-// --data: the data sets a command accepts by name.
+// The data that a command works on: what --data names, prepared for a network.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
+#include "concord/cli/data_options.hpp"
+#include "concord/cli/data_spec.hpp"
+#include "concord/cli/trained.hpp"
 #include "concord/concord.hpp"
 
 namespace concord::cli {
 
-/// The values of --data, for --help.
-inline constexpr const char* kDataHelp =
-    "fashion-mnist, mnist, emnist-balanced, cifar10, cifar100, random; NAME:DIRECTORY for files in another folder; "
-    "text:FILE for language models";
+/// A data set for a network. Files are opened when a part is asked for.
+class DataSource {
+ public:
+  /// `trained` is what the weights say that the network starts with; its classes and its preprocessing hold where
+  /// options do not say otherwise. Throws as DataSpec::parse.
+  DataSource(DataOptions options, const models::Model& model, std::uint64_t seed, Trained trained = {});
+  ~DataSource();
 
-/// "train" or "test" of a named data set. "random" is synthetic data for the model. `alphabet` lists the characters of
-/// text; if it is empty, the characters of the file count. Throws ArgumentError for an unknown name, and if the samples
-/// or their labels do not fit the model.
-[[nodiscard]] Dataset open_dataset(const std::string& name, std::string_view split, const models::Model& model,
-                                   std::uint64_t seed, const std::string& alphabet = {});
+  /// The part "train", "validation" or "test"; none if the set does not come in such a part. Throws what reading
+  /// throws, and ArgumentError if the samples or their labels do not fit the network.
+  [[nodiscard]] SharedSamples part(std::string_view name);
+  /// The same with the augmentation of `train`.
+  [[nodiscard]] SharedSamples augmented(std::string_view name, const data::ImageAugmentation& augmentation);
+  /// The part `split`, or everything where the set does not come in parts.
+  [[nodiscard]] SharedSamples evaluated(std::string_view split);
 
-/// The validation data of a training: a part of the training set, the test split, or none.
-struct ValidationOptions {
-  std::string source = "split";
-  double part = 0.1;       // of the training set, at least one sample
-  std::uint64_t seed = 0;  // which samples; not the training's, so that trainings of other seeds compare
-  CLI::Option *source_option = nullptr, *part_option = nullptr, *seed_option = nullptr;
+  /// The network for these samples: as published, but for the words of a language model, and for the classes and the
+  /// size of images of the user's own.
+  [[nodiscard]] models::Variant variant_for(const Samples& samples) const;
+  [[nodiscard]] std::shared_ptr<nn::Module> network_for(const Samples& samples) const;
+  /// The network for images whose classes are not known, only how they are prepared.
+  [[nodiscard]] std::shared_ptr<nn::Module> network_for_images() const;
+  /// What a network is trained for on these samples: as objective_of, but numbers as targets by their squared error.
+  [[nodiscard]] Objective objective_for(const Samples& samples, const models::Variant& variant,
+                                        const loss::CrossEntropy& cross_entropy = {}) const;
+  /// For the metadata of weights that are trained on `samples`.
+  [[nodiscard]] Trained trained(const Samples& samples) const;
+  [[nodiscard]] const DataSpec& spec() const { return spec_; }
+  /// Whether other networks get other samples, such as images of another size.
+  [[nodiscard]] bool depends_on_network() const;
+  /// How images are prepared; nothing for other data.
+  [[nodiscard]] std::optional<data::ImageTransform> transform() const;
 
-  void add(CLI::App& command);
-  /// For options that were not given, takes the values of the checkpoint's training. Warns of given options that differ
-  /// from it.
-  void follow(const std::string& checkpoint);
-  [[nodiscard]] bool is_split() const { return source == "split"; }
-  /// The training set without the validation part, and that part; no part if `source` is something else.
-  [[nodiscard]] std::pair<Dataset, std::optional<Dataset>> divide(Dataset train) const;
-  /// For TrainerOptions::metadata.
-  [[nodiscard]] std::map<std::string, std::string> metadata() const;
+ private:
+  [[nodiscard]] SharedSamples read(std::string_view name);
+  [[nodiscard]] SharedSamples read_arrays(std::string_view name) const;
+  [[nodiscard]] SharedSamples read_table(std::string_view name);
+  [[nodiscard]] SharedSamples read_audio(std::string_view name);
+  [[nodiscard]] SharedSamples read_text(std::string_view name);
+  [[nodiscard]] SharedSamples read_random(std::string_view name) const;
+  [[nodiscard]] const data::ImageSet* images(std::string_view name);
+  void check_fits(const Samples& samples) const;
+  [[nodiscard]] bool can_change_classes() const;
+
+  DataOptions options_;
+  DataSpec spec_;
+  const models::Model& model_;
+  std::uint64_t seed_;
+  Trained trained_;
+  std::vector<std::string> class_names_;                                      // of images, once known
+  std::map<std::string, std::optional<data::ImageSet>, std::less<>> images_;  // by part
 };
-
-/// The alphabet of --data text:FILE; empty for other data.
-[[nodiscard]] std::string alphabet_of(const std::string& name);
-/// An alphabet as the metadata of weights and checkpoints keeps it: its bytes in hexadecimal.
-[[nodiscard]] std::map<std::string, std::string> alphabet_metadata(const std::string& alphabet);
-/// The alphabet kept in such a file; empty when there is none. Throws as io::read_safetensors.
-[[nodiscard]] std::string saved_alphabet(const std::string& file);
-
-/// The model as published, but for the words that a language model knows, which are those of the data.
-[[nodiscard]] models::Variant variant_for(const models::Model& model, const Dataset& data);
-[[nodiscard]] std::shared_ptr<nn::Module> network_for(const models::Model& model, const Dataset& data);
 
 }  // namespace concord::cli

@@ -24,7 +24,7 @@ struct EvaluateArguments {
   bool json = false;
 };
 
-std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
+std::string matrix_text(const Samples& dataset, const Tensor& matrix) {
   const std::int64_t classes = matrix.shape()[0];
   const auto name = [&](std::int64_t c) {
     const auto i = static_cast<std::size_t>(c);
@@ -42,13 +42,23 @@ std::string matrix_text(const Dataset& dataset, const Tensor& matrix) {
   return table(rows);
 }
 
+/// The class of each sample.
+Tensor labels_of(const Samples& samples) {
+  Tensor labels(DType::i32, Shape{samples.size()});
+  const auto values = labels.values<std::int32_t>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = samples.class_of(static_cast<std::int64_t>(i)).value();
+  }
+  return labels;
+}
+
 /// If --top is given, its k must not exceed the number of classes.
-void check_top(const EvaluateArguments& options, const Dataset& dataset) {
-  if (options.top->count() == 0 || options.evaluate.k <= dataset.classes) return;
-  throw ArgumentError(
-      dataset.classes > 0
-          ? fmt::format("--top {}: {} has {} classes", options.evaluate.k, dataset.name, dataset.classes)
-          : fmt::format("--top {}: {} has no classes", options.evaluate.k, dataset.name));
+void check_top(const EvaluateArguments& options, const Samples& dataset) {
+  const int classes = dataset.label_specs()[0].classes;
+  if (options.top->count() == 0 || options.evaluate.k <= classes) return;
+  throw ArgumentError(classes > 0
+                          ? fmt::format("--top {}: {} has {} classes", options.evaluate.k, dataset.name, classes)
+                          : fmt::format("--top {}: {} has no classes", options.evaluate.k, dataset.name));
 }
 
 /// Called after the results, which are printed in any case.
@@ -58,20 +68,26 @@ void check_finite(const Metrics& metrics) {
 
 void run_evaluate(const EvaluateArguments& options) {
   const models::Model& model = find_model(options.training.model);
-  const Dataset dataset =
-      open_dataset(options.saved.data, options.saved.split, model, 1, saved_alphabet(options.saved.weights));
+  DataSource source(options.saved.data, model, 1, Trained::of(options.saved.weights));
+  const SharedSamples samples = source.evaluated(options.saved.split);
+  const Samples& dataset = *samples;
+  if (dataset.label_specs().empty()) {
+    throw ArgumentError(fmt::format("{} has no labels to evaluate; predict needs none", dataset.name));
+  }
   check_top(options, dataset);
-  if (options.confusion && (dataset.classes == 0 || dataset.labels.shape().rank() != 1)) {
+  const ColumnSpec labels = dataset.label_specs()[0];
+  if (options.confusion && (labels.classes == 0 || labels.spec.shape.rank() != 0)) {
     throw ArgumentError(fmt::format("--confusion: {} has no class for each sample", dataset.name));
   }
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
-  Trainer trainer(network_for(model, dataset), objective_of(model), optim::Sgd{}, device,
+  Trainer trainer(source.network_for(dataset), source.objective_for(dataset, {}), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
   trainer.load(options.saved.weights, options.saved.permit.get());
   const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
-  const Tensor matrix =
-      options.confusion ? confusion_matrix(trainer.predict(dataset, options.evaluate.batch), dataset.labels) : Tensor();
+  const Tensor matrix = options.confusion
+                            ? confusion_matrix(trainer.predict(dataset, options.evaluate.batch), labels_of(dataset))
+                            : Tensor();
   if (options.json) {
     nlohmann::json json{{"model", model.name},
                         {"data", dataset.name},

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "concord/cli/command.hpp"
@@ -35,23 +36,34 @@ std::string suggestion(const std::string& given, const std::vector<std::string>&
   return nearest ? fmt::format("; did you mean {}?", *nearest) : std::string();
 }
 
+/// The innermost subcommand of a line, and how it is called: "data check".
+std::pair<const CLI::App*, std::string> innermost(const CLI::App* app) {
+  std::string name = app->get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands()[0];
+    name += " " + app->get_name();
+  }
+  return {app, name};
+}
+
 /// What is wrong in a line, and where to read on: the whole help would push the line off the screen.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   const std::vector<CLI::App*> named = app->get_subcommands();
   const std::vector<std::string> given = app->remaining(true);
   if (!named.empty()) {
+    const auto [command, name] = innermost(named[0]);
     const auto is_option = [](const std::string& word) { return word.starts_with("-"); };
     const auto unknown = std::ranges::find_if(given, is_option);
     std::string message = error.what();
     if (unknown != given.end()) {
       const std::string option = unknown->substr(0, unknown->find('='));
       std::vector<std::string> names;
-      for (const CLI::Option* one : named[0]->get_options()) {
-        for (const std::string& name : one->get_lnames()) names.push_back("--" + name);
+      for (const CLI::Option* one : command->get_options()) {
+        for (const std::string& known : one->get_lnames()) names.push_back("--" + known);
       }
-      message = fmt::format("{} has no option {}{}", named[0]->get_name(), option, suggestion(option, names));
+      message = fmt::format("{} has no option {}{}", name, option, suggestion(option, names));
     }
-    return fmt::format("concord: {}\n`concord {} --help` lists the options.\n", message, named[0]->get_name());
+    return fmt::format("concord: {}\n`concord {} --help` lists the options.\n", message, name);
   }
   if (given.empty()) return fmt::format("concord: {}\n\n{}", error.what(), app->help());
   std::vector<std::string> names;
@@ -78,6 +90,7 @@ int run(int argc, char** argv) {
   cli::add_devices(app);
   cli::add_doctor(app);
   cli::add_train(app);
+  cli::add_crossval(app);
   cli::add_evaluate(app);
   cli::add_predict(app);
   cli::add_convert(app);
@@ -91,6 +104,7 @@ int run(int argc, char** argv) {
   cli::add_export(app);
   cli::add_summary(app);
   cli::add_tune(app);
+  cli::add_data(app);
   try {
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {

@@ -10,7 +10,6 @@
 #include <map>
 #include <string_view>
 
-#include "concord/cli/dataset.hpp"
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
@@ -83,10 +82,10 @@ void SavedModelOptions::add(CLI::App& command) {
       ->required()
       ->check(file_name());
   permit.add(command);
-  command.add_option("--data", data, kDataHelp)->required()->check(data_name());
-  command.add_option("--split", split, "The split of the data")
+  data.add(command, command.add_option("--data", data.text, kDataHelp)->required());
+  command.add_option("--split", split, "The part of the data")
       ->capture_default_str()
-      ->check(CLI::IsMember({"train", "test"}));
+      ->check(CLI::IsMember({"train", "validation", "test"}));
 }
 
 Shape sample_shape(const std::string& text, const models::Model& model) {
@@ -108,35 +107,12 @@ Shape sample_shape(const std::string& text, const models::Model& model) {
 
 std::string sample_text(const Shape& sample) { return fmt::format("{}", fmt::join(sample.dims(), "x")); }
 
-std::size_t parse_bytes(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
-      {{"", 1}, {"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}}};
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view unit = std::string_view(text).substr(static_cast<std::size_t>(rest - text.data()));
-  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-  const auto* const found = std::ranges::find(kUnits, unit, &std::pair<std::string_view, double>::first);
-  const double bytes = found == kUnits.end() ? 0 : number * found->second;
-  if (error != std::errc{} || !(bytes >= 1) || bytes >= 0x1p63) {
-    throw ArgumentError(fmt::format("'{}' is not a number of bytes such as 1000000, 512KiB, 800MiB or 1.5GiB", text));
-  }
-  return static_cast<std::size_t>(bytes);
-}
-
 void MemoryBudgetOption::add(CLI::App& command) {
-  const auto refusal = [](const std::string& given) {
-    try {
-      static_cast<void>(parse_bytes(given));
-      return std::string();
-    } catch (const ArgumentError& error) {
-      return std::string(error.what());
-    }
-  };
   command
       .add_option("--memory-budget", text,
                   "Most memory for values and workspaces of a training step, without weights and data: 800MiB, 1.5GiB. "
                   "Values that do not fit are computed again instead of kept")
-      ->check(CLI::Validator(refusal, "BYTES"));
+      ->check(number_of_bytes());
 }
 
 std::size_t MemoryBudgetOption::bytes() const { return text.empty() ? 0 : parse_bytes(text); }

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "concord/cli/bytes.hpp"
 #include "concord/cli/command.hpp"
+#include "concord/cli/dataset.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/concord.hpp"
@@ -36,7 +38,8 @@ struct PermitOption {
 
 /// Saved weights of MODEL, and the data to run it on.
 struct SavedModelOptions {
-  std::string weights, data;
+  std::string weights;
+  DataOptions data;
   PermitOption permit;
   std::string split = "test";
   void add(CLI::App& command);
@@ -65,9 +68,6 @@ struct TraceOption {
   /// the work when the file cannot be written.
   void around(const std::function<void()>& work) const;
 };
-
-/// A number of bytes as people write it: "1000000", "512KiB", "1.5 GiB". Throws ArgumentError.
-[[nodiscard]] std::size_t parse_bytes(const std::string& text);
 
 /// --memory-budget, of a training step.
 struct MemoryBudgetOption {

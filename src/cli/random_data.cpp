@@ -114,7 +114,7 @@ Tensor random_target(const models::Model& model, Tensor& features, const TensorS
 }
 
 /// Numbers in [-1/2, 1/2), words 0 and 1, bytes: any table has a row for them.
-Tensor random_column(const train::SourceColumn& column, std::int64_t n, Noise& noise) {
+Tensor random_column(const ColumnSpec& column, std::int64_t n, Noise& noise) {
   Tensor values(column.spec.dtype, train::with_batch(column.spec.shape, n));
   if (values.dtype() == DType::f32) noise.fill(values.values<float>(), -0.5F);
   if (values.dtype() == DType::i32) noise.fill(values.values<std::int32_t>(), 0, 2);
@@ -130,10 +130,10 @@ Dataset random_columns(const models::Model& model, const Shape& sample, std::int
   Noise noise(seed, "cli.random.columns");
   std::vector<Column> features, labels;
   // Bytes and flags are inputs as they are.
-  for (const train::SourceColumn& column : source.features) {
+  for (const ColumnSpec& column : source.features) {
     features.push_back({column.name, random_column(column, n, noise), 0, 1, 0});
   }
-  for (const train::SourceColumn& column : source.labels) {
+  for (const ColumnSpec& column : source.labels) {
     labels.push_back({column.name, random_column(column, n, noise)});
     if (column.spec.dtype == DType::i32 && model.classes > 0) {
       noise.fill(labels.back().values.values<std::int32_t>(), 0, model.classes);

@@ -82,7 +82,7 @@ void run_summary(const SummaryArguments& options) {
   const std::int64_t size = options.step.training.batch;
   const train::Source source = source_of(model, *network, sample);
   std::vector<models::NamedSpec> inputs;
-  for (const train::SourceColumn& column : source.features) {
+  for (const ColumnSpec& column : source.features) {
     inputs.push_back({column.name, {column.spec.dtype, train::with_batch(column.spec.shape, size)}});
   }
   const TensorSpec batch = inputs[0].spec;

@@ -10,7 +10,9 @@
 #include <string>
 #include <string_view>
 
+#include "concord/cli/data_spec.hpp"
 #include "concord/core/text.hpp"
+#include "concord/data/image/transform.hpp"
 #include "concord/device/registry.hpp"
 
 namespace concord::cli {
@@ -23,6 +25,19 @@ CLI::Validator number(const char* range, bool (*inside)(double), const char* hel
     return is_inside ? std::string() : fmt::format("{} is not a finite number {}", text, range);
   };
   return {refusal, help, {}};
+}
+
+/// Refuses what `parse` throws ArgumentError for.
+CLI::Validator parsed(void (*parse)(const std::string& text)) {
+  const auto refusal = [parse](const std::string& text) {
+    try {
+      parse(text);
+      return std::string();
+    } catch (const ArgumentError& error) {
+      return std::string(error.what());
+    }
+  };
+  return {refusal, "", {}};
 }
 
 std::string refusal_of_selector(const std::string& text) {
@@ -86,18 +101,38 @@ CLI::Validator file_name() {
 }
 
 CLI::Validator data_name() {
-  const auto refusal = [](const std::string& text) -> std::string {
-    if (text.empty()) return "the name of the data set is empty";
-    const std::size_t colon = text.find(':');
-    if (colon == std::string::npos || colon == 0) return {};
-    const std::string name = text.substr(0, colon);
-    if (name == "random") return "random data has no folder; use only the name random";
-    if (colon + 1 < text.size()) return {};
-    if (name == "text") return "text: needs the name of a file after the colon";
-    return fmt::format("{} needs the name of a folder after the colon; leave the colon out for the default folders",
-                       text);
+  return parsed([](const std::string& text) { static_cast<void>(DataSpec::parse(text)); });
+}
+
+CLI::Validator augmentation() {
+  return parsed([](const std::string& text) { static_cast<void>(data::parse_augment(text)); });
+}
+
+CLI::Validator weights_of_classes() {
+  const auto refusal = [](const std::string& text) {
+    if (text == "balanced") return std::string();
+    for (const std::string& word : split(text, ',')) {
+      const auto value = number_in_text<float>(word);
+      if (!value || !std::isfinite(*value) || *value < 0) {
+        return fmt::format("'{}' in {} is not a finite number of 0 or more; use numbers such as 1,2.5,1 or balanced",
+                           word, text);
+      }
+    }
+    return std::string();
   };
-  return {refusal, "", {}};
+  return {refusal, "WEIGHTS", {}};
+}
+
+CLI::Validator auto_or_count() {
+  static constexpr std::uint64_t kMostThreads = 1024;
+  const CLI::Validator number = whole(1, kMostThreads);
+  const auto refusal = [number](const std::string& text) {
+    if (text == "auto") return std::string();
+    std::string given = text;
+    return number(given).empty() ? std::string()
+                                 : fmt::format("{} is neither auto nor an integer from 1 to {}", text, kMostThreads);
+  };
+  return {refusal, "COUNT", {}};
 }
 
 CLI::Validator device_selector() {

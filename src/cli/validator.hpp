@@ -22,8 +22,14 @@ namespace concord::cli {
 [[nodiscard]] CLI::Validator not_empty();
 /// Names of files: the same.
 [[nodiscard]] CLI::Validator file_name();
-/// For --data: not empty, and if it has a colon, with a folder or file behind it.
+/// For --data: as DataSpec::parse reads it.
 [[nodiscard]] CLI::Validator data_name();
+/// As data::parse_augment reads it.
+[[nodiscard]] CLI::Validator augmentation();
+/// "balanced", or numbers of 0 or more with commas between.
+[[nodiscard]] CLI::Validator weights_of_classes();
+/// "auto", or a number from 1 to 1024.
+[[nodiscard]] CLI::Validator auto_or_count();
 /// A valid selector of a device (Device::open), whether or not this machine has such a device.
 [[nodiscard]] CLI::Validator device_selector();
 /// Several selectors, separated by commas.

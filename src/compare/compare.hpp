@@ -199,7 +199,7 @@ struct Comparison {
 /// Throws ArgumentError for no device, no step, batch 0 or a case_node that is not an operator, and the errors of
 /// data::check().
 [[nodiscard]] Comparison compare(nn::Module& network, const std::string& name, const Objective& objective,
-                                 const optim::Optimizer& optimizer, const Dataset& dataset,
+                                 const optim::Optimizer& optimizer, const Samples& dataset,
                                  std::span<const DevicePtr> devices, const CompareOptions& options = {});
 
 }  // namespace concord

@@ -53,6 +53,9 @@ class Event {
   virtual ~Event() = default;
   /// Blocks the host until the device reaches the point.
   virtual void wait() = 0;
+  /// Returns whether the device has reached it, without waiting. The default is for devices whose work is done when a
+  /// call returns.
+  [[nodiscard]] virtual bool is_reached() { return true; }
 };
 using EventPtr = std::shared_ptr<Event>;
 

@@ -29,6 +29,13 @@ class OpenClEvent final : public Event {
     const cl_event raw = event_.get();
     check(clWaitForEvents(1, &raw), "clWaitForEvents", device_->info().name);
   }
+  [[nodiscard]] bool is_reached() override {
+    device_->require_own_process();
+    cl_int status = CL_QUEUED;
+    check(clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+          "clGetEventInfo", device_->info().name);
+    return status <= CL_COMPLETE;  // below: it failed
+  }
   [[nodiscard]] cl_event raw() const { return event_.get(); }
 
  private:

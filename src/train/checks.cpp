@@ -4,17 +4,20 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/data/in_memory.hpp"
+#include "concord/train/mixing.hpp"
 
 namespace concord::train {
 namespace {
 
 void check_early_stopping(const Objective& objective, const EarlyStopping& early, const FitOptions& options) {
   CONCORD_CHECK(options.validate, ArgumentError, "fit: early stopping needs a validation set");
-  const NamedMetrics of_outputs = objective.metrics(options.validate->label_columns());
+  const std::vector<ColumnSpec> labels = options.validate->label_specs();
+  const NamedMetrics of_outputs = objective.metrics(labels);
   CONCORD_CHECK(early.metric.empty() || options.metrics.contains(early.metric) || of_outputs.contains(early.metric),
                 ArgumentError, "fit: early stopping watches the metric '{}', which is not in FitOptions::metrics",
                 early.metric);
-  const bool has_accuracy = objective.is_single() && options.validate->classes > 0;
+  const bool has_accuracy = objective.is_single() && labels[0].classes > 0;
   CONCORD_CHECK(!early.metric.empty() || early.monitor == EarlyStopping::Monitor::loss || has_accuracy, ArgumentError,
                 "fit: early stopping by accuracy needs one output with class labels; of several outputs, name a metric "
                 "such as 'OUTPUT.accuracy'");
@@ -22,20 +25,31 @@ void check_early_stopping(const Objective& objective, const EarlyStopping& early
 
 }  // namespace
 
-void check_data(const Recipe& recipe, const Dataset& data) {
-  if (data::labels_in_range(data)) return data::check(data);
+std::vector<std::optional<std::int32_t>> ignored_labels_of(const Recipe& recipe, const Samples& data) {
   Source source = streamed_source(data);
-  for (SourceColumn& labels : source.labels) labels.classes = 0;  // whatever the labels are
-  data::check(data, trace(recipe, {Purpose::evaluate, source, {1, 0}, 0}).ignored);
+  for (ColumnSpec& labels : source.labels) labels.classes = 0;  // whatever the labels are
+  return trace(recipe, {Purpose::evaluate, source, {1, 0}, 0}).ignored;
 }
 
-void check_fits(const Recipe& recipe, const Dataset& data, Purpose purpose, std::int64_t batch,
+data::LoaderOptions loader_options(const Recipe& recipe, const Samples& data, std::uint64_t seed) {
+  data::LoaderOptions options{.threads = 0, .seed = seed};
+  options.bad_samples = data::BadSamples::skip;
+  if (data::dataset_of(data) == nullptr) options.ignored = ignored_labels_of(recipe, data);
+  return options;
+}
+
+void check_data(const Recipe& recipe, const Samples& data) {
+  if (data::labels_in_range(data)) return data::check(data);
+  data::check(data, ignored_labels_of(recipe, data));
+}
+
+void check_fits(const Recipe& recipe, const Samples& data, Purpose purpose, std::int64_t batch,
                 const NamedMetrics& metrics) {
   const ProgramKey key{purpose, streamed_source(data), {batch, 0}, 0, false, metrics};
   static_cast<void>(trace(recipe, key));
 }
 
-void check_fit(const Recipe& recipe, Precision precision, const Dataset& data, const FitOptions& options) {
+void check_fit(const Recipe& recipe, Precision precision, const Samples& data, const FitOptions& options) {
   check_data(recipe, data);
   CONCORD_CHECK(std::ranges::none_of(options.callbacks, [](const auto& callback) { return callback == nullptr; }),
                 ArgumentError, "fit: one of the callbacks is null");
@@ -50,11 +64,12 @@ void check_fit(const Recipe& recipe, Precision precision, const Dataset& data, c
   CONCORD_CHECK(options.validate || options.metrics.empty(), ArgumentError,
                 "fit: metrics need a validation set (FitOptions::validate)");
   check_metrics(options.metrics);
+  check_mixing(options.mixing, data);
   if (options.validate) check_data(recipe, *options.validate);
   if (options.early_stopping) check_early_stopping(recipe.objective, *options.early_stopping, options);
 }
 
-void check_batches(const Recipe& recipe, const Dataset& data, const EpochPlan& plan) {
+void check_batches(const Recipe& recipe, const Samples& data, const EpochPlan& plan) {
   check_fits(recipe, data, Purpose::train, plan.full.size);
   if (plan.last.size == 0) return;
   try {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "concord/core/check.hpp"
+#include "concord/data/balanced_order.hpp"
 #include "concord/data/dataset.hpp"
 
 namespace concord::train {
@@ -40,10 +41,17 @@ EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch, LastBatch last) {
   return plan;
 }
 
-std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uint64_t seed, std::int64_t epoch) {
-  std::vector<std::int32_t> order(static_cast<std::size_t>(plan.all));
-  std::iota(order.begin(), order.end(), 0);
-  if (shuffle) order = data::permutation(plan.all, seed, static_cast<std::uint32_t>(epoch));
+std::vector<std::int32_t> order_of(const EpochPlan& plan, const Samples& samples, const FitOptions& options,
+                                   std::uint64_t seed, std::int64_t epoch) {
+  const auto number = static_cast<std::uint32_t>(epoch);
+  std::vector<std::int32_t> order;
+  if (options.balance) {
+    order = data::balanced_order(samples, seed, number);
+  } else if (options.shuffle) {
+    order = data::permutation(plan.all, seed, number);
+  } else {
+    order = rows_from(0, plan.all);
+  }
   order.resize(static_cast<std::size_t>(plan.samples));
   for (std::size_t i = static_cast<std::size_t>(plan.all); i < order.size(); ++i) {
     order[i] = order[i - static_cast<std::size_t>(plan.all)];

@@ -37,8 +37,8 @@ struct EpochPlan {
 [[nodiscard]] EpochPlan plan_epoch(std::int64_t samples, std::int64_t batch, LastBatch last = LastBatch::keep);
 
 /// The samples of an epoch in the order in which they are trained on.
-[[nodiscard]] std::vector<std::int32_t> order_of(const EpochPlan& plan, bool shuffle, std::uint64_t seed,
-                                                 std::int64_t epoch);
+[[nodiscard]] std::vector<std::int32_t> order_of(const EpochPlan& plan, const Samples& samples,
+                                                 const FitOptions& options, std::uint64_t seed, std::int64_t epoch);
 /// The numbers from `first` on: samples in the order of the data set.
 [[nodiscard]] std::vector<std::int32_t> rows_from(std::int64_t first, std::int64_t count);
 

@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/data/in_memory.hpp"
 #include "concord/train/checks.hpp"
 #include "concord/train/evaluation_totals.hpp"
 #include "concord/train/loss_sums.hpp"
@@ -20,17 +21,18 @@ namespace {
 constexpr const char* kEvaluateRole = "eval";
 
 /// Runs every batch of an epoch in order.
-EvaluationTotals run_all(TrainerState& state, const Dataset& data, const EpochPlan& plan, const ProgramKey& key) {
+EvaluationTotals run_all(TrainerState& state, const Samples& data, const EpochPlan& plan, const ProgramKey& key) {
   const auto [full, last] = state.programs.of_epoch(key, plan);
   std::optional<Stream> stream;
   if (!key.source.is_resident()) {
-    stream.emplace(state.device, data, plan, FitOptions{});
+    stream.emplace(state.device, data, plan, loader_options(state.recipe, data, state.at.seed));
     stream->start(rows_from(0, plan.samples), 0);
+  } else {
+    write_order(*state.weights.variables(), kEvaluateRole, plan, data, rows_from(0, plan.samples));
   }
   state.weights.variables()->write(cursor_name(kEvaluateRole), Tensor(DType::i32, Shape{1}));
-  std::vector<std::int64_t> labels(data.labels.shape().dims().begin(), data.labels.shape().dims().end());
-  labels[0] = plan.full.size;
-  EvaluationTotals totals(state.weights.variables(), Shape(std::move(labels)), *full);
+  const Shape labels = with_batch(data.label_specs()[0].spec.shape, plan.full.size);
+  EvaluationTotals totals(state.weights.variables(), labels, *full);
   Pace pace(*state.device);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     StepProgram& step = b < plan.full.rows ? *full : *last;
@@ -55,33 +57,9 @@ bool all_finite(const Tensor& tensor) {
          std::ranges::all_of(tensor.values<float>(), [](float x) { return std::isfinite(x); });
 }
 
-/// Rows [first, first + count) of a tensor, without a copy of more.
-Tensor rows_of(const Tensor& tensor, std::int64_t first, std::int64_t count) {
-  std::vector<std::int64_t> dims(tensor.shape().dims().begin(), tensor.shape().dims().end());
-  const std::size_t row_bytes = tensor.spec().bytes() / static_cast<std::size_t>(dims[0]);
-  dims[0] = count;
-  return Tensor::from_bytes(
-      {tensor.dtype(), Shape(std::move(dims))},
-      tensor.bytes().subspan(static_cast<std::size_t>(first) * row_bytes, static_cast<std::size_t>(count) * row_bytes));
-}
-
-/// Of a data set whose labels may be missing.
-Dataset rows_of(const Dataset& data, std::int64_t first, std::int64_t count) {
-  Dataset rows = data;
-  const auto cut = [&](Tensor& values) {
-    if (values.elements() > 0) values = rows_of(values, first, count);
-  };
-  cut(rows.features);
-  cut(rows.labels);
-  for (auto* columns : {&rows.more_features, &rows.more_labels}) {
-    for (Column& column : *columns) cut(column.values);
-  }
-  return rows;
-}
-
 /// Called after an evaluation or prediction with results that are not finite. Throws ArgumentError if an index outside
 /// its table caused the first such value.
-void require_right_indices(TrainerState& state, const Dataset& data, const EpochPlan& plan, const ProgramKey& key) {
+void require_right_indices(TrainerState& state, const Samples& data, const EpochPlan& plan, const ProgramKey& key) {
   const timeline::Span span("search for a wrong index");
   const bool is_prediction = key.purpose == Purpose::predict;
   const auto [full, last] = state.programs.of_epoch(key, is_prediction ? anywhere(plan) : plan);
@@ -96,7 +74,7 @@ void require_right_indices(TrainerState& state, const Dataset& data, const Epoch
                                          Tensor::of<std::int32_t>(Shape{1}, rows_from(b, 1)));
         report = search.run(is_full ? full : last, nullptr);
       } else {
-        const Dataset batch = rows_of(data, first, count);
+        const Dataset batch = data::read_rows(data, rows_from(first, count));
         report = search.run(is_full ? full : last, &batch);
       }
     } catch (const Error& error) {
@@ -107,7 +85,7 @@ void require_right_indices(TrainerState& state, const Dataset& data, const Epoch
   }
 }
 
-void refresh_statistics(TrainerState& state, const Dataset& data, std::int64_t batch) {
+void refresh_statistics(TrainerState& state, const Samples& data, std::int64_t batch) {
   check_data(state.recipe, data);
   EpochPlan plan = plan_epoch(data.size(), batch);
   plan.last.size = 0;
@@ -120,10 +98,9 @@ void refresh_statistics(TrainerState& state, const Dataset& data, std::int64_t b
   const std::string role = role_of(Purpose::statistics);
   std::optional<Stream> stream;
   if (key.source.is_resident()) {
-    state.weights.variables()->write(order_name(role, plan.full),
-                                     Tensor::of<std::int32_t>(Shape{plan.full.rows, plan.full.size}, order));
+    write_order(*state.weights.variables(), role, plan, data, std::move(order));
   } else {
-    stream.emplace(state.device, data, plan, FitOptions{});
+    stream.emplace(state.device, data, plan, loader_options(state.recipe, data, state.at.seed));
     stream->start(std::move(order), 0);
   }
   state.weights.variables()->write(cursor_name(role), Tensor(DType::i32, Shape{1}));
@@ -155,20 +132,30 @@ void append_rows(Tensor& all, const Tensor& rows, std::int64_t first, std::int64
   std::ranges::copy(rows.bytes(), all.bytes().subspan(static_cast<std::size_t>(first) * row_bytes).begin());
 }
 
-io::TensorMap predict_values(TrainerState& state, const Dataset& data, std::int64_t batch) {
-  CONCORD_CHECK(data.features.shape().rank() >= 1 && data.features.elements() > 0, ArgumentError,
-                "predict needs at least one sample");
+io::TensorMap predict_values(TrainerState& state, const Samples& data, std::int64_t batch) {
+  const Dataset* const in_memory = data::dataset_of(data);
+  CONCORD_CHECK(in_memory == nullptr || (in_memory->features.shape().rank() >= 1 && in_memory->features.elements() > 0),
+                ArgumentError, "predict needs at least one sample");
   const EpochPlan plan = plan_epoch(data.size(), batch);
   Source source = streamed_source(data);
   source.labels.clear();
   const ProgramKey key{Purpose::predict, source, {}, 0, state.weights.are_averaged()};
   const auto [full, last] = state.programs.of_epoch(key, anywhere(plan));
+  std::optional<Stream> stream;
+  if (in_memory == nullptr) {  // a sample that cannot be read has no outputs
+    stream.emplace(state.device, data, plan, data::LoaderOptions{.threads = 0, .seed = state.at.seed});
+    stream->start(rows_from(0, plan.samples), 0);
+  }
   io::TensorMap outputs;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     const bool is_full = b < plan.full.rows;
     const std::int64_t first = b * plan.full.size, count = is_full ? plan.full.size : plan.last.size;
     const StepProgramPtr& step = is_full ? full : last;
-    write_batch(step->program, rows_of(data, first, count));
+    if (stream) {
+      stream->next(step->program);
+    } else {
+      write_batch(step->program, data::read_rows(data, rows_from(first, count)));
+    }
     step->program.run();
     const timeline::Span waiting("read outputs");
     for (const auto& [name, value] : named(step->outputs)) {
@@ -176,7 +163,7 @@ io::TensorMap predict_values(TrainerState& state, const Dataset& data, std::int6
     }
   }
   const bool reads_indices = std::ranges::any_of(
-      data.feature_columns(), [](const Column& column) { return column.values.dtype() == DType::i32; });
+      data.feature_specs(), [](const ColumnSpec& column) { return column.spec.dtype == DType::i32; });
   const bool is_finite = std::ranges::all_of(outputs, [](const auto& output) { return all_finite(output.second); });
   if (reads_indices && !is_finite) require_right_indices(state, data, plan, key);
   return outputs;
@@ -184,16 +171,16 @@ io::TensorMap predict_values(TrainerState& state, const Dataset& data, std::int6
 
 }  // namespace
 
-Metrics evaluate(TrainerState& state, const Dataset& data, const EvaluateOptions& options) {
+Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions& options) {
   const timeline::Span span("evaluate");
   check_data(state.recipe, data);
   CONCORD_CHECK(options.k >= 1, ArgumentError, "evaluate: k must be 1 or more, got {}", options.k);
   check_metrics(options.metrics);
   const EpochPlan plan = plan_epoch(data.size(), options.batch);
-  const bool has_accuracy = state.recipe.objective.is_single() && data.classes > 0;
-  const int k = has_accuracy ? std::min(options.k, data.classes) : 0;
+  const std::vector<ColumnSpec> labels = data.label_specs();
+  const int k = state.recipe.objective.is_single() ? std::min(options.k, labels[0].classes) : 0;
   NamedMetrics named_metrics = options.metrics;
-  named_metrics.merge(state.recipe.objective.metrics(data.label_columns()));
+  named_metrics.merge(state.recipe.objective.metrics(labels));
   if (!state.resident.contains(data)) {
     check_fits(state.recipe, data, Purpose::evaluate, plan.full.size, named_metrics);
   }
@@ -209,15 +196,15 @@ Metrics evaluate(TrainerState& state, const Dataset& data, const EvaluateOptions
   if (k > 0) {
     // Where some are ignored the device has counted the others.
     const bool all_count = !state.weights.variables()->contains(kEvalLabels);
-    const auto labels = all_count ? static_cast<double>(data.labels.elements()) : totals.labels;
-    metrics.accuracy = totals.first / labels;
-    metrics.top_k = totals.among_k / labels;
+    const double counted = all_count ? samples * static_cast<double>(labels[0].spec.shape.elements()) : totals.labels;
+    metrics.accuracy = totals.first / counted;
+    metrics.top_k = totals.among_k / counted;
     metrics.k = k;
   }
   return metrics;
 }
 
-Metrics evaluate_within_memory(TrainerState& state, const Dataset& data, std::int64_t& batch, std::int64_t least,
+Metrics evaluate_within_memory(TrainerState& state, const Samples& data, std::int64_t& batch, std::int64_t least,
                                const NamedMetrics& metrics) {
   try {
     return evaluate(state, data, {.batch = batch, .metrics = metrics});
@@ -231,28 +218,28 @@ Metrics evaluate_within_memory(TrainerState& state, const Dataset& data, std::in
 
 }  // namespace train
 
-Metrics Trainer::evaluate(const Dataset& data, const EvaluateOptions& options) {
+Metrics Trainer::evaluate(const Samples& data, const EvaluateOptions& options) {
   return with_state("evaluating", [&](TrainerState& state) { return train::evaluate(state, data, options); });
 }
 
-void Trainer::refresh_statistics(const Dataset& data, std::int64_t batch) {
+void Trainer::refresh_statistics(const Samples& data, std::int64_t batch) {
   with_state("refreshing statistics", [&](TrainerState& state) { train::refresh_statistics(state, data, batch); });
 }
 
 Tensor Trainer::predict(const Tensor& features, std::int64_t batch) {
   Dataset data;
   data.features = features;
-  return predict(data, batch);
+  return predict(static_cast<const Samples&>(data), batch);
 }
 
-Tensor Trainer::predict(const Dataset& data, std::int64_t batch) {
+Tensor Trainer::predict(const Samples& data, std::int64_t batch) {
   std::map<std::string, Tensor> outputs = predict_values(data, batch);
   CONCORD_CHECK(outputs.size() == 1, ArgumentError, "predict: the network has {} outputs; use predict_values",
                 outputs.size());
   return std::move(outputs.begin()->second);
 }
 
-std::map<std::string, Tensor> Trainer::predict_values(const Dataset& data, std::int64_t batch) {
+std::map<std::string, Tensor> Trainer::predict_values(const Samples& data, std::int64_t batch) {
   return with_state("predicting", [&](TrainerState& state) { return train::predict_values(state, data, batch); });
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/data/selection.hpp"
 #include "concord/optim/failure.hpp"
 
 namespace concord::train {
@@ -13,7 +14,7 @@ constexpr const char* kKept = ". Weights and optimizer keep their values from be
 
 }  // namespace
 
-FailedStep::FailedStep(const TrainerState& state, const Dataset& data, const FitOptions& options, const EpochPlan& plan,
+FailedStep::FailedStep(const TrainerState& state, const Samples& data, const FitOptions& options, const EpochPlan& plan,
                        EpochPrograms programs, bool is_streamed)
     : state_(state),
       data_(data),
@@ -24,14 +25,14 @@ FailedStep::FailedStep(const TrainerState& state, const Dataset& data, const Fit
       search_(state.weights.variables(), state.options.precision) {}
 
 std::vector<std::int32_t> FailedStep::rows() const {
-  const std::vector<std::int32_t> order = order_of(plan_, options_.shuffle, state_.at.seed, state_.at.epoch);
+  const std::vector<std::int32_t> order = order_of(plan_, data_, options_, state_.at.seed, state_.at.epoch);
   const auto first = order.begin() + static_cast<std::ptrdiff_t>(state_.at.position);
   return {first, first + static_cast<std::ptrdiff_t>(is_full() ? plan_.full.size : plan_.last.size)};
 }
 
 void FailedStep::augment(Tensor& features, std::span<const std::int32_t> rows) const {
   if (!options_.augmentation) return;
-  const TensorSpec spec = data_.feature_spec();
+  const TensorSpec spec = data_.feature_specs()[0].spec;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     options_.augmentation(features.bytes().subspan(i * spec.bytes(), spec.bytes()),
                           {rows[i], static_cast<std::uint32_t>(state_.at.epoch), spec});
@@ -41,7 +42,7 @@ void FailedStep::augment(Tensor& features, std::span<const std::int32_t> rows) c
 NonFiniteReport FailedStep::search() {
   if (!is_streamed_) return search_.run(step(), nullptr);
   const std::vector<std::int32_t> of_batch = rows();
-  Dataset batch = data::subset(data_, of_batch);
+  Dataset batch = data::read_rows(data_, of_batch, state_.at.seed, static_cast<std::uint32_t>(state_.at.epoch));
   augment(batch.features, of_batch);
   return search_.run(step(), &batch);
 }

@@ -10,7 +10,7 @@ namespace concord::train {
 class FailedStep {
  public:
   /// `state`, `data` and `options` must outlive it.
-  FailedStep(const TrainerState& state, const Dataset& data, const FitOptions& options, const EpochPlan& plan,
+  FailedStep(const TrainerState& state, const Samples& data, const FitOptions& options, const EpochPlan& plan,
              EpochPrograms programs, bool is_streamed);
   /// For FitOptions::nan_trace. Throws NonFinite with the first value that is not finite.
   void require_finite_values();
@@ -29,7 +29,7 @@ class FailedStep {
   [[nodiscard]] std::string name() const { return state_.at.next_step(plan_); }
 
   const TrainerState& state_;
-  const Dataset& data_;
+  const Samples& data_;
   const FitOptions& options_;
   EpochPlan plan_;
   EpochPrograms programs_;

@@ -13,6 +13,7 @@
 #include "concord/train/failed_step.hpp"
 #include "concord/train/fit_hook.hpp"
 #include "concord/train/loss_sums.hpp"
+#include "concord/train/mixing.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/stream.hpp"
@@ -26,10 +27,16 @@ constexpr double kReportSeconds = 0.2;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// The shape of the first column of features; empty where there is none, which is an error later.
+Shape first_sample(const Samples& data) {
+  const std::vector<ColumnSpec> columns = data.feature_specs();
+  return columns.empty() ? Shape{} : columns[0].spec.shape;
+}
+
 /// One call of fit.
 class Fit {
  public:
-  Fit(Trainer& trainer, TrainerState& state, const Dataset& data, const FitOptions& options);
+  Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOptions& options);
   History run();
 
  private:
@@ -43,6 +50,8 @@ class Fit {
   void report_steps(Clock::time_point& start, std::int64_t first_batch);
   void finish_epoch(double seconds, std::int64_t samples);
   void check_finite();
+  /// The part of these seconds of the epoch in which the device waited for samples.
+  [[nodiscard]] double waiting_part(double seconds) const;
   /// Of the epoch so far, of so many samples.
   [[nodiscard]] double loss_so_far(std::int64_t samples) const;
   [[nodiscard]] Variables& variables() const { return *state_.weights.variables(); }
@@ -50,9 +59,10 @@ class Fit {
   TrainingControl training_;
   TrainerState& state_;
   train::Place& at_;
-  const Dataset& data_;
+  const Samples& data_;
   const FitOptions& options_;
   const std::filesystem::path checkpoint_;  // from the root: a callback may change the folder
+  const Shape sample_;                      // of the first column of features
   train::EpochPlan plan_;
   train::EpochPrograms programs_;
   std::optional<train::Stream> stream_;  // where the data is not on the device
@@ -62,17 +72,19 @@ class Fit {
   std::int64_t validation_batch_;
   float rate_ = NAN;  // on the device
   std::optional<bool> flush_;
+  double waited_before_ = 0;  // seconds, before this epoch
   History history_;
   std::optional<train::BestEpoch> best_;  // with early stopping
 };
 
-Fit::Fit(Trainer& trainer, TrainerState& state, const Dataset& data, const FitOptions& options)
+Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOptions& options)
     : training_(trainer),
       state_(state),
       at_(state.at),
       data_(data),
       options_(options),
       checkpoint_(absolute_path(options.checkpoint)),
+      sample_(first_sample(data)),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   train::check_fit(state.recipe, state.options.precision, data, options);
   plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
@@ -87,8 +99,15 @@ void Fit::build() {
   const timeline::Span span("prepare");
   const train::Source source = options_.augmentation ? train::streamed_source(data_) : state_.resident.source_of(data_);
   state_.resident.keep(source.id);
-  programs_ = state_.programs.of_epoch({train::Purpose::train, source, {}, 0}, plan_);
-  if (!source.is_resident()) stream_.emplace(state_.device, data_, plan_, options_);
+  programs_ =
+      state_.programs.of_epoch({train::Purpose::train, source, {}, 0, false, {}, options_.mixing.is_on()}, plan_);
+  if (!source.is_resident()) {
+    data::LoaderOptions loader = train::loader_options(state_.recipe, data_, state_.at.seed);
+    loader.threads = options_.loader_threads;
+    loader.augmentation = options_.augmentation;
+    loader.bad_samples = options_.bad_samples;
+    stream_.emplace(state_.device, data_, plan_, std::move(loader));
+  }
   failed_step_.emplace(state_, data_, options_, plan_, programs_, stream_.has_value());
   CONCORD_CHECK(variables().read(optim::kOk).values<float>()[0] != 0, NonFinite,
                 "an earlier step of this training had a loss or a gradient that is not finite; to continue, build a "
@@ -97,19 +116,12 @@ void Fit::build() {
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
 void Fit::begin_epoch() {
-  std::vector<std::int32_t> order = train::order_of(plan_, options_.shuffle, at_.seed, at_.epoch);
-  const std::span<const std::int32_t> all(order);
-  const auto in_full = static_cast<std::size_t>(plan_.full.rows * plan_.full.size);
+  std::vector<std::int32_t> order = train::order_of(plan_, data_, options_, at_.seed, at_.epoch);
   if (stream_) {
     order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(at_.position));
     stream_->start(std::move(order), at_.epoch);
   } else {
-    variables().write(train::order_name(kTrainRole, plan_.full),
-                      Tensor::of<std::int32_t>(Shape{plan_.full.rows, plan_.full.size}, all.first(in_full)));
-    if (plan_.last.size > 0) {
-      variables().write(train::order_name(kTrainRole, plan_.last),
-                        Tensor::of<std::int32_t>(Shape{plan_.last.size}, all.subspan(in_full)));
-    }
+    train::write_order(variables(), kTrainRole, plan_, data_, std::move(order));
   }
   at_.begin_epoch(plan_);
   if (at_.position == 0) restart_counters();
@@ -162,6 +174,10 @@ void Fit::check_finite() {
   failed_step_->explain();
 }
 
+double Fit::waiting_part(double seconds) const {
+  return stream_ ? std::min((stream_->seconds_waited() - waited_before_) / seconds, 1.0) : 0;
+}
+
 double Fit::loss_so_far(std::int64_t samples) const {
   const std::vector<LossTerm::Kind>& terms = programs_.full->terms;
   std::vector<double> sums, weights;
@@ -184,7 +200,8 @@ void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
                           at_.batches_done(plan_),
                           plan_.batches(),
                           loss_so_far(at_.position),
-                          done / seconds_since(start)};
+                          done / seconds_since(start),
+                          waiting_part(seconds_since(start))};
   const auto reported = Clock::now();
   for (const auto& callback : options_.callbacks) callback->on_step(training_, report);
   start += Clock::now() - reported;
@@ -194,6 +211,7 @@ void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
 bool Fit::train_epoch() {
   const timeline::Span span("epoch");
   begin_epoch();
+  waited_before_ = stream_ ? stream_->seconds_waited() : 0;
   auto start = Clock::now();
   auto reported = start;
   const std::int64_t first = at_.batches_done(plan_);
@@ -206,6 +224,9 @@ bool Fit::train_epoch() {
     }
     set_rate();
     set_flush(b + 1 == plan_.batches());
+    if (options_.mixing.is_on()) {
+      train::write_mixing(variables(), options_.mixing, sample_, at_.seed, static_cast<std::uint32_t>(at_.epoch), b);
+    }
     train::StepProgram& step = b < plan_.full.rows ? *programs_.full : *programs_.last;
     if (options_.nan_trace) failed_step_->require_finite_values();
     if (stream_) stream_->next(step.program);
@@ -235,6 +256,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   report.rate = static_cast<double>(rate_);
   report.seconds = seconds;
   report.samples_per_second = static_cast<double>(samples) / seconds;
+  report.waiting = waiting_part(seconds);
   if (options_.validate) {
     const timeline::Span span("validation");
     report.validation =
@@ -297,7 +319,7 @@ class InFit {
 };
 
 /// Lets the process's hook replace the fit.
-void ask_hook(const TrainerState& state, const Dataset& data, const FitOptions& options) {
+void ask_hook(const TrainerState& state, const Samples& data, const FitOptions& options) {
   const train::FitHook hook = train::fit_hook;
   if (hook == nullptr) return;
   TrainerOptions trainer = state.options;
@@ -309,7 +331,7 @@ void ask_hook(const TrainerState& state, const Dataset& data, const FitOptions& 
 
 }  // namespace
 
-History Trainer::fit(const Dataset& data, const FitOptions& options) {
+History Trainer::fit(const Samples& data, const FitOptions& options) {
   return with_state("training", [&](TrainerState& state) {
     const InFit in_fit(state);
     ask_hook(state, data, options);

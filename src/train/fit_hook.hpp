@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "concord/data/dataset.hpp"
+#include "concord/data/samples.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/optimizer.hpp"
 #include "concord/train/objective.hpp"
@@ -18,7 +18,7 @@ struct FitTask {
   const Objective& objective;
   const optim::Optimizer& optimizer;
   const TrainerOptions& trainer;
-  const Dataset& data;
+  const Samples& data;
   const FitOptions& fit;
 };
 

@@ -50,7 +50,8 @@ void JsonLog::on_epoch(const EpochReport& report) {
                               {"loss", report.loss},
                               {"rate", report.rate},
                               {"seconds", report.seconds},
-                              {"samples_per_second", report.samples_per_second}};
+                              {"samples_per_second", report.samples_per_second},
+                              {"waiting", report.waiting}};
   if (report.validation) json["validation"] = json_of(*report.validation);
   write(json.dump());
 }

@@ -8,6 +8,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/nn/class_axis.hpp"
+#include "concord/ops/pointwise.hpp"
 #include "concord/train/metrics.hpp"
 
 namespace concord {
@@ -107,12 +108,12 @@ std::vector<std::pair<Value, Value>> Objective::pairs(const Values& outputs, con
   return all;
 }
 
-NamedMetrics Objective::metrics(const std::vector<Column>& labels) const {
+NamedMetrics Objective::metrics(const std::vector<ColumnSpec>& labels) const {
   NamedMetrics all;
   for (std::size_t i = 0; i < losses_.size(); ++i) {
     const std::string& output = losses_[i].output;
     all.emplace(output + ".loss", values_[i]);
-    auto column = std::ranges::find(labels, target_of(losses_[i]), &Column::name);
+    auto column = std::ranges::find(labels, target_of(losses_[i]), &ColumnSpec::name);
     if (column == labels.end() && i < labels.size() && labels[i].name.empty()) {
       column = labels.begin() + static_cast<std::ptrdiff_t>(i);
     }

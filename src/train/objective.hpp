@@ -64,7 +64,7 @@ class Objective {
   /// The losses of a list; else none.
   [[nodiscard]] const std::vector<OutputLoss>& losses() const { return losses_; }
   /// The metrics that a list of losses adds to evaluations of a data set with these columns of labels.
-  [[nodiscard]] NamedMetrics metrics(const std::vector<Column>& labels) const;
+  [[nodiscard]] NamedMetrics metrics(const std::vector<ColumnSpec>& labels) const;
 
  private:
   Function function_;

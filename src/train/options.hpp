@@ -71,13 +71,24 @@ enum class LastBatch : std::uint8_t {
   pad     // filled with the first samples of the epoch, which count twice in it
 };
 
+/// Mixes each sample of a training batch with another one, on the device. The loss is that of both labels, each in the
+/// share of its sample. `mixup` blends all numbers of the first column of features (Zhang et al., "mixup", 2018),
+/// `cutmix` replaces a rectangle of an image (Yun et al., "CutMix", 2019). Above 0 it is the parameter of the Beta
+/// distribution of the shares, drawn once for each batch; with both, each batch takes one of them by chance.
+struct Mixing {
+  double mixup = 0, cutmix = 0;
+  [[nodiscard]] bool is_on() const { return mixup != 0 || cutmix != 0; }
+};
+
 struct FitOptions {
   std::int64_t epochs = 1;
   std::int64_t batch = 64;
-  std::optional<Dataset> validate = std::nullopt;
-  NamedMetrics metrics = {};  // computed in the validation; results are in Metrics::named
+  SharedSamples validate = {};  // a Dataset, or any Samples
+  NamedMetrics metrics = {};    // computed in the validation; results are in Metrics::named
   optim::Schedule schedule = optim::schedule::constant();
   bool shuffle = true;  // a new order in each epoch
+  /// Orders with all classes equally often (data::balanced_order), instead of every sample once.
+  bool balance = false;
   std::optional<EarlyStopping> early_stopping = std::nullopt;
   std::vector<std::shared_ptr<Callback>> callbacks = {};
   std::int64_t report_every = 0;  // batches between calls of on_step; 0: about five calls a second
@@ -91,7 +102,11 @@ struct FitOptions {
   /// Precision::fp16, whose scaled gradients may overflow.
   bool nan_trace = false;
   data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
-  int loader_threads = 2;                // for streamed data
+  Mixing mixing = {};
+  /// Threads that read streamed data; 0: 2 for a Dataset, num_threads() for other Samples.
+  int loader_threads = 0;
+  /// Of samples that are read from files while the training runs.
+  data::BadSamples bad_samples = data::BadSamples::skip;
   /// The last batch of an epoch. Batch norm cannot train on a batch with one value per channel: use another choice than
   /// keep then.
   /// If the data set is smaller than a batch, all samples are one batch. Evaluations use all samples.

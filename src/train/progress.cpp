@@ -9,6 +9,15 @@
 
 namespace concord {
 
+namespace {
+
+/// Says that data is the limit, from a part on that is worth a thought.
+std::string waiting_text(double part) {
+  return part < 0.02 ? std::string() : fmt::format("  waits for data {:.0f} %", 100 * part);
+}
+
+}  // namespace
+
 ProgressPrinter::ProgressPrinter(std::ostream& out) : ProgressPrinter(out, terminal_width()) {}
 
 void ProgressPrinter::clear_bar() {
@@ -18,8 +27,8 @@ void ProgressPrinter::clear_bar() {
 void ProgressPrinter::on_step(const StepReport& report) {
   if (!width_) return;
   const std::string head = fmt::format("epoch {}/{} ", report.epoch, report.epochs);
-  const std::string tail = fmt::format(" {}/{}  loss {:.4f}  {:.0f}/s", report.batch, report.batches, report.loss,
-                                       report.samples_per_second);
+  const std::string tail = fmt::format(" {}/{}  loss {:.4f}  {:.0f}/s{}", report.batch, report.batches, report.loss,
+                                       report.samples_per_second, waiting_text(report.waiting));
   // One column stays free, or the terminal would begin a new line.
   const auto room = *width_ - static_cast<int>(head.size() + tail.size()) - 3;
   std::string bar;
@@ -41,7 +50,9 @@ void ProgressPrinter::on_epoch(const EpochReport& report) {
     if (report.validation->accuracy) out_ << fmt::format("  accuracy {:.2f} %", 100 * *report.validation->accuracy);
     for (const auto& [name, value] : report.validation->named) out_ << fmt::format("  {} {:.4g}", name, value);
   }
-  out_ << fmt::format("  {:.2f} s  {:.0f} samples/s\n", report.seconds, report.samples_per_second) << std::flush;
+  out_ << fmt::format("  {:.2f} s  {:.0f} samples/s{}\n", report.seconds, report.samples_per_second,
+                      waiting_text(report.waiting))
+       << std::flush;
 }
 
 void ProgressPrinter::on_end(const History& history) {

@@ -35,6 +35,7 @@ struct EpochReport {
   double rate = 0;          // learning rate of the last step
   double seconds = 0;       // training time, without validation and callbacks
   double samples_per_second = 0;
+  double waiting = 0;  // the part of the seconds in which the device waited for streamed samples
   std::optional<Metrics> validation;
 };
 
@@ -44,6 +45,7 @@ struct StepReport {
   std::int64_t batch = 0, batches = 0;  // batches done, and all batches of this epoch
   double loss = 0;                      // as Metrics::loss, over the epoch so far
   double samples_per_second = 0;
+  double waiting = 0;  // as in EpochReport, over the epoch so far
 };
 
 /// The result of `fit`.

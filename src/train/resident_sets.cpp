@@ -8,6 +8,7 @@
 
 #include "concord/core/error.hpp"
 #include "concord/core/log.hpp"
+#include "concord/data/in_memory.hpp"
 
 namespace concord::train {
 namespace {
@@ -29,11 +30,15 @@ bool ResidentSets::Resident::holds(const Dataset& dataset) const {
   return is_copy_of(copy, dataset) && variables == variables_of(dataset, id);
 }
 
-bool ResidentSets::contains(const Dataset& dataset) const {
-  return std::ranges::any_of(sets_, [&](const Resident& set) { return set.holds(dataset); });
+bool ResidentSets::contains(const Samples& samples) const {
+  const Dataset* const dataset = data::dataset_of(samples);
+  return dataset != nullptr && std::ranges::any_of(sets_, [&](const Resident& set) { return set.holds(*dataset); });
 }
 
-Source ResidentSets::source_of(const Dataset& dataset) {
+Source ResidentSets::source_of(const Samples& samples) {
+  const Dataset* const in_memory = data::dataset_of(samples);
+  if (in_memory == nullptr) return streamed_source(samples);
+  const Dataset& dataset = *in_memory;
   const auto found = std::ranges::find_if(sets_, [&](const Resident& set) { return set.holds(dataset); });
   if (found != sets_.end()) {
     sets_.splice(sets_.begin(), sets_, found);

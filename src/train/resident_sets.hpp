@@ -17,9 +17,9 @@ class ResidentSets {
   ResidentSets(VariablesPtr variables, double fraction, Programs& programs)
       : variables_(std::move(variables)), fraction_(fraction), programs_(programs) {}
 
-  [[nodiscard]] bool contains(const Dataset& dataset) const;
-  /// On the device if the set fits, or is there already; else streamed.
-  [[nodiscard]] Source source_of(const Dataset& dataset);
+  [[nodiscard]] bool contains(const Samples& samples) const;
+  /// On the device if the samples are in memory and all of their data set fits, or is there already; else streamed.
+  [[nodiscard]] Source source_of(const Samples& samples);
   /// The set of this id stays, until another one is to stay; empty: none.
   void keep(std::string id) { kept_ = std::move(id); }
 

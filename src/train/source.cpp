@@ -1,10 +1,11 @@
 // Source: gathering a batch on the device, and the upload of data sets.
 #include "concord/train/source.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "concord/data/in_memory.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/pointwise.hpp"
@@ -28,34 +29,34 @@ Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, Valu
   return plan.rows > 0 ? reshape(gather(order, cursor), Shape{plan.size}) : order;
 }
 
-Value decoded(Value features, const SourceColumn& column) {
+/// [C, 1, …], to go with values [N, C, …]. Other numbers are variables of other names.
+Value by_channel(Graph& graph, const char* what, const std::vector<float>& numbers, std::size_t rank) {
+  std::vector<std::int64_t> dims(rank - 1, 1);
+  dims[0] = std::ssize(numbers);
+  Tensor values = Tensor::of<float>(Shape(std::move(dims)), numbers);
+  const TensorSpec spec = values.spec();
+  return held(graph, fmt::format("data.{}.{}", what, fmt::join(numbers, "_")), spec, VariableRole::transient,
+              std::move(values));
+}
+
+Value decoded(Value features, const ColumnSpec& column) {
   if (features.dtype() != DType::u8) return features;
-  return pointwise("decode", {features}, scalar::input(0) * column.scale + column.shift);
-}
-
-/// One sample of a column, or with `whole` all of them.
-std::vector<SourceColumn> columns_of(const std::vector<Column>& columns, bool whole) {
-  std::vector<SourceColumn> described;
-  for (const Column& column : columns) {
-    TensorSpec spec = column.values.spec();
-    if (!whole) spec.shape = Shape({spec.shape.dims().begin() + 1, spec.shape.dims().end()});
-    described.push_back({column.name, std::move(spec), column.scale, column.shift, column.classes});
-  }
-  return described;
-}
-
-Source source_of(const Dataset& dataset, const std::string& id) {
-  const bool whole = !id.empty();
-  return {id, columns_of(dataset.feature_columns(), whole), columns_of(dataset.label_columns(), whole)};
+  const Scalar value = scalar::input(0) * column.scale + column.shift;
+  if (column.mean.empty()) return pointwise("decode", {features}, value);
+  const std::size_t rank = features.shape().rank();
+  return pointwise("decode",
+                   {features, by_channel(features.graph(), "mean", column.mean, rank),
+                    by_channel(features.graph(), "deviation", column.deviation, rank)},
+                   (value - scalar::input(1)) / scalar::input(2));
 }
 
 /// Fills `batch` with what `value_of` makes of the name and the description of each column.
 template <class Function>
 void add_columns(BatchValues& batch, const Source& source, Function&& value_of) {
-  for (const SourceColumn& column : source.features) {
+  for (const ColumnSpec& column : source.features) {
     batch.features.add(column.name, decoded(value_of(feature_name(column.name), column.spec), column));
   }
-  for (const SourceColumn& column : source.labels) {
+  for (const ColumnSpec& column : source.labels) {
     batch.labels.add(column.name, value_of(label_name(column.name), column.spec));
   }
 }
@@ -81,13 +82,20 @@ bool same_storage(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Source streamed_source(const Dataset& dataset) { return source_of(dataset, {}); }
+Source streamed_source(const Samples& samples) { return {{}, samples.feature_specs(), samples.label_specs()}; }
 
 Source streamed_source(const TensorSpec& features, const TensorSpec& labels) {
   return {{}, {{{}, features}}, {{{}, labels}}};
 }
 
-Source resident_source(const Dataset& dataset, const std::string& id) { return source_of(dataset, id); }
+Source resident_source(const Dataset& dataset, const std::string& id) {
+  Source source = streamed_source(dataset);
+  source.id = id;
+  for (auto* columns : {&source.features, &source.labels}) {
+    for (ColumnSpec& column : *columns) column.spec.shape = with_batch(column.spec.shape, dataset.size());
+  }
+  return source;
+}
 
 Shape with_batch(const Shape& sample, std::int64_t size) {
   std::vector<std::int64_t> dims{size};
@@ -104,6 +112,17 @@ std::string cursor_name(const std::string& role) { return role + ".cursor"; }
 std::string order_name(const std::string& role, const BatchPlan& plan) {
   return plan.rows > 0 ? fmt::format("data.{}.order.{}x{}", role, plan.rows, plan.size)
                        : fmt::format("data.{}.last.{}+{}", role, plan.first, plan.size);
+}
+
+void write_order(Variables& variables, const std::string& role, const EpochPlan& plan, const Samples& samples,
+                 std::vector<std::int32_t> order) {
+  data::to_dataset_rows(samples, order);
+  const std::span<const std::int32_t> all(order);
+  const auto in_full = static_cast<std::size_t>(plan.full.rows * plan.full.size);
+  variables.write(order_name(role, plan.full),
+                  Tensor::of<std::int32_t>(Shape{plan.full.rows, plan.full.size}, all.first(in_full)));
+  if (plan.last.size == 0) return;
+  variables.write(order_name(role, plan.last), Tensor::of<std::int32_t>(Shape{plan.last.size}, all.subspan(in_full)));
 }
 
 BatchValues add_inputs(Graph& graph, const Source& source, std::int64_t size) {
@@ -150,7 +169,10 @@ DeviceCopies::Copy copy_to_device(const Dataset& dataset, const DevicePtr& devic
   }
   if (shared.copies.size() == kMostCopies) shared.copies.erase(shared.copies.begin());
   DeviceCopies::Copy copy{device, arrays_of(dataset), {}};
-  for (const Tensor& array : copy.sources) copy.buffers.push_back(upload(*device, array));
+  for (const Tensor& array : copy.sources) {
+    copy.buffers.push_back(upload(*device, array));
+    shared.uploaded_bytes += array.spec().bytes();
+  }
   shared.copies.push_back(copy);
   return copy;
 }

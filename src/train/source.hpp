@@ -14,25 +14,16 @@
 
 namespace concord::train {
 
-/// A column of a data set as a graph sees it.
-struct SourceColumn {
-  std::string name;
-  TensorSpec spec;             // resident: of the whole column; else of one sample
-  float scale = 1, shift = 0;  // of u8 features
-  int classes = 0;             // of labels
-  friend bool operator==(const SourceColumn&, const SourceColumn&) = default;
-};
-
 /// What the graph of a batch needs to know of its data.
 struct Source {
   /// Begins the names of the variables of a resident data set; empty: the columns are inputs.
   std::string id;
-  std::vector<SourceColumn> features, labels;
+  std::vector<ColumnSpec> features, labels;  // of a resident set, with the spec of the whole column
   [[nodiscard]] bool is_resident() const { return !id.empty(); }
   friend bool operator==(const Source&, const Source&) = default;
 };
 /// Batches of this data set that the host fills.
-[[nodiscard]] Source streamed_source(const Dataset& dataset);
+[[nodiscard]] Source streamed_source(const Samples& samples);
 /// Batches of one column of features and one of labels, given by the specs of a sample.
 [[nodiscard]] Source streamed_source(const TensorSpec& features, const TensorSpec& labels);
 /// The data set as a copy on the device.
@@ -52,6 +43,10 @@ struct Source {
 /// Plans with other numbers have variables of other names.
 [[nodiscard]] std::string order_name(const std::string& role, const BatchPlan& plan);
 
+/// Writes these variables: `order` has rows of `samples`, which are resident.
+void write_order(Variables& variables, const std::string& role, const EpochPlan& plan, const Samples& samples,
+                 std::vector<std::int32_t> order);
+
 struct BatchValues {
   Values features;  // f32 or i32 [size, …]
   Values labels;    // i32 or f32 [size, …]
@@ -59,7 +54,7 @@ struct BatchValues {
 };
 /// Adds inputs for a batch of `size` samples, without a cursor.
 [[nodiscard]] BatchValues add_inputs(Graph& graph, const Source& source, std::int64_t size);
-/// Fills those inputs that the program reads with the columns of `batch`.
+/// Fills those inputs that the program reads with the columns of `batch`; it may have no labels.
 void write_batch(Program& program, const Dataset& batch);
 /// Adds the batch to a graph. The order of a resident source starts as plan.first, plan.first + 1, …. The cursor is a
 /// variable of the role `of_cursor`, all else of the batch is transient.

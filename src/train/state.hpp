@@ -48,9 +48,9 @@ void save_checkpoint(const TrainerState& state, const std::filesystem::path& pat
 /// As Trainer::resume. A file that does not fit changes nothing.
 void resume(TrainerState& state, const std::filesystem::path& path);
 
-[[nodiscard]] Metrics evaluate(TrainerState& state, const Dataset& data, const EvaluateOptions& options);
+[[nodiscard]] Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions& options);
 /// In batches of `batch`, or where there is no memory for those of `least`, to which it then sets `batch`.
-[[nodiscard]] Metrics evaluate_within_memory(TrainerState& state, const Dataset& data, std::int64_t& batch,
+[[nodiscard]] Metrics evaluate_within_memory(TrainerState& state, const Samples& data, std::int64_t& batch,
                                              std::int64_t least, const NamedMetrics& metrics);
 
 }  // namespace train

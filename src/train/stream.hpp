@@ -17,12 +17,16 @@ namespace concord::train {
 
 class Stream {
  public:
-  Stream(DevicePtr device, const Dataset& dataset, const EpochPlan& plan, const FitOptions& options);
+  /// `samples` must outlive it. Batch and threads of `options` are set here.
+  Stream(DevicePtr device, const Samples& samples, const EpochPlan& plan, data::LoaderOptions options);
   /// The samples of an epoch, or what is left of it.
   void start(std::vector<std::int32_t> order, std::int64_t epoch);
   /// Puts the next batch into those inputs that the program reads; the host does not wait for the copy, but for that of
   /// two batches ago.
   void next(Program& program);
+  /// Seconds in which the device had nothing to do because `next` waited for samples: at most so many, because the
+  /// device is looked at when they have come.
+  [[nodiscard]] double seconds_waited() const { return seconds_waited_; }
 
  private:
   /// A column of a batch: the input of programs, and the bytes of one sample.
@@ -49,6 +53,7 @@ class Stream {
   Inputs features_, labels_;
   std::array<Slot, 2> slots_;
   std::size_t used_ = 0;
+  double seconds_waited_ = 0;
   std::unique_ptr<data::Loader> loader_;
 };
 

@@ -13,6 +13,7 @@
 #include "concord/ops/reduce.hpp"
 #include "concord/train/loss_sums.hpp"
 #include "concord/train/metrics.hpp"
+#include "concord/train/mixing.hpp"
 
 namespace concord::train {
 namespace {
@@ -199,10 +200,11 @@ Traced trace(const Recipe& recipe, const ProgramKey& key) {
     graph.assign(batch.cursor, cast(number, DType::i32));
     return traced;
   }
-  call_network(traced, recipe, batch.features);
+  const std::optional<MixedBatch> mixed = key.mixes ? std::optional(mix(graph, batch)) : std::nullopt;
+  call_network(traced, recipe, mixed ? mixed->features : batch.features);
   if (key.purpose == Purpose::predict) return traced;
   check_classes(recipe.objective, traced.outputs, batch.labels, key.source);
-  traced.loss = recipe.objective(traced.outputs, batch.labels);
+  traced.loss = mixed ? mixed->loss(recipe.objective, traced.outputs) : recipe.objective(traced.outputs, batch.labels);
   CONCORD_CHECK(traced.loss, ArgumentError, "the loss of a trainer returned an empty value");
   CONCORD_CHECK(traced.loss.shape().elements() == 1, ShapeError,
                 "the loss of a trainer must be one number, got {}; use Reduction::mean or sum",

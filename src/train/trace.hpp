@@ -34,6 +34,7 @@ struct ProgramKey {
   int k = 0;              // of the top-k accuracy; 0: no classes
   bool averaged = false;  // averages stand for the trained weights
   NamedMetrics metrics = {};
+  bool mixes = false;  // FitOptions::mixing
   friend bool operator==(const ProgramKey&, const ProgramKey&) = default;
 };
 

@@ -32,10 +32,10 @@ Trainer::~Trainer() = default;
 void Trainer::prepare(const TensorSpec& sample) {
   Dataset data;
   data.features = Tensor(sample.dtype, train::with_batch(sample.shape, 1));
-  prepare(data);
+  prepare(static_cast<const Samples&>(data));
 }
 
-void Trainer::prepare(const Dataset& data) {
+void Trainer::prepare(const Samples& data) {
   with_state("preparing a network", [&](TrainerState& state) {
     train::Source source = train::streamed_source(data);
     source.labels.clear();

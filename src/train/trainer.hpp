@@ -34,9 +34,9 @@ class FitReplaced : public Error {
   using Error::Error;
 };
 
-/// Trains a network by an Objective: one loss, or the losses of several outputs. The columns of features in a Dataset
-/// are the inputs of the network, by name or by position (nn::Module::input_names); the columns of labels are the
-/// targets.
+/// Trains a network by an Objective: one loss, or the losses of several outputs. The data is a Dataset or any other
+/// Samples. Its columns of features are the inputs of the network, by name or by position (nn::Module::input_names);
+/// its columns of labels are the targets.
 ///
 /// Only one thread at a time may use a Trainer: a call during a call of another thread throws ArgumentError, and so
 /// does using a trainer that was moved from. Trainers on different devices with separately built networks may run at
@@ -65,20 +65,20 @@ class Trainer {
   ///   (in a callback).
   /// - In a process started by `concord compare PROGRAM`, it compares the training on several devices instead. Then the
   ///   command ends the process; if it does not, `fit` throws FitReplaced.
-  History fit(const Dataset& data, const FitOptions& options = {});
-  [[nodiscard]] Metrics evaluate(const Dataset& data, const EvaluateOptions& options = {});
+  History fit(const Samples& data, const FitOptions& options = {});
+  [[nodiscard]] Metrics evaluate(const Samples& data, const EvaluateOptions& options = {});
   /// Replaces the running statistics of batch norm by their mean over the data, computed with the weights that
   /// evaluations use, as torch.optim.swa_utils.update_bn does. Averaged weights (TrainerOptions::ema_decay) need it,
   /// because their statistics were collected with other weights. Call it before evaluating or saving; further training
   /// changes the statistics again. Samples come in random order in batches of one size; the remaining samples are
   /// skipped. Throws as `fit`.
-  void refresh_statistics(const Dataset& data, std::int64_t batch = 256);
+  void refresh_statistics(const Samples& data, std::int64_t batch = 256);
   /// Returns the outputs of the network for all samples, [N, …], in evaluation mode. u8 features are divided by 255.
   [[nodiscard]] Tensor predict(const Tensor& features, std::int64_t batch = 256);
-  [[nodiscard]] Tensor predict(const Dataset& data, std::int64_t batch = 256);
+  [[nodiscard]] Tensor predict(const Samples& data, std::int64_t batch = 256);
   /// As `predict`, for a network with several outputs: by name, or "0", "1", … for outputs without a name. `data` needs
   /// no labels.
-  [[nodiscard]] std::map<std::string, Tensor> predict_values(const Dataset& data, std::int64_t batch = 256);
+  [[nodiscard]] std::map<std::string, Tensor> predict_values(const Samples& data, std::int64_t batch = 256);
 
   /// Saves weights (their averages, if there are any) and running statistics as safetensors, with the names and shapes
   /// of the same PyTorch module. Throws ArgumentError before the first fit or evaluate, when the names are not known
@@ -103,7 +103,7 @@ class Trainer {
   /// Compiles for samples of this spec without training. Names become known, and loaded weights are applied.
   void prepare(const TensorSpec& sample);
   /// As above, for the columns of features in `data`.
-  void prepare(const Dataset& data);
+  void prepare(const Samples& data);
 
   [[nodiscard]] std::int64_t epochs_done() const;
   /// Number of batches trained on. It equals the number of updates unless gradients are accumulated.

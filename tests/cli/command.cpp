@@ -12,9 +12,9 @@ using namespace concord::test;
 
 namespace {
 
-const std::vector<std::string> kSubcommands{"devices", "train",   "evaluate", "predict", "compare", "bench",
-                                            "models",  "summary", "doctor",   "profile", "tune",    "replay",
-                                            "run",     "check",   "convert",  "export"};
+const std::vector<std::string> kSubcommands{"devices", "train",   "evaluate", "predict", "compare",  "bench",
+                                            "models",  "summary", "doctor",   "profile", "tune",     "replay",
+                                            "run",     "check",   "convert",  "export",  "crossval", "data"};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
 // The programs of docs/guide/your-own-data.md.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -24,6 +25,32 @@ Dataset circles(std::int64_t n) {
   }
   return data::from_arrays(points, labels, 2);
 }
+// [end]
+
+// [own]
+/// Pictures [1, 16, 16] of classes 0, a circle, and 1, a square, drawn when they are read.
+class Shapes final : public Samples {
+ public:
+  explicit Shapes(std::int64_t count) : count_(count) { class_names = {"circle", "square"}; }
+  std::int64_t size() const override { return count_; }
+  std::vector<ColumnSpec> feature_specs() const override { return {{"", {DType::u8, Shape{1, 16, 16}}, 1.0F / 255}}; }
+  std::vector<ColumnSpec> label_specs() const override { return {{"", {DType::i32, Shape{}}, 1, 0, /*classes=*/2}}; }
+  std::optional<std::int32_t> class_of(std::int64_t row) const override { return static_cast<std::int32_t>(row % 2); }
+  void read(std::int64_t row, std::span<const std::span<std::byte>> columns,
+            const SampleRandom& random) const override {
+    const std::int32_t label = *class_of(row);
+    const float radius = 3 + 3 * random.uniform("radius", 0);
+    for (int i = 0; i < 16 * 16; ++i) {
+      const float x = static_cast<float>(i % 16) - 7.5F, y = static_cast<float>(i / 16) - 7.5F;
+      const float distance = label == 0 ? std::hypot(x, y) : std::max(std::abs(x), std::abs(y));
+      columns[0][static_cast<std::size_t>(i)] = std::byte{distance <= radius ? std::uint8_t{255} : std::uint8_t{0}};
+    }
+    std::ranges::copy(std::as_bytes(std::span(&label, 1)), columns[1].begin());
+  }
+
+ private:
+  std::int64_t count_;
+};
 // [end]
 
 TEST_CASE("guide: a data set from arrays", "[docs]") {
@@ -124,6 +151,39 @@ TEST_CASE("guide: files in the formats that are read", "[docs]") {
   }
   // [end]
   CHECK_THROWS_AS(data::idx("my-images-idx3-ubyte.gz", "my-labels-idx1-ubyte.gz"), IoError);
+}
+
+TEST_CASE("guide: a data set as a class", "[docs]") {
+  const DevicePtr device = test::guide_device();
+  // [parts]
+  const auto [rest, held_out] = data::split(SharedSamples(Shapes(1000)), 100);
+  nn::Sequential net{nn::Conv2d{1, 8, 3, {.stride = 2}}, nn::ReLU{}, nn::Flatten{}, nn::Linear{8 * 7 * 7, 2}};
+  Trainer trainer{net, loss::cross_entropy, optim::Adam{.lr = 5e-3}, device};
+  trainer.fit(*rest, {.epochs = 3, .batch = 50, .validate = held_out, .balance = true, .loader_threads = 2});
+  // [end]
+  CHECK(trainer.evaluate(*held_out).accuracy.value() > 0.8);
+  CHECK(rest->size() == 900);
+}
+
+TEST_CASE("guide: cross-validation", "[docs]") {
+  const DevicePtr device = test::guide_device();
+  // [folds]
+  const Dataset points = circles(600);
+  const auto make = [&](int fold) {
+    nn::Sequential net{nn::Linear{2, 16}, nn::ReLU{}, nn::Linear{16, 2}};
+    return Trainer{
+        net, loss::cross_entropy, optim::Adam{.lr = 1e-2}, device, {.seed = static_cast<std::uint64_t>(fold)}};
+  };
+  const auto folds = data::folds(points.labels.values<std::int32_t>(), 3);  // each class in its share
+  std::vector<double> accuracies;
+  for (const FoldResult& fold : cross_validate(make, points, points, folds, {.epochs = 10, .batch = 50})) {
+    accuracies.push_back(fold.metrics.accuracy.value());
+  }
+  const auto [mean, deviation] = statistics_of(accuracies);
+  // [end]
+  CHECK(accuracies.size() == 3);
+  CHECK(mean > 0.8);
+  CHECK(deviation < 0.2);
 }
 
 }  // namespace

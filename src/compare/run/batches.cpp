@@ -2,39 +2,36 @@
 #include "concord/compare/run/batches.hpp"
 
 #include <algorithm>
-#include <span>
+
+#include "concord/data/selection.hpp"
 
 namespace concord {
 
 namespace {
 
-/// The rows of a column, decoded if they are u8 and features.
-Tensor gathered(const Column& column, std::span<const std::int32_t> rows, bool decodes) {
-  std::vector<std::int64_t> dims(column.values.shape().dims().begin(), column.values.shape().dims().end());
-  const std::size_t bytes = column.values.spec().bytes() / static_cast<std::size_t>(dims[0]);
-  dims[0] = static_cast<std::int64_t>(rows.size());
-  Tensor batch(decodes ? DType::f32 : column.values.dtype(), Shape(std::move(dims)));
-  const std::size_t batch_bytes = batch.spec().bytes() / rows.size();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto from = column.values.bytes().subspan(static_cast<std::size_t>(rows[i]) * bytes, bytes);
-    if (decodes) {
-      std::ranges::transform(from, batch.values<float>().subspan(i * bytes).begin(), [&](std::byte pixel) {
-        return static_cast<float>(std::to_integer<int>(pixel)) * column.scale + column.shift;
-      });
-    } else {
-      std::ranges::copy(from, batch.bytes().subspan(i * batch_bytes).begin());
+/// u8 values of a column, as a network reads them.
+Tensor decoded(const Column& column) {
+  if (column.values.dtype() != DType::u8) return column.values;
+  Tensor numbers(DType::f32, column.values.shape());
+  const auto from = column.values.values<std::uint8_t>();
+  const auto to = numbers.values<float>();
+  const std::size_t channels = std::max<std::size_t>(column.mean.size(), 1);
+  const std::size_t plane = from.size() / static_cast<std::size_t>(column.values.shape()[0]) / channels;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    to[i] = static_cast<float>(from[i]) * column.scale + column.shift;
+    if (!column.mean.empty()) {
+      const std::size_t channel = i / plane % channels;
+      to[i] = (to[i] - column.mean[channel]) / column.deviation[channel];
     }
   }
-  return batch;
+  return numbers;
 }
-
-bool is_decoded(const Column& column) { return column.values.dtype() == DType::u8; }
 
 }  // namespace
 
 train::Source Batches::source() const {
   train::Source source = train::streamed_source(dataset_);
-  for (train::SourceColumn& column : source.features) {
+  for (ColumnSpec& column : source.features) {
     if (column.spec.dtype == DType::u8) column.spec.dtype = DType::f32;
   }
   return source;
@@ -43,13 +40,12 @@ train::Source Batches::source() const {
 Batch Batches::next() {
   std::vector<std::int32_t> rows(static_cast<std::size_t>(batch_));
   std::ranges::generate(rows, [&] { return next_row(); });
+  const Dataset read = data::read_rows(dataset_, rows, seed_, epoch_);
   Batch batch;
-  for (const Column& column : dataset_.feature_columns()) {
-    batch.emplace(train::feature_name(column.name), gathered(column, rows, is_decoded(column)));
+  for (const Column& column : read.feature_columns()) {
+    batch.emplace(train::feature_name(column.name), decoded(column));
   }
-  for (const Column& column : dataset_.label_columns()) {
-    batch.emplace(train::label_name(column.name), gathered(column, rows, false));
-  }
+  for (const Column& column : read.label_columns()) batch.emplace(train::label_name(column.name), column.values);
   return batch;
 }
 

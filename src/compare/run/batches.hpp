@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "concord/compare/run/training_step.hpp"
-#include "concord/data/dataset.hpp"
+#include "concord/data/samples.hpp"
 #include "concord/train/source.hpp"
 
 namespace concord {
@@ -13,7 +13,7 @@ namespace concord {
 /// The batches of a run, as the network takes them, in the order of data::permutation. The data set must outlive it.
 class Batches {
  public:
-  Batches(const Dataset& dataset, std::int64_t batch, std::uint64_t seed)
+  Batches(const Samples& dataset, std::int64_t batch, std::uint64_t seed)
       : dataset_(dataset), batch_(batch), seed_(seed) {}
 
   /// The columns as a TrainingStep has them: features u8 are decoded to f32.
@@ -24,7 +24,7 @@ class Batches {
  private:
   [[nodiscard]] std::int32_t next_row();
 
-  const Dataset& dataset_;
+  const Samples& dataset_;
   std::int64_t batch_;
   std::uint64_t seed_;
   std::uint32_t epoch_ = 0;

@@ -29,7 +29,7 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-void check_arguments(const Dataset& dataset, std::span<const DevicePtr> devices, const CompareOptions& options) {
+void check_arguments(const Samples& dataset, std::span<const DevicePtr> devices, const CompareOptions& options) {
   CONCORD_CHECK(!devices.empty(), ArgumentError, "compare: no device was given");
   CONCORD_CHECK(std::ranges::none_of(devices, [](const DevicePtr& device) { return device == nullptr; }), ArgumentError,
                 "compare: one of the devices is null");
@@ -184,7 +184,7 @@ void note_loss_deviations(Comparison& comparison) {
 
 /// The losses of two runs from weights moved by one ULP. They run one after the other, because memory may be too small
 /// for both.
-std::vector<PerturbedRun> perturbed_losses(const TrainingStep& step, const Dataset& dataset, const DevicePtr& device,
+std::vector<PerturbedRun> perturbed_losses(const TrainingStep& step, const Samples& dataset, const DevicePtr& device,
                                            const CompareOptions& options, std::span<const std::string> weights) {
   std::vector<PerturbedRun> runs;
   for (const std::uint64_t seed : kPerturbations) {
@@ -202,7 +202,7 @@ std::vector<PerturbedRun> perturbed_losses(const TrainingStep& step, const Datas
 
 /// For each device, the loss that requires a re-run check, if there is one. The perturbed runs happen only if a
 /// decision needs them.
-std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep& step, const Dataset& dataset,
+std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep& step, const Samples& dataset,
                                                              const DevicePtr& device, const Comparison& comparison,
                                                              std::span<const std::string> weights) {
   std::vector<PerturbedRun> perturbed = comparison.perturbed;
@@ -220,7 +220,7 @@ std::vector<std::optional<SuspiciousLoss>> suspicious_losses(const TrainingStep&
 }
 
 /// Runs the devices with a suspicious loss again. Earlier results stay valid, even if memory is too small for this.
-void run_suspicious_again(const TrainingStep& step, const Dataset& dataset, std::span<Replica> sides,
+void run_suspicious_again(const TrainingStep& step, const Samples& dataset, std::span<Replica> sides,
                           std::span<const std::optional<SuspiciousLoss>> suspicious, OperatorChecks& checks,
                           Comparison& comparison) {
   for (std::size_t d = 0; d < sides.size(); ++d) {
@@ -256,7 +256,7 @@ void check_case(const Comparison& comparison) {
 }  // namespace
 
 Comparison compare(nn::Module& network, const std::string& name, const Objective& objective,
-                   const optim::Optimizer& optimizer, const Dataset& dataset, std::span<const DevicePtr> devices,
+                   const optim::Optimizer& optimizer, const Samples& dataset, std::span<const DevicePtr> devices,
                    const CompareOptions& options) {
   check_arguments(dataset, devices, options);
   Batches batches(dataset, options.batch, options.seed);

@@ -39,7 +39,7 @@ bool have_same_bits(const Contents& a, const Contents& b) {
 /// One device's steps from the first one on.
 class SecondRunSteps {
  public:
-  SecondRunSteps(std::size_t place, const TrainingStep& step, std::span<Replica> sides, const Dataset& dataset,
+  SecondRunSteps(std::size_t place, const TrainingStep& step, std::span<Replica> sides, const Samples& dataset,
                  OperatorChecks& checks, Comparison& comparison, RerunCheck& found)
       : place_(place),
         step_(step),
@@ -121,7 +121,7 @@ class SecondRunSteps {
   std::size_t place_;
   const TrainingStep& step_;
   Replica& side_;
-  const Dataset& dataset_;
+  const Samples& dataset_;
   OperatorChecks& checks_;
   Comparison& comparison_;
   RerunCheck& found_;
@@ -147,7 +147,7 @@ std::optional<SuspiciousLoss> suspicious_loss(std::span<const float> losses, std
 }
 
 RerunCheck run_again(std::size_t place, const SuspiciousLoss& loss, const TrainingStep& step, std::span<Replica> sides,
-                     const Dataset& dataset, OperatorChecks& checks, Comparison& comparison) {
+                     const Samples& dataset, OperatorChecks& checks, Comparison& comparison) {
   RerunCheck found{.loss = loss};
   SecondRunSteps steps(place, step, sides, dataset, checks, comparison, found);
   if (!std::isfinite(comparison.runs[place].losses[static_cast<std::size_t>(loss.step - 1)])) {

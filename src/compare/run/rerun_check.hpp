@@ -24,7 +24,7 @@ namespace concord {
 /// such value; on any replica but the first it checks this step too. If the loss is finite, it checks the step and the
 /// one before, and if these are right, up to 64 steps before them. Deviations go to the device's DeviceRun.
 [[nodiscard]] RerunCheck run_again(std::size_t place, const SuspiciousLoss& loss, const TrainingStep& step,
-                                   std::span<Replica> sides, const Dataset& dataset, OperatorChecks& checks,
+                                   std::span<Replica> sides, const Samples& dataset, OperatorChecks& checks,
                                    Comparison& comparison);
 
 }  // namespace concord

@@ -1,0 +1,59 @@
+// audio: of --data.
+#include "concord/cli/audio_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
+
+namespace concord::cli {
+namespace {
+
+template <class Number>
+void read_number(const DataSpec& spec, const char* key, Number& number) {
+  const std::string text = spec.option(key);
+  if (text.empty()) return;
+  const auto value = number_in_text<Number>(text);
+  CONCORD_CHECK(value.has_value(), ArgumentError, "audio: {}={} is not a number", key, text);
+  number = *value;
+}
+
+}  // namespace
+
+data::AudioOptions audio_options(const DataSpec& spec, const models::Model& model, const Trained& trained) {
+  data::AudioOptions options;
+  if (trained.audio) options.features = *trained.audio;
+  read_number(spec, "rate", options.features.rate);
+  read_number(spec, "seconds", options.features.seconds);
+  read_number(spec, "mels", options.features.mels);
+  const std::string by = spec.option("normalise");
+  if (by == "none") options.features.normalisation = data::AudioNormalisation::none;
+  if (by == "recording") options.features.normalisation = data::AudioNormalisation::recording;
+  if (by == "features") options.features.normalisation = data::AudioNormalisation::features;
+  CONCORD_CHECK(by.empty() || by == "none" || by == "recording" || by == "features", ArgumentError,
+                "audio: normalise={} is none of none, recording and features", by);
+  options.transcripts = model.task == models::Task::transcription;
+  CONCORD_CHECK(options.transcripts || spec.option("alphabet").empty(), ArgumentError,
+                "audio: an alphabet is for transcripts; {} is a model for {}", model.name, models::name_of(model.task));
+  if (!options.transcripts) return options;
+  options.alphabet = trained.alphabet.empty() ? spec.option("alphabet") : trained.alphabet;
+  options.frames_per_step = 2;  // of deep_speech_2, the one network for transcripts
+  return options;
+}
+
+void check_fits_audio(const Shape& sample, const models::Model& model) {
+  CONCORD_CHECK(
+      model.task != models::Task::transcription || (sample[0] == model.input[0] && sample[1] == model.input[1]),
+      ArgumentError,
+      "{} takes spectrograms of {} frequencies, and these have {}; it was made for rate=16000 without mels", model.name,
+      model.input[1], sample[1]);
+}
+
+int classes_of_alphabet(const std::string& alphabet) {
+  const auto characters =
+      std::ranges::count_if(alphabet, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; });
+  return static_cast<int>(characters) + 1;
+}
+
+}  // namespace concord::cli

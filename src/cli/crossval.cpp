@@ -1,0 +1,222 @@
+// concord crossval: networks trained and evaluated on each fold of one data set.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "concord/cli/options.hpp"
+#include "concord/cli/training_recipe.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/human_bytes.hpp"
+#include "concord/core/text.hpp"
+#include "concord/data/in_memory.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct CrossvalArguments {
+  TrainingRecipe recipe;
+  DeviceOption device;
+  TraceOption trace;
+  int folds = 5;
+  std::uint64_t fold_seed = 0;
+  std::string logs, out;
+  bool quiet = false;
+  bool json = false;
+};
+
+/// A network and its folds.
+struct Row {
+  std::string network;
+  std::vector<FoldResult> folds;
+  double seconds = 0;
+
+  [[nodiscard]] std::vector<double> losses() const {
+    std::vector<double> all;
+    for (const FoldResult& fold : folds) all.push_back(fold.metrics.loss);
+    return all;
+  }
+  /// Empty where the labels are no classes.
+  [[nodiscard]] std::vector<double> accuracies() const {
+    std::vector<double> all;
+    for (const FoldResult& fold : folds) {
+      if (fold.metrics.accuracy) all.push_back(*fold.metrics.accuracy);
+    }
+    return all;
+  }
+};
+
+/// Rows with each class in its share, where a sample has one class.
+std::vector<std::vector<std::int32_t>> make_folds(const Samples& samples, int k, std::uint64_t seed) {
+  std::vector<std::int32_t> labels;
+  for (std::int64_t row = 0; row < samples.size(); ++row) {
+    const auto label = samples.class_of(row);
+    if (!label) return data::folds(samples.size(), k, seed);
+    labels.push_back(*label);
+  }
+  return data::folds(labels, k, seed);
+}
+
+std::string file_of_fold(const std::string& folder, const std::string& network, int fold, const char* extension) {
+  std::string name = network;
+  for (char& c : name) {
+    if (c == '/' || c == ':') c = '-';
+  }
+  return (std::filesystem::path(folder) / fmt::format("{}-fold{}{}", name, fold + 1, extension)).string();
+}
+
+void require_folder(const std::string& folder) {
+  if (!folder.empty()) std::filesystem::create_directories(folder);
+}
+
+/// MODEL+MODEL…
+std::vector<std::string> network_names(const std::string& text) {
+  std::vector<std::string> names = split(text, '+');
+  for (const std::string& name : names) static_cast<void>(find_model(name));
+  return names;
+}
+
+Row cross_validate_network(const CrossvalArguments& options, const std::string& name, const DevicePtr& device,
+                           const SharedSamples& samples, const SharedSamples& plain, DataSource& source,
+                           const std::vector<std::vector<std::int32_t>>& folds) {
+  const TrainingRecipe& recipe = options.recipe;
+  const models::Model& model = find_model(name);
+  const models::Variant variant = recipe.variant(source, *samples);
+  const Objective objective = recipe.objective(source, *samples, model);
+  const auto make = [&](int fold) {
+    const std::shared_ptr<nn::Module> network = make_network(model, variant);
+    TrainerOptions how = recipe.trainer_options(model, *samples, *network);
+    how.metadata = source.trained(*samples).metadata();
+    how.seed += static_cast<std::uint64_t>(fold);
+    return Trainer(network, objective, recipe.training.make_optimizer(), device, how);
+  };
+  FitOptions fit = recipe.fit_options();
+  fit.stop = stop_requested;
+  const auto options_of = [&](int fold, FitOptions& own) {
+    if (!options.quiet) {
+      std::cerr << fmt::format("{}, fold {} of {}\n", name, fold + 1, folds.size());
+      own.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
+    }
+    if (!options.logs.empty()) {
+      own.callbacks.push_back(std::make_shared<JsonLog>(file_of_fold(options.logs, name, fold, ".jsonl")));
+    }
+  };
+  const auto done = [&](int fold, const FoldResult&, const Trainer& trainer) {
+    if (!options.out.empty()) trainer.save(file_of_fold(options.out, name, fold, ".safetensors"));
+  };
+  Row row{name, cross_validate(make, samples, plain, folds, fit, options_of, done)};
+  for (const FoldResult& fold : row.folds) row.seconds += fold.seconds;
+  return row;
+}
+
+std::string mean_text(const std::vector<double>& values, double unit, int digits) {
+  if (values.empty()) return "-";
+  const FoldStatistics s = statistics_of(values);
+  return fmt::format("{:.{}f} ± {:.{}f}", unit * s.mean, digits, unit * s.deviation, digits);
+}
+
+std::string table_of(const std::vector<Row>& rows, std::size_t folds) {
+  const bool has_accuracy = !rows.empty() && !rows[0].accuracies().empty();
+  std::vector<std::vector<std::string>> cells{{"network", has_accuracy ? "accuracy %" : "", "loss"}};
+  for (std::size_t f = 0; f < folds; ++f) cells[0].push_back(fmt::format("fold {}", f + 1));
+  cells[0].push_back("seconds");
+  for (const Row& row : rows) {
+    std::vector<std::string>& line = cells.emplace_back();
+    line = {row.network, mean_text(row.accuracies(), 100, 2), mean_text(row.losses(), 1, 4)};
+    for (std::size_t f = 0; f < folds; ++f) {
+      const bool is_done = f < row.folds.size();
+      const double number = !is_done       ? 0
+                            : has_accuracy ? 100 * row.folds[f].metrics.accuracy.value()
+                                           : row.folds[f].metrics.loss;
+      line.push_back(is_done ? fmt::format("{:.{}f}", number, has_accuracy ? 2 : 4) : "-");
+    }
+    line.push_back(fmt::format("{:.1f}", row.seconds));
+  }
+  return table(cells);
+}
+
+nlohmann::json json_of(const std::vector<Row>& rows, std::size_t uploaded) {
+  nlohmann::json networks = nlohmann::json::array();
+  for (const Row& row : rows) {
+    const FoldStatistics loss = statistics_of(row.losses());
+    nlohmann::json json{{"network", row.network},
+                        {"loss", {{"mean", loss.mean}, {"deviation", loss.deviation}, {"folds", row.losses()}}},
+                        {"seconds", row.seconds}};
+    if (const std::vector<double> values = row.accuracies(); !values.empty()) {
+      const FoldStatistics accuracy = statistics_of(values);
+      json["accuracy"] = {{"mean", accuracy.mean}, {"deviation", accuracy.deviation}, {"folds", values}};
+    }
+    networks.push_back(std::move(json));
+  }
+  return {{"networks", networks}, {"uploaded_bytes", uploaded}};
+}
+
+/// The bytes of the data set that went to devices.
+std::size_t uploaded_bytes(const Samples& samples) {
+  const Dataset* const dataset = data::dataset_of(samples);
+  if (dataset == nullptr) return 0;
+  const std::lock_guard lock(dataset->device_copies->mutex);
+  return dataset->device_copies->uploaded_bytes;
+}
+
+void run_crossval(const CrossvalArguments& options) {
+  require_folder(options.logs);
+  require_folder(options.out);
+  const TrainingRecipe& recipe = options.recipe;
+  const std::vector<std::string> names = network_names(recipe.training.model);
+  const DevicePtr device = options.device.open();
+  recipe.precision.warn_of(device->info());
+  catch_signals();
+  std::vector<Row> rows;
+  // Networks that take samples of one kind share them.
+  SharedSamples samples, plain;
+  std::vector<std::vector<std::int32_t>> folds;
+  for (const std::string& name : names) {
+    DataSource source(recipe.data_options(), find_model(name), recipe.training.seed);
+    if (!samples || source.depends_on_network()) {
+      samples = source.augmented("train", data::parse_augment(recipe.augment));
+      plain = recipe.augment == "none" ? samples : source.part("train");
+      folds = make_folds(*plain, options.folds, options.fold_seed);
+      std::cerr << fmt::format("{} on {}: {} samples in {} folds\n", samples->name, device->info().name,
+                               samples->size(), folds.size());
+    }
+    rows.push_back(cross_validate_network(options, name, device, samples, plain, source, folds));
+    if (stop_requested()) break;
+  }
+  const std::size_t uploaded = uploaded_bytes(*samples);
+  if (options.json) {
+    std::cout << json_text(json_of(rows, uploaded));
+  } else {
+    std::cout << table_of(rows, folds.size());
+    if (uploaded > 0) {
+      std::cout << fmt::format("{} of data were uploaded for {} trainings\n", human_bytes(uploaded),
+                               rows.size() * folds.size());
+    }
+  }
+}
+
+}  // namespace
+
+void add_crossval(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("crossval", "Train and evaluate networks on each fold of a data set");
+  const auto options = std::make_shared<CrossvalArguments>();
+  options->recipe.training.add_model(*command, "; several with + between: lenet+mlp");
+  options->recipe.add(*command);
+  options->device.add(*command);
+  command->add_option("--folds", options->folds, "Number of folds, each with every class in its share")
+      ->capture_default_str()
+      ->check(whole(2, 1000));
+  command->add_option("--fold-seed", options->fold_seed, "Deals the samples to folds")
+      ->capture_default_str()
+      ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
+  command->add_option("--logs", options->logs, "Write a JSON log of each fold to this folder")->check(file_name());
+  command->add_option("--out", options->out, "Write the weights of each fold to this folder (safetensors)")
+      ->check(file_name());
+  options->trace.add(*command);
+  command->add_flag("--quiet", options->quiet, "Print no progress");
+  command->add_flag("--json", options->json, "Print the table as JSON");
+  command->callback([options] { options->trace.around([&] { run_crossval(*options); }); });
+}
+
+}  // namespace concord::cli

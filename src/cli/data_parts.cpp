@@ -1,0 +1,60 @@
+// Collections, folders and the options of tables.
+#include "concord/cli/data_parts.hpp"
+
+#include <fmt/format.h>
+
+#include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
+
+namespace concord::cli {
+namespace {
+
+/// The first of these folders that there is.
+std::filesystem::path folder_in(const std::filesystem::path& directory, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (std::filesystem::is_directory(directory / name)) return directory / name;
+  }
+  return {};
+}
+
+}  // namespace
+
+Dataset read_collection(const DataSpec& spec, std::string_view split) {
+  if (spec.kind == "fashion-mnist") return data::fashion_mnist(split, spec.path);
+  if (spec.kind == "mnist") return data::mnist(split, spec.path);
+  if (spec.kind == "cifar10") return data::cifar10(split, spec.path);
+  if (spec.kind == "cifar100") return data::cifar100(split, spec.path);
+  return data::emnist(spec.kind.substr(std::string_view("emnist-").size()), split, spec.path);
+}
+
+std::filesystem::path path_of_part(const DataSpec& spec, std::string_view part) {
+  if (part == "validation" && !spec.option("val").empty()) return spec.option("val");
+  if (part == "test" && !spec.option("test").empty()) return spec.option("test");
+  if (spec.kind != "folder" || !spec.option("list").empty()) return part == "train" ? spec.path : "";
+  const std::filesystem::path train = folder_in(spec.path, {"train", "training"});
+  if (train.empty()) return part == "train" ? spec.path : "";
+  if (part == "train") return train;
+  return part == "test" ? folder_in(spec.path, {"test"}) : folder_in(spec.path, {"val", "valid", "validation"});
+}
+
+data::CsvOptions csv_options_of(const DataSpec& spec) {
+  data::CsvOptions how;
+  const auto list = [&](const char* key) {
+    const std::string text = spec.option(key);
+    return text.empty() ? std::vector<std::string>() : split(text, ',');
+  };
+  how.labels = list("label");
+  how.targets = list("target");
+  how.categories = list("categories");
+  how.drop = list("drop");
+  const std::string separator = spec.option("separator"), header = spec.option("header");
+  CONCORD_CHECK(separator.size() <= 1 || separator == "tab", ArgumentError,
+                "csv: separator={} is neither one character nor tab", separator);
+  if (!separator.empty()) how.separator = separator == "tab" ? '\t' : separator[0];
+  CONCORD_CHECK(header.empty() || header == "yes" || header == "no", ArgumentError,
+                "csv: header={} is neither yes nor no", header);
+  if (!header.empty()) how.header = header == "yes";
+  return how;
+}
+
+}  // namespace concord::cli

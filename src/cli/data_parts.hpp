@@ -1,0 +1,19 @@
+// What a DataSpec says of the parts of a data set, whatever network they are for.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "concord/cli/data_spec.hpp"
+#include "concord/concord.hpp"
+
+namespace concord::cli {
+
+/// A part of a named collection, such as mnist: "train" or "test".
+[[nodiscard]] Dataset read_collection(const DataSpec& spec, std::string_view split);
+/// The path of a part of stored images; empty if there is none.
+[[nodiscard]] std::filesystem::path path_of_part(const DataSpec& spec, std::string_view part);
+/// How a table is read. Throws ArgumentError for a value of an option that is none.
+[[nodiscard]] data::CsvOptions csv_options_of(const DataSpec& spec);
+
+}  // namespace concord::cli

@@ -1,0 +1,106 @@
+// The grammar of --data.
+#include "concord/cli/data_spec.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "concord/core/check.hpp"
+
+namespace concord::cli {
+namespace {
+
+enum class PathRule { optional, needed, none };
+
+struct Kind {
+  std::string_view name;
+  PathRule path;
+  std::vector<std::string_view> options;
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all{
+      {"folder", PathRule::needed, {"list", "masks", "classes", "val", "test"}},
+      {"lmdb", PathRule::needed, {"val", "test"}},
+      {"tar", PathRule::needed, {"val", "test"}},
+      {"csv", PathRule::needed, {"label", "target", "categories", "drop", "separator", "header", "val", "test"}},
+      {"npy", PathRule::needed, {"test"}},
+      {"npz", PathRule::needed, {"x", "y"}},
+      {"audio", PathRule::needed, {"rate", "seconds", "mels", "normalise", "alphabet", "val", "test"}},
+      {"text", PathRule::needed, {"vocab", "merges"}},
+      {"fashion-mnist", PathRule::optional, {}},
+      {"mnist", PathRule::optional, {}},
+      {"cifar10", PathRule::optional, {}},
+      {"cifar100", PathRule::optional, {}},
+      {"random", PathRule::none, {}},
+  };
+  return all;
+}
+
+const Kind& kind_of(std::string_view name) {
+  static const Kind emnist{"emnist", PathRule::optional, {}};
+  if (name.starts_with("emnist-")) return emnist;
+  const auto found = std::ranges::find(kinds(), name, &Kind::name);
+  const bool is_path = std::filesystem::exists(name);
+  CONCORD_CHECK(found != kinds().end() || !is_path, ArgumentError,
+                "'{}' is no kind of data; for a folder of images: folder:{}", name, name);
+  CONCORD_CHECK(found != kinds().end(), ArgumentError, "unknown data set '{}'; known: {}", name, kDataHelp);
+  return *found;
+}
+
+/// Where ",KEY=" begins from `from` on; npos: nowhere.
+std::size_t next_option(std::string_view text, std::size_t from) {
+  for (std::size_t comma = text.find(',', from); comma != std::string_view::npos; comma = text.find(',', comma + 1)) {
+    const std::size_t sign = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", comma + 1);
+    if (sign != std::string_view::npos && sign > comma + 1 && text[sign] == '=') return comma;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+DataSpec DataSpec::parse(std::string_view text) {
+  CONCORD_CHECK(!text.empty(), ArgumentError, "the name of the data set is empty");
+  DataSpec spec{std::string(text), {}, {}, {}};
+  std::size_t comma = next_option(text, 0);
+  const std::string_view head = text.substr(0, comma);
+  const std::size_t colon = head.find(':');
+  spec.kind = head.substr(0, colon);
+  if (colon != std::string_view::npos) spec.path = head.substr(colon + 1);
+  const Kind& kind = kind_of(spec.kind);
+  CONCORD_CHECK(colon == std::string_view::npos || kind.path != PathRule::none, ArgumentError,
+                "{} data has no folder; use only the name {}", kind.name, kind.name);
+  const bool has_path = !spec.path.empty();
+  CONCORD_CHECK(has_path || kind.path != PathRule::needed, ArgumentError, "{}: needs the name of a {} after the colon",
+                kind.name, kind.name == "folder" ? "folder" : "file");
+  CONCORD_CHECK(has_path || colon == std::string_view::npos, ArgumentError,
+                "{} needs the name of a folder after the colon; leave the colon out for the default folders", text);
+  while (comma != std::string_view::npos) {
+    const std::size_t next = next_option(text, comma + 1);
+    const std::string_view pair = text.substr(comma + 1, next == std::string_view::npos ? next : next - comma - 1);
+    const std::size_t sign = pair.find('=');
+    const std::string key(pair.substr(0, sign));
+    CONCORD_CHECK(std::ranges::find(kind.options, key) != kind.options.end(), ArgumentError,
+                  "{} data has no option '{}'; there are: {}", spec.kind, key,
+                  kind.options.empty() ? "none" : fmt::format("{}", fmt::join(kind.options, ", ")));
+    CONCORD_CHECK(sign + 1 < pair.size(), ArgumentError, "{}: '{}' has no value", spec.kind, key);
+    CONCORD_CHECK(spec.options.emplace(key, pair.substr(sign + 1)).second, ArgumentError, "{}: '{}' is given twice",
+                  spec.kind, key);
+    comma = next;
+  }
+  return spec;
+}
+
+std::string DataSpec::option(const std::string& key) const {
+  const auto found = options.find(key);
+  return found == options.end() ? std::string() : found->second;
+}
+
+bool DataSpec::is_images() const { return kind == "folder" || kind == "lmdb" || kind == "tar"; }
+
+bool DataSpec::is_own() const {
+  return is_images() || kind == "csv" || kind == "npy" || kind == "npz" || kind == "audio";
+}
+
+}  // namespace concord::cli

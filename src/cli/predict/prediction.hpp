@@ -1,0 +1,42 @@
+// Predictions: the likeliest classes of samples, and how they are printed.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "concord/concord.hpp"
+
+namespace concord::cli {
+
+/// A class and its probability.
+struct Likely {
+  std::size_t index = 0;
+  double probability = 0;
+};
+
+/// The k likeliest classes, by softmax of the logits; the likeliest first, of equal ones the lower index.
+[[nodiscard]] std::vector<Likely> likeliest(std::span<const float> logits, std::size_t k);
+
+struct Prediction {
+  std::string sample;                // a file, or the number of a sample
+  std::vector<Likely> classes;       // empty: see `numbers` and `error`
+  std::optional<std::size_t> label;  // where it is known
+  std::string error;                 // why there is no prediction
+  std::vector<float> numbers = {};   // of a network that predicts numbers, one for each name
+};
+
+/// The name of a class, or its index.
+[[nodiscard]] std::string class_name(const std::vector<std::string>& names, std::size_t index);
+
+// As text. With k classes a sample the columns of class and probability come k times.
+[[nodiscard]] std::string prediction_table(const std::vector<Prediction>& predictions,
+                                           const std::vector<std::string>& names);
+/// RFC 4180, with a header.
+[[nodiscard]] std::string prediction_csv(const std::vector<Prediction>& predictions,
+                                         const std::vector<std::string>& names);
+[[nodiscard]] std::string prediction_json(const std::vector<Prediction>& predictions,
+                                          const std::vector<std::string>& names);
+
+}  // namespace concord::cli

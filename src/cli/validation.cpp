@@ -1,0 +1,72 @@
+// The options of the validation data.
+#include "concord/cli/validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+
+#include "concord/cli/validator.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
+#include "concord/io/safetensors.hpp"
+
+namespace concord::cli {
+namespace {
+
+constexpr const char* kValidation = "concord.validation";
+
+}  // namespace
+
+void ValidationOptions::add(CLI::App& command) {
+  source_option = command
+                      .add_option("--validate", source,
+                                  "Validate on the validation part of the data, or if it has none on a held-out part "
+                                  "of the training set (split), "
+                                  "on the test part (test), or not at all (none)")
+                      ->capture_default_str()
+                      ->check(CLI::IsMember({"split", "test", "none"}));
+  part_option = command.add_option("--validation-split", part, "The part of the training set for validation")
+                    ->capture_default_str()
+                    ->check(between_0_and_1());
+  seed_option = command.add_option("--validation-seed", seed, "Selects the samples for validation")
+                    ->capture_default_str()
+                    ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
+}
+
+void ValidationOptions::follow(const std::string& checkpoint) {
+  const auto metadata = io::read_safetensors(checkpoint, [](std::string_view) { return false; }).metadata;
+  const auto found = metadata.find(kValidation);
+  // As checkpoints that do not say.
+  const std::vector<std::string> words = split(found == metadata.end() ? "test" : found->second, ' ');
+  ValidationOptions saved;
+  if (!words.empty()) saved.source = words[0];
+  if (words.size() > 1) saved.part = number_in_text<decltype(saved.part)>(words[1]).value_or(saved.part);
+  if (words.size() > 2) saved.seed = number_in_text<decltype(saved.seed)>(words[2]).value_or(saved.seed);
+  const auto take = [&](auto& own, const auto& other, const CLI::Option* option, const char* what) {
+    if (option->count() == 0) {
+      own = other;
+    } else if (own != other) {
+      std::cerr << fmt::format("{}: the training had {} {}; this one has {}\n", checkpoint, what, other, own);
+    }
+  };
+  take(source, saved.source, source_option, "--validate");
+  take(part, saved.part, part_option, "--validation-split");
+  take(seed, saved.seed, seed_option, "--validation-seed");
+}
+
+std::int64_t ValidationOptions::held_out_of(const Samples& samples) const {
+  CONCORD_CHECK(samples.size() >= 2, ArgumentError,
+                "{}: a part of {} samples cannot be held out for validation: use --validate test or none", samples.name,
+                samples.size());
+  const auto wanted = static_cast<std::int64_t>(std::llround(part * static_cast<double>(samples.size())));
+  return std::clamp<std::int64_t>(wanted, 1, samples.size() - 1);
+}
+
+std::map<std::string, std::string> ValidationOptions::metadata() const {
+  return {{kValidation, fmt::format("{} {} {}", source, part, seed)}};
+}
+
+}  // namespace concord::cli
