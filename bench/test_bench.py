@@ -46,6 +46,18 @@ else:
                       "train": times, "infer": times, "peak_resident_bytes": 1 << 20}}))
 """
 
+# A loader of images, and the program that makes their sets and has the other loaders.
+LOADER = """#!{python}
+import json, sys
+if sys.argv[1].endswith("loader_sets.py"):
+    print(json.dumps({{"images": 7, "mean_bytes": 9000, "lacking": {{}}}}))
+elif sys.argv[-1] == "--versions":
+    names = ("torch", "torchvision", "PIL", "webdataset", "nvidia.dali")
+    print(json.dumps({{name: "1" for name in names}} | {{"ffcv": "none: no wheel"}}))
+else:
+    print(json.dumps({{"images": {images}, "bytes": 80e6, "seconds": 1, "cpu_seconds": 2, "version": "Concord 0"}}))
+"""
+
 
 class Programs(unittest.TestCase):
     def setUp(self):
@@ -184,6 +196,31 @@ print(json.dumps(report))
         better = self.run_program("regress", slow, PROGRAM, *words)
         self.assertEqual(better.returncode, 0, better.stderr)
         self.assertIn("faster", better.stdout)
+
+    def test_loaders(self):
+        for words, code, sentence in ((["--help"], 0, ""), (["--sides", "tensorflow"], 2, "--sides tensorflow"),
+                                      (["--threads", "two"], 2, "whole numbers"), (["--threads", "0"], 2, "at least 1"),
+                                      (["--program", self.folder / "no"], 1, "is no program")):
+            with self.subTest(words):
+                done = self.run_program("loader_vs_pytorch", *words, "--out", self.folder / "out")
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(sentence, done.stderr)
+        # Another program in the place of the loaders: the sides alternate, and their medians are told.
+        program, python = self.folder / "bench_loader", self.folder / "loaders"
+        program.write_text(LOADER.format(python=sys.executable, images=800), encoding="utf-8")
+        python.write_text(LOADER.format(python=sys.executable, images=400), encoding="utf-8")
+        for path in (program, python):
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        done = self.run_program("loader_vs_pytorch", "--program", program, "--python", python, "--threads", 1,
+                                "--rounds", 2, "--sides", "concord,pytorch,ffcv", "--out", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Concord 400 (jpeg folder, threads 1), the best other is PyTorch (pil) with 200: 2.00 times",
+                      done.stdout)
+        self.assertIn("raw tar, threads 1: 80 MB/s, 100% of a copy", done.stdout)
+        self.assertIn("left out: FFCV: none: no wheel", done.stdout)
+        rows = report.read_csv(self.folder / "out/loader_vs_pytorch_medians.csv", ["set", "loader", "file_kb"])
+        self.assertTrue(all(row["images_per_cpu_second"] == ("200" if row["loader"].startswith("PyTorch") else "400")
+                            for row in rows))
 
 
 class Parts(unittest.TestCase):
