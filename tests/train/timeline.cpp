@@ -30,7 +30,7 @@ TEST_CASE("a recorded training has its kernels, copies, phases and loaders", "[t
       return std::ranges::count(tracks.at(track), name, &TracedSpan::name);
     };
     CHECK(count("host", "enqueue step") == 20 + 2);
-    CHECK(has_span(tracks, "loader", "fill batch") == (resident == 0));
+    CHECK(has_span(tracks, "loader", "read samples") == (resident == 0));
     if (!has_times(device)) continue;
     REQUIRE(tracks.contains(id + " kernels"));
     const TracedSpan& kernel = tracks.at(id + " kernels").front();
