@@ -14,6 +14,9 @@ struct CharacterRange {
   CharacterKind kind;
 };
 
+// One letter each keeps the table short; other sources that are compiled together must not see them.
+namespace character_ranges {
+
 constexpr CharacterKind l = CharacterKind::letter, n = CharacterKind::number, s = CharacterKind::space;
 
 // clang-format off
@@ -180,6 +183,10 @@ constexpr CharacterRange kCharacterRanges[] = {
     {0x31350, 0x323af, l},
 };
 // clang-format on
+
+}  // namespace character_ranges
+
+using character_ranges::kCharacterRanges;
 
 }  // namespace
 
