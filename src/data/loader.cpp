@@ -195,6 +195,7 @@ void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   if (state.options.merge_last) state.batches = std::max(rows / batch, std::min<std::int64_t>(rows, 1));
   state.opened = state.taken = 0;
   state.stopping = false;
+  if (!state.order.empty()) state.reader.start(state.order[0], epoch);
   const std::int64_t threads = std::min<std::int64_t>(state.options.threads, rows);
   try {
     for (std::int64_t i = 0; i < threads; ++i) state.threads.emplace_back([&state] { state.work(); });

@@ -25,6 +25,8 @@ float SampleRandom::uniform(std::string_view purpose, std::uint64_t index) const
 
 std::optional<std::int32_t> Samples::class_of(std::int64_t /*row*/) const { return std::nullopt; }
 
+void Samples::start(const SampleRandom& /*first*/) const {}
+
 std::string Samples::name_of(std::int64_t row) const { return fmt::format("sample {}", row); }
 
 }  // namespace concord

@@ -66,6 +66,10 @@ class Samples {
 
   /// The class of a sample, where the first column of labels is one class and it is known without reading the sample.
   [[nodiscard]] virtual std::optional<std::int32_t> class_of(std::int64_t row) const;
+  /// Whether samples can only be read in their order, as those of a stream. Then nothing shuffles them.
+  [[nodiscard]] virtual bool is_sequential() const { return false; }
+  /// Says that the samples from `first` on are read next, in their order. A stream goes there.
+  virtual void start(const SampleRandom& first) const;
   /// What messages call a sample, such as the name of its file. By default "sample <row>".
   [[nodiscard]] virtual std::string name_of(std::int64_t row) const;
 

@@ -23,6 +23,9 @@ Selection::Selection(SharedSamples all, std::vector<std::int32_t> rows) : all_(s
   CONCORD_CHECK(all_, ArgumentError, "a selection of no samples");
   name = all_->name;
   class_names = all_->class_names;
+  CONCORD_CHECK(!all_->is_sequential(), ArgumentError,
+                "selection of {}: its samples come from a stream, in their order; read a part from a stream of its own",
+                name);
   CONCORD_CHECK(!rows_.empty(), ArgumentError, "selection of {}: it needs at least one row", name);
   const std::int64_t size = all_->size();
   for (const std::int32_t row : rows_) {

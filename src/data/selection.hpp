@@ -18,7 +18,7 @@ namespace data {
 
 class Selection final : public Samples {
  public:
-  /// Throws ArgumentError for a row outside `all`, for no rows, and without `all`.
+  /// Throws ArgumentError for a row outside `all`, for no rows, without `all`, and for samples of a stream.
   Selection(SharedSamples all, std::vector<std::int32_t> rows);
 
   [[nodiscard]] const SharedSamples& all() const { return all_; }

@@ -63,6 +63,12 @@ void check_fit(const Recipe& recipe, Precision precision, const Samples& data, c
                 "fit: nan_trace cannot be used with fp16: scaled gradients overflow until the scale is small enough");
   CONCORD_CHECK(options.validate || options.metrics.empty(), ArgumentError,
                 "fit: metrics need a validation set (FitOptions::validate)");
+  CONCORD_CHECK(!data.is_sequential() || (!options.balance && options.last_batch != LastBatch::pad), ArgumentError,
+                "fit: {} is a stream, whose samples come in their order: it cannot be balanced, nor its last batch be "
+                "filled",
+                data.name);
+  CONCORD_CHECK(!data.is_sequential() || !options.nan_trace, ArgumentError,
+                "fit: nan_trace reads samples twice, and {} is a stream", data.name);
   check_metrics(options.metrics);
   check_mixing(options.mixing, data);
   if (options.validate) check_data(recipe, *options.validate);

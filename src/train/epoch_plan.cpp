@@ -47,7 +47,7 @@ std::vector<std::int32_t> order_of(const EpochPlan& plan, const Samples& samples
   std::vector<std::int32_t> order;
   if (options.balance) {
     order = data::balanced_order(samples, seed, number);
-  } else if (options.shuffle) {
+  } else if (options.shuffle && !samples.is_sequential()) {
     order = data::permutation(plan.all, seed, number);
   } else {
     order = rows_from(0, plan.all);

@@ -93,7 +93,8 @@ void refresh_statistics(TrainerState& state, const Samples& data, std::int64_t b
   if (!state.resident.contains(data)) check_fits(state.recipe, data, Purpose::statistics, plan.full.size);
   const ProgramKey key{Purpose::statistics, state.resident.source_of(data), {}, 0, state.weights.are_averaged()};
   const auto [full, last] = state.programs.of_epoch(key, plan);
-  std::vector<std::int32_t> order = data::permutation(data.size(), state.at.seed);
+  std::vector<std::int32_t> order =
+      data.is_sequential() ? rows_from(0, data.size()) : data::permutation(data.size(), state.at.seed);
   order.resize(static_cast<std::size_t>(plan.samples));
   const std::string role = role_of(Purpose::statistics);
   std::optional<Stream> stream;

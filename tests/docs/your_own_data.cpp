@@ -53,6 +53,27 @@ class Shapes final : public Samples {
 };
 // [end]
 
+// [stream]
+/// Points in the plane and whether they lie in a circle, as if they came over a line: nobody knows how many follow.
+class Readings final : public data::SampleStream {
+ public:
+  std::vector<ColumnSpec> feature_specs() const override { return {{"", {DType::f32, Shape{2}}}}; }
+  std::vector<ColumnSpec> label_specs() const override { return {{"", {DType::i32, Shape{}}, 1, 0, /*classes=*/2}}; }
+  void start(std::int64_t pass) override { line_.seed(static_cast<std::uint32_t>(pass)); }  // the same line again
+  bool next(std::span<const std::span<std::byte>> columns) override {
+    std::uniform_real_distribution<float> number(-1, 1);
+    const std::array<float, 2> point{number(line_), number(line_)};
+    const std::int32_t label = std::hypot(point[0], point[1]) < 0.7F ? 1 : 0;
+    std::ranges::copy(std::as_bytes(std::span(point)), columns[0].begin());
+    std::ranges::copy(std::as_bytes(std::span(&label, 1)), columns[1].begin());
+    return true;  // false at the end of a pass
+  }
+
+ private:
+  std::mt19937 line_;
+};
+// [end]
+
 TEST_CASE("guide: a data set from arrays", "[docs]") {
   const DevicePtr device = test::guide_device();
   // [train]
@@ -184,6 +205,18 @@ TEST_CASE("guide: cross-validation", "[docs]") {
   CHECK(accuracies.size() == 3);
   CHECK(mean > 0.8);
   CHECK(deviation < 0.2);
+}
+
+TEST_CASE("guide: a stream", "[docs]") {
+  const DevicePtr device = test::guide_device();
+  // [stream_fit]
+  constexpr std::int64_t kBatch = 50, kSteps = 40;  // of an epoch
+  const data::StreamedSamples readings(std::make_shared<Readings>(), {.epoch = kBatch * kSteps, .buffer = 500});
+  nn::Sequential net{nn::Linear{2, 32}, nn::ReLU{}, nn::Linear{32, 2}};
+  Trainer trainer{net, loss::cross_entropy, optim::Adam{.lr = 1e-2}, device};
+  trainer.fit(readings, {.epochs = 5, .batch = kBatch, .validate = circles(500)});
+  // [end]
+  CHECK(trainer.evaluate(circles(500)).accuracy.value() > 0.9);
 }
 
 }  // namespace
