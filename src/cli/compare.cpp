@@ -27,6 +27,8 @@ struct CompareArguments {
   PrecisionOption precision;
   TraceOption trace;
   DataOptions data{.text = "random"};
+  std::string weights;
+  PermitOption permit;
   std::string input;
   std::int64_t steps = 100;
   double seconds = 1;
@@ -73,7 +75,9 @@ CompareOptions CompareArguments::how() const {
           .check_every = steps_between(check),
           .drift = drift || !outputs.html_file.empty(),
           .speed = outputs.has_files(),
-          .case_node = case_node};
+          .case_node = case_node,
+          .weights = weights,
+          .load = permit.get()};
 }
 
 void check_places(const CompareArguments& options) {
@@ -108,7 +112,8 @@ Compared compare_one(const CompareArguments& options, const models::Model& model
                      const std::vector<DevicePtr>& devices) {
   const TrainingOptions& training = options.training;
   const bool is_random = options.data.text == "random";
-  DataSource source(options.data, model, training.seed);
+  DataSource source(options.data, model, training.seed,
+                    options.weights.empty() ? Trained{} : Trained::of(options.weights));
   const SharedSamples samples =
       is_random ? SharedSamples(
                       random_data(model, sample, std::min(options.steps, kMostBatches) * training.batch, training.seed))
@@ -148,6 +153,7 @@ void print_row(const Comparison& comparison) {
 void run_all(const CompareArguments& options, const std::vector<DevicePtr>& devices) {
   if (options.data.text != "random" || !options.input.empty())
     throw ArgumentError("'all' cannot be used with --data or --input");
+  if (!options.weights.empty()) throw ArgumentError("--weights are those of one network, not of 'all'");
   if (options.outputs.has_files() || !options.outputs.case_file.empty()) {
     throw ArgumentError("'all' only prints its results: --html, --save-case and a file for --json need one network");
   }
@@ -240,6 +246,11 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
   command->add_option("--seconds", options->seconds, "Measure the step of each device for at least this many seconds")
       ->capture_default_str()
       ->check(positive());
+  command
+      ->add_option("--weights", options->weights,
+                   "Start with the weights of this file, of any format that evaluate reads [random weights]")
+      ->check(file_name());
+  options->permit.add(*command);
   options->precision.add(*command);
   options->training.add_training(*command);
   options->trace.add(*command);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/device/device.hpp"
+#include "concord/io/checkpoint.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/groups.hpp"
 #include "concord/optim/minimize.hpp"
@@ -45,6 +47,9 @@ struct CompareOptions {
   bool drift = false;
   bool speed = false;          // measures each operator and the speed of each device (measure_speed)
   std::string case_node = {};  // the node to save as a case; empty: the first that diverges
+  /// A file of weights to start with, read as weights::load does; empty: random weights of `seed`.
+  std::filesystem::path weights = {};
+  io::LoadOptions load = {};  // differences that this file may have
 };
 
 /// "forward", "gradient", "update".

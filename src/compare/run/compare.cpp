@@ -19,6 +19,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/energy/meter.hpp"
+#include "concord/weights/load.hpp"
 
 namespace concord {
 namespace {
@@ -260,8 +261,11 @@ Comparison compare(nn::Module& network, const std::string& name, const Objective
                    const CompareOptions& options) {
   check_arguments(dataset, devices, options);
   Batches batches(dataset, options.batch, options.seed);
-  const TrainingStep step(network, objective, optimizer, {.clip = options.clip, .groups = options.groups},
-                          options.precision, batches.source(), batches.batch());
+  TrainingStep step(network, objective, optimizer, {.clip = options.clip, .groups = options.groups}, options.precision,
+                    batches.source(), batches.batch());
+  if (!options.weights.empty()) {
+    step.weights = weights::load_reported(options.weights, weights::wanted_of(step.graph), options.load);
+  }
   data::check(dataset, step.ignored);
   Comparison comparison{name, options, {}};
   std::vector<Replica> sides = make_sides(step, devices, comparison);
@@ -272,15 +276,15 @@ Comparison compare(nn::Module& network, const std::string& name, const Objective
   check_case(comparison);
   if (options.check_every == 0) checks.release();
 
-  const std::vector<std::string> weights = trained_weights(step.graph);
+  const std::vector<std::string> trained = trained_weights(step.graph);
   {
     std::vector<Replica> perturbed;
-    if (options.drift) perturbed = make_perturbed(step, devices[0], comparison, weights);
-    train_replicas(batches, batch, sides, perturbed, weights, checks, comparison);
+    if (options.drift) perturbed = make_perturbed(step, devices[0], comparison, trained);
+    train_replicas(batches, batch, sides, perturbed, trained, checks, comparison);
   }
   note_loss_deviations(comparison);
   std::vector<std::optional<SuspiciousLoss>> suspicious(sides.size());
-  with_the_memory_left([&] { suspicious = suspicious_losses(step, dataset, devices[0], comparison, weights); });
+  with_the_memory_left([&] { suspicious = suspicious_losses(step, dataset, devices[0], comparison, trained); });
   checks.run_all(batch, options.steps, comparison.runs);
   with_the_memory_left([&] { run_suspicious_again(step, dataset, sides, suspicious, checks, comparison); });
   checks.release();

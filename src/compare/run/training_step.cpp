@@ -32,7 +32,15 @@ Replica::Replica(const TrainingStep& step, const DevicePtr& on, std::uint64_t se
     : device(on),
       variables(std::make_shared<Variables>(on, seed)),
       program(step.compiled(variables)),
-      loss_name_(step.loss.name()) {}
+      loss_name_(step.loss.name()) {
+  start_with(step.weights);
+}
+
+void Replica::start_with(const io::TensorMap& weights) {
+  for (const auto& [name, tensor] : weights) {
+    if (variables->contains(name)) variables->write(name, tensor);
+  }
+}
 
 void Replica::run(const Batch& batch) {
   feed(program, batch);
@@ -46,6 +54,7 @@ void Replica::restart(const TrainingStep& step) {
     if (!variables->contains(variable->name)) continue;  // the step does not need it
     variables->write(variable->name, initial_value(*variable, variables->seed()));
   }
+  start_with(step.weights);
 }
 
 double relative_deviation(float a, float expected) {

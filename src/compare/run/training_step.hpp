@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "concord/compile/program.hpp"
+#include "concord/io/checkpoint.hpp"
 #include "concord/nn/module.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/optim/optimizer.hpp"
@@ -31,6 +32,7 @@ struct TrainingStep {
   Precision precision;
   Graph graph;
   Value loss;
+  io::TensorMap weights;                             // to start with; others have random values
   std::vector<std::optional<std::int32_t>> ignored;  // the label that the loss leaves out, for each column of labels
 };
 
@@ -49,6 +51,7 @@ struct Replica {
   Program program;
 
  private:
+  void start_with(const io::TensorMap& weights);
   std::string loss_name_;
 };
 
