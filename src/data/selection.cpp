@@ -47,15 +47,20 @@ std::optional<std::int32_t> Selection::class_of(std::int64_t row) const { return
 
 std::string Selection::name_of(std::int64_t row) const { return all_->name_of(at(rows_, row)); }
 
-std::pair<SharedSamples, SharedSamples> split(const SharedSamples& samples, std::int64_t count, std::uint64_t seed) {
-  CONCORD_CHECK(count > 0 && count < samples->size(), ArgumentError,
-                "split of {}: a part needs at least one sample and must leave one, got {} of {}", samples->name, count,
-                samples->size());
-  std::vector<std::int32_t> order = permutation(samples->size(), seed);
+std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> split_rows(std::int64_t size, std::int64_t count,
+                                                                           std::string_view name, std::uint64_t seed) {
+  CONCORD_CHECK(count > 0 && count < size, ArgumentError,
+                "split of {}: a part needs at least one sample and must leave one, got {} of {}", name, count, size);
+  std::vector<std::int32_t> order = permutation(size, seed);
   const auto cut = order.begin() + count;
   std::sort(order.begin(), cut);
   std::sort(cut, order.end());
-  return {Selection(samples, {cut, order.end()}), Selection(samples, {order.begin(), cut})};
+  return {{cut, order.end()}, {order.begin(), cut}};
+}
+
+std::pair<SharedSamples, SharedSamples> split(const SharedSamples& samples, std::int64_t count, std::uint64_t seed) {
+  auto [rest, part] = split_rows(samples->size(), count, samples->name, seed);
+  return {Selection(samples, std::move(rest)), Selection(samples, std::move(part))};
 }
 
 Dataset read_rows(const Samples& samples, std::span<const std::int32_t> rows, std::uint64_t seed, std::uint32_t epoch) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,13 @@ class Selection final : public Samples {
   SharedSamples all_;  // no selection itself
   std::vector<std::int32_t> rows_;
 };
+
+/// The rows {rest, part} of `split` for a set of `size` samples; both ascend. Throws ArgumentError, with `name`, unless
+/// 0 < count < size.
+[[nodiscard]] std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>> split_rows(std::int64_t size,
+                                                                                         std::int64_t count,
+                                                                                         std::string_view name,
+                                                                                         std::uint64_t seed = 0);
 
 /// Splits off `count` random samples, for validation. Returns {rest, part}. 0 < count < size. The same samples as those
 /// of `split` for a Dataset.

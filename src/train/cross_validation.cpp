@@ -27,7 +27,18 @@ std::vector<FoldResult> cross_validate(const std::function<Trainer(int)>& make, 
                                        const FitOptions& options,
                                        const std::function<void(int, FitOptions&)>& options_of,
                                        const std::function<void(int, const FoldResult&, Trainer&)>& done) {
-  CONCORD_CHECK(make && samples && plain, ArgumentError, "cross-validation needs a trainer and samples");
+  CONCORD_CHECK(samples && plain, ArgumentError, "cross-validation needs samples");
+  const auto same = [&](int, std::span<const std::int32_t>) { return FoldSamples{samples, plain}; };
+  return cross_validate(make, same, folds, options, options_of, done);
+}
+
+std::vector<FoldResult> cross_validate(
+    const std::function<Trainer(int)>& make,
+    const std::function<FoldSamples(int, std::span<const std::int32_t>)>& samples_for,
+    const std::vector<std::vector<std::int32_t>>& folds, const FitOptions& options,
+    const std::function<void(int, FitOptions&)>& options_of,
+    const std::function<void(int, const FoldResult&, Trainer&)>& done) {
+  CONCORD_CHECK(make && samples_for, ArgumentError, "cross-validation needs a trainer and samples");
   CONCORD_CHECK(folds.size() >= 2, ArgumentError, "cross-validation needs at least 2 folds, got {}", folds.size());
   std::vector<FoldResult> results;
   for (std::size_t left_out = 0; left_out < folds.size(); ++left_out) {
@@ -37,7 +48,9 @@ std::vector<FoldResult> cross_validate(const std::function<Trainer(int)>& make, 
     }
     std::sort(rest.begin(), rest.end());
     const int fold = static_cast<int>(left_out);
-    const data::Selection train(samples, std::move(rest)), held_out(plain, folds[left_out]);
+    const FoldSamples of_fold = samples_for(fold, rest);
+    const data::Selection train(of_fold.samples, std::move(rest));
+    const data::Selection held_out(of_fold.plain ? of_fold.plain : of_fold.samples, folds[left_out]);
     FitOptions own = options;
     own.validate = held_out;
     if (options_of) options_of(fold, own);

@@ -45,4 +45,19 @@ struct FoldStatistics {
     const std::function<void(int fold, FitOptions& options)>& options_of = {},
     const std::function<void(int fold, const FoldResult& result, Trainer& trainer)>& done = {});
 
+/// What a fold is trained and validated on: all samples of the set, prepared for this fold. `plain` has them without
+/// augmentation; none: the same set.
+struct FoldSamples {
+  SharedSamples samples, plain;
+};
+
+/// The same for data whose preparation is fitted, as that of a table: `samples_for` gets the number of the fold and the
+/// rows to train on, and prepares the set by these rows alone. It is called before `make`.
+[[nodiscard]] std::vector<FoldResult> cross_validate(
+    const std::function<Trainer(int fold)>& make,
+    const std::function<FoldSamples(int fold, std::span<const std::int32_t> rows)>& samples_for,
+    const std::vector<std::vector<std::int32_t>>& folds, const FitOptions& options,
+    const std::function<void(int fold, FitOptions& options)>& options_of = {},
+    const std::function<void(int fold, const FoldResult& result, Trainer& trainer)>& done = {});
+
 }  // namespace concord

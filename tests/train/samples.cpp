@@ -150,6 +150,32 @@ TEST_CASE("cross-validation uploads a data set once, and each fold is validated 
   CHECK(s.deviation == Approx(1.5275252));
 }
 
+TEST_CASE("each fold may prepare the data by the rows that it trains on", "[train][samples]") {
+  const Dataset data = small_data(30);
+  const auto folds = data::folds(30, 3, 1);
+  std::vector<std::vector<std::int32_t>> seen;
+  const auto samples_for = [&](int fold, std::span<const std::int32_t> rows) -> FoldSamples {
+    CHECK(fold == static_cast<int>(seen.size()));
+    seen.emplace_back(rows.begin(), rows.end());
+    Dataset own = data;
+    own.name = std::to_string(fold);
+    return {own, {}};
+  };
+  const auto make = [&](int fold) {
+    CHECK(seen.size() == static_cast<std::size_t>(fold) + 1);  // after the samples
+    return small_trainer(devices()[0]);
+  };
+  const auto results = cross_validate(make, samples_for, folds, {.epochs = 1, .batch = 8});
+  REQUIRE(results.size() == 3);
+  REQUIRE(seen.size() == 3);
+  for (std::size_t fold = 0; fold < 3; ++fold) {
+    CHECK(results[fold].metrics.samples == 10);
+    CHECK(seen[fold].size() == 20);
+    CHECK(std::ranges::is_sorted(seen[fold]));
+    for (const std::int32_t row : folds[fold]) CHECK(std::ranges::find(seen[fold], row) == seen[fold].end());
+  }
+}
+
 TEST_CASE("each channel has its own mean and deviation", "[train][samples]") {
   Dataset bytes;
   bytes.features = Tensor(DType::u8, {2, 3, 2, 2});

@@ -133,6 +133,17 @@ struct CsvEncoding {
 [[nodiscard]] std::pair<Dataset, CsvEncoding> csv(const std::filesystem::path& path, const CsvOptions& options,
                                                   const CsvEncoding* fitted = nullptr);
 
+/// A table for training and validation.
+struct CsvSplit {
+  SharedSamples train, held_out;  // selections of one data set
+  CsvEncoding encoding;           // fitted on the rows of `train` alone
+};
+/// Reads a file and holds out `count` random rows, the same as data::split does. Means, deviations and categories come
+/// from the other rows alone, so the held-out rows are as new as those of a later file. Throws what read_csv, fit_csv
+/// and encode_csv throw, and ArgumentError unless 0 < count < rows.
+[[nodiscard]] CsvSplit csv_split(const std::filesystem::path& path, const CsvOptions& options, std::int64_t count,
+                                 std::uint64_t seed = 0);
+
 /// JSON, such as for the metadata of a file of weights. The numbers are exact.
 [[nodiscard]] std::string to_json(const CsvEncoding& encoding);
 /// Throws FormatError, whose message begins with `subject`, for a text that is not what to_json writes: members that

@@ -4,6 +4,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/text.hpp"
+#include "concord/data/selection.hpp"
 #include "concord/data/table/csv.hpp"
 #include "concord/data/table/csv_file.hpp"
 
@@ -85,6 +86,17 @@ std::pair<Dataset, CsvEncoding> csv(const std::filesystem::path& path, const Csv
     CsvEncoding encoding = fit_csv(table, options);
     Dataset dataset = encode_csv(table, encoding);
     return {std::move(dataset), std::move(encoding)};
+  });
+}
+
+CsvSplit csv_split(const std::filesystem::path& path, const CsvOptions& options, std::int64_t count,
+                   std::uint64_t seed) {
+  return with_csv_memory(path, [&]() -> CsvSplit {
+    const CsvTable table = read_csv(path, options);
+    const auto [train, held_out] = split_rows(table.rows, count, table.name, seed);
+    CsvEncoding encoding = fit_csv(table, options, train);
+    const SharedSamples all = encode_csv(table, encoding);
+    return {Selection(all, train), Selection(all, held_out), std::move(encoding)};
   });
 }
 

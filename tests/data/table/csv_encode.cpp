@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "concord/core/log.hpp"
+#include "concord/data/selection.hpp"
 #include "concord/data/table/csv.hpp"
 #include "core/thrown.hpp"
 #include "files.hpp"
@@ -166,6 +167,31 @@ TEST_CASE("an encoding is fitted to the rows for training alone", "[data]") {
   CHECK(csv_features_of(dataset, 2) == std::vector<float>{98, 0, 0, 1});
   CHECK_THAT(thrown([&] { static_cast<void>(data::fit_csv(table, options, std::vector<std::int32_t>{3})); }),
              contains("row 3 is outside its 3 rows"));
+}
+
+TEST_CASE("rows that are held out do not change the encoding", "[data]") {
+  constexpr std::int64_t kRows = 30, kHeldOut = 10;
+  const auto [train, held_out] = data::split_rows(kRows, kHeldOut, "t", 3);
+  std::vector<bool> is_held_out(kRows);
+  for (const std::int32_t row : held_out) is_held_out[static_cast<std::size_t>(row)] = true;
+  std::string text = "x,town,y\n";
+  for (std::size_t row = 0; row < kRows; ++row) {
+    text += is_held_out[row] ? fmt::format("1e6,Rome,{}\n", row % 2) : fmt::format("{},Oslo,{}\n", row % 2, row % 2);
+  }
+  const TemporaryFolder folder;
+  write_file(folder / "t.csv", text);
+  const data::CsvSplit split = data::csv_split(folder / "t.csv", {.labels = {"y"}}, kHeldOut, 3);
+  CHECK(split.train->size() == kRows - kHeldOut);
+  CHECK(split.held_out->size() == kHeldOut);
+  CHECK(split.encoding.inputs[0].mean <= 1);
+  CHECK(split.encoding.inputs[0].deviation <= 1);
+  CHECK(split.encoding.inputs[1].values == std::vector<std::string>{"Oslo"});
+  const Dataset first = data::read_rows(*split.held_out, std::vector<std::int32_t>{0});
+  CHECK(first.features.values<float>()[0] > 1e5F);
+  CHECK(csv_features_of(first, 0)[2] == 1);  // a town that training never saw
+  for (const std::int64_t wrong : {std::int64_t{0}, kRows}) {
+    CHECK_THROWS_AS(data::csv_split(folder / "t.csv", {.labels = {"y"}}, wrong), ArgumentError);
+  }
 }
 
 TEST_CASE("a column that is constant but for rounding is not blown up", "[data]") {
