@@ -157,8 +157,9 @@ SharedSamples DataSource::read_text(std::string_view name) {
   }
   const std::string vocab = spec_.option("vocab"), merges = spec_.option("merges");
   CONCORD_CHECK(vocab.empty() == merges.empty(), ArgumentError, "text: vocab and merges belong together");
-  if (!vocab.empty()) {
-    data::Tokens text = data::tokens(files, data::Bpe::read(vocab, merges), {.length = model_.input[0]});
+  if (!vocab.empty()) trained_.bpe = data::Bpe::read(vocab, merges);
+  if (trained_.bpe) {
+    data::Tokens text = data::tokens(files, *trained_.bpe, {.length = model_.input[0]});
     return name == "train" ? std::move(text.train) : std::move(text.validation);
   }
   data::Characters text = data::characters(files, {.length = model_.input[0], .alphabet = trained_.alphabet});
@@ -243,6 +244,7 @@ Trained DataSource::trained(const Samples& samples) const {
   trained.network = model_.name;
   trained.classes = variant_for(samples).classes;
   trained.alphabet = trained_.alphabet;
+  trained.bpe = trained_.bpe;
   trained.table = trained_.table;
   trained.audio = trained_.audio;
   if (const auto how = transform()) trained.preprocessing = data::preprocessing_of(*how, samples.class_names);

@@ -15,6 +15,8 @@ namespace {
 constexpr const char* kNetwork = "concord.network";
 constexpr const char* kClasses = "concord.classes";
 constexpr const char* kAlphabet = "concord.alphabet";
+constexpr const char* kVocab = "concord.vocab";
+constexpr const char* kMerges = "concord.merges";
 constexpr const char* kPreprocessing = "concord.preprocessing";
 constexpr const char* kTable = "concord.table";
 constexpr const char* kAudio = "concord.audio";
@@ -55,6 +57,9 @@ Trained Trained::of(const std::string& file) {
     trained.classes = *classes;
   }
   if (const std::string text = value(kAlphabet); !text.empty()) trained.alphabet = from_hexadecimal(text, file);
+  if (const std::string text = value(kVocab); !text.empty()) {
+    trained.bpe = data::Bpe::parse(text, value(kMerges), fmt::format("{}: the metadata's '{}'", file, kVocab));
+  }
   if (const std::string text = value(kPreprocessing); !text.empty()) {
     trained.preprocessing =
         data::Preprocessing::from_json(text, fmt::format("{}: the metadata's '{}'", file, kPreprocessing));
@@ -73,6 +78,10 @@ std::map<std::string, std::string> Trained::metadata() const {
   if (!network.empty()) metadata.emplace(kNetwork, network);
   if (classes > 0) metadata.emplace(kClasses, fmt::format("{}", classes));
   if (!alphabet.empty()) metadata.emplace(kAlphabet, in_hexadecimal(alphabet));
+  if (bpe) {
+    metadata.emplace(kVocab, bpe->vocab());
+    metadata.emplace(kMerges, bpe->merges());
+  }
   if (preprocessing) metadata.emplace(kPreprocessing, preprocessing->to_json());
   if (table) metadata.emplace(kTable, data::to_json(*table));
   if (audio) metadata.emplace(kAudio, audio->to_json());

@@ -14,6 +14,7 @@ struct Trained {
   std::string network;                                              // MODEL; empty: the file does not say
   int classes = 0;                                                  // of the network; 0: as published
   std::string alphabet;                                             // of text or transcripts; empty: none
+  std::optional<data::Bpe> bpe = std::nullopt;                      // of text
   std::optional<data::Preprocessing> preprocessing = std::nullopt;  // of images
   std::optional<data::CsvEncoding> table = std::nullopt;            // of the columns of a table
   std::optional<data::AudioFeatures> audio = std::nullopt;          // of recordings

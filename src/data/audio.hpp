@@ -103,5 +103,16 @@ struct AudioSet {
 /// count once, and blanks not at all (Graves et al., 2006). Throws ArgumentError for a class that the alphabet lacks.
 [[nodiscard]] std::string transcript_of(std::string_view alphabet, std::span<const std::int32_t> classes);
 
+/// Sums of edits between transcripts and what was recognised: substituted, missing and additional characters of UTF-8,
+/// and likewise words (Levenshtein distance).
+struct TranscriptErrors {
+  std::int64_t characters = 0, character_edits = 0;
+  std::int64_t words = 0, word_edits = 0;
+  void add(std::string_view transcript, std::string_view recognised);
+  /// Edits per character or word of the transcripts; above 1 if there are more edits. 0 without any.
+  [[nodiscard]] double character_error_rate() const;
+  [[nodiscard]] double word_error_rate() const;
+};
+
 }  // namespace data
 }  // namespace concord

@@ -33,6 +33,12 @@ class Bpe {
   /// count of tokens, merges of tokens that there are not, or that occur twice.
   [[nodiscard]] static Bpe read(const std::filesystem::path& vocab, const std::filesystem::path& merges);
 
+  /// The same from the texts of these two files. Messages begin with `subject`.
+  [[nodiscard]] static Bpe parse(std::string_view vocab, std::string_view merges, std::string_view subject);
+  /// The texts of the two files, such as for the metadata of a trained model.
+  [[nodiscard]] const std::string& vocab() const;
+  [[nodiscard]] const std::string& merges() const;
+
   /// One more than the largest number of a token.
   [[nodiscard]] std::int64_t size() const;
   /// Throws ArgumentError for a byte that has no token.

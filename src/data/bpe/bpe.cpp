@@ -6,6 +6,8 @@
 #include <queue>
 
 #include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/bpe/bpe_tables.hpp"
 #include "concord/data/bpe/words.hpp"
 
@@ -133,11 +135,25 @@ class WordMerger {
 
 }  // namespace
 
-struct Bpe::Tables : BpeTables {};
+struct Bpe::Tables : BpeTables {
+  std::string vocab, merges_text;
+};
 
 Bpe Bpe::read(const std::filesystem::path& vocab, const std::filesystem::path& merges) {
-  return Bpe(std::make_shared<const Tables>(Tables{read_bpe_tables(vocab, merges)}));
+  const std::string vocab_text = read_file(vocab), merges_text = read_file(merges);
+  BpeTables tables = parse_bpe_tables(vocab_text, printable(vocab.string()), merges_text, printable(merges.string()));
+  return Bpe(std::make_shared<const Tables>(Tables{std::move(tables), vocab_text, merges_text}));
 }
+
+Bpe Bpe::parse(std::string_view vocab, std::string_view merges, std::string_view subject) {
+  BpeTables tables =
+      parse_bpe_tables(vocab, fmt::format("{}: vocab", subject), merges, fmt::format("{}: merges", subject));
+  return Bpe(std::make_shared<const Tables>(Tables{std::move(tables), std::string(vocab), std::string(merges)}));
+}
+
+const std::string& Bpe::vocab() const { return tables_->vocab; }
+
+const std::string& Bpe::merges() const { return tables_->merges_text; }
 
 std::int64_t Bpe::size() const { return static_cast<std::int64_t>(tables_->tokens.size()); }
 

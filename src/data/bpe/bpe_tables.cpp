@@ -10,7 +10,6 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/json.hpp"
-#include "concord/core/platform.hpp"
 #include "concord/core/utf8.hpp"
 
 namespace concord::data {
@@ -135,14 +134,13 @@ bool MergeTable::add(std::int32_t first, std::int32_t second, Merge merge) {
   return true;
 }
 
-BpeTables read_bpe_tables(const std::filesystem::path& vocab, const std::filesystem::path& merges) {
-  const std::string vocab_name = printable(vocab.string());
+BpeTables parse_bpe_tables(std::string_view vocab, const std::string& vocab_name, std::string_view merges,
+                           const std::string& merges_name) {
   const ByteCharacters characters;
   BpeTables tables;
-  const TokenNumbers numbers = read_json(read_file(vocab), vocab_name, [&](const nlohmann::json& json) {
-    return read_vocab(json, vocab_name, characters, tables);
-  });
-  read_merges(read_file(merges), printable(merges.string()), characters, numbers, tables);
+  const TokenNumbers numbers = read_json(
+      vocab, vocab_name, [&](const nlohmann::json& json) { return read_vocab(json, vocab_name, characters, tables); });
+  read_merges(merges, merges_name, characters, numbers, tables);
   return tables;
 }
 

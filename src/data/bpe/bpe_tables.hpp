@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace concord::data {
@@ -54,7 +54,8 @@ struct BpeTables {
   MergeTable merges;
 };
 
-/// Throws as Bpe::read.
-[[nodiscard]] BpeTables read_bpe_tables(const std::filesystem::path& vocab, const std::filesystem::path& merges);
+/// The text of each file and its name for messages. Throws as Bpe::read.
+[[nodiscard]] BpeTables parse_bpe_tables(std::string_view vocab, const std::string& vocab_name, std::string_view merges,
+                                         const std::string& merges_name);
 
 }  // namespace concord::data

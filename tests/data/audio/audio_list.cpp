@@ -233,6 +233,23 @@ TEST_CASE("steps of a network become a transcript", "[data]") {
   CHECK(data::characters_of(std::vector<std::string>{"ba", "Ö", "a"}) == "abÖ");
 }
 
+TEST_CASE("errors of transcripts are counted in characters and words", "[data]") {
+  data::TranscriptErrors errors;
+  CHECK(errors.character_error_rate() == 0);
+  errors.add("der Bär", "der Bär");
+  CHECK(errors.characters == 7);  // of UTF-8
+  CHECK(errors.word_error_rate() == 0);
+  errors.add("kitten", "sitting");
+  CHECK(errors.character_edits == 3);
+  CHECK(errors.word_edits == 1);
+  errors.add("a b c", "a c d e");
+  CHECK(errors.words == 6);
+  CHECK(errors.word_edits == 4);  // b is missing, d and e are too many
+  data::TranscriptErrors empty;
+  empty.add("", "ab");
+  CHECK(empty.character_error_rate() == 2);
+}
+
 TEST_CASE("recordings have the same bytes for any number of threads, with masks too", "[data]") {
   AudioFolder folder;
   for (int i = 0; i < 6; ++i) {

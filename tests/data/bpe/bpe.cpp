@@ -137,6 +137,24 @@ TEST_CASE("any bytes are the same after encoding and decoding", "[data]") {
   CHECK(bpe.decode(bpe.encode(bytes)) == bytes);
 }
 
+TEST_CASE("a vocabulary is kept as the texts of its files", "[data]") {
+  const TemporaryFolder folder;
+  const std::string vocab = R"({"a":0,"b":1,"ab":2})", merges = "#version: 0.2\na b\n";
+  write_file(folder / "v.json", vocab);
+  write_file(folder / "m.txt", merges);
+  const data::Bpe read = data::Bpe::read(folder / "v.json", folder / "m.txt");
+  CHECK(read.vocab() == vocab);
+  CHECK(read.merges() == merges);
+  const data::Bpe parsed = data::Bpe::parse(read.vocab(), read.merges(), "w.safetensors");
+  CHECK(parsed.encode("aab") == read.encode("aab"));
+  CHECK(parsed.decode(parsed.encode("aab")) == "aab");
+  const auto parse = [&](const std::string& v, const std::string& m) {
+    return thrown([&] { static_cast<void>(data::Bpe::parse(v, m, "w.safetensors")); });
+  };
+  CHECK_THAT(parse("[]", merges), contains("w.safetensors: vocab: is no object"));
+  CHECK_THAT(parse(vocab, "a c\n"), contains("w.safetensors: merges, line 1: the vocabulary lacks"));
+}
+
 TEST_CASE("damaged vocabularies and merges are errors with the place", "[data]") {
   CHECK(bpe_error("{\"a\":0,\"b\":1,\"ab\":2}", "a b\n") == "nothing");
   CHECK_THAT(bpe_error("[1]", ""), contains("v.json: is no object of tokens"));
