@@ -34,7 +34,8 @@ void CsvColumns::sort_out() {
 
 std::string CsvColumns::take(const std::vector<std::string_view>& fields) {
   if (fields.size() != readers_.size()) {
-    return fmt::format("{} fields, but the first row has {}", fields.size(), readers_.size());
+    return fmt::format("{} field{}, but the first row has {}", fields.size(), fields.size() == 1 ? "" : "s",
+                       readers_.size());
   }
   noted_.clear();
   double* const row = block_.data() + rows_ * readers_.size();

@@ -182,7 +182,9 @@ CsvTable CsvFile::read(const CsvOptions& options) const {
                 table.skipped.empty() ? "" : fmt::format(" but bad ones: {}", fmt::join(table.skipped, "; ")));
   if (table.skipped_rows > 0) {
     log(LogLevel::warning,
-        fmt::format("{}: {} bad rows are left out: {}{}", path_, table.skipped_rows, fmt::join(table.skipped, "; "),
+        fmt::format("{}: {} left out: {}{}", path_,
+                    table.skipped_rows == 1 ? "1 bad row is" : fmt::format("{} bad rows are", table.skipped_rows),
+                    fmt::join(table.skipped, "; "),
                     table.skipped_rows > static_cast<std::int64_t>(kShownCsvRows) ? "; …" : ""));
   }
   table.columns = columns.finish(path_);

@@ -175,7 +175,7 @@ TEST_CASE("numbers of a table are exact, with a decimal comma too, and in every 
 TEST_CASE("a bad row is an error with its line, or is left out and named", "[data]") {
   const std::string text = "x,y\n1,a\n2\n3,b,4\n\n5,\nq,c\n7,\"d\"e\n8,f\n";
   data::CsvOptions options{.labels = {"y"}, .numbers = {"x"}};
-  CHECK_THAT(csv_error(text, options), contains("t.csv, line 3: 1 fields, but the first row has 2"));
+  CHECK_THAT(csv_error(text, options), contains("t.csv, line 3: 1 field, but the first row has 2"));
   CHECK_THAT(csv_error("x,y\n5,\n", options), contains("t.csv, line 2: column 'y': the label is missing"));
   CHECK_THAT(csv_error("x,y\nq,1\n", options), contains("t.csv, line 2: column 'x': 'q' is no number"));
   options.bad = data::BadRows::skip;
@@ -186,7 +186,7 @@ TEST_CASE("a bad row is an error with its line, or is left out and named", "[dat
   CHECK(csv_fields_of(table.columns[1]) == CsvFields{"a", "f"});
   CHECK(table.skipped_rows == 5);
   CHECK(table.skipped[1] == "line 4: 3 fields, but the first row has 2");
-  CHECK_THAT(warnings.text, contains("5 bad rows are left out: line 3: 1 fields"));
+  CHECK_THAT(warnings.text, contains("5 bad rows are left out: line 3: 1 field,"));
   CHECK_THAT(csv_error("x,y\n1\n", options), contains("no rows but bad ones: line 2"));
 }
 
