@@ -172,6 +172,8 @@ void add_data_pack(CLI::App& data) {
   command->add_option("--bad", options->bad, "Samples that cannot be read: fail ends the command, skip leaves them out")
       ->capture_default_str()
       ->check(CLI::IsMember({"fail", "skip"}));
+  command->add_flag("--verify,!--no-verify", options->how.is_verified,
+                    "Decode files that are copied unchanged, so that no damage is copied (default)");
   command->add_flag("--force", options->is_forced, "Write over what is there");
   options->threads.add(*command);
   command->add_flag("--quiet", options->quiet, "Print no progress");

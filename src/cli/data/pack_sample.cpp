@@ -77,16 +77,18 @@ void encode(const data::Image& image, PackFormat format, const PackHow& how, Pac
   }
 }
 
-void pack_mask(const data::Records& records, std::int64_t row, bool is_resized, ImageMemory& memory,
+void pack_mask(const data::Records& records, std::int64_t row, const PackHow& how, bool is_resized, ImageMemory& memory,
                PackedSample& packed) {
   const data::Record mask = records.read_mask(row, memory.mask);
+  data::ImageInfo info = data::read_image_info(mask.bytes);
+  info.as_numbers = true;
+  if (is_resized || how.is_verified) {
+    static_cast<void>(data::decode_image(mask.bytes, info, {0, 0, info.width, info.height}, 1, memory.mask_image));
+  }
   if (!is_resized) {
     packed.mask = as_text(mask.bytes);
     return;
   }
-  data::ImageInfo info = data::read_image_info(mask.bytes);
-  info.as_numbers = true;
-  static_cast<void>(data::decode_image(mask.bytes, info, {0, 0, info.width, info.height}, 1, memory.mask_image));
   data::Image small;
   data::resample_nearest(memory.mask_image, {0, 0, static_cast<double>(info.width), static_cast<double>(info.height)},
                          memory.image.height, memory.image.width, small);
@@ -107,10 +109,13 @@ PackedSample packed_image(const data::Records& records, std::int64_t row, const 
     encode(memory.image, stays_raw ? PackFormat::raw : format, how, packed);
   } else {
     const data::ImageInfo info = data::read_image_info(record.bytes);
-    if (const auto change = change_of(info, how)) {
+    const auto change = change_of(info, how);
+    if (change || how.is_verified) {
       const std::int64_t channels = info.channels <= 2 ? 1 : 3;
       static_cast<void>(
           data::decode_image(record.bytes, info, {0, 0, info.width, info.height}, channels, memory.image));
+    }
+    if (change) {
       is_resized = shrink(memory.image, how.side);
       encode(memory.image, *change, how, packed);
     } else {
@@ -119,7 +124,7 @@ PackedSample packed_image(const data::Records& records, std::int64_t row, const 
       packed.is_copy = true;
     }
   }
-  if (records.has_mask()) pack_mask(records, row, is_resized, memory, packed);
+  if (records.has_mask()) pack_mask(records, row, how, is_resized, memory, packed);
   return packed;
 }
 

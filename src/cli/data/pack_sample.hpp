@@ -21,6 +21,7 @@ struct PackHow {
   PackFormat format = PackFormat::keep;
   int quality = 90;         // of JPEG
   std::int64_t side = 0;    // the shorter side of a larger image becomes as long; 0: as it is
+  bool is_verified = true;  // files that stay as they are, are decoded, so that no damage is copied
   bool has_planes = false;  // raw pixels become planes, not a file of PPM or PGM; raw pixels that may stay, stay
 };
 
@@ -32,8 +33,9 @@ struct PackedSample {
   std::string error;                                 // why the sample cannot be read; then the rest is empty
 };
 
-/// Reads sample `row` and makes of it what `how` says. A file that need not change is not decoded: damage behind its
-/// beginning is copied too. Errors of reading come back in `error`, with the name of the sample.
+/// Reads sample `row` and makes of it what `how` says. Without `is_verified` a file that need not change is not
+/// decoded: damage behind its beginning is copied too. Errors of reading come back in `error`, with the name of the
+/// sample.
 [[nodiscard]] PackedSample pack_sample(const data::Records& records, std::int64_t row, const PackHow& how,
                                        ImageMemory& memory);
 
