@@ -62,7 +62,7 @@ struct Data {
   Trained trained;
 };
 
-/// ", 200 more held out for validation, 1000 to test".
+/// ", 200 more held out for validation", or ", 200 for validation".
 std::string text_of_parts(const Data& data) {
   std::string text;
   if (data.held_out > 0) {
@@ -84,26 +84,28 @@ Trained trained_before(const TrainArguments& options) {
   return trained;
 }
 
-Data open_data(const TrainArguments& options, const models::Model& model) {
+Data open_data(TrainArguments& options, const models::Model& model) {
   // What goes on from another training keeps its alphabet, classes and preparation, unless its last layer is replaced.
   const TrainingRecipe& recipe = options.recipe;
   DataSource source(recipe.data_options(), model, recipe.training.seed, trained_before(options));
   Data data;
+  ValidationOptions& validation = options.validation;
   data.train = source.augmented("train", data::parse_augment(recipe.augment));
   data.variant = recipe.variant(source, *data.train);
   data.objective = recipe.objective(source, *data.train, model);
   data.trained = source.trained(*data.train);
   data.test = source.part("test");
-  const ValidationOptions& validation = options.validation;
   if (validation.source == "test") {
     CONCORD_CHECK(data.test, ArgumentError, "--validate test: {} has no test part", options.recipe.data.text);
     data.validation = data.test;
   }
-  if (validation.is_split() && validation.part_option->count() == 0) data.validation = source.part("validation");
+  if (validation.is_split() && validation.may_use_part()) data.validation = source.part("validation");
+  if (validation.is_split()) validation.note_part(bool(data.validation), recipe.data.text);
   if (validation.is_split() && !data.validation) {
-    data.held_out = validation.held_out_of(*data.train);
+    data.held_out = validation.held_out_of(data.train->name, data.train->size());
     // The same samples of two views: the one to train on is augmented.
-    data.validation = data::split(source.part("train"), data.held_out, validation.seed).second;
+    const SharedSamples plain = recipe.augment == "none" ? data.train : source.part("train");
+    data.validation = data::split(plain, data.held_out, validation.seed).second;
     data.train = data::split(data.train, data.held_out, validation.seed).first;
   }
   return data;

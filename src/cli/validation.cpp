@@ -16,7 +16,10 @@
 namespace concord::cli {
 namespace {
 
+// "SOURCE PART SEED". The sources of --validate, but "held-out" or "part" where --validate split took this; "split" in
+// checkpoints that do not say which.
 constexpr const char* kValidation = "concord.validation";
+constexpr std::string_view kHeldOut = "held-out", kPart = "part";
 
 }  // namespace
 
@@ -45,6 +48,9 @@ void ValidationOptions::follow(const std::string& checkpoint) {
   if (!words.empty()) saved.source = words[0];
   if (words.size() > 1) saved.part = number_in_text<decltype(saved.part)>(words[1]).value_or(saved.part);
   if (words.size() > 2) saved.seed = number_in_text<decltype(saved.seed)>(words[2]).value_or(saved.seed);
+  if (saved.source == kHeldOut) before_ = Before::held_out;
+  if (saved.source == kPart) before_ = Before::part;
+  if (before_ != Before::unknown) saved.source = "split";
   const auto take = [&](auto& own, const auto& other, const CLI::Option* option, const char* what) {
     if (option->count() == 0) {
       own = other;
@@ -57,16 +63,25 @@ void ValidationOptions::follow(const std::string& checkpoint) {
   take(seed, saved.seed, seed_option, "--validation-seed");
 }
 
-std::int64_t ValidationOptions::held_out_of(const Samples& samples) const {
-  CONCORD_CHECK(samples.size() >= 2, ArgumentError,
-                "{}: a part of {} samples cannot be held out for validation: use --validate test or none", samples.name,
-                samples.size());
-  const auto wanted = static_cast<std::int64_t>(std::llround(part * static_cast<double>(samples.size())));
-  return std::clamp<std::int64_t>(wanted, 1, samples.size() - 1);
+void ValidationOptions::note_part(bool was_taken, const std::string& data) {
+  CONCORD_CHECK(was_taken || before_ != Before::part || part_option->count() > 0, ArgumentError,
+                "{} has no validation part, but the training that goes on had one; a part of its training samples "
+                "would not be new to it. Use --validate test or none, or --validation-split to hold out samples anyway",
+                data);
+  has_part_ = was_taken;
+}
+
+std::int64_t ValidationOptions::held_out_of(std::string_view data, std::int64_t samples) const {
+  CONCORD_CHECK(samples >= 2, ArgumentError,
+                "{}: a part of {} sample{} cannot be held out for validation: use --validate test or none", data,
+                samples, samples == 1 ? "" : "s");
+  const auto wanted = static_cast<std::int64_t>(std::llround(part * static_cast<double>(samples)));
+  return std::clamp<std::int64_t>(wanted, 1, samples - 1);
 }
 
 std::map<std::string, std::string> ValidationOptions::metadata() const {
-  return {{kValidation, fmt::format("{} {} {}", source, part, seed)}};
+  const std::string_view used = !is_split() ? std::string_view(source) : has_part_ ? kPart : kHeldOut;
+  return {{kValidation, fmt::format("{} {} {}", used, part, seed)}};
 }
 
 }  // namespace concord::cli

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "concord/concord.hpp"
@@ -23,10 +24,22 @@ struct ValidationOptions {
   /// from it.
   void follow(const std::string& checkpoint);
   [[nodiscard]] bool is_split() const { return source == "split"; }
-  /// How many of `samples` are held out. Throws ArgumentError if there are too few.
-  [[nodiscard]] std::int64_t held_out_of(const Samples& samples) const;
+  /// Whether the data's own validation part is taken, if it has one: not where a part was asked for, now or in the
+  /// training that goes on.
+  [[nodiscard]] bool may_use_part() const { return part_option->count() == 0 && before_ != Before::held_out; }
+  /// Notes whether the data's own part was taken, for the metadata. Throws ArgumentError if a training that was
+  /// validated on such a part goes on without one: it would be validated on samples that it was trained on.
+  void note_part(bool was_taken, const std::string& data);
+  /// How many of so many samples are held out. Throws ArgumentError, with the name of the data, if there are too few.
+  [[nodiscard]] std::int64_t held_out_of(std::string_view data, std::int64_t samples) const;
   /// For TrainerOptions::metadata.
   [[nodiscard]] std::map<std::string, std::string> metadata() const;
+
+ private:
+  /// What the training that goes on was validated on, as far as it says.
+  enum class Before : std::uint8_t { unknown, part, held_out };
+  Before before_ = Before::unknown;
+  bool has_part_ = false;
 };
 
 }  // namespace concord::cli

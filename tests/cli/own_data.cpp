@@ -264,3 +264,30 @@ TEST_CASE("a data set that is misspelt is refused with what there is", "[cli][ow
   check_refusal(with(train, {"fashion-mnist", "--image", "32"}), 2, {"--image"});
   check_refusal({"predict", "lenet", "a.png"}, 2, {"needs weights"});
 }
+
+TEST_CASE("a training goes on with the kind of validation that it began with", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  write_pictures(folder / "data/train", 0, 16);
+  write_pictures(folder / "data/val", 100, 2);
+  const std::string both = "folder:" + (folder / "data").string();
+  const std::string alone = "folder:" + (folder / "data/train").string();
+  const std::string checkpoint = (folder / "run").string();
+  const auto validation = [&] { return weights::File(checkpoint).metadata().at("concord.validation"); };
+  REQUIRE(run_command(train_lenet(both, {"--checkpoint", checkpoint})).code == 0);
+  CHECK_THAT(validation(), test::contains("part "));
+  const Arguments on{"--resume", checkpoint, "--epochs", "2"};
+  check_refusal(train_lenet(alone, on), 2, {"has no validation part, but the training that goes on had one"});
+  CHECK(run_command(train_lenet(alone, with(on, {"--validate", "none"}))).code == 0);
+  const Ended same = run_command(train_lenet(both, with(on, {"--json"})));
+  INFO(same.err);
+  REQUIRE(same.code == 0);
+  CHECK(nlohmann::json::parse(same.out)["validation"]["samples"] == 6);
+
+  REQUIRE(run_command(train_lenet(alone, {"--checkpoint", checkpoint})).code == 0);
+  CHECK_THAT(validation(), test::contains("held-out 0.1 "));
+  const Ended held_out = run_command(train_lenet(both, with(on, {"--json"})));
+  INFO(held_out.err);
+  REQUIRE(held_out.code == 0);
+  CHECK(nlohmann::json::parse(held_out.out)["validation"]["samples"] == 5);  // of the training samples, as before
+}
