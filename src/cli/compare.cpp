@@ -120,7 +120,7 @@ Compared compare_one(const CompareArguments& options, const models::Model& model
                 : source.part("train");
   const Samples& dataset = *samples;
   const models::Variant variant = source.variant_for(dataset);
-  const std::shared_ptr<nn::Module> network = make_network(model, variant);
+  const std::shared_ptr<nn::Module> network = source.make(variant);
   CompareOptions how = options.how();
   how.batch = training.batch;
   how.seed = training.seed;
@@ -128,7 +128,7 @@ Compared compare_one(const CompareArguments& options, const models::Model& model
   how.precision = options.precision.get();
   return {with_advice(training.batch,
                       [&] {
-                        return compare(*network, std::string(model.name), objective_of(model),
+                        return compare(*network, std::string(model.name), source.objective_for(dataset, variant),
                                        training.make_optimizer(), dataset, devices, how);
                       }),
           case_network(training, dataset, variant.classes, options.precision.name)};

@@ -77,19 +77,34 @@ std::vector<std::string> network_names(const std::string& text) {
   return names;
 }
 
+/// The bytes of the data set that went to devices.
+std::size_t uploaded_bytes(const Samples& samples) {
+  const Dataset* const dataset = data::dataset_of(samples);
+  if (dataset == nullptr) return 0;
+  const std::lock_guard lock(dataset->device_copies->mutex);
+  return dataset->device_copies->uploaded_bytes;
+}
+
 Row cross_validate_network(const CrossvalArguments& options, const std::string& name, const DevicePtr& device,
                            const SharedSamples& samples, const SharedSamples& plain, DataSource& source,
-                           const std::vector<std::vector<std::int32_t>>& folds) {
+                           const std::vector<std::vector<std::int32_t>>& folds, std::size_t& uploaded) {
   const TrainingRecipe& recipe = options.recipe;
   const models::Model& model = find_model(name);
-  const models::Variant variant = recipe.variant(source, *samples);
-  const Objective objective = recipe.objective(source, *samples, model);
+  FoldSamples of_fold{samples, plain};
+  const auto samples_for = [&](int, std::span<const std::int32_t> rows) {
+    if (source.is_fitted()) {
+      const SharedSamples fitted = source.fitted(rows);
+      of_fold = {fitted, fitted};
+    }
+    return of_fold;
+  };
   const auto make = [&](int fold) {
-    const std::shared_ptr<nn::Module> network = make_network(model, variant);
-    TrainerOptions how = recipe.trainer_options(model, *samples, *network);
-    how.metadata = source.trained(*samples).metadata();
+    const Samples& own = *of_fold.samples;
+    const std::shared_ptr<nn::Module> network = source.make(recipe.variant(source, own));
+    TrainerOptions how = recipe.trainer_options(model, own, *network);
+    how.metadata = source.trained(own).metadata();
     how.seed += static_cast<std::uint64_t>(fold);
-    return Trainer(network, objective, recipe.training.make_optimizer(), device, how);
+    return Trainer(network, recipe.objective(source, own, model), recipe.training.make_optimizer(), device, how);
   };
   FitOptions fit = recipe.fit_options();
   fit.stop = stop_requested;
@@ -104,8 +119,9 @@ Row cross_validate_network(const CrossvalArguments& options, const std::string& 
   };
   const auto done = [&](int fold, const FoldResult&, const Trainer& trainer) {
     if (!options.out.empty()) trainer.save(file_of_fold(options.out, name, fold, ".safetensors"));
+    if (source.is_fitted()) uploaded += uploaded_bytes(*of_fold.samples);
   };
-  Row row{name, cross_validate(make, samples, plain, folds, fit, options_of, done)};
+  Row row{name, cross_validate(make, samples_for, folds, fit, options_of, done)};
   for (const FoldResult& fold : row.folds) row.seconds += fold.seconds;
   return row;
 }
@@ -152,14 +168,6 @@ nlohmann::json json_of(const std::vector<Row>& rows, std::size_t uploaded) {
   return {{"networks", networks}, {"uploaded_bytes", uploaded}};
 }
 
-/// The bytes of the data set that went to devices.
-std::size_t uploaded_bytes(const Samples& samples) {
-  const Dataset* const dataset = data::dataset_of(samples);
-  if (dataset == nullptr) return 0;
-  const std::lock_guard lock(dataset->device_copies->mutex);
-  return dataset->device_copies->uploaded_bytes;
-}
-
 void run_crossval(const CrossvalArguments& options) {
   require_folder(options.logs);
   require_folder(options.out);
@@ -172,6 +180,7 @@ void run_crossval(const CrossvalArguments& options) {
   // Networks that take samples of one kind share them.
   SharedSamples samples, plain;
   std::vector<std::vector<std::int32_t>> folds;
+  std::size_t uploaded = 0;
   for (const std::string& name : names) {
     DataSource source(recipe.data_options(), find_model(name), recipe.training.seed);
     if (!samples || source.depends_on_network()) {
@@ -181,10 +190,10 @@ void run_crossval(const CrossvalArguments& options) {
       std::cerr << fmt::format("{} on {}: {} samples in {} folds\n", samples->name, device->info().name,
                                samples->size(), folds.size());
     }
-    rows.push_back(cross_validate_network(options, name, device, samples, plain, source, folds));
+    rows.push_back(cross_validate_network(options, name, device, samples, plain, source, folds, uploaded));
     if (stop_requested()) break;
   }
-  const std::size_t uploaded = uploaded_bytes(*samples);
+  uploaded += uploaded_bytes(*samples);
   if (options.json) {
     std::cout << json_text(json_of(rows, uploaded));
   } else {

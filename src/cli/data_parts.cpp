@@ -9,6 +9,8 @@
 namespace concord::cli {
 namespace {
 
+constexpr std::int64_t kMostCategories = std::int64_t{1} << 24;  // what read_csv takes
+
 /// The first of these folders that there is.
 std::filesystem::path folder_in(const std::filesystem::path& directory, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -47,6 +49,12 @@ data::CsvOptions csv_options_of(const DataSpec& spec) {
   how.targets = list("target");
   how.categories = list("categories");
   how.drop = list("drop");
+  if (const std::string most = spec.option("most_categories"); !most.empty()) {
+    const auto number = number_in_text<std::int64_t>(most);
+    CONCORD_CHECK(number && *number >= 1 && *number <= kMostCategories, ArgumentError,
+                  "csv: most_categories={} is no number from 1 to {}", most, kMostCategories);
+    how.most_categories = *number;
+  }
   const std::string separator = spec.option("separator"), header = spec.option("header");
   CONCORD_CHECK(separator.size() <= 1 || separator == "tab", ArgumentError,
                 "csv: separator={} is neither one character nor tab", separator);

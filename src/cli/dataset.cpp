@@ -17,6 +17,7 @@
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/data/in_memory.hpp"
+#include "concord/train/trace.hpp"
 
 namespace concord::cli {
 DataSource::DataSource(DataOptions options, const models::Model& model, std::uint64_t seed, Trained trained)
@@ -124,18 +125,34 @@ SharedSamples DataSource::read_arrays(std::string_view name) const {
   return data::npy(pair.substr(0, comma), pair.substr(comma + 1));
 }
 
+data::CsvOptions DataSource::table_options() const {
+  data::CsvOptions how = csv_options_of(spec_);
+  how.bad = options_.skips_bad ? data::BadRows::skip : data::BadRows::fail;
+  return how;
+}
+
 SharedSamples DataSource::read_table(std::string_view name) {
   const std::string path = name == "train" ? spec_.path : spec_.option(name == "test" ? "test" : "val");
   if (path.empty()) return {};
   if (name != "train" && !trained_.table) static_cast<void>(read_table("train"));  // its columns count
-  data::CsvOptions how = csv_options_of(spec_);
-  how.bad = options_.skips_bad ? data::BadRows::skip : data::BadRows::fail;
-  CONCORD_CHECK(trained_.table || !how.labels.empty() || !how.targets.empty(), ArgumentError,
+  const data::CsvOptions how = table_options();
+  if (trained_.table) return data::csv(path, how, &*trained_.table).first;
+  CONCORD_CHECK(!how.labels.empty() || !how.targets.empty(), ArgumentError,
                 "csv: which column is to be predicted? csv:{},label=COLUMN for classes, target=COLUMN for numbers",
                 spec_.path);
-  auto [dataset, encoding] = data::csv(path, how, trained_.table ? &*trained_.table : nullptr);
-  trained_.table = std::move(encoding);
-  return std::move(dataset);
+  table_ = data::read_csv(path, how);
+  std::vector<std::int32_t> rows;
+  if (rows_of_) rows = rows_of_(table_->rows);
+  return fitted(rows);
+}
+
+SharedSamples DataSource::fitted(std::span<const std::int32_t> rows) {
+  CONCORD_CHECK(is_fitted(), ArgumentError, "{} data is not fitted", spec_.kind);
+  if (!table_) table_ = data::read_csv(spec_.path, table_options());
+  trained_.table = data::fit_csv(*table_, table_options(), rows);
+  SharedSamples samples = data::encode_csv(*table_, *trained_.table);
+  check_fits(*samples);
+  return samples;
 }
 
 SharedSamples DataSource::read_audio(std::string_view name) {
@@ -188,6 +205,11 @@ void DataSource::check_fits(const Samples& samples) const {
   CONCORD_CHECK(spec_.is_own() || file_of(model_) != nullptr || shape == model_.input, ArgumentError,
                 "{} has samples of shape {}, but the model needs {}", spec_.text, shape.str(), model_.input.str());
   const std::vector<ColumnSpec> labels = samples.label_specs();
+  CONCORD_CHECK(
+      labels.size() < 2 || file_of(model_) != nullptr || !label_outputs().empty(), ArgumentError,
+      "{} has {} columns of labels; the command trains on several only from tables (csv:FILE,label=A,B). Keep "
+      "one label on each line of the list",
+      spec_.text, labels.size());
   const int classes = labels.empty() ? 0 : labels[0].classes;
   const int most = trained_.classes > 0 ? trained_.classes : model_.classes;
   CONCORD_CHECK(classes <= most || (can_change_classes() && trained_.classes == 0), ArgumentError,
@@ -203,15 +225,49 @@ models::Variant DataSource::variant_for(const Samples& samples) const {
     variant.classes = labels[0].classes;
     // A network for classes has an output for each number to be predicted.
     if (labels[0].spec.dtype == DType::f32) variant.classes = static_cast<int>(labels[0].spec.shape.elements());
+    if (const std::vector<LabelOutput> outputs = label_outputs(); !outputs.empty())
+      variant.classes = classes_of(outputs);
     if (model_.task == models::Task::transcription) variant.classes = classes_of_alphabet(trained_.alphabet);
   }
   if (trained_.classes > 0 && file_of(model_) == nullptr) variant.classes = trained_.classes;
   return variant;
 }
 
-std::shared_ptr<nn::Module> DataSource::network_for(const Samples& samples) const {
-  return make_network(model_, variant_for(samples));
+/// A network of the library may take other sizes than the published one. Only its layers know.
+void DataSource::check_takes(nn::Module& network, const Shape& sample) const {
+  if (!spec_.is_own() || file_of(model_) != nullptr || sample == model_.input) return;
+  train::Source source;
+  source.features.push_back({{}, {model_.dtype, sample}});
+  Graph graph;
+  graph.set_training(false);
+  try {
+    static_cast<void>(network(train::add_inputs(graph, source, 1).features));
+  } catch (const ShapeError& error) {
+    throw ArgumentError(fmt::format(
+        "{} is made for samples of shape {}, and {} has {}{} ({})", model_.name, model_.input.str(), spec_.text,
+        sample.str(), spec_.is_images() ? "; without --image pictures get the size of the network" : "", error.what()));
+  }
 }
+
+std::vector<LabelOutput> DataSource::label_outputs() const {
+  if (!trained_.table) return {};
+  std::vector<LabelOutput> outputs = label_outputs_of(*trained_.table);
+  if (outputs.size() < 2) outputs.clear();
+  return outputs;
+}
+
+std::shared_ptr<nn::Module> DataSource::make(const models::Variant& variant) const {
+  const std::vector<LabelOutput> outputs = label_outputs();
+  CONCORD_CHECK(outputs.empty() || (file_of(model_) == nullptr && !variant.auxiliary), ArgumentError,
+                "{}: {} labels and targets need a network of `concord models`, without --auxiliary; name one column in "
+                "label= or target= and leave the others out with drop=",
+                model_.name, outputs.size());
+  std::shared_ptr<nn::Module> network = make_network(model_, variant);
+  check_takes(*network, variant.input);
+  return outputs.empty() ? network : with_outputs(network, outputs);
+}
+
+std::shared_ptr<nn::Module> DataSource::network_for(const Samples& samples) const { return make(variant_for(samples)); }
 
 bool DataSource::depends_on_network() const {
   return spec_.is_images() || spec_.kind == "random" || spec_.kind == "text";
@@ -221,7 +277,7 @@ std::shared_ptr<nn::Module> DataSource::network_for_images() const {
   const data::ImageTransform how = *transform();
   models::Variant variant{.input = Shape{how.channels, how.height, how.width}};
   if (file_of(model_) == nullptr) variant.classes = trained_.classes;
-  return make_network(model_, variant);
+  return make(variant);
 }
 
 Objective DataSource::objective_for(const Samples& samples, const models::Variant& variant,
@@ -231,6 +287,9 @@ Objective DataSource::objective_for(const Samples& samples, const models::Varian
     loss::CrossEntropy ignoring = cross_entropy;
     ignoring.ignore_index = data::ImageTransform().mask_fill;
     return objective_of(model_, variant, ignoring);
+  }
+  if (const std::vector<LabelOutput> outputs = label_outputs(); !outputs.empty()) {
+    return objective_of_outputs(outputs, cross_entropy);
   }
   const bool has_targets = !labels.empty() && labels[0].spec.dtype == DType::f32;
   if (!spec_.is_own() || !has_targets || file_of(model_) != nullptr) {

@@ -4,15 +4,18 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "concord/cli/data_options.hpp"
 #include "concord/cli/data_spec.hpp"
+#include "concord/cli/label_outputs.hpp"
 #include "concord/cli/trained.hpp"
 #include "concord/concord.hpp"
 
@@ -25,6 +28,14 @@ class DataSource {
   /// options do not say otherwise. Throws as DataSpec::parse.
   DataSource(DataOptions options, const models::Model& model, std::uint64_t seed, Trained trained = {});
   ~DataSource();
+
+  /// The preparation of a table is fitted on these rows of the training part, unless the weights have one. `rows_of`
+  /// gets the number of rows; for all rows it need not be set. Call it before `part`.
+  void fit_on(std::function<std::vector<std::int32_t>(std::int64_t rows)> rows_of) { rows_of_ = std::move(rows_of); }
+  /// Whether `fitted` prepares the training part anew for other rows.
+  [[nodiscard]] bool is_fitted() const { return spec_.kind == "csv"; }
+  /// The training part, fitted on these rows: for folds.
+  [[nodiscard]] SharedSamples fitted(std::span<const std::int32_t> rows);
 
   /// The part "train", "validation" or "test"; none if the set does not come in such a part. Throws what reading
   /// throws, and ArgumentError if the samples or their labels do not fit the network.
@@ -40,6 +51,10 @@ class DataSource {
   [[nodiscard]] std::shared_ptr<nn::Module> network_for(const Samples& samples) const;
   /// The network for images whose classes are not known, only how they are prepared.
   [[nodiscard]] std::shared_ptr<nn::Module> network_for_images() const;
+  /// The outputs of a network for several labels or targets of a table; else none.
+  [[nodiscard]] std::vector<LabelOutput> label_outputs() const;
+  /// A network of `variant`, with an output for each of these.
+  [[nodiscard]] std::shared_ptr<nn::Module> make(const models::Variant& variant) const;
   /// What a network is trained for on these samples: as objective_of, but numbers as targets by their squared error.
   [[nodiscard]] Objective objective_for(const Samples& samples, const models::Variant& variant,
                                         const loss::CrossEntropy& cross_entropy = {}) const;
@@ -55,12 +70,14 @@ class DataSource {
   [[nodiscard]] SharedSamples read(std::string_view name);
   [[nodiscard]] SharedSamples read_arrays(std::string_view name) const;
   [[nodiscard]] SharedSamples read_table(std::string_view name);
+  [[nodiscard]] data::CsvOptions table_options() const;
   [[nodiscard]] SharedSamples read_audio(std::string_view name);
   [[nodiscard]] SharedSamples read_text(std::string_view name);
   [[nodiscard]] SharedSamples read_random(std::string_view name) const;
   [[nodiscard]] const data::ImageSet* images(std::string_view name);
   void check_fits(const Samples& samples) const;
   [[nodiscard]] bool can_change_classes() const;
+  void check_takes(nn::Module& network, const Shape& sample) const;
 
   DataOptions options_;
   DataSpec spec_;
@@ -69,6 +86,8 @@ class DataSource {
   Trained trained_;
   std::vector<std::string> class_names_;                                      // of images, once known
   std::map<std::string, std::optional<data::ImageSet>, std::less<>> images_;  // by part
+  std::function<std::vector<std::int32_t>(std::int64_t rows)> rows_of_;
+  std::optional<data::CsvTable> table_;  // of the training part, where its encoding is fitted here
 };
 
 }  // namespace concord::cli

@@ -33,12 +33,14 @@ struct TrainArguments {
 std::string text_of(const Metrics& metrics) {
   std::string text = fmt::format("loss {:.4f}", metrics.loss);
   if (metrics.accuracy) text += fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
+  for (const auto& [name, value] : metrics.named) text += fmt::format(", {} {:.4g}", name, value);
   return fmt::format("{}, {} samples", text, metrics.samples);
 }
 
 nlohmann::json json_of(const Metrics& metrics) {
   nlohmann::json json{{"loss", metrics.loss}, {"samples", metrics.samples}};
   if (metrics.accuracy) json["accuracy"] = *metrics.accuracy;
+  if (!metrics.named.empty()) json["metrics"] = metrics.named;
   return json;
 }
 
@@ -57,7 +59,7 @@ struct Data {
   SharedSamples train;
   SharedSamples test, validation;  // none where there is none
   std::int64_t held_out = 0;       // samples of the training set that are in `validation`
-  models::Variant variant;         // of the network
+  std::shared_ptr<nn::Module> network;
   Objective objective;
   Trained trained;
 };
@@ -87,11 +89,18 @@ Trained trained_before(const TrainArguments& options) {
 Data open_data(TrainArguments& options, const models::Model& model) {
   // What goes on from another training keeps its alphabet, classes and preparation, unless its last layer is replaced.
   const TrainingRecipe& recipe = options.recipe;
-  DataSource source(recipe.data_options(), model, recipe.training.seed, trained_before(options));
-  Data data;
   ValidationOptions& validation = options.validation;
+  DataSource source(recipe.data_options(), model, recipe.training.seed, trained_before(options));
+  if (validation.is_split() && (!validation.may_use_part() || source.spec().option("val").empty())) {
+    // Rows to validate on are as new to the preparation as to the network.
+    source.fit_on([&](std::int64_t rows) {
+      return data::split_rows(rows, validation.held_out_of(recipe.data.text, rows), recipe.data.text, validation.seed)
+          .first;
+    });
+  }
+  Data data;
   data.train = source.augmented("train", data::parse_augment(recipe.augment));
-  data.variant = recipe.variant(source, *data.train);
+  data.network = source.make(recipe.variant(source, *data.train));
   data.objective = recipe.objective(source, *data.train, model);
   data.trained = source.trained(*data.train);
   data.test = source.part("test");
@@ -199,7 +208,7 @@ void run_train(TrainArguments& options) {
   std::cerr << fmt::format("{} on {}, {}: {} samples{}\n", model.name, device->info().name, data.train->name,
                            data.train->size(), text_of_parts(data));
 
-  const std::shared_ptr<nn::Module> network = make_network(model, data.variant);
+  const std::shared_ptr<nn::Module> network = data.network;
   TrainerOptions how = recipe.trainer_options(model, *data.train, *network);
   how.metadata = data.trained.metadata();
   how.metadata.merge(options.validation.metadata());

@@ -120,6 +120,8 @@ models::Variant TrainingRecipe::variant(const DataSource& source, const Samples&
 Objective TrainingRecipe::objective(const DataSource& source, const Samples& samples,
                                     const models::Model& model) const {
   loss::CrossEntropy loss = cross_entropy;
+  CONCORD_CHECK(class_weights.empty() || source.label_outputs().empty(), ArgumentError,
+                "--class-weights are for one label; {} has several", samples.name);
   if (!class_weights.empty()) loss.weights = class_weights_of(class_weights, samples);
   const models::Variant network = variant(source, samples);
   check_loss_options(loss, model, network);

@@ -291,3 +291,13 @@ TEST_CASE("a training goes on with the kind of validation that it began with", "
   REQUIRE(held_out.code == 0);
   CHECK(nlohmann::json::parse(held_out.out)["validation"]["samples"] == 5);  // of the training samples, as before
 }
+
+TEST_CASE("pictures of a size that a network does not take are one clear error", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  write_pictures(folder / "data", 0, 4);
+  const std::string data = "folder:" + (folder / "data").string();
+  check_refusal(train_lenet(data, {"--image", "40"}), 2,
+                {"lenet is made for samples of shape [1, 28, 28]", "has [1, 40, 40]", "without --image"});
+  CHECK(run_command(train_lenet(data, {"--image", "28", "--epochs", "1"})).code == 0);
+}

@@ -1,0 +1,102 @@
+// Tables through the command: encodings by the rows of training alone, options and warnings.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/process.hpp"
+#include "concord/concord.hpp"
+#include "concord/data/folds.hpp"
+
+using namespace concord;
+using namespace concord::test;
+
+namespace {
+
+/// 40 rows with the classes 0 and 1; those of `extreme` have numbers and a town that no other has.
+std::string extreme_table(std::span<const std::int32_t> extreme) {
+  std::string text = "x,town,y\n";
+  for (std::int32_t row = 0; row < 40; ++row) {
+    const bool is_extreme = std::ranges::find(extreme, row) != extreme.end();
+    text += fmt::format("{},{},{}\n", is_extreme ? 1'000'000 : row % 4, is_extreme ? "Rome" : "Oslo", row % 2);
+  }
+  return text;
+}
+
+data::CsvEncoding encoding_in(const std::filesystem::path& weights) {
+  return data::csv_encoding_from_json(weights::File(weights).metadata().at("concord.table"));
+}
+
+void check_is_not_extreme(const data::CsvEncoding& encoding) {
+  CHECK(encoding.inputs.at(0).mean < 4);
+  CHECK(encoding.inputs.at(0).deviation < 4);
+  CHECK(encoding.inputs.at(1).values == std::vector<std::string>{"Oslo"});
+}
+
+Arguments train_table(const std::string& data, const Arguments& more) {
+  return with({"train", "mlp:width=8", "--data", data, "--device", cheap_device(), "--batch", "10", "--quiet"}, more);
+}
+
+std::size_t times(const std::string& text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("rows that are held out of a training do not change how a table is encoded", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const auto [train, held_out] = data::split_rows(40, 10, "t", 7);
+  write_file(folder / "t.csv", extreme_table(held_out));
+  const std::string data = fmt::format("csv:{},label=y", (folder / "t.csv").string());
+  const std::string weights = (folder / "w.safetensors").string();
+  const Arguments split{"--validation-split", "0.25", "--validation-seed", "7", "--out", weights};
+  const Ended ended = run_command(train_table(data, with(split, {"--json"})));
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(nlohmann::json::parse(ended.out)["validation"]["samples"] == 10);
+  check_is_not_extreme(encoding_in(weights));
+  CHECK(times(ended.err, "the column 'town' has 10 values that training never saw") == 1);
+  // Without rows that are held out all of them count.
+  REQUIRE(run_command(train_table(data, {"--validate", "none", "--out", weights})).code == 0);
+  CHECK(encoding_in(weights).inputs.at(0).mean > 1000);
+  CHECK(encoding_in(weights).inputs.at(1).values == std::vector<std::string>{"Oslo", "Rome"});
+}
+
+TEST_CASE("each fold of a cross-validation encodes a table by its own rows", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  std::vector<std::int32_t> labels;
+  for (std::int32_t row = 0; row < 40; ++row) labels.push_back(row % 2);
+  const auto folds = data::folds(labels, 4, 5);
+  write_file(folder / "t.csv", extreme_table(folds[0]));
+  const Ended ended = run_command(
+      {"crossval", "mlp:width=8", "--data", fmt::format("csv:{},label=y", (folder / "t.csv").string()), "--folds", "4",
+       "--fold-seed", "5", "--batch", "10", "--device", cheap_device(), "--quiet", "--out", (folder / "w").string()});
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  const auto weights = [&](int fold) { return folder / fmt::format("w/mlp-width=8-fold{}.safetensors", fold); };
+  check_is_not_extreme(encoding_in(weights(1)));  // which leaves out the first fold
+  CHECK(encoding_in(weights(2)).inputs.at(0).mean > 1000);
+}
+
+TEST_CASE("options and warnings of tables", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  std::string names = "name,x,y\n", bad = "x,z,y\n";
+  for (int i = 0; i < 60; ++i) {
+    names += fmt::format("n{},{},{}\n", i, i, i % 2);
+    bad += i == 5 ? "1\n" : fmt::format("{},2,{}\n", i, i % 2);
+  }
+  write_file(folder / "names.csv", names);
+  write_file(folder / "bad.csv", bad);
+  const std::string many = "csv:" + (folder / "names.csv").string() + ",label=y";
+  check_refusal(train_table(many + ",most_categories=50", {}), 1, {"name"});
+  CHECK(run_command(train_table(many + ",most_categories=60", {})).code == 0);
+  check_refusal(train_table(many + ",most_categories=0", {}), 2, {"most_categories=0 is no number from 1 to"});
+  const Ended skipped = run_command(train_table("csv:" + (folder / "bad.csv").string() + ",label=y", {}));
+  INFO(skipped.err);
+  CHECK(skipped.code == 0);
+  CHECK(times(skipped.err, "1 bad row is left out: line 7: 1 field, but") == 1);
+}
