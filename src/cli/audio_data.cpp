@@ -34,20 +34,26 @@ data::AudioOptions audio_options(const DataSpec& spec, const models::Model& mode
   CONCORD_CHECK(by.empty() || by == "none" || by == "recording" || by == "features", ArgumentError,
                 "audio: normalise={} is none of none, recording and features", by);
   options.transcripts = model.task == models::Task::transcription;
+  const std::string transcripts = spec.option("transcripts");
+  CONCORD_CHECK(transcripts.empty() || transcripts == "yes" || transcripts == "no", ArgumentError,
+                "audio: transcripts={} is neither yes nor no", transcripts);
+  CONCORD_CHECK(transcripts.empty() || options.transcripts == (transcripts == "yes"), ArgumentError,
+                "audio: transcripts={} contradicts {}, which is a model for {}", transcripts, model.name,
+                models::name_of(model.task));
   CONCORD_CHECK(options.transcripts || spec.option("alphabet").empty(), ArgumentError,
                 "audio: an alphabet is for transcripts; {} is a model for {}", model.name, models::name_of(model.task));
   if (!options.transcripts) return options;
   options.alphabet = trained.alphabet.empty() ? spec.option("alphabet") : trained.alphabet;
-  options.frames_per_step = 2;  // of deep_speech_2, the one network for transcripts
+  if (model.input.rank() > 0) options.frames_per_step = 2;  // of deep_speech_2, the one network for transcripts
   return options;
 }
 
 void check_fits_audio(const Shape& sample, const models::Model& model) {
-  CONCORD_CHECK(
-      model.task != models::Task::transcription || (sample[0] == model.input[0] && sample[1] == model.input[1]),
-      ArgumentError,
-      "{} takes spectrograms of {} frequencies, and these have {}; it was made for rate=16000 without mels", model.name,
-      model.input[1], sample[1]);
+  CONCORD_CHECK(model.task != models::Task::transcription || model.input.rank() == 0 ||
+                    (sample[0] == model.input[0] && sample[1] == model.input[1]),
+                ArgumentError,
+                "{} takes spectrograms of {} frequencies, and these have {}; it was made for rate=16000 without mels",
+                model.name, model.input[1], sample[1]);
 }
 
 int classes_of_alphabet(const std::string& alphabet) {

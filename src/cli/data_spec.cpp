@@ -29,7 +29,7 @@ const std::vector<Kind>& kinds() {
        {"label", "target", "categories", "drop", "most_categories", "separator", "header", "val", "test"}},
       {"npy", PathRule::needed, {"test"}},
       {"npz", PathRule::needed, {"x", "y"}},
-      {"audio", PathRule::needed, {"rate", "seconds", "mels", "normalise", "alphabet", "val", "test"}},
+      {"audio", PathRule::needed, {"rate", "seconds", "mels", "normalise", "transcripts", "alphabet", "val", "test"}},
       {"text", PathRule::needed, {"vocab", "merges"}},
       {"fashion-mnist", PathRule::optional, {}},
       {"mnist", PathRule::optional, {}},

@@ -61,6 +61,12 @@ CheckReport checked(const DataCheckArguments& options) {
   } else {
     check_arrays(parts, how, report);
   }
+  const auto classes = std::ssize(report.class_names);
+  if (spec.kind == "audio" && 2 * classes > parts[0].size()) {
+    log(LogLevel::warning, fmt::format("{} has {} different labels for {} recordings; if they are transcripts, add "
+                                       "transcripts=yes",
+                                       options.spec, classes, parts[0].size()));
+  }
   return report;
 }
 

@@ -36,6 +36,10 @@ const models::Model& any_model(const DataSpec& spec) {
       .name = "the data", .description = "", .input = Shape{64}, .make = {}, .task = models::Task::language};
   static const models::Model numbers{
       .name = "the data", .description = "", .input = Shape{1}, .classes = std::numeric_limits<int>::max(), .make = {}};
+  static const models::Model letters{
+      .name = "the data", .description = "", .input = Shape{}, .make = {}, .task = models::Task::transcription};
+  const bool has_transcripts = spec.option("transcripts") == "yes" || !spec.option("alphabet").empty();
+  if (spec.kind == "audio" && has_transcripts) return letters;
   return spec.kind == "text" ? words : numbers;
 }
 
