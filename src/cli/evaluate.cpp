@@ -7,13 +7,15 @@
 
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/options.hpp"
-#include "concord/cli/training_options.hpp"
+#include "concord/cli/saved_network.hpp"
+#include "concord/cli/transcripts.hpp"
+#include "concord/core/check.hpp"
 
 namespace concord::cli {
 namespace {
 
 struct EvaluateArguments {
-  TrainingOptions training;
+  std::vector<std::string> words;  // the network, its weights, the data
   DeviceOption device;
   PrecisionOption precision;
   TraceOption trace;
@@ -66,9 +68,22 @@ void check_finite(const Metrics& metrics) {
   if (!std::isfinite(metrics.loss)) throw NonFinite("the loss is not finite");
 }
 
-void run_evaluate(const EvaluateArguments& options) {
-  const models::Model& model = find_model(options.training.model);
-  DataSource source(options.saved.data, model, 1, Trained::of(options.saved.weights));
+/// The data is the word behind network and weights, or --data.
+void take_data(std::vector<std::string>& words, DataOptions& data) {
+  if (data.text.empty() && !words.empty()) {
+    data.text = words.front();
+    words.erase(words.begin());
+  }
+  CONCORD_CHECK(!data.text.empty(), ArgumentError,
+                "evaluate needs data: `concord evaluate net.safetensors DATA`, or --data DATA");
+  CONCORD_CHECK(words.empty(), ArgumentError, "evaluate: '{}' is one word too many", words.front());
+}
+
+void run_evaluate(EvaluateArguments options) {
+  const SavedNetwork saved = take_saved_network(options.words, options.saved.weights, "evaluate");
+  take_data(options.words, options.saved.data);
+  const models::Model& model = *saved.model;
+  DataSource source(options.saved.data, model, 1, saved.trained);
   const SharedSamples samples = source.evaluated(options.saved.split);
   const Samples& dataset = *samples;
   if (dataset.label_specs().empty()) {
@@ -79,12 +94,20 @@ void run_evaluate(const EvaluateArguments& options) {
   if (options.confusion && (labels.classes == 0 || labels.spec.shape.rank() != 0)) {
     throw ArgumentError(fmt::format("--confusion: {} has no class for each sample", dataset.name));
   }
+  CONCORD_CHECK(!options.confusion || source.label_outputs().empty(), ArgumentError,
+                "--confusion: {} has several labels", dataset.name);
   const DevicePtr device = options.device.open();
   options.precision.warn_of(device->info());
   Trainer trainer(source.network_for(dataset), source.objective_for(dataset, {}), optim::Sgd{}, device,
                   {.precision = options.precision.get()});
-  trainer.load(options.saved.weights, options.saved.permit.get());
-  const Metrics metrics = trainer.evaluate(dataset, options.evaluate);
+  trainer.load(saved.weights, options.saved.permit.get());
+  Metrics metrics = trainer.evaluate(dataset, options.evaluate);
+  if (model.task == models::Task::transcription && !saved.trained.alphabet.empty()) {
+    const data::TranscriptErrors errors =
+        transcript_errors(trainer, dataset, saved.trained.alphabet, options.evaluate.batch);
+    metrics.named.emplace("character error rate", errors.character_error_rate());
+    metrics.named.emplace("word error rate", errors.word_error_rate());
+  }
   const Tensor matrix = options.confusion
                             ? confusion_matrix(trainer.predict(dataset, options.evaluate.batch), labels_of(dataset))
                             : Tensor();
@@ -120,7 +143,10 @@ void run_evaluate(const EvaluateArguments& options) {
 void add_evaluate(CLI::App& app) {
   CLI::App* command = app.add_subcommand("evaluate", "Loss and accuracy of saved weights");
   const auto options = std::make_shared<EvaluateArguments>();
-  options->training.add_model(*command);
+  command->add_option(
+      "words", options->words,
+      "[NETWORK] WEIGHTS [DATA]: weights that `concord train` wrote (net.safetensors), behind a network "
+      "if they do not name theirs, and what --data takes");
   options->saved.add(*command);
   options->device.add(*command);
   options->precision.add(*command);

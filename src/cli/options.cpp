@@ -79,10 +79,9 @@ io::LoadOptions PermitOption::get() const {
 
 void SavedModelOptions::add(CLI::App& command) {
   command.add_option("--weights", weights, "Weights or checkpoint: safetensors, PyTorch, Keras or Caffe")
-      ->required()
       ->check(file_name());
   permit.add(command);
-  data.add(command, command.add_option("--data", data.text, kDataHelp)->required());
+  data.add(command, command.add_option("--data", data.text, kDataHelp));
   command.add_option("--split", split, "The part of the data")
       ->capture_default_str()
       ->check(CLI::IsMember({"train", "validation", "test"}));

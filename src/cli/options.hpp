@@ -36,7 +36,7 @@ struct PermitOption {
   [[nodiscard]] io::LoadOptions get() const;
 };
 
-/// Saved weights of MODEL, and the data to run it on.
+/// Saved weights of a network, and the data to run it on; either may also be a word without an option.
 struct SavedModelOptions {
   std::string weights;
   DataOptions data;

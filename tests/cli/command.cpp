@@ -58,7 +58,7 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong", "[cli]") {
   check_refusal(with(train, {"--out", "net", "--checkpoint", "./net"}), 2, {"--out and --checkpoint would both write"});
   check_refusal(with(train, {"--out", "-"}), 2, {"'-' is not a file here"});
   check_refusal(with(train, {"--freeze", "nosuch"}), 2, {"--freeze nosuch matches no parameter", "there are 1.weight"});
-  check_refusal({"evaluate", "mlp", "--data", "random"}, 2, {"--weights is required"});
+  check_refusal({"evaluate", "mlp", "--data", "random"}, 2, {"evaluate needs weights", "--weights FILE"});
   check_refusal({"compare", "mlp"}, 2, {"--devices is required"});
   check_refusal(with(bench, {"--batch", "0"}), 2, {"--batch: 0 is not an integer from 1 to"});
   check_refusal(with(bench, {"--precision", "fp64"}), 2, {"--precision: fp64 not in {fp32,tf32,bf16,fp16}"});

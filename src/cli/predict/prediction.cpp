@@ -24,12 +24,45 @@ std::size_t most_classes(const std::vector<Prediction>& predictions) {
   return most;
 }
 
+/// With what several labels are predicted as.
+std::vector<std::vector<std::string>> cells_of_answers(const std::vector<Prediction>& predictions,
+                                                       const char* probability) {
+  std::vector<std::vector<std::string>> rows{{"sample"}};
+  for (const Answer& answer : predictions[0].answers) {
+    rows[0].push_back(answer.label);
+    if (!answer.name.empty()) rows[0].push_back("probability");
+  }
+  for (const Prediction& prediction : predictions) {
+    std::vector<std::string>& row = rows.emplace_back(std::vector{prediction.sample});
+    for (const Answer& answer : prediction.answers) {
+      row.push_back(answer.name.empty() ? fmt::format("{}", static_cast<float>(answer.number)) : answer.name);
+      if (!answer.name.empty()) row.push_back(fmt::format(fmt::runtime(probability), answer.probability));
+    }
+  }
+  return rows;
+}
+
+std::vector<std::vector<std::string>> cells_of_texts(const std::vector<Prediction>& predictions) {
+  const bool labels = std::ranges::any_of(predictions, [](const Prediction& p) { return p.label_text.has_value(); });
+  std::vector<std::vector<std::string>> rows{{"sample", "text"}};
+  if (labels) rows[0].insert(rows[0].end(), {"label", ""});
+  for (const Prediction& p : predictions) {
+    std::vector<std::string>& row = rows.emplace_back(std::vector{p.sample, *p.text});
+    if (!labels) continue;
+    row.push_back(p.label_text.value_or(""));
+    row.push_back(p.label_text && *p.label_text != *p.text ? "wrong" : "");
+  }
+  return rows;
+}
+
 /// The cells of all predictions below a header.
 std::vector<std::vector<std::string>> cells_of(const std::vector<Prediction>& predictions,
                                                const std::vector<std::string>& names, const char* probability) {
   const bool labels = has_labels(predictions);
   const std::size_t most = most_classes(predictions);
   std::vector<std::vector<std::string>> rows{{"sample"}};
+  if (!predictions.empty() && !predictions[0].answers.empty()) return cells_of_answers(predictions, probability);
+  if (!predictions.empty() && predictions[0].text) return cells_of_texts(predictions);
   if (!predictions.empty() && !predictions[0].numbers.empty()) {
     rows[0].insert(rows[0].end(), names.begin(), names.end());
     for (const Prediction& prediction : predictions) {
@@ -96,7 +129,17 @@ std::string class_name(const std::vector<std::string>& names, std::size_t index)
 }
 
 std::string prediction_table(const std::vector<Prediction>& predictions, const std::vector<std::string>& names) {
-  return table(cells_of(predictions, names, "{:.4f}"));
+  // Blanks at an end, as tokens and letters have them, are seen only in quotes.
+  const auto make_visible = [](std::string& text) {
+    if (text.starts_with(' ') || text.ends_with(' ')) text = fmt::format("\"{}\"", text);
+  };
+  std::vector<std::string> visible = names;
+  std::vector<Prediction> shown = predictions;
+  std::ranges::for_each(visible, make_visible);
+  for (Prediction& prediction : shown) {
+    if (prediction.text) make_visible(*prediction.text);
+  }
+  return table(cells_of(shown, visible, "{:.4f}"));
 }
 
 std::string prediction_csv(const std::vector<Prediction>& predictions, const std::vector<std::string>& names) {
@@ -119,6 +162,15 @@ std::string prediction_json(const std::vector<Prediction>& predictions, const st
     if (!prediction.error.empty()) one["error"] = prediction.error;
     if (!prediction.classes.empty()) one = as_json(prediction.classes[0], names);
     for (std::size_t i = 0; i < prediction.numbers.size(); ++i) one[names.at(i)] = prediction.numbers[i];
+    for (const Answer& answer : prediction.answers) {
+      if (answer.name.empty()) {
+        one[answer.label] = answer.number;
+      } else {
+        one[answer.label] = {{"name", answer.name}, {"probability", answer.probability}};
+      }
+    }
+    if (prediction.text) one["text"] = *prediction.text;
+    if (prediction.label_text) one["label"] = *prediction.label_text;
     if (const auto number = number_in_text<std::int64_t>(prediction.sample)) {
       one["sample"] = *number;
     } else {

@@ -19,12 +19,21 @@ struct Likely {
 /// The k likeliest classes, by softmax of the logits; the likeliest first, of equal ones the lower index.
 [[nodiscard]] std::vector<Likely> likeliest(std::span<const float> logits, std::size_t k);
 
+/// The prediction for one of several labels or targets.
+struct Answer {
+  std::string label;  // the name of its column
+  std::string name;   // of the likeliest class; empty: a number
+  double probability = 0, number = 0;
+};
+
 struct Prediction {
   std::string sample;                // a file, or the number of a sample
   std::vector<Likely> classes;       // empty: see `numbers` and `error`
   std::optional<std::size_t> label;  // where it is known
   std::string error;                 // why there is no prediction
   std::vector<float> numbers = {};   // of a network that predicts numbers, one for each name
+  std::vector<Answer> answers = {};  // of a network for several labels
+  std::optional<std::string> text = std::nullopt, label_text = std::nullopt;  // a transcript
 };
 
 /// The name of a class, or its index.

@@ -1,0 +1,56 @@
+// What `concord predict` is asked for, and what it finds: of images in files, or of samples of a data set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "concord/cli/options.hpp"
+#include "concord/cli/predict/prediction.hpp"
+#include "concord/cli/saved_network.hpp"
+
+namespace concord::cli {
+
+struct PredictArguments {
+  std::vector<std::string> words;  // the network, its weights, files and folders of images
+  DeviceOption device;
+  PrecisionOption precision;
+  TraceOption trace;
+  std::string weights, split = "test";
+  DataOptions data;
+  PermitOption permit;
+  std::string out, sheet, format = "table";
+  std::int64_t first = 0, count = 10, batch = 256, generate = 0;
+  std::size_t top = 1;
+  bool json = false;
+  const CLI::Option* count_option = nullptr;
+
+  [[nodiscard]] bool is_counted() const { return count_option->count() > 0; }
+};
+
+struct Results {
+  std::vector<Prediction> predictions;
+  std::vector<std::string> names;  // of classes or numbers
+  std::vector<Tensor> outputs;     // of those that have been predicted, in batches
+  std::vector<Tensor> pictures;    // of each prediction, for a sheet: u8 [C, H, W], unset if it could not be read
+};
+
+/// Images in files; one that cannot be read has an error instead of classes.
+[[nodiscard]] Results predict_images(const PredictArguments& options, const SavedNetwork& saved,
+                                     const std::vector<std::string>& files);
+/// Samples of --data.
+[[nodiscard]] Results predict_samples(const PredictArguments& options, const SavedNetwork& saved);
+
+/// The network with its weights on the device.
+[[nodiscard]] Trainer trainer_for(const PredictArguments& options, const SavedNetwork& saved,
+                                  std::shared_ptr<nn::Module> network, const Objective& objective);
+/// The classes of each row of outputs; of a sequence, of what comes after its end.
+void add_predictions(const Tensor& outputs, std::size_t top, const std::vector<Prediction*>& to);
+/// Throws ArgumentError if a sheet is wanted and cannot show so many pictures.
+void check_sheet(const PredictArguments& options, std::int64_t pictures);
+/// Row `row` of u8 pictures [N, C, H, W]. Throws ArgumentError, with the name of the data, for other samples.
+[[nodiscard]] Tensor picture_in(const Tensor& features, std::int64_t row, const std::string& data);
+
+}  // namespace concord::cli
