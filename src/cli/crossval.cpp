@@ -11,6 +11,7 @@
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/text.hpp"
 #include "concord/data/in_memory.hpp"
+#include "concord/data/selection.hpp"
 
 namespace concord::cli {
 namespace {
@@ -37,6 +38,12 @@ struct Row {
     for (const FoldResult& fold : folds) all.push_back(fold.metrics.loss);
     return all;
   }
+  /// Of the evaluation of each fold.
+  [[nodiscard]] std::vector<double> named(const std::string& metric) const {
+    std::vector<double> all;
+    for (const FoldResult& fold : folds) all.push_back(fold.metrics.named.at(metric));
+    return all;
+  }
   /// Empty where the labels are no classes.
   [[nodiscard]] std::vector<double> accuracies() const {
     std::vector<double> all;
@@ -46,6 +53,16 @@ struct Row {
     return all;
   }
 };
+
+/// Of several labels, the names of their accuracies.
+std::vector<std::string> accuracy_names(const Row& row) {
+  std::vector<std::string> names;
+  if (row.folds.empty()) return names;
+  for (const auto& [name, value] : row.folds[0].metrics.named) {
+    if (name.ends_with(".accuracy")) names.push_back(name);
+  }
+  return names;
+}
 
 /// Rows with each class in its share, where a sample has one class.
 std::vector<std::vector<std::int32_t>> make_folds(const Samples& samples, int k, std::uint64_t seed) {
@@ -91,7 +108,9 @@ Row cross_validate_network(const CrossvalArguments& options, const std::string& 
   const TrainingRecipe& recipe = options.recipe;
   const models::Model& model = find_model(name);
   FoldSamples of_fold{samples, plain};
+  std::vector<std::int32_t> training_rows;
   const auto samples_for = [&](int, std::span<const std::int32_t> rows) {
+    training_rows.assign(rows.begin(), rows.end());
     if (source.is_fitted()) {
       const SharedSamples fitted = source.fitted(rows);
       of_fold = {fitted, fitted};
@@ -104,7 +123,9 @@ Row cross_validate_network(const CrossvalArguments& options, const std::string& 
     TrainerOptions how = recipe.trainer_options(model, own, *network);
     how.metadata = source.trained(own).metadata();
     how.seed += static_cast<std::uint64_t>(fold);
-    return Trainer(network, recipe.objective(source, own, model), recipe.training.make_optimizer(), device, how);
+    // Samples of the fold count in no weight of a class.
+    const Objective objective = recipe.objective(source, data::Selection(of_fold.samples, training_rows), model);
+    return Trainer(network, objective, recipe.training.make_optimizer(), device, how);
   };
   FitOptions fit = recipe.fit_options();
   fit.stop = stop_requested;
@@ -134,12 +155,19 @@ std::string mean_text(const std::vector<double>& values, double unit, int digits
 
 std::string table_of(const std::vector<Row>& rows, std::size_t folds) {
   const bool has_accuracy = !rows.empty() && !rows[0].accuracies().empty();
-  std::vector<std::vector<std::string>> cells{{"network", has_accuracy ? "accuracy %" : "", "loss"}};
+  const std::vector<std::string> named = rows.empty() ? std::vector<std::string>() : accuracy_names(rows[0]);
+  std::vector<std::vector<std::string>> cells{{"network"}};
+  if (has_accuracy) cells[0].push_back("accuracy %");
+  for (const std::string& name : named) cells[0].push_back(name + " %");
+  cells[0].push_back("loss");
   for (std::size_t f = 0; f < folds; ++f) cells[0].push_back(fmt::format("fold {}", f + 1));
   cells[0].push_back("seconds");
   for (const Row& row : rows) {
     std::vector<std::string>& line = cells.emplace_back();
-    line = {row.network, mean_text(row.accuracies(), 100, 2), mean_text(row.losses(), 1, 4)};
+    line = {row.network};
+    if (has_accuracy) line.push_back(mean_text(row.accuracies(), 100, 2));
+    for (const std::string& name : named) line.push_back(mean_text(row.named(name), 100, 2));
+    line.push_back(mean_text(row.losses(), 1, 4));
     for (std::size_t f = 0; f < folds; ++f) {
       const bool is_done = f < row.folds.size();
       const double number = !is_done       ? 0
@@ -162,6 +190,11 @@ nlohmann::json json_of(const std::vector<Row>& rows, std::size_t uploaded) {
     if (const std::vector<double> values = row.accuracies(); !values.empty()) {
       const FoldStatistics accuracy = statistics_of(values);
       json["accuracy"] = {{"mean", accuracy.mean}, {"deviation", accuracy.deviation}, {"folds", values}};
+    }
+    for (const auto& [name, value] : row.folds.empty() ? std::map<std::string, double>() : row.folds[0].metrics.named) {
+      const std::vector<double> values = row.named(name);
+      const FoldStatistics metric = statistics_of(values);
+      json["metrics"][name] = {{"mean", metric.mean}, {"deviation", metric.deviation}, {"folds", values}};
     }
     networks.push_back(std::move(json));
   }

@@ -101,7 +101,6 @@ Data open_data(TrainArguments& options, const models::Model& model) {
   Data data;
   data.train = source.augmented("train", data::parse_augment(recipe.augment));
   data.network = source.make(recipe.variant(source, *data.train));
-  data.objective = recipe.objective(source, *data.train, model);
   data.trained = source.trained(*data.train);
   data.test = source.part("test");
   if (validation.source == "test") {
@@ -117,6 +116,7 @@ Data open_data(TrainArguments& options, const models::Model& model) {
     data.validation = data::split(plain, data.held_out, validation.seed).second;
     data.train = data::split(data.train, data.held_out, validation.seed).first;
   }
+  data.objective = recipe.objective(source, *data.train, model);  // held-out samples count in no weight of a class
   return data;
 }
 

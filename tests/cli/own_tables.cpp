@@ -64,6 +64,27 @@ TEST_CASE("rows that are held out of a training do not change how a table is enc
   CHECK(encoding_in(weights).inputs.at(1).values == std::vector<std::string>{"Oslo", "Rome"});
 }
 
+TEST_CASE("rows that are held out do not change balanced weights of classes", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const auto [train, held_out] = data::split_rows(40, 10, "t", 7);
+  std::vector<int> labels(40, 0);  // all that are held out, and 10 others
+  for (std::size_t i = 10; i < train.size(); ++i) labels[static_cast<std::size_t>(train[i])] = 1;
+  std::string text = "x,y\n";
+  for (std::size_t row = 0; row < 40; ++row) text += fmt::format("{},{}\n", row % 7, labels[row]);
+  write_file(folder / "t.csv", text);
+  const std::string data = fmt::format("csv:{},label=y", (folder / "t.csv").string());
+  const auto loss_with = [&](const std::string& weights) {
+    const Ended ended = run_command(train_table(
+        data, {"--validation-split", "0.25", "--validation-seed", "7", "--class-weights", weights, "--json"}));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out)["train"]["loss"].get<double>();
+  };
+  CHECK(loss_with("balanced") == loss_with("1.5,0.75"));
+  CHECK(loss_with("balanced") != loss_with("1,1"));
+}
+
 TEST_CASE("each fold of a cross-validation encodes a table by its own rows", "[cli][own_data]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

@@ -62,6 +62,14 @@ TEST_CASE("a table with several labels and targets trains a network with an outp
 
   check_refusal(train_animals(several, {"--class-weights", "balanced"}), 2, {"--class-weights are for one label"});
   check_refusal(with({"evaluate", weights, file, "--confusion"}, device), 2, {"--confusion", "several labels"});
+  const Ended folds = run_command(with({"crossval", "mlp:width=8", "--data", several, "--folds", "3", "--epochs", "5",
+                                        "--batch", "10", "--quiet", "--json"},
+                                       device));
+  INFO(folds.err);
+  REQUIRE(folds.code == 0);
+  const auto network = nlohmann::json::parse(folds.out)["networks"][0];
+  CHECK(network["metrics"]["kind.accuracy"]["folds"].size() == 3);
+  CHECK(network["metrics"]["weight.loss"]["mean"] > 0);
   // Two targets are one output.
   const Ended two = run_command(train_animals(file + ",target=length,weight,drop=kind,size", {"--out", weights}));
   INFO(two.err);
