@@ -107,6 +107,20 @@ TEST_CASE("a network for recordings is evaluated by the letters and words that i
   INFO(predicted.err);
   CHECK_THAT(predicted.out, test::contains("text") && test::contains("ab ba"));
 
+  // Recordings that no list names; one of them is too long, and one is none.
+  write_file(folder / "long.wav", wav(sine(400, 16000, 32000)));
+  const std::string wave = (folder / "1.wav").string(), longer = (folder / "long.wav").string();
+  const Ended files = run_command(with({"predict", weights, longer, wave, "--json"}, device));
+  CHECK(files.code == 1);
+  CHECK_THAT(files.err, test::contains("1 of 2 files could not be read"));
+  const auto texts = nlohmann::json::parse(files.out);
+  CHECK_THAT(texts[0]["error"].get<std::string>(), test::contains("lasts 2.00 s"));
+  CHECK(texts[1].contains("text"));
+  CHECK_THAT(run_command(with({"predict", weights, longer, wave}, device)).out,
+             test::contains("text") && test::contains("lasts 2.00 s"));
+  check_refusal(with({"predict", weights, wave, "--sheet", (folder / "s.png").string()}, device), 2,
+                {"--sheet shows images"});
+
   const Ended checked = run_command({"data", "check", data + ",transcripts=yes", "--quiet"});
   CHECK(checked.code == 0);
   CHECK_THAT(checked.out, !test::contains("classes"));

@@ -26,13 +26,14 @@ Tensor joined_rows(const std::vector<Tensor>& parts) {
 }
 
 /// The tasks that have predictions as text.
-void check_task(const models::Model& model, bool has_images) {
+void check_task(const SavedNetwork& saved, bool has_files) {
   using enum models::Task;
-  const bool has_text =
-      model.task == classification || (!has_images && (model.task == language || model.task == transcription));
-  CONCORD_CHECK(has_text, ArgumentError, "predict needs a network for {}; {} is a network for {}",
-                has_images ? "classes of images" : "classes, words or transcripts", model.name,
-                models::name_of(model.task));
+  const models::Task task = saved.model->task;
+  const bool is_of_files = task == classification || (task == transcription && saved.trained.audio);
+  CONCORD_CHECK(is_of_files || (!has_files && (task == language || task == transcription)), ArgumentError,
+                "predict needs a network for {}; {} is a network for {}",
+                has_files ? "classes of images or for recordings" : "classes, words or transcripts", saved.model->name,
+                models::name_of(task));
 }
 
 void write_sheet(const std::string& file, const Results& results) {
@@ -61,12 +62,12 @@ void run_predict(PredictArguments options) {
   const SavedNetwork saved = take_saved_network(options.words, options.weights, "predict");
   const std::vector<std::string>& files = options.words;
   CONCORD_CHECK(files.empty() != options.data.text.empty(), ArgumentError,
-                "predict needs files of images, or --data with a data set, and not both");
-  check_task(*saved.model, !files.empty());
+                "predict needs files of images or recordings, or --data with a data set, and not both");
+  check_task(saved, !files.empty());
   CONCORD_CHECK(options.generate == 0 || saved.model->task == models::Task::language, ArgumentError,
                 "--generate continues texts; {} is a network for {}", saved.model->name,
                 models::name_of(saved.model->task));
-  const Results results = files.empty() ? predict_samples(options, saved) : predict_images(options, saved, files);
+  const Results results = files.empty() ? predict_samples(options, saved) : predict_files(options, saved, files);
   if (!options.out.empty() && !results.outputs.empty()) {
     io::write_safetensors(options.out, {{"outputs", joined_rows(results.outputs)}});
   }
@@ -76,7 +77,7 @@ void run_predict(PredictArguments options) {
   if (!options.sheet.empty()) write_sheet(options.sheet, results);
   const auto failed = std::ranges::count_if(results.predictions, [](const Prediction& p) { return !p.error.empty(); });
   if (failed > 0) {
-    throw FormatError(fmt::format("{} of {} images could not be read", failed, results.predictions.size()));
+    throw FormatError(fmt::format("{} of {} files could not be read", failed, results.predictions.size()));
   }
 }
 

@@ -1,12 +1,45 @@
-// Predictions for images in files.
+// Predictions for images or recordings in files.
 #include <fmt/format.h>
 
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/predict/read_rows.hpp"
 #include "concord/cli/predict/results.hpp"
+#include "concord/cli/transcripts.hpp"
+#include "concord/core/check.hpp"
+#include "concord/data/audio/recordings.hpp"
 
 namespace concord::cli {
 namespace {
+
+/// What the files are to the network.
+struct FileSamples {
+  SharedSamples samples;
+  std::shared_ptr<nn::Module> network;
+  std::vector<std::string> class_names;
+};
+
+FileSamples open_images(const PredictArguments& options, const SavedNetwork& saved,
+                        const std::vector<std::string>& files) {
+  DataOptions data = options.data;
+  data.text = "folder:.";  // how images are prepared does not depend on the folder
+  const DataSource source(data, *saved.model, 1, saved.trained);
+  FileSamples opened{
+      data::image_files({files.begin(), files.end()}).with(*source.transform()), source.network_for_images(), {}};
+  if (saved.trained.preprocessing) opened.class_names = saved.trained.preprocessing->class_names;
+  check_sheet(options, opened.samples->size());
+  return opened;
+}
+
+FileSamples open_recordings(const PredictArguments& options, const SavedNetwork& saved,
+                            const std::vector<std::string>& files) {
+  const data::AudioFeatures& features = *saved.trained.audio;
+  CONCORD_CHECK(options.sheet.empty(), ArgumentError, "--sheet shows images, and these are recordings");
+  const bool is_whole = saved.model->task == models::Task::transcription;
+  const models::Variant variant{.classes = file_of(*saved.model) == nullptr ? saved.trained.classes : 0,
+                                .input = Shape{1, features.features(), features.frames()}};
+  return {data::recordings({files.begin(), files.end()}, features, is_whole), make_network(*saved.model, variant),
+          features.class_names};
+}
 
 /// What the network sees of each row; an unset tensor for one that could not be read.
 void add_pictures(const RowsRead& read, std::vector<Tensor>& pictures) {
@@ -16,35 +49,39 @@ void add_pictures(const RowsRead& read, std::vector<Tensor>& pictures) {
   }
 }
 
+void add_answers_of_files(const Tensor& outputs, const PredictArguments& options, const SavedNetwork& saved,
+                          const std::vector<Prediction*>& to) {
+  if (saved.model->task != models::Task::transcription) return add_predictions(outputs, options.top, to);
+  const std::vector<std::string> texts = recognised_texts(outputs, saved.trained.alphabet);
+  for (std::size_t i = 0; i < to.size(); ++i) to[i]->text = texts[i];
+}
+
 }  // namespace
 
-Results predict_images(const PredictArguments& options, const SavedNetwork& saved,
-                       const std::vector<std::string>& files) {
-  DataOptions data = options.data;
-  data.text = "folder:.";  // how images are prepared does not depend on the folder
-  const DataSource source(data, *saved.model, 1, saved.trained);
-  const SharedSamples images = data::image_files({files.begin(), files.end()}).with(*source.transform());
-  check_sheet(options, images->size());
-  Trainer trainer = trainer_for(options, saved, source.network_for_images(), objective_of(*saved.model));
+Results predict_files(const PredictArguments& options, const SavedNetwork& saved,
+                      const std::vector<std::string>& files) {
+  const auto [samples, network, class_names] =
+      saved.trained.audio ? open_recordings(options, saved, files) : open_images(options, saved, files);
+  Trainer trainer = trainer_for(options, saved, network, objective_of(*saved.model));
   Results results;
-  if (saved.trained.preprocessing) results.names = saved.trained.preprocessing->class_names;
-  for (std::int64_t row = 0; row < images->size();) {
+  results.names = class_names;
+  for (std::int64_t row = 0; row < samples->size();) {
     std::vector<std::int32_t> rows;
-    for (; row < images->size() && std::ssize(rows) < options.batch; ++row) {
+    for (; row < samples->size() && std::ssize(rows) < options.batch; ++row) {
       rows.push_back(static_cast<std::int32_t>(row));
     }
-    const RowsRead read = read_in_parallel(*images, rows);
+    const RowsRead read = read_in_parallel(*samples, rows);
     if (!options.sheet.empty()) add_pictures(read, results.pictures);
     std::vector<std::size_t> good;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (read.errors[i].empty()) good.push_back(results.predictions.size());
-      results.predictions.push_back({images->name_of(rows[i]), {}, {}, read.errors[i]});
+      results.predictions.push_back({samples->name_of(rows[i]), {}, {}, read.errors[i]});
     }
     if (good.empty()) continue;
     results.outputs.push_back(trainer.predict(read.dataset, options.batch));
     std::vector<Prediction*> to;
     for (const std::size_t i : good) to.push_back(&results.predictions[i]);
-    add_predictions(results.outputs.back(), options.top, to);
+    add_answers_of_files(results.outputs.back(), options, saved, to);
   }
   return results;
 }

@@ -47,10 +47,10 @@ std::vector<std::vector<std::string>> cells_of_texts(const std::vector<Predictio
   std::vector<std::vector<std::string>> rows{{"sample", "text"}};
   if (labels) rows[0].insert(rows[0].end(), {"label", ""});
   for (const Prediction& p : predictions) {
-    std::vector<std::string>& row = rows.emplace_back(std::vector{p.sample, *p.text});
+    std::vector<std::string>& row = rows.emplace_back(std::vector{p.sample, p.text.value_or(p.error)});
     if (!labels) continue;
     row.push_back(p.label_text.value_or(""));
-    row.push_back(p.label_text && *p.label_text != *p.text ? "wrong" : "");
+    row.push_back(p.label_text && p.label_text != p.text ? "wrong" : "");
   }
   return rows;
 }
@@ -62,7 +62,9 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<Prediction>& pr
   const std::size_t most = most_classes(predictions);
   std::vector<std::vector<std::string>> rows{{"sample"}};
   if (!predictions.empty() && !predictions[0].answers.empty()) return cells_of_answers(predictions, probability);
-  if (!predictions.empty() && predictions[0].text) return cells_of_texts(predictions);
+  if (std::ranges::any_of(predictions, [](const Prediction& p) { return p.text.has_value(); })) {
+    return cells_of_texts(predictions);
+  }
   if (!predictions.empty() && !predictions[0].numbers.empty()) {
     rows[0].insert(rows[0].end(), names.begin(), names.end());
     for (const Prediction& prediction : predictions) {

@@ -37,9 +37,9 @@ struct Results {
   std::vector<Tensor> pictures;    // of each prediction, for a sheet: u8 [C, H, W], unset if it could not be read
 };
 
-/// Images in files; one that cannot be read has an error instead of classes.
-[[nodiscard]] Results predict_images(const PredictArguments& options, const SavedNetwork& saved,
-                                     const std::vector<std::string>& files);
+/// Images in files, or recordings if the network is for them. One that cannot be read has an error instead of classes.
+[[nodiscard]] Results predict_files(const PredictArguments& options, const SavedNetwork& saved,
+                                    const std::vector<std::string>& files);
 /// Samples of --data.
 [[nodiscard]] Results predict_samples(const PredictArguments& options, const SavedNetwork& saved);
 

@@ -9,6 +9,7 @@
 #include "concord/core/utf8.hpp"
 #include "concord/data/audio.hpp"
 #include "concord/data/audio/recording.hpp"
+#include "concord/data/audio/recordings.hpp"
 #include "concord/data/audio/sound_resampler.hpp"
 #include "concord/data/audio/spectrogram.hpp"
 #include "concord/data/audio/transcripts.hpp"
@@ -78,6 +79,7 @@ class AudioSamples final : public Samples {
   }
   [[nodiscard]] std::string name_of(std::int64_t row) const override { return list_.path_of(row).string(); }
   [[nodiscard]] std::optional<std::int32_t> class_of(std::int64_t row) const override {
+    if (list_.labels.empty()) return std::nullopt;
     const Tensor& labels = list_.labels[0].values;
     if (labels.dtype() != DType::i32 || labels.shape().rank() != 1) return std::nullopt;
     return labels.values<std::int32_t>()[static_cast<std::size_t>(row)];
@@ -109,7 +111,7 @@ std::int64_t AudioSamples::read_sound(std::int64_t row, AudioMemory& memory) con
     const auto read = static_cast<std::int64_t>(memory.sound.size());
     const std::int64_t all = is_resampled ? resampler->output_of(read) : read;
     CONCORD_CHECK(all <= most || !has_transcripts_, FormatError,
-                  "lasts {}; a sample has {} s, and a cut one would not say its transcript",
+                  "lasts {}; a sample has {} s, and a cut one would not have the whole transcript",
                   recording.count() ? fmt::format("{:.2f} s", static_cast<double>(*recording.count()) /
                                                                   static_cast<double>(recording.rate()))
                                     : "longer",
@@ -266,6 +268,21 @@ AudioSet audio(const std::filesystem::path& file, const AudioOptions& options) {
   samples->name = name;
   set.samples = samples;
   return set;
+}
+
+SharedSamples recordings(const std::vector<std::filesystem::path>& files, const AudioFeatures& features,
+                         bool is_whole) {
+  features.check();
+  CONCORD_CHECK(!files.empty() && features.seconds > 0, ArgumentError,
+                "recordings need files and the seconds of a sample");
+  AudioList list;
+  for (const std::filesystem::path& file : files) list.paths.add(file.string());
+  AudioOptions options;
+  options.transcripts = is_whole;
+  const auto samples = std::make_shared<AudioSamples>(std::move(list), features, options);
+  samples->name = "recordings";
+  samples->class_names = features.class_names;
+  return samples;
 }
 
 }  // namespace concord::data
