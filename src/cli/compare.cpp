@@ -120,6 +120,9 @@ Compared compare_one(const CompareArguments& options, const models::Model& model
                 : source.part("train");
   const Samples& dataset = *samples;
   const models::Variant variant = source.variant_for(dataset);
+  if (!options.outputs.case_file.empty() && !source.label_outputs().empty()) {
+    throw ArgumentError(fmt::format("--save-case: a case has a network for one label; {} has several", dataset.name));
+  }
   const std::shared_ptr<nn::Module> network = source.make(variant);
   CompareOptions how = options.how();
   how.batch = training.batch;

@@ -62,6 +62,9 @@ TEST_CASE("a table with several labels and targets trains a network with an outp
 
   check_refusal(train_animals(several, {"--class-weights", "balanced"}), 2, {"--class-weights are for one label"});
   check_refusal(with({"evaluate", weights, file, "--confusion"}, device), 2, {"--confusion", "several labels"});
+  check_refusal({"compare", "mlp:width=8", "--data", several, "--devices", cheap_device() + "," + cheap_device(),
+                 "--steps", "1", "--save-case", (folder / "c.safetensors").string()},
+                2, {"--save-case", "has several"});
   const Ended folds = run_command(with({"crossval", "mlp:width=8", "--data", several, "--folds", "3", "--epochs", "5",
                                         "--batch", "10", "--quiet", "--json"},
                                        device));
