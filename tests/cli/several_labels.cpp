@@ -104,6 +104,8 @@ TEST_CASE("words name network, weights and data", "[cli][own_data]") {
   check_refusal({"evaluate", weights, file, "more"}, 2, {"'more' is one word too many"});
   check_refusal({"evaluate", "mlp", file}, 2, {"evaluate needs weights", "--weights FILE"});
   check_refusal({"predict", "mlp", "photo.jpg"}, 2, {"predict needs weights"});
+  check_refusal({"predict"}, 2, {"predict needs weights"});
+  check_refusal({"evaluate"}, 2, {"evaluate needs weights"});
 
   // A comparison may begin with the weights.
   const Ended compared =

@@ -124,9 +124,8 @@ void add_predict(CLI::App& app) {
   command
       ->add_option(
           "words", options->words,
-          "[NETWORK] WEIGHTS [IMAGE ...]: weights that `concord train` wrote (net.safetensors), behind a network "
-          "if they do not name theirs, and files of images and folders of them")
-      ->required()
+          "[NETWORK] WEIGHTS [FILE ...]: weights that `concord train` wrote (net.safetensors), behind a network "
+          "if they do not name theirs, and images, folders of them, or recordings")
       ->check(file_name());
   command
       ->add_option("--weights", options->weights,
