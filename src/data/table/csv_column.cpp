@@ -29,6 +29,7 @@ std::string CsvColumnReader::take(std::string_view field) {
   } else {
     const CsvNumber parsed = parse_csv_number(field, has_commas_);
     if (parsed.kind == CsvFieldKind::too_large) {
+      has_too_large_ = true;
       return fmt::format("column '{}': {} is beyond the range of float", printable(column_.name), printable(field));
     }
     is_missing_ = parsed.kind == CsvFieldKind::missing;
@@ -62,7 +63,7 @@ void CsvColumnReader::keep(std::int64_t line, const std::string& file) {
     if (decimal_ == ',' && comma_line_ == 0) comma_line_ = line;
     return;
   }
-  is_mixed_ = std::ranges::any_of(column_.numbers, [](double number) { return number == number; });
+  is_mixed_ = has_too_large_ || std::ranges::any_of(column_.numbers, [](double number) { return number == number; });
   if (is_mixed_) return;
   use_ = Use::text;  // all before is missing
   column_.is_text = true;
@@ -95,7 +96,7 @@ void CsvColumnReader::keep_text(std::int64_t line, const std::string& file) {
 
 void CsvColumnReader::restart() {
   if (is_mixed_) use_ = Use::text;
-  is_mixed_ = false;
+  is_mixed_ = has_too_large_ = false;
   column_.is_text = use_ == Use::text;
   column_.numbers.clear();
   column_.indices.clear();

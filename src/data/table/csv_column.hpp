@@ -67,6 +67,7 @@ class CsvColumnReader {
   CsvColumn column_;
   Use use_, given_;
   bool is_needed_, has_commas_, is_mixed_ = false;
+  bool has_too_large_ = false;  // a row was bad for a number that a column of text takes
   std::int64_t most_values_;
   std::int64_t point_line_ = 0, comma_line_ = 0;  // the first with each decimal sign
   std::unordered_map<std::string, Value, Hash, std::equal_to<>> values_;

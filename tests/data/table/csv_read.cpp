@@ -170,6 +170,8 @@ TEST_CASE("numbers of a table are exact, with a decimal comma too, and in every 
                       "comma, as '1,5', in a file that commas separate"));
   CHECK_THAT(csv_error("a,b\n1e39,1\n"), contains("t.csv, line 2: column 'a': 1e39 is beyond the range of float"));
   CHECK_THAT(csv_error("a,b\n1e999,1\n"), contains("beyond the range of float"));
+  // In a column of text it is a text like others, wherever it stands.
+  CHECK(csv_table_of("a,b\n,1\n1e999,2\nx,3\n", {.bad = data::BadRows::skip}).rows == 3);
 }
 
 TEST_CASE("a bad row is an error with its line, or is left out and named", "[data]") {
