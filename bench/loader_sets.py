@@ -4,7 +4,8 @@
 
 JPEG of quality 90 and 500 x 375 pixels, in 10 classes: parts of the photos below the folder PHOTOS, else pictures of
 many edges of every size. FOLDER gets `jpeg/` (a folder of files), `jpeg-*.tar` (shards), `jpeg-lmdb/` (Caffe's Datum),
-and the same pictures as 256 x 256 pixels that are not compressed: `raw-*.tar` (PPM), `raw-lmdb/`. With FFCV also
+and the same pictures as 256 x 256 pixels that are not compressed: `raw-*.tar` (PPM), `planes-*.tar` (arrays),
+`raw-lmdb/`. With FFCV also
 `jpeg.beton` and `raw.beton`. What is there is kept. Prints JSON that says what there is.
 """
 import io
@@ -80,14 +81,17 @@ def ppm(file):
 
 
 def write_shards(folder, stem, extension, samples):
-    shards = [tarfile.open(folder / f"{stem}-{i:06d}.tar", "w", format=tarfile.USTAR_FORMAT) for i in range(SHARDS)]
+    # What is written in large parts lies in large pages of the page cache, as what is read from front to back.
+    files = [open(folder / f"{stem}-{i:06d}.tar", "wb", 1 << 22) for i in range(SHARDS)]
+    shards = [tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) for file in files]
     for i, label, data in samples:
         for name, content in ((extension, data), ("cls", str(label).encode())):
             entry = tarfile.TarInfo(f"{i:08d}.{name}")
             entry.size = len(content)
             shards[i % SHARDS].addfile(entry, io.BytesIO(content))
-    for shard in shards:
+    for shard, file in zip(shards, files):
         shard.close()
+        file.close()
 
 
 def varint(value):
@@ -113,9 +117,18 @@ def write_lmdb(path, samples, side=0):
                 transaction.put(b"%08d" % i, datum(label, data, side))
 
 
+def pixels_of(file):
+    return numpy.frombuffer(ppm(file)[-3 * SIDE * SIDE:], numpy.uint8).reshape(SIDE, SIDE, 3)
+
+
 def raw_pixels(file):
-    pixels = numpy.frombuffer(ppm(file)[-3 * SIDE * SIDE:], numpy.uint8).reshape(SIDE, SIDE, 3)
-    return pixels[:, :, ::-1].transpose(2, 0, 1).tobytes()  # blue first, a plane a channel
+    return pixels_of(file)[:, :, ::-1].transpose(2, 0, 1).tobytes()  # blue first, a plane a channel
+
+
+def array(file):
+    content = io.BytesIO()
+    numpy.save(content, numpy.ascontiguousarray(pixels_of(file).transpose(2, 0, 1)))
+    return content.getvalue()
 
 
 def write_beton(path, files, is_raw):
@@ -155,6 +168,7 @@ def main(folder, images, photos):
     makers = {
         "jpeg-000000.tar": lambda: write_shards(folder, "jpeg", "jpg", with_data()),
         "raw-000000.tar": lambda: write_shards(folder, "raw", "ppm", with_data(ppm)),
+        "planes-000000.tar": lambda: write_shards(folder, "planes", "planes.npy", with_data(array)),
         "jpeg-lmdb": lambda: write_lmdb(folder / "jpeg-lmdb", with_data()),
         "raw-lmdb": lambda: write_lmdb(folder / "raw-lmdb", with_data(raw_pixels), SIDE),
         "jpeg.beton": lambda: write_beton(folder / "jpeg.beton", files, False),

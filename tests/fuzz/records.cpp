@@ -10,6 +10,7 @@
 
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/error.hpp"
+#include "concord/data/records/array_file.hpp"
 #include "concord/data/records/index_file.hpp"
 #include "concord/data/records/lmdb_index.hpp"
 #include "concord/data/records/open.hpp"
@@ -96,6 +97,11 @@ std::filesystem::path file_with(std::string_view bytes) {
   if (data::serialise_lmdb_index(again, file.stamp()) != stored) std::abort();
   write_file_atomically(path.string() + ".idx", std::as_bytes(std::span(stored)), Durability::cached);
   read_all(*data::open_lmdb(path, {}));
+}
+
+[[maybe_unused]] void read_array(std::string_view bytes) {
+  const auto image = data::read_array_head(std::as_bytes(std::span(bytes)));
+  if (image && (image->channels < 0 || image->height < 0 || image->width < 0)) std::abort();
 }
 
 }  // namespace

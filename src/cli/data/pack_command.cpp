@@ -91,7 +91,8 @@ void run_pack(PackArguments options) {
   CONCORD_CHECK(kind == PackKind::shards || !options.limits.are_given, ArgumentError,
                 "--shard-size and --shard-samples are for shards, such as x-%06d.tar");
   if (!options.shard_size.empty()) options.limits.bytes = parse_bytes(options.shard_size);
-  options.how.has_planes = kind == PackKind::lmdb;
+  using Raw = PackHow::Raw;
+  options.how.raw = kind == PackKind::lmdb ? Raw::datum : kind == PackKind::shards ? Raw::array : Raw::pnm;
   catch_signals();
   const auto begin = std::chrono::steady_clock::now();
   const StoredPart part = part_to_pack(options);
@@ -159,7 +160,9 @@ void add_data_pack(CLI::App& data) {
                        "resized, JPEG stays JPEG, of quality 90, and the rest becomes PNG")
           ->check(whole(1, 100));
   CLI::Option* png = command->add_flag("--png", options->is_png, "Write PNG")->excludes(quality);
-  command->add_flag("--raw", options->is_raw, "Write pixels: PPM and PGM, or raw Datum")
+  command
+      ->add_flag("--raw", options->is_raw,
+                 "Write pixels: arrays in shards, Datum in a database, PPM and PGM in a folder")
       ->excludes(quality)
       ->excludes(png);
   CLI::Option* size =

@@ -9,6 +9,7 @@
 #include "concord/core/error.hpp"
 #include "concord/data/image/image_samples_raw.hpp"
 #include "concord/data/image/resample.hpp"
+#include "concord/data/records/array_file.hpp"
 
 namespace concord::cli {
 namespace {
@@ -63,10 +64,15 @@ void encode(const data::Image& image, PackFormat format, const PackHow& how, Pac
       packed.extension = "jpg";
       return;
     case PackFormat::raw:
-      if (how.has_planes) {
-        packed.raw = data::RawImage{image.channels, image.height, image.width, false};
-        packed.bytes.resize(image.pixels.size());
-        data::to_planes(image, false, {reinterpret_cast<std::uint8_t*>(packed.bytes.data()), packed.bytes.size()});
+      if (how.raw != PackHow::Raw::pnm) {
+        const data::RawImage raw{image.channels, image.height, image.width};
+        if (how.raw == PackHow::Raw::datum) packed.raw = raw;
+        if (how.raw == PackHow::Raw::array) packed.bytes = data::array_head(raw);
+        const std::size_t head = packed.bytes.size();
+        packed.bytes.resize(head + image.pixels.size());
+        data::to_planes(image, false,
+                        {reinterpret_cast<std::uint8_t*>(packed.bytes.data()) + head, image.pixels.size()});
+        packed.extension = data::kArrayExtension;
         return;
       }
       packed.bytes = fmt::format("P{}\n{} {}\n255\n", image.channels == 1 ? 5 : 6, image.width, image.height);
@@ -104,7 +110,7 @@ PackedSample packed_image(const data::Records& records, std::int64_t row, const 
     const data::RawImage& raw = *record.raw;
     data::unpack_raw(record.bytes, raw, {0, 0, raw.width, raw.height}, raw.channels, memory.image);
     is_resized = shrink(memory.image, how.side);
-    const bool stays_raw = how.format == PackFormat::keep && how.has_planes;
+    const bool stays_raw = how.format == PackFormat::keep && how.raw == PackHow::Raw::datum;
     const PackFormat format = how.format != PackFormat::keep ? how.format : PackFormat::png;
     encode(memory.image, stays_raw ? PackFormat::raw : format, how, packed);
   } else {

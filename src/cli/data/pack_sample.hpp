@@ -22,7 +22,9 @@ struct PackHow {
   int quality = 90;         // of JPEG
   std::int64_t side = 0;    // the shorter side of a larger image becomes as long; 0: as it is
   bool is_verified = true;  // files that stay as they are, are decoded, so that no damage is copied
-  bool has_planes = false;  // raw pixels become planes, not a file of PPM or PGM; raw pixels that may stay, stay
+  /// What raw pixels become: a file of PPM or PGM, an array, or planes in a Datum. With `keep`, only those in a Datum
+  /// stay raw.
+  enum class Raw : std::uint8_t { pnm, array, datum } raw = Raw::pnm;
 };
 
 struct PackedSample {

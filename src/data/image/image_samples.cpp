@@ -9,7 +9,9 @@
 #include "concord/data/image/augment.hpp"
 #include "concord/data/image/codec.hpp"
 #include "concord/data/image/image_samples_raw.hpp"
+#include "concord/data/image/pnm.hpp"
 #include "concord/data/image/resample.hpp"
+#include "concord/data/image/resample_vectors.hpp"
 
 namespace concord::data {
 namespace {
@@ -114,6 +116,32 @@ void take_part(const Image& src, const Box& box, Image& dst) {
   }
 }
 
+/// Copies a part of pixels whose channels stand side by side.
+void separate_part(const std::uint8_t* pixels, std::int64_t image_width, const Cut& cut, bool mirror,
+                   const Planes& dst) {
+  const auto x = static_cast<std::int64_t>(cut.box.x), y = static_cast<std::int64_t>(cut.box.y);
+  const std::uint8_t* from = pixels + (y * image_width + x) * dst.channels;
+  // Whole rows lie one behind the other.
+  const bool is_one = !mirror && dst.width == image_width;
+  const std::int64_t rows = is_one ? 1 : dst.height;
+  const auto width = static_cast<std::size_t>(is_one ? dst.height * dst.width : dst.width);
+  for (std::int64_t row = 0; row < rows; ++row, from += image_width * dst.channels) {
+    if (dst.channels == 3) {
+      separate_channels(from, width, mirror, dst.row(0, row), dst.row(1, row), dst.row(2, row));
+    } else if (mirror) {
+      std::reverse_copy(from, from + width, dst.row(0, row));
+    } else {
+      std::memcpy(dst.row(0, row), from, width);
+    }
+  }
+}
+
+/// Whether an image that has the sizes of the result would become it as it is.
+bool keeps_image(const ImageTransform& transform, const Planes& dst, const SampleRandom& random) {
+  const Cut cut = choose_cut(transform, dst.height, dst.width, random);
+  return !is_resized(cut) && is_all_of(cut, dst) && cut.box.x == 0 && cut.box.y == 0;
+}
+
 /// Decodes, resizes by `resize(src, box, height, width, dst)` and places a cut.
 template <class Resize, class Fill>
 void make_planes(const StoredImage& image, const Cut& cut, bool mirror, Resize&& resize, Fill&& fill,
@@ -122,6 +150,10 @@ void make_planes(const StoredImage& image, const Cut& cut, bool mirror, Resize&&
   if (image.record.raw && !resizes && is_all_of(cut, dst) && image.record.raw->channels == dst.channels) {
     return copy_raw(image.record.bytes, *image.record.raw, static_cast<std::int64_t>(cut.box.x),
                     static_cast<std::int64_t>(cut.box.y), mirror, dst);
+  }
+  if (!image.record.raw && !resizes && is_all_of(cut, dst) && image.info.channels == dst.channels) {
+    const std::uint8_t* const pixels = stored_pixels(image.record.bytes, image.info);
+    if (pixels != nullptr) return separate_part(pixels, image.info.width, cut, mirror, dst);
   }
   if (has_pixels(cut)) {
     Image& decoded = memory.decoded;
@@ -217,6 +249,10 @@ void ImageSamples::read_pixels(std::int64_t row, std::span<std::byte> image, std
   Planes classes{nullptr, 1, transform_.height, transform_.width};
   const bool mirror = is_flipped(transform_, random);
 
+  const bool may_keep = mask.empty() && !mirror && keeps_image(transform_, dst, random);
+  if (may_keep && records_->read_planes(row, {dst.channels, dst.height, dst.width}, image)) {
+    return augment(transform_, random, dst, classes, memory.augment);
+  }
   const Record record = records_->read(row, memory.file);
   const Record mask_record = mask.empty() ? Record{} : records_->read_mask(row, memory.mask_file);
   try {

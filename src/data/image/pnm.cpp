@@ -84,6 +84,14 @@ ImageInfo pnm_info(FileBytes file) {
   return info;
 }
 
+const std::uint8_t* stored_pixels(FileBytes file, const ImageInfo& info) {
+  if (info.format != ImageFormat::pnm) return nullptr;
+  const PnmHead head = pnm_head(file);
+  const auto bytes = static_cast<std::size_t>(info.height * info.width * info.channels);
+  if (head.is_text || head.most != 255 || file.size() - head.pixels < bytes) return nullptr;
+  return reinterpret_cast<const std::uint8_t*>(file.data() + head.pixels);
+}
+
 void decode_pnm(FileBytes file, const ImageInfo& info, const Window& window, std::int64_t channels, Image& to) {
   const PnmHead head = pnm_head(file);
   const auto row_values = static_cast<std::size_t>(info.width * info.channels);

@@ -10,4 +10,7 @@ namespace concord::data {
 /// Decodes `window`, which is in stored coordinates.
 void decode_pnm(FileBytes file, const ImageInfo& info, const Window& window, std::int64_t channels, Image& to);
 
+/// The pixels of a PGM or PPM of bytes up to 255, row by row; null for another file.
+[[nodiscard]] const std::uint8_t* stored_pixels(FileBytes file, const ImageInfo& info);
+
 }  // namespace concord::data

@@ -105,6 +105,57 @@ void separate_16(const std::uint8_t* src, bool mirror, std::uint8_t* red, std::u
   _mm_storeu_si128(reinterpret_cast<__m128i*>(blue), c);
 }
 
+/// Of 16 pixels in the registers a, b and c, where the bytes of a channel go: -1 leaves a byte 0.
+struct ChannelShuffle {
+  alignas(16) std::array<std::array<std::int8_t, 16>, 3> places;
+};
+
+constexpr ChannelShuffle channel_shuffle(int channel, bool mirror) {
+  ChannelShuffle shuffle{};
+  for (int part = 0; part < 3; ++part) {
+    for (int pixel = 0; pixel < 16; ++pixel) {
+      const int from = 3 * pixel + channel - 16 * part;
+      const int to = mirror ? 15 - pixel : pixel;
+      shuffle.places[static_cast<std::size_t>(part)][static_cast<std::size_t>(to)] =
+          static_cast<std::int8_t>(from >= 0 && from < 16 ? from : -1);
+    }
+  }
+  return shuffle;
+}
+
+/// Bytes from `at` in the lower half, and those of 16 pixels later in the upper one.
+[[gnu::target("avx2")]] __m256i two_parts(const std::uint8_t* at) {
+  const __m128i lower = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  const __m128i upper = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 48));
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(lower), upper, 1);
+}
+
+[[gnu::target("avx2")]] __m256i shuffled(__m256i bytes, const std::array<std::int8_t, 16>& places) {
+  const __m128i half = _mm_load_si128(reinterpret_cast<const __m128i*>(places.data()));
+  return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(half));
+}
+
+/// 32 pixels at a time; the two halves of a register have 16 each. Returns how many pixels it did.
+template <bool kMirror>
+[[gnu::target("avx2")]] std::size_t separate_avx2(const std::uint8_t* src, std::size_t pixels,
+                                                  const std::array<std::uint8_t*, 3>& dst) {
+  static constexpr std::array<ChannelShuffle, 3> kShuffles{channel_shuffle(0, kMirror), channel_shuffle(1, kMirror),
+                                                           channel_shuffle(2, kMirror)};
+  std::size_t x = 0;
+  for (; x + 32 <= pixels; x += 32) {
+    const __m256i a = two_parts(src + 3 * x), b = two_parts(src + 3 * x + 16), c = two_parts(src + 3 * x + 32);
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      const auto& places = kShuffles[channel].places;
+      __m256i sum = _mm256_or_si256(shuffled(a, places[0]), shuffled(b, places[1]));
+      sum = _mm256_or_si256(sum, shuffled(c, places[2]));
+      if (kMirror) sum = _mm256_permute2x128_si256(sum, sum, 1);
+      std::uint8_t* const to = dst[channel] + (kMirror ? pixels - 32 - x : x);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), sum);
+    }
+  }
+  return x;
+}
+
 #endif
 
 }  // namespace
@@ -145,6 +196,11 @@ void separate_channels(const std::uint8_t* src, std::size_t pixels, bool mirror,
                        std::uint8_t* blue) {
   std::size_t x = 0;
 #if CONCORD_X86
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) {
+    const std::array<std::uint8_t*, 3> dst{red, green, blue};
+    x = mirror ? separate_avx2<true>(src, pixels, dst) : separate_avx2<false>(src, pixels, dst);
+  }
   for (; x + 16 <= pixels; x += 16) {
     const std::size_t to = mirror ? pixels - 16 - x : x;
     separate_16(src + 3 * x, mirror, red + to, green + to, blue + to);

@@ -5,6 +5,7 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -61,14 +62,30 @@ class LmdbRecords final : public Records {
       record.raw = RawImage{from.channels, from.height, from.width, from.channels == 3};
     }
     const std::span<std::byte> bytes = room_in(scratch, static_cast<std::size_t>(from.bytes));
-    const bool is_whole = file_.read_some(from.offset, bytes) == bytes.size();
-    CONCORD_CHECK(is_whole && file_.is_unchanged(), FormatError,
-                  "{}: the database was changed after it was opened; open the data again", name_of(row));
+    if (file_.read_some(from.offset, bytes) != bytes.size() || !file_.is_unchanged()) fail_as_changed(row);
     record.bytes = bytes;
     return record;
   }
 
+  [[nodiscard]] bool read_planes(std::int64_t row, const RawImage& sizes, std::span<std::byte> planes) const override {
+    const LmdbRow& from = index_.rows[static_cast<std::size_t>(row)];
+    const bool is_so = !from.is_encoded && from.channels == sizes.channels && from.height == sizes.height &&
+                       from.width == sizes.width && from.bytes == planes.size();
+    if (!is_so || (sizes.channels != 1 && sizes.channels != 3)) return false;
+    const auto channels = static_cast<std::size_t>(sizes.channels);
+    const std::size_t plane = planes.size() / channels;
+    std::array<std::span<std::byte>, 3> parts;  // blue first
+    for (std::size_t c = 0; c < channels; ++c) parts[channels - 1 - c] = planes.subspan(c * plane, plane);
+    const bool is_whole = file_.read_parts(from.offset, std::span(parts).first(channels)) == planes.size();
+    if (!is_whole || !file_.is_unchanged()) fail_as_changed(row);
+    return true;
+  }
+
  private:
+  [[noreturn]] void fail_as_changed(std::int64_t row) const {
+    throw FormatError(
+        fmt::format("{}: the database was changed after it was opened; open the data again", name_of(row)));
+  }
   [[nodiscard]] std::int32_t checked_label(std::size_t row) const {
     const std::int32_t label = index_.rows[row].label;
     CONCORD_CHECK(label >= 0 && label < std::numeric_limits<std::int32_t>::max(), FormatError,

@@ -45,6 +45,15 @@ class Records {
   /// The image of a sample. The bytes lie in `scratch`, whose memory is reused, or in memory that the records own.
   /// Throws IoError or FormatError with the name of the sample.
   [[nodiscard]] virtual Record read(std::int64_t row, std::vector<std::byte>& scratch) const = 0;
+  /// Reads the pixels of a sample straight into `planes`, red first, if they are stored as planes of exactly these
+  /// sizes. Returns false if they are not, or if that is not known without reading; `planes` may have been written to.
+  /// Throws as `read`.
+  [[nodiscard]] virtual bool read_planes(std::int64_t /*row*/, const RawImage& /*sizes*/,
+                                         std::span<std::byte> /*planes*/) const {
+    return false;
+  }
+  /// The data set in memory whose images these are, or null.
+  [[nodiscard]] virtual const Dataset* dataset() const { return nullptr; }
   /// The second image of a sample, such as a mask of classes, if the records have one.
   [[nodiscard]] virtual bool has_mask() const { return false; }
   [[nodiscard]] virtual Record read_mask(std::int64_t row, std::vector<std::byte>& scratch) const;

@@ -17,6 +17,7 @@
 #include "concord/core/json.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
+#include "concord/data/records/array_file.hpp"
 #include "concord/data/records/tar_index.hpp"
 
 namespace concord::data {
@@ -69,6 +70,7 @@ TarFieldKind tar_field_kind(std::string_view extension) {
   if (std::find(kImages.begin(), kImages.end(), text) != kImages.end()) return TarFieldKind::image;
   if (text == "cls") return TarFieldKind::label;
   if (text == "json") return TarFieldKind::json;
+  if (text == kArrayExtension) return TarFieldKind::image;
   return text == "seg.png" || text == "mask.png" ? TarFieldKind::mask : TarFieldKind::other;
 }
 

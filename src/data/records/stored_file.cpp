@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -52,6 +54,34 @@ std::size_t StoredFile::read_some(std::uint64_t offset, std::span<std::byte> byt
     CONCORD_CHECK(got >= 0, IoError, "cannot read {}: {}", name(), std::strerror(errno));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+std::size_t StoredFile::read_parts(std::uint64_t offset, std::span<const std::span<std::byte>> parts) const {
+  CONCORD_CHECK(parts.size() <= kMostParts, ArgumentError, "{}: {} parts at a time", name(), parts.size());
+  std::array<iovec, kMostParts> places{};
+  std::size_t wanted = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    places[i] = {parts[i].data(), parts[i].size()};
+    wanted += parts[i].size();
+  }
+  ssize_t got = 0;
+  do {
+    got = preadv(descriptor_, places.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  } while (got < 0 && errno == EINTR);
+  CONCORD_CHECK(got >= 0, IoError, "cannot read {}: {}", name(), std::strerror(errno));
+  auto done = static_cast<std::size_t>(got);
+  // The rest of a read that was cut short.
+  std::size_t before = 0;
+  for (const std::span<std::byte> part : parts) {
+    if (done == wanted) break;
+    if (done < before + part.size()) {
+      const std::size_t more = read_some(offset + done, part.subspan(done - before));
+      done += more;
+      if (done < before + part.size()) break;  // the end of the file
+    }
+    before += part.size();
   }
   return done;
 }

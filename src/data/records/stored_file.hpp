@@ -31,6 +31,9 @@ class StoredFile {
   [[nodiscard]] bool is_unchanged() const;
   /// Fills `bytes` from `offset` on. Returns how many there were: fewer where the file ends. Throws IoError.
   [[nodiscard]] std::size_t read_some(std::uint64_t offset, std::span<std::byte> bytes) const;
+  /// The same into several places, one behind the other in the file; at most kMostParts.
+  [[nodiscard]] std::size_t read_parts(std::uint64_t offset, std::span<const std::span<std::byte>> parts) const;
+  static constexpr std::size_t kMostParts = 4;
   /// Throws FormatError if there are fewer.
   void read(std::uint64_t offset, std::span<std::byte> bytes) const;
 

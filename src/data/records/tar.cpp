@@ -1,5 +1,7 @@
 // Shards: tar files whose samples are read by offset, in any order and by any thread.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -11,6 +13,7 @@
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
+#include "concord/data/records/array_file.hpp"
 #include "concord/data/records/class_file.hpp"
 #include "concord/data/records/label_column.hpp"
 #include "concord/data/records/labels.hpp"
@@ -81,7 +84,26 @@ class TarRecords final : public Records {
     return fmt::format("{}: {}", shards_.path(rows_[index].shard).string(), keys_[index]);
   }
   [[nodiscard]] Record read(std::int64_t row, std::vector<std::byte>& scratch) const override {
-    return read_range(row, rows_[static_cast<std::size_t>(row)].sample.image, scratch);
+    Record record = read_range(row, rows_[static_cast<std::size_t>(row)].sample.image, scratch);
+    try {
+      record.raw = read_array_head(record.bytes);
+    } catch (const FormatError& error) {
+      throw FormatError(fmt::format("{}: {}", printable(name_of(row)), error.what()));
+    }
+    if (record.raw) record.bytes = record.bytes.subspan(kArrayHeadBytes);
+    return record;
+  }
+  [[nodiscard]] bool read_planes(std::int64_t row, const RawImage& sizes, std::span<std::byte> planes) const override {
+    const TarRow& from = rows_[static_cast<std::size_t>(row)];
+    if (from.sample.image.bytes != planes.size() + kArrayHeadBytes) return false;
+    const auto file = shards_.file(from.shard);
+    std::array<std::byte, kArrayHeadBytes> head;
+    const std::array<std::span<std::byte>, 2> parts{head, planes};
+    if (file->read_parts(from.sample.image.offset, parts) != from.sample.image.bytes) fail_as_changed(row);
+    const std::string wanted = array_head(sizes);
+    if (std::memcmp(head.data(), wanted.data(), head.size()) != 0) return false;
+    if (!file->is_unchanged()) fail_as_changed(row);
+    return true;
   }
   [[nodiscard]] bool has_mask() const override { return has_mask_; }
   [[nodiscard]] Record read_mask(std::int64_t row, std::vector<std::byte>& scratch) const override {
@@ -97,6 +119,9 @@ class TarRecords final : public Records {
     const auto file = shards_.file(rows_[static_cast<std::size_t>(row)].shard);
     const std::span<std::byte> bytes = room_in(scratch, static_cast<std::size_t>(range.bytes));
     if (file->read_some(range.offset, bytes) == bytes.size() && file->is_unchanged()) return {bytes};
+    fail_as_changed(row);
+  }
+  [[noreturn]] void fail_as_changed(std::int64_t row) const {
     throw FormatError(fmt::format("{}: the shard was changed after its samples were indexed; open the data again",
                                   printable(name_of(row))));
   }

@@ -42,8 +42,8 @@ struct TarIndex {
 
 /// Reads the headers of a shard and the files of labels. Files whose names have the same beginning, up to the first
 /// point after the last '/', are a sample; the rest of the name says what they are: an image (jpg, jpeg, png, ppm, pgm,
-/// pnm, bmp, img), a label (cls, or json with "label" or "class") or a mask (seg.png, mask.png). Throws FormatError
-/// with `name` if the shard is damaged or cut off, or compressed.
+/// pnm, bmp, img, planes.npy), a label (cls, or json with "label" or "class") or a mask (seg.png, mask.png). Throws
+/// FormatError with `name` if the shard is damaged or cut off, or compressed.
 [[nodiscard]] TarIndex scan_tar(const StoredFile& shard, const std::string& name);
 
 /// The index as bytes, and back; FormatError if the bytes are damaged or belong to another shard.

@@ -13,12 +13,20 @@
 
 namespace concord::data {
 
+namespace {
+
+constexpr int kWrittenAtATime = 1 << 20;
+
+}  // namespace
+
 struct TarWriter::Output {
   Output(const std::filesystem::path& path, bool has_ascii_names) : name(printable(path.string())), file(path) {
     if (writer == nullptr || entry == nullptr) throw OutOfMemory("no memory for libarchive");
     check(archive_write_set_format_pax_restricted(writer.get()));
     // Names as they are, under every locale. libarchive says so in front of every file.
     if (!has_ascii_names) check(archive_write_set_options(writer.get(), "hdrcharset=BINARY"));
+    // The page cache keeps what is written at a time in pages as large, which are faster to read.
+    check(archive_write_set_bytes_per_block(writer.get(), kWrittenAtATime));
     check(archive_write_set_bytes_in_last_block(writer.get(), 1));
     check(archive_write_open(writer.get(), this, nullptr, write_block, nullptr));
   }

@@ -54,6 +54,38 @@ TEST_CASE("pixels that keep their size are copied", "[data]") {
   }
 }
 
+TEST_CASE("a PPM or PGM is the same sample as its pixels as planes", "[data]") {
+  const std::string augment = GENERATE("none", "flip=1", "crop=5,flip", "rrc");
+  auto records = one_raw_picture();
+  const data::Image picture = picture_image();
+  std::string ppm = fmt::format("P6\n{} {}\n255\n", kPictureWidth, kPictureHeight);
+  ppm.append(picture.pixels.begin(), picture.pixels.end());
+  records->add_file(ppm);
+  const PixelBytes grey(picture_planes().begin(), picture_planes().begin() + kPictureHeight * kPictureWidth);
+  records->add_raw(grey, 1, kPictureHeight, kPictureWidth);
+  std::string pgm = fmt::format("P5 {} {} 255\n", kPictureWidth, kPictureHeight);
+  pgm.append(grey.begin(), grey.end());
+  records->add_file(pgm);
+  for (const std::int64_t width : {kPictureWidth, std::int64_t{24}, std::int64_t{11}}) {
+    for (const std::int64_t channels : {3, 1}) {
+      data::ImageTransform transform = transform_of(kPictureHeight, width, kPictureHeight, augment);
+      if (width == 11) transform.height = transform.resize = 11;
+      transform.channels = channels;
+      transform.mean.resize(static_cast<std::size_t>(channels), 0.5F);
+      transform.deviation.resize(static_cast<std::size_t>(channels), 0.5F);
+      const auto samples = data::images(records, transform);
+      for (std::int32_t row = 0; row < 4; ++row) {
+        const SampleRandom random{1, 0, row};
+        CHECK(read_columns(*samples, 1, random)[0] == read_columns(*samples, 0, random)[0]);
+        CHECK(read_columns(*samples, 3, random)[0] == read_columns(*samples, 2, random)[0]);
+      }
+    }
+  }
+  records->samples.back().bytes.pop_back();
+  data::ImageTransform transform = transform_of(kPictureHeight, kPictureWidth, kPictureHeight);
+  CHECK_THROWS_AS(read_columns(*data::images(records, transform), 3, {}), FormatError);
+}
+
 TEST_CASE("colour becomes grey and grey becomes colour", "[data]") {
   auto records = one_raw_picture();
   const PixelBytes grey(picture_planes().begin(), picture_planes().begin() + kPictureHeight * kPictureWidth);
