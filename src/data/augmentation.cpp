@@ -7,6 +7,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/data/pixel_moves.hpp"
 
 namespace concord::data {
 namespace {
@@ -29,9 +30,9 @@ struct Picture {
 };
 
 /// Random numbers of one sample, those of another purpose or epoch being independent.
-PhiloxSequence numbers(std::uint64_t seed, std::string_view purpose, const SampleInfo& sample) {
-  const std::uint64_t own = seed + (static_cast<std::uint64_t>(static_cast<std::uint32_t>(sample.row)) << 32);
-  return PhiloxSequence(Philox(own, philox_purpose(purpose), sample.epoch));
+PhiloxSequence numbers(std::uint64_t seed, std::string_view purpose, std::int32_t row, std::uint32_t epoch) {
+  const std::uint64_t own = seed + (static_cast<std::uint64_t>(static_cast<std::uint32_t>(row)) << 32);
+  return PhiloxSequence(Philox(own, philox_purpose(purpose), epoch));
 }
 
 bool happens(PhiloxSequence& random, double p) { return static_cast<double>(random.next()) * 0x1p-32 < p; }
@@ -68,40 +69,58 @@ void shift_channel(const Picture& picture, std::size_t channel, std::int64_t dow
 
 }  // namespace
 
-Augmentation random_horizontal_flip(std::uint64_t seed, double p) {
-  check_probability("random_horizontal_flip", p);
-  return [=](std::span<std::byte> features, const SampleInfo& sample) {
-    PhiloxSequence random = numbers(seed, "data.flip", sample);
-    if (!happens(random, p)) return;
-    const Picture picture(features, sample.spec);
-    for (std::size_t c = 0; c < picture.channels; ++c) {
-      for (std::size_t y = 0; y < picture.rows; ++y) {
-        for (std::size_t x = 0; x < picture.columns / 2; ++x) {
-          std::byte* left = picture.at(c, y, x);
-          std::swap_ranges(left, left + picture.pixel, picture.at(c, y, picture.columns - 1 - x));
-        }
+bool RandomFlip::is_flipped(std::int32_t row, std::uint32_t epoch) const {
+  PhiloxSequence random = numbers(seed, "data.flip", row, epoch);
+  return happens(random, p);
+}
+
+void RandomFlip::operator()(std::span<std::byte> features, const SampleInfo& sample) const {
+  if (!is_flipped(sample.row, sample.epoch)) return;
+  const Picture picture(features, sample.spec);
+  for (std::size_t c = 0; c < picture.channels; ++c) {
+    for (std::size_t y = 0; y < picture.rows; ++y) {
+      for (std::size_t x = 0; x < picture.columns / 2; ++x) {
+        std::byte* left = picture.at(c, y, x);
+        std::swap_ranges(left, left + picture.pixel, picture.at(c, y, picture.columns - 1 - x));
       }
     }
-  };
+  }
+}
+
+RandomMove::Place RandomMove::place(std::int32_t row, std::uint32_t epoch) const {
+  PhiloxSequence random = numbers(seed, "data.crop", row, epoch);
+  const auto places = static_cast<std::uint32_t>(2 * padding + 1);
+  Place place;
+  place.down = static_cast<std::int64_t>(random.below(places)) - padding;
+  place.right = static_cast<std::int64_t>(random.below(places)) - padding;
+  return place;
+}
+
+void RandomMove::operator()(std::span<std::byte> features, const SampleInfo& sample) const {
+  const Place to = place(sample.row, sample.epoch);
+  const Picture picture(features, sample.spec);
+  for (std::size_t c = 0; c < picture.channels; ++c) shift_channel(picture, c, to.down, to.right);
+}
+
+void InOrder::operator()(std::span<std::byte> features, const SampleInfo& sample) const {
+  for (const Augmentation& one : all) one(features, sample);
+}
+
+Augmentation random_horizontal_flip(std::uint64_t seed, double p) {
+  check_probability("random_horizontal_flip", p);
+  return RandomFlip{seed, p};
 }
 
 Augmentation random_crop(std::uint64_t seed, std::int64_t padding) {
   CONCORD_CHECK(padding >= 0 && padding < 1 << 20, ArgumentError, "random_crop: the padding {} is outside [0, 2^20)",
                 padding);
-  return [=](std::span<std::byte> features, const SampleInfo& sample) {
-    PhiloxSequence random = numbers(seed, "data.crop", sample);
-    const auto places = static_cast<std::uint32_t>(2 * padding + 1);
-    const std::int64_t down = static_cast<std::int64_t>(random.below(places)) - padding;
-    const std::int64_t right = static_cast<std::int64_t>(random.below(places)) - padding;
-    const Picture picture(features, sample.spec);
-    for (std::size_t c = 0; c < picture.channels; ++c) shift_channel(picture, c, down, right);
-  };
+  return RandomMove{seed, padding};
 }
 
 Augmentation random_erasing(std::uint64_t seed, double p) {
   check_probability("random_erasing", p);
   return [=](std::span<std::byte> features, const SampleInfo& sample) {
-    PhiloxSequence random = numbers(seed, "data.erase", sample);
+    PhiloxSequence random = numbers(seed, "data.erase", sample.row, sample.epoch);
     if (!happens(random, p)) return;
     const Picture picture(features, sample.spec);
     const auto side = [&](std::size_t length) {  // a quarter to a half
@@ -119,10 +138,6 @@ Augmentation random_erasing(std::uint64_t seed, double p) {
   };
 }
 
-Augmentation in_order(std::vector<Augmentation> augmentations) {
-  return [all = std::move(augmentations)](std::span<std::byte> features, const SampleInfo& sample) {
-    for (const Augmentation& one : all) one(features, sample);
-  };
-}
+Augmentation in_order(std::vector<Augmentation> augmentations) { return InOrder{std::move(augmentations)}; }
 
 }  // namespace concord::data

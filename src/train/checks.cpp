@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "concord/core/check.hpp"
+#include "concord/data/image/image_changes.hpp"
 #include "concord/data/in_memory.hpp"
 #include "concord/train/mixing.hpp"
 
@@ -39,6 +40,8 @@ data::LoaderOptions loader_options(const Recipe& recipe, const Samples& data, st
 }
 
 void check_data(const Recipe& recipe, const Samples& data) {
+  // Nothing checks the labels of a set that stays on the device later.
+  if (const auto images = data::changed_images_of(data)) check_data(recipe, *images->dataset);
   if (data::labels_in_range(data)) return data::check(data);
   data::check(data, ignored_labels_of(recipe, data));
 }

@@ -8,6 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/philox.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/data/pixel_moves.hpp"
 #include "concord/train/best_epoch.hpp"
 #include "concord/train/checks.hpp"
 #include "concord/train/failed_step.hpp"
@@ -41,6 +42,7 @@ class Fit {
 
  private:
   void build();
+  [[nodiscard]] train::Source source_of_batches();
   bool train_epoch();
   void begin_epoch();
   void restart_counters();
@@ -65,7 +67,9 @@ class Fit {
   const Shape sample_;                      // of the first column of features
   train::EpochPlan plan_;
   train::EpochPrograms programs_;
-  std::optional<train::Stream> stream_;  // where the data is not on the device
+  std::optional<train::Stream> stream_;          // where the data is not on the device
+  std::optional<data::ImageTransform> changes_;  // of images on the device
+  train::DrawChanges draw_changes_;
   std::optional<train::FailedStep> failed_step_;
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
@@ -95,9 +99,33 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
   }
 }
 
+train::Source Fit::source_of_batches() {
+  if (!options_.augmentation) {
+    train::Source source = state_.resident.training_source_of(data_);
+    if (source.changes) {
+      draw_changes_ = [transform = *source.changes, seed = at_.seed](std::int32_t row, std::uint32_t epoch,
+                                                                     std::span<float> numbers) {
+        data::draw_changes(transform, {seed, epoch, row}, numbers);
+      };
+    }
+    return source;
+  }
+  const std::optional<data::PixelMoves> moves = data::PixelMoves::of(options_.augmentation);
+  if (!moves) return train::streamed_source(data_);
+  train::Source source = state_.resident.moved_source_of(data_);
+  if (source.changes) {
+    draw_changes_ = [moves = *moves, width = source.changes->width](std::int32_t row, std::uint32_t epoch,
+                                                                    std::span<float> numbers) {
+      moves.draw(width, row, epoch, numbers);
+    };
+  }
+  return source;
+}
+
 void Fit::build() {
   const timeline::Span span("prepare");
-  const train::Source source = options_.augmentation ? train::streamed_source(data_) : state_.resident.source_of(data_);
+  const train::Source source = source_of_batches();
+  changes_ = source.changes;
   state_.resident.keep(source.id);
   programs_ =
       state_.programs.of_epoch({train::Purpose::train, source, {}, 0, false, {}, options_.mixing.is_on()}, plan_);
@@ -121,6 +149,10 @@ void Fit::begin_epoch() {
     order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(at_.position));
     stream_->start(std::move(order), at_.epoch);
   } else {
+    if (changes_) {
+      train::write_changes(variables(), kTrainRole, plan_, *changes_, order, static_cast<std::uint32_t>(at_.epoch),
+                           draw_changes_);
+    }
     train::write_order(variables(), kTrainRole, plan_, data_, std::move(order));
   }
   at_.begin_epoch(plan_);

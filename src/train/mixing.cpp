@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kMixing = "train.mix";
 /// What kMixing has: the share of a sample in its pixels and in the loss, and the rectangle whose pixels come from the
 /// other sample.
-enum Place : std::size_t { kPixels, kLoss, kTop, kBottom, kLeft, kRight, kPlaces };
+enum MixingPlace : std::size_t { kPixels, kLoss, kTop, kBottom, kLeft, kRight, kPlaces };
 
 /// Sample i + 1 in place of sample i.
 Value partners_of(Value x) {
@@ -24,7 +24,7 @@ Value partners_of(Value x) {
 }
 
 Value mixed(Value x, Value mixing) {
-  const auto part = [&](Place place) { return slice(mixing, 0, place, place + 1); };
+  const auto part = [&](MixingPlace place) { return slice(mixing, 0, place, place + 1); };
   const Value partner = partners_of(x), share = part(kPixels);
   if (x.shape().rank() < 4) {
     return pointwise("mix", {x, partner, share},

@@ -5,6 +5,7 @@
 
 #include "concord/compile/variables.hpp"
 #include "concord/graph/values.hpp"
+#include "concord/train/objective.hpp"
 #include "concord/train/options.hpp"
 #include "concord/train/source.hpp"
 

@@ -101,7 +101,7 @@ struct FitOptions {
   /// value, even if the loss is finite. Slow, and keeps every value of a step in memory. Throws ArgumentError with
   /// Precision::fp16, whose scaled gradients may overflow.
   bool nan_trace = false;
-  data::Augmentation augmentation = {};  // on the host; the data is then streamed to the device
+  data::Augmentation augmentation = {};  // random_crop and flips on the device; else on the host, and data is streamed
   Mixing mixing = {};
   /// Threads that read streamed data; 0: 2 for a Dataset, num_threads() for other Samples.
   int loader_threads = 0;

@@ -8,6 +8,7 @@
 
 #include "concord/core/error.hpp"
 #include "concord/core/log.hpp"
+#include "concord/data/image/image_changes.hpp"
 #include "concord/data/in_memory.hpp"
 
 namespace concord::train {
@@ -36,9 +37,34 @@ bool ResidentSets::contains(const Samples& samples) const {
 }
 
 Source ResidentSets::source_of(const Samples& samples) {
-  const Dataset* const in_memory = data::dataset_of(samples);
-  if (in_memory == nullptr) return streamed_source(samples);
-  const Dataset& dataset = *in_memory;
+  const Dataset* const dataset = data::dataset_of(samples);
+  return dataset == nullptr ? streamed_source(samples) : source_in_memory(*dataset, samples);
+}
+
+Source ResidentSets::training_source_of(const Samples& samples) {
+  const std::optional<data::ChangedImages> images = data::changed_images_of(samples);
+  if (!images) return source_of(samples);
+  Source source = source_in_memory(*images->dataset, samples);
+  if (!source.is_resident()) return source;
+  source.features = samples.feature_specs();
+  source.features[0].spec.shape = with_batch(source.features[0].spec.shape, images->dataset->size());
+  source.changes = *images->transform;
+  return source;
+}
+
+Source ResidentSets::moved_source_of(const Samples& samples) {
+  const Dataset* const dataset = data::dataset_of(samples);
+  const TensorSpec image = samples.feature_specs()[0].spec;
+  if (dataset == nullptr || image.dtype != DType::u8 || image.shape.rank() != 3) return streamed_source(samples);
+  Source source = source_in_memory(*dataset, samples);
+  if (!source.is_resident()) return source;
+  data::ImageTransform moves{.height = image.shape[1], .width = image.shape[2]};
+  moves.augmentation.crop = 1, moves.augmentation.flip = 1;  // both may happen
+  source.changes = moves;
+  return source;
+}
+
+Source ResidentSets::source_in_memory(const Dataset& dataset, const Samples& samples) {
   const auto found = std::ranges::find_if(sets_, [&](const Resident& set) { return set.holds(dataset); });
   if (found != sets_.end()) {
     sets_.splice(sets_.begin(), sets_, found);
@@ -49,7 +75,7 @@ Source ResidentSets::source_of(const Samples& samples) {
     const Device& device = variables_->device();
     log(LogLevel::info, fmt::format("data set of {} MiB is streamed: {} has {} MiB, {} in use", dataset.bytes() >> 20,
                                     device.info().name, device.info().memory >> 20, device.allocated() >> 20));
-    return streamed_source(dataset);
+    return streamed_source(samples);
   };
   if (!fits(dataset)) return stream();
   DeviceCopies::Copy copy;

@@ -20,6 +20,10 @@ class ResidentSets {
   [[nodiscard]] bool contains(const Samples& samples) const;
   /// On the device if the samples are in memory and all of their data set fits, or is there already; else streamed.
   [[nodiscard]] Source source_of(const Samples& samples);
+  /// The same to train on: images in memory that only change in ways of image_changes.hpp stay on the device too.
+  [[nodiscard]] Source training_source_of(const Samples& samples);
+  /// The same for images that data::PixelMoves move.
+  [[nodiscard]] Source moved_source_of(const Samples& samples);
   /// The set of this id stays, until another one is to stay; empty: none.
   void keep(std::string id) { kept_ = std::move(id); }
 
@@ -30,6 +34,8 @@ class ResidentSets {
     std::vector<std::string> variables;  // one for each column
     [[nodiscard]] bool holds(const Dataset& dataset) const;
   };
+  /// `samples` are read where the data set does not fit.
+  [[nodiscard]] Source source_in_memory(const Dataset& dataset, const Samples& samples);
   [[nodiscard]] bool fits(const Dataset& dataset) const;
   void make_room();
 

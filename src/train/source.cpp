@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "concord/core/parallel.hpp"
 #include "concord/data/in_memory.hpp"
 #include "concord/ops/copy.hpp"
 #include "concord/ops/gather.hpp"
@@ -20,13 +22,39 @@ Value held(Graph& graph, const std::string& name, const TensorSpec& spec, Variab
   return graph.variable(std::make_shared<Variable>(name, spec, Initializer{}, false, std::move(value), role));
 }
 
+/// What a variable has for the batch at the cursor, [k]: of all full batches [rows, k], or of the last batch [k].
+Value of_batch(Value all, const BatchPlan& plan, Value cursor) {
+  if (plan.rows == 0) return all;
+  return reshape(gather(all, cursor), Shape{all.shape()[1]});
+}
+
 /// The sample numbers of this batch, i32 [size].
 Value rows_of(Graph& graph, const BatchPlan& plan, const std::string& role, Value cursor) {
   const std::vector<std::int32_t> numbers = rows_from(plan.first, plan.rows > 0 ? plan.rows * plan.size : plan.size);
   const Shape shape = plan.rows > 0 ? Shape{plan.rows, plan.size} : Shape{plan.size};
   const Value order = held(graph, order_name(role, plan), {DType::i32, shape}, VariableRole::transient,
                            Tensor::of<std::int32_t>(shape, numbers));
-  return plan.rows > 0 ? reshape(gather(order, cursor), Shape{plan.size}) : order;
+  return of_batch(order, plan, cursor);
+}
+
+std::string changes_name(const std::string& role, const BatchPlan& plan, std::size_t numbers) {
+  return fmt::format("{}.changes.{}", order_name(role, plan), numbers);
+}
+
+/// [rows, size·numbers] of the full batches, [size·numbers] of the last one.
+Shape changes_shape(const BatchPlan& plan, std::size_t numbers) {
+  const std::int64_t of_batch = plan.size * static_cast<std::int64_t>(numbers);
+  return plan.rows > 0 ? Shape{plan.rows, of_batch} : Shape{of_batch};
+}
+
+/// The numbers of the changes of this batch, f32 [size, change_numbers].
+Value numbers_of_changes(Graph& graph, const data::ImageTransform& transform, const BatchPlan& plan,
+                         const std::string& role, Value cursor) {
+  const std::size_t numbers = data::change_numbers(transform);
+  const Value all = graph.variable(std::make_shared<Variable>(changes_name(role, plan, numbers),
+                                                              TensorSpec{DType::f32, changes_shape(plan, numbers)},
+                                                              Initializer{}, false, Tensor{}, VariableRole::transient));
+  return reshape(of_batch(all, plan, cursor), Shape{plan.size, static_cast<std::int64_t>(numbers)});
 }
 
 /// [C, 1, …], to go with values [N, C, …]. Other numbers are variables of other names.
@@ -50,11 +78,14 @@ Value decoded(Value features, const ColumnSpec& column) {
                    (value - scalar::input(1)) / scalar::input(2));
 }
 
-/// Fills `batch` with what `value_of` makes of the name and the description of each column.
-template <class Function>
-void add_columns(BatchValues& batch, const Source& source, Function&& value_of) {
+/// Fills `batch` with what `value_of` makes of the name and the description of each column. `augment` changes the
+/// first column of features as it is stored.
+template <class Function, class Augment>
+void add_columns(BatchValues& batch, const Source& source, Function&& value_of, Augment&& augment) {
   for (const ColumnSpec& column : source.features) {
-    batch.features.add(column.name, decoded(value_of(feature_name(column.name), column.spec), column));
+    Value stored = value_of(feature_name(column.name), column.spec);
+    if (batch.features.empty()) stored = augment(stored);
+    batch.features.add(column.name, decoded(stored, column));
   }
   for (const ColumnSpec& column : source.labels) {
     batch.labels.add(column.name, value_of(label_name(column.name), column.spec));
@@ -125,11 +156,34 @@ void write_order(Variables& variables, const std::string& role, const EpochPlan&
   variables.write(order_name(role, plan.last), Tensor::of<std::int32_t>(Shape{plan.last.size}, all.subspan(in_full)));
 }
 
+void write_changes(Variables& variables, const std::string& role, const EpochPlan& plan,
+                   const data::ImageTransform& transform, std::span<const std::int32_t> order, std::uint32_t epoch,
+                   const DrawChanges& draw) {
+  const std::size_t numbers = data::change_numbers(transform);
+  std::vector<float> all(order.size() * numbers);
+  for_blocks(all.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+    // The samples whose numbers begin in the block.
+    for (std::size_t at = (first + numbers - 1) / numbers; at * numbers < first + count; ++at) {
+      draw(order[at], epoch, std::span(all).subspan(at * numbers, numbers));
+    }
+  });
+  const std::span<const float> drawn(all);
+  const std::size_t in_full = static_cast<std::size_t>(plan.full.rows * plan.full.size) * numbers;
+  const auto write = [&](const BatchPlan& part, std::span<const float> values) {
+    variables.write(changes_name(role, part, numbers), Tensor::of<float>(changes_shape(part, numbers), values));
+  };
+  write(plan.full, drawn.first(in_full));
+  if (plan.last.size > 0) write(plan.last, drawn.subspan(in_full));
+}
+
 BatchValues add_inputs(Graph& graph, const Source& source, std::int64_t size) {
   BatchValues batch;
-  add_columns(batch, source, [&](const std::string& name, const TensorSpec& sample) {
-    return graph.input(name, {sample.dtype, with_batch(sample.shape, size)});
-  });
+  add_columns(
+      batch, source,
+      [&](const std::string& name, const TensorSpec& sample) {
+        return graph.input(name, {sample.dtype, with_batch(sample.shape, size)});
+      },
+      std::identity());
   return batch;
 }
 
@@ -147,9 +201,15 @@ BatchValues add_batch(Graph& graph, const Source& source, const BatchPlan& plan,
   BatchValues batch;
   if (source.is_resident()) {
     const Value rows = rows_of(graph, plan, role, cursor);
-    add_columns(batch, source, [&](const std::string& name, const TensorSpec& spec) {
-      return gather(held(graph, source.id + '.' + name, spec, VariableRole::transient), rows);
-    });
+    add_columns(
+        batch, source,
+        [&](const std::string& name, const TensorSpec& spec) {
+          return gather(held(graph, source.id + '.' + name, spec, VariableRole::transient), rows);
+        },
+        [&](Value images) {
+          if (!source.changes) return images;
+          return changed(images, numbers_of_changes(graph, *source.changes, plan, role, cursor), *source.changes);
+        });
   } else {
     batch = add_inputs(graph, source, plan.size);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "concord/compile/variables.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/graph/values.hpp"
+#include "concord/train/augmentation.hpp"
 #include "concord/train/epoch_plan.hpp"
 
 namespace concord::train {
@@ -19,6 +21,8 @@ struct Source {
   /// Begins the names of the variables of a resident data set; empty: the columns are inputs.
   std::string id;
   std::vector<ColumnSpec> features, labels;  // of a resident set, with the spec of the whole column
+  /// How the images of a resident set are changed on the device (train/augmentation.hpp).
+  std::optional<data::ImageTransform> changes = std::nullopt;
   [[nodiscard]] bool is_resident() const { return !id.empty(); }
   friend bool operator==(const Source&, const Source&) = default;
 };
@@ -46,6 +50,11 @@ struct Source {
 /// Writes these variables: `order` has rows of `samples`, which are resident.
 void write_order(Variables& variables, const std::string& role, const EpochPlan& plan, const Samples& samples,
                  std::vector<std::int32_t> order);
+
+/// Draws the numbers of an epoch for `order`, rows of the samples, and writes them to the device.
+void write_changes(Variables& variables, const std::string& role, const EpochPlan& plan,
+                   const data::ImageTransform& transform, std::span<const std::int32_t> order, std::uint32_t epoch,
+                   const DrawChanges& draw);
 
 struct BatchValues {
   Values features;  // f32 or i32 [size, …]

@@ -2,7 +2,6 @@
 #include "concord/data/image/augment.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -39,19 +38,12 @@ void move_randomly(const ImageTransform& transform, const SampleRandom& random, 
 }
 
 void jitter_colours(const ColourJitter& jitter, const SampleRandom& random, const Planes& image) {
-  Draws draws(random, "image.jitter");
-  const auto factor = [&](double strength) { return draws.between(std::max(1 - strength, 0.0), 1 + strength); };
-  const double brightness = factor(jitter.brightness), contrast = factor(jitter.contrast);
-  const double saturation = factor(jitter.saturation), hue = draws.between(-jitter.hue, jitter.hue);
-  std::array<int, 4> order{0, 1, 2, 3};
-  for (std::size_t i = 3; i > 0; --i) {
-    std::swap(order[i], order[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(i) + 1))]);
-  }
-  for (const int which : order) {
-    if (which == 0 && jitter.brightness > 0) change_brightness(image, brightness);
-    if (which == 1 && jitter.contrast > 0) change_contrast(image, contrast);
-    if (which == 2 && jitter.saturation > 0) change_saturation(image, saturation);
-    if (which == 3 && jitter.hue > 0) turn_hue(image, hue);
+  const JitterDraw drawn = draw_jitter(jitter, random);
+  for (const int which : drawn.order) {
+    if (which == 0 && jitter.brightness > 0) change_brightness(image, drawn.brightness);
+    if (which == 1 && jitter.contrast > 0) change_contrast(image, drawn.contrast);
+    if (which == 2 && jitter.saturation > 0) change_saturation(image, drawn.saturation);
+    if (which == 3 && jitter.hue > 0) turn_hue(image, drawn.hue);
   }
 }
 
@@ -99,10 +91,26 @@ bool is_flipped(const ImageTransform& transform, const SampleRandom& random) {
   return Draws(random, "image.flip").happens(transform.augmentation.flip);
 }
 
+bool is_turned_over(const ImageTransform& transform, const SampleRandom& random) {
+  return Draws(random, "image.vflip").happens(transform.augmentation.vertical_flip);
+}
+
+JitterDraw draw_jitter(const ColourJitter& jitter, const SampleRandom& random) {
+  Draws draws(random, "image.jitter");
+  const auto factor = [&](double strength) { return draws.between(std::max(1 - strength, 0.0), 1 + strength); };
+  JitterDraw drawn;
+  drawn.brightness = factor(jitter.brightness), drawn.contrast = factor(jitter.contrast);
+  drawn.saturation = factor(jitter.saturation), drawn.hue = draws.between(-jitter.hue, jitter.hue);
+  for (std::size_t i = 3; i > 0; --i) {
+    std::swap(drawn.order[i], drawn.order[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(i) + 1))]);
+  }
+  return drawn;
+}
+
 void augment(const ImageTransform& transform, const SampleRandom& random, const Planes& image, const Planes& mask,
              AugmentMemory& memory) {
   const ImageAugmentation& augmentation = transform.augmentation;
-  if (Draws(random, "image.vflip").happens(augmentation.vertical_flip)) {
+  if (is_turned_over(transform, random)) {
     mirror_image_rows(image);
     if (mask.pixels != nullptr) mirror_image_rows(mask);
   }

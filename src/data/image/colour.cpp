@@ -11,8 +11,6 @@ namespace {
 
 constexpr int kColourBits = 16;
 
-std::int32_t colour_steps(double factor) { return static_cast<std::int32_t>(std::floor(factor * 0x1p16 + 0.5)); }
-
 /// base + factor·(value − base), rounded, within 0 … 255. Factors of at most 101 do not overflow.
 inline std::uint8_t mixed_value(std::int32_t value, std::int32_t base, std::int32_t factor) {
   const std::int32_t sum = (base << kColourBits) + (value - base) * factor + (1 << (kColourBits - 1));
@@ -128,6 +126,8 @@ ColourHistogram colour_histogram(const std::uint8_t* values, std::size_t size) {
 }
 
 }  // namespace
+
+std::int32_t colour_steps(double factor) { return static_cast<std::int32_t>(std::floor(factor * 0x1p16 + 0.5)); }
 
 void change_brightness(const Planes& image, double factor) {
   mix_with_level(image.pixels, image.size(), 0, colour_steps(factor));

@@ -9,7 +9,11 @@
 
 namespace concord::data {
 
-// Factors are in [0, 101]: 1 changes nothing, 0 leaves what the image is mixed with.
+// Factors are in [0, 101]: 1 changes nothing, 0 leaves what the image is mixed with. A value v mixed with b becomes
+// b + factor·(v − b), rounded, within 0 … 255.
+
+/// A factor in steps of 2^-16.
+[[nodiscard]] std::int32_t colour_steps(double factor);
 
 /// Mixes with black.
 void change_brightness(const Planes& image, double factor);

@@ -14,8 +14,8 @@
 
 namespace concord::data {
 
-/// Features: u8 [channels, height, width]. Labels: the columns of the records; or if they have masks, only the classes of
-/// the mask, i32 [height, width], whose pixels come from the same places as those of the image.
+/// Features: u8 [channels, height, width]. Labels: the columns of the records; or if they have masks, only the classes
+/// of the mask, i32 [height, width], whose pixels come from the same places as those of the image.
 class ImageSamples final : public Samples {
  public:
   /// Throws ArgumentError if the transform is out of range, ShapeError if labels and samples differ in number.
@@ -29,6 +29,7 @@ class ImageSamples final : public Samples {
   [[nodiscard]] std::string name_of(std::int64_t row) const override { return records_->name_of(row); }
 
   [[nodiscard]] const ImageTransform& transform() const { return transform_; }
+  [[nodiscard]] const Records& records() const { return *records_; }
 
  private:
   void read_pixels(std::int64_t row, std::span<std::byte> image, std::span<std::byte> mask,
