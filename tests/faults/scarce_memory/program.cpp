@@ -158,6 +158,18 @@ extern "C" void on_crash(int signal) {
   std::raise(signal);
 }
 
+/// The standard error of the parent; that of a quiet child is silent.
+int heard = STDERR_FILENO;
+
+/// A session that waits for ever: where its main thread is. Other programs make a session slow, but not so slow.
+constexpr unsigned kLongestSeconds = 60;
+extern "C" void on_alarm(int signal) {
+  void* frames[64];
+  ::backtrace_symbols_fd(frames, ::backtrace(frames, 64), heard);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 int run(void (*session)(), long number) {
   failing = number;
   armed = true;
@@ -186,7 +198,9 @@ int in_child(void (*session)(), long number, long& count, bool is_quiet) {
   std::fflush(stdout);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(20);
+    heard = ::dup(STDERR_FILENO);
+    std::signal(SIGALRM, on_alarm);
+    ::alarm(kLongestSeconds);
     for (const int signal : {SIGSEGV, SIGABRT}) std::signal(signal, on_crash);
     if (is_quiet && std::getenv("CONCORD_SCARCE_LOUD") == nullptr) {
       if (std::freopen("/dev/null", "w", stderr) == nullptr) ::_exit(1);
