@@ -1,6 +1,8 @@
 // Loader: order, determinism, errors and clean ends. Run under ThreadSanitizer too.
 #include "concord/data/loader.hpp"
 
+#include <atomic>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 
@@ -167,6 +169,22 @@ TEST_CASE("an exception of an augmentation reaches the consumer at its batch", "
   }
   loader.start({order.begin(), order.begin() + 20});  // it still works
   CHECK(drain(loader).size() == 20 * 32);
+}
+
+TEST_CASE("memory that runs out in threads of a loader ends its epoch", "[data]") {
+  for (const int threads : {1, 3}) {
+    data::LoaderOptions options{.batch = 4, .threads = threads};
+    std::atomic<bool> is_scarce = true;
+    options.augmentation = [&](std::span<std::byte>, const data::SampleInfo& sample) {
+      if (is_scarce && sample.row % 5 == 4) throw std::bad_alloc();
+    };
+    data::Loader loader(numbers(), options, ring_for(numbers(), 4, 3));
+    loader.start(data::permutation(103, 1));
+    CHECK_THROWS_AS(drain(loader), std::bad_alloc);
+    is_scarce = false;
+    loader.start(data::permutation(103, 1));
+    CHECK_FALSE(drain(loader).empty());
+  }
 }
 
 TEST_CASE("a loader can be dropped or restarted in the middle of an epoch", "[data]") {
