@@ -55,7 +55,7 @@ class ReadByHost final : public Samples {
 
 /// What the device makes of all images in the order of their rows.
 Tensor changed_on(const DevicePtr& device, const Dataset& images, const data::ImageTransform& transform,
-                  std::uint64_t seed, std::uint32_t epoch) {
+                  std::uint64_t seed, std::uint32_t epoch, Precision precision = Precision::fp32) {
   const std::int64_t n = images.size();
   const auto numbers = static_cast<std::int64_t>(data::change_numbers(transform));
   std::vector<float> drawn;
@@ -68,7 +68,7 @@ Tensor changed_on(const DevicePtr& device, const Dataset& images, const data::Im
   const Value in = graph.input("images", images.features.spec());
   const Value by = graph.input("numbers", {DType::f32, Shape{n, numbers}});
   const Value out = train::changed(in, by, transform);
-  Program program = compile(graph, {out}, std::make_shared<Variables>(device, 1));
+  Program program = compile(graph, {out}, std::make_shared<Variables>(device, 1), {.precision = precision});
   program.write("images", images.features);
   program.write("numbers", Tensor::of<float>(Shape{n, numbers}, drawn));
   program.run();
@@ -114,7 +114,9 @@ TEST_CASE("a device changes images to the bits of the host", "[train][augmentati
           if (has_mean) fill.assign(mean.begin(), mean.begin() + channels);
           const data::ImageTransform transform = transform_of(images, augment, fill);
           const Tensor expected = changed_by_host(images, transform, 5, 2);
-          CHECK(differences(changed_on(device, images, transform, 5, 2), expected) == 0);
+          for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+            CHECK(differences(changed_on(device, images, transform, 5, 2, precision), expected) == 0);
+          }
           const bool is_grey = channels == 1 && augment == std::string("jitter=0:0:1");  // without saturation
           CHECK((differences(images.features, expected) > 0) != is_grey);
         }
