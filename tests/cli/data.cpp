@@ -80,7 +80,7 @@ TEST_CASE("data check counts, names bad files and finds what leaks", "[cli]") {
   for (const auto& bin : images["shorter_sides"]) in_bins += bin["images"].get<std::int64_t>();
   CHECK(in_bins == 11);
   const std::string normalisation = images["options"];
-  CHECK_THAT(normalisation, Catch::StartsWith("--mean 0.") && test::contains(" --deviation 0."));
+  CHECK_THAT(normalisation, Catch::Matchers::StartsWith("--mean 0.") && test::contains(" --deviation 0."));
 
   const std::string html = content_of(page);
   CHECK_THAT(html, test::contains("data:image/png;base64,iVBOR") && test::contains(normalisation));
