@@ -71,7 +71,8 @@ double storage_tolerance(const SizedNode& node, std::size_t k, Precision precisi
   if (!may_be_stored(node.results[0]) && std::ranges::none_of(node.inputs, may_be_stored)) return 0;
   const Operator* op = unfused(node.op);
   const Tensor& result = node.results[k];
-  const double unit = unit_of(precision), whole = static_cast<double>(node.inputs[0].elements());
+  const double unit = unit_of(precision);
+  const double whole = node.inputs.empty() ? 0 : static_cast<double>(node.inputs[0].elements());
   const double terms = std::max(1.0, whole / static_cast<double>(std::max<std::int64_t>(result.elements(), 1)));
   if (is<ops::BatchNorm>(op) && k == 0) {
     // A value is as many deviations from the mean as its error is parts of a deviation.

@@ -83,6 +83,14 @@ Tensor reversed_product(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+TEST_CASE("an operator without operands has a tolerance in every precision", "[compare]") {
+  Graph graph;
+  const Value ones = full(graph, Shape{4, 8}, 1);
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16}) {
+    CHECK(tolerance(ones.node().op.get(), {}, constant({4, 8}, 1), 0, precision) < 0.1);
+  }
+}
+
 TEST_CASE("scattered sums are allowed the rounding of their fullest place", "[compare]") {
   const double one = 32 * kUnit, least = 16 * kUnit;  // of numbers of size 1
   const ops::ScatterAdd rows(1000);
