@@ -3,6 +3,7 @@
 // address only the device knows (src/opencl/gemm/hopper/tensor_map.cpp).
 #include "gemm/operands.h"
 #include "gemm/hopper/scales.h"
+#include "shared/nvidia/tma.h"
 #include "shared/nvidia/units.h"
 
 // Where a block of 16 bytes goes. TILE_LINES, TILE_BLOCKS: lines lie in tiles of so many lines by so many blocks, first
@@ -17,20 +18,12 @@
 #define LINE_BLOCK(batch, lines, line, blocks, block) (((ulong)(batch) * (lines) + (line)) * (blocks) + (block))
 #endif
 
-#define MAP_WORDS 32
 // SCALED has two maps: of the scaled planes, and of those of mixed factors.
 #if PRECISION == SCALED
 #define CHOSEN_MAP (map + (is_mixed ? MAP_WORDS : 0))
 #else
 #define CHOSEN_MAP map
 #endif
-static inline void write_map(__global const uint *map, __global uint *to, __global const uint4 *tensor) {
-  const ulong address = (ulong)(size_t)tensor;
-  to[0] = (uint)address;
-  to[1] = (uint)(address >> 32);
-  for (uint i = 2; i < MAP_WORDS; ++i) to[i] = map[i];
-}
-
 // DESCRIBE: the product's other operand lies in memory as the copy engine takes it; it is described along.
 #ifdef DESCRIBE
 #define DESCRIBE_PARAMETERS                                                                                   \

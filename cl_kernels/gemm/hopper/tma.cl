@@ -23,7 +23,7 @@
 #define IMAGE_TURNED 2
 #include "gemm/element.h"
 #include "gemm/hopper/scales.h"
-#include "gemm/hopper/tma.h"
+#include "shared/nvidia/tma.h"
 #include "shared/nvidia/units.h"
 #include "gemm/hopper/wgmma.h"
 

@@ -46,6 +46,15 @@ static inline uint lane_xor(const uint value, const uint mask) {
   return other;
 }
 
+// Lanes whose numbers differ in the bit `mask` exchange a word: the one with the bit keeps `high` and gets the other's, as
+// `low`; the other keeps `low`.
+#define EXCHANGE_WORDS(low, high, is_high, mask)               \
+  {                                                            \
+    const uint other = lane_xor((is_high) ? low : high, mask); \
+    low = (is_high) ? other : low;                             \
+    high = (is_high) ? high : other;                           \
+  }
+
 // Within 2^-22 of 2^x, nearer than OpenCL asks of exp2; 0 below the normal numbers.
 static inline float power_of_two(const float x) {
   float power;

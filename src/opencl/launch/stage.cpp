@@ -2,8 +2,10 @@
 #include "concord/opencl/launch/stage.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "concord/core/check.hpp"
+#include "concord/opencl/driver/handle.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/launch/buffer.hpp"
 #include "concord/opencl/launch/context.hpp"
@@ -62,6 +64,7 @@ bool is_empty(const StagedKernel::AnyStage& any) {
 struct Operands {
   std::vector<Operand> inputs, outputs;
   Operand workspace;
+  std::map<const std::size_t*, MemoryHandle> kept = {};
 
   [[nodiscard]] const Operand& of(const BufferArgument& argument) const {
     switch (argument.source) {
@@ -87,6 +90,10 @@ class ArgumentSetter {
     (*this)(memory_of(operand.buffer));
     (*this)(cl_ulong{bytes / argument.element_size});
   }
+  void operator()(const KeptArgument& argument) {
+    (*this)(operands_.kept.at(argument.bytes.get()).get());
+    (*this)(cl_ulong{argument.offset / argument.element_size});
+  }
   void operator()(const boost::compute::buffer& table) { (*this)(table.get()); }
   template <class Value>
   void operator()(const Value& value) {
@@ -108,6 +115,7 @@ struct BoundStage {
   KernelHandle kernel;
   std::string function;
   std::array<std::size_t, 3> global{}, local{};
+  bool once = false;
   LibraryStage library;
 };
 
@@ -117,16 +125,18 @@ class StagedLaunch final : public Launch {
       : context_(context), operands_(std::move(operands)) {
     for (const StagedKernel::AnyStage& any : stages) {
       if (const auto* library = std::get_if<LibraryStage>(&any)) {
-        stages_.push_back({{}, {}, {}, {}, *library});
+        stages_.push_back({{}, {}, {}, {}, false, *library});
       } else {
         const Stage& stage = std::get<Stage>(any);
-        stages_.push_back({bind(stage), stage.function, stage.global, stage.local, {}});
+        allocate_kept(stage);
+        stages_.push_back({bind(stage), stage.function, stage.global, stage.local, stage.once, {}});
       }
     }
   }
 
   void enqueue() override {
     for (const BoundStage& stage : stages_) {
+      if (stage.once && has_run_) continue;
       if (stage.library.call) {
         stage.library.call(operands_.inputs, operands_.outputs, operands_.workspace);
         continue;
@@ -136,9 +146,21 @@ class StagedLaunch final : public Launch {
           stage.local[0] == 0 ? nullptr : stage.local.data(), 0, nullptr, context_.next_event(stage.function));
       if (status != CL_SUCCESS) check(status, "enqueueing kernel " + stage.function, context_.name());
     }
+    has_run_ = true;
   }
 
  private:
+  void allocate_kept(const Stage& stage) {
+    for (const Argument& argument : stage.arguments) {
+      const auto* const kept = std::get_if<KeptArgument>(&argument);
+      if (kept == nullptr || operands_.kept.contains(kept->bytes.get())) continue;
+      cl_int status = CL_SUCCESS;
+      const cl_mem memory = clCreateBuffer(context_.context().get(), CL_MEM_READ_WRITE, *kept->bytes, nullptr, &status);
+      check_allocation(status, "clCreateBuffer", context_.name());
+      operands_.kept.emplace(kept->bytes.get(), MemoryHandle(memory));
+    }
+  }
+
   KernelHandle bind(const Stage& stage) const {
     cl_int status = CL_SUCCESS;
     KernelHandle kernel(clCreateKernel(stage.program.get(), stage.function.c_str(), &status));
@@ -152,6 +174,7 @@ class StagedLaunch final : public Launch {
   Context& context_;
   Operands operands_;
   std::vector<BoundStage> stages_;
+  bool has_run_ = false;
 };
 
 }  // namespace

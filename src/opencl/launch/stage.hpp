@@ -5,6 +5,7 @@
 #include <array>
 #include <boost/compute/buffer.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,9 +35,25 @@ struct BufferArgument {
   return {BufferArgument::Source::workspace, 0, element_size, extra_bytes};
 }
 
-/// An operand, a number, or a table of the kernel's own (a plain `__global` pointer).
-using Argument = std::variant<BufferArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
-                              boost::compute::buffer>;
+/// Memory that a bound launch keeps from run to run, such as tables that only the device can fill; all arguments that
+/// share `bytes` are places in the same memory. A kernel receives it as it does a BufferArgument.
+struct KeptArgument {
+  std::shared_ptr<const std::size_t> bytes;
+  std::size_t element_size = 4;
+  std::size_t offset = 0;  // in bytes
+};
+/// The begin of new memory of so many bytes.
+[[nodiscard]] inline KeptArgument kept(std::size_t bytes, std::size_t element_size = 4) {
+  return {std::make_shared<const std::size_t>(bytes), element_size, 0};
+}
+/// Another place in the same memory.
+[[nodiscard]] inline KeptArgument further(KeptArgument argument, std::size_t bytes, std::size_t element_size = 4) {
+  return {std::move(argument.bytes), element_size, argument.offset + bytes};
+}
+
+/// An operand, kept memory, a number, or a table of the kernel's own (a plain `__global` pointer).
+using Argument = std::variant<BufferArgument, KeptArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t,
+                              float, boost::compute::buffer>;
 
 /// One kernel launch. With local = {0, 0, 0} StagedKernel chooses the work-group, for kernels that do not depend on its
 /// size; otherwise each global size is a multiple of its local size. A stage with a global size of 0 is skipped.
@@ -46,6 +63,7 @@ struct Stage {
   std::vector<Argument> arguments;
   std::array<std::size_t, 3> global{1, 1, 1};
   std::array<std::size_t, 3> local{0, 0, 0};
+  bool once = false;  // runs the first time that a bound launch is enqueued: it writes only kept memory
 };
 
 /// A library call (CLBlast) as a stage: run at enqueue with the bound operands. It enqueues on Context::queue() and may

@@ -104,17 +104,17 @@ Cut cut_of(const Context& context, const Shape& src) {
 }
 
 /// The layout of an epilogue's operand relative to dst (N, C, …): one value per element, or one per plane.
-struct EpilogueOperand {
+struct NormOperand {
   bool is_whole;
   std::int64_t by_image, by_channel;  // strides, where not whole
 };
 
-std::optional<EpilogueOperand> epilogue_operand(const TensorSpec& extra, const Shape& dst) {
+std::optional<NormOperand> epilogue_operand(const TensorSpec& extra, const Shape& dst) {
   if (extra.dtype != DType::f32) return {};
-  if (extra.shape.elements() == dst.elements()) return EpilogueOperand{true, 0, 0};
+  if (extra.shape.elements() == dst.elements()) return NormOperand{true, 0, 0};
   const auto strides = grouped_strides(extra.shape, dst, std::array<std::size_t, 3>{1, 2, dst.rank()});
   if (!strides || (*strides)[2] != 0) return {};
-  return EpilogueOperand{false, (*strides)[0], (*strides)[1]};
+  return NormOperand{false, (*strides)[0], (*strides)[1]};
 }
 
 /// The expression for both files. batch_norm_contiguous.cl takes it value by value; batch_norm.cl reads the operands of
@@ -126,7 +126,7 @@ EpilogueText epilogue_text(const Epilogue& epilogue, const KernelRequest& reques
   std::array<std::string, 4> components{"(value).x", "(value).y", "(value).z", "(value).w"};
   std::vector<std::string> names{"x0"};
   for (std::size_t k = epilogue.first_extra; k < request.inputs.size(); ++k) {
-    const EpilogueOperand operand = epilogue_operand(request.inputs[k], request.outputs[0].shape).value();
+    const NormOperand operand = epilogue_operand(request.inputs[k], request.outputs[0].shape).value();
     const std::string e = fmt::format("e{}", names.size()), x = fmt::format("x{}", names.size());
     std::string read = fmt::format("{0}[{0}_offset + (i)]", e);
     if (operand.is_whole) {

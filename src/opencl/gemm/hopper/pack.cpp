@@ -31,7 +31,8 @@ struct PlaneTile {
 /// The destination of a packed operand and of its map.
 struct PlanePlace {
   std::int64_t plane_blocks;  // from plane to plane
-  BufferArgument planes, map;
+  BufferArgument planes;
+  KeptArgument map;
   std::vector<Argument> scales = {};   // of a scaled product
   std::optional<PlaneTile> tile = {};  // of a matrix, which lies tile after tile
   [[nodiscard]] std::int64_t blocks_of_line(std::int64_t blocks) const {
@@ -46,7 +47,8 @@ struct PlanePlace {
 /// An operand that the copy engine can read where it is, and the destination of its map.
 struct Described {
   PlaneMaps maps;
-  BufferArgument operand, to;
+  BufferArgument operand;
+  KeptArgument to;
 };
 
 /// Builds the stages of one matrix multiplication.
@@ -116,7 +118,7 @@ class Packer {
   [[nodiscard]] Stage described(const Described& operand) const {
     std::vector<Argument> arguments;
     add_target(arguments, operand.maps, {0, blocks_of(operand.operand), operand.to, {}});
-    return {program({}), "planes_describe", std::move(arguments), {1, 1, 1}, {1, 1, 1}};
+    return {program({}), "planes_describe", std::move(arguments), {1, 1, 1}, {1, 1, 1}, true};
   }
 
   [[nodiscard]] Stage filters(const PlaneForm& form, std::int64_t tap_blocks, bool backward, const PlaneMaps& maps,
@@ -258,17 +260,17 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
   Packer packer(context, gemm);
   const PlaneNumbers& numbers = packer.numbers();
   const PlaneSizes sizes = plane_sizes(gemm, form, box);
-  std::int64_t maps = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
+  const KeptArgument maps = kept(2 * sizeof(TensorMap));
+  std::int64_t left = round_up(static_cast<std::int64_t>(gemm.before_bytes), kAlignment);
   std::vector<Argument> scale_arguments, left_scales, right_scales;
   if (gemm.is_scaled) {
-    const PlaneScales scales = measure_operands(context, gemm, form, size(maps));
+    const PlaneScales scales = measure_operands(context, gemm, form, size(left));
     gemm.before.insert(gemm.before.end(), scales.stages.begin(), scales.stages.end());
     left_scales = joined({scales.mixture}, scales.left.arguments());
     right_scales = joined({scales.mixture}, scales.right.arguments());
     scale_arguments = joined(left_scales, scales.right.arguments());
-    maps = static_cast<std::int64_t>(scales.end);
+    left = static_cast<std::int64_t>(scales.end);
   }
-  const std::int64_t left = maps + 2 * static_cast<std::int64_t>(sizeof(TensorMap));
   const std::int64_t right = left + round_up(sizes.left * numbers.bytes_of_all(), kAlignment);
   const std::int64_t end = right + round_up(sizes.right * numbers.bytes_of_all(), kAlignment);
 
@@ -276,10 +278,10 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
     const bool is_matrix = form.kind == PlaneForm::Kind::matrix;
     return is_matrix ? std::optional(PlaneTile{lines, box.row_bytes / kBlockBytes}) : std::nullopt;
   };
-  const PlanePlace left_place{sizes.left / packer.block(), workspace(size(left), 16), workspace(size(maps)),
-                              left_scales, tile(box.columns)};
+  const PlanePlace left_place{sizes.left / packer.block(), workspace(size(left), 16), maps, left_scales,
+                              tile(box.columns)};
   const PlanePlace right_place{sizes.right / packer.block(), workspace(size(right), 16),
-                               workspace(size(maps) + sizeof(TensorMap)), right_scales, tile(box.rows)};
+                               further(maps, sizeof(TensorMap)), right_scales, tile(box.rows)};
   // A channels-last operand needs no packing. The stage of the other operand writes its map.
   if (gemm.b.is_channels_last) packer.describe({right_maps(packer, gemm, form, box), gemm.b.buffer, right_place.map});
   if (gemm.a.is_channels_last) {
@@ -294,7 +296,7 @@ PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, co
   }
   if (!gemm.b.is_channels_last) gemm.before.push_back(pack_right(packer, gemm, form, box, right_place));
   gemm.before_bytes = size(end);
-  return {workspace(size(maps), 1), scale_arguments};
+  return {further(maps, 0, 1), scale_arguments};
 }
 
 }  // namespace concord::opencl

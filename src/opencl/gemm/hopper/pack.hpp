@@ -6,11 +6,11 @@
 
 namespace concord::opencl {
 
-/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps. Returns the
-/// arguments of the GEMM kernel: the position of the maps, the left one first, and for a scaled problem the flags and
-/// the scales of the operands.
+/// Adds to gemm.before the stages that pack both operands into the workspace and write their tensor maps, which the
+/// launch keeps. Returns the arguments of the GEMM kernel: the position of the maps, the left one first, and for a
+/// scaled problem the flags and the scales of the operands.
 struct PackedPlanes {
-  BufferArgument maps;
+  KeptArgument maps;
   std::vector<Argument> scales;
 };
 [[nodiscard]] PackedPlanes pack_planes(Context& context, Gemm& gemm, const PlaneForm& form, const PlaneBox& box);

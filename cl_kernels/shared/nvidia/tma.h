@@ -14,6 +14,15 @@
 #define READ_MAP(map) \
   asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory")
 
+// A map with the address of its tensor.
+#define MAP_WORDS 32
+static inline void write_map(__global const uint *map, __global uint *to, __global const void *tensor) {
+  const ulong address = (ulong)(size_t)tensor;
+  to[0] = (uint)address;
+  to[1] = (uint)(address >> 32);
+  for (uint i = 2; i < MAP_WORDS; ++i) to[i] = map[i];
+}
+
 // Begins the copy of a box to local memory; `full` counts its bytes.
 #define COPY_BOX(to, map, full, x, y, z)                                                                    \
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"                \
