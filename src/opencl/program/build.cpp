@@ -110,6 +110,14 @@ std::string with_marked_instructions(std::string ptx, std::string_view device) {
   const std::size_t family = ptx.find(kFamily, target), after = family + kFamily.size();
   const bool is_plain = family < end && (after >= ptx.size() || !(is_letter(ptx[after]) || is_digit(ptx[after])));
   if (is_plain) ptx.insert(after, 1, 'a');
+  // The assembler ignores setmaxnreg where it cannot derive how many registers a thread begins with.
+  if (ptx.find("setmaxnreg") != std::string::npos) {
+    constexpr std::string_view kThreads = ".reqntid";
+    for (std::size_t at = ptx.find(kThreads); at != std::string::npos; at = ptx.find(kThreads, at)) {
+      at = std::min(ptx.find('\n', at), ptx.size());
+      ptx.insert(at, "\n.minnctapersm 1");
+    }
+  }
   return ptx;
 }
 

@@ -40,7 +40,8 @@ inline constexpr std::string_view kInstructionMark = "//@";
 /// Enables the marked instructions of PTX and selects the architecture that has them (sm_90a instead of sm_90).
 /// NVIDIA's OpenCL front end rejects inline assembly with the instructions of sm_90a, although NVIDIA's assembler
 /// supports them. A kernel therefore writes them as assembly comments, which the front end keeps: asm("//@
-/// wgmma.fence.sync.aligned;"). Throws DeviceError when the binary is not PTX: the instructions would be lost silently.
+/// wgmma.fence.sync.aligned;"). Kernels of a program with setmaxnreg also get .minnctapersm 1, without which the
+/// assembler ignores it. Throws DeviceError when the binary is not PTX: the instructions would be lost silently.
 [[nodiscard]] std::string with_marked_instructions(std::string ptx, std::string_view device);
 
 /// How many programs may be built at once. Where the platform's compiler is known to be thread-safe: the number of

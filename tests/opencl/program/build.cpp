@@ -25,6 +25,9 @@ TEST_CASE("marked instructions are switched on for the architecture that has the
   CHECK(switched(".version 8.5\n.target sm_80\n//@ sm_90\n") == ".version 8.5\n.target sm_80\n    sm_90\n");
   CHECK(switched(".version 8.5\n.target sm_90a\n//@x") == ".version 8.5\n.target sm_90a\n   x");
   CHECK(switched(".version 8.5\n.target sm_90") == ".version 8.5\n.target sm_90a");
+  // The assembler needs the registers that a thread begins with to change their number.
+  CHECK(switched(".version 8.5\n.target sm_90\n.entry a()\n.reqntid 384, 1, 1\n{\n//@setmaxnreg.dec\n}") ==
+        ".version 8.5\n.target sm_90a\n.entry a()\n.reqntid 384, 1, 1\n.minnctapersm 1\n{\n   setmaxnreg.dec\n}");
   // The binary that the driver gives may end with a zero.
   CHECK(switched(std::string(".version 8.5\n.target sm_90\n") + '\0').back() == '\0');
 }
