@@ -1,9 +1,25 @@
-// The sum of each channel of images that lie channels-last: of every part of the rows, then of the parts.
+// The sum of each channel of images that lie channels-last: of every part of the rows, then of the parts. With JOINED, on
+// NVIDIA GPUs, one launch does both: the group that is the last one to write sums of its channels adds them up, in
+// order. `written` counts the groups of every column of groups; it is 0 between launches.
 #include "shared/channels_last_rows.h"
+
+#ifdef JOINED
+#define JOINED_PARAMETERS , __global uint *written, ulong written_offset, __global float *dst, ulong dst_offset
+#define AT_ONCE 8
+#define EACH_PART(i) _Pragma("unroll") for (uint i = 0; i < AT_ONCE; ++i)
+#define EACH_OF_FOUR(e) _Pragma("unroll") for (uint e = 0; e < 4; ++e)
+#define FENCE_DEVICE() asm volatile("fence.acq_rel.gpu;" ::: "memory")
+__kernel void channel_sums_begin(__global uint *written, ulong written_offset) {
+  written[written_offset + get_global_id(0)] = 0;
+}
+#else
+#define JOINED_PARAMETERS
+#endif
 
 // sums (part, channel)
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
-    __global const uint4 *restrict src, ulong src_offset, __global float *restrict sums, ulong sums_offset, SIZES) {
+    __global const uint4 *restrict src, ulong src_offset, __global float *sums, ulong sums_offset,
+    SIZES JOINED_PARAMETERS) {
   __local float scratch[BLOCK_CHANNELS * THREADS];
   PLACE;
   src += src_offset;
@@ -19,8 +35,47 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void channel_sums(
     }
   }
   sum_rows(sum, scratch);
-  sums += sums_offset + (ulong)get_group_id(1) * channels + channel;
-  if (item < LANES && is_block) EACH_CHANNEL(e) sums[e] = sum[e];
+  __global float *const own = sums + sums_offset + (ulong)get_group_id(1) * channels + channel;
+  if (item < LANES && is_block) EACH_CHANNEL(e) own[e] = sum[e];
+#ifdef JOINED
+  __local uint before;
+  const uint parts = (uint)get_num_groups(1);
+  if (item < LANES) FENCE_DEVICE();
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item == 0) {
+    uint count;  // begins at 0 again after the last group
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(count) : "l"(written + written_offset + get_group_id(0)), "r"(parts - 1) : "memory");
+    before = count;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (before + 1 < parts) return;
+  FENCE_DEVICE();
+  // An item has four channels and every so many parts.
+  const uint wide = LANES * BLOCK_CHANNELS / 4, high = THREADS / wide, number = item / wide;
+  const uint c = first_block * BLOCK_CHANNELS + item % wide * 4, last = channels - 4;
+  float total[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  for (uint first = number; first < parts; first += AT_ONCE * high) {
+    float one[AT_ONCE][4];
+    EACH_PART(i) {
+      const uint p = min(first + i * high, parts - 1);
+      asm volatile("ld.relaxed.gpu.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                   : "=f"(one[i][0]), "=f"(one[i][1]), "=f"(one[i][2]), "=f"(one[i][3])
+                   : "l"(sums + sums_offset + (ulong)p * channels + min(c, last)));
+    }
+    EACH_PART(i) {
+      if (first + i * high >= parts) continue;
+      EACH_OF_FOUR(e) total[e] += one[i][e];
+    }
+  }
+  EACH_OF_FOUR(e) scratch[(number * wide + item % wide) * 4 + e] = total[e];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const uint channel_of_item = first_block * BLOCK_CHANNELS + item;
+  if (item >= 4 * wide || channel_of_item >= channels) return;
+  float all = 0.0f;
+  for (uint h = 0; h < high; ++h) all += scratch[h * wide * 4 + item];
+  dst[dst_offset + channel_of_item] = all;
+#endif
 }
 
 // A group has WIDE neighbouring channels and HIGH items for each, which share the parts.

@@ -27,12 +27,13 @@ RowsGrid::RowsGrid(Context& context, const ChannelsLast& image, std::string_view
   threads_ = static_cast<std::int64_t>(std::bit_floor(std::min<std::size_t>(256, context.limits().max_work_group)));
   const auto wide = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(blocks())));
   lanes_ = std::min({threads_, kMostLanes, wide});
-  const std::int64_t columns = divide_up(blocks(), lanes_), turn = threads_ / lanes_ * kUnroll;
-  const std::int64_t wanted = divide_up(groups_per_unit * context.limits().compute_units, columns);
+  const std::int64_t turn = threads_ / lanes_ * kUnroll;
+  const std::int64_t wanted = divide_up(groups_per_unit * context.limits().compute_units, columns());
   part_ = divide_up(divide_up(rows_, std::clamp<std::int64_t>(wanted, 1, kMostParts)), turn) * turn;
   parts_ = divide_up(rows_, part_);
 }
 
+std::int64_t RowsGrid::columns() const { return divide_up(blocks(), lanes_); }
 std::size_t RowsGrid::sums_bytes() const { return size(divide_up(parts_ * channels_ * numbers_ * 4, 256) * 256); }
 std::size_t RowsGrid::workspace_bytes() const { return sums_bytes() + size(channels_) * 16; }
 
@@ -53,7 +54,7 @@ Stage RowsGrid::over_blocks(std::string function, std::vector<Argument> argument
   return {program(epilogue, std::move(more)),
           std::move(function),
           std::move(arguments),
-          {size(divide_up(blocks(), lanes_) * threads_), size(parts_), 1},
+          {size(columns() * threads_), size(parts_), 1},
           {size(threads_), 1, 1}};
 }
 

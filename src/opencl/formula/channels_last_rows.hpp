@@ -23,6 +23,8 @@ class RowsGrid {
            std::int64_t groups_per_unit = 8);
 
   [[nodiscard]] std::int64_t parts() const { return parts_; }
+  /// Groups beside each other, each with its channels.
+  [[nodiscard]] std::int64_t columns() const;
   /// Items of a group: THREADS of the program.
   [[nodiscard]] std::int64_t threads() const { return threads_; }
   [[nodiscard]] Argument sums() const { return workspace(0, numbers_ == 2 ? 8 : 16); }

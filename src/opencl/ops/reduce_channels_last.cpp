@@ -30,6 +30,25 @@ PreparedKernel prepare_token_sums(Context& context, const ops::Reduce& op, const
                                 std::array<std::size_t, 1>{0}, {}, tokens.axis());
 }
 
+/// Sums of parts and of these by one launch.
+std::vector<StagedKernel::AnyStage> joined_sums(const RowsGrid& grid) {
+  const KeptArgument written = kept(size(grid.columns()) * sizeof(std::uint32_t));
+  return {
+      Stage{
+          grid.program({}, {"JOINED"}), "channel_sums_begin", {written}, {size(grid.columns()), 1, 1}, {1, 1, 1}, true},
+      grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}, {}, {"JOINED"}, {written, output(0)})};
+}
+
+std::vector<StagedKernel::AnyStage> sums_and_join(const RowsGrid& grid, std::int64_t channels) {
+  constexpr std::int64_t kWide = 32;  // channels of a group of the second launch
+  return {grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}),
+          Stage{grid.program({}),
+                "channel_sums_join",
+                {workspace(), output(0), as_uint(channels), as_uint(grid.parts())},
+                {size(divide_up(channels, kWide) * grid.threads()), 1, 1},
+                {size(grid.threads()), 1, 1}}};
+}
+
 }  // namespace
 
 std::optional<PreparedKernel> prepare_reduce_channels_last(Context& context, const ops::Reduce& op,
@@ -45,16 +64,9 @@ std::optional<PreparedKernel> prepare_reduce_channels_last(Context& context, con
   const std::size_t channels = image->axis() == ChannelAxis::last ? rank - 1 : 1;
   const bool by_channel = axes.size() == rank - 1 && std::ranges::find(axes, channels) == axes.end();
   if (!by_channel) return {};
-  constexpr std::int64_t kGroupsPerUnit = 2;
-  const RowsGrid grid(context, *image, "ops/reduce_channels_last.cl", 2, kGroupsPerUnit);
-  constexpr std::int64_t kWide = 32;  // channels of a group of the second launch
-  const std::int64_t count = image->channels();
-  std::vector<StagedKernel::AnyStage> stages{grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}),
-                                             Stage{grid.program({}),
-                                                   "channel_sums_join",
-                                                   {workspace(), output(0), as_uint(count), as_uint(grid.parts())},
-                                                   {size(divide_up(count, kWide) * grid.threads()), 1, 1},
-                                                   {size(grid.threads()), 1, 1}}};
+  const bool is_joined = context.capability().has_matrix_cores();
+  const RowsGrid grid(context, *image, "ops/reduce_channels_last.cl", 2, is_joined ? 8 : 2);
+  std::vector<StagedKernel::AnyStage> stages = is_joined ? joined_sums(grid) : sums_and_join(grid, image->channels());
   return prepared_channels_last(request,
                                 std::make_unique<StagedKernel>(context, fmt::format("{} channels-last", op.name()),
                                                                std::move(stages), grid.workspace_bytes()),
