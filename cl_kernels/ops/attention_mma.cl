@@ -137,20 +137,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
     barrier(CLK_GLOBAL_MEM_FENCE);
     for (uint e = ITEM; e < OWN * WIDTH; e += THREADS) {
       const uint t = first + e / WIDTH, d = e % WIDTH;
-      const uint seen = t < queries && valid ? keys_seen(t, length, queries) : 0;
-      float added = 0.0f;
-      for (uint s = 0; s < seen; ++s) {
-        const float value = value_of(v[(ulong)s * KEY_PITCH + d]);
-        if (!is_strange(value)) continue;
-        const float weight = one_weight(q + (ulong)t * QUERY_PITCH, k + (ulong)s * KEY_PITCH, scale,
-                                        ADDED(t * mask_row + s), statistics[t], statistics[all_rows + t],
-                                        of_queries + t, s, keys DRAW_ARGUMENTS);
-        if (weight != 0.0f) added += weight * value;
-      }
-      if (added != 0.0f) {
-        __global vector_t *const to = dst + (ulong)t * QUERY_PITCH + d;
-        *to = number_of(value_of(*to) + added);
-      }
+      if (t >= queries || !valid) continue;
+      add_to(dst + (ulong)t * QUERY_PITCH + d,
+             strange_values(v, t, d, q, k, statistics, statistics + all_rows, queries, keys, length, scale,
+                            of_queries HEAD_MASK(0) DRAW_ARGUMENTS));
     }
   }
 }

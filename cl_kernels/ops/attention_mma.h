@@ -17,6 +17,7 @@
 #ifndef CONCORD_ATTENTION_MMA_H
 #define CONCORD_ATTENTION_MMA_H
 #include "ops/attention_form.h"
+#include "ops/attention_strange.h"
 #include "shared/nvidia/ptx.h"
 
 #define WARP_ROWS (16 * M_TILES)
@@ -81,45 +82,7 @@ TILE_FUNCTION void clean_rows(__local uint4 *tile, __local int *marks) {
 #endif
 
 #ifdef DROPOUT
-#define FACTOR(word) (convert_float((word) >> 8) * 5.9604644775390625e-8f < keep ? kept : 0.0f)
-
-// The factors of a tile whose rows are queries and whose columns are keys: row ROW is `row` of the stream, and row
-// ROW + 8; the first of the eight keys is s. Lanes with neighbouring keys draw for one row each and exchange halves.
-TILE_FUNCTION void draw_keys(float factors[4], const ulong row, const uint s, const uint keys,
-                             __global const int *state, const uint purpose, const float keep, const float kept) {
-  const bool odd = QUAD % 2 == 1;
-  const philox_block block = drawn_block(row + (odd ? 8 : 0), s + 4 * (QUAD / 2), keys, state, purpose);
-  const uint mine0 = odd ? block.word[2] : block.word[0], mine1 = odd ? block.word[3] : block.word[1];
-  const uint other0 = lane_xor(odd ? block.word[0] : block.word[2], 1);
-  const uint other1 = lane_xor(odd ? block.word[1] : block.word[3], 1);
-  factors[0] = FACTOR(odd ? other0 : mine0);
-  factors[1] = FACTOR(odd ? other1 : mine1);
-  factors[2] = FACTOR(odd ? mine0 : other0);
-  factors[3] = FACTOR(odd ? mine1 : other1);
-}
-
-#define EXCHANGE_WORDS(low, high, is_high, mask)              \
-  {                                                           \
-    const uint other = lane_xor((is_high) ? low : high, mask); \
-    low = (is_high) ? other : low;                            \
-    high = (is_high) ? high : other;                          \
-  }
-// Those of a tile whose rows are keys, the first of them s, and whose columns are queries: column 2·QUAD is `row` of the
-// stream. Four lanes with neighbouring keys draw for one query and one half of the rows each, and transpose the words.
-TILE_FUNCTION void draw_queries(float factors[4], const ulong row, const uint s, const uint keys,
-                                __global const int *state, const uint purpose, const float keep, const float kept) {
-  const uint place = ROW % 4;
-  const philox_block block = drawn_block(row + place % 2, s + place / 2 * 8 + ROW / 4 * 4, keys, state, purpose);
-  uint word0 = block.word[0], word1 = block.word[1], word2 = block.word[2], word3 = block.word[3];
-  EXCHANGE_WORDS(word0, word1, place % 2 == 1, 4)
-  EXCHANGE_WORDS(word2, word3, place % 2 == 1, 4)
-  EXCHANGE_WORDS(word0, word2, place / 2 == 1, 8)
-  EXCHANGE_WORDS(word1, word3, place / 2 == 1, 8)
-  factors[0] = FACTOR(word0);
-  factors[1] = FACTOR(word1);
-  factors[2] = FACTOR(word2);
-  factors[3] = FACTOR(word3);
-}
+#include "ops/attention_draws.h"
 #endif
 
 #endif

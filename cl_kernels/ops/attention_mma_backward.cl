@@ -259,20 +259,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
       float sum = 0.0f;
       for (uint head = 0; head < seen_heads && s < keys; ++head) {
         const ulong of_vectors = (ulong)head * HEAD_APART * WIDTH, of_queries = (ulong)head * queries;
-        for (uint t = begin; t < queries; ++t) {
-          const float diff = value_of(diff_dst[of_vectors + (ulong)t * QUERY_PITCH + d]);
-          if (!is_strange(diff) || s >= keys_seen(t, length, queries)) continue;
-          const float weight = one_weight(q + of_vectors + (ulong)t * QUERY_PITCH, k + (ulong)s * KEY_PITCH, scale,
-                                          ADDED(head * mask_head + t * mask_row + s), statistics[of_queries + t],
-                                          statistics[all_rows + of_queries + t], of_heads + of_queries + t, s,
-                                          keys DRAW_ARGUMENTS);
-          if (weight != 0.0f) sum += weight * diff;
-        }
+        sum += strange_gradients(diff_dst + of_vectors, s, d, begin, q + of_vectors, k, statistics + of_queries,
+                                 statistics + all_rows + of_queries, queries, keys, length, scale,
+                                 of_heads + of_queries HEAD_MASK(head * mask_head) DRAW_ARGUMENTS);
       }
-      if (sum != 0.0f) {
-        __global vector_t *const to = diff_v + (ulong)s * KEY_PITCH + d;
-        *to = number_of(value_of(*to) + sum);
-      }
+      if (s < keys) add_to(diff_v + (ulong)s * KEY_PITCH + d, sum);
     }
   }
 }

@@ -1,5 +1,5 @@
-// Attention and its gradients on OpenCL devices, one kernel each: on matrix cores where attention_mma.cpp supports the
-// problem, else plain kernels with tiles as large as the local memory allows.
+// Attention and its gradients on OpenCL devices, one kernel each: on matrix cores where attention_wgmma.cpp or
+// attention_mma.cpp support the problem, else plain kernels with tiles as large as the local memory allows.
 #include "concord/opencl/ops/attention.hpp"
 
 #include <algorithm>
@@ -77,6 +77,21 @@ bool lie_as_tokens(const AttentionProblem& problem, const KernelRequest& request
   return one_does;
 }
 
+/// The kernel on matrix cores that is expected to be the fastest, and sets whether it takes tokens; null without one.
+std::unique_ptr<Kernel> prepare_on_matrix_cores(Context& context, AttentionProblem& problem,
+                                                const KernelRequest& request) {
+  OpenClAlternatives& alternatives = context.alternatives();
+  const bool mma = attention_mma_supports(context, problem);
+  problem.tokens = lie_as_tokens(problem, request);
+  if (problem.tokens && attention_wgmma_supports(context, problem) &&
+      alternatives.should_use(alternative::kAttentionWgmma, !mma || attention_wgmma_is_faster(problem))) {
+    return prepare_attention_wgmma(context, problem);
+  }
+  if (mma && alternatives.should_use(alternative::kAttentionMma, true)) return prepare_attention_mma(context, problem);
+  problem.tokens = false;
+  return nullptr;
+}
+
 template <class Op>
 PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& request, AttentionPass pass) {
   AttentionProblem problem{pass, op.name(), op.form(), {}, request.outputs.size(), request.precision};
@@ -84,11 +99,8 @@ PreparedKernel prepare(Context& context, const Op& op, const KernelRequest& requ
   CONCORD_CHECK(std::max(problem.sizes.queries, problem.sizes.keys) < std::int64_t{1} << 30, NotSupported,
                 "{}: {} queries and {} keys; the limit of the kernel is below 2^30", op.name(), problem.sizes.queries,
                 problem.sizes.keys);
-  const bool on_units =
-      attention_mma_supports(context, problem) && context.alternatives().should_use(alternative::kAttentionMma, true);
-  if (!on_units) return prepared(request, prepare_plain(context, problem));
-  problem.tokens = lie_as_tokens(problem, request);
-  std::unique_ptr<Kernel> kernel = prepare_attention_mma(context, problem);
+  std::unique_ptr<Kernel> kernel = prepare_on_matrix_cores(context, problem, request);
+  if (kernel == nullptr) kernel = prepare_plain(context, problem);
   if (!problem.tokens) return prepared(request, std::move(kernel));
   std::vector<std::size_t> inputs, outputs;
   for (std::size_t i = 0; i < problem.operands(); ++i) {
@@ -131,7 +143,7 @@ std::vector<std::string> attention_definitions(const AttentionProblem& problem) 
   return list;
 }
 
-std::vector<Argument> attention_arguments(const AttentionProblem& problem) {
+std::vector<Argument> attention_arguments(const AttentionProblem& problem, std::span<const Argument> maps) {
   const ops::AttentionForm& form = problem.form;
   const ops::AttentionSizes& s = problem.sizes;
   const std::size_t of_vectors = problem.tokens ? 2 : 4;
@@ -141,6 +153,7 @@ std::vector<Argument> attention_arguments(const AttentionProblem& problem) {
   for (std::size_t k = 0; k < problem.outputs; ++k) {
     arguments.emplace_back(output(k, problem.is_vector_output(k) ? of_vectors : 4));
   }
+  arguments.insert(arguments.end(), maps.begin(), maps.end());
   for (const std::int64_t size : {s.heads, s.key_heads, s.queries, s.keys}) {
     arguments.emplace_back(static_cast<std::uint32_t>(size));
   }

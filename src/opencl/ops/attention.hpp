@@ -1,9 +1,11 @@
 // Common parts of the attention implementations: the passes, and the operands and definitions of a form
-// (cl_kernels/ops/attention_form.h). Used by attention.cpp and attention_mma.cpp.
+// (cl_kernels/ops/attention_form.h). Used by attention.cpp, attention_mma.cpp and
+// attention_wgmma.cpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,10 +42,17 @@ struct AttentionProblem {
   }
 };
 
-/// The arguments of a kernel: operands, outputs, SIZE_PARAMETERS and FORM_PARAMETERS.
-[[nodiscard]] std::vector<Argument> attention_arguments(const AttentionProblem& problem);
+/// The arguments of a kernel: operands, outputs, `maps`, SIZE_PARAMETERS and FORM_PARAMETERS.
+[[nodiscard]] std::vector<Argument> attention_arguments(const AttentionProblem& problem,
+                                                        std::span<const Argument> maps = {});
 /// WIDTH and the definitions of the form.
 [[nodiscard]] std::vector<std::string> attention_definitions(const AttentionProblem& problem);
+
+// attention_wgmma.cpp: on the warpgroup instructions of NVIDIA's Hopper GPUs, for tokens in 16 bits.
+[[nodiscard]] bool attention_wgmma_supports(Context& context, const AttentionProblem& problem);
+/// Whether it is faster than the kernel of attention_mma.cpp, where both support the problem.
+[[nodiscard]] bool attention_wgmma_is_faster(const AttentionProblem& problem);
+[[nodiscard]] std::unique_ptr<Kernel> prepare_attention_wgmma(Context& context, const AttentionProblem& problem);
 
 // attention_mma.cpp: on NVIDIA's matrix cores; fp32 by three tf32 products, other precisions by one.
 [[nodiscard]] bool attention_mma_supports(Context& context, const AttentionProblem& problem);
