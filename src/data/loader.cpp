@@ -187,6 +187,7 @@ void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   state.process.require_own("a loader");
   state.reader.check_rows(order);
   stop();
+  if (!order.empty()) state.reader.start(order[0], epoch);
   const std::int64_t batch = state.options.batch;
   const auto rows = static_cast<std::int64_t>(order.size());
   state.order = std::move(order);
@@ -195,7 +196,6 @@ void Loader::start(std::vector<std::int32_t> order, std::uint32_t epoch) {
   if (state.options.merge_last) state.batches = std::max(rows / batch, std::min<std::int64_t>(rows, 1));
   state.opened = state.taken = 0;
   state.stopping = false;
-  if (!state.order.empty()) state.reader.start(state.order[0], epoch);
   const std::int64_t threads = std::min<std::int64_t>(state.options.threads, rows);
   try {
     for (std::int64_t i = 0; i < threads; ++i) state.threads.emplace_back([&state] { state.work(); });

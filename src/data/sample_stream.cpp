@@ -28,6 +28,7 @@ struct SampleStreamState {
   std::int64_t pass = 0, in_pass = 0;  // samples of this pass so far
   std::int64_t next = 0;               // the number of the sample that leaves the buffer next
   std::vector<Bytes> buffer;
+  std::exception_ptr failed;              // why reads fail until the next start
   std::map<std::int64_t, Bytes> waiting;  // have left the buffer since another thread was faster
 
   void restart(std::uint64_t with) {
@@ -67,13 +68,17 @@ struct SampleStreamState {
   }
 
   [[nodiscard]] Bytes fetch(std::int64_t number, std::uint64_t with) {
+    if (failed) std::rethrow_exception(failed);
     const auto found = waiting.find(number);
     if (seed == with && found != waiting.end()) {
       Bytes sample = std::move(found->second);
       waiting.erase(found);
       return sample;
     }
-    if (seed != with || number < next) restart(with);
+    if (seed != with || number < next) {
+      restart(with);
+      while (next < number) static_cast<void>(take());
+    }
     while (next < number) {
       const std::int64_t passed = next;
       waiting.emplace(passed, take());
@@ -81,19 +86,24 @@ struct SampleStreamState {
     return take();
   }
 
-  /// Calls `work`. After an error of the stream the next call begins again.
+  /// Calls `work`. After an error every read fails until the next start.
   template <class Work>
   void with_stream(const Work& work) {
     const std::lock_guard lock(mutex);
     try {
       work();
     } catch (const std::bad_alloc&) {
-      seed.reset();
-      throw;
+      fail(std::current_exception());
     } catch (const std::exception& error) {  // a damaged sample of a stream has no neighbour that could replace it
-      seed.reset();
-      throw Error(fmt::format("{}: {}", stream->name, error.what()));
+      const bool is_known = failed != nullptr;
+      fail(is_known ? failed : std::make_exception_ptr(Error(fmt::format("{}: {}", stream->name, error.what()))));
     }
+  }
+
+  [[noreturn]] void fail(std::exception_ptr why) {
+    seed.reset();
+    failed = std::move(why);
+    std::rethrow_exception(failed);
   }
 };
 
@@ -135,6 +145,7 @@ void StreamedSamples::read(std::int64_t row, std::span<const std::span<std::byte
 
 void StreamedSamples::start(const SampleRandom& first) const {
   state_->with_stream([&] {
+    state_->failed = nullptr;
     const std::int64_t number = static_cast<std::int64_t>(first.epoch) * size() + first.row;
     if (state_->seed != first.seed || number < state_->next) state_->restart(first.seed);
     state_->waiting.clear();

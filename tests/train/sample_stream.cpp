@@ -133,8 +133,13 @@ TEST_CASE("what a stream cannot do is refused, and its errors end a training", "
   CHECK_THROWS_AS(streamed(data, 20, 0), ArgumentError);
   CHECK_THROWS_AS(data::StreamedSamples(nullptr, {.epoch = 1}), ArgumentError);
 
-  const data::StreamedSamples cut(std::make_shared<SetStream>(data, 30), {.epoch = 20, .buffer = 4});
-  CHECK_THAT(thrown([&] { trainer.fit(cut, {.epochs = 3, .batch = 8}); }), test::contains("stream: the cable was cut"));
+  // No thread of the loader reads the source again from its begin.
+  const auto source = std::make_shared<SetStream>(data, 30);
+  const data::StreamedSamples cut(source, {.epoch = 20, .buffer = 4});
+  CHECK_THAT(thrown([&] { trainer.fit(cut, {.epochs = 3, .batch = 8, .loader_threads = 4}); }),
+             test::contains("stream: the cable was cut"));
+  CHECK(source->starts == 2);
+  CHECK_THROWS_WITH(read_stream(cut, {3}, 1), test::contains("the cable was cut"));
   class Empty final : public data::SampleStream {
    public:
     std::vector<ColumnSpec> feature_specs() const override { return {{"", {DType::f32, Shape{6}}}}; }
