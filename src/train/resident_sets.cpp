@@ -55,7 +55,10 @@ Source ResidentSets::training_source_of(const Samples& samples) {
 Source ResidentSets::moved_source_of(const Samples& samples) {
   const Dataset* const dataset = data::dataset_of(samples);
   const TensorSpec image = samples.feature_specs()[0].spec;
-  if (dataset == nullptr || image.dtype != DType::u8 || image.shape.rank() != 3) return streamed_source(samples);
+  if (dataset == nullptr || image.dtype != DType::u8 || image.shape.rank() != 3 ||
+      image.shape[1] * image.shape[2] > data::kMostMoved) {
+    return streamed_source(samples);
+  }
   Source source = source_in_memory(*dataset, samples);
   if (!source.is_resident()) return source;
   data::ImageTransform moves{.height = image.shape[1], .width = image.shape[2]};

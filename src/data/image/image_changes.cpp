@@ -21,7 +21,7 @@ bool has_only_image_changes(const Dataset& dataset, const ImageTransform& transf
       !augmentation.jitter || (augmentation.jitter->hue == 0 && shape[2] * shape[3] <= kMostJittered);
   const bool has_others = augmentation.resized_crop || augmentation.rand_augment || augmentation.affine ||
                           augmentation.cutout > 0 || augmentation.erase > 0;
-  return keeps_size && jitters_exactly && !has_others && dataset.feature_name.empty();
+  return keeps_size && shape[2] * shape[3] <= kMostMoved && jitters_exactly && !has_others && dataset.feature_name.empty();
 }
 
 double strength_of(const ColourJitter& jitter, int which) {

@@ -19,10 +19,12 @@ struct ChangedImages {
   const ImageTransform* transform = nullptr;
 };
 /// What `samples` are, or are a selection of, if they are such images: nothing resizes them, and they are cropped,
-/// mirrored, or changed in brightness, contrast and saturation. Jittered images have at most kMostJittered pixels.
+/// mirrored, or changed in brightness, contrast and saturation. The images have at most kMostMoved pixels, jittered ones
+/// kMostJittered.
 [[nodiscard]] std::optional<ChangedImages> changed_images_of(const Samples& samples);
 
-/// Sums of so many levels are exact in fp32.
+/// So many places are exact in fp32, and sums of so many levels.
+inline constexpr std::int64_t kMostMoved = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMostJittered = std::int64_t{1} << 16;
 
 /// The numbers of one sample. Pixel (y, x) of the result is pixel (top + down·y, left + right·x) of the image; outside
