@@ -174,7 +174,15 @@ SharedSamples DataSource::read_text(std::string_view name) {
   }
   const std::string vocab = spec_.option("vocab"), merges = spec_.option("merges");
   CONCORD_CHECK(vocab.empty() == merges.empty(), ArgumentError, "text: vocab and merges belong together");
-  if (!vocab.empty()) trained_.bpe = data::Bpe::read(vocab, merges);
+  if (!vocab.empty()) {
+    data::Bpe given = data::Bpe::read(vocab, merges);
+    const bool is_same = trained_.bpe
+                             ? given.vocab() == trained_.bpe->vocab() && given.merges() == trained_.bpe->merges()
+                             : trained_.alphabet.empty();
+    CONCORD_CHECK(is_same, ArgumentError,
+                  "text: the weights were trained with other tokens than those of vocab and merges; leave the two out");
+    trained_.bpe = std::move(given);
+  }
   if (trained_.bpe) {
     data::Tokens text = data::tokens(files, *trained_.bpe, {.length = model_.input[0]});
     return name == "train" ? std::move(text.train) : std::move(text.validation);

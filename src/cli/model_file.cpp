@@ -96,6 +96,16 @@ std::vector<std::string> trained_outputs(const onnx::Network& network) {
 
 }  // namespace
 
+bool names_model(std::string_view text) {
+  if (text.ends_with(kOnnx)) return true;
+  try {
+    static_cast<void>(models::find(text));
+    return true;
+  } catch (const ArgumentError&) {
+    return false;
+  }
+}
+
 const models::Model& find_model(std::string_view text) {
   if (!text.ends_with(kOnnx)) return models::find(text);
   const auto found = files().find(text);

@@ -13,6 +13,8 @@ namespace concord::cli {
 /// Returns the network of the zoo with this name, or the network in the file of this path, which ends in ".onnx". The
 /// result lives as long as the process. Throws the errors of models::find and onnx::load.
 [[nodiscard]] const models::Model& find_model(std::string_view text);
+/// Whether it is the name of a network, with sizes or without, or of an ONNX file.
+[[nodiscard]] bool names_model(std::string_view text);
 /// Makes a new network. The number of classes in a file cannot be changed.
 [[nodiscard]] std::shared_ptr<nn::Module> make_network(const models::Model& model, const models::Variant& variant);
 /// The network in the file; null for a network of the zoo.

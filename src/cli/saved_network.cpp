@@ -27,7 +27,8 @@ SavedNetwork take_saved_network(std::vector<std::string>& words, const std::stri
   saved.weights = weights;
   std::string network;
   if (!weights.empty()) {
-    if (!words.empty()) network = take_first(words);
+    const bool has_network = !Trained::of(weights).network.empty();
+    if (!words.empty() && (!has_network || names_model(words[0]))) network = take_first(words);
   } else if (!words.empty() && is_weights(words[0])) {
     saved.weights = take_first(words);
   } else if (words.size() > 1 && is_weights(words[1])) {

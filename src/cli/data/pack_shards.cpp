@@ -64,14 +64,17 @@ class ShardOutput final : public PackOutput {
     for (const std::filesystem::path& path : paths_in(folder_.empty() ? "." : folder_)) {
       const std::string file = path.filename().string();
       if (name_.matches(file)) old_.push_back(path);
-      if (file.ends_with(kIncomplete) &&
-          name_.matches(std::string_view(file).substr(0, file.size() - std::size(kIncomplete))))
-        killed.push_back(path);
+      const std::string_view whole = std::string_view(file).substr(0, file.rfind('.'));
+      if (file.ends_with(kIncomplete) && name_.matches(whole)) killed.push_back(path);
     }
     CONCORD_CHECK(old_.empty() || is_forced, IoError, "{} is there already; --force writes over it",
                   printable(old_.empty() ? "" : old_[0].string()));
     check_class_file(folder_, labels_.class_names(), is_forced);
-    for (const std::filesystem::path& path : killed) std::filesystem::remove(path);
+    for (const std::filesystem::path& path : killed) {
+      std::filesystem::remove(path, error);
+      CONCORD_CHECK(!error, IoError, "cannot remove {}, which a run left that was killed: {}", printable(path.string()),
+                    error.message());
+    }
     if (labels.columns() > 1) {
       log(LogLevel::warning, "the json of each sample has all labels, but tar: reads the first of them");
     }

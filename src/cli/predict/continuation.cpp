@@ -18,8 +18,9 @@ std::vector<std::vector<std::int32_t>> continuations(Trainer& trainer, const Ten
   for (std::int64_t step = 0; step < count; ++step) {
     const Tensor outputs = trainer.predict(window, batch);
     const auto classes = static_cast<std::size_t>(outputs.shape()[-1]);
+    const std::size_t places = static_cast<std::size_t>(outputs.elements()) / rows / classes;
     for (std::size_t row = 0; row < rows; ++row) {
-      const auto last = outputs.values<float>().subspan(((row + 1) * length - 1) * classes, classes);
+      const auto last = outputs.values<float>().subspan(((row + 1) * places - 1) * classes, classes);
       written[row].push_back(static_cast<std::int32_t>(std::ranges::max_element(last) - last.begin()));
       const auto seen = window.values<std::int32_t>().subspan(row * length, length);
       std::ranges::rotate(seen, seen.begin() + 1);
