@@ -42,7 +42,7 @@ struct KeptArgument {
   std::size_t element_size = 4;
   std::size_t offset = 0;  // in bytes
 };
-/// The begin of new memory of so many bytes.
+/// The start of new memory of `bytes` bytes.
 [[nodiscard]] inline KeptArgument kept(std::size_t bytes, std::size_t element_size = 4) {
   return {std::make_shared<const std::size_t>(bytes), element_size, 0};
 }

@@ -77,8 +77,9 @@ Stage describe(Context& context, const AttentionProblem& problem, const KeptArgu
 
 }  // namespace
 
-// Heads of less than 40 values are mostly padding. The gradients of keys and values of wider heads than 128 do not fit
-// into registers. A launch has at most 65535 groups in the dimensions of batch and blocks.
+// Heads of less than 40 values are mostly padding, and so are those of 136 to 192, which would be padded to 256. The
+// gradients of keys and values of wider heads than 128 do not fit into registers. A launch has at most 65535 groups in
+// the dimensions of batch and blocks.
 bool attention_wgmma_supports(Context& context, const AttentionProblem& problem) {
   constexpr std::int64_t kNarrowest = 40, kWidest = 256, kWidestBackward = 128;
   const std::int64_t width = problem.sizes.width;
