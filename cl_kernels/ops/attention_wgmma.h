@@ -94,19 +94,19 @@ static inline uint any_of_group(const uint value) {
 // sums += weights·columns, the weights in registers, the columns turned.
 #define WEIGHT_OPERANDS(weights) "r"((weights)[0]), "r"((weights)[1]), "r"((weights)[2]), "r"((weights)[3])
 #if PADDED == 64
-#define WGMMA_WEIGHTED(sums, weights, columns)                                                                   \
-  asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_TYPES                                              \
-               " {" REGISTERS_32 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 1; }"                                        \
+#define WGMMA_WEIGHTED(sums, weights, columns) \
+  asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_TYPES \
+               " {" REGISTERS_32 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 1; }"               \
                : OPERANDS_32(sums) : WEIGHT_OPERANDS(weights), "l"(columns))
 #elif PADDED == 128
-#define WGMMA_WEIGHTED(sums, weights, columns)                                                                   \
-  asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_TYPES                                             \
-               " {" REGISTERS_64 "}, {%64,%65,%66,%67}, %68, p, 1, 1, 1; }"                                        \
+#define WGMMA_WEIGHTED(sums, weights, columns) \
+  asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_TYPES \
+               " {" REGISTERS_64 "}, {%64,%65,%66,%67}, %68, p, 1, 1, 1; }"               \
                : OPERANDS_64(sums) : WEIGHT_OPERANDS(weights), "l"(columns))
 #elif PADDED == 256
-#define WGMMA_WEIGHTED(sums, weights, columns)                                                                   \
-  asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n256" WGMMA_TYPES                                             \
-               " {" REGISTERS_128 "}, {%128,%129,%130,%131}, %132, p, 1, 1, 1; }"                                  \
+#define WGMMA_WEIGHTED(sums, weights, columns) \
+  asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n256" WGMMA_TYPES \
+               " {" REGISTERS_128 "}, {%128,%129,%130,%131}, %132, p, 1, 1, 1; }"         \
                : OPERANDS_128(sums) : WEIGHT_OPERANDS(weights), "l"(columns))
 #endif
 
