@@ -34,13 +34,15 @@ void add_summary(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_data(CLI::App& app);
 
-/// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right.
+/// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right. Control
+/// characters, such as those of names of files, are escaped.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
 
 /// A document as commands print it, with a line end. Names of drivers and files need not be UTF-8.
 [[nodiscard]] std::string json_text(const nlohmann::json& document);
 
-/// A line on standard error, where there is one: a message that cannot be written is no reason to end.
+/// A line on standard error, where there is one, with control characters escaped: a message that cannot be written is
+/// no reason to end.
 void say(const std::string& line);
 void say_log(LogLevel level, std::string_view text);
 /// Where the library's messages go: warnings and errors, with `verbose` all.

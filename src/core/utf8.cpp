@@ -38,6 +38,30 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+namespace {
+
+/// C0, delete and C1, where `character` is one.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+/// Takes the first character of `text`, or a byte that begins none, and adds it to `to`.
+template <class IsEscaped>
+void move_character(std::string_view& text, std::string& to, const IsEscaped& is_escaped) {
+  const std::size_t length = utf8_length(text);
+  const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+  if (length == 0 || is_escaped(character)) {
+    for (const char byte : character) to += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  } else {
+    to += character;
+  }
+  text.remove_prefix(character.size());
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   constexpr std::size_t kMost = 200;
   std::string result;
@@ -49,15 +73,23 @@ std::string printable(std::string_view text) {
       while (utf8_length(text) == 0 && !text.empty()) text.remove_prefix(1);
       continue;
     }
-    const std::size_t length = utf8_length(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0 || first < 0x20 || first == 0x7F) {
-      result += fmt::format("\\x{:02x}", first);
-    } else {
-      result += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    move_character(text, result, is_control);
   }
+  return result;
+}
+
+std::string escaped(std::string_view text, std::string_view kept) {
+  std::string result;
+  const auto is_escaped = [&](std::string_view character) {
+    return is_control(character) && kept.find(character) == std::string_view::npos;
+  };
+  while (!text.empty()) move_character(text, result, is_escaped);
+  return result;
+}
+
+std::string in_utf8(std::string_view text) {
+  std::string result;
+  while (!text.empty()) move_character(text, result, [](std::string_view) { return false; });
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "concord/cli/command.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::cli {
 namespace {
@@ -51,7 +52,11 @@ bool is_number(const std::string& cell) {
 
 }  // namespace
 
-std::string table(const std::vector<std::vector<std::string>>& rows) {
+std::string table(const std::vector<std::vector<std::string>>& given) {
+  std::vector<std::vector<std::string>> rows = given;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = escaped(cell);
+  }
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -75,7 +80,7 @@ std::string json_text(const nlohmann::json& document) {
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-void say(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
+void say(const std::string& line) { std::fputs((escaped(line, "\n\t") + "\n").c_str(), stderr); }
 
 void say_log(LogLevel level, std::string_view text) { say(fmt::format("{}: {}", name_of(level), text)); }
 
