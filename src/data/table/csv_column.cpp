@@ -30,14 +30,15 @@ std::string CsvColumnReader::take(std::string_view field) {
     const CsvNumber parsed = parse_csv_number(field, has_commas_);
     if (parsed.kind == CsvFieldKind::too_large) {
       has_too_large_ = true;
-      return fmt::format("column '{}': {} is beyond the range of float", printable(column_.name), printable(field));
+      return fmt::format("column '{}': {} is beyond the range of float", printable(column_.name),
+                         shown_csv_field(field));
     }
     is_missing_ = parsed.kind == CsvFieldKind::missing;
     is_text_ = parsed.kind == CsvFieldKind::text;
     number_ = is_missing_ ? std::numeric_limits<double>::quiet_NaN() : parsed.value;
     decimal_ = parsed.decimal;
     if (is_text_ && use_ == Use::number) {
-      return fmt::format("column '{}': '{}' is no number", printable(column_.name), printable(field));
+      return fmt::format("column '{}': '{}' is no number", printable(column_.name), shown_csv_field(field));
     }
   }
   if (is_missing_ && is_needed_) return fmt::format("column '{}': the label is missing", printable(column_.name));
@@ -80,13 +81,13 @@ void CsvColumnReader::keep_text(std::int64_t line, const std::string& file) {
   auto found = values_.find(text_);
   if (found == values_.end()) {
     CONCORD_CHECK(is_utf8(text_), FormatError, "{}, line {}: column '{}': '{}' is not in UTF-8. Save the file so", file,
-                  line, printable(column_.name), printable(text_));
+                  line, printable(column_.name), shown_csv_field(text_));
     if (static_cast<std::int64_t>(values_.size()) == most_values_) {
       check_text(file);
-      throw FormatError(
-          fmt::format("{}, line {}: the column '{}' has more than {} different texts, '{}' is the next. "
-                      "Leave it out (drop={}), or raise most_categories",
-                      file, line, printable(column_.name), most_values_, printable(text_), printable(column_.name)));
+      throw FormatError(fmt::format(
+          "{}, line {}: the column '{}' has more than {} different texts, '{}' is the next. "
+          "Leave it out (drop={}), or raise most_categories",
+          file, line, printable(column_.name), most_values_, shown_csv_field(text_), printable(column_.name)));
     }
     found = values_.emplace(text_, Value{static_cast<std::int32_t>(values_.size()), 0, line}).first;
   }
@@ -123,12 +124,12 @@ void CsvColumnReader::check_text(const std::string& file) const {
       2 * numbers <= all, FormatError,
       "{}, line {}: '{}' in the column '{}' is no number, but {} of {} fields are. Say numbers={} if this row "
       "is bad, categories={} if all of them are categories, or drop={}",
-      file, first.first, printable(first.second), name, numbers, all, name, name, name);
+      file, first.first, shown_csv_field(first.second), name, numbers, all, name, name, name);
   CONCORD_CHECK(
       2 * with_commas <= all, FormatError,
       "{}, line {}: the column '{}' has numbers with a decimal comma, as '{}', in a file that commas separate. "
       "Write a decimal point or separate by another character; or say categories={} or drop={}",
-      file, first.first, name, printable(first.second), name, name);
+      file, first.first, name, shown_csv_field(first.second), name, name);
 }
 
 CsvColumn CsvColumnReader::finish(const std::string& file) {

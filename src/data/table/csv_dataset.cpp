@@ -7,22 +7,10 @@
 #include "concord/data/selection.hpp"
 #include "concord/data/table/csv.hpp"
 #include "concord/data/table/csv_file.hpp"
+#include "concord/data/table/csv_memory.hpp"
 
 namespace concord::data {
 namespace {
-
-/// Turns a lack of memory into an error that says what helps.
-template <class Work>
-auto with_csv_memory(const std::filesystem::path& path, Work&& work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemory(fmt::format(
-        "{}: a table is read as a whole, and there is not enough memory for it. Leave out columns (drop=), or cut it "
-        "into several files",
-        path.string()));
-  }
-}
 
 /// What is to be read for an encoding; labels only if the file has all of them.
 CsvOptions options_for(const CsvEncoding& encoding, const CsvOptions& given, const CsvFile& file,

@@ -76,25 +76,19 @@ bool fit_categories(const CsvColumn& column, std::span<const std::int32_t> rows,
   return !input.values.empty();
 }
 
-/// What a class is called that the table has as a number.
-std::string class_name_of(double number) {
-  const bool is_whole = number == std::floor(number) && std::abs(number) <= kMostWhole;
-  return is_whole ? fmt::format("{}", static_cast<std::int64_t>(number)) : fmt::format("{}", number);
-}
-
 /// The classes of a column of labels; none if it is a target.
 std::vector<std::string> csv_classes_of(const CsvColumn& column) {
   if (column.is_text) return column.values;
   std::set<double> values;
   for (const double number : column.numbers) {
-    if (number != std::floor(number) || std::abs(number) > kMostWhole) return {};
+    if (number != std::floor(number) || std::abs(number) > kMostWholeCsvNumber) return {};
     values.insert(number);
     if (values.size() > kMostWholeClasses) return {};
   }
   const auto rows = static_cast<std::int64_t>(column.numbers.size());
   if (values.size() > kSurelyClasses && static_cast<std::int64_t>(values.size()) * kRowsOfAClass > rows) return {};
   std::vector<std::string> classes;
-  for (const double value : values) classes.push_back(class_name_of(value));
+  for (const double value : values) classes.push_back(csv_class_name(value));
   return classes;
 }
 
@@ -171,7 +165,7 @@ Tensor encode_classes(const CsvTable& table, const CsvEncoding::Label& label) {
     numbers = column.numbers;
     std::ranges::sort(numbers);
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    for (const double number : numbers) texts.push_back(class_name_of(number));
+    for (const double number : numbers) texts.push_back(csv_class_name(number));
   }
   // Classes of numbers are not sorted as texts.
   std::vector<std::int32_t> places;
@@ -196,7 +190,7 @@ Tensor encode_classes(const CsvTable& table, const CsvEncoding::Label& label) {
     to[row] = places[index];
     CONCORD_CHECK(to[row] >= 0, FormatError,
                   "{}, line {}: the label '{}' is '{}', none of the {} classes of the encoding", table.name,
-                  table.lines[row], printable(label.name), printable(texts[index]), label.classes.size());
+                  table.lines[row], printable(label.name), shown_csv_field(texts[index]), label.classes.size());
   }
   return tensor;
 }

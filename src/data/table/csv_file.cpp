@@ -141,7 +141,7 @@ std::size_t CsvFile::rows_to_expect() const {
   return std::min(static_cast<std::size_t>(rows), text_.size() / names_.size()) + 1;  // a row has its separators
 }
 
-CsvTable CsvFile::read(const CsvOptions& options) const {
+CsvTable CsvFile::read(const CsvOptions& options, std::vector<CsvBadRow>* bad) const {
   CONCORD_CHECK(options.most_categories > 0 && options.most_categories <= CsvColumnReader::kMostClasses, ArgumentError,
                 "{}: most_categories must be from 1 to {}, got {}", path_, CsvColumnReader::kMostClasses,
                 options.most_categories);
@@ -153,6 +153,7 @@ CsvTable CsvFile::read(const CsvOptions& options) const {
   CsvColumns columns(csv_column_readers(names_, options, path_, has_commas), has_commas, rows_to_expect());
 
   const auto refuse = [&](std::int64_t line, const std::string& problem) {
+    if (bad != nullptr) return bad->push_back({line, problem});
     CONCORD_CHECK(options.bad == BadRows::skip, FormatError, "{}, line {}: {}", path_, line, problem);
     ++table.skipped_rows;
     if (table.skipped.size() < kShownCsvRows) table.skipped.push_back(fmt::format("line {}: {}", line, problem));
@@ -160,6 +161,7 @@ CsvTable CsvFile::read(const CsvOptions& options) const {
   const auto read_rows = [&] {
     table.lines.clear();
     table.skipped.clear();
+    if (bad != nullptr) bad->clear();
     table.skipped_rows = 0;
     CsvRows rows(text_, begin_, path_, separator_, first_line_);
     if (has_header_) rows.next();
@@ -178,7 +180,7 @@ CsvTable CsvFile::read(const CsvOptions& options) const {
   read_rows();
   if (columns.restart()) read_rows();
   table.rows = static_cast<std::int64_t>(table.lines.size());
-  CONCORD_CHECK(table.rows > 0, FormatError, "{}: the table has no rows{}", path_,
+  CONCORD_CHECK(table.rows > 0 || (bad != nullptr && !bad->empty()), FormatError, "{}: the table has no rows{}", path_,
                 table.skipped.empty() ? "" : fmt::format(" but bad ones: {}", fmt::join(table.skipped, "; ")));
   if (table.skipped_rows > 0) {
     log(LogLevel::warning,

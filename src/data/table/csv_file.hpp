@@ -2,6 +2,7 @@
 // the module.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -11,6 +12,12 @@
 
 namespace concord::data {
 
+/// A row that cannot be read.
+struct CsvBadRow {
+  std::int64_t line = 0;  // in which it begins, from 1
+  std::string problem;    // "column 'age': 'old' is no number"
+};
+
 class CsvFile {
  public:
   /// `known` are names that a header would have. Throws as read_csv.
@@ -18,7 +25,9 @@ class CsvFile {
 
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool has(std::string_view name) const;
-  [[nodiscard]] CsvTable read(const CsvOptions& options) const;
+  /// With `bad` it gets all bad rows, which are then neither an error nor warned of, whatever the options say; there
+  /// may be no good one.
+  [[nodiscard]] CsvTable read(const CsvOptions& options, std::vector<CsvBadRow>* bad = nullptr) const;
 
  private:
   /// About as many rows as the text has, for taking memory.

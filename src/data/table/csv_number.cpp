@@ -1,6 +1,8 @@
 // Numbers of tables: the long ones, with exponents, and words for missing values.
 #include "concord/data/table/csv_number.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -8,6 +10,7 @@
 #include <limits>
 
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::data {
 namespace {
@@ -39,6 +42,19 @@ CsvNumber parse_any_number(std::string_view text) {
 }
 
 }  // namespace
+
+std::string csv_class_name(double number) {
+  const bool is_whole = number == std::floor(number) && std::abs(number) <= kMostWholeCsvNumber;
+  return is_whole ? fmt::format("{}", static_cast<std::int64_t>(number)) : fmt::format("{}", number);
+}
+
+std::string shown_csv_field(std::string_view field) {
+  constexpr std::size_t kShown = 60;
+  if (field.size() <= kShown) return printable(field);
+  std::size_t end = 0;
+  while (end < kShown) end += std::max<std::size_t>(1, utf8_length(field.substr(end)));
+  return printable(field.substr(0, end)) + "…";
+}
 
 bool is_csv_missing(std::string_view text) {
   if (text.empty()) return true;

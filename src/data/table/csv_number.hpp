@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace concord::data {
@@ -55,6 +56,14 @@ struct CsvNumber {
 
 /// `text` has no spaces around it. A comma is a decimal sign if `has_commas`.
 [[nodiscard]] CsvNumber parse_csv_number(std::string_view text, bool has_commas);
+
+/// Above it not every whole number is a double.
+inline constexpr double kMostWholeCsvNumber = 0x1p53;
+/// What a class is called that the table has as a number.
+[[nodiscard]] std::string csv_class_name(double number);
+
+/// A field for a message: printable, a long one cut with an ellipsis.
+[[nodiscard]] std::string shown_csv_field(std::string_view field);
 
 /// Whether it is empty or one of the words for a missing value.
 [[nodiscard]] bool is_csv_missing(std::string_view text);
