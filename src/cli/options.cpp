@@ -84,7 +84,7 @@ void SavedModelOptions::add(CLI::App& command) {
   data.add(command, command.add_option("--data", data.text, kDataHelp));
   command.add_option("--split", split, "The part of the data")
       ->capture_default_str()
-      ->check(CLI::IsMember({"train", "validation", "test"}));
+      ->check(one_of({"train", "validation", "test"}));
 }
 
 Shape sample_shape(const std::string& text, const models::Model& model) {
@@ -122,7 +122,7 @@ void PrecisionOption::add(CLI::App& command) {
                   "Lets the device round factors of matrix multiplications, and with 16 bits also values between "
                   "operators, to this precision where it has matrix cores for it")
       ->capture_default_str()
-      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
+      ->check(one_of({"fp32", "tf32", "bf16", "fp16"}));
 }
 
 void PrecisionOption::warn_of(const DeviceInfo& device) const {

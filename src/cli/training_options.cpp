@@ -90,7 +90,7 @@ const NamedOptimizer& find_optimizer(const std::string& name) {
 void TrainingOptions::add_optimizer(CLI::App& command, const char* help) {
   std::vector<std::string> names;
   for (const NamedOptimizer& known : optimizers()) names.push_back(known.name);
-  command.add_option("--optimizer", optimizer, help)->capture_default_str()->check(CLI::IsMember(names));
+  command.add_option("--optimizer", optimizer, help)->capture_default_str()->check(one_of(names));
 }
 
 void TrainingOptions::add_training(CLI::App& command) {

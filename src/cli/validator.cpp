@@ -1,17 +1,20 @@
 // Validators: each gives what is wrong with a text as a sentence, which CLI11 puts the name of the option before.
 #include "concord/cli/validator.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "concord/cli/data_spec.hpp"
+#include "concord/core/nearest_name.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/image/transform.hpp"
 #include "concord/device/registry.hpp"
 
@@ -46,6 +49,19 @@ std::string refusal_of_selector(const std::string& text) {
 }
 
 }  // namespace
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string help = fmt::format("{{{}}}", fmt::join(words, ","));
+  const auto refusal = [words = std::move(words)](const std::string& text) {
+    if (std::ranges::find(words, text) != words.end()) return std::string();
+    std::optional<std::string> meant = nearest_name(text, words);
+    const auto begins = [&](const std::string& word) { return word.starts_with(text); };
+    if (!text.empty() && std::ranges::count_if(words, begins) == 1) meant = *std::ranges::find_if(words, begins);
+    return fmt::format("'{}' is none of {}{}", printable(text), fmt::join(words, ", "),
+                       meant ? fmt::format(". Did you mean {}?", *meant) : "");
+  };
+  return {refusal, help, {}};
+}
 
 CLI::Validator positive() {
   return number(

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace concord::cli {
 
@@ -17,6 +19,9 @@ namespace concord::cli {
 [[nodiscard]] CLI::Validator whole(std::uint64_t first, std::uint64_t last);
 /// Samples, steps, epochs: from 1 to 2^31 - 1.
 [[nodiscard]] CLI::Validator count();
+
+/// One of these words. A refusal names all of them, and the one that was probably meant.
+[[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 
 /// Refuses an empty text, which an unset shell variable gives, if it would stand for a default.
 [[nodiscard]] CLI::Validator not_empty();
