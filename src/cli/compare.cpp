@@ -108,15 +108,20 @@ struct Compared {
   std::map<std::string, std::string> network;  // of a case
 };
 
+/// The weights in the options say what the network was trained on.
+Trained trained_of(const CompareArguments& options) {
+  return options.weights.empty() ? Trained{} : Trained::of(options.weights);
+}
+
 Compared compare_one(const CompareArguments& options, const models::Model& model, const Shape& sample,
                      const std::vector<DevicePtr>& devices) {
   const TrainingOptions& training = options.training;
   const bool is_random = options.data.text == "random";
-  DataSource source(options.data, model, training.seed,
-                    options.weights.empty() ? Trained{} : Trained::of(options.weights));
+  const Trained trained = trained_of(options);
+  DataSource source(options.data, model, training.seed, trained);
   const SharedSamples samples =
-      is_random ? SharedSamples(
-                      random_data(model, sample, std::min(options.steps, kMostBatches) * training.batch, training.seed))
+      is_random ? SharedSamples(random_data(model, trained, sample,
+                                            std::min(options.steps, kMostBatches) * training.batch, training.seed))
                 : source.part("train");
   const Samples& dataset = *samples;
   const models::Variant variant = source.variant_for(dataset);
@@ -171,7 +176,7 @@ void run_all(const CompareArguments& options, const std::vector<DevicePtr>& devi
       if (!options.prints_json()) print_row(comparison);
     } catch (const Error& error) {
       failed += fmt::format(" {}", model.name);
-      std::cerr << model.name << ": " << error.what() << '\n';
+      say(fmt::format("{}: {}", model.name, error.what()));
     }
   }
   if (options.prints_json()) std::cout << "[\n" << json << "]\n";
@@ -213,7 +218,9 @@ void run_networks(const CompareArguments& options, const CompareOutputs& outputs
   for (const DevicePtr& device : devices) options.precision.warn_of(device->info());
   if (all) return run_all(options, devices);
   check_places(options);
-  const auto [comparison, network] = compare_one(options, *model, sample_shape(options.input, *model), devices);
+  const Shape sample =
+      options.input.empty() ? trained_sample(*model, trained_of(options)) : sample_shape(options.input, *model);
+  const auto [comparison, network] = compare_one(options, *model, sample, devices);
   std::cout << outputs.text(comparison);
   outputs.write_files(comparison, network);
   if (const std::string error = CompareOutputs::error(comparison); !error.empty()) throw Error(error);
@@ -264,7 +271,7 @@ void add_compare(CLI::App& app, std::vector<std::string> program_arguments) {
       ->add_option("--reference", options->reference,
                    "Compare operators with the first device (device) or with double precision on the host (float64)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"device", "float64"}));
+      ->check(one_of({"device", "float64"}));
   command->add_option("--html", options->outputs.html_file, "Write a page with all results and charts here")
       ->check(file_name());
   options->json =

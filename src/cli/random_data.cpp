@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "concord/cli/label_outputs.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/core/philox.hpp"
 
@@ -145,13 +146,62 @@ Dataset random_columns(const models::Model& model, const Shape& sample, std::int
   return dataset;
 }
 
+/// Features of noise, or with one label those of its classes, and the columns of labels that the encoding has.
+Dataset random_rows(const data::CsvEncoding& table, const Shape& sample, std::int64_t n, std::uint64_t seed) {
+  const std::vector<LabelOutput> outputs = label_outputs_of(table);
+  if (outputs.size() == 1 && outputs[0].has_classes) {
+    const auto classes = static_cast<int>(std::ssize(outputs[0].names));
+    Dataset dataset = data::synthetic(sample, static_cast<int>(std::clamp<std::int64_t>(n / 8, 1, classes)), n, seed);
+    dataset.classes = classes;
+    return dataset;
+  }
+  Noise noise(seed, "cli.random.rows");
+  std::vector<Column> labels;
+  for (const LabelOutput& output : outputs) {
+    const auto width = static_cast<std::int64_t>(output.names.size());
+    Column& column = labels.emplace_back();
+    column.name = output.name;
+    if (!output.has_classes) {
+      column.values = random_column({{}, {DType::f32, Shape{width}}}, n, noise);
+      continue;
+    }
+    column.values = Tensor(DType::i32, Shape{n});
+    column.classes = static_cast<int>(width);
+    noise.fill(column.values.values<std::int32_t>(), 0, column.classes);
+  }
+  Tensor features = random_column({{}, {DType::f32, sample}}, n, noise);
+  Dataset dataset = data::from_columns({{{}, std::move(features)}}, std::move(labels));
+  dataset.name = "random";
+  return dataset;
+}
+
 }  // namespace
+
+Shape trained_sample(const models::Model& model, const Trained& trained) {
+  if (file_of(model) != nullptr) return published_sample(model);
+  if (trained.table) return Shape{std::ssize(trained.table->feature_names())};
+  if (trained.audio) return Shape{1, trained.audio->features(), trained.audio->frames()};
+  if (trained.preprocessing) {
+    const data::ImageTransform how = data::evaluation_of(*trained.preprocessing);
+    return Shape{how.channels, how.height, how.width};
+  }
+  return model.input;
+}
+
+Dataset random_data(const models::Model& model, const Trained& trained, const Shape& sample, std::int64_t n,
+                    std::uint64_t seed) {
+  if (file_of(model) == nullptr && trained.table) return random_rows(*trained.table, sample, n, seed);
+  if (file_of(model) != nullptr || trained.classes == 0) return random_data(model, sample, n, seed);
+  models::Model trained_model = model;
+  trained_model.classes = trained.classes;
+  return random_data(trained_model, sample, n, seed);
+}
 
 Dataset random_data(const models::Model& model, const Shape& sample, std::int64_t n, std::uint64_t seed) {
   if (file_of(model) != nullptr) return random_columns(model, sample, n, seed);
   if (model.task == models::Task::classification && model.dtype == DType::f32) {
-    const auto classes = static_cast<int>(std::clamp<std::int64_t>(n / 8, 1, model.classes));
-    Dataset dataset = data::synthetic(sample, classes, n, seed);
+    const auto used = static_cast<int>(std::clamp<std::int64_t>(n / 8, 1, model.classes));
+    Dataset dataset = data::synthetic(sample, used, n, seed);
     dataset.classes = model.classes;
     return dataset;
   }
