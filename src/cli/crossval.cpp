@@ -131,7 +131,7 @@ Row cross_validate_network(const CrossvalArguments& options, const std::string& 
   fit.stop = stop_requested;
   const auto options_of = [&](int fold, FitOptions& own) {
     if (!options.quiet) {
-      std::cerr << fmt::format("{}, fold {} of {}\n", name, fold + 1, folds.size());
+      say(fmt::format("{}, fold {} of {}", name, fold + 1, folds.size()));
       own.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
     }
     if (!options.logs.empty()) {
@@ -220,8 +220,8 @@ void run_crossval(const CrossvalArguments& options) {
       samples = source.augmented("train", data::parse_augment(recipe.augment));
       plain = recipe.augment == "none" ? samples : source.part("train");
       folds = make_folds(*plain, options.folds, options.fold_seed);
-      std::cerr << fmt::format("{} on {}: {} samples in {} folds\n", samples->name, device->info().name,
-                               samples->size(), folds.size());
+      say(fmt::format("{} on {}: {} samples in {} folds", samples->name, device->info().name, samples->size(),
+                      folds.size()));
     }
     rows.push_back(cross_validate_network(options, name, device, samples, plain, source, folds, uploaded));
     if (stop_requested()) break;

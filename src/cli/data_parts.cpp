@@ -1,10 +1,14 @@
 // Collections, folders and the options of tables.
 #include "concord/cli/data_parts.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
 
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::cli {
 namespace {
@@ -37,6 +41,34 @@ std::filesystem::path path_of_part(const DataSpec& spec, std::string_view part) 
   if (train.empty()) return part == "train" ? spec.path : "";
   if (part == "train") return train;
   return part == "test" ? folder_in(spec.path, {"test"}) : folder_in(spec.path, {"val", "valid", "validation"});
+}
+
+void check_encoding_fits(const data::CsvOptions& given, const data::CsvEncoding& fitted) {
+  const auto name = [](const auto& column) { return column.name; };
+  std::vector<std::string> known;
+  std::ranges::transform(fitted.labels, std::back_inserter(known), name);
+  for (const auto* const list : {&given.labels, &given.targets}) {
+    for (const std::string& label : *list) {
+      CONCORD_CHECK(std::ranges::find(known, label) != known.end(), ArgumentError,
+                    "csv: {}={} is none of what the weights were trained to predict: {}; leave it out",
+                    list == &given.labels ? "label" : "target", printable(label), fmt::join(known, ", "));
+    }
+  }
+  for (const std::string& dropped : given.drop) {
+    CONCORD_CHECK(std::ranges::find(fitted.inputs, dropped, name) == fitted.inputs.end(), ArgumentError,
+                  "csv: drop={}: the weights were trained with this column", printable(dropped));
+  }
+}
+
+void check_labels(const Dataset& table, std::string_view file, const data::CsvEncoding& fitted) {
+  if (table.labels.elements() > 0 || fitted.labels.empty()) return;
+  std::vector<std::string> names;
+  for (const data::CsvEncoding::Label& label : fitted.labels)
+    names.push_back(fmt::format("'{}'", printable(label.name)));
+  throw ArgumentError(names.size() == 1
+                          ? fmt::format("{} has no column {}, the label; only predict needs none", file, names[0])
+                          : fmt::format("{} does not have all columns of labels: {}; only predict needs none", file,
+                                        fmt::join(names, ", ")));
 }
 
 data::CsvOptions csv_options_of(const DataSpec& spec) {

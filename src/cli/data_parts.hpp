@@ -13,6 +13,10 @@ namespace concord::cli {
 [[nodiscard]] Dataset read_collection(const DataSpec& spec, std::string_view split);
 /// The path of a part of stored images; empty if there is none.
 [[nodiscard]] std::filesystem::path path_of_part(const DataSpec& spec, std::string_view part);
+/// Throws ArgumentError if the options name other labels than the encoding of weights has, or drop one of its inputs.
+void check_encoding_fits(const data::CsvOptions& given, const data::CsvEncoding& fitted);
+/// Throws ArgumentError, with the columns that the file lacks, for a table that was read without labels.
+void check_labels(const Dataset& table, std::string_view file, const data::CsvEncoding& fitted);
 /// How a table is read. Throws ArgumentError for a value of an option that is none.
 [[nodiscard]] data::CsvOptions csv_options_of(const DataSpec& spec);
 

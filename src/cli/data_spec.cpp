@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 
 namespace concord::cli {
 namespace {
@@ -40,13 +41,31 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
+/// What a path is probably meant as: "a table: csv:t.csv".
+std::string likely_data(std::string_view path) {
+  const std::string small = lower(path);
+  const auto ends = [&](std::initializer_list<std::string_view> endings) {
+    return std::ranges::any_of(endings, [&](std::string_view ending) { return small.ends_with(ending); });
+  };
+  if (std::filesystem::is_directory(path)) return fmt::format("a folder of images: folder:{}", path);
+  if (ends({".csv", ".tsv", ".csv.gz", ".tsv.gz"})) {
+    return fmt::format("a table: csv:{0}, to train with the column that is to be predicted: csv:{0},label=COLUMN",
+                       path);
+  }
+  if (ends({".npz"})) return fmt::format("arrays of numpy: npz:{}", path);
+  if (ends({".npy"})) return "arrays of numpy: npy:X.npy,Y.npy";
+  if (ends({".tar"})) return fmt::format("images in a tar file: tar:{}", path);
+  if (ends({".txt"})) return fmt::format("a text: text:{0}; for a list of recordings: audio:{0}", path);
+  return fmt::format("the folder of an image: folder:DIR; for a table: csv:{0}; for a text: text:{0}", path);
+}
+
 const Kind& kind_of(std::string_view name) {
   static const Kind emnist{"emnist", PathRule::optional, {}};
   if (name.starts_with("emnist-")) return emnist;
   const auto found = std::ranges::find(kinds(), name, &Kind::name);
   const bool is_path = std::filesystem::exists(name);
-  CONCORD_CHECK(found != kinds().end() || !is_path, ArgumentError,
-                "'{}' is no kind of data; for a folder of images: folder:{}", name, name);
+  CONCORD_CHECK(found != kinds().end() || !is_path, ArgumentError, "'{}' is no kind of data; for {}", name,
+                likely_data(name));
   CONCORD_CHECK(found != kinds().end(), ArgumentError, "unknown data set '{}'; known: {}", name, kDataHelp);
   return *found;
 }

@@ -13,6 +13,7 @@
 #include "concord/cli/image_data.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/cli/random_data.hpp"
+#include "concord/cli/shape_advice.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
@@ -104,10 +105,10 @@ SharedSamples DataSource::read_random(std::string_view name) const {
   constexpr std::int64_t kRandomTrain = 4096, kRandomTest = 1024, kMostValues = std::int64_t{1} << 26;
   if (name == "validation") return {};
   // Both splits are parts of one set, so that what is learned from the first holds for the second.
-  const Shape sample = published_sample(model_);
+  const Shape sample = trained_sample(model_, trained_);
   const std::int64_t most = std::max<std::int64_t>(64, kMostValues / sample.elements());
   const std::int64_t train = std::min(kRandomTrain, most), test = std::min(kRandomTest, most);
-  const Dataset all = random_data(model_, sample, train + test, seed_);
+  const Dataset all = random_data(model_, trained_, sample, train + test, seed_);
   return name == "train" ? data::slice(all, 0, train) : data::slice(all, train, test);
 }
 
@@ -136,7 +137,12 @@ SharedSamples DataSource::read_table(std::string_view name) {
   if (path.empty()) return {};
   if (name != "train" && !trained_.table) static_cast<void>(read_table("train"));  // its columns count
   const data::CsvOptions how = table_options();
-  if (trained_.table) return data::csv(path, how, &*trained_.table).first;
+  if (trained_.table) {
+    if (!table_) check_encoding_fits(how, *trained_.table);
+    Dataset samples = data::csv(path, how, &*trained_.table).first;
+    check_labels(samples, path, *trained_.table);
+    return samples;
+  }
   CONCORD_CHECK(!how.labels.empty() || !how.targets.empty(), ArgumentError,
                 "csv: which column is to be predicted? csv:{},label=COLUMN for classes, target=COLUMN for numbers",
                 spec_.path);
@@ -211,7 +217,8 @@ void DataSource::check_fits(const Samples& samples) const {
   const Shape shape = samples.feature_specs()[0].spec.shape;
   // A file may leave sizes open: its layers say what does not fit. So do those of a network that may have other sizes.
   CONCORD_CHECK(spec_.is_own() || file_of(model_) != nullptr || shape == model_.input, ArgumentError,
-                "{} has samples of shape {}, but the model needs {}", spec_.text, shape.str(), model_.input.str());
+                "{} has samples of shape {}, but the model needs {}.{}", spec_.text, shape.str(), model_.input.str(),
+                shape_advice(model_, shape));
   const std::vector<ColumnSpec> labels = samples.label_specs();
   CONCORD_CHECK(
       labels.size() < 2 || file_of(model_) != nullptr || !label_outputs().empty(), ArgumentError,
@@ -251,9 +258,10 @@ void DataSource::check_takes(nn::Module& network, const Shape& sample) const {
   try {
     static_cast<void>(network(train::add_inputs(graph, source, 1).features));
   } catch (const ShapeError& error) {
-    throw ArgumentError(fmt::format(
-        "{} is made for samples of shape {}, and {} has {}{} ({})", model_.name, model_.input.str(), spec_.text,
-        sample.str(), spec_.is_images() ? "; without --image pictures get the size of the network" : "", error.what()));
+    throw ArgumentError(fmt::format("{} is made for samples of shape {}, and {} has {}{} ({}).{}", model_.name,
+                                    model_.input.str(), spec_.text, sample.str(),
+                                    spec_.is_images() ? "; without --image pictures get the size of the network" : "",
+                                    error.what(), shape_advice(model_, sample)));
   }
 }
 
@@ -300,7 +308,8 @@ Objective DataSource::objective_for(const Samples& samples, const models::Varian
     return objective_of_outputs(outputs, cross_entropy);
   }
   const bool has_targets = !labels.empty() && labels[0].spec.dtype == DType::f32;
-  if (!spec_.is_own() || !has_targets || file_of(model_) != nullptr) {
+  const bool are_own = spec_.is_own() || trained_.table;
+  if (!are_own || !has_targets || file_of(model_) != nullptr) {
     return objective_of(model_, variant, cross_entropy);
   }
   return loss::mse;

@@ -7,9 +7,11 @@
 
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/options.hpp"
+#include "concord/cli/sample_kind.hpp"
 #include "concord/cli/saved_network.hpp"
 #include "concord/cli/transcripts.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::cli {
 namespace {
@@ -82,6 +84,7 @@ void take_data(std::vector<std::string>& words, DataOptions& data) {
 void run_evaluate(EvaluateArguments options) {
   const SavedNetwork saved = take_saved_network(options.words, options.saved.weights, "evaluate");
   take_data(options.words, options.saved.data);
+  check_data_fits(saved, options.saved.data.text, "evaluate");
   const models::Model& model = *saved.model;
   DataSource source(options.saved.data, model, 1, saved.trained);
   const SharedSamples samples = source.evaluated(options.saved.split);
@@ -132,7 +135,7 @@ void run_evaluate(EvaluateArguments options) {
   std::cout << fmt::format("{} samples, loss {:.4f}", metrics.samples, metrics.loss);
   if (metrics.accuracy) std::cout << fmt::format(", accuracy {:.2f} %", 100 * *metrics.accuracy);
   if (metrics.top_k) std::cout << fmt::format(", top-{} {:.2f} %", metrics.k, 100 * *metrics.top_k);
-  for (const auto& [name, value] : metrics.named) std::cout << fmt::format(", {} {:.4g}", name, value);
+  for (const auto& [name, value] : metrics.named) std::cout << fmt::format(", {} {:.4g}", escaped(name), value);
   std::cout << "\n";
   if (options.confusion) std::cout << "\n" << matrix_text(dataset, matrix);
   check_finite(metrics);

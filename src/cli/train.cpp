@@ -127,11 +127,11 @@ class Files {
 
   void save_weights(const std::string& what) const {
     if (options_.out.empty() && options_.checkpoint.empty()) {
-      std::cerr << fmt::format("{} are not saved: set --out or --checkpoint\n", what);
+      say(fmt::format("{} are not saved: set --out or --checkpoint", what));
     }
     if (options_.out.empty()) return;
     save_somewhere(what, options_.out, [&](const std::filesystem::path& file) { trainer_.save(file); });
-    std::cerr << fmt::format("{} are in {}\n", what, options_.out);
+    say(fmt::format("{} are in {}", what, options_.out));
   }
 
   /// Saves the weights and the checkpoint after a failed training. Prints a message for each file that cannot be
@@ -142,7 +142,7 @@ class Files {
       try {
         save();
       } catch (const Error& error) {  // the training's own error is the one that is thrown on
-        std::cerr << error.what() << '\n';
+        say(error.what());
       }
     };
     attempt([&] { save_weights(weights); });
@@ -159,10 +159,10 @@ class Files {
 };
 
 void say_resumed(const TrainArguments& options, const Trainer& trainer) {
-  std::cerr << fmt::format("resumed from {} after {} steps\n", options.resume, trainer.steps_done());
+  say(fmt::format("resumed from {} after {} steps", options.resume, trainer.steps_done()));
   if (trainer.epochs_done() < options.recipe.fit.epochs) return;
-  std::cerr << fmt::format("this training is finished: it has done {} of {} epochs; a larger --epochs continues it\n",
-                           trainer.epochs_done(), options.recipe.fit.epochs);
+  say(fmt::format("this training is finished: it has done {} of {} epochs; a larger --epochs continues it",
+                  trainer.epochs_done(), options.recipe.fit.epochs));
 }
 
 nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, const History& history) {
@@ -205,8 +205,8 @@ void run_train(TrainArguments& options) {
   if (!fit.validate) recipe.check_without_validation();
   const DevicePtr device = options.device.open();
   recipe.precision.warn_of(device->info());
-  std::cerr << fmt::format("{} on {}, {}: {} samples{}\n", model.name, device->info().name, data.train->name,
-                           data.train->size(), text_of_parts(data));
+  say(fmt::format("{} on {}, {}: {} samples{}", model.name, device->info().name, data.train->name, data.train->size(),
+                  text_of_parts(data)));
 
   const std::shared_ptr<nn::Module> network = data.network;
   TrainerOptions how = recipe.trainer_options(model, *data.train, *network);
@@ -216,7 +216,7 @@ void run_train(TrainArguments& options) {
   if (!options.weights.empty()) {
     trainer.load(options.weights, permitted);
     trainer.prepare(*data.train);
-    std::cerr << fmt::format("starts with the weights of {}\n", options.weights);
+    say(fmt::format("starts with the weights of {}", options.weights));
   }
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
@@ -250,17 +250,16 @@ void run_train(TrainArguments& options) {
   nlohmann::json json = json_of(options, trainer, history);
   if (data.test && !stop_requested()) {  // looked at once, and with --validate split nothing was chosen by it
     const Metrics metrics = trainer.evaluate(*data.test);
-    if (!options.quiet) std::cerr << "test: " << text_of(metrics) << '\n';
+    if (!options.quiet) say("test: " + text_of(metrics));
     if (log) log->on_test(metrics);
     json["test"] = json_of(metrics);
   }
   if (options.json) std::cout << json_text(json);
   if (failure) std::rethrow_exception(failure);
   if (history.end == History::End::stopped) {
-    std::cerr << fmt::format("stopped after {} step{}{}\n", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
-                             options.checkpoint.empty()
-                                 ? "; without --checkpoint the training cannot be continued later"
-                                 : "; continue with --resume " + options.checkpoint);
+    say(fmt::format("stopped after {} step{}{}", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
+                    options.checkpoint.empty() ? "; without --checkpoint the training cannot be continued later"
+                                               : "; continue with --resume " + options.checkpoint));
   }
 }
 

@@ -37,6 +37,28 @@ std::vector<float> class_weights_of(const std::string& text, const Samples& samp
   return weights;
 }
 
+/// What a class is wanted of where `samples` have none for each sample; empty: they have.
+std::string what_samples_have(const Samples& samples) {
+  const std::vector<ColumnSpec> labels = samples.label_specs();
+  if (labels.empty()) return {};
+  if (labels[0].spec.dtype != DType::i32) return "numbers to predict";
+  return labels[0].spec.shape.rank() > 0 ? "several classes for each sample (pixels or places)" : "";
+}
+
+/// Options for classes are for samples that have them.
+void check_class_options(const TrainingRecipe& recipe, const Samples& samples) {
+  const std::string have = what_samples_have(samples);
+  if (have.empty()) return;
+  const bool have_classes = samples.label_specs()[0].spec.dtype == DType::i32;
+  CONCORD_CHECK(recipe.class_weights.empty() || (have_classes && recipe.class_weights != "balanced"), ArgumentError,
+                "--class-weights{}: {} has {}{}", recipe.class_weights == "balanced" ? " balanced" : "", samples.name,
+                have, have_classes ? "; give one number for each class" : ", which have no weights");
+  CONCORD_CHECK(recipe.sampler != "balanced", ArgumentError,
+                "--sampler balanced: {} has {}, not a class for each sample", samples.name, have);
+  CONCORD_CHECK(recipe.cross_entropy.label_smoothing == 0 || have_classes, ArgumentError,
+                "--label-smoothing: {} has {}, which are not smoothed", samples.name, have);
+}
+
 int threads_of(const std::string& text) { return text == "auto" ? 0 : *number_in_text<int>(text); }
 
 }  // namespace
@@ -53,7 +75,7 @@ void TrainingRecipe::add(CLI::App& command) {
                   "Order of an epoch: all samples at random (shuffle), as they are stored (sequential), or all classes "
                   "equally often (balanced)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"shuffle", "sequential", "balanced"}));
+      ->check(one_of({"shuffle", "sequential", "balanced"}));
   command.add_option("--mixup", fit.mixing.mixup, "Blend each sample with another one: the parameter of Beta, 0.2")
       ->check(not_negative());
   command
@@ -68,7 +90,7 @@ void TrainingRecipe::add(CLI::App& command) {
       .add_option("--bad", bad,
                   "What to do with a damaged sample: take another one in its place and name it (skip), or stop (fail)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"skip", "fail"}));
+      ->check(one_of({"skip", "fail"}));
   precision.add(command);
   memory_budget.add(command);
   command.add_option("--epochs", fit.epochs, "Passes over the data")->capture_default_str()->check(count());
@@ -97,7 +119,7 @@ void TrainingRecipe::add(CLI::App& command) {
                   "Samples left at the end of an epoch: a smaller batch (keep), skipped (drop), added to the batch "
                   "before (merge), or filled with the first samples of the epoch (pad)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"keep", "drop", "merge", "pad"}));
+      ->check(one_of({"keep", "drop", "merge", "pad"}));
   command.add_flag("--check-gradients,!--no-check-gradients", check_gradients,
                    "Stop at a gradient that is not finite, even if the loss is finite (default)");
   command.add_flag("--nan-trace", fit.nan_trace,
@@ -122,6 +144,7 @@ Objective TrainingRecipe::objective(const DataSource& source, const Samples& sam
   loss::CrossEntropy loss = cross_entropy;
   CONCORD_CHECK(class_weights.empty() || source.label_outputs().empty(), ArgumentError,
                 "--class-weights are for one label; {} has several", samples.name);
+  if (models::has_cross_entropy(model.task)) check_class_options(*this, samples);
   if (!class_weights.empty()) loss.weights = class_weights_of(class_weights, samples);
   const models::Variant network = variant(source, samples);
   check_loss_options(loss, model, network);

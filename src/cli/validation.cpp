@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <limits>
 
+#include "concord/cli/command.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
@@ -30,7 +30,7 @@ void ValidationOptions::add(CLI::App& command) {
                                   "of the training set (split), "
                                   "on the test part (test), or not at all (none)")
                       ->capture_default_str()
-                      ->check(CLI::IsMember({"split", "test", "none"}));
+                      ->check(one_of({"split", "test", "none"}));
   part_option = command.add_option("--validation-split", part, "The part of the training set for validation")
                     ->capture_default_str()
                     ->check(between_0_and_1());
@@ -55,7 +55,7 @@ void ValidationOptions::follow(const std::string& checkpoint) {
     if (option->count() == 0) {
       own = other;
     } else if (own != other) {
-      std::cerr << fmt::format("{}: the training had {} {}; this one has {}\n", checkpoint, what, other, own);
+      say(fmt::format("{}: the training had {} {}; this one has {}", checkpoint, what, other, own));
     }
   };
   take(source, saved.source, source_option, "--validate");

@@ -88,5 +88,5 @@ TEST_CASE("a sheet shows pictures, their classes and probabilities", "[cli][own_
       run_command(with({"train", "mlp:width=4", "--data", csv + ",label=y", "--quiet", "--out", table}, device)).code ==
       0);
   check_refusal(with({"predict", table, "--data", csv, "--sheet", sheet.string()}, device), 2,
-                {"--sheet shows pictures of bytes"});
+                {"--sheet shows pictures", "was trained on a table"});
 }

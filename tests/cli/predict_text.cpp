@@ -57,7 +57,8 @@ TEST_CASE("weights keep the tokens of a language model, and predict writes text"
   const std::string written = nlohmann::json::parse(more.out)[0]["text"];
   INFO(written);
   CHECK((written == " the cat. the cat." || written == " cat. the cat. the" || written == ". the cat. the cat"));
-  check_refusal(with({"predict", weights, "photo.jpg"}, device), 2, {"predict needs a network for classes of images"});
+  check_refusal(with({"predict", weights, "photo.jpg"}, device), 2,
+                {"was trained on text; photo.jpg is an image", "--data text:FILE"});
 }
 
 TEST_CASE("letters of a text are written on", "[cli][own_data]") {

@@ -52,13 +52,29 @@ TEST_CASE("a table with several labels and targets trains a network with an outp
   INFO(predicted.err);
   REQUIRE(predicted.code == 0);
   const auto answers = nlohmann::json::parse(predicted.out);
-  CHECK(answers[0]["kind"]["name"] == "ant");
-  CHECK(answers[0]["size"]["name"] == "small");
-  CHECK(answers[1]["kind"]["name"] == "cat");
-  CHECK(answers[1]["size"]["probability"] > 0.5);
-  CHECK(answers[1]["weight"] > answers[0]["weight"]);
+  CHECK(answers[0]["predictions"]["kind"]["name"] == "ant");
+  CHECK(answers[0]["predictions"]["size"]["name"] == "small");
+  CHECK(answers[1]["predictions"]["kind"]["name"] == "cat");
+  CHECK(answers[1]["predictions"]["size"]["probability"] > 0.5);
+  CHECK(answers[1]["predictions"]["weight"] > answers[0]["predictions"]["weight"]);
   const Ended csv = run_command(with({"predict", weights, "--data", unknown, "--format", "csv"}, device));
-  CHECK_THAT(csv.out, test::contains("sample,kind,probability,size,probability,weight\r\n0,ant,"));
+  CHECK_THAT(csv.out, test::contains("sample,kind,kind probability,size,size probability,weight\r\n0,ant,"));
+
+  check_refusal(with({"predict", weights, "--data", unknown, "--top", "2"}, device), 2, {"--top", "several labels"});
+  // A bad row stays in its place, and its label need not be a class.
+  write_file(folder / "bad.csv", "length,colour,kind\n0.5,red,zebra\nlong,red,ant\n20.5,blue,\n");
+  const Ended bad = run_command(with({"predict", weights, (folder / "bad.csv").string(), "--json"}, device));
+  CHECK(bad.code == 1);
+  CHECK_THAT(bad.err, test::contains("1 of 3 rows could not be read"));
+  const auto rows = nlohmann::json::parse(bad.out);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0]["predictions"]["kind"]["name"] == "ant");
+  CHECK(rows[1] == nlohmann::json{{"sample", 1}, {"error", "line 3: column 'length': 'long' is no number"}});
+  CHECK(rows[2]["predictions"]["kind"]["name"] == "cat");
+  // Random data has the labels of the weights.
+  const Ended random = run_command(with({"evaluate", weights, "random"}, device));
+  INFO(random.err);
+  CHECK_THAT(random.out, test::contains("kind.accuracy") && test::contains("weight.loss"));
 
   check_refusal(train_animals(several, {"--class-weights", "balanced"}), 2, {"--class-weights are for one label"});
   check_refusal(with({"evaluate", weights, file, "--confusion"}, device), 2, {"--confusion", "several labels"});

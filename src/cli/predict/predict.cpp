@@ -1,4 +1,4 @@
-// concord predict: the likeliest classes of images in files, or of samples of a data set.
+// concord predict: the likeliest classes of images and rows in files, or of samples of a data set.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,23 +25,19 @@ Tensor joined_rows(const std::vector<Tensor>& parts) {
   return all;
 }
 
-/// The tasks that have predictions as text.
-void check_task(const SavedNetwork& saved, bool has_files) {
-  using enum models::Task;
-  const models::Task task = saved.model->task;
-  const bool is_of_files = task == classification || (task == transcription && saved.trained.audio);
-  CONCORD_CHECK(is_of_files || (!has_files && (task == language || task == transcription)), ArgumentError,
-                "predict needs a network for {}; {} is a network for {}",
-                has_files ? "classes of images or for recordings" : "classes, words or transcripts", saved.model->name,
-                models::name_of(task));
-}
-
 void write_sheet(const std::string& file, const Results& results) {
+  constexpr std::size_t kMostNumbers = 3;
   std::vector<SheetCell> cells;
   for (std::size_t i = 0; i < results.predictions.size(); ++i) {
     const Prediction& prediction = results.predictions[i];
     SheetCell& cell = cells.emplace_back();
     cell.picture = results.pictures[i];
+    if (!prediction.numbers.empty()) {
+      for (std::size_t k = 0; k < prediction.numbers.size() && k < kMostNumbers; ++k) {
+        cell.lines.push_back(fmt::format("{} {:.4g}", results.names[k], prediction.numbers[k]));
+      }
+      continue;
+    }
     if (prediction.classes.empty()) {
       cell.lines = {prediction.error.empty() ? "no class" : "cannot be read"};
       continue;
@@ -50,24 +46,24 @@ void write_sheet(const std::string& file, const Results& results) {
     cell.lines = {class_name(results.names, likely.index), fmt::format("{:.1f} %", 100 * likely.probability)};
   }
   io::write_png(file, contact_sheet(cells));
-  std::cerr << fmt::format("the sheet of {} picture{} is {}\n", cells.size(), cells.size() == 1 ? "" : "s", file);
+  say(fmt::format("the sheet of {} picture{} is {}", cells.size(), cells.size() == 1 ? "" : "s", file));
+}
+
+Results results_of(const PredictArguments& options, const SavedNetwork& saved, const std::vector<std::string>& files) {
+  if (files.empty()) return predict_samples(options, saved);
+  return saved.trained.table ? predict_tables(options, saved, files) : predict_files(options, saved, files);
 }
 
 void run_predict(PredictArguments options) {
   require_writable(options.out);
   require_writable(options.sheet);
   require_different({{"--out", options.out}, {"--sheet", options.sheet}});
-  CONCORD_CHECK(!options.json || options.format == "table" || options.format == "json", ArgumentError,
-                "--json contradicts --format {}", options.format);
   const SavedNetwork saved = take_saved_network(options.words, options.weights, "predict");
   const std::vector<std::string>& files = options.words;
   CONCORD_CHECK(files.empty() != options.data.text.empty(), ArgumentError,
-                "predict needs files of images or recordings, or --data with a data set, and not both");
-  check_task(saved, !files.empty());
-  CONCORD_CHECK(options.generate == 0 || saved.model->task == models::Task::language, ArgumentError,
-                "--generate continues texts; {} is a network for {}", saved.model->name,
-                models::name_of(saved.model->task));
-  const Results results = files.empty() ? predict_samples(options, saved) : predict_files(options, saved, files);
+                "predict needs files of images, recordings or tables, or --data with a data set, and not both");
+  options.check(saved, !files.empty());
+  const Results results = results_of(options, saved, files);
   if (!options.out.empty() && !results.outputs.empty()) {
     io::write_safetensors(options.out, {{"outputs", joined_rows(results.outputs)}});
   }
@@ -77,7 +73,7 @@ void run_predict(PredictArguments options) {
   if (!options.sheet.empty()) write_sheet(options.sheet, results);
   const auto failed = std::ranges::count_if(results.predictions, [](const Prediction& p) { return !p.error.empty(); });
   if (failed > 0) {
-    throw FormatError(fmt::format("{} of {} files could not be read", failed, results.predictions.size()));
+    throw FormatError(fmt::format("{} of {} {} could not be read", failed, results.predictions.size(), results.unit));
   }
 }
 
@@ -117,15 +113,16 @@ Tensor picture_in(const Tensor& features, std::int64_t row, const std::string& d
 }
 
 void add_predict(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "predict",
-      "Predict classes of images, or of samples of a data set; of text, what comes next; transcripts of recordings");
+  CLI::App* command = app.add_subcommand("predict",
+                                         "Predict classes of images, rows of a table, or samples of a data set; of "
+                                         "text, what comes next; transcripts of recordings");
   const auto options = std::make_shared<PredictArguments>();
   command
       ->add_option(
           "words", options->words,
           "[NETWORK] WEIGHTS [FILE ...]: weights that `concord train` wrote (net.safetensors), behind a network "
-          "if they do not name theirs, and images, folders of them, or recordings")
+          "if they do not name theirs, and images or recordings, folders of them, or tables (FILE.csv), as the weights "
+          "need")
       ->check(file_name());
   command
       ->add_option("--weights", options->weights,
@@ -133,17 +130,19 @@ void add_predict(CLI::App& app) {
       ->check(file_name());
   options->permit.add(*command);
   options->data.add(*command, command->add_option("--data", options->data.text, kDataHelp));
-  command->add_option("--split", options->split, "The part of the data")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"train", "validation", "test"}));
-  command->add_option("--first", options->first, "The first sample")
-      ->capture_default_str()
-      ->check(whole(0, std::numeric_limits<std::int32_t>::max()));
-  options->count_option =
-      command->add_option("--count", options->count, "Number of samples")->capture_default_str()->check(count());
-  command->add_option("--top", options->top, "Classes that are named for each sample, the likeliest first")
-      ->capture_default_str()
-      ->check(count());
+  options->split_option = command->add_option("--split", options->split, "The part of the data")
+                              ->capture_default_str()
+                              ->check(one_of({"train", "validation", "test"}));
+  options->first_option = command->add_option("--first", options->first, "The first sample of --data")
+                              ->capture_default_str()
+                              ->check(whole(0, std::numeric_limits<std::int32_t>::max()));
+  options->count_option = command->add_option("--count", options->count, "Number of samples of --data")
+                              ->capture_default_str()
+                              ->check(count());
+  options->top_option =
+      command->add_option("--top", options->top, "Classes that are named for each sample, the likeliest first")
+          ->capture_default_str()
+          ->check(count());
   command->add_option("--batch", options->batch, "Samples per batch")->capture_default_str()->check(count());
   options->device.add(*command);
   options->precision.add(*command);
@@ -159,9 +158,9 @@ void add_predict(CLI::App& app) {
                    "this file (PNG)")
       ->check(file_name());
   options->trace.add(*command);
-  command->add_option("--format", options->format, "table, csv or json")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"table", "csv", "json"}));
+  options->format_option = command->add_option("--format", options->format, "table, csv or json")
+                               ->capture_default_str()
+                               ->check(one_of({"table", "csv", "json"}));
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { options->trace.around([&] { run_predict(*options); }); });
 }

@@ -4,6 +4,7 @@
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/predict/read_rows.hpp"
 #include "concord/cli/predict/results.hpp"
+#include "concord/cli/sample_kind.hpp"
 #include "concord/cli/transcripts.hpp"
 #include "concord/core/check.hpp"
 #include "concord/data/audio/recordings.hpp"
@@ -37,7 +38,8 @@ FileSamples open_recordings(const PredictArguments& options, const SavedNetwork&
   const bool is_whole = saved.model->task == models::Task::transcription;
   const models::Variant variant{.classes = file_of(*saved.model) == nullptr ? saved.trained.classes : 0,
                                 .input = Shape{1, features.features(), features.frames()}};
-  return {data::recordings({files.begin(), files.end()}, features, is_whole), make_network(*saved.model, variant),
+  const std::vector<std::string> all = recordings_in(files);
+  return {data::recordings({all.begin(), all.end()}, features, is_whole), make_network(*saved.model, variant),
           features.class_names};
 }
 
@@ -75,7 +77,7 @@ Results predict_files(const PredictArguments& options, const SavedNetwork& saved
     std::vector<std::size_t> good;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (read.errors[i].empty()) good.push_back(results.predictions.size());
-      results.predictions.push_back({samples->name_of(rows[i]), {}, {}, read.errors[i]});
+      results.predictions.push_back({.sample = samples->name_of(rows[i]), .error = read.errors[i]});
     }
     if (good.empty()) continue;
     results.outputs.push_back(trainer.predict(read.dataset, options.batch));

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "concord/cli/command.hpp"
-#include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::cli {
 namespace {
@@ -24,83 +24,136 @@ std::size_t most_classes(const std::vector<Prediction>& predictions) {
   return most;
 }
 
-/// With what several labels are predicted as.
-std::vector<std::vector<std::string>> cells_of_answers(const std::vector<Prediction>& predictions,
-                                                       const char* probability) {
-  std::vector<std::vector<std::string>> rows{{"sample"}};
-  for (const Answer& answer : predictions[0].answers) {
-    rows[0].push_back(answer.label);
-    if (!answer.name.empty()) rows[0].push_back("probability");
-  }
-  for (const Prediction& prediction : predictions) {
-    std::vector<std::string>& row = rows.emplace_back(std::vector{prediction.sample});
-    for (const Answer& answer : prediction.answers) {
-      row.push_back(answer.name.empty() ? fmt::format("{}", static_cast<float>(answer.number)) : answer.name);
-      if (!answer.name.empty()) row.push_back(fmt::format(fmt::runtime(probability), answer.probability));
+using Cells = std::vector<std::vector<std::string>>;
+
+struct Style {
+  const char* probability;  // a format
+  bool is_for_programs;     // each column has a name of its own
+};
+
+/// Adds the name of a column, which no other column has.
+void add_name(std::vector<std::string>& header, std::string name) {
+  while (std::ranges::find(header, name) != header.end()) name += " (predicted)";
+  header.push_back(std::move(name));
+}
+
+/// What several labels and targets are predicted as.
+void add_answers(Cells& rows, const std::vector<Prediction>& predictions, const Style& style) {
+  const auto first = std::ranges::find_if(predictions, [](const Prediction& p) { return !p.answers.empty(); });
+  for (const Answer& answer : first->answers) {
+    add_name(rows[0], answer.label);
+    if (answer.name.empty()) continue;
+    if (style.is_for_programs) {
+      add_name(rows[0], answer.label + " probability");
+    } else {
+      rows[0].emplace_back("probability");
     }
   }
-  return rows;
-}
-
-std::vector<std::vector<std::string>> cells_of_texts(const std::vector<Prediction>& predictions) {
-  const bool labels = std::ranges::any_of(predictions, [](const Prediction& p) { return p.label_text.has_value(); });
-  std::vector<std::vector<std::string>> rows{{"sample", "text"}};
-  if (labels) rows[0].insert(rows[0].end(), {"label", ""});
-  for (const Prediction& p : predictions) {
-    std::vector<std::string>& row = rows.emplace_back(std::vector{p.sample, p.text.value_or(p.error)});
-    if (!labels) continue;
-    row.push_back(p.label_text.value_or(""));
-    row.push_back(p.label_text && p.label_text != p.text ? "wrong" : "");
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    for (const Answer& answer : predictions[i].answers) {
+      rows[i + 1].push_back(answer.name.empty() ? fmt::format("{}", static_cast<float>(answer.number)) : answer.name);
+      if (answer.name.empty()) continue;
+      rows[i + 1].push_back(fmt::format(fmt::runtime(style.probability), answer.probability));
+    }
   }
-  return rows;
 }
 
-/// The cells of all predictions below a header.
-std::vector<std::vector<std::string>> cells_of(const std::vector<Prediction>& predictions,
-                                               const std::vector<std::string>& names, const char* probability) {
+void add_numbers(Cells& rows, const std::vector<Prediction>& predictions, const std::vector<std::string>& names) {
+  for (const std::string& name : names) add_name(rows[0], name);
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    for (const float number : predictions[i].numbers) rows[i + 1].push_back(fmt::format("{}", number));
+  }
+}
+
+/// A label, and whether the prediction is another: in a table a mark, for programs yes or no.
+void add_label(std::vector<std::string>& row, const std::optional<std::string>& label, bool is_right,
+               const Style& style) {
+  row.push_back(label.value_or(""));
+  if (!label) {
+    row.emplace_back();
+  } else if (style.is_for_programs) {
+    row.emplace_back(is_right ? "yes" : "no");
+  } else {
+    row.emplace_back(is_right ? "" : "wrong");
+  }
+}
+
+void add_label_names(std::vector<std::string>& header, const Style& style) {
+  header.insert(header.end(), {"label", style.is_for_programs ? "correct" : ""});
+}
+
+void add_texts(Cells& rows, const std::vector<Prediction>& predictions, const Style& style) {
+  const bool labels = std::ranges::any_of(predictions, [](const Prediction& p) { return p.label_text.has_value(); });
+  rows[0].emplace_back("text");
+  if (labels) add_label_names(rows[0], style);
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const Prediction& p = predictions[i];
+    if (!p.text) continue;
+    rows[i + 1].push_back(*p.text);
+    if (labels) add_label(rows[i + 1], p.label_text, p.label_text == p.text, style);
+  }
+}
+
+void add_classes(Cells& rows, const std::vector<Prediction>& predictions, const std::vector<std::string>& names,
+                 const Style& style) {
   const bool labels = has_labels(predictions);
   const std::size_t most = most_classes(predictions);
-  std::vector<std::vector<std::string>> rows{{"sample"}};
-  if (!predictions.empty() && !predictions[0].answers.empty()) return cells_of_answers(predictions, probability);
-  if (std::ranges::any_of(predictions, [](const Prediction& p) { return p.text.has_value(); })) {
-    return cells_of_texts(predictions);
-  }
-  if (!predictions.empty() && !predictions[0].numbers.empty()) {
-    rows[0].insert(rows[0].end(), names.begin(), names.end());
-    for (const Prediction& prediction : predictions) {
-      rows.push_back({prediction.sample});
-      for (const float number : prediction.numbers) rows.back().push_back(fmt::format("{}", number));
-    }
-    return rows;
-  }
   for (std::size_t k = 0; k < most; ++k) {
     const std::string place = k == 0 ? std::string() : fmt::format(" {}", k + 1);
     rows[0].push_back(fmt::format("predicted{}", place));
     rows[0].push_back(fmt::format("probability{}", place));
   }
-  if (labels) rows[0].insert(rows[0].end(), {"label", ""});
-  for (const Prediction& prediction : predictions) {
-    std::vector<std::string>& row = rows.emplace_back(std::vector{prediction.sample});
-    for (std::size_t k = 0; k < most; ++k) {
-      const bool is_there = k < prediction.classes.size();
-      row.push_back(is_there ? class_name(names, prediction.classes[k].index) : k == 0 ? prediction.error : "");
-      row.push_back(is_there ? fmt::format(fmt::runtime(probability), prediction.classes[k].probability) : "");
+  if (labels) add_label_names(rows[0], style);
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    const Prediction& prediction = predictions[i];
+    for (const Likely& likely : prediction.classes) {
+      rows[i + 1].push_back(class_name(names, likely.index));
+      rows[i + 1].push_back(fmt::format(fmt::runtime(style.probability), likely.probability));
     }
     if (!labels) continue;
-    row.push_back(prediction.label ? class_name(names, *prediction.label) : "");
-    const bool is_wrong =
-        prediction.label && !prediction.classes.empty() && prediction.classes[0].index != *prediction.label;
-    row.push_back(is_wrong ? "wrong" : "");
+    rows[i + 1].resize(1 + 2 * most);
+    std::optional<std::string> label;
+    if (prediction.label) label = class_name(names, *prediction.label);
+    const bool is_right = !prediction.classes.empty() && prediction.classes[0].index == prediction.label;
+    add_label(rows[i + 1], label, is_right || prediction.classes.empty(), style);
+  }
+}
+
+/// The cells of all predictions below a header. Errors have a column of their own, the last one.
+Cells cells_of(const std::vector<Prediction>& predictions, const std::vector<std::string>& names, const Style& style) {
+  const auto any = [&](const auto& has) { return std::ranges::any_of(predictions, has); };
+  Cells rows{{"sample"}};
+  for (const Prediction& prediction : predictions) rows.push_back({prediction.sample});
+  if (any([](const Prediction& p) { return !p.answers.empty(); })) {
+    add_answers(rows, predictions, style);
+  } else if (any([](const Prediction& p) { return p.text.has_value(); })) {
+    add_texts(rows, predictions, style);
+  } else if (any([](const Prediction& p) { return !p.numbers.empty(); })) {
+    add_numbers(rows, predictions, names);
+  } else if (!std::ranges::all_of(predictions, [](const Prediction& p) { return !p.error.empty(); })) {
+    add_classes(rows, predictions, names, style);
+  }
+  if (any([](const Prediction& p) { return !p.error.empty(); })) {
+    const std::size_t width = rows[0].size();
+    add_name(rows[0], "error");
+    for (std::size_t i = 0; i < predictions.size(); ++i) {
+      rows[i + 1].resize(width);
+      rows[i + 1].push_back(predictions[i].error);
+    }
   }
   return rows;
 }
 
 nlohmann::json as_json(const Likely& likely, const std::vector<std::string>& names) {
-  return {{"predicted", likely.index}, {"name", class_name(names, likely.index)}, {"probability", likely.probability}};
+  return {{"predicted", likely.index},
+          {"name", in_utf8(class_name(names, likely.index))},
+          {"probability", likely.probability}};
 }
 
+/// Readers of tables take spaces around a field for none of it.
 std::string quoted(const std::string& cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  const bool has_ends = cell.starts_with(' ') || cell.ends_with(' ') || cell.starts_with('\t') || cell.ends_with('\t');
+  if (!has_ends && cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string text(1, '"');
   for (const char c : cell) text.append(c == '"' ? 2 : 1, c);
   text += '"';
@@ -141,15 +194,15 @@ std::string prediction_table(const std::vector<Prediction>& predictions, const s
   for (Prediction& prediction : shown) {
     if (prediction.text) make_visible(*prediction.text);
   }
-  return table(cells_of(shown, visible, "{:.4f}"));
+  return table(cells_of(shown, visible, {"{:.4f}", false}));
 }
 
 std::string prediction_csv(const std::vector<Prediction>& predictions, const std::vector<std::string>& names) {
   std::string text;
-  for (const std::vector<std::string>& row : cells_of(predictions, names, "{}")) {
+  for (const std::vector<std::string>& row : cells_of(predictions, names, {"{}", true})) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) text += ',';
-      text += quoted(row[i]);
+      text += quoted(in_utf8(row[i]));
     }
     text += "\r\n";
   }
@@ -161,22 +214,26 @@ std::string prediction_json(const std::vector<Prediction>& predictions, const st
   nlohmann::json all = nlohmann::json::array();
   for (const Prediction& prediction : predictions) {
     nlohmann::json one = nlohmann::json::object();
-    if (!prediction.error.empty()) one["error"] = prediction.error;
     if (!prediction.classes.empty()) one = as_json(prediction.classes[0], names);
-    for (std::size_t i = 0; i < prediction.numbers.size(); ++i) one[names.at(i)] = prediction.numbers[i];
+    if (!prediction.error.empty()) one["error"] = in_utf8(prediction.error);
+    // Below a key of their own: a column may have any name, also that of another key here.
+    for (std::size_t i = 0; i < prediction.numbers.size(); ++i) {
+      one["predictions"][in_utf8(names.at(i))] = prediction.numbers[i];
+    }
     for (const Answer& answer : prediction.answers) {
+      nlohmann::json& to = one["predictions"][in_utf8(answer.label)];
       if (answer.name.empty()) {
-        one[answer.label] = answer.number;
+        to = answer.number;
       } else {
-        one[answer.label] = {{"name", answer.name}, {"probability", answer.probability}};
+        to = {{"name", in_utf8(answer.name)}, {"probability", answer.probability}};
       }
     }
-    if (prediction.text) one["text"] = *prediction.text;
-    if (prediction.label_text) one["label"] = *prediction.label_text;
-    if (const auto number = number_in_text<std::int64_t>(prediction.sample)) {
-      one["sample"] = *number;
+    if (prediction.text) one["text"] = in_utf8(*prediction.text);
+    if (prediction.label_text) one["label"] = in_utf8(*prediction.label_text);
+    if (prediction.row) {
+      one["sample"] = *prediction.row;
     } else {
-      one["sample"] = prediction.sample;
+      one["sample"] = in_utf8(prediction.sample);
     }
     if (most > 1) {
       for (const Likely& likely : prediction.classes) one["classes"].push_back(as_json(likely, names));

@@ -27,12 +27,13 @@ struct Answer {
 };
 
 struct Prediction {
-  std::string sample;                // a file, or the number of a sample
-  std::vector<Likely> classes;       // empty: see `numbers` and `error`
-  std::optional<std::size_t> label;  // where it is known
-  std::string error;                 // why there is no prediction
-  std::vector<float> numbers = {};   // of a network that predicts numbers, one for each name
-  std::vector<Answer> answers = {};  // of a network for several labels
+  std::string sample;                               // a file, or the number of a sample
+  std::vector<Likely> classes = {};                 // empty: see `numbers` and `error`
+  std::optional<std::size_t> label = std::nullopt;  // where it is known
+  std::string error = {};                           // why there is no prediction
+  std::optional<std::int64_t> row = std::nullopt;   // of a data set, if `sample` is its number
+  std::vector<float> numbers = {};                  // of a network that predicts numbers, one for each name
+  std::vector<Answer> answers = {};                 // of a network for several labels
   std::optional<std::string> text = std::nullopt, label_text = std::nullopt;  // a transcript
 };
 

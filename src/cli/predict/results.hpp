@@ -1,10 +1,12 @@
-// What `concord predict` is asked for, and what it finds: of images in files, or of samples of a data set.
+// What `concord predict` is asked for, and what it finds: of images in files, rows of a table, or samples of a data
+// set.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "concord/cli/options.hpp"
@@ -14,7 +16,7 @@
 namespace concord::cli {
 
 struct PredictArguments {
-  std::vector<std::string> words;  // the network, its weights, files and folders of images
+  std::vector<std::string> words;  // the network, its weights, files and folders
   DeviceOption device;
   PrecisionOption precision;
   TraceOption trace;
@@ -25,9 +27,14 @@ struct PredictArguments {
   std::int64_t first = 0, count = 10, batch = 256, generate = 0;
   std::size_t top = 1;
   bool json = false;
-  const CLI::Option* count_option = nullptr;
+  const CLI::Option *count_option = nullptr, *first_option = nullptr, *split_option = nullptr, *top_option = nullptr,
+                    *format_option = nullptr;
 
   [[nodiscard]] bool is_counted() const { return count_option->count() > 0; }
+  /// Throws ArgumentError for --top with a network that `predicts` something else than a class: "predicts numbers".
+  void refuse_top(std::string_view predicts) const;
+  /// Throws ArgumentError for options that contradict each other, the network, or that there are files.
+  void check(const SavedNetwork& saved, bool has_files) const;
 };
 
 struct Results {
@@ -35,11 +42,18 @@ struct Results {
   std::vector<std::string> names;  // of classes or numbers
   std::vector<Tensor> outputs;     // of those that have been predicted, in batches
   std::vector<Tensor> pictures;    // of each prediction, for a sheet: u8 [C, H, W], unset if it could not be read
+  std::string_view unit = "files";
 };
 
 /// Images in files, or recordings if the network is for them. One that cannot be read has an error instead of classes.
 [[nodiscard]] Results predict_files(const PredictArguments& options, const SavedNetwork& saved,
                                     const std::vector<std::string>& files);
+/// Rows of tables in files, numbered from 0, by the encoding of the weights. `data` are options on how they are read.
+/// One that cannot be read has an error instead of an answer. Takes `options.count` rows from `options.first` on only
+/// of
+/// --data.
+[[nodiscard]] Results predict_tables(const PredictArguments& options, const SavedNetwork& saved,
+                                     const std::vector<std::string>& files);
 /// Samples of --data.
 [[nodiscard]] Results predict_samples(const PredictArguments& options, const SavedNetwork& saved);
 
