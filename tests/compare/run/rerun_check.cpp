@@ -6,6 +6,7 @@
 
 #include "compare/wrong_device.hpp"
 #include "concord/compare/run/batches.hpp"
+#include "files.hpp"
 #include "train/small_training.hpp"
 
 namespace concord::test {
@@ -135,6 +136,27 @@ TEST_CASE("the operator is named that makes a value which is not finite in betwe
   CHECK(json["devices"][1]["rerun_check"]["non_finite"]["step"] == kWrongStep + 1);
   CHECK(json["devices"][1]["rerun_check"]["loss_deviation"].is_null());
   CHECK(json["devices"][0]["rerun_check"].is_null());
+}
+
+TEST_CASE("a comparison begins with the user's weights, and so does its second run", "[compare]") {
+  const TemporaryFolder folder;
+  CompareOptions how = options();
+  how.weights = folder / "w.safetensors";
+  Trainer trainer = small_trainer(right());
+  static_cast<void>(trainer.fit(small_data(60), {.epochs = 10, .batch = 10}));
+  trainer.save(how.weights);
+  const Comparison result = compared({right(), right()}, how);
+  CHECK(result.runs[1].losses == result.runs[0].losses);
+  CHECK(result.runs[0].losses[0] < 0.7F * right_losses()[0]);  // what the weights have learned
+  CHECK(result.agrees());
+
+  const Comparison lost = compared({right(), right()}, how, 1e19);
+  for (const DeviceRun& run : lost.runs) {
+    REQUIRE(run.rerun_check);
+    CHECK(run.rerun_check->mismatch == Mismatch::none);  // of other first weights the first loss is another
+    CHECK(run.rerun_check->non_finite.found);
+    CHECK(run.rerun_check->non_finite_step == run.rerun_check->loss.step);
+  }
 }
 
 TEST_CASE("a training that overflows everywhere names the first value, and no operator as wrong", "[compare]") {
