@@ -136,6 +136,9 @@ void check_files_fit(const SavedNetwork& saved, const std::vector<std::string>& 
                     printable(saved.weights), printable(file), name_of_kind(kind, is_folder));
       continue;
     }
+    CONCORD_CHECK(wanted != SampleKind::text || kind != SampleKind::unknown || is_folder, ArgumentError,
+                  "{0} was trained on text, which is given with --data: concord predict {0} --data text:{1}",
+                  printable(saved.weights), printable(file));
     const bool is_no_table = wanted == SampleKind::table && is_folder;
     CONCORD_CHECK(!is_no_table && wanted != SampleKind::text && (kind == SampleKind::unknown || kind == wanted),
                   ArgumentError, "{} was trained on {}; {} is {}. {}", printable(saved.weights),

@@ -61,6 +61,44 @@ TEST_CASE("weights keep the tokens of a language model, and predict writes text"
                 {"was trained on text; photo.jpg is an image", "--data text:FILE"});
 }
 
+TEST_CASE("a vocabulary may have numbers without a token, which are shown as numbers", "[cli][own_data]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  nlohmann::json vocab;
+  for (int i = 0; i < 26; ++i) vocab[std::string(1, static_cast<char>('a' + i))] = 2 * i;
+  vocab["\xC4\xA0"] = 52;
+  write_file(folder / "vocab.json", vocab.dump());
+  write_file(folder / "merges.txt", "#version: 0.2\n");
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "the cat sat on a mat ";
+  write_file(folder / "t.txt", text);
+  const std::string file = "text:" + (folder / "t.txt").string(), weights = (folder / "w.safetensors").string();
+  const Arguments network{
+      "train", "gpt_tiny:depth=1,width=16,heads=2,length=16", "--device", cheap_device(), "--quiet", "--out", weights,
+      "--data"};
+  REQUIRE(run_command(with(network, {fmt::format("{},vocab={},merges={}", file, (folder / "vocab.json").string(),
+                                                 (folder / "merges.txt").string()),
+                                     "--max-steps", "1", "--batch", "8"}))
+              .code == 0);
+  // Random words are all numbers below the largest one, each followed by one of the others.
+  const Ended random = run_command(with(network, {"random", "--weights", weights, "--epochs", "3", "--optimizer",
+                                                  "adam", "--lr", "0.01", "--batch", "64"}));
+  INFO(random.err);
+  REQUIRE(random.code == 0);
+  const Ended written = run_command(
+      {"predict", weights, "--data", file, "--count", "1", "--generate", "30", "--json", "--device", cheap_device()});
+  INFO(written.err);
+  REQUIRE(written.code == 0);
+  const std::string words = nlohmann::json::parse(written.out)[0]["text"];
+  INFO(words);
+  const std::size_t begin = words.find('<'), end = words.find('>');
+  REQUIRE(begin < end);
+  REQUIRE(end != std::string::npos);
+  CHECK(std::stoi(words.substr(begin + 1, end - begin - 1)) % 2 == 1);
+  check_refusal({"predict", weights, "--data", file, "--generate", "3", "--top", "2"}, 2, {"--top", "leave --top out"});
+  check_refusal({"predict", weights, (folder / "t.txt").string()}, 2, {"was trained on text", "--data text:"});
+}
+
 TEST_CASE("letters of a text are written on", "[cli][own_data]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;
@@ -115,6 +153,10 @@ TEST_CASE("a network for recordings is evaluated by the letters and words that i
   CHECK(files.code == 1);
   CHECK_THAT(files.err, test::contains("1 of 2 files could not be read"));
   const auto texts = nlohmann::json::parse(files.out);
+  const Ended below = run_command(with({"predict", weights, folder.path().string(), "--json"}, device));
+  CHECK_THAT(below.err, test::contains("1 of 3 files could not be read"));
+  CHECK(nlohmann::json::parse(below.out).size() == 3);
+  check_refusal(with({"predict", weights, wave, "--top", "2"}, device), 2, {"--top", "writes transcripts"});
   CHECK_THAT(texts[0]["error"].get<std::string>(), test::contains("lasts 2.00 s"));
   CHECK(texts[1].contains("text"));
   CHECK_THAT(run_command(with({"predict", weights, longer, wave}, device)).out,

@@ -79,6 +79,11 @@ void run_predict(PredictArguments options) {
 
 }  // namespace
 
+std::string unread_data(std::string_view kind, const std::vector<std::string>& files) {
+  const bool is_plain = files[0].find(',') == std::string::npos;  // what follows a comma may be an option
+  return fmt::format("{}:{}", kind, is_plain ? files[0] : ".");
+}
+
 Trainer trainer_for(const PredictArguments& options, const SavedNetwork& saved, std::shared_ptr<nn::Module> network,
                     const Objective& objective) {
   const DevicePtr device = options.device.open();

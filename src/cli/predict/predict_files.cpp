@@ -22,7 +22,7 @@ struct FileSamples {
 FileSamples open_images(const PredictArguments& options, const SavedNetwork& saved,
                         const std::vector<std::string>& files) {
   DataOptions data = options.data;
-  data.text = "folder:.";  // how images are prepared does not depend on the folder
+  data.text = unread_data("folder", files);  // how images are prepared does not depend on the folder
   const DataSource source(data, *saved.model, 1, saved.trained);
   FileSamples opened{
       data::image_files({files.begin(), files.end()}).with(*source.transform()), source.network_for_images(), {}};

@@ -50,7 +50,7 @@ Results predict_tables(const PredictArguments& options, const SavedNetwork& save
                        const std::vector<std::string>& files) {
   const bool are_files = !files.empty();
   DataOptions data = options.data;
-  if (are_files) data.text = "csv:.";  // the path is not used
+  if (are_files) data.text = unread_data("csv", files);
   const DataSource source(data, *saved.model, 1, saved.trained);
   const data::CsvOptions how = csv_options_of(source.spec());
   check_encoding_fits(how, *saved.trained.table);

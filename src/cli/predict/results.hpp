@@ -57,6 +57,8 @@ struct Results {
 /// Samples of --data.
 [[nodiscard]] Results predict_samples(const PredictArguments& options, const SavedNetwork& saved);
 
+/// --data of this KIND that is only named in messages, for files that are read otherwise.
+[[nodiscard]] std::string unread_data(std::string_view kind, const std::vector<std::string>& files);
 /// The network with its weights on the device.
 [[nodiscard]] Trainer trainer_for(const PredictArguments& options, const SavedNetwork& saved,
                                   std::shared_ptr<nn::Module> network, const Objective& objective);

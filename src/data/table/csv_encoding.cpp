@@ -139,17 +139,20 @@ class CsvInputEncoder {
   void warn(const CsvTable& table) const {
     if (others_ > 0) {
       log(LogLevel::warning,
-          fmt::format("{}: the column '{}' has {} values that training never saw; they count as other", table.name,
-                      printable(input_.name), others_));
+          fmt::format("{}: the column '{}' has {} that training never saw; {} as other", table.name,
+                      printable(input_.name), values(others_), others_ == 1 ? "it counts" : "they count"));
     }
     if (missing_ > 0) {
       log(LogLevel::warning,
-          fmt::format("{}: the column '{}' lacks {} values, none in training; they count as {}", table.name,
-                      printable(input_.name), missing_, input_.is_category ? "other" : "the mean"));
+          fmt::format("{}: the column '{}' lacks {}, none in training; {} as {}", table.name, printable(input_.name),
+                      values(missing_), missing_ == 1 ? "it counts" : "they count",
+                      input_.is_category ? "other" : "the mean"));
     }
   }
 
  private:
+  static std::string values(std::int64_t count) { return fmt::format("{} value{}", count, count == 1 ? "" : "s"); }
+
   const CsvInput& input_;
   const CsvColumn& column_;
   std::size_t at_;

@@ -131,7 +131,7 @@ TEST_CASE("a fitted encoding reads files of the same columns, in other orders an
   CHECK(csv_features_of(unlabelled, 0)[6] == 0);  // the mean
   CHECK(csv_features_of(unlabelled, 1)[1] == 1);
   CHECK_THAT(log.text, contains("'town' has 2 values that training never saw") &&
-                           contains("'same' lacks 1 values, none in training; they count as the mean"));
+                           contains("'same' lacks 1 value, none in training; it counts as the mean"));
 
   CHECK_THAT(csv_encode_error("age,same,y\n1,2,no\n", {}, &encoding),
              contains("ArgumentError") && contains("has no column 'town'"));
