@@ -56,11 +56,15 @@ struct ExportedNetwork {
   /// What the file calls its inputs; a file that was read keeps its names.
   std::vector<std::pair<std::string, Tensor>> inputs;
 
-  explicit ExportedNetwork(const ExportArguments& options)
-      : model(find_model(options.training.model)), sample(sample_shape(options.input, model)) {
+  explicit ExportedNetwork(const ExportArguments& options) : model(find_model(options.training.model)) {
+    // Where options do not say otherwise, the network is that of the weights.
+    const Trained trained = options.weights.empty() ? Trained{} : Trained::of(options.weights);
+    sample = options.input.empty() ? trained_sample(model, trained) : sample_shape(options.input, model);
+    const int classes = options.classes > 0 || is_file() ? options.classes : trained.classes;
     // ONNX cannot draw what dropout draws; in evaluation it does nothing.
-    network = make_network(model, {.classes = options.classes, .dropout = !options.is_training, .input = sample});
-    data = random_data(model, sample, options.samples(), options.training.seed);
+    network = make_network(model, {.classes = classes, .dropout = !options.is_training, .input = sample});
+    data = random_data(model, {.network = {}, .classes = classes, .alphabet = {}}, sample, options.samples(),
+                       options.training.seed);
     for (const Column& column : data.feature_columns()) inputs.emplace_back(name_of(column), column.values);
     if (options.weights.empty()) return;
     Graph graph;
@@ -240,8 +244,10 @@ void add_export(CLI::App& app) {
   command->add_option("--weights", options->weights, "Weights, of any format that evaluate reads [initial values]")
       ->check(file_name());
   options->permit.add(*command);
-  command->add_option("--input", options->input, "One sample, such as 3x64x64 [as published]")->check(not_empty());
-  command->add_option("--classes", options->classes, "Number of classes [as published]")->check(count());
+  command->add_option("--input", options->input, "One sample, such as 3x64x64 [that of the weights, or as published]")
+      ->check(not_empty());
+  command->add_option("--classes", options->classes, "Number of classes [those of the weights, or as published]")
+      ->check(count());
   command
       ->add_option("--batch", options->batch,
                    "Samples of a batch, or a name, such as N, for a batch that whoever runs the file chooses")

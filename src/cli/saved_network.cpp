@@ -1,10 +1,13 @@
 // Words that name a network and its weights.
 #include "concord/cli/saved_network.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 
 namespace concord::cli {
 namespace {
@@ -44,6 +47,11 @@ SavedNetwork take_saved_network(std::vector<std::string>& words, const std::stri
                 "{} does not say what network it is of: use `concord {} NETWORK --weights {}`", saved.weights, command,
                 saved.weights);
   saved.model = &find_model(network.empty() ? saved.trained.network : network);
+  const std::string& trained = saved.trained.network;
+  if (!network.empty() && !trained.empty() && saved.model->name != trained && file_of(*saved.model) == nullptr) {
+    log(LogLevel::warning, fmt::format("{} was trained as {}, and is read as {}; without {} it is read as the former",
+                                       saved.weights, trained, network, network));
+  }
   return saved;
 }
 

@@ -133,6 +133,8 @@ bool CsvFile::is_header(const std::vector<std::string_view>& first_row, const st
 
 bool CsvFile::has(std::string_view name) const { return std::ranges::find(names_, name) != names_.end(); }
 
+bool CsvFile::is_in_utf8() const { return is_utf8(text_); }
+
 std::size_t CsvFile::rows_to_expect() const {
   constexpr std::size_t kSample = std::size_t{1} << 20;
   const std::string_view sample = std::string_view(text_).substr(0, kSample);

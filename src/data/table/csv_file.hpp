@@ -25,6 +25,7 @@ class CsvFile {
 
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool has(std::string_view name) const;
+  [[nodiscard]] bool is_in_utf8() const;
   /// With `bad` it gets all bad rows, which are then neither an error nor warned of, whatever the options say; there
   /// may be no good one.
   [[nodiscard]] CsvTable read(const CsvOptions& options, std::vector<CsvBadRow>* bad = nullptr) const;

@@ -1,5 +1,6 @@
 // Tables to predict from: every row of the file, and what the file says of labels.
 #include "concord/data/table/csv_inputs.hpp"
+
 #include "files.hpp"
 
 using namespace concord;
@@ -44,6 +45,8 @@ TEST_CASE("a table to predict from needs no label, and no good row", "[csv]") {
   REQUIRE(inputs.rows.size() == 2);
   CHECK(inputs.dataset.features.elements() == 0);
   CHECK(inputs.rows[1].problem == "column 'x': '" + std::string(60, 'a') + "…' is no number");
+  write_file(file, "x,y\n1,\xFF\n");  // what is not UTF-8 is no class
+  CHECK(data::csv_inputs(file, {}, encoding_of({"a", "b"})).rows[0].label == -1);
   write_file(file, "z\n1\n");
   CHECK_THROWS_AS(data::csv_inputs(file, {}, encoding_of({"a", "b"})), ArgumentError);
 }
