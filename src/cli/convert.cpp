@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "concord/cli/options.hpp"
+#include "concord/cli/random_data.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/weights/file.hpp"
@@ -33,10 +34,12 @@ void require_another(const ConvertArguments& options) {
 /// The tensors of --for NETWORK.
 std::map<std::string, TensorSpec> wanted_tensors(const ConvertArguments& options) {
   const models::Model& model = models::find(options.network);
-  const Shape sample = sample_shape(options.input, model);
+  const Trained trained = Trained::of(options.from);
+  const Shape sample = options.input.empty() ? trained_sample(model, trained) : sample_shape(options.input, model);
   Graph graph;
   graph.set_training(false);
-  const auto network = models::make(options.network, {.classes = options.classes, .input = sample});
+  const int classes = options.classes > 0 ? options.classes : trained.classes;
+  const auto network = models::make(options.network, {.classes = classes, .input = sample});
   static_cast<void>((*network)(graph.input("features", models::batch_of(model, sample, 1))));
   return weights::wanted_of(graph);
 }
@@ -91,9 +94,12 @@ void add_convert(CLI::App& app) {
       ->add_option("--for", options->network,
                    "Write the tensors of this network: prefixes stripped, renamed, transposed, split and joined")
       ->check(not_empty());
-  command->add_option("--input", options->input, "One sample of the network, such as 3x64x64 [as published]")
+  command
+      ->add_option("--input", options->input,
+                   "One sample of the network, such as 3x64x64 [that of the weights, or as published]")
       ->check(not_empty());
-  command->add_option("--classes", options->classes, "Of the network [as published]")->check(count());
+  command->add_option("--classes", options->classes, "Of the network [those of the weights, or as published]")
+      ->check(count());
   options->permit.add(*command);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] {

@@ -79,7 +79,9 @@ Runnable open_network(const RunArguments& options) {
                 "{} takes {}, a batch of samples; the file has {}", model.name, models::batch_of(model, 1).str(),
                 input.spec().str());
   const auto dims = input.shape().dims();
-  return {models::make(model.name, {.input = Shape({dims.begin() + 1, dims.end()})}), std::move(inputs)};
+  const int classes = options.weights.empty() ? 0 : Trained::of(options.weights).classes;
+  return {models::make(model.name, {.classes = classes, .input = Shape({dims.begin() + 1, dims.end()})}),
+          std::move(inputs)};
 }
 
 /// Called with inputs of one network: by name for a file, else the only one by position.

@@ -148,6 +148,7 @@ TEST_CASE("predict refuses options that would be ignored", "[cli][own_data]") {
   check_refusal({"predict", weights, file, "--split", "train"}, 2, {"--split is for samples of --data"});
   check_refusal({"predict", weights, file, "--out", (folder / "o.csv").string()}, 2, {"--out", ".safetensors"});
   check_refusal({"predict", weights, file, "--sheet", (folder / "s.jpg").string()}, 2, {"--sheet", ".png"});
+  check_refusal({"predict", "lenet", weights, file}, 2, {"was trained as mlp:width=8, and is read as lenet"});
   check_refusal({"predict", weights, file, "--json", "--format", "table"}, 2, {"--json contradicts --format table"});
   check_refusal({"predict", weights, "--data", data, "--generate", "3"}, 2, {"--generate continues texts"});
 }
@@ -165,6 +166,19 @@ TEST_CASE("random data has the classes and the shape that weights were trained w
       with({"train", "mlp:width=8", "--data", "random", "--weights", weights, "--max-steps", "2", "--quiet"}, device));
   INFO(trained.err);
   CHECK(trained.code == 0);
+  const Ended exported = run_command(with({"export", "mlp:width=8", "--weights", weights, "--out",
+                                           (folder / "net.onnx").string(), "--verify", "concord", "--json"},
+                                          device));
+  INFO(exported.err);
+  CHECK(exported.code == 0);
+  const Ended run = run_command(with({"run", "mlp:width=8", "--weights", weights, "--input", "random:2x4"}, device));
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK_THAT(run.out, test::contains("[2, 2]"));
+  const Ended converted =
+      run_command({"convert", weights, (folder / "c.safetensors").string(), "--for", "mlp:width=8"});
+  INFO(converted.err);
+  CHECK(converted.code == 0);
   const Ended compared = run_command({"compare", "mlp:width=8", "--weights", weights, "--devices",
                                       cheap_device() + "," + cheap_device(), "--steps", "2", "--seconds", "0.01"});
   INFO(compared.err);
