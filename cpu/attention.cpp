@@ -184,7 +184,8 @@ bool backward_key_value_block(const Attention& a, const Pointers& pointers, std:
   tile_transpose(owner.key_rows(2, first), a.s.key_pitch(), keys, a.s.width, scratch.values, kKeys);
   for (std::int64_t h = 0; h < a.sharing() && keys > 0; ++h) {
     const Head head(a, pointers, batch, key_head * a.sharing() + h);
-    for (std::int64_t tile = head.first_query(first); tile < a.s.queries; tile += kQueries) {
+    const std::int64_t begin = head.first_query(first) / kQueries * kQueries;  // whole tiles: dropout draws squares
+    for (std::int64_t tile = begin; tile < a.s.queries; tile += kQueries) {
       const std::int64_t queries = std::min(kQueries, a.s.queries - tile);
       weights_and_slopes(head, tile, queries, first, keys, scratch);
       add_weighted(a, products_of_queries, {scratch.slopes, 1, kKeys}, keys,

@@ -54,7 +54,7 @@ struct Head {
   const Pointers& pointers;
   std::int64_t batch, head;
   std::int64_t length;
-  std::int64_t of_queries;                // its first row among those of logsumexp, statistics and dropout
+  std::int64_t of_queries;                // its first row among those of logsumexp and statistics
   std::int64_t query_values, key_values;  // where the values of its first query stand, and of its first key
 
   Head(const Attention& attention, const Pointers& operands, std::int64_t b, std::int64_t h)
@@ -87,16 +87,18 @@ struct Head {
     const auto& strides = a.s.mask_strides;
     return pointers.input<float>(a.s.mask) + batch * strides[0] + head * strides[1] + t * strides[2] + s;
   }
-  /// The factors (count, kKeys) of the weights of queries t … t + count and keys s (a multiple of 4) … s + kKeys; null
-  /// without dropout.
+  /// The factors (count, kKeys) of the weights of queries t … t + count and keys s … s + kKeys, t and s multiples of
+  /// 16; null without dropout. Writes up to the next multiple of 16 rows.
   [[nodiscard]] const float* draw(std::int64_t t, std::int64_t count, std::int64_t s, float* factors) const {
     if (a.form.dropout == 0) return nullptr;
     const auto* state = pointers.input<std::uint32_t>(a.s.state);
-    const RandomStream stream{state[0] | std::uint64_t{state[1]} << 32, state[2], a.form.purpose};
-    const auto first = static_cast<std::uint64_t>(((of_queries + t) * a.s.drawn_keys() + s) / 4);
-    random_uniforms(stream, {first, count, kKeys / 4, a.s.drawn_keys() / 4}, factors);
-    const float kept = a.form.kept(), below = 1 - a.form.dropout;
-    for (std::int64_t i = 0; i < count * kKeys; ++i) factors[i] = factors[i] < below ? kept : 0.0F;
+    const attention_dropout dropout = dropout_of(state[0], state[1], state[2], a.form.purpose, a.form.keep());
+    const std::uint32_t row = drawn_row(static_cast<std::uint32_t>(batch * a.s.heads + head),
+                                        static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(a.s.queries));
+    dropout_factors(dropout,
+                    {row, static_cast<std::uint32_t>(s / DRAWN_SQUARE), (count + DRAWN_SQUARE - 1) / DRAWN_SQUARE,
+                     kKeys / DRAWN_SQUARE},
+                    a.form.kept(), factors);
     return factors;
   }
 };

@@ -7,6 +7,7 @@
 
 #include "kernels.hpp"
 #include "random_simd.hpp"
+#include "shared/attention_dropout.h"
 
 namespace concord::cpu {
 namespace {
@@ -43,7 +44,30 @@ void draw_blocks(const Draw& draw, const RandomStream& stream, std::int64_t bloc
   }
 }
 
+PreparedKernel prepare_attention_factors(Backend& backend, const ops::Random& op, const KernelRequest& request) {
+  const Draw draw{op.distribution(), op.a(), op.b(), op.purpose(), request.outputs[0].shape.elements()};
+  const auto queries = static_cast<std::uint32_t>(request.outputs[0].shape[2]);
+  const auto keys = static_cast<std::uint32_t>(request.outputs[0].shape[3]);
+  return all_plain(request, loop_kernel("philox4x32", 0, [=, threads = backend.threads](const Pointers& pointers) {
+                     const auto* state = pointers.input<std::uint32_t>(0);
+                     const attention_dropout dropout =
+                         dropout_of(state[0], state[1], state[2], draw.purpose, static_cast<std::uint32_t>(draw.a));
+                     parallel_parts(draw.elements, threads, draw.elements >= kParallelElements / 4,
+                                    [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                                      for (std::int64_t i = begin; i < end; ++i) {
+                                        const auto row = static_cast<std::uint64_t>(i / keys);
+                                        const bool is_kept =
+                                            keeps_weight(dropout, static_cast<std::uint32_t>(row / queries),
+                                                         static_cast<std::uint32_t>(row % queries),
+                                                         static_cast<std::uint32_t>(i % keys), queries);
+                                        pointers.output<float>(0)[i] = is_kept ? draw.b : 0.0F;
+                                      }
+                                    });
+                   }));
+}
+
 PreparedKernel prepare_random(Backend& backend, const ops::Random& op, const KernelRequest& request) {
+  if (op.distribution() == ops::Distribution::attention) return prepare_attention_factors(backend, op, request);
   const Draw draw{op.distribution(), op.a(), op.b(), op.purpose(), request.outputs[0].shape.elements()};
   return all_plain(request, loop_kernel("philox4x32", 0, [draw, threads = backend.threads](const Pointers& pointers) {
                      const auto* state = pointers.input<std::uint32_t>(0);

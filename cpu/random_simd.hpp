@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "shared/attention_dropout.h"
+
 namespace concord::cpu {
 
 struct RandomStream {
@@ -19,5 +21,15 @@ struct RandomRows {
 
 /// dst (rows, 4·blocks): in row r the uniform numbers of indices 4·(first + r·step) and on.
 void random_uniforms(const RandomStream& stream, const RandomRows& rows, float* dst);
+
+/// Squares of 16 queries by 16 keys of one head (cl_kernels/shared/attention_dropout.h): `rows` by `columns` of them
+/// from `row` and `column` on. The number of columns is even.
+struct DrawnSquares {
+  std::uint32_t row, column;
+  std::int64_t rows, columns;
+};
+
+/// dst (16·rows, 16·columns): `kept` for the weights that dropout keeps, else 0.
+void dropout_factors(const attention_dropout& dropout, const DrawnSquares& squares, float kept, float* dst);
 
 }  // namespace concord::cpu

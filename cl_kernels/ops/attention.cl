@@ -34,6 +34,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
   __local float scratch[OWN * TX];
   __local float *weights = (__local float *)weights4;
   __local int flag;
+  BEGIN_DROPOUT()
   const uint first = ((uint)get_num_groups(0) - 1 - (uint)get_group_id(0)) * OWN;  // with a causal mask the longest first
   const uint head = (uint)get_group_id(1), batch = (uint)get_group_id(2);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
@@ -66,7 +67,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
     barrier(CLK_LOCAL_MEM_FENCE);
     load_tile(other_tile, k, KEY_PITCH, tile, OTHER, (uint)length);
 #ifdef DROPOUT
-    draw_tile(weights4, of_queries + first, tile, keys DRAW_ARGUMENTS);
+    draw_tile(weights, OWN, OTHER, SCORE_STRIDE, 1, batch * heads + head, first, tile, queries DROPOUT_ARGUMENTS);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_tiles(query_tile, other_tile, scores);
@@ -142,7 +143,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_for
         if (!is_strange(value)) continue;
         const float weight = one_weight(q + (ulong)t * QUERY_PITCH, k + (ulong)s * KEY_PITCH, scale,
                                         ADDED(t * mask_row + s), statistics[t], statistics[all_rows + t],
-                                        of_queries + t, s, keys DRAW_ARGUMENTS);
+                                        batch * heads + head, t, s, queries DROPOUT_ARGUMENTS);
         if (weight != 0.0f) added += weight * value;
       }
       if (added != 0.0f) dst[(ulong)t * QUERY_PITCH + d] += added;

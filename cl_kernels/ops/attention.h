@@ -123,12 +123,24 @@ TILE_FUNCTION void store_rows(__global float *dst, const uint pitch, const uint 
 }
 
 #ifdef DROPOUT
-// The factors of a tile of scores, of the OWN queries from row `row` on and the OTHER keys from s on.
-TILE_FUNCTION void draw_tile(__local float4 *factors, const ulong row, const uint s, const uint keys,
-                             __global const int *state, const uint purpose, const float keep, const float kept) {
-  for (uint e = ITEM; e < OWN * OTHER / 4; e += THREADS) {
-    const uint r = e / (OTHER / 4), c = e % (OTHER / 4);
-    factors[r * (SCORE_STRIDE / 4) + c] = draw_four(row + r, s + 4 * c, keys, state, purpose, keep, kept);
+// The factors of `rows` queries from t on and `columns` keys from s on of head b·H + h: that of query t + i and key s + j
+// at i·row_stride + j·column_stride. Whole squares are drawn (shared/attention_dropout.h), of which the tile may be a part.
+TILE_FUNCTION void draw_tile(__local float *factors, const uint rows, const uint columns, const uint row_stride,
+                             const uint column_stride, const uint head, const uint t, const uint s,
+                             const uint queries DROPOUT_OPERANDS) {
+  const uint high = (rows + DRAWN_SQUARE - 1) / DRAWN_SQUARE, wide = (columns + DRAWN_SQUARE - 1) / DRAWN_SQUARE;
+  for (uint e = ITEM; e < high * wide * DRAWN_BLOCKS; e += THREADS) {
+    const uint block = e % DRAWN_BLOCKS, square = e / DRAWN_BLOCKS % wide, row = e / DRAWN_BLOCKS / wide;
+    const uint place = (s / DRAWN_SQUARE + square) * DRAWN_BLOCKS + block;
+    const philox_block words = drawn_block(dropout, drawn_row(head, t, queries) + row, place);
+#pragma unroll
+    for (uint i = 0; i < 8; ++i) {
+      // Beyond the tile also where it begins within a square: the difference wraps around.
+      const uint r = row * DRAWN_SQUARE + block / 4 + i / 2 % 2 * 8 - t % DRAWN_SQUARE;
+      const uint c = square * DRAWN_SQUARE + block % 4 * 2 + i / 4 * 8 + i % 2 - s % DRAWN_SQUARE;
+      if (r < rows && c < columns)
+        factors[r * row_stride + c * column_stride] = keeps_half(dropout, words.word[i / 2], i % 2) ? kept : 0.0f;
+    }
   }
 }
 #endif

@@ -26,6 +26,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   __local float4 other_tile[OTHER * STRIDE4];
   __local float4 slopes4[OWN * SCORE_STRIDE / 4];
   __local float *slopes = (__local float *)slopes4;
+  BEGIN_DROPOUT()
   const uint first = ((uint)get_num_groups(0) - 1 - (uint)get_group_id(0)) * OWN;
   const uint head = (uint)get_group_id(1), batch = (uint)get_group_id(2);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
@@ -51,7 +52,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
     barrier(CLK_LOCAL_MEM_FENCE);
     load_tile(other_tile, v, KEY_PITCH, tile, OTHER, (uint)length);
 #ifdef DROPOUT
-    draw_tile(slopes4, of_queries + first, tile, keys DRAW_ARGUMENTS);
+    draw_tile(slopes, OWN, OTHER, SCORE_STRIDE, 1, batch * heads + head, first, tile, queries DROPOUT_ARGUMENTS);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
     multiply_tiles(diff_tile, other_tile, products);
@@ -75,9 +76,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
         const float weight = weight_of(score, largest, inverse);
         __local float *place = slopes + (ITEM_Y + TY * i) * SCORE_STRIDE + ITEM_X + TX * j;
 #ifdef DROPOUT
-        *place = slope_of(weight, *place, products[i][j], row_delta);
+        *place = slope_of(weight, *place != 0.0f, *place, products[i][j], row_delta);
 #else
-        *place = slope_of(weight, 1.0f, products[i][j], row_delta);
+        *place = slope_of(weight, true, 1.0f, products[i][j], row_delta);
 #endif
       }
     }
@@ -105,6 +106,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
   __local float4 weights4[OWN * SCORE_STRIDE / 4];
   __local float *weights = (__local float *)weights4;
   __local int flag;
+  BEGIN_DROPOUT()
   const uint first = (uint)get_group_id(0) * OWN, batch = (uint)get_group_id(2), sharing = heads / key_heads;
   const uint first_head = (uint)get_group_id(1) * sharing;
   const ulong of_keys = OF_HEAD(batch, (uint)get_group_id(1), key_heads, keys);
@@ -135,14 +137,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
       barrier(CLK_LOCAL_MEM_FENCE);
       load_tile(other_tile, q + of_vectors, QUERY_PITCH, tile, OTHER, queries);
 #ifdef DROPOUT
-      for (uint e = ITEM; e < OWN / 4 * OTHER; e += THREADS) {
-        const uint t = e / (OWN / 4), s = e % (OWN / 4) * 4;
-        const float4 four = draw_four(of_queries + tile + t, first + s, keys DRAW_ARGUMENTS);
-        weights[s * SCORE_STRIDE + t] = four.x;
-        weights[(s + 1) * SCORE_STRIDE + t] = four.y;
-        weights[(s + 2) * SCORE_STRIDE + t] = four.z;
-        weights[(s + 3) * SCORE_STRIDE + t] = four.w;
-      }
+      draw_tile(weights, OTHER, OWN, 1, SCORE_STRIDE, batch * heads + head, tile, first, queries DROPOUT_ARGUMENTS);
 #endif
       barrier(CLK_LOCAL_MEM_FENCE);
       multiply_tiles(key_tile, other_tile, scores);
@@ -169,10 +164,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
           const float weight = weight_of(score, largest, inverse);
           __local float *place = weights + (ITEM_Y + TY * i) * SCORE_STRIDE + ITEM_X + TX * j;
 #ifdef DROPOUT
-          scores[i][j] = slope_of(weight, *place, products[i][j], row_delta);
+          scores[i][j] = slope_of(weight, *place != 0.0f, *place, products[i][j], row_delta);
           *place *= weight;
 #else
-          scores[i][j] = slope_of(weight, 1.0f, products[i][j], row_delta);
+          scores[i][j] = slope_of(weight, true, 1.0f, products[i][j], row_delta);
           *place = weight;
 #endif
         }
@@ -213,7 +208,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_bac
           if (!is_strange(diff) || s >= keys_seen(t, length, queries)) continue;
           const float weight = one_weight(q + of_vectors + (ulong)t * QUERY_PITCH, k + (ulong)s * KEY_PITCH, scale,
                                           ADDED(MASK_PLACE(head) + t * mask_row + s), statistics[of_queries + t],
-                                          statistics[all_rows + of_queries + t], of_queries + t, s, keys DRAW_ARGUMENTS);
+                                          statistics[all_rows + of_queries + t], batch * heads + head, t, s, queries DROPOUT_ARGUMENTS);
           if (weight != 0.0f) diff_v[(ulong)s * KEY_PITCH + d] += weight * diff;
         }
       }

@@ -1,11 +1,11 @@
-// The form of attention (src/ops/attention.hpp) as its kernels see it: what hides keys from a query, the mask, and the
-// random numbers of dropout.
+// The form of attention (src/ops/attention.hpp) as its kernels see it: what hides keys from a query, the mask, and
+// dropout, whose random numbers shared/attention_dropout.h lays out.
 //
 // Definitions: CAUSAL_FIRST or CAUSAL_LAST; MASK; LENGTHS; DROPOUT; WIDTH, the values of a vector; TOKENS_FIRST, and then
 // QUERY_PITCH and KEY_PITCH, the values of all heads of a token; TOKENS for vectors in 16 bits.
 #ifndef CONCORD_ATTENTION_FORM_H
 #define CONCORD_ATTENTION_FORM_H
-#include "shared/philox.h"
+#include "shared/attention_dropout.h"
 
 // A value of a vector in memory.
 #ifdef TOKENS
@@ -54,13 +54,19 @@ typedef float vector_t;
 #define LENGTH_OF(batch) ((int)keys)
 #endif
 #ifdef DROPOUT
-#define DROPOUT_PARAMETERS , __global const int *state, ulong state_offset, uint purpose, float keep, float kept
-#define DRAW_ARGUMENTS , state + state_offset, purpose, keep, kept
-#define DRAW_PARAMETERS , __global const int *state, const uint purpose, const float keep, const float kept
+#define DROPOUT_PARAMETERS , __global const uint *state, ulong state_offset, uint purpose, uint keep, float kept
+#define BEGIN_DROPOUT() \
+  state += state_offset; \
+  const attention_dropout dropout = dropout_of(state[0], state[1], state[2], purpose, keep);
+#define KEPT_FACTOR kept
+#define DROPOUT_ARGUMENTS , dropout, kept
+#define DROPOUT_OPERANDS , const attention_dropout dropout, const float kept
 #else
 #define DROPOUT_PARAMETERS
-#define DRAW_ARGUMENTS
-#define DRAW_PARAMETERS
+#define BEGIN_DROPOUT()
+#define DROPOUT_ARGUMENTS
+#define DROPOUT_OPERANDS
+#define KEPT_FACTOR 1.0f
 #endif
 #define FORM_PARAMETERS MASK_PARAMETERS LENGTH_PARAMETERS DROPOUT_PARAMETERS
 #define SIZE_PARAMETERS uint heads, uint key_heads, uint queries, uint keys, float scale
@@ -88,9 +94,11 @@ static inline float weight_of(const float score, const float largest, const floa
   return score == -INFINITY ? 0.0f : exp(score - largest) * inverse;
 }
 
-// d loss / d score. What has a weight or a factor of 0 is not read, whatever it is.
-static inline float slope_of(const float weight, const float factor, const float product, const float delta) {
-  return weight == 0.0f ? 0.0f : weight * ((factor == 0.0f ? 0.0f : factor * product) - delta);
+// d loss / d score; `factor` multiplies a weight that dropout keeps. What has a weight of 0 or is dropped is not read,
+// whatever it is.
+static inline float slope_of(const float weight, const bool is_kept, const float factor, const float product,
+                             const float delta) {
+  return weight == 0.0f ? 0.0f : weight * (is_kept ? factor * product - delta : -delta);
 }
 
 // Whether x is infinite or not a number.
@@ -107,23 +115,6 @@ static inline uint first_query(const uint s, const int length, const uint querie
 #endif
 }
 
-#ifdef DROPOUT
-// The random numbers of four weights: key s (a multiple of 4) and its neighbours, of row `row` = (b·H + h)·T + t.
-static inline philox_block drawn_block(const ulong row, const uint s, const uint keys, __global const int *state,
-                                       const uint purpose) {
-  const ulong seed = (ulong)(uint)state[0] | ((ulong)(uint)state[1] << 32);
-  return philox4x32(row * ((keys + 3) / 4) + s / 4, purpose, (uint)state[2], seed);
-}
-
-// Their factors.
-static inline float4 draw_four(const ulong row, const uint s, const uint keys, __global const int *state,
-                               const uint purpose, const float keep, const float kept) {
-  const philox_block block = drawn_block(row, s, keys, state, purpose);
-  const uint4 bits = (uint4)(block.word[0], block.word[1], block.word[2], block.word[3]) >> 8;
-  return select((float4)(0.0f), (float4)(kept), convert_float4(bits) * 5.9604644775390625e-8f < keep);
-}
-#endif
-
 // Whether `value` is true for any item of the group.
 TILE_FUNCTION bool any_item(__local int *flag, const bool value) {
   if (get_local_id(0) == 0) *flag = 0;
@@ -133,20 +124,18 @@ TILE_FUNCTION bool any_item(__local int *flag, const bool value) {
   return *flag != 0;
 }
 
-// The weight that multiplies a value, with the factor of dropout, from the vectors of its query and its key; for the few
-// values that are not finite, which the products leave out.
+// The weight of query t and key s of head b·H + h, with the factor of dropout, from their vectors; for the few values that
+// are not finite, which the products leave out.
 static inline float one_weight(__global const vector_t *query, __global const vector_t *key, const float scale,
-                               const float added, const float largest, const float inverse, const ulong row,
-                               const uint s, const uint keys DRAW_PARAMETERS) {
+                               const float added, const float largest, const float inverse, const uint head,
+                               const uint t, const uint s, const uint queries DROPOUT_OPERANDS) {
   float product = 0.0f;
   for (uint d = 0; d < WIDTH; ++d) product += value_of(query[d]) * value_of(key[d]);
   const float weight = weight_of(masked_score(product, scale, added), largest, inverse);
 #ifdef DROPOUT
-  const float4 four = draw_four(row, s / 4 * 4, keys, state, purpose, keep, kept);
-  return weight * (s % 4 == 0 ? four.x : s % 4 == 1 ? four.y : s % 4 == 2 ? four.z : four.w);
-#else
-  return weight;
+  if (!keeps_weight(dropout, head, t, s, queries)) return 0.0f;
 #endif
+  return weight * KEPT_FACTOR;
 }
 
 #endif

@@ -23,6 +23,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   __local uint4 query_tile[OWN * PIECES] __attribute__((aligned(128)));
   __local uint4 tiles[2 * 2 * OTHER * PIECES] __attribute__((aligned(128)));  // keys and values, twice
   __local int flag, marks[OTHER];
+  BEGIN_DROPOUT()
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
@@ -109,10 +110,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
         }
       }
 #ifdef DROPOUT
-      EACH(i, M_TILES) EACH(j, N_TILES) {
-        float drawn[4];
-        draw_keys(drawn, of_queries + own + 16 * i + ROW, tile + 8 * j, keys DRAW_ARGUMENTS);
-        EACH(e, 4) scores[i][j][e] *= drawn[e];
+      // What is kept is multiplied at the end.
+      const uint row_of_squares = drawn_row(batch * heads + head, own, queries);
+      EACH(i, M_TILES) EACH(pair, N_TILES / 2) {
+        const philox_block drawn = draw_keys(dropout, row_of_squares + i, tile + 16 * pair);
+        EACH(e, 8) {
+          if (!KEEPS_KEY(drawn, e)) scores[i][2 * pair + e / 4][e % 4] = 0.0f;
+        }
       }
 #endif
       add_weighted(scores, value_tile, factors, results);
@@ -130,6 +134,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
       statistics[t] = valid ? largest[i][below] : NAN;
       statistics[all_rows + t] = factors[i][below];
     }
+    factors[i][below] *= KEPT_FACTOR;
   }
   store_rows(dst, QUERY_PITCH, own, queries, results, factors);
   // Values that are not finite reach the rows that see them.
@@ -140,7 +145,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
       if (t >= queries || !valid) continue;
       add_to(dst + (ulong)t * QUERY_PITCH + d,
              strange_values(v, t, d, q, k, statistics, statistics + all_rows, queries, keys, length, scale,
-                            of_queries HEAD_MASK(0) DRAW_ARGUMENTS));
+                            batch * heads + head HEAD_MASK(0) DROPOUT_ARGUMENTS));
     }
   }
 }

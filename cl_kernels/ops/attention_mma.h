@@ -81,8 +81,6 @@ TILE_FUNCTION void clean_rows(__local uint4 *tile, __local int *marks) {
 #include "ops/attention_mma_floats.h"
 #endif
 
-#ifdef DROPOUT
 #include "ops/attention_draws.h"
-#endif
 
 #endif

@@ -24,6 +24,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   __local uint4 own_tiles[2 * OWN * PIECES] __attribute__((aligned(128)));  // of q and diff_dst
   __local uint4 tiles[2 * 2 * OTHER * PIECES] __attribute__((aligned(128)));
   __local int flag, marks[OTHER];
+  BEGIN_DROPOUT()
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1);
   const ulong of_queries = ((ulong)batch * heads + head) * queries;
@@ -99,12 +100,16 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
         }
       }
       multiply_rows(own_tiles + (OWN + WARP * WARP_ROWS) * PIECES, value_tile, slopes);
-      EACH(i, M_TILES) EACH(j, N_TILES) {
-        float drawn[4] = {1.0f, 1.0f, 1.0f, 1.0f};
+      EACH(i, M_TILES) EACH(pair, N_TILES / 2) {
 #ifdef DROPOUT
-        draw_keys(drawn, of_queries + own + 16 * i + ROW, tile + 8 * j, keys DRAW_ARGUMENTS);
+        const philox_block drawn =
+            draw_keys(dropout, drawn_row(batch * heads + head, own, queries) + i, tile + 16 * pair);
 #endif
-        EACH(e, 4) slopes[i][j][e] = slope_of(weights[i][j][e], drawn[e], slopes[i][j][e], row_delta[i][e / 2]);
+        EACH(e, 8) {
+          const uint j = 2 * pair + e / 4, x = e % 4;
+          slopes[i][j][x] =
+              slope_of(weights[i][j][x], KEEPS_KEY(drawn, e), KEPT_FACTOR, slopes[i][j][x], row_delta[i][x / 2]);
+        }
       }
       add_weighted(slopes, key_tile, factors, results);
     }
@@ -129,6 +134,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   __local uint4 tiles[2 * 2 * OTHER * PIECES] __attribute__((aligned(128)));
   __local float rows[2 * 3 * OTHER];  // largest scores, inverse sums and deltas
   __local int flag, marks[OTHER];
+  BEGIN_DROPOUT()
   const uint first = (uint)get_group_id(2) * OWN, batch = (uint)get_group_id(1), sharing = heads / key_heads;
   const ulong of_keys = OF_HEAD(batch, (uint)get_group_id(0), key_heads, keys);
   const uint first_head = (uint)get_group_id(0) * sharing;
@@ -219,11 +225,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
           }
         }
 #ifdef DROPOUT
-        float drawn[M_TILES][N_TILES][4];
-        EACH(i, M_TILES) EACH(j, N_TILES) {
-          draw_queries(drawn[i][j], of_heads + (ulong)head * queries + tile + 8 * j + 2 * QUAD, own + 16 * i,
-                       keys DRAW_ARGUMENTS);
-          EACH(e, 4) slopes[i][j][e] = drawn[i][j][e] * weights[i][j][e];
+        // What is kept is multiplied at the end.
+        const uint row_of_squares = drawn_row(batch * heads + first_head + head, tile, queries);
+        philox_block drawn[M_TILES][N_TILES / 2];
+        EACH(i, M_TILES) EACH(pair, N_TILES / 2) {
+          drawn[i][pair] = draw_queries(dropout, row_of_squares + pair, own + 16 * i);
+          EACH(e, 8) {
+            const uint j = 2 * pair + e / 4, x = e % 4;
+            slopes[i][j][x] = KEEPS_QUERY(drawn[i][pair], e) ? weights[i][j][x] : 0.0f;
+          }
         }
         add_weighted(slopes, diff_tile, factors, value_results);
 #else
@@ -234,12 +244,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
           const float column_delta = tile_delta[8 * j + 2 * QUAD + odd];
           EACH(i, M_TILES) EACH(below, 2) {
             const uint e = 2 * below + odd;
-#ifdef DROPOUT
-            const float factor = drawn[i][j][e];
-#else
-            const float factor = 1.0f;
-#endif
-            slopes[i][j][e] = slope_of(weights[i][j][e], factor, slopes[i][j][e], column_delta);
+            slopes[i][j][e] = slope_of(weights[i][j][e], KEEPS_QUERY(drawn[i][j / 2], j % 2 * 4 + e), KEPT_FACTOR,
+                                       slopes[i][j][e], column_delta);
           }
         }
         add_weighted(slopes, query_tile, factors, key_results);
@@ -249,7 +255,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
   }
   EACH(i, M_TILES) EACH(below, 2) factors[i][below] = valid ? scale : NAN;
   store_rows(diff_k + diff_k_offset + of_keys, KEY_PITCH, own, keys, key_results, factors);
-  EACH(i, M_TILES) EACH(below, 2) factors[i][below] = valid ? 1.0f : NAN;
+  EACH(i, M_TILES) EACH(below, 2) factors[i][below] = valid ? KEPT_FACTOR : NAN;
   store_rows(diff_v, KEY_PITCH, own, keys, value_results, factors);
   // What is not finite in diff_dst reaches the values that its query sees.
   if (guarded) {
@@ -261,7 +267,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma
         const ulong of_vectors = (ulong)head * HEAD_APART * WIDTH, of_queries = (ulong)head * queries;
         sum += strange_gradients(diff_dst + of_vectors, s, d, begin, q + of_vectors, k, statistics + of_queries,
                                  statistics + all_rows + of_queries, queries, keys, length, scale,
-                                 of_heads + of_queries HEAD_MASK(head * mask_head) DRAW_ARGUMENTS);
+                                 batch * heads + first_head + head HEAD_MASK(head * mask_head) DROPOUT_ARGUMENTS);
       }
       if (s < keys) add_to(diff_v + (ulong)s * KEY_PITCH + d, sum);
     }

@@ -5,11 +5,11 @@
 #define CONCORD_ATTENTION_STRANGE_H
 #include "ops/attention_form.h"
 
-// Vectors and statistics of a head; `row` is its first row in the stream of random numbers.
+// Vectors and statistics of a head; `drawn_head` is its number among all, b·H + h.
 #define HEAD_PARAMETERS                                                                                              \
   __global const vector_t *q, __global const vector_t *k, __global const float *largest,                             \
       __global const float *inverse, const uint queries, const uint keys, const int length, const float scale,       \
-      const ulong row HEAD_MASK_PARAMETERS DRAW_PARAMETERS
+      const uint drawn_head HEAD_MASK_PARAMETERS DROPOUT_OPERANDS
 #ifdef MASK
 #define HEAD_MASK_PARAMETERS , __global const float *mask, const ulong mask_row
 #define HEAD_MASK(of_head) , mask + (of_head), mask_row
@@ -17,14 +17,9 @@
 #define HEAD_MASK_PARAMETERS
 #define HEAD_MASK(of_head)
 #endif
-#ifdef DROPOUT
-#define DRAWN_FROM , state, purpose, keep, kept
-#else
-#define DRAWN_FROM
-#endif
 #define WEIGHT_OF(t, s)                                                                                              \
   one_weight(q + (ulong)(t) * QUERY_PITCH, k + (ulong)(s) * KEY_PITCH, scale, ADDED((t) * mask_row + (s)),           \
-             largest[t], inverse[t], row + (t), s, keys DRAWN_FROM)
+             largest[t], inverse[t], drawn_head, t, s, queries DROPOUT_ARGUMENTS)
 
 // Of value d: the strange values of v that query t sees, times their weights.
 static inline float strange_values(__global const vector_t *v, const uint t, const uint d, HEAD_PARAMETERS) {

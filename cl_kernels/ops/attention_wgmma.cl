@@ -44,6 +44,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
     SIZE_PARAMETERS FORM_PARAMETERS) {
   __local uint4 tiles[(OWN_BYTES + 2 * STAGES * TILE_BYTES) / 16] __attribute__((aligned(1024)));
   __local ulong barriers[1 + 4 * STAGES];
+  BEGIN_DROPOUT()
   const uint first = ((uint)get_num_groups(2) - 1 - (uint)get_group_id(2)) * OWN;
   const uint head = (uint)get_group_id(0), batch = (uint)get_group_id(1), key_head = head / (heads / key_heads);
   const int length = LENGTH_OF(batch);
@@ -169,11 +170,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
     }                                                                                              \
   }
 #ifdef DROPOUT
-#define DROP_WEIGHTS()                                                                     \
-  EACH(j, SCORES / 4) {                                                                    \
-    float drawn[4];                                                                        \
-    draw_keys(drawn, of_queries + own + ROW, tile + 8 * j, keys DRAW_ARGUMENTS);            \
-    EACH(e, 4) scores[4 * j + e] *= drawn[e];                                              \
+  const uint row_of_squares = drawn_row(batch * heads + head, own, queries);
+  // What is kept is multiplied at the end.
+#define DROP_WEIGHTS()                                                             \
+  EACH(j, SCORES / 8) {                                                            \
+    const philox_block drawn = draw_keys(dropout, row_of_squares, tile + 16 * j);  \
+    EACH(i, 8) scores[8 * j + i] = KEEPS_KEY(drawn, i) ? scores[8 * j + i] : 0.0f; \
   }
 #else
 #define DROP_WEIGHTS()
@@ -222,6 +224,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
       statistics[t] = valid ? largest[below] : NAN;
       statistics[all_rows + t] = inverse[below];
     }
+    inverse[below] *= KEPT_FACTOR;
   }
   store_rows(dst, QUERY_PITCH, own, queries, results, inverse);
   // Values that are not finite reach the rows that see them.
@@ -232,7 +235,8 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_wgm
       if (t >= queries || !valid) continue;
       add_to(dst + (ulong)t * QUERY_PITCH + d,
              strange_values(v + v_offset + of_keys, t, d, q + q_offset + of_vectors, k + k_offset + of_keys, statistics,
-                            statistics + all_rows, queries, keys, length, scale, of_queries HEAD_MASK(0) DRAW_ARGUMENTS));
+                            statistics + all_rows, queries, keys, length, scale, batch * heads + head HEAD_MASK(0)
+                                DROPOUT_ARGUMENTS));
     }
   }
 }

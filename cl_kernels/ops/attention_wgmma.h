@@ -210,8 +210,6 @@ static inline void store_rows(__global vector_t *dst, const uint pitch, const ui
   }
 }
 
-#ifdef DROPOUT
 #include "ops/attention_draws.h"
-#endif
 
 #endif

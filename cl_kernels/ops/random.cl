@@ -1,5 +1,6 @@
 // Random numbers from the Philox stream named by `state` = (seed low, seed high, step, 0) and `purpose`: element i is a
 // function of its index alone. A work-item owns four neighbours, which share a block of the generator.
+#include "shared/attention_dropout.h"
 #include "shared/channels_last.h"
 #include "shared/philox.h"
 
@@ -60,7 +61,21 @@ __kernel void random_bernoulli(__global const int* state, const ulong state_offs
   random_write(dst + dst_offset, 4 * item, select((float4)(0.0f), (float4)(value), u < probability), n);
 }
 
-// The same with value 1, in blocks of 8 numbers of 16 bits.
+// `value` for the weights (batch, heads, queries, keys) that attention with the same `keep` keeps, else 0
+__kernel void random_attention(__global const uint* state, const ulong state_offset, __global float* dst,
+                               const ulong dst_offset, const uint keep, const float value, const uint purpose,
+                               const uint queries, const uint keys, const ulong n) {
+  const ulong item = get_global_id(0);
+  if (item >= n) return;
+  state += state_offset;
+  const attention_dropout dropout = dropout_of(state[0], state[1], state[2], purpose, keep);
+  const ulong row = item / keys;
+  const bool is_kept =
+      keeps_weight(dropout, (uint)(row / queries), (uint)(row % queries), (uint)(item % keys), queries);
+  dst[dst_offset + item] = is_kept ? value : 0.0f;
+}
+
+// As random_bernoulli with value 1, in blocks of 8 numbers of 16 bits.
 __kernel void random_mask_of_tokens(__global const int* state, const ulong state_offset, __global uint4* dst,
                                     const ulong dst_offset, const float probability, const uint purpose,
                                     const uint blocks) {

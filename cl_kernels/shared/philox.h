@@ -1,6 +1,7 @@
 // Philox4x32-10, the counter-based random numbers of Concord (Salmon, Moraes, Dror, Shaw: "Parallel Random
 // Numbers: As Easy as 1, 2, 3", SC 2011). Compiles as OpenCL C and as C++, so weights, dropout masks, shuffles
-// and augmentation are bit-equal on every device: a number depends on (seed, purpose, step, index) alone.
+// and augmentation are bit-equal on every device: a number depends on (seed, purpose, step, index) alone. Dropout in
+// attention takes seven rounds (shared/attention_dropout.h).
 #ifndef CONCORD_PHILOX_H
 #define CONCORD_PHILOX_H
 

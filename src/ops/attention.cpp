@@ -1,6 +1,7 @@
 // Attention: shape rules, the gradient as two operators of their own, cost.
 #include "concord/ops/attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "concord/core/check.hpp"
@@ -103,6 +104,14 @@ Value delta_of(HeadLayout layout, Value dst, Value diff_dst, Value diff_logsumex
 }
 
 }  // namespace
+
+std::uint32_t AttentionForm::keep() const {
+  constexpr float kAll = 65536;
+  if (dropout >= 1) return 0;
+  return static_cast<std::uint32_t>(std::clamp(std::round(kAll * (1 - dropout)), 1.0F, kAll - 1));
+}
+
+float AttentionForm::kept() const { return keep() == 0 ? 0 : 65536 / static_cast<float>(keep()); }
 
 std::string AttentionForm::str() const {
   std::string text = fmt::format("scale {} causal {}", scale, static_cast<int>(causal));

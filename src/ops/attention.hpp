@@ -29,12 +29,16 @@ struct AttentionForm {
   HeadLayout layout = HeadLayout::heads_first;
   bool mask = false;
   bool lengths = false;
-  float dropout = 0;          // probability that a weight becomes 0; the others are divided by 1 − dropout
+  float dropout = 0;          // probability that a weight becomes 0
   std::uint32_t purpose = 0;  // stream number for dropout
 
   [[nodiscard]] std::string str() const;
-  /// The factor of the weights that dropout keeps.
-  [[nodiscard]] float kept() const { return dropout < 1 ? 1 / (1 - dropout) : 0; }
+  /// Of 65536 weights, how many dropout keeps on average: 65536·(1 − dropout), rounded; between 1 and 65535 for a
+  /// probability between 0 and 1.
+  [[nodiscard]] std::uint32_t keep() const;
+  /// The factor of the weights that dropout keeps, 65536 / keep(), so that the expectation of a weight does not change;
+  /// 0 where it keeps none.
+  [[nodiscard]] float kept() const;
 };
 
 /// Inputs: q (B, H, T, D), k and v (B, Hkv, S, D), where H is a multiple of Hkv. Head h attends to the keys of key head
@@ -49,8 +53,9 @@ struct AttentionForm {
 /// finite mask hides nothing: a row of scores that are all −1e9 or −3e38 has the weights of its scores, as in PyTorch.
 /// A key with weight 0 because of a length, causality, a mask of −∞ or dropout is not read: its value may be NaN or
 /// infinite, and its gradient is 0. A length outside [0, S] gives NaN.
-/// Dropout removes the weight of query t and key s if element ((b·H + h)·T + t)·S' + s of the stream is below the
-/// probability, where S' is S rounded up to a multiple of 4.
+/// Dropout removes the same weights on every device, forward and backward. Its probability is rounded to a multiple of
+/// 1/65536, and the other weights are multiplied by the inverse of what remains. Each weight has 16 bits of
+/// Philox4x32-7; cl_kernels/shared/attention_dropout.h says which.
 class Attention final : public Operator {
  public:
   explicit Attention(const AttentionForm& form) : form_(form) {}
@@ -104,8 +109,6 @@ struct AttentionSizes {
   std::array<std::int64_t, 3> mask_strides{};  // along B, H, T, in elements; 0 for a broadcast axis
   /// The indices of the optional operands. The index of an absent operand is undefined.
   std::size_t mask = 0, lengths = 0, state = 0;
-  /// The length of one row of the random stream.
-  [[nodiscard]] std::int64_t drawn_keys() const { return (keys + 3) / 4 * 4; }
   /// The distance between the vectors of two neighbouring queries, and of two neighbouring keys, in elements.
   [[nodiscard]] std::int64_t query_pitch() const { return by_tokens() ? heads * width : width; }
   [[nodiscard]] std::int64_t key_pitch() const { return by_tokens() ? key_heads * width : width; }

@@ -76,9 +76,10 @@ Value attention_reference(Value q, Value k, Value v, const AttentionOptions& opt
                             scalar::select(scalar::equal(scalar::input(1), kHidden), 0.0F, scalar::input(0)));
   if (graph.training() && options.dropout > 0) {
     form.dropout = options.dropout;
-    weights = weights * slice(random_mask(graph, Shape{s.batch, s.heads, s.queries, s.drawn_keys()}, 1 - form.dropout,
-                                          form.kept(), "attention"),
-                              -1, 0, s.keys);
+    const auto draw =
+        std::make_shared<ops::Random>(ops::Distribution::attention, scores_shape, static_cast<float>(form.keep()),
+                                      form.kept(), ops::new_purpose(graph, "attention"));
+    weights = weights * graph.add(draw, {graph.random_state()});
   }
   const Value dst = matmul(reshape(weights, Shape{s.batch, s.key_heads, rows, s.keys}), v);
   return reshape(dst, q.shape());

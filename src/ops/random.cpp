@@ -15,6 +15,7 @@ std::string_view Random::name() const {
     case Distribution::uniform: return "random_uniform";
     case Distribution::normal: return "random_normal";
     case Distribution::bernoulli: return "random_bernoulli";
+    case Distribution::attention: return "random_attention";
   }
   throw Error("unknown distribution");
 }
@@ -22,6 +23,8 @@ std::string_view Random::name() const {
 std::vector<TensorSpec> Random::infer(std::span<const TensorSpec> inputs) const {
   expect_inputs(name(), inputs, 1);
   expect_spec(name(), "state", inputs[0], DType::i32, Shape{4});
+  CONCORD_CHECK(distribution_ != Distribution::attention || shape_.rank() == 4, ShapeError,
+                "{}: expected (batch, heads, queries, keys), got {}", name(), shape_.str());
   return {{DType::f32, shape_}};
 }
 

@@ -1,4 +1,5 @@
-// Random tensors from the counter-based stream (philox.h). uniform and bernoulli have equal bits on every device.
+// Random tensors from the counter-based stream (philox.h). uniform, bernoulli and attention have equal bits on every
+// device.
 // normal uses log, sqrt and cos, so devices agree up to rounding.
 #pragma once
 
@@ -8,11 +9,13 @@
 namespace CONCORD_PUBLIC concord {
 namespace ops {
 
-enum class Distribution : std::uint8_t { uniform, normal, bernoulli };
+enum class Distribution : std::uint8_t { uniform, normal, bernoulli, attention };
 
 /// state i32 [4] = (seed low, seed high, step, 0) → f32 with `shape`. Element i (row-major) comes from Philox(index i,
 /// `purpose`, step, seed). uniform: [a, b). normal: mean a, standard deviation b, by Box and Muller from the uniforms
-/// 2i and 2i+1. bernoulli: b with probability a, else 0.
+/// 2i and 2i+1. bernoulli: b with probability a, else 0. attention: for a shape (batch, heads, queries, keys), b for
+/// the weights that dropout in attention keeps if it keeps `a` of 65536 (cl_kernels/shared/attention_dropout.h), else
+/// 0.
 class Random final : public Operator {
  public:
   Random(Distribution distribution, Shape shape, float a, float b, std::uint32_t purpose)

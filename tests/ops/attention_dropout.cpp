@@ -1,6 +1,6 @@
 // Dropout in attention: the weights that the random stream names, the same ones in the gradients and in the composed
 // form.
-#include <shared/philox.h>
+#include <shared/attention_dropout.h>
 
 #include <cmath>
 
@@ -17,10 +17,10 @@ TEST_CASE("attention drops the weights that the random stream names, the same on
   Array unit({1, 1, kSize, kSize});
   for (std::int64_t i = 0; i < kSize; ++i) unit.at({0, 0, i, i}) = 1;
   const std::vector<Input> inputs{{Array({1, 2, kQueries, kSize})}, {Array({1, 1, kSize, kSize})}, {unit}};
-  std::uint32_t purpose = 0;
+  ops::AttentionForm form;
   const Build build = [&](const std::vector<Value>& x) {
     const Value dst = attention(x[0], x[1], x[2], {.dropout = kDropped});
-    purpose = dynamic_cast<const ops::Attention&>(*dst.node().op).form().purpose;
+    form = dynamic_cast<const ops::Attention&>(*dst.node().op).form();
     // The gradient of v is the sum over queries of both heads; that of k is zero because q is.
     return std::vector{dst, gradient(sum(dst), std::vector{x[2]})[0]};
   };
@@ -28,12 +28,14 @@ TEST_CASE("attention drops the weights that the random stream names, the same on
     INFO("device " << device->info().id);
     const auto results = run(device, inputs, build);
     const Array dst = to_array(results[0]), diff_v = to_array(results[1]);
+    const attention_dropout dropout = dropout_of(7, 0, 0, form.purpose, form.keep());  // the seed is 7
     std::vector<double> columns(kSize);
     int wrong = 0;
     for (std::int64_t row = 0; row < 2 * kQueries; ++row) {
       for (std::int64_t s = 0; s < kSize; ++s) {
         const bool kept =
-            philox_uniform(static_cast<std::uint64_t>(row * kSize + s), purpose, 0, 7) < 1 - kDropped;  // the seed is 7
+            keeps_weight(dropout, static_cast<std::uint32_t>(row / kQueries),
+                         static_cast<std::uint32_t>(row % kQueries), static_cast<std::uint32_t>(s), kQueries);
         const double expected = kept ? 1 / (1.0 - kDropped) / kSize : 0;
         columns[static_cast<std::size_t>(s)] += expected;
         const double got = dst.values[static_cast<std::size_t>(row * kSize + s)];

@@ -1,6 +1,6 @@
 // Attention whose queries and keys are no whole number of a kernel's tiles, over the widths and forms that kernels
 // specialise on: results and gradients against plain loops in double precision.
-#include <shared/philox.h>
+#include <shared/attention_dropout.h>
 
 #include <cmath>
 
@@ -38,7 +38,7 @@ std::vector<Input> inputs_of(const EdgeSetting& s) {
 }
 
 /// Result, logsumexp and the gradients of q, k and v for d loss / d result = input 3, whose loss is Σ result·input 3.
-std::vector<Array> by_loops(const EdgeSetting& s, const std::vector<Input>& inputs, std::uint32_t purpose) {
+std::vector<Array> by_loops(const EdgeSetting& s, const std::vector<Input>& inputs, const ops::AttentionForm& form) {
   const Array &q = inputs[0].value, &k = inputs[1].value, &v = inputs[2].value, &diff = inputs[3].value;
   const double scale = s.scale ? *s.scale : 1 / std::sqrt(static_cast<double>(s.width));
   Array dst(q.shape), logsumexp({s.batch, s.heads, s.queries}), diff_q(q.shape), diff_k(k.shape), diff_v(v.shape);
@@ -65,11 +65,14 @@ std::vector<Array> by_loops(const EdgeSetting& s, const std::vector<Input>& inpu
     logsumexp.at({b, h, t}) = largest + std::log(sum);
     for (std::int64_t i = 0; i < seen; ++i) {
       const auto place = static_cast<std::size_t>(i);
-      const auto drawn = static_cast<std::uint64_t>(row * ((s.keys + 3) / 4 * 4) + i);
       weights[place] = sum > 0 ? weights[place] / sum : 0;
       factors[place] = 1;
-      if (s.dropout > 0)
-        factors[place] = philox_uniform(drawn, purpose, 0, 7) < 1 - s.dropout ? 1 / (1 - s.dropout) : 0;
+      if (s.dropout > 0) {
+        const auto number = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
+        const attention_dropout dropout = dropout_of(7, 0, 0, form.purpose, form.keep());  // the seed is 7
+        const bool is_kept = keeps_weight(dropout, number(b * s.heads + h), number(t), number(i), number(s.queries));
+        factors[place] = is_kept ? 65536.0 / form.keep() : 0;
+      }
       through[place] = 0;
       for (std::int64_t d = 0; d < s.width; ++d) {
         dst.at({b, h, t, d}) += weights[place] * factors[place] * v.at({b, g, i, d});
@@ -94,20 +97,20 @@ std::vector<Array> by_loops(const EdgeSetting& s, const std::vector<Input>& inpu
 void check(const EdgeSetting& s) {
   constexpr double kTolerance = 4e-6;
   const std::vector<Input> inputs = inputs_of(s);
-  std::uint32_t purpose = 0;
+  ops::AttentionForm form;
   const Build build = [&](const std::vector<Value>& x) {
     AttentionOptions options{.causal = s.causal, .dropout = s.dropout, .scale = s.scale};
     if (s.mask) options.mask = x[4];
     if (!s.lengths.empty()) options.lengths = x.back();
     const Value dst = attention(x[0], x[1], x[2], options);
-    purpose = dynamic_cast<const ops::Attention&>(*dst.node().op).form().purpose;
+    form = dynamic_cast<const ops::Attention&>(*dst.node().op).form();
     std::vector<Value> results{dst, Value(&dst.graph(), dst.node_id(), 1)};
     for (const Value& slope : gradient(sum(dst * x[3]), std::vector{x[0], x[1], x[2]})) results.push_back(slope);
     return results;
   };
   for (const DevicePtr& device : devices()) {
     const std::vector<Tensor> results = run(device, inputs, build);
-    const std::vector<Array> expected = by_loops(s, inputs, purpose);
+    const std::vector<Array> expected = by_loops(s, inputs, form);
     for (std::size_t k = 0; k < results.size(); ++k) {
       INFO(s.name << ", result " << k << " on " << device->info().id);
       const Array got = to_array(results[k]);

@@ -2,7 +2,7 @@
 // p·m·v with the factors m of dropout; in the gradients ds = p·(m·(diff_dst·v) − delta).
 #include "concord/ops/attention.hpp"
 
-#include <shared/philox.h>
+#include <shared/attention_dropout.h>
 
 #include <algorithm>
 #include <cmath>
@@ -64,11 +64,12 @@ class Scores {
   [[nodiscard]] double factor(std::int64_t row, std::int64_t s) const {
     if (form_.dropout == 0) return 1;
     const auto state = state_.values<std::int32_t>();
-    const std::uint64_t seed =
-        static_cast<std::uint32_t>(state[0]) | std::uint64_t{static_cast<std::uint32_t>(state[1])} << 32;
-    const auto index = static_cast<std::uint64_t>(row * s_.drawn_keys() + s);
-    const float uniform = philox_uniform(index, form_.purpose, static_cast<std::uint32_t>(state[2]), seed);
-    return uniform < 1 - form_.dropout ? static_cast<double>(form_.kept()) : 0.0;
+    const auto word = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
+    const attention_dropout dropout =
+        dropout_of(word(state[0]), word(state[1]), word(state[2]), form_.purpose, form_.keep());
+    const auto [batch, head, t] = split(row);
+    const bool is_kept = keeps_weight(dropout, word(batch * s_.heads + head), word(t), word(s), word(s_.queries));
+    return is_kept ? static_cast<double>(form_.kept()) : 0.0;
   }
   [[nodiscard]] double dot(const Values& a, std::size_t at_a, const Values& b, std::size_t at_b) const {
     double sum = 0;

@@ -164,7 +164,7 @@ std::vector<Argument> attention_arguments(const AttentionProblem& problem, std::
   }
   if (form.lengths) arguments.emplace_back(input(s.lengths));
   if (form.dropout > 0) {
-    arguments.insert(arguments.end(), {input(s.state), form.purpose, 1 - form.dropout, form.kept()});
+    arguments.insert(arguments.end(), {input(s.state), form.purpose, form.keep(), form.kept()});
   }
   return arguments;
 }

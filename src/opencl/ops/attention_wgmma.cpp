@@ -37,9 +37,10 @@ struct WgmmaTiles {
 /// Two warpgroups have 240 registers a thread, three have 160. Sums, scores and packed weights fit into them; measured
 /// on an H200.
 WgmmaTiles wgmma_tiles(const AttentionProblem& problem) {
-  constexpr WgmmaTiles kTwo{2, 128, 2, 240, 24}, kTwoNarrow{2, 64, 2, 240, 24};
+  constexpr WgmmaTiles kTwo{2, 128, 2, 240, 24}, kTwoDeep{2, 128, 4, 240, 24}, kTwoNarrow{2, 64, 2, 240, 24};
+  const std::int64_t width = problem.sizes.width;
   switch (problem.pass) {
-    case AttentionPass::forward: return problem.sizes.width <= 128 ? kTwo : kTwoNarrow;
+    case AttentionPass::forward: return width <= 64 ? kTwoDeep : width <= 128 ? kTwo : kTwoNarrow;
     case AttentionPass::backward_query: return kTwo;
     case AttentionPass::backward_key_value: break;
   }
@@ -100,7 +101,6 @@ bool attention_wgmma_is_faster(const AttentionProblem& problem) {
 
 std::unique_ptr<Kernel> prepare_attention_wgmma(Context& context, const AttentionProblem& problem) {
   const WgmmaTiles tiles = wgmma_tiles(problem);
-  const bool is_forward = problem.pass == AttentionPass::forward;
   std::vector<std::string> definitions = attention_definitions(problem);
   definitions.insert(definitions.end(), {"TOKENS", fmt::format("WARPGROUPS={}", tiles.warpgroups),
                                          fmt::format("OTHER={}", tiles.other), fmt::format("STAGES={}", tiles.stages),
@@ -109,12 +109,18 @@ std::unique_ptr<Kernel> prepare_attention_wgmma(Context& context, const Attentio
   for (std::string& definition : number_definitions(context, storage_number(problem.precision))) {
     definitions.push_back(std::move(definition));
   }
-  constexpr std::array<std::string_view, 3> kFunctions{"attention_wgmma_forward", "attention_wgmma_backward_query",
-                                                       "attention_wgmma_backward_key_value"};
+  struct Function {
+    std::string_view name, file;
+  };
+  constexpr std::array<Function, 3> kFunctions{
+      {{"attention_wgmma_forward", "ops/attention_wgmma.cl"},
+       {"attention_wgmma_backward_query", "ops/attention_wgmma_backward_query.cl"},
+       {"attention_wgmma_backward_key_value", "ops/attention_wgmma_backward_key_value.cl"}}};
+  const Function& function = kFunctions[static_cast<std::size_t>(problem.pass)];
   const KeptArgument kept_maps = kept(4 * sizeof(TensorMap));
   const std::array<Argument, 1> maps{further(kept_maps, 0, 1)};
-  Stage stage{context.program(is_forward ? "ops/attention_wgmma.cl" : "ops/attention_wgmma_backward.cl", definitions),
-              std::string(kFunctions[static_cast<std::size_t>(problem.pass)]), attention_arguments(problem, maps)};
+  Stage stage{context.program(function.file, definitions), std::string(function.name),
+              attention_arguments(problem, maps)};
   stage.local = {static_cast<std::size_t>(tiles.threads()), 1, 1};
   stage.global = {static_cast<std::size_t>(problem.row_heads()) * stage.local[0],
                   static_cast<std::size_t>(problem.sizes.batch), static_cast<std::size_t>(tiles.blocks(problem))};

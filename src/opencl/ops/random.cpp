@@ -34,7 +34,26 @@ PreparedKernel prepare_mask_of_tokens(Context& context, const ops::Random& op, c
                                 {}, std::array<std::size_t, 1>{0}, ChannelAxis::last);
 }
 
+PreparedKernel prepare_attention_factors(Context& context, const ops::Random& op, const KernelRequest& request) {
+  const Shape& shape = request.outputs.at(0).shape;
+  Stage stage;
+  stage.program = context.program("ops/random.cl");
+  stage.function = op.name();
+  stage.arguments = {input(0),
+                     output(0),
+                     static_cast<std::uint32_t>(op.a()),
+                     op.b(),
+                     op.purpose(),
+                     static_cast<std::uint32_t>(shape[2]),
+                     static_cast<std::uint32_t>(shape[3]),
+                     static_cast<std::uint64_t>(shape.elements())};
+  blocking_of(context.limits(), shape.elements(), 1).apply(stage);
+  return prepared(request, std::make_unique<StagedKernel>(context, "random_attention philox",
+                                                          std::vector<StagedKernel::AnyStage>{std::move(stage)}));
+}
+
 PreparedKernel prepare_random(Context& context, const ops::Random& op, const KernelRequest& request) {
+  if (op.distribution() == ops::Distribution::attention) return prepare_attention_factors(context, op, request);
   if (is_mask_of_tokens(context, op, request)) return prepare_mask_of_tokens(context, op, request);
   const auto n = static_cast<std::uint64_t>(request.outputs.at(0).shape.elements());
   const bool is_uniform = op.distribution() == ops::Distribution::uniform;

@@ -167,6 +167,12 @@ TEST_CASE("float64: reductions, copies, gathers and formulas", "[compare]") {
                  random_mask(o.graph(), Shape{50}, 0.4F, 2.5F, "mask");
         },
         {"random_normal", "random_bernoulli"});
+  check("attention with dropout",
+        [](Operators& o) {
+          const Value q = o.input({2, 2, 19, 4}), k = o.input({2, 2, 37, 4});
+          return attention_reference(q, k, k, {.dropout = 0.4F});
+        },
+        {"random_attention"});
 }
 
 TEST_CASE("float64: operators with the formulas that are fused into them", "[compare]") {

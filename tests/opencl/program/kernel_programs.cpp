@@ -139,6 +139,8 @@ TEST_CASE("the programs of kernels that few networks need are asked for", "[.][k
         return Sources{attention(x[0], x[1], x[2], {.lengths = x[3], .causal = ops::Causal::first, .dropout = 0.1F})};
       });
     }
+    ask(device, {numbers({4, 12, 256, 64})},
+        [](const Sources& x) { return Sources{attention_reference(x[0], x[0], x[0], {.dropout = 0.1F})}; });
   }
 }
 
