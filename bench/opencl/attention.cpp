@@ -1,11 +1,11 @@
 // Times attention and its gradients in 16 bits on one device, on tokens that lie as linear maps leave them:
 //
-//   bench_attention DEVICE [PRECISION]
+//   bench_attention DEVICE [PRECISION [DROPOUT]]
 //
 // Prints CSV, a line a problem and pass: batch, heads, tokens, width, causal, pass, microseconds, TFLOP/s, kernels. The
 // backward pass is the gradient of queries and that of keys and values, without the sums of rows before them. A pass
 // has 4·batch·heads·tokens²·width FLOPs forward and 10 backward, half of them if it is causal, as FlashAttention
-// counts. bench/attention_vs_pytorch sets PyTorch beside it.
+// counts. bench/attention_vs_pytorch sets PyTorch beside it. DROPOUT is a probability.
 #include "concord/ops/attention.hpp"
 
 #include <fmt/format.h>
@@ -15,12 +15,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "concord/core/check.hpp"
+#include "concord/core/text.hpp"
 #include "concord/device/device.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 
@@ -103,7 +105,7 @@ double seconds_of(Device& device, std::vector<BoundKernel>& kernels) {
   return times[2];
 }
 
-void measure(Device& device, const Problem& p, Precision precision) {
+void measure(Device& device, const Problem& p, Precision precision, float dropout) {
   const TensorSpec vectors{DType::f32, Shape{p.batch, p.tokens, p.heads, p.width}};
   const TensorSpec statistics{DType::f32, Shape{2, p.batch, p.heads, p.tokens}};
   const TensorSpec delta{DType::f32, Shape{p.batch, p.tokens, p.heads}};
@@ -111,11 +113,15 @@ void measure(Device& device, const Problem& p, Precision precision) {
   form.scale = 1 / std::sqrt(static_cast<float>(p.width));
   form.causal = p.causal ? ops::Causal::first : ops::Causal::none;
   form.layout = ops::HeadLayout::tokens_first;
+  form.dropout = dropout;
   const ops::Attention attention(form);
   const ops::AttentionBackwardQuery query(form);
   const ops::AttentionBackwardKeyValue key_value(form);
-  const std::vector<TensorSpec> inputs(3, vectors);
-  const std::vector<TensorSpec> of_gradients{vectors, vectors, vectors, vectors, statistics, delta};
+  std::vector<TensorSpec> inputs(3, vectors);
+  std::vector<TensorSpec> of_gradients{vectors, vectors, vectors, vectors, statistics, delta};
+  if (dropout > 0) {
+    for (std::vector<TensorSpec>* operands : {&inputs, &of_gradients}) operands->push_back({DType::i32, Shape{4}});
+  }
   for (const bool is_forward : {true, false}) {
     std::vector<BoundKernel> kernels;
     if (is_forward) {
@@ -138,22 +144,25 @@ void measure(Device& device, const Problem& p, Precision precision) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3) {
-    fmt::print(stderr, "usage: bench_attention DEVICE [bf16|fp16]\n");
+  if (argc < 2 || argc > 4) {
+    fmt::print(stderr, "usage: bench_attention DEVICE [bf16|fp16 [DROPOUT]]\n");
     return 1;
   }
   try {
     const DevicePtr device = Device::open(argv[1]);
     CONCORD_CHECK(device->info().backend == "opencl", ArgumentError, "{} is no OpenCL device", argv[1]);
-    const Precision precision = argc == 3 && std::string(argv[2]) == "fp16" ? Precision::fp16 : Precision::bf16;
+    const Precision precision = argc >= 3 && std::string(argv[2]) == "fp16" ? Precision::fp16 : Precision::bf16;
+    const std::optional<float> dropout = argc == 4 ? number_in_text<float>(argv[3]) : 0.0F;
+    CONCORD_CHECK(dropout.has_value(), ArgumentError, "{} is no probability", argv[3]);
     fmt::print("batch,heads,tokens,width,causal,pass,microseconds,teraflops,kernels\n");
     for (const std::int64_t tokens : {512, 1024, 2048, 4096, 8192}) {
       for (const bool causal : {false, true}) {
-        measure(*device, {16384 / tokens, 16, tokens, 128, causal}, precision);
-        measure(*device, {16384 / tokens, 32, tokens, 64, causal}, precision);
+        measure(*device, {16384 / tokens, 16, tokens, 128, causal}, precision, *dropout);
+        measure(*device, {16384 / tokens, 32, tokens, 64, causal}, precision, *dropout);
       }
     }
-    measure(*device, {8, 12, 64, 64, false}, precision);
+    measure(*device, {8, 12, 64, 64, false}, precision, *dropout);
+    measure(*device, {8, 12, 1024, 64, true}, precision, *dropout);  // gpt2_small
   } catch (const Error& error) {
     fmt::print(stderr, "bench_attention: {}\n", error.what());
     return 1;
