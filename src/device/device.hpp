@@ -97,7 +97,8 @@ class Device : public std::enable_shared_from_this<Device> {
   // --- memory
   /// Allocates at least `bytes` bytes. Throws OutOfMemory.
   [[nodiscard]] virtual BufferPtr allocate(std::size_t bytes) = 0;
-  /// The bytes in buffers now, and their maximum so far.
+  /// The bytes in buffers now, and in what kernels keep for themselves (tables, memory kept from run to run); and the
+  /// maximum so far.
   [[nodiscard]] virtual std::size_t allocated() const = 0;
   [[nodiscard]] virtual std::size_t peak_allocated() const = 0;
   /// Allocates host memory that the device reads and writes at full speed (pinned memory where the driver has it).

@@ -129,16 +129,16 @@ BufferPtr OpenClDevice::allocate(std::size_t bytes) {
     return OutOfMemory(
         fmt::format("{} ({}): no buffer of {} bytes: {}. {} of {} bytes are in use; one buffer holds at most {} bytes. "
                     "Use a smaller batch, or close other programs that use memory",
-                    info_.id, info_.name, bytes, why, accounting_->now.load(), info_.memory, info_.max_allocation));
+                    info_.id, info_.name, bytes, why, allocated(), info_.memory, info_.max_allocation));
   };
   if (bytes > info_.max_allocation) throw out_of_memory("it exceeds the largest allocation");
-  if (accounting_->now + bytes > info_.memory) throw out_of_memory("it exceeds the device's memory");
+  if (allocated() + bytes > info_.memory) throw out_of_memory("it exceeds the device's memory");
   cl_int status = CL_SUCCESS;
   MemoryHandle memory(
       clCreateBuffer(context_->context().get(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr, &status));
   if (is_memory_failure(status) || status == CL_OUT_OF_RESOURCES) throw out_of_memory(status_name(status));
   check(status, "clCreateBuffer", info_.name);
-  auto buffer = std::make_shared<OpenClBuffer>(std::move(memory), bytes, accounting_);
+  auto buffer = std::make_shared<OpenClBuffer>(std::move(memory), bytes, context_->accounting());
   fill_fresh(*this, *buffer);
   return buffer;
 }

@@ -16,8 +16,8 @@ class OpenClDevice final : public Device {
 
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] BufferPtr allocate(std::size_t bytes) override;
-  [[nodiscard]] std::size_t allocated() const override { return accounting_->now; }
-  [[nodiscard]] std::size_t peak_allocated() const override { return accounting_->peak; }
+  [[nodiscard]] std::size_t allocated() const override { return context_->accounting()->now; }
+  [[nodiscard]] std::size_t peak_allocated() const override { return context_->accounting()->peak; }
   [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override;
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
@@ -50,7 +50,6 @@ class OpenClDevice final : public Device {
 
  private:
   DeviceInfo info_;
-  std::shared_ptr<Accounting> accounting_ = std::make_shared<Accounting>();
   std::unique_ptr<Context> context_;
   std::unique_ptr<Tuning> tuning_;
   std::unique_ptr<OpenClTuner> tuner_;

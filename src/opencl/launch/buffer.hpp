@@ -11,7 +11,8 @@
 
 namespace concord::opencl {
 
-/// Bytes in buffers of one device; outlives the device for buffers freed after it, perhaps by another thread.
+/// Bytes in buffers of one device, and in the tables and kept memory of its kernels; outlives the device for buffers
+/// freed after it, perhaps by another thread.
 struct Accounting {
   std::atomic<std::size_t> now = 0, peak = 0;
 };

@@ -13,6 +13,7 @@
 #include "concord/opencl/driver/limits.hpp"
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/buffer.hpp"
 #include "concord/opencl/launch/event_log.hpp"
 #include "concord/opencl/program/build.hpp"
 #include "concord/opencl/program/build_processes.hpp"
@@ -62,7 +63,8 @@ double seconds_of(cl_event event) {
 }  // namespace
 
 Context::Context(boost::compute::device device)
-    : device_(std::move(device)),
+    : accounting_(std::make_shared<Accounting>()),
+      device_(std::move(device)),
       context_(device_),
       queue_(context_, device_, boost::compute::command_queue::enable_profiling),
       transfer_queue_(context_, device_, boost::compute::command_queue::enable_profiling),

@@ -26,6 +26,7 @@
 
 namespace concord::opencl {
 
+struct Accounting;
 class OpenClAlternatives;
 class Tuning;
 struct CheckedProduct;
@@ -62,6 +63,8 @@ class Context {
   /// For messages.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const ProgramCache& programs() const { return programs_; }
+  /// The bytes that Device::allocated counts (buffer.hpp).
+  [[nodiscard]] const std::shared_ptr<Accounting>& accounting() const { return accounting_; }
   /// The table of measured kernel choices; null where the device has no table.
   [[nodiscard]] Tuning* tuning() const { return tuning_; }
   /// The table is the device's own.
@@ -108,6 +111,7 @@ class Context {
   /// Whether the device uses the kernels for CPUs, not those for GPUs.
   [[nodiscard]] bool uses_cpu_kernels() const;
 
+  std::shared_ptr<Accounting> accounting_;
   boost::compute::device device_;
   boost::compute::context context_;
   boost::compute::command_queue queue_;

@@ -64,7 +64,7 @@ bool is_empty(const StagedKernel::AnyStage& any) {
 struct Operands {
   std::vector<Operand> inputs, outputs;
   Operand workspace;
-  std::map<const std::size_t*, MemoryHandle> kept = {};
+  std::map<const std::size_t*, std::unique_ptr<OpenClBuffer>> kept = {};
 
   [[nodiscard]] const Operand& of(const BufferArgument& argument) const {
     switch (argument.source) {
@@ -91,10 +91,10 @@ class ArgumentSetter {
     (*this)(cl_ulong{bytes / argument.element_size});
   }
   void operator()(const KeptArgument& argument) {
-    (*this)(operands_.kept.at(argument.bytes.get()).get());
+    (*this)(operands_.kept.at(argument.bytes.get())->memory());
     (*this)(cl_ulong{argument.offset / argument.element_size});
   }
-  void operator()(const boost::compute::buffer& table) { (*this)(table.get()); }
+  void operator()(const std::shared_ptr<const OpenClBuffer>& table) { (*this)(table->memory()); }
   template <class Value>
   void operator()(const Value& value) {
     const cl_int status = clSetKernelArg(kernel_, next_, sizeof value, &value);
@@ -112,11 +112,11 @@ class ArgumentSetter {
 
 /// A kernel object with its arguments set, or a library call.
 struct BoundStage {
-  KernelHandle kernel;
-  std::string function;
+  KernelHandle kernel = {};
+  std::string function = {};
   std::array<std::size_t, 3> global{}, local{};
   bool once = false;
-  LibraryStage library;
+  LibraryStage library = {};
 };
 
 class StagedLaunch final : public Launch {
@@ -125,11 +125,15 @@ class StagedLaunch final : public Launch {
       : context_(context), operands_(std::move(operands)) {
     for (const StagedKernel::AnyStage& any : stages) {
       if (const auto* library = std::get_if<LibraryStage>(&any)) {
-        stages_.push_back({{}, {}, {}, {}, false, *library});
+        stages_.push_back({.library = *library});
       } else {
         const Stage& stage = std::get<Stage>(any);
         allocate_kept(stage);
-        stages_.push_back({bind(stage), stage.function, stage.global, stage.local, stage.once, {}});
+        stages_.push_back({.kernel = bind(stage),
+                           .function = stage.function,
+                           .global = stage.global,
+                           .local = stage.local,
+                           .once = stage.once});
       }
     }
   }
@@ -155,9 +159,10 @@ class StagedLaunch final : public Launch {
       const auto* const kept = std::get_if<KeptArgument>(&argument);
       if (kept == nullptr || operands_.kept.contains(kept->bytes.get())) continue;
       cl_int status = CL_SUCCESS;
-      const cl_mem memory = clCreateBuffer(context_.context().get(), CL_MEM_READ_WRITE, *kept->bytes, nullptr, &status);
+      MemoryHandle memory(clCreateBuffer(context_.context().get(), CL_MEM_READ_WRITE, *kept->bytes, nullptr, &status));
       check_allocation(status, "clCreateBuffer", context_.name());
-      operands_.kept.emplace(kept->bytes.get(), MemoryHandle(memory));
+      operands_.kept.emplace(kept->bytes.get(),
+                             std::make_unique<OpenClBuffer>(std::move(memory), *kept->bytes, context_.accounting()));
     }
   }
 

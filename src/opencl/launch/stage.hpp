@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <boost/compute/buffer.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 namespace concord::opencl {
 
 class Context;
+class OpenClBuffer;
 
 /// A buffer argument. A kernel receives it as two parameters: `__global T* p, ulong p_offset`, the offset in elements
 /// of `element_size` bytes.
@@ -36,7 +36,8 @@ struct BufferArgument {
 }
 
 /// Memory that a bound launch keeps from run to run, such as tables that only the device can fill; all arguments that
-/// share `bytes` are places in the same memory. A kernel receives it as it does a BufferArgument.
+/// share `bytes` are places in the same memory. A kernel receives it as it does a BufferArgument. Each bound launch has
+/// memory of its own, which Device::allocated counts.
 struct KeptArgument {
   std::shared_ptr<const std::size_t> bytes;
   std::size_t element_size = 4;
@@ -53,7 +54,7 @@ struct KeptArgument {
 
 /// An operand, kept memory, a number, or a table of the kernel's own (a plain `__global` pointer).
 using Argument = std::variant<BufferArgument, KeptArgument, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t,
-                              float, boost::compute::buffer>;
+                              float, std::shared_ptr<const OpenClBuffer>>;
 
 /// One kernel launch. With local = {0, 0, 0} StagedKernel chooses the work-group, for kernels that do not depend on its
 /// size; otherwise each global size is a multiple of its local size. A stage with a global size of 0 is skipped.

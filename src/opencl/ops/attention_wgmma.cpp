@@ -72,8 +72,12 @@ Stage describe(Context& context, const AttentionProblem& problem, const KeptArgu
                                   input(1, 2),
                                   input(2, 2),
                                   input(problem.pass == AttentionPass::forward ? 2 : 3, 2)};
-  return {
-      context.program("ops/attention_maps.cl", {}), "attention_maps", std::move(arguments), {1, 1, 1}, {1, 1, 1}, true};
+  return {.program = context.program("ops/attention_maps.cl", {}),
+          .function = "attention_maps",
+          .arguments = std::move(arguments),
+          .global = {1, 1, 1},
+          .local = {1, 1, 1},
+          .once = true};
 }
 
 }  // namespace

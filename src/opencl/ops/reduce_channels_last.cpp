@@ -33,10 +33,13 @@ PreparedKernel prepare_token_sums(Context& context, const ops::Reduce& op, const
 /// Sums of parts and of these by one launch.
 std::vector<StagedKernel::AnyStage> joined_sums(const RowsGrid& grid) {
   const KeptArgument written = kept(size(grid.columns()) * sizeof(std::uint32_t));
-  return {
-      Stage{
-          grid.program({}, {"JOINED"}), "channel_sums_begin", {written}, {size(grid.columns()), 1, 1}, {1, 1, 1}, true},
-      grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}, {}, {"JOINED"}, {written, output(0)})};
+  return {Stage{.program = grid.program({}, {"JOINED"}),
+                .function = "channel_sums_begin",
+                .arguments = {written},
+                .global = {size(grid.columns()), 1, 1},
+                .local = {1, 1, 1},
+                .once = true},
+          grid.over_blocks("channel_sums", {blocks_of(input(0)), workspace()}, {}, {"JOINED"}, {written, output(0)})};
 }
 
 std::vector<StagedKernel::AnyStage> sums_and_join(const RowsGrid& grid, std::int64_t channels) {

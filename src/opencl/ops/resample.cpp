@@ -14,7 +14,7 @@ namespace concord::opencl {
 namespace {
 
 /// The table of a map on the device, as resample.cl reads it.
-boost::compute::buffer table_of(Context& context, const ops::Taps& taps) {
+std::shared_ptr<const OpenClBuffer> table_of(Context& context, const ops::Taps& taps) {
   std::vector<std::int32_t> words = taps.begin;
   for (std::size_t t = 0; t < taps.place.size(); ++t) {
     words.push_back(taps.place[t]);

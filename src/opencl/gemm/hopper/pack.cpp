@@ -118,7 +118,12 @@ class Packer {
   [[nodiscard]] Stage described(const Described& operand) const {
     std::vector<Argument> arguments;
     add_target(arguments, operand.maps, {0, blocks_of(operand.operand), operand.to, {}});
-    return {program({}), "planes_describe", std::move(arguments), {1, 1, 1}, {1, 1, 1}, true};
+    return {.program = program({}),
+            .function = "planes_describe",
+            .arguments = std::move(arguments),
+            .global = {1, 1, 1},
+            .local = {1, 1, 1},
+            .once = true};
   }
 
   [[nodiscard]] Stage filters(const PlaneForm& form, std::int64_t tap_blocks, bool backward, const PlaneMaps& maps,

@@ -1,0 +1,133 @@
+// Bound launches: stages that run once, and the memory that they keep for themselves.
+#include "concord/opencl/launch/stage.hpp"
+
+#include <numeric>
+
+#include "concord/opencl/launch/constant_table.hpp"
+#include "opencl/context_of.hpp"
+#include "opencl/opencl_test.hpp"
+
+namespace concord::test {
+namespace {
+
+using namespace opencl;
+
+constexpr std::size_t kItems = 64;
+
+// `begin` keeps twice what the input has when it runs; `add` adds that to what the input has now, at two places.
+constexpr const char* kSource = R"cl(
+__kernel void begin(__global const int *src, ulong src_offset, __global int *kept, ulong kept_offset) {
+  const size_t i = get_global_id(0);
+  kept[kept_offset + i] = 2 * src[src_offset + i];
+}
+__kernel void add(__global const int *src, ulong src_offset, __global const int *kept, ulong kept_offset,
+                  __global const int *later, ulong later_offset, __global int *dst, ulong dst_offset) {
+  const size_t i = get_global_id(0);
+  dst[dst_offset + i] = src[src_offset + i] + kept[kept_offset + i] + 1000 * later[later_offset + i % 32];
+}
+)cl";
+
+StagedKernel once_and_always(Context& context) {
+  const PendingProgram program = context.program_from(kSource);
+  const KeptArgument memory = kept(kItems * sizeof(std::int32_t));
+  std::vector<StagedKernel::AnyStage> stages;
+  stages.push_back(Stage{.program = program,
+                         .function = "begin",
+                         .arguments = {input(0), memory},
+                         .global = {kItems, 1, 1},
+                         .once = true});
+  stages.push_back(Stage{.program = program,
+                         .function = "add",
+                         .arguments = {input(0), memory, further(memory, kItems / 2 * sizeof(std::int32_t)), output(0)},
+                         .global = {kItems, 1, 1}});
+  return {context, "once and always", std::move(stages)};
+}
+
+/// Buffers of a device, and what they hold.
+class Operands {
+ public:
+  explicit Operands(DevicePtr device)
+      : device_(std::move(device)), src_(device_->allocate(kBytes)), dst_(device_->allocate(kBytes)) {}
+
+  [[nodiscard]] std::unique_ptr<Launch> bind(const Kernel& kernel) const {
+    const Operand src{src_.get()}, dst{dst_.get()};
+    return kernel.bind({&src, 1}, {&dst, 1}, {});
+  }
+  /// Item i becomes i + first.
+  void write(std::int32_t first) {
+    std::vector<std::int32_t> values(kItems);
+    std::iota(values.begin(), values.end(), first);
+    device_->write(*src_, 0, std::as_bytes(std::span(values)));
+  }
+  [[nodiscard]] std::vector<std::int32_t> read() const {
+    std::vector<std::int32_t> values(kItems);
+    device_->read(*dst_, 0, std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+
+ private:
+  static constexpr std::size_t kBytes = kItems * sizeof(std::int32_t);
+  DevicePtr device_;
+  BufferPtr src_, dst_;
+};
+
+/// Of an input that begins with `now`, where it began with `kept_of` when the first stage ran.
+std::vector<std::int32_t> expected(std::int32_t now, std::int32_t kept_of) {
+  std::vector<std::int32_t> values;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(kItems); ++i) {
+    values.push_back(i + now + 2 * (i + kept_of) + 2000 * (i % 32 + 32 + kept_of));
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("a stage that runs once does so for each bound launch", "[opencl][launch]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    INFO(device->info().id);
+    const StagedKernel kernel = once_and_always(context_of(device));
+    Operands operands(device);
+    operands.write(5);
+    const std::unique_ptr<Launch> first = operands.bind(kernel);
+    for (const std::int32_t now : {5, 70, -3}) {
+      operands.write(now);
+      first->enqueue();
+      first->enqueue();
+      CHECK(operands.read() == expected(now, 5));
+    }
+    // Another launch of the same kernel has memory of its own, while the first one lives.
+    operands.write(40);
+    const std::unique_ptr<Launch> second = operands.bind(kernel);
+    second->enqueue();
+    CHECK(operands.read() == expected(40, 40));
+    operands.write(8);
+    first->enqueue();
+    CHECK(operands.read() == expected(8, 5));
+    second->enqueue();
+    CHECK(operands.read() == expected(8, 40));
+  }
+}
+
+TEST_CASE("the memory of kernels counts as allocated", "[opencl][launch][memory]") {
+  for (const DevicePtr& device : opencl_devices()) {
+    INFO(device->info().id);
+    Context& context = context_of(device);
+    const StagedKernel kernel = once_and_always(context);
+    const Operands operands(device);
+    const std::size_t before = device->allocated();
+    {
+      const std::unique_ptr<Launch> first = operands.bind(kernel), second = operands.bind(kernel);
+      CHECK(device->allocated() == before + 2 * kItems * sizeof(std::int32_t));
+      CHECK(device->peak_allocated() >= device->allocated());
+    }
+    CHECK(device->allocated() == before);
+    {
+      const std::vector<std::int32_t> entries(100, 7);
+      const auto table = constant_table<std::int32_t>(context, entries);
+      CHECK(device->allocated() == before + 100 * sizeof(std::int32_t));
+    }
+    CHECK(device->allocated() == before);
+  }
+}
+
+}  // namespace concord::test
