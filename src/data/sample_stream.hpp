@@ -52,8 +52,8 @@ struct StreamOptions {
 /// the order depends on the source, the seed of the training and the size of the buffer, not on threads.
 ///
 /// A training that is resumed reads the source again from its beginning, without using the samples. The trainer does
-/// not shuffle further. Orders by class, a padded last batch and selections need samples in any order: they throw
-/// ArgumentError.
+/// not shuffle further. Orders by class, a padded last batch, selections and FitOptions::nan_trace need samples in any
+/// order, or twice: they throw ArgumentError.
 class StreamedSamples final : public Samples {
  public:
   /// Throws ArgumentError without a stream, for an epoch outside 1 … 2^31 − 1, and for a buffer below 1.

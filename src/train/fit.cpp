@@ -6,17 +6,16 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
-#include "concord/core/philox.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/data/pixel_moves.hpp"
 #include "concord/train/best_epoch.hpp"
 #include "concord/train/checks.hpp"
 #include "concord/train/failed_step.hpp"
 #include "concord/train/fit_hook.hpp"
-#include "concord/train/loss_sums.hpp"
 #include "concord/train/mixing.hpp"
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
+#include "concord/train/step_variables.hpp"
 #include "concord/train/stream.hpp"
 
 namespace concord {
@@ -45,9 +44,7 @@ class Fit {
   [[nodiscard]] train::Source source_of_batches();
   bool train_epoch();
   void begin_epoch();
-  void restart_counters();
   void set_rate();
-  void set_flush(bool flush);
   [[nodiscard]] bool stop_wanted() const;
   void report_steps(Clock::time_point& start, std::int64_t first_batch);
   void finish_epoch(double seconds, std::int64_t samples);
@@ -55,7 +52,7 @@ class Fit {
   /// The part of these seconds of the epoch in which the device waited for samples.
   [[nodiscard]] double waiting_part(double seconds) const;
   /// Of the epoch so far, of so many samples.
-  [[nodiscard]] double loss_so_far(std::int64_t samples) const;
+  [[nodiscard]] double loss_so_far(std::int64_t samples) const { return steps_.loss(programs_.full->terms, samples); }
   [[nodiscard]] Variables& variables() const { return *state_.weights.variables(); }
 
   TrainingControl training_;
@@ -65,6 +62,7 @@ class Fit {
   const FitOptions& options_;
   const std::filesystem::path checkpoint_;  // from the root: a callback may change the folder
   const Shape sample_;                      // of the first column of features
+  train::StepVariables steps_;
   train::EpochPlan plan_;
   train::EpochPrograms programs_;
   std::optional<train::Stream> stream_;          // where the data is not on the device
@@ -74,8 +72,6 @@ class Fit {
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
   std::int64_t validation_batch_;
-  float rate_ = NAN;  // on the device
-  std::optional<bool> flush_;
   double waited_before_ = 0;  // seconds, before this epoch
   History history_;
   std::optional<train::BestEpoch> best_;  // with early stopping
@@ -89,6 +85,7 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
       options_(options),
       checkpoint_(absolute_path(options.checkpoint)),
       sample_(first_sample(data)),
+      steps_(state.weights.variables(), kTrainRole),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   train::check_fit(state.recipe, state.options.precision, data, options);
   plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
@@ -137,7 +134,7 @@ void Fit::build() {
     stream_.emplace(state_.device, data_, plan_, std::move(loader));
   }
   failed_step_.emplace(state_, data_, options_, plan_, programs_, stream_.has_value());
-  CONCORD_CHECK(variables().read(optim::kOk).values<float>()[0] != 0, NonFinite,
+  CONCORD_CHECK(steps_.are_finite(), NonFinite,
                 "an earlier step of this training had a loss or a gradient that is not finite; to continue, build a "
                 "new trainer, or load a checkpoint into one");
 }
@@ -156,22 +153,7 @@ void Fit::begin_epoch() {
     train::write_order(variables(), kTrainRole, plan_, data_, std::move(order));
   }
   at_.begin_epoch(plan_);
-  if (at_.position == 0) restart_counters();
-}
-
-void Fit::restart_counters() {
-  variables().write(train::cursor_name(kTrainRole), Tensor(DType::i32, Shape{1}));
-  for (std::size_t t = 0; t < programs_.full->terms.size(); ++t) {
-    for (const std::string& name : {train::loss_sum_name(kTrainRole, t), train::loss_weight_name(kTrainRole, t)}) {
-      if (variables().contains(name)) variables().write(name, Tensor(DType::f32, Shape{1}));
-    }
-  }
-  if (!variables().contains(kRandomState, VariableRole::random)) return;
-  // A stream of its own for each epoch; its words stay below 2^24, where they are exact as numbers.
-  const Philox stream(at_.seed, philox_purpose("train.epoch"), static_cast<std::uint32_t>(at_.epoch));
-  const auto word = [&](std::uint64_t i) { return static_cast<std::int32_t>(stream.word(i) & 0xFFFFFF); };
-  variables().write(kRandomState,
-                    Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{word(0), word(1), 0, 0}));
+  if (at_.position == 0) steps_.restart(programs_.full->terms, at_.seed, at_.epoch);
 }
 
 void Fit::set_rate() {
@@ -182,16 +164,7 @@ void Fit::set_rate() {
                 "the schedule '{}' gives the learning rate {} for step {} (epoch {}, update {}): it must be finite and "
                 "not negative. The step is not run; weights and optimizer keep their values from before it.",
                 options_.schedule.description(), wanted, at_.step + 1, at_.epoch + 1, at_.updates + 1);
-  if (rate == rate_) return;
-  variables().write(optim::kRate, Tensor::of<float>(Shape{}, std::vector<float>{rate}));
-  rate_ = rate;
-}
-
-/// The last batch of an epoch ends a group of accumulated ones.
-void Fit::set_flush(bool flush) {
-  if (at_.accumulate == 1 || flush == flush_) return;
-  variables().write(optim::kFlush, Tensor::of<float>(Shape{}, std::vector<float>{flush ? 1.0F : 0.0F}));
-  flush_ = flush;
+  steps_.set_rate(rate);
 }
 
 bool Fit::stop_wanted() const {
@@ -200,27 +173,14 @@ bool Fit::stop_wanted() const {
 
 void Fit::check_finite() {
   const timeline::Span span("wait for the loss");
-  if (variables().read(optim::kOk).values<float>()[0] != 0) return;
+  if (steps_.are_finite()) return;
   // The device has not applied the bad step, so everything is as before it.
-  at_.move_to(plan_, variables().read(train::cursor_name(kTrainRole)).values<std::int32_t>()[0]);
+  at_.move_to(plan_, steps_.batches_done());
   failed_step_->explain();
 }
 
 double Fit::waiting_part(double seconds) const {
   return stream_ ? std::min((stream_->seconds_waited() - waited_before_) / seconds, 1.0) : 0;
-}
-
-double Fit::loss_so_far(std::int64_t samples) const {
-  const std::vector<LossTerm::Kind>& terms = programs_.full->terms;
-  std::vector<double> sums, weights;
-  const auto sum_of = [&](const std::string& name) {
-    return variables().contains(name) ? static_cast<double>(variables().read(name).values<float>()[0]) : 0;
-  };
-  for (std::size_t t = 0; t < terms.size(); ++t) {
-    sums.push_back(sum_of(train::loss_sum_name(kTrainRole, t)));
-    weights.push_back(sum_of(train::loss_weight_name(kTrainRole, t)));
-  }
-  return train::joined_loss(terms, sums, weights, static_cast<double>(samples));
 }
 
 /// Moves the start later by the time of callbacks.
@@ -255,7 +215,8 @@ bool Fit::train_epoch() {
       return false;
     }
     set_rate();
-    set_flush(b + 1 == plan_.batches());
+    // The last batch of an epoch ends a group of accumulated ones.
+    if (at_.accumulate > 1) steps_.set_flush(b + 1 == plan_.batches());
     if (options_.mixing.is_on()) {
       train::write_mixing(variables(), options_.mixing, sample_, at_.seed, static_cast<std::uint32_t>(at_.epoch), b);
     }
@@ -285,7 +246,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
   report.epoch = at_.epoch;
   report.epochs = target_epoch_;
   report.steps = at_.step;
-  report.rate = static_cast<double>(rate_);
+  report.rate = static_cast<double>(steps_.rate());
   report.seconds = seconds;
   report.samples_per_second = static_cast<double>(samples) / seconds;
   report.waiting = waiting_part(seconds);

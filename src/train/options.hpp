@@ -101,7 +101,11 @@ struct FitOptions {
   /// value, even if the loss is finite. Slow, and keeps every value of a step in memory. Throws ArgumentError with
   /// Precision::fp16, whose scaled gradients may overflow.
   bool nan_trace = false;
-  data::Augmentation augmentation = {};  // random_crop and flips on the device; else on the host, and data is streamed
+  /// Changes the first column of features. random_crop and random_horizontal_flip of u8 images run on the device where
+  /// the training set is resident (a Dataset that fits there); with another function, or two crops, all of it runs on
+  /// the host and the data is streamed. The transform of image_set(dataset).with(...) is no part of this: its crops,
+  /// flips and jitter (without hue) run on the device too, unless it resizes, or changes images in other ways.
+  data::Augmentation augmentation = {};
   Mixing mixing = {};
   /// Threads that read streamed data; 0: 2 for a Dataset, num_threads() for other Samples.
   int loader_threads = 0;

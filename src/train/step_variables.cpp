@@ -1,0 +1,58 @@
+// Reads and writes by the names that the programs of a training use.
+#include "concord/train/step_variables.hpp"
+
+#include <vector>
+
+#include "concord/core/philox.hpp"
+#include "concord/optim/minimize.hpp"
+#include "concord/train/loss_sums.hpp"
+#include "concord/train/source.hpp"
+
+namespace concord::train {
+
+void StepVariables::restart(std::span<const LossTerm::Kind> terms, std::uint64_t seed, std::int64_t epoch) {
+  variables_->write(cursor_name(role_), Tensor(DType::i32, Shape{1}));
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    for (const std::string& name : {loss_sum_name(role_, t), loss_weight_name(role_, t)}) {
+      if (variables_->contains(name)) variables_->write(name, Tensor(DType::f32, Shape{1}));
+    }
+  }
+  if (!variables_->contains(kRandomState, VariableRole::random)) return;
+  // A stream of its own for each epoch; its words stay below 2^24, where they are exact as numbers.
+  const Philox stream(seed, philox_purpose("train.epoch"), static_cast<std::uint32_t>(epoch));
+  const auto word = [&](std::uint64_t i) { return static_cast<std::int32_t>(stream.word(i) & 0xFFFFFF); };
+  variables_->write(kRandomState,
+                    Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{word(0), word(1), 0, 0}));
+}
+
+void StepVariables::set_rate(float rate) {
+  if (rate == rate_) return;
+  variables_->write(optim::kRate, Tensor::of<float>(Shape{}, std::vector<float>{rate}));
+  rate_ = rate;
+}
+
+void StepVariables::set_flush(bool flush) {
+  if (flush == flush_) return;
+  variables_->write(optim::kFlush, Tensor::of<float>(Shape{}, std::vector<float>{flush ? 1.0F : 0.0F}));
+  flush_ = flush;
+}
+
+bool StepVariables::are_finite() const { return variables_->read(optim::kOk).values<float>()[0] != 0; }
+
+std::int64_t StepVariables::batches_done() const {
+  return variables_->read(cursor_name(role_)).values<std::int32_t>()[0];
+}
+
+double StepVariables::loss(std::span<const LossTerm::Kind> terms, std::int64_t samples) const {
+  std::vector<double> sums, weights;
+  const auto sum_of = [&](const std::string& name) {
+    return variables_->contains(name) ? static_cast<double>(variables_->read(name).values<float>()[0]) : 0;
+  };
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    sums.push_back(sum_of(loss_sum_name(role_, t)));
+    weights.push_back(sum_of(loss_weight_name(role_, t)));
+  }
+  return joined_loss(terms, sums, weights, static_cast<double>(samples));
+}
+
+}  // namespace concord::train

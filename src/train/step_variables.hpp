@@ -1,0 +1,44 @@
+// StepVariables: the numbers that the steps of a fit read and write on the device: the learning rate, whether a group
+// of accumulated batches ends, the place in the epoch's order, sums of losses, random numbers. Used by fit.cpp.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "concord/compile/variables.hpp"
+#include "concord/ops/loss_terms.hpp"
+
+namespace concord::train {
+
+class StepVariables {
+ public:
+  /// Of the programs of this role.
+  StepVariables(VariablesPtr variables, std::string role) : variables_(std::move(variables)), role_(std::move(role)) {}
+
+  /// The start of an epoch: the first batch, no losses, and the random numbers of the epoch.
+  void restart(std::span<const LossTerm::Kind> terms, std::uint64_t seed, std::int64_t epoch);
+  /// The learning rate of the next step. Written where it changes.
+  void set_rate(float rate);
+  [[nodiscard]] float rate() const { return rate_; }
+  /// Whether the next step ends a group of accumulated batches.
+  void set_flush(bool flush);
+
+  // What the steps have written; each waits for them.
+  /// False after a step whose loss or gradient was not finite; it was not applied.
+  [[nodiscard]] bool are_finite() const;
+  /// The batches of the epoch that were applied.
+  [[nodiscard]] std::int64_t batches_done() const;
+  /// The loss of the epoch so far, of so many samples.
+  [[nodiscard]] double loss(std::span<const LossTerm::Kind> terms, std::int64_t samples) const;
+
+ private:
+  VariablesPtr variables_;
+  std::string role_;
+  float rate_ = NAN;  // on the device
+  std::optional<bool> flush_;
+};
+
+}  // namespace concord::train
