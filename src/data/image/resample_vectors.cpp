@@ -158,6 +158,45 @@ template <bool kMirror>
 
 #endif
 
+/// From pixel `x` on.
+void separate_rest(const std::uint8_t* src, std::size_t x, std::size_t pixels, bool mirror, std::uint8_t* red,
+                   std::uint8_t* green, std::uint8_t* blue) {
+  for (; x < pixels; ++x) {
+    const std::size_t to = mirror ? pixels - 1 - x : x;
+    red[to] = src[3 * x], green[to] = src[3 * x + 1], blue[to] = src[3 * x + 2];
+  }
+}
+
+void separate_channels_plain(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red,
+                             std::uint8_t* green, std::uint8_t* blue) {
+  separate_rest(src, 0, pixels, mirror, red, green, blue);
+}
+
+#if CONCORD_X86
+
+void separate_by_16(const std::uint8_t* src, std::size_t x, std::size_t pixels, bool mirror, std::uint8_t* red,
+                    std::uint8_t* green, std::uint8_t* blue) {
+  for (; x + 16 <= pixels; x += 16) {
+    const std::size_t to = mirror ? pixels - 16 - x : x;
+    separate_16(src + 3 * x, mirror, red + to, green + to, blue + to);
+  }
+  separate_rest(src, x, pixels, mirror, red, green, blue);
+}
+
+void separate_channels_sse2(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red,
+                            std::uint8_t* green, std::uint8_t* blue) {
+  separate_by_16(src, 0, pixels, mirror, red, green, blue);
+}
+
+void separate_channels_avx2(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red,
+                            std::uint8_t* green, std::uint8_t* blue) {
+  const std::array<std::uint8_t*, 3> dst{red, green, blue};
+  const std::size_t done = mirror ? separate_avx2<true>(src, pixels, dst) : separate_avx2<false>(src, pixels, dst);
+  separate_by_16(src, done, pixels, mirror, red, green, blue);
+}
+
+#endif
+
 }  // namespace
 
 std::span<WeightedSum* const> weighted_sums() {
@@ -192,24 +231,16 @@ void transpose_16(const std::uint8_t* src, std::size_t src_stride, std::uint8_t*
 #endif
 }
 
-void separate_channels(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red, std::uint8_t* green,
-                       std::uint8_t* blue) {
-  std::size_t x = 0;
+std::span<ChannelSeparation* const> channel_separations() {
 #if CONCORD_X86
+  static constexpr std::array<ChannelSeparation*, 3> kAll{separate_channels_avx2, separate_channels_sse2,
+                                                          separate_channels_plain};
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
-  if (has_avx2) {
-    const std::array<std::uint8_t*, 3> dst{red, green, blue};
-    x = mirror ? separate_avx2<true>(src, pixels, dst) : separate_avx2<false>(src, pixels, dst);
-  }
-  for (; x + 16 <= pixels; x += 16) {
-    const std::size_t to = mirror ? pixels - 16 - x : x;
-    separate_16(src + 3 * x, mirror, red + to, green + to, blue + to);
-  }
+  return std::span(kAll).subspan(has_avx2 ? 0 : 1);
+#else
+  static constexpr std::array<ChannelSeparation*, 1> kAll{separate_channels_plain};
+  return kAll;
 #endif
-  for (; x < pixels; ++x) {
-    const std::size_t to = mirror ? pixels - 1 - x : x;
-    red[to] = src[3 * x], green[to] = src[3 * x + 1], blue[to] = src[3 * x + 2];
-  }
 }
 
 }  // namespace concord::data

@@ -24,7 +24,16 @@ using WeightedSum = void(const std::uint8_t* src, std::size_t stride, const Filt
 void transpose_16(const std::uint8_t* src, std::size_t src_stride, std::uint8_t* dst, std::size_t dst_stride);
 
 /// Row of pixels of three channels → a row of each channel, mirrored if asked.
-void separate_channels(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red, std::uint8_t* green,
-                       std::uint8_t* blue);
+using ChannelSeparation = void(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red,
+                               std::uint8_t* green, std::uint8_t* blue);
+
+/// Those that this processor can run, the fastest first. Their bytes are the same.
+[[nodiscard]] std::span<ChannelSeparation* const> channel_separations();
+
+/// The fastest.
+inline void separate_channels(const std::uint8_t* src, std::size_t pixels, bool mirror, std::uint8_t* red,
+                              std::uint8_t* green, std::uint8_t* blue) {
+  channel_separations().front()(src, pixels, mirror, red, green, blue);
+}
 
 }  // namespace concord::data

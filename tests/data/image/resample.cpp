@@ -217,3 +217,27 @@ TEST_CASE("weighted sums are the same on every processor", "[data]") {
     }
   }
 }
+
+TEST_CASE("the channels of pixels are separated to the same bytes on every processor", "[data]") {
+  for (const std::size_t pixels : {0, 1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 97, 225}) {
+    CAPTURE(pixels);
+    std::vector<std::uint8_t> row(3 * pixels);
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<std::uint8_t>(i * 37 + i / 256 * 11);
+    for (const bool mirror : {false, true}) {
+      std::vector<std::vector<std::uint8_t>> expected(3, std::vector<std::uint8_t>(pixels));
+      for (std::size_t x = 0; x < pixels; ++x) {
+        for (std::size_t c = 0; c < 3; ++c) expected[c][mirror ? pixels - 1 - x : x] = row[3 * x + c];
+      }
+      for (data::ChannelSeparation* const separate : data::channel_separations()) {
+        // A byte behind each row, which nothing may write to.
+        std::vector<std::vector<std::uint8_t>> got(3, std::vector<std::uint8_t>(pixels + 1, 0xA5));
+        separate(row.data(), pixels, mirror, got[0].data(), got[1].data(), got[2].data());
+        for (std::size_t c = 0; c < 3; ++c) {
+          CHECK(got[c].back() == 0xA5);
+          got[c].pop_back();
+          CHECK(got[c] == expected[c]);
+        }
+      }
+    }
+  }
+}
