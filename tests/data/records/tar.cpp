@@ -1,18 +1,10 @@
 // Shards: which files are a sample, the index beside a shard, damage, and names of all kinds.
-#include <archive.h>
-#include <archive_entry.h>
-
 #include <clocale>
 #include <cstring>
 #include <thread>
 
-#include "concord/core/log.hpp"
-#include "concord/data/image/image_samples.hpp"
-#include "concord/data/records/array_file.hpp"
-#include "concord/data/records/open.hpp"
-#include "concord/data/records/shard_names.hpp"
 #include "concord/data/records/write_tar.hpp"
-#include "data/records/records_test.hpp"
+#include "data/records/tar_files.hpp"
 
 using namespace concord;
 using namespace concord::test;
@@ -28,79 +20,7 @@ class CharactersOf {
   ~CharactersOf() { std::setlocale(LC_CTYPE, "C"); }
 };
 
-struct TarFile {
-  std::string name, content;
-  mode_t type = AE_IFREG;
-  std::string target = {};  // of a link
-  bool is_hard_link = false;
-};
-
-/// A tar file by libarchive, in one of its formats.
-std::string tar_of(const std::vector<TarFile>& files, int format = ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE) {
-  std::string bytes(1 << 20, '\0');
-  std::size_t used = 0;
-  archive* const writer = archive_write_new();
-  archive_write_set_format(writer, format);
-  REQUIRE(archive_write_open_memory(writer, bytes.data(), bytes.size(), &used) == ARCHIVE_OK);
-  for (const TarFile& file : files) {
-    archive_entry* const entry = archive_entry_new();
-    archive_entry_set_pathname(entry, file.name.c_str());
-    archive_entry_set_filetype(entry, file.type);
-    archive_entry_set_perm(entry, 0600);
-    archive_entry_set_size(entry, static_cast<la_int64_t>(file.content.size()));
-    if (!file.target.empty() && !file.is_hard_link) archive_entry_set_symlink(entry, file.target.c_str());
-    if (file.is_hard_link) archive_entry_set_hardlink(entry, file.target.c_str());
-    REQUIRE(archive_write_header(writer, entry) >= ARCHIVE_WARN);
-    archive_write_data(writer, file.content.data(), file.content.size());
-    archive_entry_free(entry);
-  }
-  archive_write_close(writer);
-  archive_write_free(writer);
-  bytes.resize(used);
-  return bytes;
-}
-
-data::RecordsPtr open_tar_of(const TemporaryFolder& folder, const std::string& bytes,
-                             const data::RecordOptions& options = {}) {
-  std::filesystem::remove(folder / "s.tar.idx");
-  write_file(folder / "s.tar", bytes);
-  return data::open_tar({folder / "s.tar"}, options);
-}
-
-std::vector<std::string> tar_keys(const data::Records& records) {
-  std::vector<std::string> keys;
-  for (std::int64_t row = 0; row < records.size(); ++row) {
-    const std::string name = records.name_of(row);
-    keys.push_back(name.substr(name.find(": ") + 2));
-  }
-  return keys;
-}
-
-std::string refused_tar(const std::string& bytes) {
-  const TemporaryFolder folder;
-  return message_of<FormatError>([&] { (void)open_tar_of(folder, bytes); });
-}
-
 }  // namespace
-
-TEST_CASE("names of shards expand as in a shell", "[data]") {
-  using data::expand_braces;
-  CHECK(expand_braces("a.tar") == std::vector<std::string>{"a.tar"});
-  CHECK(expand_braces("t-{008..011}.tar") ==
-        std::vector<std::string>{"t-008.tar", "t-009.tar", "t-010.tar", "t-011.tar"});
-  CHECK(expand_braces("{9..11}") == std::vector<std::string>{"9", "10", "11"});
-  CHECK(expand_braces("{2..0}") == std::vector<std::string>{"2", "1", "0"});
-  CHECK(expand_braces("{a,b}{0..1}") == std::vector<std::string>{"a0", "a1", "b0", "b1"});
-  CHECK(expand_braces("{a,b{1,2}c,}x") == std::vector<std::string>{"ax", "b1cx", "b2cx", "x"});
-  CHECK(expand_braces("{a}..{b..c}") == std::vector<std::string>{"{a}..{b..c}"});
-  CHECK(expand_braces("train-{000000..000146}.tar").size() == 147);
-  CHECK(expand_braces("{0..99999}").size() == 100'000);
-  for (const char* const bad :
-       {"", "a{b", "a}b", "{a,{b}", "{0..100000}", "{0..999}{0..999}", "{0..18446744073709551615}"}) {
-    CHECK_THROWS_AS(expand_braces(bad), ArgumentError);
-  }
-  CHECK_THROWS_AS(expand_braces(std::string(100, '{') + std::string(100, '}')), ArgumentError);
-}
 
 TEST_CASE("a shard: files of one name are a sample", "[data]") {
   const TemporaryFolder folder;
@@ -254,7 +174,7 @@ TEST_CASE("the index of a shard lies beside it and is made again when it is stal
   const std::string first = tar_of({{"a.jpg", "1"}, {"a.cls", "0"}});
   (void)open_tar_of(folder, first);
   const std::string index = content_of(folder / "s.tar.idx");
-  REQUIRE(index.starts_with("concord tar index 1\n"));
+  REQUIRE(index.starts_with("concord tar index 2\n"));
   const auto keys = [&] { return tar_keys(*data::open_tar({folder / "s.tar"}, {})); };
   CHECK(keys() == std::vector<std::string>{"a"});
   for (std::size_t at = 18; at < index.size(); at += 7) {
@@ -346,65 +266,4 @@ TEST_CASE("the writer of shards: equal samples give equal bytes", "[data]") {
   }
   CHECK_THROWS_AS(writer.add("a", "", {}), ArgumentError);
   CHECK_FALSE(std::filesystem::exists(folder / "c.tar"));
-}
-
-TEST_CASE("arrays of planes in a shard are raw images that are read without a copy", "[data]") {
-  const TemporaryFolder folder;
-  std::string pixels;
-  for (int i = 0; i < 3 * 4 * 5; ++i) pixels += static_cast<char>(i * 3);
-  const std::string head = data::array_head({3, 4, 5});
-  CHECK(head.size() == data::kArrayHeadBytes);
-  CHECK_THAT(head, test::contains("{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4, 5), }"));
-  const auto sample = [](const std::string& key, std::string content) {
-    return std::vector<TarFile>{{key + ".planes.npy", std::move(content)}, {key + ".cls", "1"}};
-  };
-  std::vector<TarFile> files = sample("a", head + pixels);
-  for (const TarFile& file : sample("b", data::array_head({1, 12, 5}) + pixels)) files.push_back(file);
-  for (const TarFile& file : sample("c", std::string(data::kArrayHeadBytes, ' ') + pixels)) files.push_back(file);
-  const auto records = open_tar_of(folder, tar_of(files));
-  REQUIRE(records->size() == 3);
-  std::vector<std::byte> scratch;
-  const data::Record record = records->read(0, scratch);
-  REQUIRE(record.raw);
-  CHECK((record.raw->channels == 3 && record.raw->height == 4 && record.raw->width == 5));
-  CHECK(text_of(record.bytes) == pixels);
-  std::vector<std::byte> planes(pixels.size());
-  CHECK(records->read_planes(0, {3, 4, 5}, planes));
-  CHECK(text_of(planes) == pixels);
-  CHECK_FALSE(records->read_planes(0, {3, 5, 4}, planes));  // other sizes
-  CHECK_FALSE(records->read_planes(1, {3, 4, 5}, planes));
-  CHECK_FALSE(records->read_planes(2, {3, 4, 5}, planes));  // no array
-  CHECK_FALSE(records->read_planes(0, {3, 4, 4}, std::span(planes).first(48)));
-  // As samples: as they are, cut and mirrored.
-  const auto bytes_of_sample = [&](const data::ImageTransform& transform) {
-    std::vector<std::byte> image(static_cast<std::size_t>(3 * transform.height * transform.width)), label(4);
-    const std::vector<std::span<std::byte>> columns{image, label};
-    data::images(records, transform)->read(0, columns, {});
-    return text_of(image);
-  };
-  data::ImageTransform transform{.height = 4, .width = 5, .resize = 4};
-  CHECK(bytes_of_sample(transform) == pixels);
-  transform.augmentation.flip = 1;
-  CHECK(bytes_of_sample(transform)[0] == pixels[4]);
-  transform.augmentation.flip = 0;
-  transform.width = transform.resize = 3;
-  CHECK(bytes_of_sample(transform)[0] == pixels[1]);
-  // A shard that was cut off meanwhile is no crash.
-  std::filesystem::resize_file(folder / "s.tar", 700);
-  CHECK_THROWS_AS(records->read_planes(0, {3, 4, 5}, planes), FormatError);
-}
-
-TEST_CASE("arrays of other types, orders and ranks are refused by name", "[data]") {
-  const std::string head = data::array_head({3, 4, 5});
-  const auto refused = [&](const std::string& from, const std::string& to) {
-    std::string other = head;
-    other.replace(other.find(from), from.size(), to);
-    return message_of<FormatError>([&] { (void)data::read_array_head(bytes_in(other)); });
-  };
-  for (const auto& [from, to] : {std::pair{"|u1", "<f4"}, {"False", "True "}, {"3, 4", "3; 4"}, {"5), }", "5, 6)"}}) {
-    CHECK_THAT(refused(from, to), test::contains("not u8 [channels, rows, columns]"));
-  }
-  CHECK_THROWS_AS(data::read_array_head(bytes_in(std::string_view(head).substr(0, 90))), FormatError);
-  CHECK_FALSE(data::read_array_head(bytes_in("P6\n1 1\n255\nabc")).has_value());
-  CHECK_FALSE(data::read_array_head({}).has_value());
 }
