@@ -24,6 +24,9 @@ enum class BadRows : std::uint8_t {
   skip,  // it is left out; a warning counts such rows and names the first ones
 };
 
+/// The most different texts of a column.
+inline constexpr std::int64_t kMostCategories = std::int64_t{1} << 24;
+
 /// How a table is read. Columns are called by their names in the header, or by their positions "0", "1", … without one.
 struct CsvOptions {
   /// Of the fields: , ; | or a tab. 0: that of them which splits the first rows alike; also Excel's line "sep=;"
@@ -39,7 +42,8 @@ struct CsvOptions {
   std::vector<std::string> categories = {};  // columns of text, even if all of it are numbers
   std::vector<std::string> numbers = {};     // columns of numbers: a row with other text is bad
   BadRows bad = BadRows::fail;
-  /// A column with more different texts is an error, since each would become an input. Labels may have 2^24.
+  /// A column with more different texts is an error, since each would become an input. At most kMostCategories, which
+  /// labels may have.
   std::int64_t most_categories = 1000;
 };
 

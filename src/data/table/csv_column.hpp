@@ -20,7 +20,6 @@ class CsvColumnReader {
     number,
     text,
   };
-  static constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
 
   /// `is_needed`: no field may be missing. `has_commas`: a comma is a decimal sign.
   CsvColumnReader(std::string name, Use use, bool is_needed, bool has_commas, std::int64_t most_values);

@@ -19,7 +19,7 @@ CsvOptions options_for(const CsvEncoding& encoding, const CsvOptions& given, con
   options.separator = given.separator;
   options.header = given.header;
   options.bad = given.bad;
-  options.most_categories = std::int64_t{1} << 24;  // the encoding has its own, and all others are one feature
+  options.most_categories = kMostCategories;  // the encoding has its own, and all others are one feature
   for (const CsvEncoding::Input& input : encoding.inputs) {
     (input.is_category ? options.categories : options.numbers).push_back(input.name);
     options.columns.push_back(input.name);

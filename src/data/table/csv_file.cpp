@@ -47,7 +47,7 @@ std::vector<CsvColumnReader> csv_column_readers(const std::vector<std::string>& 
     const bool is_named = is_label || is_text || is_number || others.contains(name);
     if (is_dropped || (!options.columns.empty() && !is_named)) use = CsvColumnReader::Use::dropped;
     readers.emplace_back(name, use, is_label || is_target, has_commas,
-                         is_label ? CsvColumnReader::kMostClasses : options.most_categories);
+                         is_label ? kMostCategories : options.most_categories);
   }
   return readers;
 }
@@ -144,9 +144,8 @@ std::size_t CsvFile::rows_to_expect() const {
 }
 
 CsvTable CsvFile::read(const CsvOptions& options, std::vector<CsvBadRow>* bad) const {
-  CONCORD_CHECK(options.most_categories > 0 && options.most_categories <= CsvColumnReader::kMostClasses, ArgumentError,
-                "{}: most_categories must be from 1 to {}, got {}", path_, CsvColumnReader::kMostClasses,
-                options.most_categories);
+  CONCORD_CHECK(options.most_categories > 0 && options.most_categories <= kMostCategories, ArgumentError,
+                "{}: most_categories must be from 1 to {}, got {}", path_, kMostCategories, options.most_categories);
   CsvTable table;
   table.name = file_name_;
   table.separator = separator_;
