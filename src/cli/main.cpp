@@ -19,6 +19,7 @@
 #include "concord/core/nearest_name.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/device/registry.hpp"
 
 namespace {
@@ -46,6 +47,18 @@ std::pair<const CLI::App*, std::string> innermost(const CLI::App* app) {
   return {app, name};
 }
 
+/// "'chek'; did you mean check?: check, pack, bench", of a command that has no subcommand of that name.
+std::string no_subcommand(const CLI::App& command, const std::string& given) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : command.get_subcommands({})) names.push_back(one->get_name());
+  return fmt::format("'{}'{}: {}", concord::printable(given), suggestion(given, names), fmt::join(names, ", "));
+}
+
+/// Whether a word names data: perhaps one of those that the shell made of a pattern.
+bool is_data(const std::string& word) {
+  return word.starts_with("tar:") || word.starts_with("folder:") || word.starts_with("lmdb:") || word.ends_with(".tar");
+}
+
 /// What is wrong in a line, and where to read on: the whole help would push the line off the screen.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
   const std::vector<CLI::App*> named = app->get_subcommands();
@@ -61,15 +74,19 @@ std::string usage_message(const CLI::App* app, const CLI::Error& error) {
       for (const CLI::Option* one : command->get_options()) {
         for (const std::string& known : one->get_lnames()) names.push_back("--" + known);
       }
-      message = fmt::format("{} has no option {}{}", name, option, suggestion(option, names));
+      message = fmt::format("{} has no option {}{}", name, concord::printable(option), suggestion(option, names));
+    } else if (!given.empty() && !command->get_subcommands({}).empty()) {
+      message = fmt::format("{} has no subcommand {}", name, no_subcommand(*command, given[0]));
+    } else if (!given.empty() && std::ranges::any_of(given, is_data)) {
+      message = fmt::format(
+          "{} takes one set, and there is another word, {}. A shell makes several words of a pattern "
+          "with braces; put it in quotes: 'tar:x-{{000..001}}.tar'",
+          name, concord::printable(given[0]));
     }
     return fmt::format("concord: {}\n`concord {} --help` lists the options.\n", message, name);
   }
   if (given.empty()) return fmt::format("concord: {}\n\n{}", error.what(), app->help());
-  std::vector<std::string> names;
-  for (const CLI::App* one : app->get_subcommands({})) names.push_back(one->get_name());
-  return fmt::format("concord: {}, not '{}'{}: {}\n", error.what(), given[0], suggestion(given[0], names),
-                     fmt::join(names, ", "));
+  return fmt::format("concord: {}, not {}\n", error.what(), no_subcommand(*app, given[0]));
 }
 
 int run(int argc, char** argv) {

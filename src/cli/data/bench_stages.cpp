@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 
 #include "concord/cli/data/image_facts.hpp"
 #include "concord/cli/data/rows.hpp"
@@ -75,7 +76,8 @@ double StageRate::megabytes_per_second() const { return seconds > 0 ? static_cas
 
 StageRate rate_of_reading(const data::Records& records, int threads, const BenchHow& how) {
   struct Done {
-    std::int64_t samples = 0, bad = 0;
+    std::int64_t samples = 0;
+    std::set<std::int32_t> bad;
     std::uint64_t bytes = 0;
   };
   const std::vector<std::int32_t> order = data::permutation(records.size(), how.seed);
@@ -86,17 +88,20 @@ StageRate rate_of_reading(const data::Records& records, int threads, const Bench
     Done& mine = done[static_cast<std::size_t>(thread)];
     std::vector<std::byte>& memory = memories[static_cast<std::size_t>(thread)].file;
     for (auto i = static_cast<std::size_t>(thread); watch.seconds() < how.seconds; i += done.size()) {
-      const bool is_good =
-          is_readable([&] { mine.bytes += records.read(order[i % order.size()], memory).bytes.size(); });
-      ++(is_good ? mine.samples : mine.bad);
+      const std::int32_t row = order[i % order.size()];
+      const bool is_good = is_readable([&] { mine.bytes += records.read(row, memory).bytes.size(); });
+      if (is_good) ++mine.samples;
+      if (!is_good) mine.bad.insert(row);
     }
   });
   StageRate rate{.stage = "read", .threads = threads, .seconds = watch.seconds()};
-  for (const Done& one : done) {
+  std::set<std::int32_t> bad;
+  for (Done& one : done) {
     rate.samples += one.samples;
     rate.bytes += one.bytes;
-    rate.bad += one.bad;
+    bad.merge(one.bad);
   }
+  rate.bad = std::ssize(bad);
   require_some(rate);
   return rate;
 }
@@ -147,15 +152,21 @@ StageRate rate_of_samples(const Samples& samples, const BenchHow& how) {
   const std::vector<std::int32_t> order = data::permutation(samples.size(), how.seed);
   StageRate rate{.stage = "sample"};
   const std::size_t bytes = bytes_of_columns(samples.feature_specs());
+  std::set<std::int32_t> bad;
   const Stopwatch watch;
   for (std::size_t i = 0; watch.seconds() < how.seconds; ++i) {
     const std::int32_t row = order[i % order.size()];
     const auto epoch = static_cast<std::uint32_t>(i / order.size());
     const bool is_good = is_readable([&] { samples.read(row, columns, {how.seed, epoch, row}); });
-    ++(is_good ? rate.samples : rate.bad);
-    if (is_good) rate.bytes += bytes;
+    if (!is_good) {
+      bad.insert(row);
+      continue;
+    }
+    ++rate.samples;
+    rate.bytes += bytes;
   }
   rate.seconds = watch.seconds();
+  rate.bad = std::ssize(bad);
   require_some(rate);
   return rate;
 }
