@@ -73,6 +73,9 @@ struct AudioOptions {
   /// The name of a second input i32: how many frames have sound. Empty: there is none.
   std::string lengths_name = {};
   AudioMasks masks = {};  // for training
+  /// Without `seconds`: a recording that cannot be opened ends the opening of the set; or a warning counts such
+  /// recordings and names the first one, and the longest of the others counts. Reading such a sample is an error.
+  BadSamples bad_samples = BadSamples::fail;
 };
 
 struct AudioSet {
@@ -90,11 +93,11 @@ struct AudioSet {
 /// [label_length] padded with zeros, whose ColumnSpec::classes is 0 since no step has a class of its own; or f32
 /// targets.
 ///
-/// Throws IoError if a file cannot be read; FormatError with file and line for a damaged list, for transcripts that are
-/// not UTF-8, and for one too long; ArgumentError if an option is out of range, a class is not among
-/// `features.class_names`, a character not in the alphabet, or the longest recording lasts over 600 seconds. With
-/// `seconds` 0 each recording is opened. Reading a sample throws FormatError for a recording that is damaged,
-/// truncated, empty, or has a transcript and is longer than `seconds`. A silent one is read as zeros.
+/// Throws IoError if the list, or without `seconds` a recording, cannot be read; FormatError with file and line for a
+/// damaged list, for transcripts that are not UTF-8, and for one too long; ArgumentError if an option is out of range,
+/// a class is not among `features.class_names`, a character not in the alphabet, or the longest recording lasts over
+/// 600 seconds. With `seconds` 0 each recording is opened. Reading a sample throws FormatError for a recording that is
+/// damaged, truncated, empty, or has a transcript and is longer than `seconds`. A silent one is read as zeros.
 [[nodiscard]] AudioSet audio(const std::filesystem::path& list, const AudioOptions& options = {});
 
 /// The characters of texts in UTF-8, sorted, each once. Throws ArgumentError for a text that is not UTF-8.

@@ -10,6 +10,7 @@
 
 #include "concord/core/export.hpp"
 #include "concord/core/tensor.hpp"
+#include "concord/data/samples.hpp"
 #include "concord/device/device.hpp"
 
 namespace CONCORD_PUBLIC concord {
@@ -32,12 +33,6 @@ using Augmentation = std::function<void(std::span<std::byte> features, const Sam
 struct LoaderSlot {
   StagingPtr features;
   StagingPtr labels;
-};
-
-/// What happens to a sample that Samples::read throws FormatError or IoError for.
-enum class BadSamples : std::uint8_t {
-  fail,  // the error ends the epoch
-  skip   // the next sample of the set that can be read takes its place; a warning names it once
 };
 
 struct LoaderOptions {

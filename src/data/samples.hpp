@@ -100,4 +100,13 @@ class SharedSamples {
   std::shared_ptr<const Samples> samples_;
 };
 
+namespace data {
+
+/// What happens to a sample that Samples::read throws FormatError or IoError for.
+enum class BadSamples : std::uint8_t {
+  fail,  // the error ends the epoch
+  skip   // the next sample of the set that can be read takes its place; a warning names it once
+};
+
+}  // namespace data
 }  // namespace concord

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "concord/core/check.hpp"
@@ -14,6 +15,7 @@
 #include "concord/data/audio/spectrogram.hpp"
 #include "concord/data/audio/transcripts.hpp"
 #include "concord/data/records/labels.hpp"
+#include "concord/data/records/left_out.hpp"
 #include "concord/data/records/sample_list.hpp"
 
 namespace concord::data {
@@ -185,16 +187,42 @@ void check_options(const AudioOptions& options) {
                 "audio: an alphabet is for transcripts; there are classes");
 }
 
-double longest_of(const AudioList& list, const std::string& name) {
+/// The seconds of a recording; nothing if it cannot be opened and such ones are left out, which `unread` counts.
+std::optional<double> seconds_of(const std::filesystem::path& path, BadSamples bad, LeftOut& unread) {
+  struct Length {
+    std::optional<std::int64_t> count;
+    std::int64_t rate = 1;
+  } length;
+  try {
+    length = with_recording(path, [](const Recording& recording) {
+      return Length{recording.count(), static_cast<std::int64_t>(recording.rate())};
+    });
+  } catch (const FormatError& error) {
+    if (bad == BadSamples::fail) throw;
+    unread.add(error.what());
+    return std::nullopt;
+  } catch (const IoError& error) {
+    if (bad == BadSamples::fail) throw;
+    unread.add(error.what());
+    return std::nullopt;
+  }
+  CONCORD_CHECK(length.count, FormatError, "{}: does not say how long it is; give the seconds",
+                printable(path.string()));
+  return static_cast<double>(*length.count) / static_cast<double>(length.rate);
+}
+
+double longest_of(const AudioList& list, const std::string& name, BadSamples bad) {
   double longest = 0;
   std::int64_t longest_row = 0;
-  for (std::int64_t row = 0; row < static_cast<std::int64_t>(list.paths.size()); ++row) {
-    const double seconds = with_recording(list.path_of(row), [](const Recording& recording) {
-      CONCORD_CHECK(recording.count().has_value(), FormatError, "does not say how long it is; give the seconds");
-      return static_cast<double>(*recording.count()) / static_cast<double>(recording.rate());
-    });
-    if (seconds > longest) longest = seconds, longest_row = row;
+  LeftOut unread;
+  const auto rows = static_cast<std::int64_t>(list.paths.size());
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::optional<double> seconds = seconds_of(list.path_of(row), bad, unread);
+    if (seconds.value_or(0) > longest) longest = *seconds, longest_row = row;
   }
+  CONCORD_CHECK(unread.count < rows, FormatError, "{}: none of the {} recordings can be read; the first: {}", name,
+                rows, unread.first);
+  warn_of(name, unread, "recordings cannot be read, and the longest of the others is the length of a sample");
   CONCORD_CHECK(longest > 0, FormatError, "{}: no recording has sound", name);
   CONCORD_CHECK(longest <= 600, ArgumentError, "{}: {} lasts {:.0f} s; give the seconds of a sample", name,
                 printable(list.path_of(longest_row).string()), longest);
@@ -254,7 +282,7 @@ AudioSet audio(const std::filesystem::path& file, const AudioOptions& options) {
   }
   check_samples(name, list.paths.size());
   if (set.features.seconds == 0) {
-    const double longest = longest_of(list, name) * static_cast<double>(set.features.rate);
+    const double longest = longest_of(list, name, options.bad_samples) * static_cast<double>(set.features.rate);
     set.features.seconds = std::ceil(longest) / static_cast<double>(set.features.rate);
   }
   if (options.transcripts) {
