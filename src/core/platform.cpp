@@ -24,6 +24,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord {
 namespace {
@@ -69,7 +70,7 @@ std::filesystem::path library_folder() {
 
 void fail_to_open(const std::filesystem::path& path) {
   const int reason = errno;
-  const std::string text = fmt::format("cannot open {}: {}", path.string(), std::strerror(reason));
+  const std::string text = fmt::format("cannot open {}: {}", printable(path.string()), std::strerror(reason));
   if (reason == ENOMEM) throw OutOfMemory(text);
   throw IoError(text);
 }

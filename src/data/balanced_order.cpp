@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/philox.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::data {
 namespace {
@@ -20,7 +21,7 @@ std::vector<std::vector<std::int32_t>> samples_by_class(const Samples& samples) 
   for (std::int64_t row = 0; row < samples.size(); ++row) {
     const std::optional<std::int32_t> label = samples.class_of(row);
     CONCORD_CHECK(label && *label >= 0, ArgumentError, "{}: the class of {} is not known", samples.name,
-                  samples.name_of(row));
+                  printable(samples.name_of(row)));
     if (static_cast<std::size_t>(*label) >= rows.size()) rows.resize(static_cast<std::size_t>(*label) + 1);
     rows[static_cast<std::size_t>(*label)].push_back(static_cast<std::int32_t>(row));
   }

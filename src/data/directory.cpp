@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::data {
 namespace {
@@ -58,7 +59,7 @@ std::vector<std::filesystem::path> find_files(std::string_view name, const std::
     if (paths.size() == stems.size()) return paths;
   }
   std::vector<std::string> places;
-  for (const auto& folder : folders) places.push_back(folder.string());
+  for (const auto& folder : folders) places.push_back(printable(folder.string()));
   throw IoError(
       fmt::format("data set {} not found: searched for {} (each also with .gz) in {}; {}, then give its folder or set "
                   "CONCORD_DATA_DIR",

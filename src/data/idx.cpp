@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/files.hpp"
 #include "concord/data/input_file.hpp"
 
@@ -106,7 +107,7 @@ Dataset idx(const std::filesystem::path& images, const std::filesystem::path& la
 
   InputFile label_file(labels);
   Dataset dataset;
-  dataset.name = images.filename().string();
+  dataset.name = printable(images.filename().string());
   dataset.features = std::move(features);
   dataset.labels = read_labels(label_file, shape[0], classes, first_label);
   dataset.classes = classes;

@@ -12,6 +12,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::data {
 namespace {
@@ -80,11 +81,13 @@ struct InputFile::Stream {
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  CONCORD_CHECK(!error && std::filesystem::exists(status), IoError, "cannot open {}: no such file", path.string());
-  CONCORD_CHECK(std::filesystem::is_regular_file(status), IoError, "cannot read {}: not a regular file", path.string());
+  CONCORD_CHECK(!error && std::filesystem::exists(status), IoError, "cannot open {}: no such file",
+                printable(path.string()));
+  CONCORD_CHECK(std::filesystem::is_regular_file(status), IoError, "cannot read {}: not a regular file",
+                printable(path.string()));
   stream_ = std::make_unique<Stream>(path);
   file_bytes_ = std::filesystem::file_size(path, error);
-  CONCORD_CHECK(!error, IoError, "cannot read {}: {}", path.string(), error.message());
+  CONCORD_CHECK(!error, IoError, "cannot read {}: {}", printable(path.string()), error.message());
 }
 
 InputFile::InputFile(InputFile&&) noexcept = default;

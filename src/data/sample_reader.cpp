@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/in_memory.hpp"
 
 namespace concord::data {
@@ -84,7 +85,7 @@ void SampleReader::check_labels(std::int32_t row, std::span<const std::span<std:
       std::int32_t label = 0;
       std::memcpy(&label, labels[c].data() + at, sizeof label);
       CONCORD_CHECK((label >= 0 && label < labels_[c].classes) || label == ignored, ArgumentError,
-                    "{}: label {} of {} is outside [0, {})", samples_->name, label, samples_->name_of(row),
+                    "{}: label {} of {} is outside [0, {})", samples_->name, label, printable(samples_->name_of(row)),
                     labels_[c].classes);
     }
   }

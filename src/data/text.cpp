@@ -6,6 +6,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/text_samples.hpp"
 
 namespace concord::data {
@@ -87,16 +88,16 @@ Characters characters(std::span<const std::filesystem::path> files, const Charac
       const auto values = part.values<std::int32_t>();
       numbers.insert(numbers.end(), values.begin(), values.end());
     } catch (const ArgumentError& error) {
-      throw ArgumentError(fmt::format("{}, {}", files[i].string(), error.what()));
+      throw ArgumentError(fmt::format("{}, {}", printable(files[i].string()), error.what()));
     }
   }
-  const std::string name = files[0].string();
+  const std::string name = printable(files[0].string());
   auto [train, validation] =
       text_parts(numbers, options.length, options.stride, options.validation_part, name, "characters");
   result.train = std::move(train);
   result.validation = std::move(validation);
   for (Dataset* part : {&result.train, &result.validation}) {
-    part->name = files[0].filename().string();
+    part->name = printable(files[0].filename().string());
     part->classes = static_cast<int>(result.alphabet.size());
     part->class_names = names_of(result.alphabet);
   }

@@ -5,6 +5,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/records/file_tree.hpp"
 #include "concord/data/records/image_names.hpp"
 #include "concord/data/records/labels.hpp"
@@ -44,14 +45,15 @@ bool is_image_name(std::string_view name) {
 RecordsPtr open_files(const std::vector<std::filesystem::path>& paths) {
   NameTable names;
   for (const std::filesystem::path& path : paths) {
-    CONCORD_CHECK(std::filesystem::exists(path), IoError, "{}: there is no such file or folder", path.string());
+    CONCORD_CHECK(std::filesystem::exists(path), IoError, "{}: there is no such file or folder",
+                  printable(path.string()));
     if (!std::filesystem::is_directory(path)) {
       names.add(path.string());
       continue;
     }
     const FileTree tree = list_tree(path, is_image_name);
-    CONCORD_CHECK(tree.paths.size() > 0, ArgumentError, "{}: no image was found; looked for {}", path.string(),
-                  kImageWords);
+    CONCORD_CHECK(tree.paths.size() > 0, ArgumentError, "{}: no image was found; looked for {}",
+                  printable(path.string()), kImageWords);
     for (std::size_t i = 0; i < tree.paths.size(); ++i) names.add((path / tree.paths[i]).string());
   }
   return std::make_shared<NamedFiles>(std::move(names));

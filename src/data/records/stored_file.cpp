@@ -29,7 +29,7 @@ FileStamp stamp_of(const struct stat& status) {
 StoredFile::StoredFile(const std::filesystem::path& path) : path_(path) {
   // A pipe would wait for its writer.
   descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) fail_to_open(is_utf8(path.string()) ? path : std::filesystem::path(name()));
+  if (descriptor_ < 0) fail_to_open(path);
   struct stat status {};
   const bool is_file = fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
   if (!is_file) close(descriptor_);
