@@ -9,11 +9,10 @@
 #include "concord/core/check.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"
+#include "concord/data/image/mask.hpp"
 
 namespace concord::cli {
 namespace {
-
-constexpr std::int64_t kMostCategories = std::int64_t{1} << 24;  // what read_csv takes
 
 /// The first of these folders that there is.
 std::filesystem::path folder_in(const std::filesystem::path& directory, std::initializer_list<const char*> names) {
@@ -71,6 +70,30 @@ void check_labels(const Dataset& table, std::string_view file, const data::CsvEn
                                         fmt::join(names, ", ")));
 }
 
+std::filesystem::path masks_of_part(const DataSpec& spec, std::string_view part) {
+  const std::filesystem::path masks = spec.option("masks"), images = path_of_part(spec, part);
+  if (masks.empty() || images.empty() || images == std::filesystem::path(spec.path)) return masks;
+  const std::filesystem::path like = masks / images.filename();
+  const bool is_inside = images.lexically_relative(spec.path) == images.filename();
+  return is_inside && std::filesystem::is_directory(like) ? like : masks;
+}
+
+std::optional<int> classes_of_masks(const DataSpec& spec) {
+  const std::string text = spec.option("classes");
+  if (text.empty()) return std::nullopt;
+  const std::optional<int> classes = number_in_text<int>(text);
+  constexpr int kMost = data::kNoClass;  // of a byte, beside that of pixels without a class
+  CONCORD_CHECK(classes && *classes >= 2 && *classes <= kMost, ArgumentError,
+                "{}: classes={} is not a number from 2 to {}", spec.kind, text, kMost);
+  return classes;
+}
+
+void require_masks(const DataSpec& spec, bool has_masks) {
+  CONCORD_CHECK(has_masks || spec.option("classes").empty(), ArgumentError,
+                "{}: classes= is the number of classes in masks, and there are no {}", spec.kind,
+                spec.kind == "tar" ? "masks in the shards (1.seg.png or 1.mask.png beside 1.jpg)" : "masks=");
+}
+
 data::CsvOptions csv_options_of(const DataSpec& spec) {
   data::CsvOptions how;
   const auto list = [&](const char* key) {
@@ -83,8 +106,8 @@ data::CsvOptions csv_options_of(const DataSpec& spec) {
   how.drop = list("drop");
   if (const std::string most = spec.option("most_categories"); !most.empty()) {
     const auto number = number_in_text<std::int64_t>(most);
-    CONCORD_CHECK(number && *number >= 1 && *number <= kMostCategories, ArgumentError,
-                  "csv: most_categories={} is no number from 1 to {}", most, kMostCategories);
+    CONCORD_CHECK(number && *number >= 1 && *number <= data::kMostCategories, ArgumentError,
+                  "csv: most_categories={} is no number from 1 to {}", most, data::kMostCategories);
     how.most_categories = *number;
   }
   const std::string separator = spec.option("separator"), header = spec.option("header");

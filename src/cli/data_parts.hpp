@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "concord/cli/data_spec.hpp"
@@ -17,6 +18,13 @@ namespace concord::cli {
 void check_encoding_fits(const data::CsvOptions& given, const data::CsvEncoding& fitted);
 /// Throws ArgumentError, with the columns that the file lacks, for a table that was read without labels.
 void check_labels(const Dataset& table, std::string_view file, const data::CsvEncoding& fitted);
+/// The folder of the masks of a part, which is named like the part's folder where the images come in such; empty if
+/// there are none.
+[[nodiscard]] std::filesystem::path masks_of_part(const DataSpec& spec, std::string_view part);
+/// The number of classes in masks; nothing where the spec does not say. Throws ArgumentError for one that is none.
+[[nodiscard]] std::optional<int> classes_of_masks(const DataSpec& spec);
+/// Throws ArgumentError if the spec gives the number of classes in masks and there are no masks.
+void require_masks(const DataSpec& spec, bool has_masks);
 /// How a table is read. Throws ArgumentError for a value of an option that is none.
 [[nodiscard]] data::CsvOptions csv_options_of(const DataSpec& spec);
 

@@ -24,7 +24,7 @@ const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
       {"folder", PathRule::needed, {"list", "masks", "classes", "val", "test"}},
       {"lmdb", PathRule::needed, {"val", "test"}},
-      {"tar", PathRule::needed, {"val", "test"}},
+      {"tar", PathRule::needed, {"classes", "val", "test"}},
       {"csv",
        PathRule::needed,
        {"label", "target", "categories", "drop", "most_categories", "separator", "header", "val", "test"}},

@@ -33,8 +33,7 @@ DataSource::DataSource(DataOptions options, const models::Model& model, std::uin
                 spec_.text);
   CONCORD_CHECK(spec_.is_images() || (options_.image == 0 && options_.resize == 0 && options_.mean.empty()),
                 ArgumentError, "--image, --resize and --mean are for files of images; {} data has none", spec_.kind);
-  CONCORD_CHECK(spec_.option("classes").empty() || !spec_.option("masks").empty(), ArgumentError,
-                "folder: classes= is the number of classes in masks, and there are no masks=");
+  if (spec_.kind == "folder") require_masks(spec_, has_masks());
   CONCORD_CHECK(spec_.is_images() || options_.cache.empty(), ArgumentError,
                 "--cache is for files of images; {} data has none", spec_.kind);
   if (trained_.preprocessing) class_names_ = trained_.preprocessing->class_names;
@@ -57,12 +56,16 @@ const data::ImageSet* DataSource::images(std::string_view name) {
   const timeline::Span span("open data set");
   data::ImageOptions how{.class_names = class_names_};
   if (name == "train") how.list = spec_.option("list");
-  how.masks = spec_.option("masks");
+  how.masks = masks_of_part(spec_, name);
+  how.masks_in_shards = has_masks();
   how.mask_classes = mask_classes(spec_, model_, trained_);
   if (spec_.kind == "folder") set = data::folder(path, how);
   if (spec_.kind == "lmdb") set = data::lmdb(path, how);
   if (spec_.kind == "tar") set = data::tar(path.string(), how);
-  if (class_names_.empty()) class_names_ = set->class_names();
+  CONCORD_CHECK(set->has_masks() == has_masks(), ArgumentError,
+                "{} is a model for {}, and no sample of {} has a mask (seg.png or mask.png in its shards)", model_.name,
+                models::name_of(model_.task), set->name());
+  if (class_names_.empty() && !has_masks()) class_names_ = set->class_names();
   if (!options_.cache.empty() && name == "train") {
     set = set->cached(parse_bytes(options_.cache), options_.cache_directory, transform()->channels);
   }
@@ -74,7 +77,7 @@ SharedSamples DataSource::augmented(std::string_view name, const data::ImageAugm
     SharedSamples samples = part(name);
     return !samples || augmentation.is_empty() ? samples : augmented_arrays(*samples, augmentation);
   }
-  if (name != "train" && class_names_.empty()) static_cast<void>(images("train"));  // its classes count
+  if (name != "train" && class_names_.empty() && !has_masks()) static_cast<void>(images("train"));  // its classes count
   const data::ImageSet* const set = images(name);
   if (set == nullptr) return {};
   data::ImageTransform how = *transform();
@@ -165,7 +168,9 @@ SharedSamples DataSource::read_audio(std::string_view name) {
   const std::string path = name == "train" ? spec_.path : spec_.option(name == "test" ? "test" : "val");
   if (path.empty()) return {};
   if (name != "train" && !trained_.audio) static_cast<void>(read_audio("train"));  // its alphabet counts
-  data::AudioSet set = data::audio(path, audio_options(spec_, model_, trained_));
+  data::AudioOptions how = audio_options(spec_, model_, trained_);
+  how.bad_samples = options_.skips_bad ? data::BadSamples::skip : data::BadSamples::fail;
+  data::AudioSet set = data::audio(path, how);
   check_fits_audio(set.samples->feature_specs()[0].spec.shape, model_);
   trained_.audio = std::move(set.features);
   trained_.alphabet = std::move(set.alphabet);
@@ -208,12 +213,11 @@ SharedSamples DataSource::read(std::string_view name) {
 }
 
 void DataSource::check_fits(const Samples& samples) const {
-  const bool has_masks = !spec_.option("masks").empty();
   const bool has_transcripts = spec_.kind == "audio" && model_.task == models::Task::transcription;
-  const models::Task wanted = has_masks ? models::Task::segmentation : models::Task::classification;
+  const models::Task wanted = has_masks() ? models::Task::segmentation : models::Task::classification;
   CONCORD_CHECK(model_.task == wanted || has_transcripts || file_of(model_) != nullptr, ArgumentError,
                 "{} is a model for {}; {} has classes of {}", model_.name, models::name_of(model_.task), spec_.text,
-                has_masks ? "pixels" : "samples");
+                has_masks() ? "pixels" : "samples");
   const Shape shape = samples.feature_specs()[0].spec.shape;
   // A file may leave sizes open: its layers say what does not fit. So do those of a network that may have other sizes.
   CONCORD_CHECK(spec_.is_own() || file_of(model_) != nullptr || shape == model_.input, ArgumentError,
@@ -229,6 +233,11 @@ void DataSource::check_fits(const Samples& samples) const {
   const int most = trained_.classes > 0 ? trained_.classes : model_.classes;
   CONCORD_CHECK(classes <= most || (can_change_classes() && trained_.classes == 0), ArgumentError,
                 "{} has {} classes, but the model has {}", spec_.text, classes, most);
+}
+
+bool DataSource::has_masks() const {
+  if (spec_.kind != "tar") return !spec_.option("masks").empty();
+  return !spec_.option("classes").empty() || model_.task == models::Task::segmentation;
 }
 
 bool DataSource::can_change_classes() const { return spec_.is_own() && file_of(model_) == nullptr; }
@@ -299,7 +308,7 @@ std::shared_ptr<nn::Module> DataSource::network_for_images() const {
 Objective DataSource::objective_for(const Samples& samples, const models::Variant& variant,
                                     const loss::CrossEntropy& cross_entropy) const {
   const std::vector<ColumnSpec> labels = samples.label_specs();
-  if (!spec_.option("masks").empty()) {
+  if (has_masks()) {
     loss::CrossEntropy ignoring = cross_entropy;
     ignoring.ignore_index = data::ImageTransform().mask_fill;
     return objective_of(model_, variant, ignoring);

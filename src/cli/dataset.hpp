@@ -76,6 +76,8 @@ class DataSource {
   [[nodiscard]] SharedSamples read_random(std::string_view name) const;
   [[nodiscard]] const data::ImageSet* images(std::string_view name);
   void check_fits(const Samples& samples) const;
+  /// Whether the labels are masks: of a folder with masks=, or of shards that are for segmentation.
+  [[nodiscard]] bool has_masks() const;
   [[nodiscard]] bool can_change_classes() const;
   void check_takes(nn::Module& network, const Shape& sample) const;
 

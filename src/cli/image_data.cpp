@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "concord/cli/data_parts.hpp"
 #include "concord/cli/model_file.hpp"
 #include "concord/core/check.hpp"
-#include "concord/core/text.hpp"
 #include "concord/data/in_memory.hpp"
 
 namespace concord::cli {
@@ -50,13 +50,7 @@ data::ImageTransform image_transform(const DataOptions& options, const models::M
 }
 
 int mask_classes(const DataSpec& spec, const models::Model& model, const Trained& trained) {
-  const std::string text = spec.option("classes");
-  if (text.empty()) return trained.classes > 0 ? trained.classes : model.classes;
-  const std::optional<int> classes = number_in_text<int>(text);
-  constexpr int kMost = 255;  // of a byte, beside that of pixels without a class
-  CONCORD_CHECK(classes && *classes >= 2 && *classes <= kMost, ArgumentError,
-                "folder: classes={} is not a number from 2 to {}", text, kMost);
-  return *classes;
+  return classes_of_masks(spec).value_or(trained.classes > 0 ? trained.classes : model.classes);
 }
 
 SharedSamples augmented_arrays(const Samples& samples, const data::ImageAugmentation& augmentation) {

@@ -56,7 +56,9 @@ struct ImageOptions {
   std::vector<std::string> class_names = {};
   std::filesystem::path list = {};   // of a folder: a text with a path and labels on each line
   std::filesystem::path masks = {};  // of a folder: a folder with a PNG of class indices for each image
-  int mask_classes = 0;              // indices in masks are below it, or are ImageTransform::mask_fill; 0: not checked
+  /// Of tar files with masks: whether these are the labels; else they are not used.
+  bool masks_in_shards = true;
+  int mask_classes = 0;  // indices in masks are below it, or are ImageTransform::mask_fill; 0: not checked
 };
 
 // The functions below throw IoError for what cannot be read, FormatError for what is damaged, and ArgumentError if
@@ -79,8 +81,8 @@ struct ImageOptions {
 [[nodiscard]] ImageSet lmdb(const std::filesystem::path& path, const ImageOptions& options = {});
 
 /// Tar files as WebDataset writes them: "train-{000000..000146}.tar". Files with one name up to the first dot are a
-/// sample: an image (jpg, jpeg, png, bmp, ppm, pgm) and a label (cls, or "label" in json). The first opening writes an
-/// index beside each tar file.
+/// sample: an image (jpg, jpeg, png, bmp, ppm, pgm), and a label (cls, or "label" in json) or a mask (seg.png,
+/// mask.png). The first opening writes an index beside each tar file.
 [[nodiscard]] ImageSet tar(const std::string& pattern, const ImageOptions& options = {});
 
 }  // namespace data

@@ -1,11 +1,8 @@
 // concord data pack: the same pictures and labels as shards, a database and a folder, and what is refused.
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
+#include "cli/packing.hpp"
 #include "cli/pictures.hpp"
-#include "cli/process.hpp"
 #include "concord/data/records/open.hpp"
 #include "concord/data/records/shard_names.hpp"
 
@@ -13,20 +10,6 @@ using namespace concord;
 using namespace concord::test;
 
 namespace {
-
-Ended pack(const std::string& spec, const std::string& out, const Arguments& more = {}) {
-  return run_command(with({"data", "pack", spec, out, "--quiet"}, more));
-}
-
-/// What packing prints for --data; fails the test if it does not end well.
-std::string packed_spec(const std::string& spec, const std::string& out, const Arguments& more = {}) {
-  const Ended ended = pack(spec, out, more);
-  INFO(ended.err);
-  REQUIRE(ended.code == 0);
-  const std::size_t at = ended.out.find("--data ");
-  REQUIRE(at != std::string::npos);
-  return ended.out.substr(at + 7, ended.out.size() - at - 8);
-}
 
 data::RecordsPtr open_packed(const std::string& spec, const std::vector<std::string>& classes = {}) {
   const data::RecordOptions how{.class_names = classes, .masks = {}};
@@ -202,18 +185,8 @@ TEST_CASE("a network learns the same from the idx files, shards, a database and 
   specs.push_back(packed_spec(data, (folder / "x/").string(), {"--png"}));
   std::vector<double> losses;
   for (const std::string& spec : specs) {
-    INFO(spec);
-    const std::string log = (folder / "log").string();
-    std::filesystem::remove(log);
-    const Ended trained = run_command({"train", "lenet", "--data", spec, "--device", cheap_device(), "--batch", "8",
-                                       "--epochs", "2", "--log", log, "--quiet"});
-    INFO(trained.err);
-    REQUIRE(trained.code == 0);
-    std::ifstream lines(log);
-    for (std::string line; std::getline(lines, line);) {
-      const auto event = nlohmann::json::parse(line);
-      if (event.contains("loss")) losses.push_back(event["loss"]);
-    }
+    for (const double loss : losses_of(folder, "lenet", spec, {"--batch", "8", "--epochs", "2"}))
+      losses.push_back(loss);
   }
   REQUIRE(losses.size() == 8);
   for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == losses[i % 2]);
@@ -308,5 +281,21 @@ TEST_CASE("packing writes over its own files alone, and only if it is told to", 
   const std::string data = write_digits(folder / "data", 10, 10);
   const Ended others = pack(data, (folder / "y.tar").string());
   CHECK(others.code == 1);
-  CHECK_THAT(others.err, test::contains("classes.txt is there already and has other classes; --force removes it"));
+  CHECK_THAT(others.err, test::contains("x.tar, whose classes are others; pack into another folder"));
+  CHECK_THAT(pack(data, (folder / "y.tar").string(), {"--force"}).err, test::contains("pack into another folder"));
+  CHECK(content_of(folder / "classes.txt") == "dog/big\ncat\n");
+  // Nor may shards whose classes have no names get some.
+  std::filesystem::create_directories(folder / "digits");
+  static_cast<void>(packed_spec(data, (folder / "digits/y.tar").string()));
+  CHECK_THAT(pack(pets, (folder / "digits/x.tar").string(), {"--force"}).err,
+             test::contains("y.tar, whose classes have no names; pack into another folder"));
+  CHECK_FALSE(std::filesystem::exists(folder / "digits/classes.txt"));
+  // Without other shards --force replaces it.
+  std::filesystem::create_directories(folder / "alone");
+  write_file(folder / "alone/classes.txt", "a\nb\n");
+  CHECK_THAT(
+      pack(pets, (folder / "alone/x.tar").string()).err,
+      test::contains("classes.txt is there already and has other classes: pack into another folder, or --force"));
+  static_cast<void>(packed_spec(pets, (folder / "alone/x.tar").string(), {"--force"}));
+  CHECK(content_of(folder / "alone/classes.txt") == "dog/big\ncat\n");
 }

@@ -10,6 +10,9 @@
 #include "concord/cli/data/image_facts.hpp"
 #include "concord/cli/data/rows.hpp"
 #include "concord/cli/data/thumbnail.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/utf8.hpp"
+#include "concord/data/image/mask.hpp"
 
 namespace concord::cli {
 namespace {
@@ -34,8 +37,10 @@ struct AllImages {
   std::int64_t size = 0;
 };
 
-/// What is shown of a label.
-std::string label_title(const Column& labels, std::int64_t row, const std::vector<std::string>& classes) {
+/// What is shown of a label; nothing of a mask.
+std::string label_title(const data::Records& records, std::int64_t row, const std::vector<std::string>& classes) {
+  if (records.has_mask() && classes.empty()) return {};
+  const Column& labels = records.labels[0];
   const std::int64_t width = labels.values.elements() / labels.values.shape()[0];
   if (labels.values.dtype() == DType::i32) {
     const auto label =
@@ -110,6 +115,43 @@ void normalise(const std::vector<ImageFacts>& facts, std::size_t count, CheckedI
   }
 }
 
+/// The titles of the classes of a part; none where masks say the classes and images have no names of their own.
+std::vector<std::string> titles_of(const StoredPart& part) {
+  const data::Records& records = *part.images;
+  if (records.has_mask() && records.class_names.empty()) return {};
+  return class_titles(records.labels[0], records.class_names);
+}
+
+/// The pixels of masks that the threads have counted.
+CheckedMasks masks_among(const data::Records& records, const std::vector<ImageMemory>& memories) {
+  CheckedMasks masks{.classes = records.mask_classes};
+  std::array<std::int64_t, 256> pixels{};
+  for (const ImageMemory& memory : memories) {
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] += memory.mask_pixels[i];
+  }
+  masks.no_class = pixels[data::kNoClass];
+  std::size_t end = data::kNoClass;
+  while (end > static_cast<std::size_t>(masks.classes) && pixels[end - 1] == 0) --end;
+  masks.pixels.assign(pixels.begin(), pixels.begin() + static_cast<std::ptrdiff_t>(end));
+  return masks;
+}
+
+/// What is not known, and what no pixel has.
+void warn_of_masks(const std::string& spec, const CheckedMasks& masks) {
+  if (masks.all() == 0) return;
+  if (masks.classes == 0) {
+    log(LogLevel::warning,
+        fmt::format("{}: the number of classes is not given, so that the numbers in masks are not checked; the largest "
+                    "is {}: add classes={}",
+                    spec, std::ssize(masks.pixels) - 1, std::max<std::ptrdiff_t>(2, std::ssize(masks.pixels))));
+  }
+  std::string absent;
+  for (std::size_t i = 0; i < masks.pixels.size(); ++i) {
+    if (masks.pixels[i] == 0) absent += fmt::format("{}{}", absent.empty() ? "" : ", ", i);
+  }
+  if (!absent.empty()) log(LogLevel::warning, fmt::format("{}: no mask has a pixel of the classes {}", spec, absent));
+}
+
 CheckedImages images_among(const AllImages& all, const std::vector<ImageFacts>& facts) {
   CheckedImages images;
   std::vector<std::int64_t> widths, heights, sides;
@@ -171,7 +213,7 @@ std::vector<std::int64_t> class_counts_of(const Column& labels, std::size_t clas
 void check_images(const std::vector<StoredPart>& parts, const CheckOptions& options, CheckReport& report) {
   const AllImages all(parts);
   for (const StoredPart& part : parts) {  // a part may have more classes than another, where they have no names
-    const std::vector<std::string> titles = class_titles(part.images->labels[0], part.images->class_names);
+    const std::vector<std::string> titles = titles_of(part);
     if (titles.size() > report.class_names.size()) report.class_names = titles;
   }
   const std::map<std::int64_t, std::size_t> chosen =
@@ -194,7 +236,7 @@ void check_images(const std::vector<StoredPart>& parts, const CheckOptions& opti
         reasons.emplace(i, reason);
       } else if (const auto found = chosen.find(i); found != chosen.end()) {
         Thumbnail thumbnail{records.name_of(row),
-                            label_title(records.labels[0], row, report.class_names),
+                            label_title(records, row, report.class_names),
                             thumbnail_url(memories[thread].image),
                             found->second,
                             one.width,
@@ -225,9 +267,13 @@ void check_images(const std::vector<StoredPart>& parts, const CheckOptions& opti
   report.duplicates = duplicates_among(std::move(seen), [&](const SeenSample& sample) {
     const data::Records& records = all.records(sample.part);
     return DuplicateGroup::Member{sample.part, sample.row, records.name_of(sample.row),
-                                  label_title(records.labels[0], sample.row, report.class_names)};
+                                  label_title(records, sample.row, report.class_names)};
   });
   report.images = images_among(all, facts);
+  if (all.records(0).has_mask()) {
+    report.masks = masks_among(all.records(0), memories);
+    warn_of_masks(printable(report.spec), *report.masks);
+  }
   for (auto& [i, thumbnail] : thumbnails) report.thumbnails.push_back(std::move(thumbnail));
 }
 

@@ -48,6 +48,11 @@ std::string check_json(const CheckReport& report) {
                              {"class_counts", part.class_counts}});
   }
   if (report.images) json["images"] = images_json(*report.images);
+  if (report.masks) {
+    json["masks"] = {{"classes", report.masks->classes},
+                     {"pixels", report.masks->pixels},
+                     {"pixels_without_class", report.masks->no_class}};
+  }
   for (const CheckedColumn& column : report.columns) {
     json["columns"].push_back({{"name", column.name},
                                {"part", column.part},

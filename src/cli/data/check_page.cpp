@@ -127,6 +127,20 @@ std::string sizes_section(const CheckReport& report) {
          scrolled("<th>pixels</th><th>images</th><th></th>", bars);
 }
 
+std::string masks_table(const CheckReport& report) {
+  if (!report.masks || report.masks->all() == 0) return {};
+  const CheckedMasks& masks = *report.masks;
+  std::int64_t most = masks.no_class;
+  for (const std::int64_t count : masks.pixels) most = std::max(most, count);
+  const auto row = [&](const std::string& name, std::int64_t count) {
+    return fmt::format("<tr><th>{}</th><td>{}</td>{}</tr>\n", name, count, bar_cell(count, most));
+  };
+  std::string body;
+  for (std::size_t i = 0; i < masks.pixels.size(); ++i) body += row(fmt::format("{}", i), masks.pixels[i]);
+  if (masks.no_class > 0) body += row("without a class (255)", masks.no_class);
+  return scrolled("<th>class</th><th>pixels</th><th></th>", body);
+}
+
 std::string columns_table(const CheckReport& report) {
   if (report.columns.empty()) return {};
   const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "–"; };
@@ -220,6 +234,7 @@ std::string check_page(const CheckReport& report) {
   page += section_of("Parts", "What the set comes in.", parts_table(report));
   page += section_of("Classes", "Samples of each class; the bars show the first part.", classes_table(report));
   page += section_of("Sizes", "Of the images that can be read, upright.", sizes_section(report));
+  page += section_of("Masks", "Pixels of each class in the masks that can be read.", masks_table(report));
   page += section_of("Columns", "As they are stored.", columns_table(report));
   page += section_of("Pictures", "Evenly spaced samples of the first part.", pictures(report));
   return page + "</main></body></html>\n";

@@ -59,6 +59,14 @@ struct CheckedImages {
   std::vector<double> mean, deviation;
 };
 
+/// Pixels of all masks that can be read.
+struct CheckedMasks {
+  int classes = 0;                   // that the spec gives; 0: none, and then numbers are not checked
+  std::vector<std::int64_t> pixels;  // of each class, up to the largest that there is, or to `classes`
+  std::int64_t no_class = 0;         // pixels of the number 255
+  [[nodiscard]] std::int64_t all() const;
+};
+
 struct Thumbnail {
   std::string name, label, url;  // data:image/jpeg;base64,…
   std::size_t class_index = 0;
@@ -70,6 +78,7 @@ struct CheckReport {
   std::vector<CheckedPart> parts;
   std::vector<std::string> class_names;  // names, or the indices; empty where the labels are no classes
   std::optional<CheckedImages> images;
+  std::optional<CheckedMasks> masks;
   std::vector<CheckedColumn> columns;  // of other data
   std::vector<BadSample> bad;
   std::vector<DuplicateGroup> duplicates;  // those across parts first

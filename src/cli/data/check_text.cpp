@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "concord/cli/command.hpp"
 #include "concord/cli/data/check_report.hpp"
@@ -60,6 +61,21 @@ std::string images_text(const CheckedImages& images) {
   text += fmt::format("Formats: {}\n", counts_text(images.formats));
   if (!images.special.empty()) text += fmt::format("Of them: {}\n", counts_text(images.special));
   return text;
+}
+
+std::string masks_text(const CheckedMasks& masks) {
+  const auto all = static_cast<double>(masks.all());
+  if (all == 0) return {};
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < std::min(masks.pixels.size(), kShownClasses); ++i) {
+    parts.push_back(fmt::format("{}: {:.2f} %", i, 100 * static_cast<double>(masks.pixels[i]) / all));
+  }
+  if (masks.pixels.size() > kShownClasses)
+    parts.push_back(fmt::format("… {} more", masks.pixels.size() - kShownClasses));
+  if (masks.no_class > 0) {
+    parts.push_back(fmt::format("without a class (255): {:.2f} %", 100 * static_cast<double>(masks.no_class) / all));
+  }
+  return fmt::format("Pixels of masks by class: {}\n", fmt::join(parts, "; "));
 }
 
 std::string columns_text(const CheckReport& report) {
@@ -148,6 +164,8 @@ std::int64_t CheckReport::samples() const {
   return all;
 }
 
+std::int64_t CheckedMasks::all() const { return std::accumulate(pixels.begin(), pixels.end(), no_class); }
+
 std::int64_t CheckReport::leaks() const { return std::ranges::count_if(duplicates, &DuplicateGroup::is_across_parts); }
 
 double CheckReport::imbalance() const {
@@ -177,6 +195,7 @@ std::string check_text(const CheckReport& report) {
   }
   text += "\n" + table_of_parts(report);
   if (report.images) text += images_text(*report.images);
+  if (report.masks) text += masks_text(*report.masks);
   return text + columns_text(report) + bad_text(report) + duplicates + advice_text(report);
 }
 

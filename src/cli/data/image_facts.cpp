@@ -2,7 +2,9 @@
 #include "concord/cli/data/image_facts.hpp"
 
 #include "concord/core/error.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/image/image_samples_raw.hpp"
+#include "concord/data/image/mask.hpp"
 
 namespace concord::cli {
 namespace {
@@ -26,15 +28,19 @@ void measure(const data::Image& image, ImageFacts& facts) {
   }
 }
 
-void decode_mask(const data::Records& records, std::int64_t row, ImageMemory& memory) {
+/// Reads and decodes the mask of an image, and counts its pixels.
+void examine_mask(const data::Records& records, std::int64_t row, const ImageFacts& image, ImageMemory& memory) {
   const data::Record mask = records.read_mask(row, memory.mask);
-  if (mask.raw) return data::check_raw(*mask.raw, mask.bytes.size());
-  data::ImageInfo info = data::read_image_info(mask.bytes);
-  info.as_numbers = true;
-  static_cast<void>(data::decode_image(mask.bytes, info, {0, 0, info.width, info.height}, 1, memory.mask_image));
+  const data::ImageInfo info = data::read_mask_info(mask);
+  data::check_mask_size(info, image.height, image.width);
+  data::decode_mask(mask, info, memory.mask_image);
+  data::check_mask_classes(memory.mask_image, records.mask_classes);
+  for (const std::uint8_t number : memory.mask_image.pixels) ++memory.mask_pixels[number];
 }
 
-std::string without_name(const std::string& message, const std::string& name) {
+/// Messages have names as `printable` gives them.
+std::string without_name(const std::string& message, const std::string& sample) {
+  const std::string name = printable(sample);
   return message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message;
 }
 
@@ -74,7 +80,7 @@ std::string examine(const data::Records& records, std::int64_t row, ImageMemory&
     facts.pixels = fingerprint_of(std::as_bytes(std::span(image.pixels)), size);
     facts.stored = facts.is_raw ? facts.pixels : fingerprint_of(decoded.record.bytes);
     measure(image, facts);
-    if (records.has_mask()) decode_mask(records, row, memory);
+    if (records.has_mask()) examine_mask(records, row, facts, memory);
     facts.is_good = true;
     return {};
   } catch (const FormatError& error) {

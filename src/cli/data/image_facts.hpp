@@ -28,6 +28,7 @@ struct ImageFacts {
 struct ImageMemory {
   std::vector<std::byte> file, mask;
   data::Image image, mask_image;
+  std::array<std::int64_t, 256> mask_pixels{};  // of all masks so far, by their number
 };
 
 /// An image of stored records in 1 or 3 channels, upright, as the file has them. Throws FormatError and IoError. The
@@ -38,8 +39,8 @@ struct DecodedImage {
 };
 [[nodiscard]] DecodedImage read_image(const data::Records& records, std::int64_t row, ImageMemory& memory);
 
-/// Reads and decodes an image, which is then in `memory.image`, and its mask. Returns what is wrong, without the name
-/// of the sample; empty if nothing is.
+/// Reads and decodes an image, which is then in `memory.image`, and its mask, whose pixels `memory` counts if nothing
+/// is wrong with them. Returns what is wrong, without the name of the sample; empty if nothing is.
 [[nodiscard]] std::string examine(const data::Records& records, std::int64_t row, ImageMemory& memory,
                                   ImageFacts& facts);
 

@@ -13,6 +13,7 @@
 #include "concord/cli/data/rows.hpp"
 #include "concord/cli/data/stored_parts.hpp"
 #include "concord/cli/options.hpp"
+#include "concord/cli/shell_word.hpp"
 #include "concord/cli/validator.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/human_bytes.hpp"
@@ -109,13 +110,24 @@ void run_pack(PackArguments options) {
   std::cout << fmt::format("{} samples ({}) in {}, {} of them copied as they were, in {:.1f} s\n", packed.samples,
                            human_bytes(packed.bytes), output->what(), packed.copies, seconds);
   if (packed.bad > 0) std::cout << fmt::format("{} bad samples were left out\n", packed.bad);
-  std::cout << fmt::format("--data {}\n", output->spec());
+  for (const std::string& other : other_parts(DataSpec::parse(options.spec), options.part)) {
+    std::cout << fmt::format("The {0} part is not packed: --part {0} packs it\n", other);
+  }
+  const data::Records& records = *part.images;
+  const bool has_classes = records.has_mask() && records.mask_classes > 0;
+  const std::string classes = has_classes ? fmt::format(",classes={}", records.mask_classes) : "";
+  std::cout << fmt::format("--data {}\n", shell_word(output->spec() + classes));
 }
 
 }  // namespace
 
 PackKind pack_kind_of(const std::string& out) {
   std::string_view name = out;
+  CONCORD_CHECK(
+      !name.starts_with("tar:") && !name.starts_with("lmdb:") && !name.starts_with("folder:"), ArgumentError,
+      "\"{}\" is a set to read, not the name of what to write: give one set, and then the name. A shell makes "
+      "several words of a pattern with braces; put it in quotes: 'tar:x-{{000..001}}.tar'",
+      printable(out));
   const bool is_folder = name.ends_with('/');
   while (name.ends_with('/')) name.remove_suffix(1);
   if (name.ends_with(".lmdb")) return PackKind::lmdb;
@@ -155,9 +167,11 @@ void add_data_pack(CLI::App& data) {
       ->check(whole(1, static_cast<std::uint64_t>(data::kLongestSide)));
   CLI::Option* quality =
       command
-          ->add_option("--quality", options->how.quality,
-                       "Write JPEG of this quality, 1 to 100. Without it files stay as they are; of those that are "
-                       "resized, JPEG stays JPEG, of quality 90, and the rest becomes PNG")
+          ->add_option(
+              "--quality", options->how.quality,
+              "Write JPEG of this quality, 1 to 100. Without it files, and pixels in shards and databases, stay "
+              "as they are; of files that are resized, JPEG stays JPEG, of quality 90, and the rest becomes "
+              "PNG")
           ->check(whole(1, 100));
   CLI::Option* png = command->add_flag("--png", options->is_png, "Write PNG")->excludes(quality);
   command

@@ -43,14 +43,22 @@ void write_packed_file(const std::filesystem::path& path, std::string_view conte
                 errno == 0 ? "unknown reason" : std::generic_category().message(errno));
 }
 
-void check_class_file(const std::filesystem::path& folder, const std::vector<std::string>& names, bool is_forced) {
-  static_cast<void>(data::class_file_text(names));  // throws before the work for what cannot be written
+void check_class_file(const std::filesystem::path& folder, const std::vector<std::string>& names, bool is_forced,
+                      const std::vector<std::filesystem::path>& others) {
+  const std::string wanted = names.empty() ? "" : data::class_file_text(names);  // throws for what cannot be written
   const std::filesystem::path path = class_file_in(folder);
   std::error_code error;
-  if (is_forced || !std::filesystem::exists(path, error)) return;
-  CONCORD_CHECK(!names.empty() && read_file(path) == data::class_file_text(names), IoError,
-                "{} is there already and has other classes; --force {} it", printable(path.string()),
-                names.empty() ? "removes" : "writes over");
+  const bool is_there = std::filesystem::exists(path, error);
+  if (is_there ? !names.empty() && read_file(path) == wanted : names.empty()) return;
+  CONCORD_CHECK(others.empty(), IoError,
+                "{} has the shards of another set, such as {}, {}; pack into another folder, since {} holds for all "
+                "shards beside it",
+                printable(absolute_path(folder.empty() ? "." : folder).string()),
+                printable(others.empty() ? "" : others[0].filename().string()),
+                is_there ? "whose classes are others" : "whose classes have no names", data::kClassFile);
+  CONCORD_CHECK(!is_there || is_forced, IoError,
+                "{} is there already and has other classes: pack into another folder, or --force {} it",
+                printable(path.string()), names.empty() ? "removes" : "writes over");
 }
 
 void write_class_file(const std::filesystem::path& folder, const std::vector<std::string>& names) {

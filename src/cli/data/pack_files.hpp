@@ -20,9 +20,10 @@ inline constexpr std::string_view kIncomplete = ".incomplete";
 /// Writes a new file that is not flushed to the disk. Throws IoError.
 void write_packed_file(const std::filesystem::path& path, std::string_view content);
 
-/// Refuses a classes.txt that says something else: another set in the folder may need it. Throws IoError, unless it is
-/// forced.
-void check_class_file(const std::filesystem::path& folder, const std::vector<std::string>& names, bool is_forced);
+/// Refuses to write over, remove or add a classes.txt in a folder with `others`, files of another set: it holds for all
+/// sets there. Without others it may be replaced if that is forced. Throws IoError.
+void check_class_file(const std::filesystem::path& folder, const std::vector<std::string>& names, bool is_forced,
+                      const std::vector<std::filesystem::path>& others = {});
 /// Writes the names; without names removes the file, which would belong to other labels.
 void write_class_file(const std::filesystem::path& folder, const std::vector<std::string>& names);
 

@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "concord/core/error.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/image/image_samples_raw.hpp"
+#include "concord/data/image/mask.hpp"
 #include "concord/data/image/resample.hpp"
 #include "concord/data/records/array_file.hpp"
 
@@ -83,13 +85,15 @@ void encode(const data::Image& image, PackFormat format, const PackHow& how, Pac
   }
 }
 
-void pack_mask(const data::Records& records, std::int64_t row, const PackHow& how, bool is_resized, ImageMemory& memory,
-               PackedSample& packed) {
+/// The mask of an image that is stored with these sizes.
+void pack_mask(const data::Records& records, std::int64_t row, const data::ImageInfo& image, const PackHow& how,
+               bool is_resized, ImageMemory& memory, PackedSample& packed) {
   const data::Record mask = records.read_mask(row, memory.mask);
-  data::ImageInfo info = data::read_image_info(mask.bytes);
-  info.as_numbers = true;
+  const data::ImageInfo info = data::read_mask_info(mask);
+  data::check_mask_size(info, image.height, image.width);
   if (is_resized || how.is_verified) {
-    static_cast<void>(data::decode_image(mask.bytes, info, {0, 0, info.width, info.height}, 1, memory.mask_image));
+    data::decode_mask(mask, info, memory.mask_image);
+    data::check_mask_classes(memory.mask_image, records.mask_classes);
   }
   if (!is_resized) {
     packed.mask = as_text(mask.bytes);
@@ -105,16 +109,22 @@ PackedSample packed_image(const data::Records& records, std::int64_t row, const 
   PackedSample packed;
   const data::Record record = records.read(row, memory.file);
   bool is_resized = false;
+  data::ImageInfo info;
   if (record.raw) {
     data::check_raw(*record.raw, record.bytes.size());
     const data::RawImage& raw = *record.raw;
     data::unpack_raw(record.bytes, raw, {0, 0, raw.width, raw.height}, raw.channels, memory.image);
+    info.height = raw.height, info.width = raw.width;
     is_resized = shrink(memory.image, how.side);
-    const bool stays_raw = how.format == PackFormat::keep && how.raw == PackHow::Raw::datum;
+    // Pixels in files stay pixels where there is a form for them; those of sets in memory have no file to keep.
+    const bool has_form =
+        how.raw == PackHow::Raw::datum || (how.raw == PackHow::Raw::array && records.dataset() == nullptr);
+    const bool stays_raw = how.format == PackFormat::keep && has_form;
     const PackFormat format = how.format != PackFormat::keep ? how.format : PackFormat::png;
     encode(memory.image, stays_raw ? PackFormat::raw : format, how, packed);
+    packed.is_copy = stays_raw && !is_resized;
   } else {
-    const data::ImageInfo info = data::read_image_info(record.bytes);
+    info = data::read_image_info(record.bytes);
     const auto change = change_of(info, how);
     if (change || how.is_verified) {
       const std::int64_t channels = info.channels <= 2 ? 1 : 3;
@@ -130,11 +140,12 @@ PackedSample packed_image(const data::Records& records, std::int64_t row, const 
       packed.is_copy = true;
     }
   }
-  if (records.has_mask()) pack_mask(records, row, how, is_resized, memory, packed);
+  if (records.has_mask()) pack_mask(records, row, info, how, is_resized, memory, packed);
   return packed;
 }
 
-PackedSample not_packed(const std::string& name, const std::string& message) {
+PackedSample not_packed(const std::string& sample, const std::string& message) {
+  const std::string name = printable(sample);  // as messages have it
   PackedSample packed;
   packed.error = message.starts_with(name) ? message : fmt::format("{}: {}", name, message);
   return packed;

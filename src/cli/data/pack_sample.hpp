@@ -11,7 +11,8 @@
 namespace concord::cli {
 
 enum class PackFormat : std::uint8_t {
-  keep,  // files as they are; of those that must change, JPEG stays JPEG and the rest becomes PNG
+  keep,  // as they are, also pixels in shards and databases; of files that must change, JPEG stays JPEG and the rest
+         // PNG
   jpeg,
   png,
   raw  // pixels
@@ -22,8 +23,8 @@ struct PackHow {
   int quality = 90;         // of JPEG
   std::int64_t side = 0;    // the shorter side of a larger image becomes as long; 0: as it is
   bool is_verified = true;  // files that stay as they are, are decoded, so that no damage is copied
-  /// What raw pixels become: a file of PPM or PGM, an array, or planes in a Datum. With `keep`, only those in a Datum
-  /// stay raw.
+  /// What raw pixels become: a file of PPM or PGM, an array, or planes in a Datum. With `keep` those in files stay
+  /// raw in an array and a Datum, and those of a set in memory in a Datum alone; others become PNG.
   enum class Raw : std::uint8_t { pnm, array, datum } raw = Raw::pnm;
 };
 

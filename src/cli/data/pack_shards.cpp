@@ -56,20 +56,25 @@ class ShardOutput final : public PackOutput {
       : folder_(out.parent_path()), name_(out.filename().string()), labels_(labels), limits_(limits) {
     CONCORD_CHECK(name_.has_number || !limits.are_given, ArgumentError,
                   "{} is one shard; for several of them put their number into the name, as in x-%06d.tar",
-                  out.string());
+                  printable(out.string()));
     std::error_code error;
     CONCORD_CHECK(std::filesystem::is_directory(folder_.empty() ? "." : folder_, error), IoError,
                   "there is no folder {}", printable(folder_.string()));
     std::vector<std::filesystem::path> killed;  // of a run that was killed
+    std::vector<std::filesystem::path> others;  // shards of other sets
     for (const std::filesystem::path& path : paths_in(folder_.empty() ? "." : folder_)) {
       const std::string file = path.filename().string();
-      if (name_.matches(file)) old_.push_back(path);
+      if (name_.matches(file)) {
+        old_.push_back(path);
+      } else if (path.extension() == ".tar") {
+        others.push_back(path);
+      }
       const std::string_view whole = std::string_view(file).substr(0, file.rfind('.'));
       if (file.ends_with(kIncomplete) && name_.matches(whole)) killed.push_back(path);
     }
     CONCORD_CHECK(old_.empty() || is_forced, IoError, "{} is there already; --force writes over it",
                   printable(old_.empty() ? "" : old_[0].string()));
-    check_class_file(folder_, labels_.class_names(), is_forced);
+    check_class_file(folder_, labels_.class_names(), is_forced, others);
     for (const std::filesystem::path& path : killed) {
       std::filesystem::remove(path, error);
       CONCORD_CHECK(!error, IoError, "cannot remove {}, which a run left that was killed: {}", printable(path.string()),

@@ -21,13 +21,18 @@ constexpr std::array<std::string_view, 3> kPartNames = {"train", "validation", "
 data::RecordsPtr open_stored(const DataSpec& spec, std::string_view part, const std::vector<std::string>& names) {
   const std::filesystem::path path = path_of_part(spec, part);
   if (path.empty()) return nullptr;
-  data::RecordOptions how{.class_names = names, .masks = spec.option("masks")};
+  data::RecordOptions how{.class_names = names, .masks = masks_of_part(spec, part)};
+  how.mask_classes = classes_of_masks(spec).value_or(0);
   if (spec.kind == "lmdb") return data::open_lmdb(path, how);
+  data::RecordsPtr records;
   if (spec.kind == "tar") {
     const std::vector<std::string> shards = data::expand_braces(path.string());
-    return data::open_tar({shards.begin(), shards.end()}, how);
+    records = data::open_tar({shards.begin(), shards.end()}, how);
+  } else {
+    records = data::open_folder(path, part == "train" ? spec.option("list") : "", how);
   }
-  return data::open_folder(path, part == "train" ? spec.option("list") : "", how);
+  require_masks(spec, records->has_mask());
+  return records;
 }
 
 /// What DataSource reads takes a model. This one is for everything.
@@ -98,6 +103,18 @@ std::optional<StoredPart> open_part(const DataSpec& spec, std::string_view name)
   std::vector<StoredPart> parts = open_named(spec, std::span(&name, 1));
   if (parts.empty()) return std::nullopt;
   return std::move(parts[0]);
+}
+
+std::vector<std::string> other_parts(const DataSpec& spec, std::string_view name) {
+  std::vector<std::string> others;
+  for (const std::string_view part : kPartNames) {
+    bool is_there = part == "train" || !spec.option(part == "test" ? "test" : "val").empty();
+    if (spec.is_images()) is_there = !path_of_part(spec, part).empty();
+    if (is_collection(spec)) is_there = part != "validation";
+    if (spec.kind == "npz" && part == "test") is_there = spec.options.empty() && data::npz_has_test(spec.path);
+    if (part != name && is_there) others.emplace_back(part);
+  }
+  return others;
 }
 
 std::vector<StoredPart> open_parts(const DataSpec& spec) { return open_named(spec, kPartNames); }

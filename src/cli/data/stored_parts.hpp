@@ -24,6 +24,8 @@ struct StoredPart {
 /// The part of that name; nothing if the set does not come in such a part. A table is encoded as its training part
 /// says. Throws what reading throws, and ArgumentError for random data.
 [[nodiscard]] std::optional<StoredPart> open_part(const DataSpec& spec, std::string_view name);
+/// The names of the parts that the spec has beside `name`, without opening them.
+[[nodiscard]] std::vector<std::string> other_parts(const DataSpec& spec, std::string_view name);
 /// All parts that there are, "train" first.
 [[nodiscard]] std::vector<StoredPart> open_parts(const DataSpec& spec);
 

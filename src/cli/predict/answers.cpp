@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/transcripts.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/utf8.hpp"
@@ -96,6 +97,10 @@ void add_answers(Trainer& trainer, const DataSource& source, const Samples& all,
   const Tensor& outputs = results.outputs.back();
   if (saved.model->task == models::Task::transcription) {
     return add_texts(outputs, samples, source.trained(all).alphabet, to);
+  }
+  if (saved.model->task == models::Task::segmentation) {
+    results.names = names_of_shares(outputs);
+    return add_pixel_shares(outputs, to);
   }
   if (targets.empty()) return add_predictions(outputs, options.top, to);
   results.names = targets;

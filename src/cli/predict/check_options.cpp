@@ -25,11 +25,12 @@ void check_ending(std::string_view option, const std::string& file, std::string_
 void check_task(const SavedNetwork& saved, bool has_files) {
   using enum models::Task;
   const models::Task task = saved.model->task;
-  const bool is_of_files = task == classification || (task == transcription && saved.trained.audio);
+  const bool is_of_files =
+      task == classification || task == segmentation || (task == transcription && saved.trained.audio);
   CONCORD_CHECK(is_of_files || (!has_files && (task == language || task == transcription)), ArgumentError,
                 "predict needs a network for {}; {} is a network for {}",
-                has_files ? "classes of images or for recordings" : "classes, words or transcripts", saved.model->name,
-                models::name_of(task));
+                has_files ? "classes of images or pixels, or for recordings" : "classes, words or transcripts",
+                saved.model->name, models::name_of(task));
 }
 
 }  // namespace
@@ -51,6 +52,7 @@ void PredictArguments::check(const SavedNetwork& saved, bool has_files) const {
                 "--generate continues texts; {} is a network for {}", saved.model->name, models::name_of(task));
   if (generate > 0) refuse_top("writes on with the likeliest one");
   if (task == models::Task::transcription) refuse_top("writes transcripts");
+  if (task == models::Task::segmentation) refuse_top("gives the pixels of all classes");
   if (saved.trained.table) {
     if (label_outputs_of(*saved.trained.table).size() > 1) refuse_top("predicts several labels");
     if (saved.trained.table->labels.size() > 0 && saved.trained.table->labels[0].classes.empty()) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "concord/cli/predict/contact_sheet.hpp"
+#include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/predict/results.hpp"
 #include "concord/core/check.hpp"
 #include "concord/io/png.hpp"
@@ -25,13 +26,29 @@ Tensor joined_rows(const std::vector<Tensor>& parts) {
   return all;
 }
 
-void write_sheet(const std::string& file, const Results& results) {
+/// Lays the classes of the pixels over the pictures that could be read.
+void paint_pictures(Results& results) {
+  std::size_t picture = 0;
+  for (const Tensor& logits : results.outputs) {
+    for (std::int64_t row = 0; row < logits.shape()[0]; ++row, ++picture) {
+      while (!results.predictions.at(picture).error.empty()) ++picture;
+      results.pictures[picture] = painted(results.pictures[picture], pixel_classes(logits, row));
+    }
+  }
+}
+
+/// `has_pixels`: the numbers are shares of pixels.
+void write_sheet(const std::string& file, const Results& results, bool has_pixels) {
   constexpr std::size_t kMostNumbers = 3;
   std::vector<SheetCell> cells;
   for (std::size_t i = 0; i < results.predictions.size(); ++i) {
     const Prediction& prediction = results.predictions[i];
     SheetCell& cell = cells.emplace_back();
     cell.picture = results.pictures[i];
+    if (has_pixels && !prediction.numbers.empty()) {
+      cell.lines = largest_shares(prediction.numbers, 2);
+      continue;
+    }
     if (!prediction.numbers.empty()) {
       for (std::size_t k = 0; k < prediction.numbers.size() && k < kMostNumbers; ++k) {
         cell.lines.push_back(fmt::format("{} {:.4g}", results.names[k], prediction.numbers[k]));
@@ -63,14 +80,18 @@ void run_predict(PredictArguments options) {
   CONCORD_CHECK(files.empty() != options.data.text.empty(), ArgumentError,
                 "predict needs files of images, recordings or tables, or --data with a data set, and not both");
   options.check(saved, !files.empty());
-  const Results results = results_of(options, saved, files);
+  Results results = results_of(options, saved, files);
   if (!options.out.empty() && !results.outputs.empty()) {
     io::write_safetensors(options.out, {{"outputs", joined_rows(results.outputs)}});
   }
   const std::string format = options.json ? "json" : options.format;
   auto* const text = format == "json" ? prediction_json : format == "csv" ? prediction_csv : prediction_table;
   std::cout << text(results.predictions, results.names);
-  if (!options.sheet.empty()) write_sheet(options.sheet, results);
+  if (!options.sheet.empty()) {
+    const bool has_pixels = saved.model->task == models::Task::segmentation;
+    if (has_pixels) paint_pictures(results);
+    write_sheet(options.sheet, results, has_pixels);
+  }
   const auto failed = std::ranges::count_if(results.predictions, [](const Prediction& p) { return !p.error.empty(); });
   if (failed > 0) {
     throw FormatError(fmt::format("{} of {} {} could not be read", failed, results.predictions.size(), results.unit));
@@ -118,9 +139,10 @@ Tensor picture_in(const Tensor& features, std::int64_t row, const std::string& d
 }
 
 void add_predict(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("predict",
-                                         "Predict classes of images, rows of a table, or samples of a data set; of "
-                                         "text, what comes next; transcripts of recordings");
+  CLI::App* command =
+      app.add_subcommand("predict",
+                         "Predict classes of images or pixels, rows of a table, or samples of a data set; of "
+                         "text, what comes next; transcripts of recordings");
   const auto options = std::make_shared<PredictArguments>();
   command
       ->add_option(

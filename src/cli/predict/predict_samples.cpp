@@ -82,10 +82,12 @@ Results predict_samples(const PredictArguments& options, const SavedNetwork& sav
     }
     return results;
   }
+  const models::Task task = saved.model->task;
+  const bool has_one_label = task != models::Task::transcription && task != models::Task::segmentation;
   std::vector<Prediction*> to;
   for (std::int64_t i = 0; i < count; ++i) {
     to.push_back(&results.predictions[static_cast<std::size_t>(i)]);
-    if (saved.model->task != models::Task::transcription) to.back()->label = label_of(samples, i);
+    if (has_one_label) to.back()->label = label_of(samples, i);
   }
   add_answers(trainer, source, *all, samples, options, saved, to, results);
   return results;

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/image/augment.hpp"
 #include "concord/data/image/codec.hpp"
 #include "concord/data/image/image_samples_raw.hpp"
+#include "concord/data/image/mask.hpp"
 #include "concord/data/image/pnm.hpp"
 #include "concord/data/image/resample.hpp"
 #include "concord/data/image/resample_vectors.hpp"
@@ -48,20 +50,9 @@ StoredImage stored_image(const Record& record) {
   return image;
 }
 
-/// A mask has the numbers of classes, which colours and lossy files do not keep.
 StoredImage stored_mask(const Record& record) {
-  StoredImage mask = stored_image(record);
-  if (record.raw) {
-    CONCORD_CHECK(record.raw->channels == 1, FormatError, "its mask has {} channels; a mask has 1, of classes",
-                  record.raw->channels);
-    return mask;
-  }
-  constexpr std::size_t kColourByte = 25;  // of the header of a PNG: 0 grey, 3 palette
-  const bool is_png = mask.info.format == ImageFormat::png && record.bytes.size() > kColourByte;
-  const auto colour = is_png ? static_cast<int>(record.bytes[kColourByte]) : -1;
-  CONCORD_CHECK((colour == 0 || colour == 3) && mask.info.bits <= 8, FormatError,
-                "its mask is no PNG of up to 8 bits with a palette or grey levels, whose numbers are the classes");
-  mask.info.as_numbers = true;
+  StoredImage mask{record, read_mask_info(record)};
+  mask.height = mask.info.height, mask.width = mask.info.width;
   return mask;
 }
 
@@ -186,7 +177,7 @@ ImageSamples::ImageSamples(RecordsPtr records, ImageTransform transform)
     : records_(std::move(records)), transform_(std::move(transform)) {
   transform_.check();
   name = records_->name;
-  class_names = records_->class_names;
+  if (!records_->has_mask()) class_names = records_->class_names;  // those of pixels have no names
   for (const Column& labels : records_->labels) {
     const Shape& shape = labels.values.shape();
     CONCORD_CHECK(shape.rank() > 0 && shape[0] == size(), ShapeError, "{}: {} samples have labels {}", name, size(),
@@ -262,9 +253,7 @@ void ImageSamples::read_pixels(std::int64_t row, std::span<std::byte> image, std
         stored, cut, mirror, resample, [&](std::int64_t c) { return transform_.fill(c); }, memory, dst);
     if (!mask.empty()) {
       const StoredImage stored_classes = stored_mask(mask_record);
-      CONCORD_CHECK(stored_classes.height == stored.height && stored_classes.width == stored.width, FormatError,
-                    "its mask has {} × {} pixels, the image has {} × {}", stored_classes.height, stored_classes.width,
-                    stored.height, stored.width);
+      check_mask_size(stored_classes.info, stored.height, stored.width);
       memory.mask.resize(classes.size());
       classes.pixels = memory.mask.data();
       make_planes(
@@ -272,7 +261,7 @@ void ImageSamples::read_pixels(std::int64_t row, std::span<std::byte> image, std
           classes);
     }
   } catch (const FormatError& error) {
-    throw FormatError(fmt::format("{}: {}", records_->name_of(row), error.what()));
+    throw FormatError(fmt::format("{}: {}", printable(records_->name_of(row)), error.what()));
   }
   augment(transform_, random, dst, classes, memory.augment);
 

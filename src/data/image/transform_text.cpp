@@ -100,7 +100,7 @@ ImageAugmentation parse_augment(std::string_view text) {
     }
     return false;
   };
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : concord::split(text, ',')) {
     const std::size_t equals = part.find('=');
     const std::string_view name = std::string_view(part).substr(0, equals);
     std::size_t place = 0;

@@ -185,6 +185,9 @@ RecordsPtr open_list(const std::filesystem::path& directory, const std::filesyst
 
 RecordsPtr open_folder(const std::filesystem::path& directory, const std::filesystem::path& list,
                        const RecordOptions& options) {
+  std::error_code error;
+  CONCORD_CHECK(options.masks.empty() || std::filesystem::is_directory(options.masks, error), IoError,
+                "there is no folder of masks {}", printable(options.masks.string()));
   RecordsPtr records = !list.empty()
                            ? open_list(directory, list, options)
                            : open_tree(directory, fmt::format("folder {}", printable(directory.string())), options);

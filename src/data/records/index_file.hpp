@@ -21,7 +21,7 @@ namespace concord::data {
 
 class IndexWriter {
  public:
-  /// `kind` is the first line: "concord tar index 1\n".
+  /// `kind` is the first line: "concord tar index 2\n".
   IndexWriter(std::string_view kind, const FileStamp& file);
   void number(std::uint64_t value);
   void text(std::string_view value);

@@ -18,7 +18,8 @@ struct RecordOptions {
   /// with the extension .png. Empty: no masks. With masks, images may lie directly in the folder and a list may consist
   /// of paths alone; the labels are then a column of class 0.
   std::filesystem::path masks = {};
-  int mask_classes = 0;  // 0: indices in masks are not checked
+  bool masks_in_shards = true;  // of open_tar: masks are read, where there are some
+  int mask_classes = 0;         // 0: indices in masks are not checked
 };
 
 /// Files of images below a folder, sorted by the bytes of their paths: the class is the name of the folder in

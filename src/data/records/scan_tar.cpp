@@ -291,7 +291,7 @@ class TarScan {
       return;
     }
     const std::string& label = draft.label.empty() ? draft.json_label : draft.label;
-    if (label.empty()) {
+    if (label.empty() && draft.sample.mask.offset == 0) {
       index_.no_label.add(draft.key);
       return;
     }

@@ -138,19 +138,26 @@ struct TarSet {
   std::vector<TarRow> rows;
   NameTable keys, labels;
   LeftOut links, outside, no_image, no_label, bad_label, more_images, not_ended, no_mask;
-  std::size_t masks = 0;
+  bool uses_masks = true;
+  std::size_t masks = 0, unlabelled = 0;
 
   void add(const std::filesystem::path& path) {
     const StoredFile file(path);
     const TarIndex index = tar_index_of(path, file);
+    const auto name_of = [&](std::size_t i) { return fmt::format("{}: {}", path.string(), index.keys[i]); };
     for (std::size_t i = 0; i < index.samples.size(); ++i) {
+      if (index.labels[i].empty() && !uses_masks) {
+        no_label.add(name_of(i));
+        continue;
+      }
       rows.push_back({static_cast<std::uint32_t>(shards.size()), index.samples[i]});
       keys.add(index.keys[i]);
       labels.add(index.labels[i]);
+      unlabelled += index.labels[i].empty() ? 1 : 0;
       if (index.samples[i].mask.offset > 0) {
         ++masks;
       } else {
-        no_mask.add(fmt::format("{}: {}", path.string(), index.keys[i]));
+        no_mask.add(name_of(i));
       }
     }
     add_to(links, index.links, path);
@@ -162,6 +169,8 @@ struct TarSet {
     if (!index.is_ended) not_ended.add(path.string());
     shards.push_back({absolute_path(path), file.stamp()});
   }
+
+  [[nodiscard]] bool has_masks() const { return uses_masks && masks > 0; }
 
   static void add_to(LeftOut& all, const LeftOut& of_shard, const std::filesystem::path& path) {
     if (of_shard.count == 0) return;
@@ -176,7 +185,7 @@ struct TarSet {
     warn_of(name, no_label, "samples have no label (cls, or json with \"label\" or \"class\") and are left out");
     warn_of(name, more_images, "further images of samples are left out");
     warn_of(name, not_ended, "shards end without a mark and may be cut off");
-    if (masks > 0) warn_of(name, no_mask, "samples have no mask");
+    if (has_masks()) warn_of(name, no_mask, "samples have no mask");
   }
 };
 
@@ -201,6 +210,30 @@ bool are_class_indices(const NameTable& labels) {
   return true;
 }
 
+struct NamedLabels {
+  Column column;
+  std::vector<std::string> class_names;
+};
+
+/// The labels of the samples; one class for all where some have masks alone. `stored_names` are those beside the
+/// shards.
+NamedLabels labels_of(const TarSet& set, const std::vector<std::string>& stored_names,
+                      const std::vector<std::string>& wanted, const std::string& name) {
+  if (set.unlabelled > 0) return {class_column(std::vector<std::int32_t>(set.rows.size()), 1), {}};
+  const bool has_names = !stored_names.empty() && are_class_indices(set.labels);
+  std::vector<std::string> class_names = has_names ? std::vector<std::string>() : wanted;
+  if (!has_names && class_names.empty()) class_names = stored_names;
+  const auto place = [&](std::size_t row) {
+    return fmt::format("{}: {}", printable(set.shards[set.rows[row].shard].path.string()), printable(set.keys[row]));
+  };
+  Column labels =
+      label_column({.count = set.rows.size(), .text = [&](std::size_t row) { return set.labels[row]; }, .place = place},
+                   class_names);
+  if (labels.values.dtype() != DType::i32) class_names.clear();
+  if (has_names) class_names = name_classes(labels, stored_names, wanted, name);
+  return {std::move(labels), std::move(class_names)};
+}
+
 std::string name_of_shards(const std::vector<std::filesystem::path>& shards) {
   const std::string first = printable(shards[0].string());
   return shards.size() == 1 ? first : fmt::format("{} and {} more shards", first, shards.size() - 1);
@@ -211,32 +244,28 @@ std::string name_of_shards(const std::vector<std::filesystem::path>& shards) {
 RecordsPtr open_tar(const std::vector<std::filesystem::path>& shards, const RecordOptions& options) {
   CONCORD_CHECK(!shards.empty(), ArgumentError, "there is no shard");
   TarSet set;
+  set.uses_masks = options.masks_in_shards;
   for (const std::filesystem::path& shard : shards) set.add(shard);
   std::string name = name_of_shards(shards);
   set.warn(name);
-  CONCORD_CHECK(!set.rows.empty(), ArgumentError,
-                "{}: there is no sample; a sample is an image and a label of one name, such as cat/1.jpg and cat/1.cls",
-                name);
+  CONCORD_CHECK(
+      !set.rows.empty(), ArgumentError,
+      "{}: there is no sample; a sample is an image and a label of one name, such as cat/1.jpg and cat/1.cls, "
+      "or a mask such as cat/1.seg.png",
+      name);
   check_samples(name, set.rows.size());
-  const std::vector<std::string> stored_names = class_names_beside(shards);
-  const bool has_names = !stored_names.empty() && are_class_indices(set.labels);
-  std::vector<std::string> class_names = has_names ? std::vector<std::string>() : options.class_names;
-  if (!has_names && class_names.empty()) class_names = stored_names;
-  const auto place = [&](std::size_t row) {
-    return fmt::format("{}: {}", printable(set.shards[set.rows[row].shard].path.string()), printable(set.keys[row]));
-  };
-  Column labels =
-      label_column({.count = set.rows.size(), .text = [&](std::size_t row) { return set.labels[row]; }, .place = place},
-                   class_names);
-  if (labels.values.dtype() != DType::i32) class_names.clear();
-  if (has_names) class_names = name_classes(labels, stored_names, options.class_names, name);
-  const bool has_mask = set.masks > 0;
+  const bool has_mask = set.has_masks();
+  NamedLabels labels =
+      labels_of(set, class_names_beside(shards), has_mask ? std::vector<std::string>() : options.class_names, name);
   auto records =
       std::make_shared<TarRecords>(std::move(set.shards), std::move(set.rows), std::move(set.keys), has_mask);
   records->name = std::move(name);
-  if (labels.values.dtype() == DType::i32) warn_of_classes(records->name, labels, class_names);
-  records->labels.push_back(std::move(labels));
-  records->class_names = std::move(class_names);
+  records->mask_classes = options.mask_classes;
+  if (labels.column.values.dtype() == DType::i32 && !has_mask) {
+    warn_of_classes(records->name, labels.column, labels.class_names);
+  }
+  records->labels.push_back(std::move(labels.column));
+  records->class_names = std::move(labels.class_names);
   return records;
 }
 

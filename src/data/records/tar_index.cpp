@@ -10,7 +10,7 @@
 namespace concord::data {
 namespace {
 
-constexpr std::string_view kTarIndexKind = "concord tar index 1\n";
+constexpr std::string_view kTarIndexKind = "concord tar index 2\n";
 
 // All counters in the order of the file.
 template <class Index>

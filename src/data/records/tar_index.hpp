@@ -27,14 +27,14 @@ struct TarSample {
 };
 
 struct TarIndex {
-  std::vector<TarSample> samples;  // with an image and a label, in the order of their first files
-  NameTable keys, labels;          // one for each
+  std::vector<TarSample> samples;  // with an image, and a label or a mask, in the order of their first files
+  NameTable keys, labels;          // one for each; the label may be empty where there is a mask
 
   // What is left out.
   LeftOut links;         // links, devices and sparse files
   LeftOut outside;       // names from the root or with ".."
   LeftOut no_image;      // samples
-  LeftOut no_label;      // samples
+  LeftOut no_label;      // samples, nor a mask
   LeftOut bad_label;     // files of labels that cannot be read; their samples count as no_label
   LeftOut more_images;   // further images of a sample
   bool is_ended = true;  // by the mark that ends archives
