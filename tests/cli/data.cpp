@@ -224,7 +224,7 @@ TEST_CASE("wrong usage of concord data is refused in words", "[cli]") {
   write_file(folder / "t.csv", "a,y\n1,u\n2,v\n");
   const std::string csv = "csv:" + (folder / "t.csv").string() + ",label=y";
   check_refusal({"data"}, 2, {"subcommand is required"});
-  check_refusal({"data", "chekc"}, 2, {"subcommand is required"});
+  check_refusal({"data", "chekc"}, 2, {"has no subcommand 'chekc'; did you mean check?"});
   check_refusal({"data", "check"}, 2, {"spec is required"});
   check_refusal({"data", "check", "mnits"}, 2, {"unknown data set 'mnits'"});
   check_refusal({"data", "check", data, "--jsn"}, 2, {"--jsn"});
