@@ -33,6 +33,21 @@ std::string write_streets(const TemporaryFolder& folder) {
   return fmt::format("folder:{},masks={}", (folder / "images").string(), (folder / "labels").string());
 }
 
+/// Whether pixel `pixel` of picture `i`, in a sheet of three columns, is half of the colour of its class.
+bool is_painted(const data::Image& sheet, std::size_t i, std::size_t pixel, const data::Image& picture,
+                std::size_t label) {
+  constexpr std::size_t kFactor = 4, kMargin = 8, kCellWidth = 144, kCellHeight = 176, kSides = kSide;
+  constexpr std::array<std::array<int, 3>, 3> kColours{{{}, {128, 0, 0}, {0, 128, 0}}};
+  const std::size_t y = i / 3 * kCellHeight + kMargin + kFactor * (pixel / kSides);
+  const std::size_t x = i % 3 * kCellWidth + kMargin + kFactor * (pixel % kSides);
+  for (std::size_t c = 0; c < 3; ++c) {
+    const int own = picture.pixels[3 * pixel + c];
+    const int expected = label == 0 ? own : (own + kColours[label][c] + 1) / 2;
+    if (sheet.row(static_cast<std::int64_t>(y))[3 * x + c] != expected) return false;
+  }
+  return true;
+}
+
 Ended check_data(const std::string& spec, const Arguments& more = {}) {
   return run_command(with({"data", "check", spec, "--quiet"}, more));
 }
@@ -98,13 +113,20 @@ TEST_CASE("masks are checked, packed and learned from, the same from a folder an
   REQUIRE(logits.shape() == Shape{6, 3, kSide, kSide});
   const auto values = logits.values<float>();
   constexpr std::size_t kPixels = kSide * kSide;
+  data::Image sheet;
+  const std::string sheet_file = content_of(folder / "folder.png");
+  data::decode_image(std::as_bytes(std::span(sheet_file.data(), sheet_file.size())), 3, sheet);
   for (std::size_t i = 0; i < 6; ++i) {
     std::array<int, 3> counts{};
+    const data::Image picture = make_picture(kSide, kSide, 3, static_cast<int>(i));
+    std::int64_t wrong_colours = 0;
     for (std::size_t pixel = 0; pixel < kPixels; ++pixel) {
       const auto at = [&](std::size_t c) { return values[(3 * i + c) * kPixels + pixel]; };
       const std::size_t best = at(1) > at(0) ? (at(2) > at(1) ? 2 : 1) : (at(2) > at(0) ? 2 : 0);
       ++counts[best];
+      wrong_colours += is_painted(sheet, i, pixel, picture, best) ? 0 : 1;
     }
+    CHECK(wrong_colours == 0);
     for (std::size_t c = 0; c < 3; ++c) {
       CHECK(shares[i][fmt::format("class {}", c)].get<double>() == counts[c] / 1024.0);
     }
