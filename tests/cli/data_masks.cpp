@@ -26,14 +26,14 @@ data::Image mask_of(int seed) {
 /// Six images in `images` and their masks in `labels`. Returns the spec without classes=.
 std::string write_streets(const TemporaryFolder& folder) {
   for (int i = 0; i < 6; ++i) {
-    write_picture(folder, fmt::format("images/{}.png", i), kSide, kSide, 3, i);
+    write_picture(folder, fmt::format("images/{}.png", i), kSide, kSide, 1, i);
     std::filesystem::create_directories(folder / "labels");
     write_file(folder / fmt::format("labels/{}.png", i), data::encode_png(mask_of(i)));
   }
   return fmt::format("folder:{},masks={}", (folder / "images").string(), (folder / "labels").string());
 }
 
-/// Whether pixel `pixel` of picture `i`, in a sheet of three columns, is half of the colour of its class.
+/// Whether pixel `pixel` of the grey picture `i`, in a sheet of three columns, is half of the colour of its class.
 bool is_painted(const data::Image& sheet, std::size_t i, std::size_t pixel, const data::Image& picture,
                 std::size_t label) {
   constexpr std::size_t kFactor = 4, kMargin = 8, kCellWidth = 144, kCellHeight = 176, kSides = kSide;
@@ -41,7 +41,7 @@ bool is_painted(const data::Image& sheet, std::size_t i, std::size_t pixel, cons
   const std::size_t y = i / 3 * kCellHeight + kMargin + kFactor * (pixel / kSides);
   const std::size_t x = i % 3 * kCellWidth + kMargin + kFactor * (pixel % kSides);
   for (std::size_t c = 0; c < 3; ++c) {
-    const int own = picture.pixels[3 * pixel + c];
+    const int own = picture.pixels[pixel];
     const int expected = label == 0 ? own : (own + kColours[label][c] + 1) / 2;
     if (sheet.row(static_cast<std::int64_t>(y))[3 * x + c] != expected) return false;
   }
@@ -118,7 +118,7 @@ TEST_CASE("masks are checked, packed and learned from, the same from a folder an
   data::decode_image(std::as_bytes(std::span(sheet_file.data(), sheet_file.size())), 3, sheet);
   for (std::size_t i = 0; i < 6; ++i) {
     std::array<int, 3> counts{};
-    const data::Image picture = make_picture(kSide, kSide, 3, static_cast<int>(i));
+    const data::Image picture = make_picture(kSide, kSide, 1, static_cast<int>(i));
     std::int64_t wrong_colours = 0;
     for (std::size_t pixel = 0; pixel < kPixels; ++pixel) {
       const auto at = [&](std::size_t c) { return values[(3 * i + c) * kPixels + pixel]; };
@@ -128,12 +128,12 @@ TEST_CASE("masks are checked, packed and learned from, the same from a folder an
     }
     CHECK(wrong_colours == 0);
     for (std::size_t c = 0; c < 3; ++c) {
-      CHECK(shares[i][fmt::format("class {}", c)].get<double>() == counts[c] / 1024.0);
+      CHECK(shares[i]["predictions"][fmt::format("class {}", c)].get<double>() == counts[c] / 1024.0);
     }
   }
   // Of a file, as of the sample that it is.
   const nlohmann::json file = predicted({(folder / "images/2.png").string()}, "file.png");
-  CHECK(file[0]["class 1"] == shares[2]["class 1"]);
+  CHECK(file[0]["predictions"] == shares[2]["predictions"]);
 }
 
 TEST_CASE("shards with masks are for segmentation, and for classes where there are some", "[cli][masks]") {

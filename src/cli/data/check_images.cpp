@@ -124,7 +124,8 @@ std::vector<std::string> titles_of(const StoredPart& part) {
 
 /// The pixels of masks that the threads have counted.
 CheckedMasks masks_among(const data::Records& records, const std::vector<ImageMemory>& memories) {
-  CheckedMasks masks{.classes = records.mask_classes};
+  CheckedMasks masks;
+  masks.classes = records.mask_classes;
   std::array<std::int64_t, 256> pixels{};
   for (const ImageMemory& memory : memories) {
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] += memory.mask_pixels[i];
