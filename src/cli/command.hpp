@@ -16,6 +16,7 @@ void add_devices(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_train(CLI::App& app);
 void add_crossval(CLI::App& app);
+void add_search(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_convert(CLI::App& app);

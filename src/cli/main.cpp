@@ -108,6 +108,7 @@ int run(int argc, char** argv) {
   cli::add_doctor(app);
   cli::add_train(app);
   cli::add_crossval(app);
+  cli::add_search(app);
   cli::add_evaluate(app);
   cli::add_predict(app);
   cli::add_convert(app);

@@ -1,0 +1,282 @@
+// concord search: many trainings of a network with other settings, on one device or several.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "concord/cli/options.hpp"
+#include "concord/cli/search/search_report.hpp"
+#include "concord/cli/search/trial_training.hpp"
+#include "concord/core/atomic_file.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/human_bytes.hpp"
+#include "concord/core/text.hpp"
+#include "concord/search/scheduler.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct SearchArguments {
+  TrainingRecipe recipe;
+  TraceOption trace;
+  ValidationOptions validation;
+  std::string space, scheduler = "random", monitor = "loss", devices, out;
+  search::SchedulerOptions how;
+  const CLI::App* command = nullptr;
+  bool quiet = false;
+  bool json = false;
+
+  [[nodiscard]] bool has_option(const char* option) const { return command->get_option(option)->count() > 0; }
+};
+
+search::SchedulerKind scheduler_kind(const std::string& name) {
+  if (name == "grid") return search::SchedulerKind::grid;
+  if (name == "asha") return search::SchedulerKind::asha;
+  return name == "tpe" ? search::SchedulerKind::tpe : search::SchedulerKind::random;
+}
+
+void check_search_options(const SearchArguments& options) {
+  const bool is_asha = options.scheduler == "asha";
+  for (const char* const option : {"--eta", "--min-epochs"}) {
+    CONCORD_CHECK(is_asha || !options.has_option(option), ArgumentError, "{} is for --scheduler asha", option);
+  }
+  CONCORD_CHECK(options.scheduler != "grid" || !options.has_option("--trials"), ArgumentError,
+                "--trials: a grid has a trial for each combination; shorten the lists of --space instead");
+  CONCORD_CHECK(!is_asha || options.recipe.patience == 0, ArgumentError,
+                "--patience: asha decides by itself which trials go on");
+  CONCORD_CHECK(options.validation.source != "none", ArgumentError,
+                "--validate none: trials are compared by their validation");
+  CONCORD_CHECK(options.recipe.fit.max_steps == 0, ArgumentError,
+                "--max-steps: trials have epochs; use --epochs, and for fewer samples list= or a smaller set");
+}
+
+/// The options of training that were given, as text: another training is another search.
+std::string given_options(const CLI::App& command) {
+  std::string text;
+  for (const CLI::Option* const option : command.get_options()) {
+    const std::string name = option->get_single_name();
+    constexpr std::array kOthers{"model",  "data",  "space",   "scheduler", "eta",           "min-epochs",
+                                 "epochs", "seed",  "monitor", "trials",    "devices",       "out",
+                                 "json",   "quiet", "trace",   "threads",   "loader-threads"};
+    if (option->count() == 0 || std::ranges::find(kOthers, name) != kOthers.end()) continue;
+    text += fmt::format("{}--{} {}", text.empty() ? "" : " ", name, fmt::join(option->results(), " "));
+  }
+  return text;
+}
+
+CLI::Validator all_or_devices() {
+  const auto refusal = [several = device_selectors()](const std::string& text) {
+    return text == "all" ? std::string() : several(text);
+  };
+  return {refusal, "", {}};
+}
+
+std::vector<DevicePtr> open_devices(const std::string& text) {
+  std::vector<DevicePtr> devices;
+  if (text.empty()) return {Device::open("")};
+  std::vector<std::string> selectors = split(text, ',');
+  if (text == "all") {
+    selectors.clear();
+    for (const DeviceInfo& info : Device::list()) selectors.push_back(info.id);
+  }
+  for (const std::string& selector : selectors) {
+    DevicePtr device = Device::open(selector);
+    const std::string& id = device->info().id;
+    const auto is_same = [&](const DevicePtr& other) { return other->info().id == id; };
+    CONCORD_CHECK(std::ranges::none_of(devices, is_same), ArgumentError, "--devices {}: {} is there twice", text, id);
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+/// A folder that goes away with the object.
+class TemporaryCheckpoints {
+ public:
+  TemporaryCheckpoints() {
+    std::string name = (std::filesystem::temp_directory_path() / "concord-search-XXXXXX").string();
+    CONCORD_CHECK(::mkdtemp(name.data()) != nullptr, IoError, "{}: cannot be made", name);
+    path_ = name;
+  }
+  TemporaryCheckpoints(const TemporaryCheckpoints&) = delete;
+  TemporaryCheckpoints& operator=(const TemporaryCheckpoints&) = delete;
+  ~TemporaryCheckpoints() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Checkpoints without a journal belong to no search.
+void remove_old_checkpoints(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("trial-") && name.ends_with(".ckpt")) std::filesystem::remove(entry.path());
+  }
+}
+
+search::Identity identity_of(const SearchArguments& options, const TrialTraining& training) {
+  const search::SchedulerOptions& how = options.how;
+  return {{"network", options.recipe.training.model},
+          {"data", options.recipe.data.text},
+          {"samples", training.text_of_data()},
+          {"space", options.space},
+          {"scheduler", options.scheduler},
+          {"eta", fmt::format("{}", how.eta)},
+          {"min-epochs", fmt::format("{}", how.min_epochs)},
+          {"epochs", fmt::format("{}", how.epochs)},
+          {"seed", fmt::format("{}", how.seed)},
+          {"monitor", options.monitor},
+          {"options", given_options(*options.command)}};
+}
+
+/// One line for the end of a rung.
+std::string progress_line(const search::Job& job, const search::Trial& trial, const search::Measured& measured,
+                          bool is_best) {
+  std::string metrics = fmt::format("loss {:.4g}", measured.at.loss);
+  if (measured.at.accuracy) metrics += fmt::format("  accuracy {:.2f} %", 100 * *measured.at.accuracy);
+  return fmt::format("trial {}  {}  {} epoch{}  {}  {:.1f} s  {}{}", job.trial, settings_text(job.settings), job.epochs,
+                     job.epochs == 1 ? "" : "s", metrics, trial.seconds, trial.device,
+                     is_best ? "  the best so far" : "");
+}
+
+/// Trains until all is done or a signal comes.
+void train_trials(search::Study& study, TrialTraining& training, const std::vector<DevicePtr>& devices) {
+  search::run_workers(study, devices.size(), [&](std::size_t worker) {
+    const DevicePtr& device = devices[worker];
+    while (const std::optional<search::Job> job = study.take(device->info().id)) {
+      if (!training.run(study, *job, device) || stop_requested()) study.stop();
+    }
+  });
+}
+
+void print_search(const SearchReport& report, const SearchArguments& options, std::size_t devices) {
+  if (!options.out.empty()) {
+    const std::string page = search_page(report);
+    write_file_atomically(std::filesystem::path(options.out) / "search.html", std::as_bytes(std::span(page)));
+  }
+  if (options.json) {
+    std::cout << search_json(report).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    return;
+  }
+  std::cout << search_table(report);
+  if (report.uploaded_bytes > 0) {
+    std::cout << fmt::format("{} of data were uploaded to {} device{}\n", human_bytes(report.uploaded_bytes), devices,
+                             devices == 1 ? "" : "s");
+  }
+}
+
+void run_search(SearchArguments& options) {
+  check_search_options(options);
+  const search::Space space = search::Space::parse(options.space);
+  check_space(space, options.recipe, *options.command);
+  options.how.kind = scheduler_kind(options.scheduler);
+  options.how.seed = options.recipe.training.seed;
+  options.how.epochs = options.recipe.fit.epochs;
+  auto scheduler = search::make_scheduler(space, options.how);
+  if (!options.out.empty()) std::filesystem::create_directories(options.out);
+  std::optional<TemporaryCheckpoints> temporary;
+  if (options.out.empty() && options.scheduler == "asha") temporary.emplace();
+  const std::filesystem::path folder = temporary ? temporary->path() : std::filesystem::path(options.out);
+
+  const std::vector<DevicePtr> devices = open_devices(options.devices);
+  for (const DevicePtr& device : devices) options.recipe.precision.warn_of(device->info());
+  const SearchMonitor monitor = options.monitor == "loss" ? SearchMonitor::loss : SearchMonitor::accuracy;
+  TrialTraining training(options.recipe, options.validation, monitor, folder);
+  std::optional<search::Journal> journal;
+  if (!options.out.empty()) {
+    journal.emplace(folder / "journal.jsonl", identity_of(options, training));
+    if (journal->events().empty()) remove_old_checkpoints(folder);
+  }
+  search::Study study(std::move(scheduler), journal ? &*journal : nullptr);
+  std::vector<std::string> names;
+  for (const DevicePtr& device : devices) names.push_back(device->info().id);
+  say(fmt::format("{} on {}: {}; {} on {}", options.recipe.training.model, options.recipe.data.text,
+                  training.text_of_data(), options.scheduler, fmt::join(names, ", ")));
+  if (!study.trials().empty()) say(fmt::format("goes on after {} trials of {}", study.trials().size(), options.out));
+  if (!options.quiet) {
+    study.watch([](const search::Job& job, const search::Trial& trial, const search::Measured& measured, bool is_best) {
+      say(progress_line(job, trial, measured, is_best));
+    });
+  }
+  catch_signals();
+  const auto start = std::chrono::steady_clock::now();
+  train_trials(study, training, devices);
+  if (study.is_done()) training.remove_checkpoints(study);
+  const SearchReport report{options.recipe.training.model,
+                            options.recipe.data.text,
+                            options.scheduler,
+                            space,
+                            study,
+                            monitor,
+                            training.uploaded_bytes(),
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  print_search(report, options, devices.size());
+  if (!study.is_done()) {
+    say(options.out.empty() ? "interrupted; without --out the search cannot be continued"
+                            : "interrupted; the same command continues it");
+    return;
+  }
+  CONCORD_CHECK(!study.ranking().empty(), Error, "every trial failed");
+}
+
+}  // namespace
+
+void add_search(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("search", "Train a network with many settings, and find the best ones");
+  const auto options = std::make_shared<SearchArguments>();
+  options->command = command;
+  options->recipe.training.add_model(*command);
+  add_threads(*command);
+  command
+      ->add_option("--devices", options->devices,
+                   "Devices that train trials, each one at a time: cpu,opencl:0; or all [$CONCORD_DEVICE, else auto]")
+      ->check(all_or_devices());
+  options->recipe.add(*command);
+  command
+      ->add_option("--space", options->space,
+                   "What is searched: lr=log(1e-4,1e-1) batch={32,64} depth=[2,6]; options of training and sizes of "
+                   "the network; [a,b,n] has n values")
+      ->required();
+  command
+      ->add_option("--scheduler", options->scheduler,
+                   "Random settings, all combinations (grid), random ones of which the best are trained longer "
+                   "(asha), or settings near the best so far (tpe)")
+      ->capture_default_str()
+      ->check(one_of({"random", "grid", "asha", "tpe"}));
+  command->add_option("--trials", options->how.trials, "Number of trials; a grid has all combinations")
+      ->capture_default_str()
+      ->check(count());
+  command->add_option("--eta", options->how.eta, "asha promotes one in so many trials of a rung")
+      ->capture_default_str()
+      ->check(whole(2, 1000));
+  command->add_option("--min-epochs", options->how.min_epochs, "Epochs of asha's first rung")
+      ->capture_default_str()
+      ->check(count());
+  command->add_option("--monitor", options->monitor, "What of the validation decides")
+      ->capture_default_str()
+      ->check(one_of({"loss", "accuracy"}));
+  command
+      ->add_option("--out", options->out,
+                   "Folder of the journal, the page search.html and best.safetensors; the same command continues the "
+                   "search that is there")
+      ->check(file_name());
+  options->validation.add(*command);
+  options->trace.add(*command);
+  command->add_flag("--quiet", options->quiet, "Print no progress");
+  command->add_flag("--json", options->json, "Print the trials as JSON");
+  command->callback([options] { options->trace.around([&] { run_search(*options); }); });
+}
+
+}  // namespace concord::cli

@@ -1,0 +1,183 @@
+// concord search as a user runs it.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "cli/process.hpp"
+#include "concord/core/text.hpp"
+
+namespace concord::test {
+namespace {
+
+Arguments search(const std::string& data, const Arguments& more) {
+  return with({"search", "mlp:width=8", "--data", data, "--devices", cheap_device(), "--batch", "10"}, more);
+}
+
+/// What a search has found, without what depends on time and place.
+nlohmann::json found_in(const std::string& json) {
+  nlohmann::json all = nlohmann::json::parse(json);
+  for (nlohmann::json& trial : all["trials"]) {
+    trial.erase("seconds");
+    trial.erase("device");
+  }
+  return {all["trials"], all["best_trial"]};
+}
+
+nlohmann::json found_by(const Arguments& arguments, const Environment& environment = {}) {
+  const Ended ended = run_command(with(arguments, {"--json", "--quiet"}), environment);
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  return found_in(ended.out);
+}
+
+}  // namespace
+
+TEST_CASE("a search prints its best trials and writes a page and the best weights", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 200, 20), out = (folder / "study").string();
+  const Ended ended =
+      run_command(search(data, {"--space", "lr=log(1e-4,0.1) depth=[1,2] optimizer={sgd,adam}", "--trials", "6",
+                                "--epochs", "2", "--monitor", "accuracy", "--out", out}));
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK(contains(ended.err, "180 samples, 20 for validation; random on"));
+  CHECK(contains(ended.err, "trial 5 "));
+  CHECK(contains(ended.err, "the best so far"));
+  CHECK(contains(ended.out, "trial  "));
+  CHECK(contains(ended.out, "accuracy %"));
+  CHECK(contains(ended.out, "6 trials\n"));
+  const std::string page = content_of(folder / "study/search.html");
+  CHECK(contains(page, "<polyline class=\"trial b0 best\""));
+  CHECK_FALSE(contains(page, "<script"));
+  CHECK_FALSE(contains(page, "nan"));
+  // The best weights say which network they are of, and have the accuracy of the table on the same samples.
+  const std::string weights = out + "/best.safetensors";
+  const Ended evaluated =
+      run_command({"evaluate", weights, data, "--split", "train", "--device", cheap_device(), "--json"});
+  INFO(evaluated.err);
+  CHECK(evaluated.code == 0);
+}
+
+TEST_CASE("the trials of a search do not depend on the number of devices, and data is uploaded once to each",
+          "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 100, 10);
+  const Arguments arguments{"search",   "mlp:width=8", "--data",   data,
+                            "--batch",  "10",          "--space",  "lr=log(1e-4,0.1) width=[4,8]",
+                            "--trials", "6",           "--epochs", "1"};
+  // As without sizes of its own: width is in the space.
+  Arguments one = arguments;
+  one[1] = "mlp";
+  const Environment two_devices{{"POCL_DEVICES", "pthread pthread"}};
+  const Ended listed = run_command({"devices"}, two_devices);
+  if (!contains(listed.out, "opencl:1")) {
+    WARN("skipped: there are no two devices of PoCL");
+    return;
+  }
+  CHECK(found_by(with(one, {"--devices", "opencl:0"}), two_devices) ==
+        found_by(with(one, {"--devices", "opencl:0,opencl:1"}), two_devices));
+  const auto uploaded = [&](const std::string& devices) -> std::int64_t {
+    const Ended ended = run_command(with(one, {"--devices", devices, "--json", "--quiet"}), two_devices);
+    REQUIRE(ended.code == 0);
+    return nlohmann::json::parse(ended.out)["uploaded_bytes"];
+  };
+  CHECK(uploaded("opencl:0") == 100 * (28 * 28 + 4));
+  CHECK(uploaded("opencl:0,opencl:1") == 2 * 100 * (28 * 28 + 4));
+}
+
+TEST_CASE("a search that is killed goes on, and finds the same", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 300, 10);
+  for (const std::string scheduler : {"asha", "tpe"}) {
+    const Arguments arguments = search(
+        data, {"--space", "lr=log(1e-4,0.1) depth=[1,3]", "--trials", "12", "--epochs", "9", "--scheduler", scheduler});
+    const auto out = [&](const std::string& name) {
+      return Arguments{"--out", (folder / (scheduler + name)).string()};
+    };
+    const nlohmann::json whole = found_by(with(arguments, out("whole")));
+    const Arguments killed = with(arguments, out("killed"));
+    for (const std::string seen : {"trial 2 ", "trial 7 "}) {
+      Process process(command_path(), killed);
+      REQUIRE(process.wait_for_error_text(seen));
+      process.send(SIGKILL);
+      CHECK(process.finish().code == 128 + SIGKILL);
+    }
+    CHECK(found_by(killed) == whole);
+    CHECK(found_by(killed) == whole);  // nothing is left to do
+    CHECK(content_of(folder / (scheduler + "killed") / "best.safetensors") ==
+          content_of(folder / (scheduler + "whole") / "best.safetensors"));
+    for (const auto& entry : std::filesystem::directory_iterator(folder / (scheduler + "killed"))) {
+      CHECK(entry.path().extension() != ".ckpt");
+    }
+    check_refusal(with(killed, {"--seed", "2"}), 2, {"journal of another search", "its seed is '1'"});
+    check_refusal(with(killed, {"--momentum", "0.5"}), 2, {"journal of another search", "its options"});
+  }
+}
+
+TEST_CASE("an interrupted search says how it continues", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 300, 10);
+  const Arguments arguments = search(data, {"--space", "lr=log(1e-4,0.1)", "--trials", "3", "--epochs", "30"});
+  const nlohmann::json whole = found_by(arguments);
+  const Arguments stopped = with(arguments, {"--out", (folder / "study").string()});
+  Process process(command_path(), stopped);
+  REQUIRE(process.wait_for_error_text("trial 0 "));
+  process.send(SIGINT);
+  const Ended ended = process.finish();
+  INFO(ended.err);
+  CHECK(ended.code == 130);
+  CHECK(contains(ended.err, "the same command continues it"));
+  CHECK(found_by(stopped) == whole);
+}
+
+TEST_CASE("trials that fail are named with their reason, and the search goes on", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 100, 10);
+  const Arguments arguments = search(data, {"--scheduler", "grid", "--epochs", "1"});
+  const Ended ended = run_command(with(arguments, {"--space", "lr={0.01,1e30} optimizer={sgd,adam} momentum=0.5"}));
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(contains(ended.out, "4 trials"));
+  CHECK(contains(ended.out, "2 trials failed, such as 1: --momentum: adam has no such option"));
+  CHECK(contains(ended.out, "trial 2 failed: "));
+  const Ended all = run_command(with(arguments, {"--space", "lr={1e30,1e31}"}));
+  CHECK(all.code == 1);
+  CHECK(contains(all.err, "every trial failed"));
+}
+
+TEST_CASE("a search that makes no sense is refused before any work", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 100, 10);
+  const auto refused = [&](const std::string& space, const std::vector<std::string>& words,
+                           const Arguments& more = {}) {
+    check_refusal(search(data, with({"--space", space}, more)), 2, words);
+  };
+  refused("lr=[2,1]", {"the range is empty"});
+  refused("lr=log(0,1)", {"begins above 0"});
+  refused("learningrate=1", {"learningrate is no option of training and no size of mlp"});
+  refused("momentun=[0,0.9]", {"did you mean momentum?"});
+  refused("epochs=[1,3]", {"epochs is no option"});
+  refused("width=[4,8]", {"width is in the space and also given in mlp:width=8"});
+  refused("batch={10,20}", {"batch is in the space and also given as --batch"});
+  refused("optimizer={sgd,adan}", {"Did you mean adam?"});
+  refused("depth=[0,3]", {"depth=NUMBER from 1"});
+  refused("depth=[1,2.5]", {"depth=NUMBER from 1", "2.5"});
+  refused("lr=[-1,1]", {"--lr", "-1"});
+  refused("momentum=[0,0.9]", {"a grid needs the number of values"}, {"--scheduler", "grid"});
+  refused("lr=log(0.1,1)", {"--eta is for --scheduler asha"}, {"--eta", "4"});
+  refused("lr=log(0.1,1)", {"after 1 of 1 epochs"}, {"--scheduler", "asha"});
+  refused("lr={0.1,1}", {"a grid has a trial for each combination"}, {"--scheduler", "grid", "--trials", "3"});
+  refused("lr=log(0.1,1)", {"trials are compared by their validation"}, {"--validate", "none"});
+  check_refusal(
+      {"search", "mlp", "--data", data, "--space", "lr=log(0.1,1)", "--devices", cheap_device() + "," + cheap_device()},
+      2, {"is there twice"});
+}
+
+}  // namespace concord::test
