@@ -1,9 +1,8 @@
 // Schedulers that do not look at results: random settings, and all combinations.
-#include "concord/search/scheduler.hpp"
-
 #include <limits>
 
 #include "concord/core/check.hpp"
+#include "concord/search/scheduler.hpp"
 #include "concord/search/schedulers.hpp"
 
 namespace concord::search {

@@ -194,6 +194,11 @@ std::vector<const Trial*> Study::ranking() const {
   return ranking;
 }
 
+Trial Study::trial(std::int64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return trials_.at(static_cast<std::size_t>(number));
+}
+
 std::optional<EpochPoint> Study::point(std::int64_t trial, std::int64_t epoch) const {
   const std::lock_guard lock(mutex_);
   const auto& curve = trials_.at(static_cast<std::size_t>(trial)).curve;

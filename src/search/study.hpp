@@ -74,6 +74,8 @@ class Study {
   [[nodiscard]] std::vector<const Trial*> ranking() const;
   /// Whether no job is left.
   [[nodiscard]] bool is_done() const { return is_done_; }
+  /// A copy of a trial, while workers run too.
+  [[nodiscard]] Trial trial(std::int64_t number) const;
   /// The point of an epoch that the journal has.
   [[nodiscard]] std::optional<EpochPoint> point(std::int64_t trial, std::int64_t epoch) const;
 

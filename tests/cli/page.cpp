@@ -252,4 +252,22 @@ TEST_CASE("the page of many devices, some of them wrong, is read on a phone and 
   check_page(program, folder, 4);
 }
 
+TEST_CASE("the page of a search is read on a phone and a desk, light and dark", "[browser][search]") {
+  const std::string program = browser();
+  if (program.empty() || !command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "<i>data<i>", 100, 10);
+  const Ended ended =
+      run_command({"search", "mlp:width=8", "--data", data, "--devices", cheap_device(), "--trials", "20", "--space",
+                   "lr=log(1e-4,1) batch={10,20} depth=[1,3] momentum=[0,0.95] weight-decay=log(1e-6,1e-2) "
+                   "optimizer={sgd,adam}",
+                   "--scheduler", "asha", "--epochs", "3", "--out", folder.path().string()});
+  INFO(ended.err);
+  REQUIRE(ended.code == 0);
+  CHECK_THAT(ended.out, contains("failed"));  // adam has no momentum
+  CHECK_THAT(content_of(folder / "search.html"), contains("&lt;i&gt;data&lt;i&gt;"));
+  std::filesystem::rename(folder / "search.html", folder / "report.html");
+  check_page(program, folder, 2);  // settings and curves
+}
+
 }  // namespace concord::test

@@ -49,7 +49,7 @@ TEST_CASE("a search prints its best trials and writes a page and the best weight
   CHECK(contains(ended.out, "accuracy %"));
   CHECK(contains(ended.out, "6 trials\n"));
   const std::string page = content_of(folder / "study/search.html");
-  CHECK(contains(page, "<polyline class=\"trial b0 best\""));
+  CHECK(contains(page, "<polyline class=\"line trial b0 best\""));
   CHECK_FALSE(contains(page, "<script"));
   CHECK_FALSE(contains(page, "nan"));
   // The best weights say which network they are of, and have the accuracy of the table on the same samples.
@@ -151,6 +151,57 @@ TEST_CASE("trials that fail are named with their reason, and the search goes on"
   CHECK(contains(all.err, "every trial failed"));
 }
 
+TEST_CASE("a trial that does not fit into memory fails, and the search goes on", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 100, 10);
+  const Environment little{{"POCL_DEVICES", "pthread"},
+                           {"CONCORD_DEBUG", "limit.memory=64000000,limit.allocation=64000000"}};
+  const Ended listed = run_command({"devices"}, little);
+  if (!contains(listed.out, "opencl:0")) {
+    WARN("skipped: there is no device of PoCL");
+    return;
+  }
+  const Ended ended = run_command(
+      {"search", "mlp", "--data", data, "--devices", "opencl:0", "--scheduler", "grid", "--space", "width={8,200000}"},
+      little);
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(contains(ended.out, "2 trials"));
+  CHECK(contains(ended.out, "trial 1 failed: "));
+  CHECK(contains(ended.out, "allocates at most"));
+}
+
+TEST_CASE("another program asks for trials and is told their results", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 100, 10), asked = (folder / "asked").string();
+  const auto answers_of = [&](const std::string& lines, int code, const Arguments& more = {}) {
+    write_file(asked, lines);
+    const Ended ended = run_command_in_shell(fmt::format("exec \"$@\" < '{}'", asked),
+                                             search(data, with({"--ask-tell", "--epochs", "2"}, more)));
+    INFO(ended.err);
+    CHECK(ended.code == code);
+    std::vector<nlohmann::json> answers;
+    for (const std::string& line : split(ended.out, '\n')) answers.push_back(nlohmann::json::parse(line));
+    return answers;
+  };
+  const auto answers = answers_of(
+      "{\"ask\": 7, \"settings\": {\"lr\": 0.05, \"optimizer\": \"adam\"}}\n\n"
+      "{\"ask\": \"x\", \"settings\": {\"lr\": -1}}\n{\"ask\": [1], \"settings\": {\"depth\": 2}}\n",
+      0, {"--monitor", "accuracy", "--out", (folder / "study").string()});
+  REQUIRE(answers.size() == 3);
+  CHECK((answers[0]["tell"] == 7 && answers[0]["epoch"] == 2));
+  CHECK(answers[0]["value"] == answers[0]["accuracy"]);
+  CHECK((answers[1]["tell"] == "x" && contains(std::string(answers[1]["failed"]), "-1 is not")));
+  CHECK((answers[2]["tell"] == nlohmann::json{1} && answers[2].contains("value")));
+  CHECK(std::filesystem::exists(folder / "study/best.safetensors"));
+  CHECK(answers_of("", 0).empty());
+  CHECK(answers_of("{\"ask\": 1}\n", 1).empty());
+  CHECK(answers_of("nonsense\n", 1).empty());
+  check_refusal(search(data, {"--ask-tell", "--space", "lr={1,2}"}), 2, {"another program chooses the settings"});
+}
+
 TEST_CASE("a search that makes no sense is refused before any work", "[cli][search]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;
@@ -174,6 +225,7 @@ TEST_CASE("a search that makes no sense is refused before any work", "[cli][sear
   refused("lr=log(0.1,1)", {"--eta is for --scheduler asha"}, {"--eta", "4"});
   refused("lr=log(0.1,1)", {"after 1 of 1 epochs"}, {"--scheduler", "asha"});
   refused("lr={0.1,1}", {"a grid has a trial for each combination"}, {"--scheduler", "grid", "--trials", "3"});
+  check_refusal(search(data, {}), 2, {"--space is missing"});
   refused("lr=log(0.1,1)", {"trials are compared by their validation"}, {"--validate", "none"});
   check_refusal(
       {"search", "mlp", "--data", data, "--space", "lr=log(0.1,1)", "--devices", cheap_device() + "," + cheap_device()},

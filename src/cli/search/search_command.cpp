@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "concord/cli/options.hpp"
+#include "concord/cli/search/ask_tell.hpp"
 #include "concord/cli/search/search_report.hpp"
 #include "concord/cli/search/trial_training.hpp"
 #include "concord/core/atomic_file.hpp"
@@ -32,6 +33,7 @@ struct SearchArguments {
   std::string space, scheduler = "random", monitor = "loss", devices, out;
   search::SchedulerOptions how;
   const CLI::App* command = nullptr;
+  bool asks = false;
   bool quiet = false;
   bool json = false;
 
@@ -45,6 +47,12 @@ search::SchedulerKind scheduler_kind(const std::string& name) {
 }
 
 void check_search_options(const SearchArguments& options) {
+  for (const char* const option : {"--space", "--scheduler", "--trials", "--eta", "--min-epochs", "--json"}) {
+    CONCORD_CHECK(!options.asks || !options.has_option(option), ArgumentError,
+                  "{}: with --ask-tell another program chooses the settings, and gets the results", option);
+  }
+  CONCORD_CHECK(options.asks || options.has_option("--space"), ArgumentError,
+                "--space is missing: what is to be searched, such as --space 'lr=log(1e-4,1e-1) batch={{32,64}}'");
   const bool is_asha = options.scheduler == "asha";
   for (const char* const option : {"--eta", "--min-epochs"}) {
     CONCORD_CHECK(is_asha || !options.has_option(option), ArgumentError, "{} is for --scheduler asha", option);
@@ -177,8 +185,28 @@ void print_search(const SearchReport& report, const SearchArguments& options, st
   }
 }
 
+SearchMonitor monitor_of(const SearchArguments& options) {
+  return options.monitor == "loss" ? SearchMonitor::loss : SearchMonitor::accuracy;
+}
+
+/// Of trials that are not in a journal, only the best weights are kept.
+void run_ask_tell(SearchArguments& options) {
+  const std::filesystem::path folder = options.out;
+  if (!folder.empty()) {
+    std::filesystem::create_directories(folder);
+    CONCORD_CHECK(!std::filesystem::exists(folder / "journal.jsonl"), ArgumentError,
+                  "--out {}: there is another search in this folder", options.out);
+    remove_old_checkpoints(folder);
+  }
+  const std::vector<DevicePtr> devices = open_devices(options.devices);
+  TrialTraining training(options.recipe, options.validation, monitor_of(options), folder);
+  catch_signals();
+  ask_tell(std::cin, std::cout, training, devices, options.recipe.fit.epochs, monitor_of(options));
+}
+
 void run_search(SearchArguments& options) {
   check_search_options(options);
+  if (options.asks) return run_ask_tell(options);
   const search::Space space = search::Space::parse(options.space);
   check_space(space, options.recipe, *options.command);
   options.how.kind = scheduler_kind(options.scheduler);
@@ -192,7 +220,7 @@ void run_search(SearchArguments& options) {
 
   const std::vector<DevicePtr> devices = open_devices(options.devices);
   for (const DevicePtr& device : devices) options.recipe.precision.warn_of(device->info());
-  const SearchMonitor monitor = options.monitor == "loss" ? SearchMonitor::loss : SearchMonitor::accuracy;
+  const SearchMonitor monitor = monitor_of(options);
   TrialTraining training(options.recipe, options.validation, monitor, folder);
   std::optional<search::Journal> journal;
   if (!options.out.empty()) {
@@ -244,11 +272,9 @@ void add_search(CLI::App& app) {
                    "Devices that train trials, each one at a time: cpu,opencl:0; or all [$CONCORD_DEVICE, else auto]")
       ->check(all_or_devices());
   options->recipe.add(*command);
-  command
-      ->add_option("--space", options->space,
-                   "What is searched: lr=log(1e-4,1e-1) batch={32,64} depth=[2,6]; options of training and sizes of "
-                   "the network; [a,b,n] has n values")
-      ->required();
+  command->add_option("--space", options->space,
+                      "What is searched: lr=log(1e-4,1e-1) batch={32,64} depth=[2,6]; options of training and sizes of "
+                      "the network; [a,b,n] has n values");
   command
       ->add_option("--scheduler", options->scheduler,
                    "Random settings, all combinations (grid), random ones of which the best are trained longer "
@@ -272,6 +298,9 @@ void add_search(CLI::App& app) {
                    "Folder of the journal, the page search.html and best.safetensors; the same command continues the "
                    "search that is there")
       ->check(file_name());
+  command->add_flag("--ask-tell", options->asks,
+                    "Train with settings from standard input instead, a line of JSON for each trial, and answer with "
+                    "its result: for an optimizer in another program");
   options->validation.add(*command);
   options->trace.add(*command);
   command->add_flag("--quiet", options->quiet, "Print no progress");

@@ -20,9 +20,10 @@ constexpr std::size_t kBands = 5, kNamedCurves = 8, kMostCurves = 200, kMostTria
 constexpr int kPanelHeight = 360, kPanelTop = 34, kPanelBottom = 30, kPanelSide = 60, kBetweenAxes = 120;
 
 constexpr const char* kSearchStyle = R"css(
-.trial { fill: none; stroke: var(--c); stroke-width: 1.5; stroke-opacity: 0.75; stroke-linejoin: round; }
-.trial.best { stroke-width: 4; stroke-opacity: 1; }
+.parallel { max-height: none; padding: 12px; } .parallel svg { display: block; margin: 0 auto; }
+.line.trial { stroke-width: 1.5; } .line.trial.best { stroke-width: 4; }
 .b0 { --c: var(--s0); } .b1 { --c: var(--s2); } .b2 { --c: var(--s5); } .b3 { --c: var(--s1); } .b4 { --c: var(--noise); }
+.mark.noise { fill-opacity: 1; }
 td.long { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 )css";
 
@@ -88,7 +89,7 @@ std::string parallel_coordinates(const SearchReport& report, const std::vector<c
   std::string lines;
   for (std::size_t rank = std::min(ranking.size(), kMostTrials); rank-- > 0;) {
     const Trial& trial = *ranking[rank];
-    lines += fmt::format("<polyline class=\"trial b{}{}\" points=\"", rank * kBands / ranking.size(),
+    lines += fmt::format("<polyline class=\"line trial b{}{}\" points=\"", rank * kBands / ranking.size(),
                          rank == 0 ? " best" : "");
     for (std::size_t a = 0; a < places.size(); ++a) {
       const double place = parameters[places[a]].place(trial.settings[places[a]].value);
@@ -101,7 +102,8 @@ std::string parallel_coordinates(const SearchReport& report, const std::vector<c
   }
   const int width = 2 * kPanelSide + 20 + static_cast<int>(places.size()) * kBetweenAxes;
   return fmt::format(
-      "<div class=\"chart\"><svg role=\"img\" aria-label=\"Settings and result of each trial\" viewBox=\"0 0 {} {}\" "
+      "<div class=\"scroll parallel\" tabindex=\"0\"><svg role=\"img\" aria-label=\"Settings and result of each "
+      "trial\" viewBox=\"0 0 {} {}\" "
       "width=\"{}\" height=\"{}\">{}{}</svg></div>\n",
       width, kPanelHeight, width, kPanelHeight, lines, axes_of(coordinates));
 }

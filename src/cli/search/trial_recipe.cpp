@@ -102,7 +102,7 @@ TrialRecipe trial_recipe(const TrainingRecipe& base, const search::Settings& set
   try {
     app.parse(std::move(words));
   } catch (const CLI::Error& error) {
-    throw ArgumentError(fmt::format("--space: {}", error.what()));
+    throw ArgumentError(error.what());
   }
   return trial;
 }

@@ -77,6 +77,7 @@ struct TrialTraining::Data {
   SharedSamples plain, validation;
   std::int64_t held_out = 0;                             // samples of `plain` that are in `validation`
   std::map<std::string, SharedSamples> by_augment = {};  // what is trained on
+  std::map<std::string, std::string> metadata = {};      // how it is validated
 };
 
 TrialTraining::TrialTraining(const TrainingRecipe& base, ValidationOptions& validation, SearchMonitor monitor,
@@ -120,6 +121,7 @@ TrialTraining::Data& TrialTraining::data_for(const TrialRecipe& trial) {
       made->held_out = validation_.held_out_of(made->plain->name, made->plain->size());
       made->validation = data::split(made->plain, made->held_out, validation_.seed).second;
     }
+    made->metadata = validation_.metadata();
     data = std::move(made);
   }
   SharedSamples& train = data->by_augment[trial.recipe.augment];
@@ -216,7 +218,7 @@ bool TrialTraining::train(Study& study, const Job& job, const DevicePtr& device)
   const std::shared_ptr<nn::Module> network = source.make(recipe.variant(source, *samples));
   TrainerOptions how = recipe.trainer_options(model, *samples, *network);
   how.metadata = source.trained(*samples).metadata();
-  how.metadata.merge(validation_.metadata());
+  how.metadata.insert(data.metadata.begin(), data.metadata.end());
   Trainer trainer(network, recipe.objective(source, *samples, model), recipe.training.make_optimizer(), device, how);
 
   const std::filesystem::path checkpoint = checkpoint_of(job.trial);
