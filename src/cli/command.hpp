@@ -42,6 +42,9 @@ void add_data(CLI::App& app);
 /// A document as commands print it, with a line end. Names of drivers and files need not be UTF-8.
 [[nodiscard]] std::string json_text(const nlohmann::json& document);
 
+/// A message without the name of the sample with which it begins, as `printable` gives it.
+[[nodiscard]] std::string without_name(std::string_view message, std::string_view sample);
+
 /// A line on standard error, where there is one, with control characters escaped: a message that cannot be written is
 /// no reason to end.
 void say(const std::string& line);

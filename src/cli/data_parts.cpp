@@ -64,10 +64,11 @@ void check_labels(const Dataset& table, std::string_view file, const data::CsvEn
   std::vector<std::string> names;
   for (const data::CsvEncoding::Label& label : fitted.labels)
     names.push_back(fmt::format("'{}'", printable(label.name)));
-  throw ArgumentError(names.size() == 1
-                          ? fmt::format("{} has no column {}, the label; only predict needs none", file, names[0])
-                          : fmt::format("{} does not have all columns of labels: {}; only predict needs none", file,
-                                        fmt::join(names, ", ")));
+  throw ArgumentError(
+      names.size() == 1
+          ? fmt::format("{} has no column {}, the label; only predict needs none", printable(file), names[0])
+          : fmt::format("{} does not have all columns of labels: {}; only predict needs none", printable(file),
+                        fmt::join(names, ", ")));
 }
 
 std::filesystem::path masks_of_part(const DataSpec& spec, std::string_view part) {

@@ -54,6 +54,9 @@ const data::ImageSet* DataSource::images(std::string_view name) {
   const std::filesystem::path path = path_of_part(spec_, name);
   if (path.empty()) return nullptr;
   const timeline::Span span("open data set");
+  CONCORD_CHECK(has_masks() || spec_.kind != "folder" || model_.task != models::Task::segmentation, ArgumentError,
+                "{} is a model for {}, and {} has no masks: add masks=DIR and classes=N", model_.name,
+                models::name_of(model_.task), spec_.text);
   data::ImageOptions how{.class_names = class_names_};
   if (name == "train") how.list = spec_.option("list");
   how.masks = masks_of_part(spec_, name);
@@ -229,6 +232,8 @@ void DataSource::check_fits(const Samples& samples) const {
       "{} has {} columns of labels; the command trains on several only from tables (csv:FILE,label=A,B). Keep "
       "one label on each line of the list",
       spec_.text, labels.size());
+  CONCORD_CHECK(!trained_.has_targets || labels.empty() || labels[0].spec.dtype == DType::f32, ArgumentError,
+                "the network predicts numbers, and {} has classes: give labels with a decimal point", spec_.text);
   const int classes = labels.empty() ? 0 : labels[0].classes;
   const int most = trained_.classes > 0 ? trained_.classes : model_.classes;
   CONCORD_CHECK(classes <= most || (can_change_classes() && trained_.classes == 0), ArgumentError,
@@ -305,9 +310,14 @@ std::shared_ptr<nn::Module> DataSource::network_for_images() const {
   return make(variant);
 }
 
+bool DataSource::predicts_targets(const Samples& samples) const {
+  const std::vector<ColumnSpec> labels = samples.label_specs();
+  const bool are_own = spec_.is_own() || trained_.table;
+  return are_own && file_of(model_) == nullptr && !labels.empty() && labels[0].spec.dtype == DType::f32;
+}
+
 Objective DataSource::objective_for(const Samples& samples, const models::Variant& variant,
                                     const loss::CrossEntropy& cross_entropy) const {
-  const std::vector<ColumnSpec> labels = samples.label_specs();
   if (has_masks()) {
     loss::CrossEntropy ignoring = cross_entropy;
     ignoring.ignore_index = data::ImageTransform().mask_fill;
@@ -316,18 +326,14 @@ Objective DataSource::objective_for(const Samples& samples, const models::Varian
   if (const std::vector<LabelOutput> outputs = label_outputs(); !outputs.empty()) {
     return objective_of_outputs(outputs, cross_entropy);
   }
-  const bool has_targets = !labels.empty() && labels[0].spec.dtype == DType::f32;
-  const bool are_own = spec_.is_own() || trained_.table;
-  if (!are_own || !has_targets || file_of(model_) != nullptr) {
-    return objective_of(model_, variant, cross_entropy);
-  }
-  return loss::mse;
+  return predicts_targets(samples) ? Objective(loss::mse) : objective_of(model_, variant, cross_entropy);
 }
 
 Trained DataSource::trained(const Samples& samples) const {
   Trained trained;
   trained.network = model_.name;
   trained.classes = variant_for(samples).classes;
+  trained.has_targets = !trained_.table && predicts_targets(samples);
   trained.alphabet = trained_.alphabet;
   trained.bpe = trained_.bpe;
   trained.table = trained_.table;

@@ -78,6 +78,8 @@ class DataSource {
   void check_fits(const Samples& samples) const;
   /// Whether the labels are masks: of a folder with masks=, or of shards that are for segmentation.
   [[nodiscard]] bool has_masks() const;
+  /// Whether labels of type f32 are to be predicted by a network of the library.
+  [[nodiscard]] bool predicts_targets(const Samples& samples) const;
   [[nodiscard]] bool can_change_classes() const;
   void check_takes(nn::Module& network, const Shape& sample) const;
 

@@ -14,6 +14,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/threads.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::cli {
 
@@ -22,10 +23,10 @@ void require_folder_of(const std::string& file) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
   const std::filesystem::file_type type = std::filesystem::status(folder, error).type();
-  CONCORD_CHECK(type != std::filesystem::file_type::none, IoError, "{} cannot be written: {}: {}", file,
-                folder.string(), error.message());
+  CONCORD_CHECK(type != std::filesystem::file_type::none, IoError, "{} cannot be written: {}: {}", printable(file),
+                printable(folder.string()), error.message());
   CONCORD_CHECK(type == std::filesystem::file_type::directory, IoError, "{} cannot be written: there is no folder {}",
-                file, folder.string());
+                printable(file), printable(folder.string()));
 }
 
 void require_writable(const std::string& file) {
@@ -34,10 +35,10 @@ void require_writable(const std::string& file) {
   require_folder_of(file);
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(file, error);
-  CONCORD_CHECK(status.type() != std::filesystem::file_type::none, IoError, "{} cannot be written: {}", file,
+  CONCORD_CHECK(status.type() != std::filesystem::file_type::none, IoError, "{} cannot be written: {}", printable(file),
                 error.message());
   CONCORD_CHECK(!std::filesystem::exists(status) || std::filesystem::is_regular_file(status), IoError,
-                "{} cannot be written: it is not a regular file", file);
+                "{} cannot be written: it is not a regular file", printable(file));
   const AtomicFile probe(file);
 }
 
@@ -49,7 +50,7 @@ void require_different(std::initializer_list<std::pair<std::string_view, std::st
     if (file.empty() || (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))) continue;
     const auto [first, is_new] =
         options.emplace(std::filesystem::weakly_canonical(std::filesystem::absolute(file), error), option);
-    CONCORD_CHECK(is_new, ArgumentError, "{} and {} would both write {}", first->second, option, file);
+    CONCORD_CHECK(is_new, ArgumentError, "{} and {} would both write {}", first->second, option, printable(file));
   }
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kNetwork = "concord.network";
 constexpr const char* kClasses = "concord.classes";
+constexpr const char* kTargets = "concord.targets";
 constexpr const char* kAlphabet = "concord.alphabet";
 constexpr const char* kVocab = "concord.vocab";
 constexpr const char* kMerges = "concord.merges";
@@ -56,6 +57,10 @@ Trained Trained::of(const std::string& file) {
                   file, kClasses, text);
     trained.classes = *classes;
   }
+  if (const std::string text = value(kTargets); !text.empty()) {
+    CONCORD_CHECK(text == "yes", FormatError, "{}: the metadata's '{}' is '{}', not yes", file, kTargets, text);
+    trained.has_targets = true;
+  }
   if (const std::string text = value(kAlphabet); !text.empty()) trained.alphabet = from_hexadecimal(text, file);
   if (const std::string text = value(kVocab); !text.empty()) {
     trained.bpe = data::Bpe::parse(text, value(kMerges), fmt::format("{}: the metadata's '{}'", file, kVocab));
@@ -77,6 +82,7 @@ std::map<std::string, std::string> Trained::metadata() const {
   std::map<std::string, std::string> metadata;
   if (!network.empty()) metadata.emplace(kNetwork, network);
   if (classes > 0) metadata.emplace(kClasses, fmt::format("{}", classes));
+  if (has_targets) metadata.emplace(kTargets, "yes");
   if (!alphabet.empty()) metadata.emplace(kAlphabet, in_hexadecimal(alphabet));
   if (bpe) {
     metadata.emplace(kVocab, bpe->vocab());

@@ -31,7 +31,7 @@ std::size_t utf8_length(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = static_cast<unsigned char>(text[0]) < 0x80 ? 1 : utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }

@@ -17,6 +17,7 @@
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/io/element.hpp"
 
 namespace concord::io {
@@ -233,7 +234,7 @@ Tensor parse_npy(std::string_view content, std::string_view subject) {
   return header.fortran_order && header.shape.size() > 1 ? row_major(tensor) : tensor;
 }
 
-Tensor read_npy(const std::filesystem::path& path) { return parse_npy(read_file(path), path.string()); }
+Tensor read_npy(const std::filesystem::path& path) { return parse_npy(read_file(path), printable(path.string())); }
 
 namespace {
 

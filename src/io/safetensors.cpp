@@ -16,6 +16,7 @@
 #include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/io/element.hpp"
 #include "concord/io/foreign_format.hpp"
 
@@ -48,11 +49,12 @@ class SafetensorsFile::Reader {
 
   explicit Reader(const std::filesystem::path& path) : path_(path) {
     std::error_code error;
-    CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file", path.string());
+    CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file",
+                  printable(path.string()));
     CONCORD_CHECK(std::filesystem::is_regular_file(path, error), IoError, "cannot read {}: not a regular file",
-                  path.string());
+                  printable(path.string()));
     file_bytes_ = std::filesystem::file_size(path, error);
-    CONCORD_CHECK(!error, IoError, "cannot read {}: {}", path.string(), error.message());
+    CONCORD_CHECK(!error, IoError, "cannot read {}: {}", printable(path.string()), error.message());
     file_.open(path, std::ios::binary);
     if (!file_.is_open()) fail_to_open(path);
     for (Entry& entry : read_header()) {
@@ -89,7 +91,7 @@ class SafetensorsFile::Reader {
 
  private:
   [[noreturn]] void fail(std::uint64_t offset, std::string_view field, std::string_view message) const {
-    throw FormatError(fmt::format("{}, byte {}: {}: {}", path_.string(), offset, field, message));
+    throw FormatError(fmt::format("{}, byte {}: {}: {}", printable(path_.string()), offset, field, message));
   }
 
   // Says where in the header the entry of a tensor is.
@@ -100,7 +102,7 @@ class SafetensorsFile::Reader {
 
   [[nodiscard]] const Entry& entry_of(const std::string& name) const {
     const auto found = entries_.find(name);
-    CONCORD_CHECK(found != entries_.end(), ArgumentError, "{} has no tensor '{}'", path_.string(), name);
+    CONCORD_CHECK(found != entries_.end(), ArgumentError, "{} has no tensor '{}'", printable(path_.string()), name);
     return found->second;
   }
 
@@ -119,7 +121,7 @@ class SafetensorsFile::Reader {
     file_.read(begin.data(), static_cast<std::streamsize>(begin.size()));
     begin.resize(static_cast<std::size_t>(file_.gcount()));
     const std::string what = foreign_format(path_, begin);
-    if (!what.empty()) throw FormatError(fmt::format("{}, byte 0: {}", path_.string(), what));
+    if (!what.empty()) throw FormatError(fmt::format("{}, byte 0: {}", printable(path_.string()), what));
   }
 
   void read_bytes(std::span<std::byte> bytes, std::uint64_t offset, std::string_view field) {
@@ -269,8 +271,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
     try {
       return Json(words).dump();
     } catch (const Json::exception&) {
-      throw ArgumentError(
-          fmt::format("cannot write {}: the name of a tensor or a string of the metadata is not UTF-8", path.string()));
+      throw ArgumentError(fmt::format("cannot write {}: the name of a tensor or a string of the metadata is not UTF-8",
+                                      printable(path.string())));
     }
   };
   std::vector<std::string> fields;
@@ -280,9 +282,9 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
   for (const auto* item : order) {
     const auto& [name, tensor] = *item;
     CONCORD_CHECK(!name.empty() && name != kMetadata, ArgumentError, "cannot write {}: a tensor is named \"{}\"",
-                  path.string(), name);
+                  printable(path.string()), name);
     CONCORD_CHECK(tensor.bytes().size() == tensor.spec().bytes(), ArgumentError,
-                  "cannot write {}: the tensor \"{}\" is empty: it was moved from", path.string(), name);
+                  "cannot write {}: the tensor \"{}\" is empty: it was moved from", printable(path.string()), name);
     const std::uint64_t end = offset + tensor.bytes().size();
     fields.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", quoted(name),
                                  element_of(tensor.dtype()).name, fmt::join(tensor.shape().dims(), ","), offset, end));
@@ -291,7 +293,7 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
   std::string text = fmt::format("{{{}}}", fmt::join(fields, ","));
   text.append((kPrefix - text.size() % kPrefix) % kPrefix, ' ');
   CONCORD_CHECK(text.size() <= kLongestHeader, ArgumentError, "cannot write {}: its header of {} bytes is too long",
-                path.string(), text.size());
+                printable(path.string()), text.size());
 
   AtomicFile file(path);
   std::array<std::byte, kPrefix> prefix{};

@@ -36,22 +36,23 @@ ZipArchive::ZipArchive(const std::filesystem::path& path, std::string_view what)
     : path_(path), handle_(std::make_unique<Handle>()) {
   std::error_code unknown;
   const std::uint64_t file_bytes = std::filesystem::file_size(path, unknown);
-  CONCORD_CHECK(!unknown, IoError, "cannot read {}: {}", path.string(), unknown.message());
+  CONCORD_CHECK(!unknown, IoError, "cannot read {}: {}", printable(path.string()), unknown.message());
   int code = 0;
   handle_->archive = zip_open(path.string().c_str(), ZIP_RDONLY, &code);
   if (handle_->archive == nullptr) {
     const std::string message = zip_message(code);
-    CONCORD_CHECK(code != ZIP_ER_OPEN && code != ZIP_ER_READ, IoError, "cannot open {}: {}", path.string(), message);
+    CONCORD_CHECK(code != ZIP_ER_OPEN && code != ZIP_ER_READ, IoError, "cannot open {}: {}", printable(path.string()),
+                  message);
     throw FormatError(fmt::format("{}, byte {}: this is no {}; the directory of a zip archive cannot be read: {}",
-                                  path.string(), file_bytes, what, message));
+                                  printable(path.string()), file_bytes, what, message));
   }
   const auto count = static_cast<std::uint64_t>(zip_get_num_entries(handle_->archive, 0));
   for (std::uint64_t i = 0; i < count; ++i) {
     zip_stat_t stat;
     const bool is_known = zip_stat_index(handle_->archive, i, 0, &stat) == 0 && (stat.valid & ZIP_STAT_NAME) != 0 &&
                           (stat.valid & ZIP_STAT_SIZE) != 0 && (stat.valid & ZIP_STAT_COMP_SIZE) != 0;
-    CONCORD_CHECK(is_known, FormatError, "{}, byte 0: entry {} of the zip archive has no name or size", path.string(),
-                  i);
+    CONCORD_CHECK(is_known, FormatError, "{}, byte 0: entry {} of the zip archive has no name or size",
+                  printable(path.string()), i);
     const std::string name = stat.name;
     const bool is_possible = stat.comp_size <= file_bytes && stat.size / kMostExpansion <= stat.comp_size &&
                              (stat.comp_method != ZIP_CM_STORE || stat.size == stat.comp_size);
@@ -66,7 +67,7 @@ ZipArchive::ZipArchive(const std::filesystem::path& path, std::string_view what)
 ZipArchive::~ZipArchive() = default;
 
 std::string ZipArchive::place_of(std::string_view entry) const {
-  return fmt::format("{}, {}", path_.string(), printable(entry));
+  return fmt::format("{}, {}", printable(path_.string()), printable(entry));
 }
 
 const ZipArchive::Entry& ZipArchive::entry_of(std::string_view name) const {

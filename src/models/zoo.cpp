@@ -5,6 +5,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/nearest_name.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/models/networks.hpp"
 
 namespace concord::models {
@@ -41,7 +42,8 @@ const Model& find(std::string_view name) {
     if (model.name == network) return network == name ? model : with_sizes(model, name);
     names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
   }
-  throw ArgumentError(fmt::format("there is no network '{}'{} There are {}", network, suggestion(network), names));
+  throw ArgumentError(
+      fmt::format("there is no network '{}'{} There are {}", printable(network), suggestion(network), names));
 }
 
 std::shared_ptr<nn::Module> make(std::string_view name, const Variant& variant) {

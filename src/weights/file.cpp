@@ -8,6 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/weights/reader.hpp"
 
 namespace concord::weights {
@@ -17,9 +18,10 @@ using namespace std::string_view_literals;
 
 std::string first_bytes(const std::filesystem::path& path) {
   std::error_code error;
-  CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file", path.string());
+  CONCORD_CHECK(std::filesystem::exists(path, error), IoError, "cannot open {}: no such file",
+                printable(path.string()));
   CONCORD_CHECK(std::filesystem::is_regular_file(path, error), IoError, "cannot read {}: not a regular file",
-                path.string());
+                printable(path.string()));
   std::ifstream file(path, std::ios::binary);
   if (!file.is_open()) fail_to_open(path);
   std::string begin(16, '\0');

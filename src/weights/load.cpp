@@ -8,6 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/io/element.hpp"
 #include "concord/weights/file.hpp"
 #include "concord/weights/plan.hpp"
@@ -91,7 +92,7 @@ void check_tied(File& file, const Plan& plan, const io::TensorMap& tensors, cons
     const Tensor& network = tensors.at(like);
     const Tensor tied = file.read_as(source, network.dtype());
     CONCORD_CHECK(std::ranges::equal(tied.bytes(), network.bytes()), FormatError,
-                  "{}: {} differs from {}; in our network they are one tensor", path.string(), source, like);
+                  "{}: {} differs from {}; in our network they are one tensor", printable(path.string()), source, like);
   }
 }
 
@@ -104,10 +105,10 @@ Loaded load(const std::filesystem::path& path, const std::map<std::string, Tenso
   if (file.metadata().contains(kCheckpoint)) plan.differences.unexpected.clear();
   const std::string closest = plan.renamed.empty() ? "" : fmt::format(" (by the name map '{}')", plan.map);
   const io::LoadReport refused = plan.differences.refused_by(options);
-  CONCORD_CHECK(refused.is_empty(), FormatError, "{}: weights of another network{}: {}", path.string(), closest,
-                refused.str());
+  CONCORD_CHECK(refused.is_empty(), FormatError, "{}: weights of another network{}: {}", printable(path.string()),
+                closest, refused.str());
   CONCORD_CHECK(!plan.pieces.empty() || wanted.empty(), FormatError,
-                "{}: weights of another network{}: {}; no tensor matches", path.string(), closest,
+                "{}: weights of another network{}: {}; no tensor matches", printable(path.string()), closest,
                 plan.differences.str());
   Loaded loaded;
   loaded.report = {.format = file.format(),
@@ -130,9 +131,9 @@ io::TensorMap load_reported(const std::filesystem::path& path, const std::map<st
                             const io::LoadOptions& options) {
   Loaded loaded = load(path, wanted, options);
   const Report& report = loaded.report;
-  if (log_enabled(LogLevel::debug)) log(LogLevel::debug, fmt::format("{}: {}", path.string(), report.str()));
+  if (log_enabled(LogLevel::debug)) log(LogLevel::debug, fmt::format("{}: {}", printable(path.string()), report.str()));
   if (!report.differences.is_empty()) {
-    log(LogLevel::warning, fmt::format("{}: {} of {} tensors of the network were loaded: {}", path.string(),
+    log(LogLevel::warning, fmt::format("{}: {} of {} tensors of the network were loaded: {}", printable(path.string()),
                                        loaded.tensors.size(), wanted.size(), report.differences.str()));
   }
   return std::move(loaded.tensors);

@@ -148,6 +148,8 @@ TEST_CASE("shards with masks are for segmentation, and for classes where there a
   const std::string plain = packed_spec("folder:" + (folder / "plain").string(), (folder / "plain/p.tar").string());
   check_refusal({"train", "unet", "--data", plain, "--device", cheap_device()}, 2,
                 {"unet is a model for segmentation, and no sample", "has a mask (seg.png"});
+  check_refusal({"train", "unet", "--data", "folder:" + (folder / "plain").string(), "--device", cheap_device()}, 2,
+                {"unet is a model for segmentation, and folder:", "has no masks: add masks=DIR and classes=N"});
   for (const std::string& spec : {plain + ",classes=3", "folder:" + (folder / "plain").string() + ",classes=3"}) {
     check_refusal({"data", "check", spec}, 2, {"classes= is the number of classes in masks, and there are no masks"});
   }
@@ -169,7 +171,7 @@ TEST_CASE("masks that are missing or wrong are named by check, and stop or leave
   write_file(folder / "labels/3.png", data::encode_png(large));
 
   const std::map<std::string, std::string> expected{
-      {"0.png", "has no mask: cannot open"},
+      {"0.png", "there is no mask: cannot open"},
       {"1.png",
        "its mask is no PNG of up to 8 bits with a palette or grey levels, whose numbers are the classes; it is "
        "a PNG with colours (RGB) without a palette"},
@@ -185,6 +187,23 @@ TEST_CASE("masks that are missing or wrong are named by check, and stop or leave
   CHECK(report["masks"]["pixels"].size() == 3);
   CHECK(check_data(spec).code == 1);
 
+  // A training leaves them out, or stops at the first one.
+  std::filesystem::remove(folder / "labels/2.png");
+  const auto train_with = [&](const char* bad) {
+    return run_command({"train", "unet", "--data", spec, "--image", "32", "--batch", "3", "--max-steps", "2",
+                        "--validate", "none", "--bad", bad, "--sampler", "sequential", "--device", cheap_device()});
+  };
+  write_file(folder / "labels/0.png", content_of(folder / "labels/3.png"));
+  const Ended trained = train_with("skip");
+  CHECK(trained.code == 0);
+  CHECK_THAT(trained.err, test::contains("images/0.png: its mask has the number 3; 3 classes") &&
+                              test::contains("images/3.png: its mask has the number 3; 3 classes"));
+  const Ended stopped = train_with("fail");
+  CHECK(stopped.code == 1);
+  CHECK_THAT(stopped.err, test::contains("images/0.png: its mask has the number 3; 3 classes"));
+  std::filesystem::remove(folder / "labels/0.png");
+  write_file(folder / "labels/2.png", data::encode_png(small));
+
   // Without the number of classes, numbers are not checked, and that is said.
   const nlohmann::json unknown = report_of(without_classes, 1);
   CHECK(unknown["bad"].size() == 3);
@@ -193,7 +212,7 @@ TEST_CASE("masks that are missing or wrong are named by check, and stop or leave
 
   const Ended failed = pack(spec, (folder / "x.tar").string());
   CHECK(failed.code == 1);
-  CHECK_THAT(failed.err, test::contains("0.png has no mask") && test::contains("--bad skip leaves them out"));
+  CHECK_THAT(failed.err, test::contains("0.png: there is no mask") && test::contains("--bad skip leaves them out"));
   CHECK_FALSE(std::filesystem::exists(folder / "x.tar"));
   for (const Arguments& more : {Arguments{}, Arguments{"--side", "16"}}) {
     const Ended skipped = pack(spec, (folder / "x.tar").string(), with({"--bad", "skip", "--force"}, more));

@@ -98,7 +98,7 @@ TEST_CASE("a folder of pictures is trained on, and the weights name new pictures
   const Ended failed = run_command(with({"predict", weights, broken, picture}, device));
   CHECK(failed.code == 1);
   CHECK_THAT(failed.out, test::contains(broken) && test::contains("top"));
-  CHECK_THAT(failed.err, test::contains("1 of 2 files could not be read"));
+  CHECK_THAT(failed.err, test::contains("1 of 2 files could not be predicted"));
 
   const Ended evaluated =
       run_command(with({"evaluate", "lenet", "--weights", weights, "--data", data, "--split", "validation"}, device));

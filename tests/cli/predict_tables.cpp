@@ -48,7 +48,7 @@ TEST_CASE("rows of a table keep their numbers, whatever their labels, and bad on
     const Arguments command = with(with({"predict", weights}, words), device);
     const Ended ended = run_command(with(command, {"--json"}));
     CHECK(ended.code == 1);
-    CHECK_THAT(ended.err, test::contains("2 of 6 rows could not be read") && !test::contains("left out"));
+    CHECK_THAT(ended.err, test::contains("2 of 6 rows could not be predicted") && !test::contains("left out"));
     const auto rows = json_of(ended);
     REQUIRE(rows.size() == 6);
     for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i]["sample"] == i);

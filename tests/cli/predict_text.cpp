@@ -151,10 +151,10 @@ TEST_CASE("a network for recordings is evaluated by the letters and words that i
   const std::string wave = (folder / "1.wav").string(), longer = (folder / "long.wav").string();
   const Ended files = run_command(with({"predict", weights, longer, wave, "--json"}, device));
   CHECK(files.code == 1);
-  CHECK_THAT(files.err, test::contains("1 of 2 files could not be read"));
+  CHECK_THAT(files.err, test::contains("1 of 2 files could not be predicted"));
   const auto texts = nlohmann::json::parse(files.out);
   const Ended below = run_command(with({"predict", weights, folder.path().string(), "--json"}, device));
-  CHECK_THAT(below.err, test::contains("1 of 3 files could not be read"));
+  CHECK_THAT(below.err, test::contains("1 of 3 files could not be predicted"));
   CHECK(nlohmann::json::parse(below.out).size() == 3);
   check_refusal(with({"predict", weights, wave, "--top", "2"}, device), 2, {"--top", "writes transcripts"});
   CHECK_THAT(texts[0]["error"].get<std::string>(), test::contains("lasts 2.00 s"));

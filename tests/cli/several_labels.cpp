@@ -65,7 +65,7 @@ TEST_CASE("a table with several labels and targets trains a network with an outp
   write_file(folder / "bad.csv", "length,colour,kind\n0.5,red,zebra\nlong,red,ant\n20.5,blue,\n");
   const Ended bad = run_command(with({"predict", weights, (folder / "bad.csv").string(), "--json"}, device));
   CHECK(bad.code == 1);
-  CHECK_THAT(bad.err, test::contains("1 of 3 rows could not be read"));
+  CHECK_THAT(bad.err, test::contains("1 of 3 rows could not be predicted"));
   const auto rows = nlohmann::json::parse(bad.out);
   REQUIRE(rows.size() == 3);
   CHECK(rows[0]["predictions"]["kind"]["name"] == "ant");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "concord/cli/command.hpp"
 #include "concord/cli/data/check_samples.hpp"
 #include "concord/cli/data/rows.hpp"
 
@@ -92,9 +93,9 @@ ReadRow read_sample(const Samples& samples, std::int64_t row, std::span<const Co
   try {
     samples.read(row, columns, {});
   } catch (const FormatError& error) {
-    result.error = error.what();
+    result.error = without_name(error.what(), samples.name_of(row));
   } catch (const IoError& error) {
-    result.error = error.what();
+    result.error = without_name(error.what(), samples.name_of(row));
   }
   if (!result.error.empty()) return result;
   for (std::size_t c = 0; c < features.size(); ++c) {

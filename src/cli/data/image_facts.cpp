@@ -1,8 +1,8 @@
 // Images, read and measured.
 #include "concord/cli/data/image_facts.hpp"
 
+#include "concord/cli/command.hpp"
 #include "concord/core/error.hpp"
-#include "concord/core/utf8.hpp"
 #include "concord/data/image/image_samples_raw.hpp"
 #include "concord/data/image/mask.hpp"
 
@@ -36,12 +36,6 @@ void examine_mask(const data::Records& records, std::int64_t row, const ImageFac
   data::decode_mask(mask, info, memory.mask_image);
   data::check_mask_classes(memory.mask_image, records.mask_classes);
   for (const std::uint8_t number : memory.mask_image.pixels) ++memory.mask_pixels[number];
-}
-
-/// Messages have names as `printable` gives them.
-std::string without_name(const std::string& message, const std::string& sample) {
-  const std::string name = printable(sample);
-  return message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message;
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ void add_data_pack(CLI::App& data) {
       ->check(file_name());
   command->add_option("--part", options->part, "The part of the set")
       ->capture_default_str()
-      ->check(CLI::IsMember({"train", "validation", "test"}));
+      ->check(one_of({"train", "validation", "test"}));
   command
       ->add_option("--side", options->how.side,
                    "Resize images whose shorter side is longer than this; none is enlarged")
@@ -188,7 +188,7 @@ void add_data_pack(CLI::App& data) {
                              ->check(whole(0, std::numeric_limits<std::uint64_t>::max()));
   command->add_option("--bad", options->bad, "Samples that cannot be read: fail ends the command, skip leaves them out")
       ->capture_default_str()
-      ->check(CLI::IsMember({"fail", "skip"}));
+      ->check(one_of({"fail", "skip"}));
   command->add_flag("--verify,!--no-verify", options->how.is_verified,
                     "Decode files that are copied unchanged, so that no damage is copied (default)");
   command->add_flag("--force", options->is_forced, "Write over what is there");

@@ -80,6 +80,11 @@ std::string json_text(const nlohmann::json& document) {
   return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+std::string without_name(std::string_view message, std::string_view sample) {
+  const std::string name = printable(sample) + ": ";
+  return std::string(message.starts_with(name) ? message.substr(name.size()) : message);
+}
+
 void say(const std::string& line) { std::fputs((escaped(line, "\n\t") + "\n").c_str(), stderr); }
 
 void say_log(LogLevel level, std::string_view text) { say(fmt::format("{}: {}", name_of(level), text)); }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/transcripts.hpp"
@@ -44,8 +45,7 @@ std::vector<std::string> targets_of(const DataSource& source, const Dataset& sam
     }
     if (names.size() < table->labels.size()) names.clear();
   } else if (samples.labels.elements() > 0 && samples.labels.dtype() == DType::f32) {
-    const std::int64_t width = samples.labels.elements() / samples.size();
-    for (std::int64_t i = 0; i < width; ++i) names.push_back(fmt::format("target {}", i));
+    names = names_of_targets(samples.labels.elements() / samples.size());
   }
   return names;
 }
@@ -81,6 +81,35 @@ void add_texts(const Tensor& outputs, const Dataset& samples, const std::string&
 
 }  // namespace
 
+std::vector<std::string> names_of_targets(std::int64_t count) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i) names.push_back(fmt::format("target {}", i));
+  return names;
+}
+
+void add_numbers(const Tensor& outputs, const std::vector<Prediction*>& to) {
+  const std::size_t width = static_cast<std::size_t>(outputs.elements()) / to.size();
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const auto row = outputs.values<float>().subspan(i * width, width);
+    to[i]->numbers.assign(row.begin(), row.end());
+  }
+}
+
+void refuse_not_finite(const Tensor& outputs, const std::vector<Prediction*>& to) {
+  // A class may be impossible: its logit is -inf, and the other classes have probabilities.
+  const auto is_finite = [](float value) { return value < std::numeric_limits<float>::infinity(); };
+  const std::size_t width = static_cast<std::size_t>(outputs.elements()) / to.size();
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (std::ranges::all_of(outputs.values<float>().subspan(i * width, width), is_finite)) continue;
+    Prediction& refused = *to[i];
+    refused.error = "the outputs of the network are NaN or infinite";
+    refused.classes.clear();
+    refused.numbers.clear();
+    refused.answers.clear();
+    refused.text.reset();
+  }
+}
+
 void add_answers(Trainer& trainer, const DataSource& source, const Samples& all, const Dataset& samples,
                  const PredictArguments& options, const SavedNetwork& saved, const std::vector<Prediction*>& to,
                  Results& results) {
@@ -89,25 +118,27 @@ void add_answers(Trainer& trainer, const DataSource& source, const Samples& all,
     options.refuse_top("predicts several labels");
     CONCORD_CHECK(options.out.empty(), ArgumentError, "--out is for one label; this network predicts {}",
                   outputs.size());
-    return add_several(trainer.predict_values(samples, options.batch), outputs, to);
+    const std::map<std::string, Tensor> values = trainer.predict_values(samples, options.batch);
+    add_several(values, outputs, to);
+    for (const LabelOutput& output : outputs) refuse_not_finite(values.at(output.name), to);
+    return;
   }
   const std::vector<std::string> targets = targets_of(source, samples);
   if (!targets.empty()) options.refuse_top("predicts numbers");
   results.outputs.push_back(trainer.predict(samples, options.batch));
   const Tensor& outputs = results.outputs.back();
   if (saved.model->task == models::Task::transcription) {
-    return add_texts(outputs, samples, source.trained(all).alphabet, to);
-  }
-  if (saved.model->task == models::Task::segmentation) {
+    add_texts(outputs, samples, source.trained(all).alphabet, to);
+  } else if (saved.model->task == models::Task::segmentation) {
     results.names = names_of_shares(outputs);
-    return add_pixel_shares(outputs, to);
+    add_pixel_shares(outputs, to);
+  } else if (targets.empty()) {
+    add_predictions(outputs, options.top, to);
+  } else {
+    results.names = targets;
+    add_numbers(outputs, to);
   }
-  if (targets.empty()) return add_predictions(outputs, options.top, to);
-  results.names = targets;
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    const auto row = outputs.values<float>().subspan(i * targets.size(), targets.size());
-    to[i]->numbers.assign(row.begin(), row.end());
-  }
+  refuse_not_finite(outputs, to);
 }
 
 }  // namespace concord::cli

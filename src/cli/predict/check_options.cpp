@@ -53,6 +53,7 @@ void PredictArguments::check(const SavedNetwork& saved, bool has_files) const {
   if (generate > 0) refuse_top("writes on with the likeliest one");
   if (task == models::Task::transcription) refuse_top("writes transcripts");
   if (task == models::Task::segmentation) refuse_top("gives the pixels of all classes");
+  if (saved.trained.has_targets) refuse_top("predicts numbers");
   if (saved.trained.table) {
     if (label_outputs_of(*saved.trained.table).size() > 1) refuse_top("predicts several labels");
     if (saved.trained.table->labels.size() > 0 && saved.trained.table->labels[0].classes.empty()) {

@@ -31,7 +31,7 @@ void paint_pictures(Results& results) {
   std::size_t picture = 0;
   for (const Tensor& logits : results.outputs) {
     for (std::int64_t row = 0; row < logits.shape()[0]; ++row, ++picture) {
-      while (!results.predictions.at(picture).error.empty()) ++picture;
+      while (results.pictures.at(picture).elements() == 0) ++picture;
       results.pictures[picture] = painted(results.pictures[picture], pixel_classes(logits, row));
     }
   }
@@ -56,7 +56,7 @@ void write_sheet(const std::string& file, const Results& results, bool has_pixel
       continue;
     }
     if (prediction.classes.empty()) {
-      cell.lines = {prediction.error.empty() ? "no class" : "cannot be read"};
+      cell.lines = {prediction.error.empty() ? "no class" : "no prediction"};
       continue;
     }
     const Likely& likely = prediction.classes[0];
@@ -94,7 +94,8 @@ void run_predict(PredictArguments options) {
   }
   const auto failed = std::ranges::count_if(results.predictions, [](const Prediction& p) { return !p.error.empty(); });
   if (failed > 0) {
-    throw FormatError(fmt::format("{} of {} {} could not be read", failed, results.predictions.size(), results.unit));
+    throw FormatError(
+        fmt::format("{} of {} {} could not be predicted", failed, results.predictions.size(), results.unit));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "concord/cli/dataset.hpp"
+#include "concord/cli/predict/answers.hpp"
 #include "concord/cli/predict/pixel_classes.hpp"
 #include "concord/cli/predict/read_rows.hpp"
 #include "concord/cli/predict/results.hpp"
@@ -53,11 +54,20 @@ void add_pictures(const RowsRead& read, std::vector<Tensor>& pictures) {
 }
 
 void add_answers_of_files(const Tensor& outputs, const PredictArguments& options, const SavedNetwork& saved,
-                          const std::vector<Prediction*>& to) {
-  if (saved.model->task == models::Task::segmentation) return add_pixel_shares(outputs, to);
-  if (saved.model->task != models::Task::transcription) return add_predictions(outputs, options.top, to);
-  const std::vector<std::string> texts = recognised_texts(outputs, saved.trained.alphabet);
-  for (std::size_t i = 0; i < to.size(); ++i) to[i]->text = texts[i];
+                          const std::vector<Prediction*>& to, Results& results) {
+  if (saved.model->task == models::Task::segmentation) {
+    results.names = names_of_shares(outputs);
+    add_pixel_shares(outputs, to);
+  } else if (saved.model->task == models::Task::transcription) {
+    const std::vector<std::string> texts = recognised_texts(outputs, saved.trained.alphabet);
+    for (std::size_t i = 0; i < to.size(); ++i) to[i]->text = texts[i];
+  } else if (saved.trained.has_targets) {
+    add_numbers(outputs, to);
+    results.names = names_of_targets(std::ssize(to[0]->numbers));
+  } else {
+    add_predictions(outputs, options.top, to);
+  }
+  refuse_not_finite(outputs, to);
 }
 
 }  // namespace
@@ -85,8 +95,7 @@ Results predict_files(const PredictArguments& options, const SavedNetwork& saved
     results.outputs.push_back(trainer.predict(read.dataset, options.batch));
     std::vector<Prediction*> to;
     for (const std::size_t i : good) to.push_back(&results.predictions[i]);
-    add_answers_of_files(results.outputs.back(), options, saved, to);
-    if (saved.model->task == models::Task::segmentation) results.names = names_of_shares(results.outputs.back());
+    add_answers_of_files(results.outputs.back(), options, saved, to, results);
   }
   return results;
 }

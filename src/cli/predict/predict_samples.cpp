@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "concord/cli/command.hpp"
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/predict/answers.hpp"
 #include "concord/cli/predict/continuation.hpp"
@@ -22,6 +23,28 @@ std::optional<std::size_t> label_of(const Dataset& samples, std::int64_t row) {
   const std::int64_t a_sample = samples.labels.elements() / samples.size();
   const auto last = static_cast<std::size_t>((row + 1) * a_sample - 1);
   return static_cast<std::size_t>(samples.labels.values<std::int32_t>()[last]);
+}
+
+/// The samples that can be read, of no rows if there is none. The predictions of the others get their error.
+Dataset read_good_rows(const Samples& all, const std::vector<std::int32_t>& rows,
+                       std::vector<Prediction>& predictions) {
+  try {
+    return data::read_rows(all, rows);
+  } catch (const FormatError&) {  // of which row is seen below
+  } catch (const IoError&) {
+  }
+  std::vector<std::int32_t> good;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    try {
+      static_cast<void>(data::read_rows(all, {&rows[i], 1}));
+      good.push_back(rows[i]);
+    } catch (const FormatError& error) {
+      predictions[i].error = without_name(error.what(), all.name_of(rows[i]));
+    } catch (const IoError& error) {
+      predictions[i].error = without_name(error.what(), all.name_of(rows[i]));
+    }
+  }
+  return good.empty() ? Dataset() : data::read_rows(all, good);
 }
 
 /// The text of tokens or letters; a number that stands for none is shown as one.
@@ -67,27 +90,34 @@ Results predict_samples(const PredictArguments& options, const SavedNetwork& sav
   std::vector<std::int32_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), static_cast<std::int32_t>(options.first));
   Trainer trainer = trainer_for(options, saved, source.network_for(*all), source.objective_for(*all, {}));
-  const Dataset samples = data::read_rows(*all, rows);
   Results results;
+  results.unit = "samples";
   for (std::int64_t i = 0; i < count; ++i) {
     results.predictions.push_back({.sample = fmt::format("{}", options.first + i), .row = options.first + i});
-    if (!options.sheet.empty()) results.pictures.push_back(picture_in(samples.features, i, all->name));
   }
+  const Dataset samples = read_good_rows(*all, rows, results.predictions);
+  std::vector<Prediction*> to;
+  for (Prediction& prediction : results.predictions) {
+    const bool is_good = prediction.error.empty();
+    if (!options.sheet.empty()) {
+      results.pictures.push_back(is_good ? picture_in(samples.features, std::ssize(to), all->name) : Tensor());
+    }
+    if (is_good) to.push_back(&prediction);
+  }
+  if (to.empty()) return results;
   if (options.generate > 0) {
     CONCORD_CHECK(options.out.empty(), ArgumentError, "--generate has no outputs for --out");
     const auto written = continuations(trainer, samples.features, options.generate, options.batch);
     const Trained trained = source.trained(*all);
     for (std::size_t i = 0; i < written.size(); ++i) {
-      results.predictions[i].text = written_text(trained, written[i]);
+      to[i]->text = written_text(trained, written[i]);
     }
     return results;
   }
   const models::Task task = saved.model->task;
   const bool has_one_label = task != models::Task::transcription && task != models::Task::segmentation;
-  std::vector<Prediction*> to;
-  for (std::int64_t i = 0; i < count; ++i) {
-    to.push_back(&results.predictions[static_cast<std::size_t>(i)]);
-    if (has_one_label) to.back()->label = label_of(samples, i);
+  for (std::size_t i = 0; has_one_label && i < to.size(); ++i) {
+    to[i]->label = label_of(samples, static_cast<std::int64_t>(i));
   }
   add_answers(trainer, source, *all, samples, options, saved, to, results);
   return results;

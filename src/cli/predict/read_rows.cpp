@@ -6,6 +6,7 @@
 #include <exception>
 #include <thread>
 
+#include "concord/cli/command.hpp"
 #include "concord/core/threads.hpp"
 
 namespace concord::cli {
@@ -34,9 +35,9 @@ RowsRead read_in_parallel(const Samples& samples, std::span<const std::int32_t> 
         try {
           samples.read(rows[i], std::span(&to, 1), {});
         } catch (const FormatError& error) {
-          read.errors[i] = error.what();
+          read.errors[i] = without_name(error.what(), samples.name_of(rows[i]));
         } catch (const IoError& error) {
-          read.errors[i] = error.what();
+          read.errors[i] = without_name(error.what(), samples.name_of(rows[i]));
         }
       }
     } catch (...) {

@@ -50,8 +50,7 @@ struct Results {
                                     const std::vector<std::string>& files);
 /// Rows of tables in files, numbered from 0, by the encoding of the weights. `data` are options on how they are read.
 /// One that cannot be read has an error instead of an answer. Takes `options.count` rows from `options.first` on only
-/// of
-/// --data.
+/// of --data.
 [[nodiscard]] Results predict_tables(const PredictArguments& options, const SavedNetwork& saved,
                                      const std::vector<std::string>& files);
 /// Samples of --data.

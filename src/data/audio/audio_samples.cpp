@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/utf8.hpp"
 #include "concord/data/audio.hpp"
@@ -222,7 +223,12 @@ double longest_of(const AudioList& list, const std::string& name, BadSamples bad
   }
   CONCORD_CHECK(unread.count < rows, FormatError, "{}: none of the {} recordings can be read; the first: {}", name,
                 rows, unread.first);
-  warn_of(name, unread, "recordings cannot be read, and the longest of the others is the length of a sample");
+  if (unread.count > 0) {
+    log(LogLevel::warning,
+        fmt::format("{}: {} of {} recordings cannot be read; the longest of the others is the length of a sample. The "
+                    "first: {}",
+                    name, unread.count, rows, unread.first));
+  }
   CONCORD_CHECK(longest > 0, FormatError, "{}: no recording has sound", name);
   CONCORD_CHECK(longest <= 600, ArgumentError, "{}: {} lasts {:.0f} s; give the seconds of a sample", name,
                 printable(list.path_of(longest_row).string()), longest);

@@ -78,8 +78,8 @@ Recording::Recording(const std::filesystem::path& path) : stream_(std::make_uniq
   SF_INFO info{};
   stream_->sound = sf_open_virtual(&io, SFM_READ, &info, stream_.get());
   stream_->rethrow();
-  CONCORD_CHECK(stream_->sound != nullptr, FormatError, "is no recording that libsndfile {} reads: {}",
-                sf_version_string(), printable(without_end(sf_strerror(nullptr))));
+  CONCORD_CHECK(stream_->sound != nullptr, FormatError, "is no recording that {} reads: {}", sf_version_string(),
+                printable(without_end(sf_strerror(nullptr))));
   try {
     rate_ = info.samplerate;
     channels_ = info.channels;

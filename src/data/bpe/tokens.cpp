@@ -3,6 +3,7 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/bpe.hpp"
 #include "concord/data/text_samples.hpp"
 
@@ -16,7 +17,7 @@ Tokens tokens(std::span<const std::filesystem::path> files, const Bpe& bpe, cons
       const std::vector<std::int32_t> part = bpe.encode(read_file(file));
       numbers.insert(numbers.end(), part.begin(), part.end());
     } catch (const ArgumentError& error) {
-      throw ArgumentError(fmt::format("{}, {}", file.string(), error.what()));
+      throw ArgumentError(fmt::format("{}, {}", printable(file.string()), error.what()));
     }
   }
   auto [train, validation] =

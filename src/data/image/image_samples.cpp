@@ -259,6 +259,7 @@ void ImageSamples::read_pixels(std::int64_t row, std::span<std::byte> image, std
       make_planes(
           stored_classes, cut, mirror, resample_nearest, [&](std::int64_t) { return transform_.mask_fill; }, memory,
           classes);
+      check_cut_mask_classes(memory.mask, records_->mask_classes, transform_.mask_fill);
     }
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", printable(records_->name_of(row)), error.what()));

@@ -27,6 +27,18 @@ std::string kind_of(const ImageInfo& info, int colour) {
   return "a PNG of grey levels with an alpha channel";
 }
 
+/// The first number that is neither below `classes` nor kNoClass nor `fill`; the end if classes are not known.
+auto find_no_class(std::span<const std::uint8_t> numbers, int classes, std::uint8_t fill) {
+  if (classes == 0) return numbers.end();
+  return std::ranges::find_if(
+      numbers, [=](std::uint8_t number) { return number >= classes && number != kNoClass && number != fill; });
+}
+
+[[noreturn]] void fail_for_class(int number, const std::string& place, int classes) {
+  throw FormatError(fmt::format("its mask has the number {}{}; {} classes have the numbers 0 to {}, and {} is no class",
+                                number, place, classes, classes - 1, kNoClass));
+}
+
 }  // namespace
 
 ImageInfo read_mask_info(const Record& mask) {
@@ -68,14 +80,16 @@ void decode_mask(const Record& mask, const ImageInfo& info, Image& to) {
 }
 
 void check_mask_classes(const Image& mask, int classes) {
-  if (classes == 0) return;
-  const auto wrong = std::ranges::find_if(
-      mask.pixels, [classes](std::uint8_t number) { return number >= classes && number != kNoClass; });
-  if (wrong == mask.pixels.end()) return;
-  const std::int64_t place = wrong - mask.pixels.begin();
-  throw FormatError(fmt::format(
-      "its mask has the number {} (row {}, column {}); {} classes have the numbers 0 to {}, and {} is no class", *wrong,
-      place / mask.width, place % mask.width, classes, classes - 1, kNoClass));
+  const std::span<const std::uint8_t> numbers = mask.pixels;
+  const auto wrong = find_no_class(numbers, classes, kNoClass);
+  if (wrong == numbers.end()) return;
+  const std::int64_t place = wrong - numbers.begin();
+  fail_for_class(*wrong, fmt::format(" (row {}, column {})", place / mask.width, place % mask.width), classes);
+}
+
+void check_cut_mask_classes(std::span<const std::uint8_t> numbers, int classes, std::uint8_t fill) {
+  const auto wrong = find_no_class(numbers, classes, fill);
+  if (wrong != numbers.end()) fail_for_class(*wrong, {}, classes);
 }
 
 }  // namespace concord::data

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "concord/data/image/codec.hpp"
 #include "concord/data/image/image.hpp"
@@ -24,5 +25,8 @@ void decode_mask(const Record& mask, const ImageInfo& info, Image& to);
 /// Throws FormatError with the place of the first number that is neither below `classes` nor kNoClass; not for 0
 /// classes, which means that their number is not known.
 void check_mask_classes(const Image& mask, int classes);
+/// The same of the numbers of a part of a mask, without their place; `fill` stands beside the image and is no class
+/// either.
+void check_cut_mask_classes(std::span<const std::uint8_t> numbers, int classes, std::uint8_t fill);
 
 }  // namespace concord::data

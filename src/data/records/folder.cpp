@@ -39,7 +39,7 @@ class FolderRecords final : public Records {
     try {
       return {read_stored_file(mask, scratch)};
     } catch (const IoError& error) {
-      throw IoError(fmt::format("{} has no mask: {}", printable(name_of(row)), error.what()));
+      throw IoError(fmt::format("{}: there is no mask: {}", printable(name_of(row)), error.what()));
     }
   }
 
@@ -54,7 +54,7 @@ class FolderRecords final : public Records {
 void warn_of_tree(const std::string& name, const FileTree& tree) {
   warn_of(name, tree.different, "files with other extensions are left out");
   warn_of(name, tree.hidden, "hidden files and folders are left out");
-  warn_of(name, tree.dead, "links lead nowhere");
+  warn_of(name, tree.dead, "links that lead nowhere are left out");
   warn_of(name, tree.repeated, "folders that a link reaches once more are left out");
 }
 

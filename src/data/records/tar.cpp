@@ -108,7 +108,7 @@ class TarRecords final : public Records {
   [[nodiscard]] bool has_mask() const override { return has_mask_; }
   [[nodiscard]] Record read_mask(std::int64_t row, std::vector<std::byte>& scratch) const override {
     const TarRange& mask = rows_[static_cast<std::size_t>(row)].sample.mask;
-    CONCORD_CHECK(mask.offset > 0, FormatError, "{} has no mask (seg.png or mask.png)", printable(name_of(row)));
+    CONCORD_CHECK(mask.offset > 0, FormatError, "{}: there is no mask (seg.png or mask.png)", printable(name_of(row)));
     return read_range(row, mask, scratch);
   }
 

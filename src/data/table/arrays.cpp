@@ -111,8 +111,8 @@ std::string find_array(const io::NpzFile& file, std::string_view given, std::spa
   }
   std::vector<std::string> there;
   for (const std::string& name : file.names()) there.push_back(printable(name));
-  throw ArgumentError(fmt::format("{}: name the array with {}=NAME. There is none of {}; there are: {}", path.string(),
-                                  option, fmt::join(usual, ", "),
+  throw ArgumentError(fmt::format("{}: name the array with {}=NAME. There is none of {}; there are: {}",
+                                  printable(path.string()), option, fmt::join(usual, ", "),
                                   there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
 }
 
@@ -120,9 +120,9 @@ std::string find_array(const io::NpzFile& file, std::string_view given, std::spa
 
 Dataset npy(const std::filesystem::path& features, const std::filesystem::path& labels,
             std::optional<std::int32_t> ignored) {
-  return with_host_memory(features.string(), [&] {
+  return with_host_memory(printable(features.string()), [&] {
     return dataset_of_arrays(features.filename().string(), io::read_npy(features), io::read_npy(labels),
-                             features.string(), labels.string(), ignored);
+                             printable(features.string()), printable(labels.string()), ignored);
   });
 }
 
@@ -130,7 +130,7 @@ Dataset npz(const std::filesystem::path& path, std::string_view x, std::string_v
             std::optional<std::int32_t> ignored) {
   const bool is_test = split == "test";
   CONCORD_CHECK(is_test || split == "train", ArgumentError, "npz: the split '{}' is neither train nor test", split);
-  return with_host_memory(path.string(), [&] {
+  return with_host_memory(printable(path.string()), [&] {
     const io::NpzFile file(path);
     const std::span<const std::string_view> usual_x =
         is_test ? std::span<const std::string_view>(kTestFeatures) : std::span<const std::string_view>(kTrainFeatures);
@@ -138,7 +138,9 @@ Dataset npz(const std::filesystem::path& path, std::string_view x, std::string_v
         is_test ? std::span<const std::string_view>(kTestLabels) : std::span<const std::string_view>(kTrainLabels);
     const std::string features = find_array(file, x, usual_x, path, "x");
     const std::string labels = find_array(file, y, usual_y, path, "y");
-    const auto place = [&](const std::string& name) { return fmt::format("{}, {}", path.string(), printable(name)); };
+    const auto place = [&](const std::string& name) {
+      return fmt::format("{}, {}", printable(path.string()), printable(name));
+    };
     return dataset_of_arrays(path.filename().string(), file.read(features), file.read(labels), place(features),
                              place(labels), ignored);
   });

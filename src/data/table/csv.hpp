@@ -18,7 +18,7 @@ namespace CONCORD_PUBLIC concord {
 namespace data {
 
 /// What becomes of a row that cannot be read: it has another number of fields than the first row, no label, text in a
-/// column of numbers, or text behind a closing quote.
+/// column of numbers, text that is not in UTF-8, or text behind a closing quote.
 enum class BadRows : std::uint8_t {
   fail,  // FormatError with its line
   skip,  // it is left out; a warning counts such rows and names the first ones

@@ -42,6 +42,10 @@ std::string CsvColumnReader::take(std::string_view field) {
     }
   }
   if (is_missing_ && is_needed_) return fmt::format("column '{}': the label is missing", printable(column_.name));
+  if (is_text_ && !is_missing_ && !is_utf8(field)) {
+    return fmt::format("column '{}': '{}' is not in UTF-8 (save the file so)", printable(column_.name),
+                       shown_csv_field(field));
+  }
   return {};
 }
 
@@ -80,8 +84,6 @@ void CsvColumnReader::keep_text(std::int64_t line, const std::string& file) {
   }
   auto found = values_.find(text_);
   if (found == values_.end()) {
-    CONCORD_CHECK(is_utf8(text_), FormatError, "{}, line {}: column '{}': '{}' is not in UTF-8. Save the file so", file,
-                  line, printable(column_.name), shown_csv_field(text_));
     if (static_cast<std::int64_t>(values_.size()) == most_values_) {
       check_text(file);
       throw FormatError(fmt::format(

@@ -4,6 +4,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/text.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/selection.hpp"
 #include "concord/data/table/csv.hpp"
 #include "concord/data/table/csv_file.hpp"
@@ -29,8 +30,8 @@ CsvOptions options_for(const CsvEncoding& encoding, const CsvOptions& given, con
     if (!file.has(label.name)) absent.push_back(label.name);
   }
   if (!absent.empty() && absent.size() < encoding.labels.size()) {
-    log(LogLevel::warning,
-        fmt::format("{}: without its column '{}' the other labels are not read either", path.string(), absent[0]));
+    log(LogLevel::warning, fmt::format("{}: without its column '{}' the other labels are not read either",
+                                       printable(path.string()), absent[0]));
   }
   for (const CsvEncoding::Label& label : encoding.labels) {
     if (!absent.empty()) break;
@@ -69,7 +70,8 @@ std::pair<Dataset, CsvEncoding> csv(const std::filesystem::path& path, const Csv
   return with_csv_memory(path, [&]() -> std::pair<Dataset, CsvEncoding> {
     if (fitted != nullptr) return {encode_csv(read_csv(path, options, *fitted), *fitted), *fitted};
     CONCORD_CHECK(!options.labels.empty() || !options.targets.empty(), ArgumentError,
-                  "{}: say which column is the label (label=NAME) or the target (target=NAME)", path.string());
+                  "{}: say which column is the label (label=NAME) or the target (target=NAME)",
+                  printable(path.string()));
     const CsvTable table = read_csv(path, options);
     CsvEncoding encoding = fit_csv(table, options);
     Dataset dataset = encode_csv(table, encoding);

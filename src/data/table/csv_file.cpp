@@ -85,7 +85,7 @@ std::string missing_csv_column(std::string_view file, std::string_view name, con
 }
 
 CsvFile::CsvFile(const std::filesystem::path& path, const CsvOptions& options, const std::vector<std::string>& known)
-    : path_(path.string()), file_name_(path.filename().string()), text_(read_csv_text(path)) {
+    : path_(printable(path.string())), file_name_(path.filename().string()), text_(read_csv_text(path)) {
   constexpr std::string_view kSeparators = ",;|\t";
   CONCORD_CHECK(options.separator == '\0' || kSeparators.find(options.separator) != std::string_view::npos,
                 ArgumentError, "{}: the separator has to be one of , ; | and tab, got '{}'", path_,

@@ -36,7 +36,7 @@ class CsvFile {
   [[nodiscard]] bool is_header(const std::vector<std::string_view>& first_row,
                                const std::vector<std::string>& known) const;
 
-  std::string path_, file_name_;
+  std::string path_, file_name_;  // the path as messages have it
   std::string text_;
   std::size_t begin_ = 0;        // of the rows, in text_
   std::int64_t first_line_ = 1;  // where they begin

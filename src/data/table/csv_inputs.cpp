@@ -27,7 +27,7 @@ CsvOptions options_to_predict(const CsvEncoding& encoding, const CsvOptions& giv
   }
   options.columns = csv_names_in(options);
   const CsvEncoding::Label* const label = first_with_classes(encoding);
-  // Text that is not in UTF-8 is no class, and would be an error.
+  // A label that is not in UTF-8 is no class, and makes no row bad.
   if (label != nullptr && file.has(label->name) && file.is_in_utf8()) options.categories.push_back(label->name);
   return options;
 }

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "concord/core/check.hpp"
+#include "concord/core/utf8.hpp"
 
 namespace concord::data {
 
@@ -17,7 +18,7 @@ auto with_csv_memory(const std::filesystem::path& path, Work&& work) {
     throw OutOfMemory(fmt::format(
         "{}: a table is read as a whole, and there is not enough memory for it. Leave out columns (drop=), or cut it "
         "into several files",
-        path.string()));
+        printable(path.string())));
   }
 }
 

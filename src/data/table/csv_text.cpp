@@ -10,6 +10,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/human_bytes.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/utf8.hpp"
 #include "concord/data/input_file.hpp"
 #include "concord/data/table/csv_number.hpp"
 
@@ -48,11 +49,11 @@ std::string read_csv_text(const std::filesystem::path& path) {
   CONCORD_CHECK(memory == 0 || bytes <= memory, OutOfMemory,
                 "{}: a table is read as a whole, and this one has {}, more than the memory of {}. Cut it into several "
                 "files, or store it as arrays",
-                path.string(), human_bytes(bytes), human_bytes(memory));
+                printable(path.string()), human_bytes(bytes), human_bytes(memory));
   std::string text(bytes, '\0');
   file.read(std::as_writable_bytes(std::span(text)), "text");
   file.expect_end();
-  check_csv_bytes(text, path.string());
+  check_csv_bytes(text, printable(path.string()));
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;

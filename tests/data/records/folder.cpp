@@ -78,7 +78,7 @@ TEST_CASE("a folder of images follows links, and no circle of them twice", "[dat
   const auto records = open_folder_of(folder);
   CHECK(names_in(*records, folder) == std::vector<std::string>{"a/1.jpg", "a/2.jpg", "b/far.jpg"});
   CHECK(content_of_row(*records, 1) == "far");
-  CHECK(warnings.one("1 links lead nowhere, such as a/3.jpg"));
+  CHECK(warnings.one("1 links that lead nowhere are left out, such as a/3.jpg"));
   CHECK(warnings.one("1 folders that a link reaches once more are left out, such as a/again/"));
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("masks lie beside a folder of images", "[data]") {
   std::vector<std::byte> scratch;
   CHECK(text_of(records->read_mask(0, scratch).bytes) == "mask1");
   CHECK_THAT(message_of<IoError>([&] { (void)records->read_mask(1, scratch); }),
-             contains("x/2.tar.jpg has no mask: cannot open") && contains("x/2.tar.png: No such file"));
+             contains("x/2.tar.jpg: there is no mask: cannot open") && contains("x/2.tar.png: No such file"));
   write_file(folder / "list", "x/2.tar.jpg\n1.jpg\n");
   const auto listed = data::open_folder(folder.path(), folder / "list", {.masks = masks.path()});
   CHECK(text_of(listed->read_mask(1, scratch).bytes) == "mask1");

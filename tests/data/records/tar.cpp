@@ -52,7 +52,8 @@ TEST_CASE("a shard: files of one name are a sample", "[data]") {
   CHECK(records->has_mask());
   std::vector<std::byte> scratch;
   CHECK(text_of(records->read_mask(1, scratch).bytes) == "mask a");
-  CHECK_THAT(message_of<FormatError>([&] { (void)records->read_mask(0, scratch); }), contains("dir/b has no mask"));
+  CHECK_THAT(message_of<FormatError>([&] { (void)records->read_mask(0, scratch); }),
+             contains("dir/b: there is no mask"));
   CHECK(warnings.one("1 samples have no image"));
   CHECK(warnings.one("1 samples have no label"));
   CHECK(warnings.one("1 further images of samples are left out, such as"));

@@ -47,6 +47,13 @@ TEST_CASE("a table to predict from needs no label, and no good row", "[csv]") {
   CHECK(inputs.rows[1].problem == "column 'x': '" + std::string(60, 'a') + "…' is no number");
   write_file(file, "x,y\n1,\xFF\n");  // what is not UTF-8 is no class
   CHECK(data::csv_inputs(file, {}, encoding_of({"a", "b"})).rows[0].label == -1);
+  write_file(file, "x,town,y\n1,M\xFC,a\n2,Ulm,a\n");
+  data::CsvEncoding towns = encoding_of({"a", "b"});
+  towns.inputs.push_back({.name = "town", .is_category = true, .values = {"Ulm"}});
+  const data::CsvInputs foreign = data::csv_inputs(file, {}, towns);
+  REQUIRE(foreign.rows.size() == 2);
+  CHECK(foreign.rows[0].problem == "column 'town': 'M\\xfc' is not in UTF-8 (save the file so)");
+  CHECK(foreign.rows[1].problem.empty());
   write_file(file, "z\n1\n");
   CHECK_THROWS_AS(data::csv_inputs(file, {}, encoding_of({"a", "b"})), ArgumentError);
 }

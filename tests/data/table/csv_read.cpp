@@ -225,6 +225,14 @@ TEST_CASE("a file that is no table is named for what it is", "[data]") {
   CHECK_THAT(csv_error(std::string_view("a,b\n1,\0\n", 8)), contains("t.csv, byte 6: a zero byte"));
   CHECK_THAT(csv_error("PK\x03\x04 xlsx"), contains("a workbook"));
   CHECK_THAT(csv_error("a,b\nM\xfcnchen,1\n"), contains("t.csv, line 2: column 'a'") && contains("not in UTF-8"));
+  const CsvWarnings warnings;
+  const data::CsvTable rest =
+      csv_table_of("a,b\nM\xfcnchen,1\nK\xc3\xb6ln,2\nUlm,M\xfc\n", {.bad = data::BadRows::skip});
+  CHECK(
+      (rest.rows == 1 && rest.skipped_rows == 2 && rest.columns[0].values == std::vector<std::string>{"K\xc3\xb6ln"}));
+  CHECK_FALSE(rest.columns[1].is_text);  // what is left out says nothing of its column
+  CHECK_THAT(warnings.text, contains("2 bad rows are left out: line 2: column 'a': 'M\\xfcnchen' is not in UTF-8"));
+  CHECK(csv_table_of("a,b\nM\xfcnchen,1\n", {.drop = {"a"}}).rows == 1);
   CHECK_THAT(csv_error("M\xfcnchen,b\nx,y\n"), contains("the name 'M\\xfcnchen' is not in UTF-8"));
   CHECK_THAT(thrown([] { static_cast<void>(data::read_csv("none.csv")); }), contains("none.csv: no such file"));
 }
