@@ -118,6 +118,23 @@ TEST_CASE("a search that is killed goes on, and finds the same", "[cli][search]"
   }
 }
 
+TEST_CASE("a trial that climbs rungs is the one that is trained at once", "[cli][search]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "digits", 200, 10);
+  const Arguments arguments = search(
+      data, {"--space", "lr=log(1e-4,0.1) momentum=[0,0.9]", "--trials", "9", "--epochs", "9", "--schedule", "cosine"});
+  const nlohmann::json at_once = found_by(arguments)[0], rungs = found_by(with(arguments, {"--scheduler", "asha"}))[0];
+  int compared = 0;
+  for (std::size_t i = 0; i < 9; ++i) {
+    CHECK(rungs[i]["settings"] == at_once[i]["settings"]);
+    if (rungs[i]["status"] != "finished" || rungs[i]["best"]["epoch"] != 9) continue;
+    CHECK(rungs[i]["best"] == at_once[i]["best"]);
+    ++compared;
+  }
+  CHECK(compared >= 1);
+}
+
 TEST_CASE("an interrupted search says how it continues", "[cli][search]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

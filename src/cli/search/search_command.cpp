@@ -199,7 +199,7 @@ void run_ask_tell(SearchArguments& options) {
     remove_old_checkpoints(folder);
   }
   const std::vector<DevicePtr> devices = open_devices(options.devices);
-  TrialTraining training(options.recipe, options.validation, monitor_of(options), folder);
+  TrialTraining training(options.recipe, options.validation, monitor_of(options), folder, !folder.empty());
   catch_signals();
   ask_tell(std::cin, std::cout, training, devices, options.recipe.fit.epochs, monitor_of(options));
 }
@@ -221,7 +221,7 @@ void run_search(SearchArguments& options) {
   const std::vector<DevicePtr> devices = open_devices(options.devices);
   for (const DevicePtr& device : devices) options.recipe.precision.warn_of(device->info());
   const SearchMonitor monitor = monitor_of(options);
-  TrialTraining training(options.recipe, options.validation, monitor, folder);
+  TrialTraining training(options.recipe, options.validation, monitor, folder, !options.out.empty());
   std::optional<search::Journal> journal;
   if (!options.out.empty()) {
     journal.emplace(folder / "journal.jsonl", identity_of(options, training));

@@ -81,12 +81,12 @@ struct TrialTraining::Data {
 };
 
 TrialTraining::TrialTraining(const TrainingRecipe& base, ValidationOptions& validation, SearchMonitor monitor,
-                             std::filesystem::path folder)
+                             std::filesystem::path folder, bool keeps_best)
     : base_(base),
       validation_(validation),
       monitor_(monitor),
       folder_(std::move(folder)),
-      best_file_(folder_.empty() ? folder_ : folder_ / "best.safetensors") {
+      best_file_(keeps_best ? folder_ / "best.safetensors" : std::filesystem::path()) {
   const TrialRecipe trial{base_, base_.training.model};
   const Data& data = data_for(trial);
   const models::Model& model = find_model(trial.network);

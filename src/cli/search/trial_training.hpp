@@ -22,9 +22,10 @@ enum class SearchMonitor : std::uint8_t { loss, accuracy };
 class TrialTraining {
  public:
   /// Reads the data. Throws what reading throws, and ArgumentError if the data does not fit the network, or if there is
-  /// no accuracy to look at. Checkpoints of trials are in `folder`; with an empty one there are none.
+  /// no accuracy to look at. Checkpoints of trials are in `folder`; with an empty one there are none. With
+  /// `keeps_best` the weights of the best trial are there too, best.safetensors.
   TrialTraining(const TrainingRecipe& base, ValidationOptions& validation, SearchMonitor monitor,
-                std::filesystem::path folder);
+                std::filesystem::path folder, bool keeps_best);
   ~TrialTraining();
 
   /// Trains a trial until it has the epochs of the job, from its checkpoint if it has one, and reports to the study. A
