@@ -84,27 +84,27 @@ void check_name(const search::Parameter& parameter, const TrainingRecipe& base, 
 
 }  // namespace
 
-TrialRecipe trial_recipe(const TrainingRecipe& base, const search::Settings& settings) {
-  TrialRecipe trial{base, base.training.model};
+TrainingRecipe recipe_of_trial(const TrainingRecipe& base, const search::Settings& settings) {
+  TrainingRecipe recipe = base;
+  std::string& network = recipe.training.model;
   std::vector<std::string> words;  // CLI11 takes the last one first
   for (const search::Setting& setting : settings) {
     if (is_searched_option(setting.name)) {
       words.insert(words.begin(), fmt::format("--{}={}", setting.name, setting.value));
     } else {
-      trial.network = with_size(trial.network, setting);
+      network = with_size(network, setting);
     }
   }
-  trial.recipe.training.model = trial.network;
-  static_cast<void>(find_model(trial.network));
+  static_cast<void>(find_model(network));
   CLI::App app;
-  trial.recipe.add(app);
+  recipe.add(app);
   app.get_option("--data")->required(false);
   try {
     app.parse(std::move(words));
   } catch (const CLI::Error& error) {
     throw ArgumentError(error.what());
   }
-  return trial;
+  return recipe;
 }
 
 void check_space(const search::Space& space, const TrainingRecipe& base, const CLI::App& command) {
@@ -113,10 +113,10 @@ void check_space(const search::Space& space, const TrainingRecipe& base, const C
     check_name(parameter, base, command);
     std::vector<std::string> values = parameter.choices;
     if (values.empty()) values = {parameter.at(0), parameter.at(1)};  // the ends
-    for (const std::string& value : values) static_cast<void>(trial_recipe(base, {{parameter.name, value}}));
+    for (const std::string& value : values) static_cast<void>(recipe_of_trial(base, {{parameter.name, value}}));
     usual.push_back({parameter.name, values[0]});
   }
-  static_cast<void>(trial_recipe(base, usual));
+  static_cast<void>(recipe_of_trial(base, usual));
 }
 
 }  // namespace concord::cli

@@ -87,18 +87,17 @@ TrialTraining::TrialTraining(const TrainingRecipe& base, ValidationOptions& vali
       monitor_(monitor),
       folder_(std::move(folder)),
       best_file_(keeps_best ? folder_ / "best.safetensors" : std::filesystem::path()) {
-  const TrialRecipe trial{base_, base_.training.model};
-  const Data& data = data_for(trial);
-  const models::Model& model = find_model(trial.network);
+  const Data& data = data_for(base_);
+  const models::Model& model = find_model(base_.training.model);
   CONCORD_CHECK(monitor_ == SearchMonitor::loss || has_class_accuracy(data.source, *data.plain, model), ArgumentError,
                 "--monitor accuracy: {} has no class for each sample; use --monitor loss", data.plain->name);
 }
 
 TrialTraining::~TrialTraining() = default;
 
-TrialTraining::Data& TrialTraining::data_for(const TrialRecipe& trial) {
+TrialTraining::Data& TrialTraining::data_for(const TrainingRecipe& recipe) {
   const std::lock_guard lock(mutex_);
-  const models::Model& model = find_model(trial.network);
+  const models::Model& model = find_model(recipe.training.model);
   std::unique_ptr<Data>& data = data_[model.input.str()];
   const std::string& text = base_.data.text;
   if (!data) {
@@ -124,9 +123,9 @@ TrialTraining::Data& TrialTraining::data_for(const TrialRecipe& trial) {
     made->metadata = validation_.metadata();
     data = std::move(made);
   }
-  SharedSamples& train = data->by_augment[trial.recipe.augment];
+  SharedSamples& train = data->by_augment[recipe.augment];
   if (!train) {
-    const data::ImageAugmentation augmentation = data::parse_augment(trial.recipe.augment);
+    const data::ImageAugmentation augmentation = data::parse_augment(recipe.augment);
     train = augmentation.is_empty()           ? data->plain
             : data->source.spec().is_images() ? data->source.augmented("train", augmentation)
                                               : augmented_arrays(*data->plain, augmentation);
@@ -202,17 +201,16 @@ bool TrialTraining::run(Study& study, const Job& job, const DevicePtr& device) {
 
 bool TrialTraining::train(Study& study, const Job& job, const DevicePtr& device) {
   const auto start = TrialClock::now();
-  const TrialRecipe trial = trial_recipe(base_, job.settings);
-  const TrainingRecipe& recipe = trial.recipe;
-  const models::Model& model = find_model(trial.network);
-  const Data& data = data_for(trial);
+  const TrainingRecipe recipe = recipe_of_trial(base_, job.settings);
+  const models::Model& model = find_model(recipe.training.model);
+  const Data& data = data_for(recipe);
   const SharedSamples samples = [&] {
     const std::lock_guard lock(mutex_);
     return data.by_augment.at(recipe.augment);
   }();
   const DataSource source(recipe.data_options(), model, recipe.training.seed, [&] {
     Trained trained = data.source.trained(*samples);
-    trained.network = trial.network;
+    trained.network = recipe.training.model;
     return trained;
   }());
   const std::shared_ptr<nn::Module> network = source.make(recipe.variant(source, *samples));

@@ -43,7 +43,7 @@ class TrialTraining {
  private:
   struct Data;
   struct Running;
-  [[nodiscard]] Data& data_for(const TrialRecipe& trial);
+  [[nodiscard]] Data& data_for(const TrainingRecipe& recipe);
   [[nodiscard]] bool train(search::Study& study, const search::Job& job, const DevicePtr& device);
   [[nodiscard]] double score_of(const search::EpochPoint& point) const;
   [[nodiscard]] std::filesystem::path checkpoint_of(std::int64_t trial) const;
