@@ -62,12 +62,17 @@ if(CONCORD_HDF5 AND NOT found_hdf5)
   message(FATAL_ERROR "HDF5 was not found. On Debian and Ubuntu: apt-get install libhdf5-dev; -DCONCORD_HDF5=OFF builds without it")
 endif()
 
+# Header-only: Asio for the processes of a training, Compute for the OpenCL backend.
+find_path(CONCORD_BOOST_INCLUDE boost/compute.hpp)
+if(NOT CONCORD_BOOST_INCLUDE)
+  message(FATAL_ERROR "Boost was not found. On Debian and Ubuntu: apt-get install libboost-dev")
+endif()
+add_library(concord_boost INTERFACE)
+target_include_directories(concord_boost SYSTEM INTERFACE "${CONCORD_BOOST_INCLUDE}")
+target_link_libraries(concord_boost INTERFACE Threads::Threads)
+
 if(CONCORD_OPENCL)
   _concord_need(OpenCL ocl-icd-opencl-dev)
-  find_path(CONCORD_BOOST_INCLUDE boost/compute.hpp)
-  if(NOT CONCORD_BOOST_INCLUDE)
-    message(FATAL_ERROR "Boost.Compute was not found. On Debian and Ubuntu: apt-get install libboost-dev")
-  endif()
   find_library(CONCORD_CLBLAST clblast)
   find_path(CONCORD_CLBLAST_INCLUDE clblast.h)
   if(NOT CONCORD_CLBLAST OR NOT CONCORD_CLBLAST_INCLUDE)
@@ -75,13 +80,13 @@ if(CONCORD_OPENCL)
   endif()
   add_library(concord_opencl_dependencies INTERFACE)
   target_include_directories(concord_opencl_dependencies SYSTEM INTERFACE
-    "${CONCORD_CLBLAST_INCLUDE}" "${CONCORD_BOOST_INCLUDE}")
+    "${CONCORD_CLBLAST_INCLUDE}")
   # 1.2 is what every device offers; nothing newer is called.
   target_compile_definitions(concord_opencl_dependencies INTERFACE
     CL_TARGET_OPENCL_VERSION=120 BOOST_COMPUTE_MAX_CL_VERSION=102
     BOOST_ALLOW_DEPRECATED_HEADERS BOOST_BIND_GLOBAL_PLACEHOLDERS)
   target_link_libraries(concord_opencl_dependencies INTERFACE
-    "${CONCORD_CLBLAST}" OpenCL::OpenCL ZLIB::ZLIB Threads::Threads)
+    "${CONCORD_CLBLAST}" OpenCL::OpenCL ZLIB::ZLIB Threads::Threads concord_boost)
 endif()
 
 if(CONCORD_CPU)

@@ -22,9 +22,12 @@ void add_predict(CLI::App& app);
 void add_convert(CLI::App& app);
 /// With what stands behind "--" in the command line.
 void add_compare(CLI::App& app, std::vector<std::string> program_arguments);
-/// Takes it, and "--", out of the command line of `compare`: CLI11 would read options among it.
+/// Takes it, and "--", out of the command line of `compare` and `launch`: CLI11 would read options among it. `run` with
+/// a program becomes `launch`.
 [[nodiscard]] std::vector<std::string> cut_program_arguments(std::vector<char*>& words);
 void add_run(CLI::App& app);
+/// `program` is what stands after "--".
+void add_launch(CLI::App& app, std::vector<std::string> program);
 void add_replay(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_profile(CLI::App& app);

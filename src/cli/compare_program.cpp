@@ -16,9 +16,15 @@
 namespace concord::cli {
 
 std::vector<std::string> cut_program_arguments(std::vector<char*>& words) {
+  static std::string launch = "launch";
   const auto is = [](std::string_view text) { return [text](const char* word) { return text == word; }; };
   const auto dashes = std::ranges::find_if(words, is("--"));
-  if (dashes == words.end() || std::find_if(words.begin(), dashes, is("compare")) == dashes) return {};
+  const auto takes_program = [&](const char* word) {
+    return is("compare")(word) || is(launch)(word) || is("run")(word);
+  };
+  const auto command = std::find_if(words.begin(), dashes, takes_program);
+  if (dashes == words.end() || command == dashes) return {};
+  if (is("run")(*command)) *command = launch.data();  // `run -- PROGRAM`
   std::vector<std::string> cut(dashes + 1, words.end());
   words.erase(dashes, words.end());
   return cut;

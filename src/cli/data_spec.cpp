@@ -36,7 +36,7 @@ const std::vector<Kind>& kinds() {
       {"mnist", PathRule::optional, {}},
       {"cifar10", PathRule::optional, {}},
       {"cifar100", PathRule::optional, {}},
-      {"random", PathRule::none, {}},
+      {"random", PathRule::none, {"samples"}},
   };
   return all;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "concord/cli/audio_data.hpp"
@@ -107,13 +108,28 @@ SharedSamples DataSource::evaluated(std::string_view split) {
   return samples;
 }
 
+namespace {
+
+/// The number of `random,samples=N`.
+std::int64_t samples_of(const std::string& text) {
+  std::int32_t samples = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), samples);
+  CONCORD_CHECK(error == std::errc{} && end == text.data() + text.size() && samples >= 1, ArgumentError,
+                "random,samples={}: it must be a number of samples from 1 to 2^31 - 1", text);
+  return samples;
+}
+
+}  // namespace
+
 SharedSamples DataSource::read_random(std::string_view name) const {
   constexpr std::int64_t kRandomTrain = 4096, kRandomTest = 1024, kMostValues = std::int64_t{1} << 26;
   if (name == "validation") return {};
   // Both splits are parts of one set, so that what is learned from the first holds for the second.
   const Shape sample = trained_sample(model_, trained_);
   const std::int64_t most = std::max<std::int64_t>(64, kMostValues / sample.elements());
-  const std::int64_t train = std::min(kRandomTrain, most), test = std::min(kRandomTest, most);
+  const std::string wanted = spec_.option("samples");
+  const std::int64_t train = wanted.empty() ? std::min(kRandomTrain, most) : samples_of(wanted);
+  const std::int64_t test = std::min(kRandomTest, most);
   const Dataset all = random_data(model_, trained_, sample, train + test, seed_);
   return name == "train" ? data::slice(all, 0, train) : data::slice(all, train, test);
 }

@@ -113,7 +113,9 @@ int run(int argc, char** argv) {
   cli::add_predict(app);
   cli::add_convert(app);
   cli::add_run(app);
-  cli::add_compare(app, cli::cut_program_arguments(words));
+  const std::vector<std::string> program = cli::cut_program_arguments(words);
+  cli::add_launch(app, program);
+  cli::add_compare(app, program);
   cli::add_replay(app);
   cli::add_bench(app);
   cli::add_profile(app);

@@ -162,7 +162,8 @@ void run_network(const RunArguments& options) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("run", "Compute the outputs of a network or of an ONNX file");
+  CLI::App* command = app.add_subcommand(
+      "run", "Compute the outputs of a network or of an ONNX file; with -- PROGRAM, the same as launch");
   const auto options = std::make_shared<RunArguments>();
   options->training.add_model(*command);
   command

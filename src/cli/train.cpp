@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/dataset.hpp"
+#include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/rescue.hpp"
 #include "concord/cli/training_recipe.hpp"
@@ -21,6 +22,7 @@ namespace {
 struct TrainArguments {
   TrainingRecipe recipe;
   DeviceOption device;
+  DevicesOption devices;
   TraceOption trace;
   PermitOption permit;
   ValidationOptions validation;
@@ -123,15 +125,16 @@ Data open_data(TrainArguments& options, const models::Model& model) {
 /// The files of a training. Each is saved in a second place if the first has no room.
 class Files {
  public:
-  Files(const TrainArguments& options, const Trainer& trainer) : options_(options), trainer_(trainer) {}
+  Files(const TrainArguments& options, const Trainer& trainer, bool is_silent)
+      : options_(options), trainer_(trainer), is_silent_(is_silent) {}
 
   void save_weights(const std::string& what) const {
-    if (options_.out.empty() && options_.checkpoint.empty()) {
+    if (options_.out.empty() && options_.checkpoint.empty() && !is_silent_) {
       say(fmt::format("{} are not saved: set --out or --checkpoint", what));
     }
     if (options_.out.empty()) return;
     save_somewhere(what, options_.out, [&](const std::filesystem::path& file) { trainer_.save(file); });
-    say(fmt::format("{} are in {}", what, options_.out));
+    if (!is_silent_) say(fmt::format("{} are in {}", what, options_.out));
   }
 
   /// Saves the weights and the checkpoint after a failed training. Prints a message for each file that cannot be
@@ -156,6 +159,7 @@ class Files {
  private:
   const TrainArguments& options_;
   const Trainer& trainer_;
+  bool is_silent_;
 };
 
 void say_resumed(const TrainArguments& options, const Trainer& trainer) {
@@ -167,13 +171,11 @@ void say_resumed(const TrainArguments& options, const Trainer& trainer) {
 
 nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, const History& history) {
   constexpr std::array kEnds{"finished", "stopped", "early"};
-  nlohmann::json json{{"model", options.recipe.training.model},
-                      {"data", options.recipe.data.text},
-                      {"device", trainer.device().info().id},
-                      {"seed", options.recipe.training.seed},
-                      {"steps", trainer.steps_done()},
-                      {"epochs", trainer.epochs_done()},
-                      {"end", kEnds.at(static_cast<std::size_t>(history.end))}};
+  nlohmann::json json{
+      {"model", options.recipe.training.model}, {"data", options.recipe.data.text},
+      {"device", trainer.device().info().id},   {"devices", trainer.ranks()},
+      {"seed", options.recipe.training.seed},   {"steps", trainer.steps_done()},
+      {"epochs", trainer.epochs_done()},        {"end", kEnds.at(static_cast<std::size_t>(history.end))}};
   if (!history.epochs.empty()) {
     const EpochReport& last = history.epochs.back();
     json["train"] = {{"loss", last.loss}, {"samples_per_second", last.samples_per_second}};
@@ -194,6 +196,9 @@ void run_train(TrainArguments& options) {
   CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   const models::Model& model = find_model(options.recipe.training.model);
+  if (!options.devices.selectors.empty()) options.device.selector = options.devices.device_of_rank();
+  const collective::GroupPtr group = collective::group_of_process();
+  const bool is_silent = group && group->rank() > 0;  // the first rank reports for all
   if (!options.resume.empty()) {
     follow_seed(options);
     options.validation.follow(options.resume);
@@ -205,8 +210,11 @@ void run_train(TrainArguments& options) {
   if (!fit.validate) recipe.check_without_validation();
   const DevicePtr device = options.device.open();
   recipe.precision.warn_of(device->info());
-  say(fmt::format("{} on {}, {}: {} samples{}", model.name, device->info().name, data.train->name, data.train->size(),
-                  text_of_parts(data)));
+  if (!is_silent) {
+    const std::string more = group ? fmt::format(" and {} more", group->size() - 1) : "";
+    say(fmt::format("{} on {}{}, {}: {} samples{}", model.name, device->info().name, more, data.train->name,
+                    data.train->size(), text_of_parts(data)));
+  }
 
   const std::shared_ptr<nn::Module> network = data.network;
   TrainerOptions how = recipe.trainer_options(model, *data.train, *network);
@@ -220,21 +228,24 @@ void run_train(TrainArguments& options) {
   }
   if (!options.resume.empty()) {
     trainer.resume(options.resume);
-    say_resumed(options, trainer);
+    if (!is_silent) say_resumed(options, trainer);
   }
 
   fit.checkpoint = options.checkpoint;
-  if (!options.quiet) fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
+  if (!options.quiet && !is_silent) fit.callbacks.push_back(std::make_shared<ProgressPrinter>(std::cerr));
   std::shared_ptr<JsonLog> log;
-  if (!options.log.empty()) fit.callbacks.push_back(log = std::make_shared<JsonLog>(options.log));
+  if (!options.log.empty() && !is_silent) fit.callbacks.push_back(log = std::make_shared<JsonLog>(options.log));
   catch_signals();
   fit.stop = stop_requested;
-  const Files files(options, trainer);
+  const Files files(options, trainer, is_silent);
   const History history = [&] {
     try {
       return trainer.fit(*data.train, fit);
     } catch (const NonFinite&) {
       files.save_what_there_is("the last good weights");
+      throw;
+    } catch (const RankLost&) {
+      files.save_what_there_is("the weights of the last step");
       throw;
     } catch (const IoError&) {  // of the log or a checkpoint
       files.save_what_there_is("the weights so far");
@@ -250,13 +261,13 @@ void run_train(TrainArguments& options) {
   nlohmann::json json = json_of(options, trainer, history);
   if (data.test && !stop_requested()) {  // looked at once, and with --validate split nothing was chosen by it
     const Metrics metrics = trainer.evaluate(*data.test);
-    if (!options.quiet) say("test: " + text_of(metrics));
+    if (!options.quiet && !is_silent) say("test: " + text_of(metrics));
     if (log) log->on_test(metrics);
     json["test"] = json_of(metrics);
   }
-  if (options.json) std::cout << json_text(json);
+  if (options.json && !is_silent) std::cout << json_text(json);
   if (failure) std::rethrow_exception(failure);
-  if (history.end == History::End::stopped) {
+  if (history.end == History::End::stopped && !is_silent) {
     say(fmt::format("stopped after {} step{}{}", trainer.steps_done(), trainer.steps_done() == 1 ? "" : "s",
                     options.checkpoint.empty() ? "; without --checkpoint the training cannot be continued later"
                                                : "; continue with --resume " + options.checkpoint));
@@ -270,6 +281,8 @@ void add_train(CLI::App& app) {
   const auto options = std::make_shared<TrainArguments>();
   options->recipe.training.add_model(*command);
   options->device.add(*command);
+  options->devices.add(*command);
+  options->devices.option->excludes(command->get_option("--device"));
   options->recipe.add(*command);
   options->seed_option = command->get_option("--seed");
   CLI::Option* const resume =

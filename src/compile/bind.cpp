@@ -17,7 +17,7 @@ void add_source(ProgramImpl& program, const Buffer* buffer) {
 
 /// Storage of a variable. A state of a parameter is given as one that shares the parameter's ownership, which says
 /// whose it is.
-BufferPtr storage_of(const Lowered& lowered, const LoweredValue& wanted, Variables& variables) {
+Storage storage_of(const Lowered& lowered, const LoweredValue& wanted, Variables& variables) {
   const VariablePtr& variable = wanted.variable;
   if (variable->of.empty()) return variables.require(variable, wanted.name);
   for (const LoweredValue& value : lowered.values) {
@@ -77,9 +77,9 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
   for (std::size_t v = 0; v < program.operands.size(); ++v) {
     const MemoryPlan::Storage& storage = plan.storage[v];
     if (storage.variable >= 0) {
-      program.variable_buffers.push_back(
-          storage_of(program.lowered, program.lowered.value(storage.variable), *program.variables));
-      program.operands[v] = {program.variable_buffers.back().get(), 0};
+      Storage held = storage_of(program.lowered, program.lowered.value(storage.variable), *program.variables);
+      program.variable_buffers.push_back(std::move(held.buffer));
+      program.operands[v] = {program.variable_buffers.back().get(), held.offset};
     } else {
       program.operands[v] = block(storage.block);
     }

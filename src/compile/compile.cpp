@@ -124,7 +124,7 @@ class LayoutPass {
 
 Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
                        const CompileOptions& options) {
-  Lowered lowered = lower(graph, outputs, options.retain == Retain::all);
+  Lowered lowered = lower(graph, outputs, options.retain == Retain::all, options.part);
   if (options.fuse && options.retain != Retain::all) {
     fuse(lowered, device);
     group_updates(lowered);

@@ -15,11 +15,28 @@
 namespace concord {
 namespace {
 
-std::vector<bool> needed_nodes(const Graph& graph, std::span<const Value> outputs) {
+/// Those that this part of a run makes.
+std::vector<Assignment> assignments_of(const Graph& graph, RunPart part) {
+  const std::span<const Assignment> all = graph.assignments();
+  std::vector<Assignment> made;
+  for (const Assignment& assignment : all) {
+    const auto replaces = [&](const Assignment& other) {
+      return !other.is_early && other.variable == assignment.variable;
+    };
+    const bool is_last = !assignment.is_early || std::ranges::none_of(all, replaces);
+    const bool is_of_part =
+        part == RunPart::whole ? is_last : assignment.is_early == (part == RunPart::before_exchange);
+    if (is_of_part) made.push_back(assignment);
+  }
+  return made;
+}
+
+std::vector<bool> needed_nodes(const Graph& graph, std::span<const Value> outputs,
+                               std::span<const Assignment> assignments) {
   std::vector<bool> needed(static_cast<std::size_t>(graph.size()), false);
   const auto need = [&](const Value& value) { needed[static_cast<std::size_t>(value.node_id())] = true; };
   for (const Value& value : outputs) need(value);
-  for (const Assignment& assignment : graph.assignments()) {
+  for (const Assignment& assignment : assignments) {
     need(assignment.variable);
     need(assignment.value);
   }
@@ -91,13 +108,13 @@ LoweredNode copy_node(Lowered& program, ValueId value, std::string name, ValueId
 
 /// An output that is a variable under another shape is read after the run, when an assignment has changed the variable:
 /// it becomes a view of a copy that is made before all else.
-void keep_from_assignments(Lowered& program, const Graph& graph, ValueId output, std::map<ValueId, ValueId>& copies) {
+void keep_from_assignments(Lowered& program, std::span<const Assignment> assignments, ValueId output,
+                           std::map<ValueId, ValueId>& copies) {
   const ValueId root = program.root(output);
   const LoweredValue& stored = program.value(root);
-  const bool is_assigned =
-      stored.variable && std::ranges::any_of(graph.assignments(), [&](const Assignment& assignment) {
-        return assignment.variable.node().variable == stored.variable;
-      });
+  const bool is_assigned = stored.variable && std::ranges::any_of(assignments, [&](const Assignment& assignment) {
+                             return assignment.variable.node().variable == stored.variable;
+                           });
   if (root == output || !is_assigned) return;
   const auto [place, is_new] = copies.try_emplace(root, -1);
   if (is_new) {
@@ -139,8 +156,9 @@ bool Lowered::is_empty(const LoweredNode& node) const {
   return std::ranges::none_of(node.outputs, [&](ValueId id) { return has_elements(value(id).spec); });
 }
 
-Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all) {
-  const std::vector<bool> needed = needed_nodes(graph, outputs);
+Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all, RunPart part) {
+  const std::vector<Assignment> assignments = assignments_of(graph, part);
+  const std::vector<bool> needed = needed_nodes(graph, outputs, assignments);
   Lowered program;
   std::map<Value, ValueId> ids;
   for (std::int32_t id = 0; id < graph.size(); ++id) {
@@ -163,9 +181,9 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_a
   }
   for (const Value& output : outputs) program.value(ids.at(output)).keep = true;
   std::map<ValueId, ValueId> copies;
-  for (const Value& output : outputs) keep_from_assignments(program, graph, ids.at(output), copies);
+  for (const Value& output : outputs) keep_from_assignments(program, assignments, ids.at(output), copies);
 
-  for (const Assignment& assignment : graph.assignments()) {
+  for (const Assignment& assignment : assignments) {
     ValueId value = ids.at(assignment.value);
     const ValueId variable = ids.at(assignment.variable);
     const LoweredValue& root = program.value(program.root(value));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "concord/compile/program.hpp"
 #include "concord/device/device.hpp"
 #include "concord/graph/graph.hpp"
 #include "concord/graph/operator.hpp"
@@ -64,7 +65,8 @@ struct Lowered {
 /// The nodes that `outputs` and the assignments need. Where one sums over nothing, as a matrix multiplication over an
 /// inner size of 0, it becomes a constant. An assigned value that is itself an input or a variable becomes
 /// a copy first, so that assignments cannot disturb each other. With `retains_all` every computed value is kept.
-[[nodiscard]] Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all);
+[[nodiscard]] Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all,
+                            RunPart part = RunPart::whole);
 
 /// Merges chains of pointwise operators of one shape, then pointwise operators into the epilogue of the operator
 /// before them where `device` supports it. A value that is kept, assigned or read twice stays.

@@ -29,6 +29,14 @@ enum class Retain {
   all       ///< Every value of the graph. Nothing is fused, and memory is not reused.
 };
 
+/// The part of a step that a program runs. Graph::exchange cuts a step in two, between which the host sums variables
+/// over the ranks of a training. A step without an exchange has one part, `whole`.
+enum class RunPart : std::uint8_t {
+  whole,            ///< Both parts at once, with the sums of the last exchange. Makes each variable's last assignment.
+  before_exchange,  ///< What the early assignments need (Graph::assign_early), and the outputs.
+  after_exchange    ///< What the other assignments need, and the outputs.
+};
+
 struct CompileOptions {
   bool fuse = true;
   Retain retain = Retain::outputs;
@@ -40,6 +48,7 @@ struct CompileOptions {
   /// again for the backward pass instead of keeping them; results keep their bits. compile() throws MemoryBudgetError
   /// if the limit is too low, and ArgumentError together with Retain::all or Retain::fused.
   std::size_t memory_budget = 0;
+  RunPart part = RunPart::whole;
 };
 
 /// CompileOptions::memory_budget is too small for the program.

@@ -76,26 +76,26 @@ Variables::Variables(DevicePtr device, std::uint64_t seed, Sharing sharing)
   CONCORD_CHECK(device_, ArgumentError, "Variables need a device, got null; Device::open returns one");
 }
 
-BufferPtr Variables::require(const VariablePtr& variable, const std::string& name) {
+Storage Variables::require(const VariablePtr& variable, const std::string& name) {
   if (variable->name == name) return require(*variable, variable);
   Variable named = *variable;  // the module was traced as a part of another network since
   named.name = name;
   return require(named, variable);
 }
 
-BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner) {
+Storage Variables::require(const Variable& variable, const VariablePtr& owner) {
   const Device::Use use(device());
   auto found = slots_.find(variable.name);
   if (found != slots_.end() && is_further_name(found->second) && found->second.owner.expired()) {
     slots_.erase(found);
     found = slots_.end();
   }
-  if (BufferPtr held = storage_of(owner)) {
+  if (const std::optional<Storage> held = storage_of(owner)) {
     std::string& known = names_.find(owner)->second;
     const bool is_bound = found != slots_.end() && found->second.bound && !is_further_name(found->second);
     const bool is_part = is_part_of(variable.name, known);
-    if (variable.name == known) return held;
-    if (is_part && (found == slots_.end() || (sharing_ == Sharing::by_module && !is_bound))) return held;
+    if (variable.name == known) return *held;
+    if (is_part && (found == slots_.end() || (sharing_ == Sharing::by_module && !is_bound))) return *held;
     const bool is_of_gone = found != slots_.end() && found->second.role == VariableRole::parameter &&
                             !is_same(found->second.owner, {}) && found->second.owner.expired();
     if (is_of_gone && sharing_ == Sharing::by_module) {
@@ -112,27 +112,27 @@ BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner)
       further.bound = true;
       slots_.emplace(variable.name, std::move(named));
       if (&further == &slot) known = variable.name;
-      return held;
+      return *held;
     }
-    if (is_further_name(found->second) && is_same(found->second.owner, owner)) return held;
+    if (is_further_name(found->second) && is_same(found->second.owner, owner)) return *held;
   }
   if (found == slots_.end()) {
     Slot slot{variable.spec, device_->allocate(variable.spec.bytes()), variable.role, variable.of, owner};
-    device_->write(*slot.buffer, 0, initial_value(variable, seed_).bytes());
+    device_->write(*slot.storage.buffer, 0, initial_value(variable, seed_).bytes());
     if (owner && variable.role == VariableRole::parameter) names_.insert_or_assign(owner, variable.name);
-    return slots_.emplace(variable.name, std::move(slot)).first->second.buffer;
+    return slots_.emplace(variable.name, std::move(slot)).first->second.storage;
   }
   Slot& slot = found->second;
   CONCORD_CHECK(slot.spec == variable.spec, ShapeError, "variable '{}' is {} on this device, but the program needs {}",
                 variable.name, slot.spec.str(), variable.spec.str());
-  if (slot.bound && !is_further_name(slot)) return slot.buffer;
+  if (slot.bound && !is_further_name(slot)) return slot.storage;
   const bool is_own = slot.role == VariableRole::own || variable.role == VariableRole::own;
   CONCORD_CHECK(is_own || (slot.role == variable.role && slot.of == variable.of), ArgumentError,
                 "'{}' is {} here and {} in an earlier program; give the module another name", variable.name,
                 description_of(variable.role), description_of(slot.role));
   const bool is_state = !variable.of.empty();  // of a parameter, whose ownership it shares here
   if ((variable.role != VariableRole::parameter && !is_state) || !owner || sharing_ == Sharing::by_name) {
-    return slot.buffer;
+    return slot.storage;
   }
   CONCORD_CHECK(!is_state || slot.owner.expired() || is_same(slot.owner, owner), ArgumentError,
                 "'{}' is the state of another parameter in this Variables: two parts of a network are trained in "
@@ -146,21 +146,22 @@ BufferPtr Variables::require(const Variable& variable, const VariablePtr& owner)
                 variable.name);
   slot.owner = owner;
   if (!is_state) names_.insert_or_assign(owner, variable.name);
-  return slot.buffer;
+  return slot.storage;
 }
 
-BufferPtr Variables::storage_of(const VariablePtr& variable) const {
-  if (!variable || variable->role != VariableRole::parameter) return nullptr;
+std::optional<Storage> Variables::storage_of(const VariablePtr& variable) const {
+  if (!variable || variable->role != VariableRole::parameter) return std::nullopt;
   const auto name = names_.find(variable);
   const auto slot = name == names_.end() ? slots_.end() : slots_.find(name->second);
-  return slot != slots_.end() && slot->second.spec == variable->spec ? slot->second.buffer : nullptr;
+  return slot != slots_.end() && slot->second.spec == variable->spec ? std::optional(slot->second.storage)
+                                                                     : std::nullopt;
 }
 
-void Variables::bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer) {
+void Variables::bind(const std::string& name, const TensorSpec& spec, Storage storage) {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found == slots_.end() || (found->second.bound && !is_further_name(found->second)), ArgumentError,
                 "'{}' is already {}; bind storage to a new name", name, description_of(found->second.role));
-  slots_.insert_or_assign(name, Slot{spec, std::move(buffer), VariableRole::transient, {}, {}, true});
+  slots_.insert_or_assign(name, Slot{spec, std::move(storage), VariableRole::transient, {}, {}, true});
 }
 
 bool Variables::contains(const std::string& name, VariableRole role) const {
@@ -173,27 +174,30 @@ Tensor Variables::read(const std::string& name) const {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
   Tensor tensor = Tensor::unset(found->second.spec);
-  device_->read(*found->second.buffer, 0, tensor.bytes());
+  const Storage& storage = found->second.storage;
+  device_->read(*storage.buffer, storage.offset, tensor.bytes());
   return tensor;
 }
 
-const BufferPtr& Variables::buffer_for(const std::string& name, const Tensor& value) const {
+const Storage& Variables::storage_for(const std::string& name, const Tensor& value) const {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
   CONCORD_CHECK(found->second.spec == value.spec(), ShapeError, "variable '{}' is {}, got {}", name,
                 found->second.spec.str(), value.spec().str());
   CONCORD_CHECK(value.bytes().size() == value.spec().bytes(), ArgumentError,
                 "variable '{}' gets an empty tensor: it was moved from", name);
-  return found->second.buffer;
+  return found->second.storage;
 }
 
 void Variables::write(const std::string& name, const Tensor& value) {
   const Device::Use use(device());
-  device_->write(*buffer_for(name, value), 0, value.bytes());
+  const Storage& storage = storage_for(name, value);
+  device_->write(*storage.buffer, storage.offset, value.bytes());
 }
 
 void Variables::write_deferred(const std::string& name, const Tensor& value) {
-  device_->write_deferred(*buffer_for(name, value), 0, value.bytes());
+  const Storage& storage = storage_for(name, value);
+  device_->write_deferred(*storage.buffer, storage.offset, value.bytes());
 }
 
 std::vector<std::string> Variables::names() const {

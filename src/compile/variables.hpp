@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "concord/core/export.hpp"
@@ -24,6 +25,13 @@ namespace CONCORD_PUBLIC concord {
 /// networks with equal names in one Variables are an error. by_name: separate networks share them too.
 enum class Sharing : std::uint8_t { by_module, by_name };
 
+/// Where a variable lies: in `buffer`, from byte `offset` on. Several variables may share a buffer.
+struct Storage {
+  BufferPtr buffer;
+  std::size_t offset = 0;
+  Storage(BufferPtr whole, std::size_t from = 0) : buffer(std::move(whole)), offset(from) {}  // NOLINT: a whole buffer
+};
+
 /// Named, row-major tensors in the memory of one device.
 class Variables {
  public:
@@ -32,15 +40,15 @@ class Variables {
 
   /// Returns the storage of `variable`. The first call allocates it and writes the initial value. Throws ShapeError if
   /// a variable of another spec has the name, ArgumentError if a variable of another role has it.
-  BufferPtr require(const Variable& variable) { return require(variable, nullptr); }
+  Storage require(const Variable& variable) { return require(variable, nullptr); }
   /// Returns the storage of `variable`, which the graph calls `name` ("0.weight"). A parameter may have had another
   /// name in an earlier program, as part of another network; it keeps its storage. Throws as above, and ArgumentError
   /// if the parameter of another existing network has the name (see Sharing).
-  BufferPtr require(const VariablePtr& variable, const std::string& name);
+  Storage require(const VariablePtr& variable, const std::string& name);
   /// Adds storage that the caller owns, such as that of a data set, under a new name; `erase` removes it. Programs
   /// compiled with it keep it alive. It is not part of a training's state. Throws ArgumentError if a variable has the
   /// name.
-  void bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer);
+  void bind(const std::string& name, const TensorSpec& spec, Storage storage);
   void erase(const std::string& name) { slots_.erase(name); }
   [[nodiscard]] bool contains(const std::string& name, VariableRole role) const;
   [[nodiscard]] bool contains(const std::string& name) const { return slots_.contains(name); }
@@ -69,17 +77,17 @@ class Variables {
  private:
   struct Slot {
     TensorSpec spec;
-    BufferPtr buffer;
+    Storage storage;
     VariableRole role = VariableRole::own;
     std::string of = {};
     std::weak_ptr<const Variable> owner = {};  // the module's parameter
     bool bound = false;
   };
-  BufferPtr require(const Variable& variable, const VariablePtr& owner);
-  /// The storage of this parameter under any name; null if it has none.
-  [[nodiscard]] BufferPtr storage_of(const VariablePtr& variable) const;
-  /// The buffer of the variable that `value` replaces.
-  [[nodiscard]] const BufferPtr& buffer_for(const std::string& name, const Tensor& value) const;
+  Storage require(const Variable& variable, const VariablePtr& owner);
+  /// The storage of this parameter under any name; empty if it has none.
+  [[nodiscard]] std::optional<Storage> storage_of(const VariablePtr& variable) const;
+  /// The storage of the variable that `value` replaces.
+  [[nodiscard]] const Storage& storage_for(const std::string& name, const Tensor& value) const;
 
   DevicePtr device_;
   std::uint64_t seed_;

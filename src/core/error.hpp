@@ -57,6 +57,13 @@ class NotSupported : public Error {
   using Error::Error;
 };
 
+/// Another rank of a training on several devices has ended, has left it, or did not take part within the deadline. The
+/// message names the rank. The group of ranks is of no use after it.
+class RankLost : public Error {
+ public:
+  using Error::Error;
+};
+
 /// An argument is invalid, for example a batch of 0, a negative learning rate or a label that is not a class.
 class ArgumentError : public Error {
  public:

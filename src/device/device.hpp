@@ -15,6 +15,7 @@
 #include "concord/core/timeline.hpp"
 #include "concord/device/buffer.hpp"
 #include "concord/device/kernel.hpp"
+#include "concord/device/peer_memory.hpp"
 
 namespace concord {
 class Tuner;
@@ -104,6 +105,14 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Allocates host memory that the device reads and writes at full speed (pinned memory where the driver has it).
   [[nodiscard]] virtual StagingPtr allocate_staging(std::size_t bytes) = 0;
 
+  /// Allocates memory that `ranks` processes of this machine, each with such a device, read and write directly. Waits
+  /// of kernels for other ranks end after `deadline` seconds. Returns null if the driver cannot do that; throws
+  /// OutOfMemory.
+  [[nodiscard]] virtual std::unique_ptr<PeerMemory> allocate_peer(std::size_t bytes, int ranks, double deadline) {
+    static_cast<void>(bytes), static_cast<void>(ranks), static_cast<void>(deadline);
+    return nullptr;
+  }
+
   // --- data movement, ordered with the compute queue
   /// Copies `bytes` to the device. The caller may change `bytes` when the call returns. Does not wait for earlier work.
   virtual void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) = 0;
@@ -136,6 +145,15 @@ class Device : public std::enable_shared_from_this<Device> {
   /// change until the returned event.
   [[nodiscard]] virtual EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging,
                                              std::size_t bytes, const EventPtr& after) = 0;
+  /// Copies from the device to staging memory on the transfer queue, in parallel with kernels, after the event `after`
+  /// (may be null: at once). The staging memory is valid after the returned event. The default copies on the compute
+  /// queue.
+  [[nodiscard]] virtual EventPtr download_async(const Buffer& src, std::size_t offset, const StagingPtr& staging,
+                                                std::size_t bytes, const EventPtr& after) {
+    wait_for(after);
+    read(src, offset, staging->bytes().first(bytes));
+    return record();
+  }
   /// Returns an event after all work that is now on the compute queue.
   [[nodiscard]] virtual EventPtr record() = 0;
   /// Lets work that is enqueued later on the compute queue start after `event`. The host does not wait.

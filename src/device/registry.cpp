@@ -211,14 +211,17 @@ std::string selector_error(std::string_view selector) {
       selector);
 }
 
-std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector) {
+namespace {
+
+/// The best first. Throws where there is none.
+std::vector<std::size_t> matches_of(std::span<const DeviceInfo> infos, std::string_view selector) {
   const std::string given = wanted_device(selector), wanted = lower(given), error = selector_error(given);
   CONCORD_CHECK(error.empty(), ArgumentError, "{}{}.{}", selector.empty() ? "CONCORD_DEVICE: " : "", error,
                 listing(infos));
   std::vector<std::size_t> matches;
   if (wanted == "auto") {
     matches = auto_order(infos);
-    if (!matches.empty()) return matches.front();
+    if (!matches.empty()) return {matches.front()};
   } else if (wanted == "cpu") {
     matches = places_where(infos, [](const DeviceInfo& info) { return info.id == "cpu"; });
     CONCORD_CHECK(
@@ -228,19 +231,48 @@ std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view se
         listing(infos));
   } else if (wanted == "opencl") {
     matches = places_where(infos, is_opencl);
-    if (!matches.empty()) return matches.front();
+    if (!matches.empty()) return {matches.front()};
   } else {
     matches = opencl_matches(infos, std::string_view(wanted).substr(kPrefix.size()));
   }
   CONCORD_CHECK(!matches.empty(), DeviceError, "no device matches \"{}\".{}\n{}", given, listing(infos), kDriverHint);
+  return matches;
+}
+
+}  // namespace
+
+std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector) {
+  const std::vector<std::size_t> matches = matches_of(infos, selector);
   const DeviceInfo& first = infos[matches.front()];
   if (std::ranges::all_of(matches, [&](std::size_t place) { return alike(infos[place], first); })) {
     return matches.front();
   }
   std::string several;
   for (const std::size_t place : matches) several += "\n  " + describe(infos[place]);
-  throw DeviceError(
-      fmt::format("\"{}\" matches several devices; name one by its index or a longer part:{}", given, several));
+  throw DeviceError(fmt::format("\"{}\" matches several devices; name one by its index or a longer part:{}",
+                                wanted_device(selector), several));
+}
+
+std::vector<std::size_t> select_devices(std::span<const DeviceInfo> infos, std::span<const std::string> selectors) {
+  std::vector<std::size_t> selected;
+  for (const std::string& selector : selectors) {
+    std::vector<std::size_t> matches;
+    if (lower(selector) == "all") {
+      matches = auto_order(infos);
+      if (!matches.empty() && infos[matches.front()].kind != DeviceKind::cpu) {
+        std::erase_if(matches, [&](std::size_t place) { return infos[place].kind == DeviceKind::cpu; });
+      }
+    } else {
+      matches = matches_of(infos, selector);
+    }
+    std::ranges::sort(matches);
+    for (const std::size_t place : matches) {
+      CONCORD_CHECK(std::ranges::find(selected, place) == selected.end(), ArgumentError, "\"{}\" names {} twice",
+                    selector, infos[place].id);
+      selected.push_back(place);
+    }
+  }
+  return selected;
 }
 
 std::vector<DeviceInfo> Device::list() {

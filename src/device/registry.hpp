@@ -22,6 +22,12 @@ namespace concord {
 /// the message lists the devices.
 [[nodiscard]] std::size_t select_device(std::span<const DeviceInfo> infos, std::string_view selector);
 
+/// The indices in `infos` of the devices that these selectors name, for a training on several: each a selector of
+/// Device::open that names every device that it matches ("opencl:gpu"), or "all": every GPU and accelerator, and where
+/// there is none the CPU. Throws as select_device, and ArgumentError for a device that is named twice.
+[[nodiscard]] std::vector<std::size_t> select_devices(std::span<const DeviceInfo> infos,
+                                                      std::span<const std::string> selectors);
+
 /// The selector; for an empty one $CONCORD_DEVICE, else "auto".
 [[nodiscard]] std::string wanted_device(std::string_view selector);
 

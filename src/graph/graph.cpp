@@ -135,7 +135,17 @@ Value Graph::add(std::shared_ptr<const Operator> op, std::vector<Value> inputs) 
   });
 }
 
-void Graph::assign(Value variable, Value value) {
+void Graph::assign(Value variable, Value value) { add_assignment({variable, value}); }
+
+void Graph::assign_early(Value variable, Value value) { add_assignment({variable, value, true}); }
+
+void Graph::exchange(Value variable, Value value) {
+  assign_early(variable, value);
+  if (std::ranges::find(exchanged_, variable) == exchanged_.end()) exchanged_.push_back(variable);
+}
+
+void Graph::add_assignment(const Assignment& added) {
+  const auto& [variable, value, is_early] = added;
   require_own(variable, "the assigned variable");
   require_own(value, "the value assigned to '" + variable.name() + "'");
   CONCORD_CHECK(variable.node().variable, ArgumentError, "only a variable can be assigned to, not '{}'",
@@ -143,12 +153,12 @@ void Graph::assign(Value variable, Value value) {
   CONCORD_CHECK(variable.spec() == value.spec(), ShapeError, "'{}' is {}, cannot be assigned {} of '{}'",
                 variable.name(), variable.spec().str(), value.spec().str(), value.name());
   for (Assignment& assignment : assignments_) {
-    if (assignment.variable == variable) {
+    if (assignment.variable == variable && assignment.is_early == is_early) {
       assignment.value = value;
       return;
     }
   }
-  assignments_.push_back({variable, value});
+  assignments_.push_back(added);
 }
 
 void Graph::rename(Value value, std::string name) {

@@ -124,6 +124,8 @@ struct Node {
 struct Assignment {
   Value variable;
   Value value;
+  /// In a step that is cut in two by an exchange between devices: at the end of the first part (Graph::exchange).
+  bool is_early = false;
 };
 
 /// The nodes of a computation, in the order in which they were added. The inputs of a node come before it.
@@ -144,6 +146,11 @@ class Graph {
   /// At the end of a run, `variable` gets `value`, which has the same spec. A later assignment to a variable replaces
   /// an earlier one.
   void assign(Value variable, Value value);
+  /// Cuts the run in two parts (RunPart). At the end of the first part, `variable` gets `value`; the second part reads
+  /// it. A variable may be assigned in both parts.
+  void assign_early(Value variable, Value value);
+  /// As assign_early. Between the parts, the host replaces `variable` by its sum over the ranks of a training.
+  void exchange(Value variable, Value value);
   /// Renames the node of `value`. If the name is taken, a number is appended.
   void rename(Value value, std::string name);
 
@@ -156,6 +163,8 @@ class Graph {
   void require_own(const Value& value, std::string_view what) const;
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(nodes_.size()); }
   [[nodiscard]] std::span<const Assignment> assignments() const { return assignments_; }
+  /// The variables of `exchange`, in the order of the calls.
+  [[nodiscard]] std::span<const Value> exchanged() const { return exchanged_; }
   [[nodiscard]] std::vector<VariablePtr> variables() const;
   /// Returns a name for a variable that is named after another, such as the average of a parameter. It is `wanted`, or
   /// the first of "wanted'", "wanted''", … that no variable of another role or parameter has.
@@ -201,6 +210,7 @@ class Graph {
   [[noreturn]] void refuse(std::int32_t id) const;
   std::string unique_name(std::string name);
   Value append(Node node);
+  void add_assignment(const Assignment& added);
 
   GraphPlace& place_;
   Exclusive use_;  // while the graph changes
@@ -210,6 +220,7 @@ class Graph {
   VariablePtr random_state_;
   std::unordered_set<const Variable*> frozen_;
   std::vector<Assignment> assignments_;
+  std::vector<Value> exchanged_;
   std::vector<std::string> scopes_;
   Pass pass_ = Pass::forward;
   bool training_ = true;

@@ -15,6 +15,7 @@
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/peer_memory.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -148,6 +149,11 @@ StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {
   return std::make_shared<OwnedStaging>(shared_from_this(), *context_, bytes);
 }
 
+std::unique_ptr<PeerMemory> OpenClDevice::allocate_peer(std::size_t bytes, int ranks, double deadline) {
+  const Use use(*this);
+  return make_peer_memory(*context_, info_, accounting_, bytes, ranks, deadline);
+}
+
 void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {
   const Use use(*this);
   require_range(dst, offset, bytes.size(), "write");
@@ -221,6 +227,24 @@ EventPtr OpenClDevice::write_async(Buffer& dst, std::size_t offset, const Stagin
   auto event = std::make_shared<OpenClEvent>(done, shared_from_this());
   check(clFlush(context_->transfer_queue().get()), "clFlush", info_.name);
   if (timeline::recording()) logs_->transfers.add(timeline::label("upload"), done, bytes);
+  return event;
+}
+
+EventPtr OpenClDevice::download_async(const Buffer& src, std::size_t offset, const StagingPtr& staging,
+                                      std::size_t bytes, const EventPtr& after) {
+  const Use use(*this);
+  require_range(src, offset, bytes, "download_async");
+  CONCORD_CHECK(bytes > 0 && bytes <= staging->bytes().size(), DeviceError,
+                "download_async: {} bytes to staging memory of {}", bytes, staging->bytes().size());
+  const cl_event earlier = after ? raw_of(after) : nullptr;
+  if (after) check(clFlush(context_->queue().get()), "clFlush", info_.name);
+  cl_event done = nullptr;
+  check(clEnqueueReadBuffer(context_->transfer_queue().get(), memory_of(&src), CL_FALSE, offset, bytes,
+                            staging->bytes().data(), after ? 1 : 0, after ? &earlier : nullptr, &done),
+        "clEnqueueReadBuffer", info_.name);
+  auto event = std::make_shared<OpenClEvent>(done, shared_from_this());
+  check(clFlush(context_->transfer_queue().get()), "clFlush", info_.name);
+  if (timeline::recording()) logs_->transfers.add(timeline::label("download"), done, bytes);
   return event;
 }
 

@@ -19,6 +19,7 @@ class OpenClDevice final : public Device {
   [[nodiscard]] std::size_t allocated() const override { return context_->accounting()->now; }
   [[nodiscard]] std::size_t peak_allocated() const override { return context_->accounting()->peak; }
   [[nodiscard]] StagingPtr allocate_staging(std::size_t bytes) override;
+  [[nodiscard]] std::unique_ptr<PeerMemory> allocate_peer(std::size_t bytes, int ranks, double deadline) override;
 
   void write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) override;
   void read(const Buffer& src, std::size_t offset, std::span<std::byte> bytes) override;
@@ -28,6 +29,8 @@ class OpenClDevice final : public Device {
   void fill(Buffer& dst, std::size_t offset, std::size_t bytes, std::uint32_t pattern) override;
   [[nodiscard]] EventPtr write_async(Buffer& dst, std::size_t offset, const StagingPtr& staging, std::size_t bytes,
                                      const EventPtr& after) override;
+  [[nodiscard]] EventPtr download_async(const Buffer& src, std::size_t offset, const StagingPtr& staging,
+                                        std::size_t bytes, const EventPtr& after) override;
   [[nodiscard]] EventPtr record() override;
   void wait_for(const EventPtr& event) override;
 

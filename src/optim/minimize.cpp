@@ -10,6 +10,7 @@
 #include "concord/ops/gradient.hpp"
 #include "concord/ops/loss_terms.hpp"
 #include "concord/ops/pointwise.hpp"
+#include "concord/optim/exchange.hpp"
 #include "concord/optim/formulas.hpp"
 #include "concord/optim/step_numbers.hpp"
 #include "concord/optim/terms.hpp"
@@ -22,6 +23,7 @@ void check_options(const MinimizeOptions& options) {
                 "clipping needs positive limits, got norm {} and value {}", options.clip.norm, options.clip.value);
   CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "gradients must be accumulated over at least 1 run, got {}",
                 options.accumulate);
+  CONCORD_CHECK(options.ranks >= 1, ArgumentError, "a step is that of at least 1 rank, got {}", options.ranks);
   CONCORD_CHECK(options.weight > 0 && options.weight <= 0x1p31, ArgumentError,
                 "the weight of a run must be above 0 and at most 2^31, got {}", options.weight);
   CONCORD_CHECK(options.loss_scale == 0 || (options.loss_scale >= 1 && options.loss_scale <= kMostScale), ArgumentError,
@@ -43,34 +45,48 @@ Value state_of(Value weight, std::string_view state, const TensorSpec& spec, flo
 /// A parameter's gradient in the making.
 struct Gathered {
   Value gradient;                             // but for a factor that all parameters have in common
-  std::vector<std::pair<Value, Value>> sums;  // with accumulation: variables, and what they and this run make
+  std::vector<std::pair<Value, Value>> sums;  // of runs on this device: variables, and what they and this run make
 };
 
-/// Of one term of the loss, with what earlier runs have gathered. `unscale` is empty, or the reciprocal of the loss's
-/// scale, which may be another in the next run.
-std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined, std::size_t term,
-                                        int accumulate, Value unscale) {
-  const std::string name = term == 0 ? "accumulated" : fmt::format("accumulated{}", term);
-  const Value variable = state_of(weight, name, weight.spec(), 0);
-  std::vector<Value> inputs{variable, gradient};
+/// Adds what one run adds to a joined gradient to `inputs`: the gradient of one term of the loss, weighted. `unscale`
+/// is empty, or the reciprocal of the loss's scale, which may be another in the next run.
+Scalar part_of_run(std::vector<Value>& inputs, Value gradient, const Joined& joined, int runs, Value unscale) {
   const auto input = [&](Value value) {
     inputs.push_back(value);
     return scalar::input(static_cast<int>(inputs.size()) - 1);
   };
   // A total is not divided in the end, so its share must not be here.
-  const double share = joined.kind == LossTerm::Kind::total ? 1 : static_cast<double>(joined.fixed) / accumulate;
-  Scalar part = scalar::input(1) * static_cast<float>(share);
+  const double share = joined.kind == LossTerm::Kind::total ? 1 : static_cast<double>(joined.fixed) / runs;
+  Scalar part = input(gradient) * static_cast<float>(share);
   if (joined.weight) part = part * input(joined.weight);
   if (unscale) part = part * input(unscale);
+  return part;
+}
+
+/// Of one term of the loss, with what earlier runs have gathered.
+std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Joined& joined, std::size_t term, int runs,
+                                        Value unscale) {
+  const std::string name = term == 0 ? "accumulated" : fmt::format("accumulated{}", term);
+  const Value variable = state_of(weight, name, weight.spec(), 0);
+  std::vector<Value> inputs{variable};
+  const Scalar part = part_of_run(inputs, gradient, joined, runs, unscale);
   return {variable, pointwise("accumulate", inputs, scalar::input(0) + part)};
 }
 
+/// Of one term of the loss, summed over the ranks.
+Value sum_over_ranks(Value weight, Value gradient, const Joined& joined, std::size_t term,
+                     const MinimizeOptions& options, Value unscale) {
+  std::vector<Value> inputs;
+  const Scalar part = part_of_run(inputs, gradient, joined, runs_of(options), unscale);
+  return exchange_gradient(weight, pointwise("weigh", inputs, part), term, options.accumulate);
+}
+
 /// The sums of several terms, each times its factor.
-Value joined_sum(const std::vector<std::pair<Value, Value>>& sums, const std::vector<Joined>& joined) {
+Value joined_sum(const std::vector<Value>& sums, const std::vector<Joined>& joined) {
   std::vector<Value> inputs;
   Scalar total = 0.0F;
   for (std::size_t t = 0; t < sums.size(); ++t) {
-    inputs.push_back(sums[t].second);
+    inputs.push_back(sums[t]);
     Scalar part = scalar::input(static_cast<int>(inputs.size()) - 1);
     if (joined[t].factor) {
       inputs.push_back(joined[t].factor);
@@ -187,15 +203,22 @@ Rule rule_for(Value weight, const Rule& rule) {
   }
 }
 
-/// The step word of the random state counts good runs, from 0 again after kMostSteps; its words are small enough to be
-/// exact as numbers.
-void advance_random(Graph& graph, Value ok) {
+/// The step word of the random state counts good runs of all ranks, from 0 again after kMostSteps; its words are small
+/// enough to be exact as numbers.
+void advance_random(Graph& graph, Value ok, int ranks, bool is_early) {
   const Value state = graph.used_random_state();
   if (!state) return;
   const Scalar is_step = scalar::equal(scalar::coordinate(0), 2.0F);
-  const Scalar moved = scalar::input(0) + scalar::select(is_step, scalar::input(1), 0.0F);
-  const Scalar is_last = is_step * scalar::equal(moved, static_cast<float>(kMostSteps));
-  graph.assign(state, pointwise("advance_random", {state, ok}, scalar::select(is_last, 0.0F, moved), DType::i32));
+  const Scalar step = scalar::select(is_step, scalar::input(1) * static_cast<float>(ranks), 0.0F);
+  const Scalar moved = scalar::input(0) + step;
+  const auto most = static_cast<float>(kMostSteps);
+  const Scalar is_past = is_step * scalar::less_equal(most, moved);
+  const Value next = pointwise("advance_random", {state, ok}, scalar::select(is_past, moved - most, moved), DType::i32);
+  if (is_early) {
+    graph.assign_early(state, next);
+  } else {
+    graph.assign(state, next);
+  }
 }
 
 }  // namespace
@@ -239,7 +262,7 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   const bool is_weighted = std::ranges::any_of(terms, [](const LossTerm& term) { return bool(term.weight); });
   Value finite_loss = loss;
   std::vector<std::vector<Value>> gradients;  // by term, then by parameter
-  if (options.accumulate == 1 || terms.size() == 1) {
+  if (runs_of(options) == 1 || terms.size() == 1) {
     if (is_weighted) {
       finite_loss = terms[0].value();
       for (std::size_t t = 1; t < terms.size(); ++t) finite_loss = finite_loss + terms[t].value();
@@ -255,20 +278,26 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   }
   const Scope all(graph, "update");
   const PassScope pass(graph, Pass::update);
-  const std::vector<Joined> joined = join_runs(graph, terms, options);
+  const bool is_exchanged = options.ranks > 1;
+  const std::vector<Joined> joined =
+      is_exchanged ? join_ranks(graph, terms, options, finite_loss) : join_runs(graph, terms, options);
   std::vector<Gathered> gathered;
   std::vector<Value> whole;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     Gathered own;
-    if (options.accumulate == 1) {
-      own.gradient = gradients[0][i];
-    } else {
-      for (std::size_t t = 0; t < terms.size(); ++t) {
+    std::vector<Value> sums;  // by term
+    for (std::size_t t = 0; t < gradients.size(); ++t) {
+      if (runs_of(options) == 1) {
+        sums.push_back(gradients[t][i]);
+      } else if (is_exchanged) {
+        sums.push_back(sum_over_ranks(weights[i], gradients[t][i], joined[t], t, options, scale.unscale));
+      } else {
         own.sums.push_back(
             gather_gradient(weights[i], gradients[t][i], joined[t], t, options.accumulate, scale.unscale));
+        sums.push_back(own.sums.back().second);
       }
-      own.gradient = terms.size() == 1 ? own.sums[0].second : joined_sum(own.sums, joined);
     }
+    own.gradient = sums.size() == 1 ? sums[0] : joined_sum(sums, joined);
     whole.push_back(own.gradient);
     gathered.push_back(std::move(own));
   }
@@ -287,10 +316,15 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
     }
   }
   // What layers have assigned so far happens only in good runs.
-  for (const Assignment& assignment : earlier) {
+  for (const Assignment& assignment :
+       is_exchanged ? assign_before_exchange(graph, earlier, options.accumulate) : earlier) {
     graph.assign(assignment.variable, Update::kept_unless(numbers.ok, assignment.value, assignment.variable));
   }
-  advance_random(graph, numbers.ok);
+  if (is_exchanged && options.accumulate > 1) {
+    advance_random(graph, full(graph, Shape{}, 1), options.ranks, true);  // each run has numbers of its own
+  } else {
+    advance_random(graph, numbers.ok, options.ranks, false);
+  }
   return numbers.ok;
 }
 

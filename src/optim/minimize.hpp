@@ -31,6 +31,11 @@ struct MinimizeOptions {
   /// kGatheredWeight, and divided at the update. A run whose labels are all ignored does not count; an update with only
   /// such runs is skipped. If the host sets kFlush, the next run makes the update early.
   int accumulate = 1;
+  /// Above 1: the step of one of so many ranks, whose gradients are summed by the host in the middle of the step
+  /// (Graph::exchange). An update joins `accumulate` runs of each rank, as `accumulate` joins runs: with one run each,
+  /// N ranks have the bits of `accumulate` N on one device. The random state advances by `ranks` each run, so a rank
+  /// adds its number to the step word at the start.
+  int ranks = 1;
   /// Above 0: adds a variable "ema.<parameter>" for each trained parameter, ema ← decay·ema + (1 − decay)·parameter,
   /// which starts as the result of the first update (Polyak and Juditsky, 1992; torch.optim.swa_utils).
   double ema_decay = 0;
@@ -47,6 +52,9 @@ struct MinimizeOptions {
   /// the number of samples if programs with other batch sizes take part.
   double weight = 1;
 };
+
+/// Names of what a step of several ranks exchanges, beside "exchange.<parameter>".
+inline constexpr const char* kExchangedNumbers = "exchange.numbers";  // f32: 0 or NaN, and the divisors of the losses
 
 /// The initial loss scale for a precision: 65536 for fp16, else 0 (no scaling).
 [[nodiscard]] double loss_scale_for(Precision precision);

@@ -148,7 +148,7 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
   const Scalar lr = formulas.input(common), done = formulas.input(step), before = formulas.input(ok);
   Scalar good = before * scalar::is_finite(formulas.input(reshape(loss, Shape{})));
   Scalar factor = 1.0F, finite = 1.0F;
-  const bool is_scaled = scale.scale && options.accumulate == 1;
+  const bool is_scaled = scale.scale && runs_of(options) == 1;
   if (gradients.finite) finite = formulas.input(gradients.finite);
   if (is_scaled) factor = formulas.input(scale.unscale);
   if (gradients.factor) factor = factor * formulas.input(gradients.factor);
@@ -181,7 +181,7 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
   Value gathered, gathered_next;
   std::vector<Carried> divisors;
   divisors.reserve(joined.size());  // the formulas hold on to its elements
-  if (options.accumulate > 1) {
+  if (gathers(options)) {
     gathered = own_counter(kGathered, DType::i32, 0);
     const Scalar count = formulas.input(gathered) + 1.0F;
     const Scalar due = scalar::max(scalar::less_equal(static_cast<float>(options.accumulate), count),
@@ -199,13 +199,13 @@ StepNumbers add_step_numbers(Value loss, const Gradients& gradients, const std::
   if (counts_nothing_at_times(joined)) {
     Scalar counts = 0.0F;
     for (const Joined& term : joined) {
-      const Scalar weight = formulas.input(term.variable ? term.sum : term.weight);
+      const Scalar weight = formulas.input(term.sum ? term.sum : term.weight);
       counts = scalar::max(counts, 1.0F - scalar::equal(weight, 0.0F));
     }
     update = update * counts;
   }
   Value next_step;
-  if (options.accumulate > 1 || counts_nothing_at_times(joined)) formulas.add(update, numbers.update);
+  if (gathers(options) || counts_nothing_at_times(joined)) formulas.add(update, numbers.update);
   formulas.add(scalar::select(update, done + 1.0F, done), next_step, DType::i32);
   if (options.ema_decay > 0) {
     const auto keep = static_cast<float>(1 - options.ema_decay);

@@ -40,11 +40,18 @@ struct Joined {
   Value weight;  // of this run, rank 0; empty: `fixed`
   float fixed = 1;
   Value variable;  // the weights of the runs before; empty for a total, and without accumulation
-  Value sum;       // with this run's
-  Value factor;    // from what is gathered, Σ gradient·weight / accumulate, to the gradient; empty as `variable`
+  Value sum;       // with this run's, or of all ranks; empty for a total and for one run an update
+  Value factor;    // from what is gathered, Σ gradient·weight / runs, to the gradient; empty as `sum`
 };
 [[nodiscard]] std::vector<Joined> join_runs(Graph& graph, const std::vector<LossTerm>& terms,
                                             const MinimizeOptions& options);
+
+/// Runs that an update joins.
+[[nodiscard]] inline int runs_of(const MinimizeOptions& options) { return options.accumulate * options.ranks; }
+/// Whether this device gathers the gradients of several runs by itself.
+[[nodiscard]] inline bool gathers(const MinimizeOptions& options) {
+  return options.accumulate > 1 && options.ranks == 1;
+}
 
 /// What is known of all gradients of a step.
 struct Gradients {

@@ -33,6 +33,7 @@ void warn_of_other_settings(const io::CheckpointInfo& info, const TrainerOptions
 }  // namespace
 
 void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options) {
+  if (state.ranks.rank() != 0) return;
   const timeline::Span span("checkpoint");
   const Variables& variables = *state.weights.variables();
   const optim::Rule& rule = state.recipe.optimizer.rule();
@@ -47,6 +48,10 @@ void save_checkpoint(const TrainerState& state, const std::filesystem::path& pat
   io::TensorMap tensors = state.weights.persistent();
   // A failed step changes nothing, so the training may continue, perhaps with another rate.
   tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
+  if (state.ranks.are_several()) {  // rank 0 counts its own batches only
+    const auto batches = static_cast<std::int32_t>(state.at.batch > 0 ? state.at.position / state.at.batch : 0);
+    tensors.insert_or_assign(cursor_name("train"), Tensor::of<std::int32_t>(Shape{1}, std::vector{batches}));
+  }
   io::save_checkpoint(path, tensors, info, state.options.metadata, options);
 }
 
@@ -66,9 +71,14 @@ void resume(TrainerState& state, const std::filesystem::path& path) {
                 "{}: the checkpoint is from a training with the optimizer '{}', this one has '{}'", file,
                 optimizer->second, own);
   Place at = Place::of(checkpoint, file);
-  CONCORD_CHECK(at.accumulate == state.options.accumulate, ArgumentError,
+  CONCORD_CHECK(at.accumulate == state.at.accumulate, ArgumentError,
                 "{}: the checkpoint is from a training with {} batches per update, this one has {}", file,
-                at.accumulate, state.options.accumulate);
+                at.accumulate, state.at.accumulate);
+  CONCORD_CHECK(
+      !state.ranks.are_several() || at.position == 0 || at.position / at.batch % at.accumulate == 0, ArgumentError,
+      "{}: the training stopped between the {} batches of an update; continue it on one device until the next "
+      "update",
+      file, at.accumulate);
   state.weights.resume(std::move(checkpoint), path);
   state.at = std::move(at);
   state.resumed = {path, info.schedule};

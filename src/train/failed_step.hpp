@@ -19,7 +19,9 @@ class FailedStep {
   [[noreturn]] void explain();
 
  private:
-  [[nodiscard]] bool is_full() const { return state_.at.batches_done(plan_) < plan_.full.rows; }
+  /// The batch of this rank in the epoch.
+  [[nodiscard]] std::int64_t batch() const { return state_.at.batches_done(plan_) + state_.ranks.rank(); }
+  [[nodiscard]] bool is_full() const { return batch() < plan_.full.rows; }
   [[nodiscard]] const StepProgramPtr& step() const { return is_full() ? programs_.full : programs_.last; }
   /// Of its batch, in the data set.
   [[nodiscard]] std::vector<std::int32_t> rows() const;

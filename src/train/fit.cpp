@@ -8,6 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/data/pixel_moves.hpp"
+#include "concord/train/agreement.hpp"
 #include "concord/train/best_epoch.hpp"
 #include "concord/train/checks.hpp"
 #include "concord/train/failed_step.hpp"
@@ -44,6 +45,9 @@ class Fit {
   [[nodiscard]] train::Source source_of_batches();
   bool train_epoch();
   void begin_epoch();
+  /// The steps of one update of all ranks, from batch `first` of the epoch on.
+  void run_update(std::int64_t first);
+  void run_batch(std::int64_t batch);
   void set_rate();
   [[nodiscard]] bool stop_wanted() const;
   void report_steps(Clock::time_point& start, std::int64_t first_batch);
@@ -63,7 +67,8 @@ class Fit {
   const std::filesystem::path checkpoint_;  // from the root: a callback may change the folder
   const Shape sample_;                      // of the first column of features
   train::StepVariables steps_;
-  train::EpochPlan plan_;
+  train::EpochPlan plan_;      // of all ranks
+  train::EpochPlan own_plan_;  // of this rank
   train::EpochPrograms programs_;
   std::optional<train::Stream> stream_;          // where the data is not on the device
   std::optional<data::ImageTransform> changes_;  // of images on the device
@@ -89,6 +94,7 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
   train::check_fit(state.recipe, state.options.precision, data, options);
   plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
+  own_plan_ = state.ranks.own_plan(plan_);
   at_.require_fits(plan_);
   train::check_batches(state.recipe, data, plan_);
   if (options.validate) {
@@ -125,13 +131,13 @@ void Fit::build() {
   changes_ = source.changes;
   state_.resident.keep(source.id);
   programs_ =
-      state_.programs.of_epoch({train::Purpose::train, source, {}, 0, false, {}, options_.mixing.is_on()}, plan_);
+      state_.programs.of_epoch({train::Purpose::train, source, {}, 0, false, {}, options_.mixing.is_on()}, own_plan_);
   if (!source.is_resident()) {
     data::LoaderOptions loader = train::loader_options(state_.recipe, data_, state_.at.seed);
     loader.threads = options_.loader_threads;
     loader.augmentation = options_.augmentation;
     loader.bad_samples = options_.bad_samples;
-    stream_.emplace(state_.device, data_, plan_, std::move(loader));
+    stream_.emplace(state_.device, data_, own_plan_, std::move(loader));
   }
   failed_step_.emplace(state_, data_, options_, plan_, programs_, stream_.has_value());
   CONCORD_CHECK(steps_.are_finite(), NonFinite,
@@ -141,19 +147,26 @@ void Fit::build() {
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
 void Fit::begin_epoch() {
-  std::vector<std::int32_t> order = train::order_of(plan_, data_, options_, at_.seed, at_.epoch);
+  std::vector<std::int32_t> order =
+      state_.ranks.own_rows(plan_, train::order_of(plan_, data_, options_, at_.seed, at_.epoch));
   if (stream_) {
-    order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(at_.position));
+    const std::int64_t done = state_.ranks.own_batches(at_.batches_done(plan_)) * own_plan_.full.size;
+    order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(done));
     stream_->start(std::move(order), at_.epoch);
   } else {
     if (changes_) {
-      train::write_changes(variables(), kTrainRole, plan_, *changes_, order, static_cast<std::uint32_t>(at_.epoch),
+      train::write_changes(variables(), kTrainRole, own_plan_, *changes_, order, static_cast<std::uint32_t>(at_.epoch),
                            draw_changes_);
     }
-    train::write_order(variables(), kTrainRole, plan_, data_, std::move(order));
+    train::write_order(variables(), kTrainRole, own_plan_, data_, std::move(order));
   }
   at_.begin_epoch(plan_);
   if (at_.position == 0) steps_.restart(programs_.full->terms, at_.seed, at_.epoch);
+  if (!state_.ranks.are_several()) return;
+  // What a checkpoint says of the counters is true for rank 0.
+  const std::int64_t done = at_.batches_done(plan_);
+  steps_.place_rank(state_.ranks.own_batches(done), done + state_.ranks.rank());
+  programs_.full->exchange->start_counts(steps_.counts(programs_.full->terms));
 }
 
 void Fit::set_rate() {
@@ -168,14 +181,16 @@ void Fit::set_rate() {
 }
 
 bool Fit::stop_wanted() const {
-  return training_.is_stopping() || (options_.max_steps > 0 && steps_left_ == 0) || (options_.stop && options_.stop());
+  return training_.is_stopping() || (options_.max_steps > 0 && steps_left_ <= 0) || (options_.stop && options_.stop());
 }
 
 void Fit::check_finite() {
   const timeline::Span span("wait for the loss");
-  if (steps_.are_finite()) return;
+  const bool is_good = steps_.are_finite();
+  if (programs_.full->exchange) programs_.full->exchange->require_all_ranks();
+  if (is_good) return;
   // The device has not applied the bad step, so everything is as before it.
-  at_.move_to(plan_, steps_.batches_done());
+  at_.move_to(plan_, state_.ranks.size() * steps_.batches_done());
   failed_step_->explain();
 }
 
@@ -199,6 +214,29 @@ void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
   start += Clock::now() - reported;
 }
 
+void Fit::run_batch(std::int64_t batch) {
+  if (options_.mixing.is_on()) {
+    train::write_mixing(variables(), options_.mixing, sample_, at_.seed, static_cast<std::uint32_t>(at_.epoch), batch);
+  }
+  train::StepProgram& step = batch < plan_.full.rows ? *programs_.full : *programs_.last;
+  if (options_.nan_trace) failed_step_->require_finite_values();
+  if (stream_) stream_->next(step.program);
+  step.program.run();
+}
+
+void Fit::run_update(std::int64_t first) {
+  const train::Ranks& ranks = state_.ranks;
+  const std::int64_t end = std::min(first + at_.accumulate, plan_.batches());
+  train::StepProgram& step = *programs_.full;  // the exchange and the update are the same for all batch sizes
+  if (first + ranks.rank() >= end) step.exchange->clear();
+  for (std::int64_t batch = first + ranks.rank(); batch < end; batch += ranks.size()) {
+    run_batch(batch);
+  }
+  step.exchange->sum();
+  step.update->run();
+  at_.move_to(plan_, end);
+}
+
 /// Returns false if it was stopped before its end.
 bool Fit::train_epoch() {
   const timeline::Span span("epoch");
@@ -209,27 +247,27 @@ bool Fit::train_epoch() {
   const std::int64_t first = at_.batches_done(plan_);
   const std::int64_t first_position = at_.position;
   train::Pace pace(*state_.device);
-  for (std::int64_t b = first; b < plan_.batches(); ++b) {
-    if (stop_wanted()) {
+  while (at_.position < plan_.samples) {
+    if (state_.ranks.any(stop_wanted())) {
       check_finite();
       return false;
     }
     set_rate();
-    // The last batch of an epoch ends a group of accumulated ones.
-    if (at_.accumulate > 1) steps_.set_flush(b + 1 == plan_.batches());
-    if (options_.mixing.is_on()) {
-      train::write_mixing(variables(), options_.mixing, sample_, at_.seed, static_cast<std::uint32_t>(at_.epoch), b);
+    const std::int64_t before = at_.step;
+    if (state_.ranks.are_several()) {
+      run_update(at_.batches_done(plan_));
+    } else {
+      const std::int64_t batch = at_.batches_done(plan_);
+      // The last batch of an epoch ends a group of accumulated ones.
+      if (at_.accumulate > 1) steps_.set_flush(batch + 1 == plan_.batches());
+      run_batch(batch);
+      at_.move_to(plan_, batch + 1);
     }
-    train::StepProgram& step = b < plan_.full.rows ? *programs_.full : *programs_.last;
-    if (options_.nan_trace) failed_step_->require_finite_values();
-    if (stream_) stream_->next(step.program);
-    step.program.run();
     pace.step();
-    at_.move_to(plan_, b + 1);
-    --steps_left_;
-    const bool due =
-        options_.report_every > 0 ? at_.step % options_.report_every == 0 : seconds_since(reported) > kReportSeconds;
-    if (due && b + 1 < plan_.batches()) {
+    steps_left_ -= at_.step - before;
+    const bool due = options_.report_every > 0 ? at_.step / options_.report_every != before / options_.report_every
+                                               : seconds_since(reported) > kReportSeconds;
+    if (due && at_.position < plan_.samples) {
       report_steps(start, first);
       reported = Clock::now();
     }
@@ -254,6 +292,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
     const timeline::Span span("validation");
     report.validation =
         train::evaluate_within_memory(state_, *options_.validate, validation_batch_, options_.batch, options_.metrics);
+    state_.ranks.share(*report.validation);
     at_.losses.push_back(report.validation->loss);
   }
   history_.epochs.push_back(report);
@@ -263,6 +302,7 @@ void Fit::finish_epoch(double seconds, std::int64_t samples) {
 
 History Fit::run() {
   build();
+  train::require_equal_ranks(state_, data_, options_);
   state_.resumed.compare(at_, state_.recipe.optimizer.rule().lr, options_.schedule);
   state_.schedule = options_.schedule.description();
   target_epoch_ = at_.first_epoch + options_.epochs;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "concord/collective/group.hpp"
 #include "concord/core/export.hpp"
 #include "concord/data/dataset.hpp"
 #include "concord/data/loader.hpp"
@@ -20,6 +21,14 @@
 
 namespace CONCORD_PUBLIC concord {
 
+/// Training on several devices: each rank is a process with one device. A process that `concord launch`, torchrun,
+/// mpirun or srun has started joins the others by itself; nothing in the program changes.
+/// - The batch is that of one rank. N ranks have the results of `accumulate` N on one device, bit for bit if
+///   `accumulate` is 1 and the devices are equal. Running statistics of batch norm are those of each rank's batches;
+///   files get those of rank 0.
+/// - All ranks make the same calls. Files are written by rank 0; `save` and `save_checkpoint` wait for it.
+/// - Epochs and validations report the same numbers on all ranks. A checkpoint continues on any number of devices with
+///   the same number of batches per update.
 struct TrainerOptions {
   std::uint64_t seed = 0;    // for initial weights, the order of samples and dropout
   std::string network = {};  // a name stored in checkpoints; `resume` rejects a checkpoint with another name
@@ -48,6 +57,8 @@ struct TrainerOptions {
   double resident_fraction = 0.4;
   /// Extra metadata for the files of `save` and `save_checkpoint`, such as the alphabet of a language model. UTF-8.
   std::map<std::string, std::string> metadata = {};
+  /// The ranks to train with. Null: those that this process was started with (collective::group_of_process), if any.
+  collective::GroupPtr group = nullptr;
 };
 
 /// Ends a training when its validation stops improving. Needs FitOptions::validate. `resume` starts the count again.

@@ -37,11 +37,28 @@ StepProgramPtr Programs::make(const ProgramKey& key) {
   Traced traced = trace(recipe_, key);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
   Weights::Arrival arrival = weights_.expect(traced, key);
-  Program compiled = compile(*traced.graph, traced.results(), weights_.storage_for(*traced.graph, key.averaged),
-                             options_of(key.purpose));
+  const VariablesPtr variables = weights_.storage_for(*traced.graph, key.averaged);
+  const std::shared_ptr<Exchange> exchange = exchange_of(*traced.graph);
+  CompileOptions options = options_of(key.purpose);
+  if (exchange) options.part = RunPart::before_exchange;
+  Program compiled = compile(*traced.graph, traced.results(), variables, options);
+  std::optional<Program> update;
+  if (exchange) {
+    options.part = RunPart::after_exchange;
+    options.memory_budget = 0;  // it recomputes nothing
+    update = compile(*traced.graph, std::span<const Value>(), variables, options);
+  }
   weights_.accept(traced, std::move(arrival));
   return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms,
-                                                   traced.metrics, std::move(compiled)});
+                                                   traced.metrics, std::move(compiled), std::move(update), exchange});
+}
+
+std::shared_ptr<Exchange> Programs::exchange_of(const Graph& graph) {
+  if (graph.exchanged().empty()) return nullptr;
+  if (!exchange_ || !exchange_->fits(graph)) {
+    exchange_ = std::make_shared<Exchange>(options_.group, weights_.variables(), graph);
+  }
+  return exchange_;
 }
 
 EpochPrograms Programs::of_epoch(ProgramKey key, const EpochPlan& plan) {

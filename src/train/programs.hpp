@@ -3,11 +3,13 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "concord/compile/program.hpp"
+#include "concord/train/exchange.hpp"
 #include "concord/train/options.hpp"
 #include "concord/train/trace.hpp"
 #include "concord/train/weights.hpp"
@@ -22,6 +24,9 @@ struct StepProgram {
   std::vector<LossTerm::Kind> terms;  // of the loss
   MetricTerms metrics;
   Program program;
+  /// With several ranks: `program` is the part before the exchange, and this the part after it.
+  std::optional<Program> update = std::nullopt;
+  std::shared_ptr<Exchange> exchange = nullptr;
   [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
 };
 using StepProgramPtr = std::shared_ptr<StepProgram>;
@@ -32,7 +37,7 @@ struct EpochPrograms {
 
 class Programs {
  public:
-  /// All must outlive it.
+  /// All must outlive it. The ranks are those of `options`.
   Programs(const Recipe& recipe, const TrainerOptions& options, Weights& weights)
       : recipe_(recipe), options_(options), weights_(weights) {}
 
@@ -49,6 +54,8 @@ class Programs {
 
   [[nodiscard]] StepProgramPtr find(const ProgramKey& key);
   [[nodiscard]] StepProgramPtr make(const ProgramKey& key);
+  /// The memory of what the ranks exchange in this step; null if they exchange nothing.
+  [[nodiscard]] std::shared_ptr<Exchange> exchange_of(const Graph& graph);
   [[nodiscard]] CompileOptions options_of(Purpose purpose) const;
   /// The error that is being handled, with what can be done about an epoch whose programs do not fit.
   [[noreturn]] void rethrow_with_advice(ProgramKey key, std::int64_t samples) const;
@@ -57,6 +64,7 @@ class Programs {
   const TrainerOptions& options_;
   Weights& weights_;
   std::list<std::pair<ProgramKey, StepProgramPtr>> programs_;  // the last used first
+  std::shared_ptr<Exchange> exchange_;                         // of the last step
 };
 
 }  // namespace concord::train

@@ -5,6 +5,7 @@
 #include "concord/core/host_memory.hpp"
 #include "concord/train/place.hpp"
 #include "concord/train/programs.hpp"
+#include "concord/train/ranks.hpp"
 #include "concord/train/resident_sets.hpp"
 #include "concord/train/resumed_rates.hpp"
 #include "concord/train/trainer.hpp"
@@ -16,7 +17,7 @@ struct TrainerState {
   TrainerState(train::Recipe recipe_of_all, DevicePtr on, TrainerOptions with)
       : recipe(std::move(recipe_of_all)), device(std::move(on)), options(std::move(with)) {
     at.seed = options.seed;
-    at.accumulate = options.accumulate;
+    at.accumulate = recipe.minimize.accumulate * recipe.minimize.ranks;
   }
   TrainerState(const TrainerState&) = delete;
   TrainerState& operator=(const TrainerState&) = delete;
@@ -25,6 +26,7 @@ struct TrainerState {
   const train::Recipe recipe;
   const DevicePtr device;
   const TrainerOptions options;
+  const train::Ranks ranks{options.group};
   train::Weights weights{device, options};
   train::Programs programs{recipe, options, weights};
   train::ResidentSets resident{weights.variables(), options.resident_fraction, programs};

@@ -1,12 +1,11 @@
 // Reads and writes by the names that the programs of a training use.
 #include "concord/train/step_variables.hpp"
 
-#include <vector>
-
 #include "concord/core/philox.hpp"
 #include "concord/optim/minimize.hpp"
 #include "concord/train/loss_sums.hpp"
 #include "concord/train/source.hpp"
+#include "concord/train/trace.hpp"
 
 namespace concord::train {
 
@@ -25,6 +24,16 @@ void StepVariables::restart(std::span<const LossTerm::Kind> terms, std::uint64_t
                     Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{word(0), word(1), 0, 0}));
 }
 
+void StepVariables::place_rank(std::int64_t own_batches, std::int64_t next_run) {
+  const Tensor cursor = Tensor::of<std::int32_t>(Shape{1}, std::vector{static_cast<std::int32_t>(own_batches)});
+  variables_->write(cursor_name(role_), cursor);
+  variables_->write(kUpdatedCursor, cursor);
+  if (!variables_->contains(kRandomState, VariableRole::random)) return;
+  Tensor random = variables_->read(kRandomState);
+  random.values<std::int32_t>()[2] = static_cast<std::int32_t>(next_run % optim::kMostSteps);
+  variables_->write(kRandomState, random);
+}
+
 void StepVariables::set_rate(float rate) {
   if (rate == rate_) return;
   variables_->write(optim::kRate, Tensor::of<float>(Shape{}, std::vector<float>{rate}));
@@ -41,6 +50,16 @@ bool StepVariables::are_finite() const { return variables_->read(optim::kOk).val
 
 std::int64_t StepVariables::batches_done() const {
   return variables_->read(cursor_name(role_)).values<std::int32_t>()[0];
+}
+
+std::vector<float> StepVariables::counts(std::span<const LossTerm::Kind> terms) const {
+  std::vector<float> counts;
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    for (const std::string& name : {loss_sum_name(role_, t), loss_weight_name(role_, t)}) {
+      if (variables_->contains(name)) counts.push_back(variables_->read(name).values<float>()[0]);
+    }
+  }
+  return counts;
 }
 
 double StepVariables::loss(std::span<const LossTerm::Kind> terms, std::int64_t samples) const {

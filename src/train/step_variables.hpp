@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "concord/compile/variables.hpp"
 #include "concord/ops/loss_terms.hpp"
@@ -20,6 +21,9 @@ class StepVariables {
 
   /// The start of an epoch: the first batch, no losses, and the random numbers of the epoch.
   void restart(std::span<const LossTerm::Kind> terms, std::uint64_t seed, std::int64_t epoch);
+  /// Where a rank of several stands: its own batches of the epoch that are done, and the number of its next run among
+  /// those of all ranks, by which it draws its random numbers.
+  void place_rank(std::int64_t own_batches, std::int64_t next_run);
   /// The learning rate of the next step. Written where it changes.
   void set_rate(float rate);
   [[nodiscard]] float rate() const { return rate_; }
@@ -31,6 +35,8 @@ class StepVariables {
   [[nodiscard]] bool are_finite() const;
   /// The batches of the epoch that were applied.
   [[nodiscard]] std::int64_t batches_done() const;
+  /// The sums of the loss's terms in the epoch so far, each with its weight behind it if it has one.
+  [[nodiscard]] std::vector<float> counts(std::span<const LossTerm::Kind> terms) const;
   /// The loss of the epoch so far, of so many samples.
   [[nodiscard]] double loss(std::span<const LossTerm::Kind> terms, std::int64_t samples) const;
 

@@ -11,6 +11,7 @@
 #include "concord/ops/copy.hpp"
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
+#include "concord/optim/exchange.hpp"
 #include "concord/train/loss_sums.hpp"
 #include "concord/train/metrics.hpp"
 #include "concord/train/mixing.hpp"
@@ -86,6 +87,37 @@ void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::st
   const Scalar good = ok ? counting.input(ok) : Scalar(1.0F);
   count_terms(graph, counting, terms, role, batch, ok, good);
   counting.add(cursor, counting.input(cursor) + good, DType::i32);
+  counting.assign();
+}
+
+/// As count_batch for a step of several ranks: the sums of the loss are those of all ranks, the cursor is this rank's.
+void count_batch_of_rank(Graph& graph, const std::vector<LossTerm>& terms, Value cursor, std::int64_t batch, Value ok,
+                         int accumulate) {
+  std::vector<Value> numbers;
+  std::vector<std::string> names;
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const bool is_mean = terms[t].kind == LossTerm::Kind::mean;
+    numbers.push_back(is_mean ? pointwise("count", {terms[t].sum}, scalar::input(0) * static_cast<float>(batch))
+                              : terms[t].sum);
+    names.push_back(loss_sum_name("train", t));
+    if (!terms[t].weight) continue;
+    numbers.push_back(terms[t].weight);
+    names.push_back(loss_weight_name("train", t));
+  }
+  const Value sums = optim::exchange_numbers(graph, kExchangedCounts, numbers, accumulate);
+  Counting counting;
+  const Scalar good = counting.input(ok);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Value variable = counter(graph, names[i], VariableRole::optimizer);
+    const Scalar sum = counting.input(optim::exchanged_number(sums, static_cast<std::int64_t>(i)));
+    counting.add(variable, scalar::select(good, sum, counting.input(variable)));
+  }
+  const Value updated = graph.variable(std::make_shared<Variable>(
+      kUpdatedCursor, TensorSpec{DType::i32, Shape{1}}, Initializer{}, false, Tensor{}, VariableRole::transient));
+  graph.assign_early(cursor, pointwise("next_batch", {cursor}, scalar::input(0) + 1.0F, DType::i32));
+  const Scalar place = scalar::select(good, counting.input(cursor), counting.input(updated));
+  counting.add(cursor, place, DType::i32);
+  counting.add(updated, place, DType::i32);
   counting.assign();
 }
 
@@ -220,7 +252,11 @@ Traced trace(const Recipe& recipe, const ProgramKey& key) {
     optim::MinimizeOptions how = recipe.minimize;
     how.weight = static_cast<double>(key.plan.size);
     const Value ok = optim::minimize(traced.loss, recipe.optimizer, how);
-    count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
+    if (how.ranks > 1) {
+      count_batch_of_rank(graph, terms, batch.cursor, key.plan.size, ok, how.accumulate);
+    } else {
+      count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
+    }
   } else {
     count_batch(graph, terms, role, batch.cursor, key.plan.size, {});
     if (key.k > 0 && class_axis) count_hits_of(traced, batch.labels[0], *class_axis, key.k);

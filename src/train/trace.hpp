@@ -26,6 +26,11 @@ enum class Purpose : std::uint8_t {
 /// Whose place in an epoch and order of samples it reads: "train", "eval", … (see cursor_name and order_name).
 [[nodiscard]] std::string role_of(Purpose purpose);
 
+/// The cursor of the last update, to which that of a rank goes back after a failed one: i32 [1].
+inline constexpr const char* kUpdatedCursor = "train.updated_cursor";
+/// What each rank adds to the sums of the loss: f32, for each term its sum, and its weight if it is weighted.
+inline constexpr const char* kExchangedCounts = "exchange.counts";
+
 /// The properties in which programs of one trainer differ.
 struct ProgramKey {
   Purpose purpose = Purpose::train;

@@ -15,13 +15,18 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim
   CONCORD_CHECK(options.accumulate >= 1, ArgumentError, "a trainer needs at least 1 batch per update, got {}",
                 options.accumulate);
   state_ = with_host_memory("making a Trainer", [&] {
+    TrainerOptions own = options;
+    if (!own.group) own.group = collective::group_of_process();
+    const optim::MinimizeOptions minimize{.clip = own.clip,
+                                          .check_gradients = own.check_gradients,
+                                          .groups = own.groups,
+                                          .accumulate = own.accumulate,
+                                          .ranks = own.group ? own.group->size() : 1,
+                                          .ema_decay = own.ema_decay,
+                                          .loss_scale = optim::loss_scale_for(own.precision)};
     return std::make_unique<TrainerState>(
-        train::Recipe{std::move(network),
-                      std::move(objective),
-                      std::move(optimizer),
-                      {options.clip, options.check_gradients, options.groups, options.accumulate, options.ema_decay,
-                       optim::loss_scale_for(options.precision)}},
-        std::move(device), options);
+        train::Recipe{std::move(network), std::move(objective), std::move(optimizer), minimize}, std::move(device),
+        own);
   });
 }
 
@@ -47,7 +52,8 @@ void Trainer::save(const std::filesystem::path& path, const io::SaveOptions& opt
   with_state("saving weights", [&](TrainerState& state) {
     CONCORD_CHECK(state.weights.are_known(), ArgumentError,
                   "there are no weights to save yet: call fit, evaluate, predict or prepare first");
-    io::save_weights(path, state.weights.evaluated(), state.options.metadata, options);
+    if (state.ranks.rank() == 0) io::save_weights(path, state.weights.evaluated(), state.options.metadata, options);
+    state.ranks.wait();
   });
 }
 
@@ -60,6 +66,7 @@ void Trainer::save_checkpoint(const std::filesystem::path& path, const io::SaveO
     CONCORD_CHECK(state.weights.variables()->contains(optim::kStep), ArgumentError,
                   "there is nothing to save in a checkpoint before the first step");
     train::save_checkpoint(state, path, options);
+    state.ranks.wait();
   });
 }
 
@@ -69,6 +76,7 @@ void Trainer::resume(const std::filesystem::path& path) {
 
 std::int64_t Trainer::epochs_done() const { return state_->at.epoch; }
 std::int64_t Trainer::steps_done() const { return state_->at.step; }
+int Trainer::ranks() const { return state_->ranks.size(); }
 const VariablesPtr& Trainer::variables() const { return state_->weights.variables(); }
 Device& Trainer::device() const { return *state_->device; }
 

@@ -108,6 +108,8 @@ class Trainer {
   [[nodiscard]] std::int64_t epochs_done() const;
   /// Number of batches trained on. It equals the number of updates unless gradients are accumulated.
   [[nodiscard]] std::int64_t steps_done() const;
+  /// The number of devices that train together (TrainerOptions::group); 1 for a trainer on its own.
+  [[nodiscard]] int ranks() const;
   [[nodiscard]] const VariablesPtr& variables() const;
   [[nodiscard]] Device& device() const;
 

@@ -41,7 +41,7 @@ VariablesPtr Weights::storage_for(const Graph& graph, bool averaged) {
   if (!averaged) return variables_;
   const auto view = std::make_shared<Variables>(variables_->device_pointer(), variables_->seed());
   for (const VariablePtr& variable : graph.variables()) {
-    BufferPtr held = variables_->require(variable, variable->name);
+    Storage held = variables_->require(variable, variable->name);
     // Those of parameters that were frozen later stay.
     const bool has_average = optim::is_trained(graph, *variable, groups_) ||
                              variables_->related(variable->name, VariableRole::average).has_value();

@@ -1,0 +1,36 @@
+// What all transports have in common.
+#include "concord/collective/group.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+
+namespace concord::collective {
+
+Part part_of(std::size_t elements, int size, int rank) {
+  const auto ranks = static_cast<std::size_t>(size);
+  const std::size_t each = (elements + ranks - 1) / ranks;
+  const std::size_t begin = std::min(elements, static_cast<std::size_t>(rank) * each);
+  return {begin, std::min(elements, begin + each)};
+}
+
+void Group::all_reduce(std::span<float> values, std::span<const float> start) {
+  reduce_scatter(values, start);
+  all_gather(std::as_writable_bytes(values), sizeof(float));
+}
+
+double deadline_seconds() {
+  constexpr double kDefault = 300;
+  const std::optional<std::string> text = environment("CONCORD_DEADLINE");
+  if (!text) return kDefault;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+  CONCORD_CHECK(error == std::errc{} && end == text->data() + text->size() && std::isfinite(seconds) && seconds > 0,
+                ArgumentError, "CONCORD_DEADLINE is '{}'; it must be a number of seconds above 0", *text);
+  return seconds;
+}
+
+}  // namespace concord::collective

@@ -1,0 +1,26 @@
+// launch: starts the ranks of a training as processes of this machine, and ends them together. Internal to the library.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace concord::collective {
+
+/// A rank to start.
+struct RankProcess {
+  std::vector<std::string> words;      // the program, found as a shell finds it, and its arguments
+  std::vector<std::string> variables;  // of its environment, "NAME=value"
+  std::string name;                    // for messages: "opencl:1"
+};
+
+/// Starts the ranks, and waits for their end. Each gets the environment of this process, its own variables and those of
+/// torchrun: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+/// - Rank 0 has the input and output of this process. The standard output of the others is dropped, and each line of
+///   their standard error comes after "[rank 1] ".
+/// - When one rank fails, the others have some seconds to end by themselves; then they are ended.
+/// - SIGINT and SIGTERM go on to all ranks. All ranks end when this process is killed.
+/// Returns 0 if all ranks succeed, else 1 after a message on standard error that names the first rank that failed; 130
+/// if a signal ended the ranks. Throws IoError if a program does not start.
+[[nodiscard]] int launch(const std::vector<RankProcess>& ranks);
+
+}  // namespace concord::collective

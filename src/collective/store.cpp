@@ -1,0 +1,171 @@
+// The protocol: the client writes "set NAME SIZE\n" and the text, and the server answers "new\n" or "old\n"; or the
+// client writes "get NAME MILLISECONDS\n", and the server answers "SIZE\n" and the text, "0\n" after that time.
+#include "concord/collective/store.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
+#include <istream>
+#include <list>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "concord/collective/group.hpp"
+#include "concord/core/check.hpp"
+
+namespace concord::collective {
+namespace {
+
+using boost::asio::ip::tcp;
+
+constexpr std::size_t kLongestText = std::size_t{1} << 20;
+
+/// Reads exactly so many bytes. Returns false if the other end has hung up.
+bool read_text(std::istream& stream, std::size_t size, std::string& text) {
+  if (size > kLongestText) return false;
+  text.resize(size);
+  return bool(stream.read(text.data(), static_cast<std::streamsize>(size)));
+}
+
+}  // namespace
+
+struct StoreServer::State {
+  State(Reach reach, std::uint16_t port) : acceptor(context) {
+    const tcp::endpoint place = reach == Reach::this_machine
+                                    ? tcp::endpoint(boost::asio::ip::address_v4::loopback(), port)
+                                    : tcp::endpoint(tcp::v4(), port);
+    boost::system::error_code error;
+    acceptor.open(place.protocol());
+    acceptor.set_option(tcp::acceptor::reuse_address(true));
+    acceptor.bind(place, error);
+    if (!error) acceptor.listen(boost::asio::socket_base::max_listen_connections, error);
+    CONCORD_CHECK(!error, IoError, "port {} cannot be opened for the processes of a training: {}", port,
+                  error.message());
+    accept();
+    listener = std::thread([this] { context.run(); });
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    context.stop();
+    listener.join();
+    {
+      const std::lock_guard lock(mutex);
+      is_closing = true;
+      boost::system::error_code ignored;
+      for (tcp::iostream& client : clients) client.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    }
+    changed.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void accept() {
+    acceptor.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
+      if (error) return;
+      const std::lock_guard lock(mutex);
+      socket.set_option(tcp::no_delay(true));
+      tcp::iostream& client = clients.emplace_back(std::move(socket));
+      threads.emplace_back([this, &client] { serve(client); });
+      accept();
+    });
+  }
+
+  void serve(tcp::iostream& client) {
+    std::string verb, name, text;
+    std::size_t number = 0;
+    while (client >> verb >> name >> number && client.get() == '\n') {
+      if (verb == "set") {
+        if (!read_text(client, number, text)) return;
+        const std::lock_guard lock(mutex);
+        client << (texts.emplace(name, text).second ? "new\n" : "old\n") << std::flush;
+        changed.notify_all();
+      } else if (verb == "get") {
+        std::unique_lock lock(mutex);
+        changed.wait_for(lock, std::chrono::milliseconds(number), [&] { return is_closing || texts.contains(name); });
+        const std::string found = texts.contains(name) ? texts[name] : std::string();
+        lock.unlock();
+        client << found.size() << '\n' << found << std::flush;
+      } else {
+        return;
+      }
+    }
+  }
+
+  boost::asio::io_context context;
+  tcp::acceptor acceptor;
+  std::thread listener;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::string, std::string> texts;
+  std::list<tcp::iostream> clients;
+  std::list<std::thread> threads;
+  bool is_closing = false;
+};
+
+StoreServer::StoreServer(Reach reach, std::uint16_t port) : state_(std::make_unique<State>(reach, port)) {}
+StoreServer::~StoreServer() = default;
+std::uint16_t StoreServer::port() const { return state_->acceptor.local_endpoint().port(); }
+
+struct Store::Connection {
+  std::string host;
+  std::uint16_t port;
+  std::chrono::duration<double> deadline;
+  tcp::iostream stream;
+
+  /// Until the deadline, and some seconds more in which the server may answer that there is nothing.
+  void start_time() {
+    stream.expires_after(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline + std::chrono::duration<double>(5)));
+  }
+  void require_answer() {
+    CONCORD_CHECK(stream, RankLost, "the store at {}:{}, where the processes of the training meet, has hung up: {}",
+                  host, port, stream.error().message());
+  }
+};
+
+Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double> deadline)
+    : connection_(std::make_unique<Connection>(Connection{std::move(host), port, deadline, {}})) {
+  constexpr std::chrono::milliseconds kPause{50};
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  tcp::iostream& stream = connection_->stream;
+  for (;;) {
+    stream.clear();
+    connection_->start_time();
+    stream.connect(connection_->host, std::to_string(port));
+    if (stream) break;
+    CONCORD_CHECK(std::chrono::steady_clock::now() < end, RankLost,
+                  "{}:{}, where the processes of the training meet, cannot be reached for {:g} s: {}",
+                  connection_->host, port, deadline.count(), stream.error().message());
+    std::this_thread::sleep_for(kPause);
+  }
+  stream.socket().set_option(tcp::no_delay(true));
+}
+
+Store::~Store() = default;
+
+bool Store::set(const std::string& name, const std::string& text) {
+  connection_->start_time();
+  std::string answer;
+  connection_->stream << "set " << name << ' ' << text.size() << '\n' << text << std::flush;
+  connection_->stream >> answer;
+  connection_->require_answer();
+  return answer == "new";
+}
+
+std::string Store::get(const std::string& name) {
+  connection_->start_time();
+  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(connection_->deadline);
+  std::size_t size = 0;
+  connection_->stream << "get " << name << ' ' << patience.count() << '\n' << std::flush;
+  connection_->stream >> size;
+  std::string text;
+  const bool is_whole = connection_->stream.get() == '\n' && read_text(connection_->stream, size, text);
+  if (!is_whole) connection_->stream.setstate(std::ios::failbit);
+  connection_->require_answer();
+  return text;
+}
+
+}  // namespace concord::collective

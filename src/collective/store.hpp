@@ -1,0 +1,47 @@
+// Store: short texts by name, by which the processes of a training find each other before they have a group. One
+// process serves the store over TCP; all of them, on any machine, are its clients. Internal to the library.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace concord::collective {
+
+/// Serves a store until its destruction.
+class StoreServer {
+ public:
+  enum class Reach : std::uint8_t { this_machine, all_machines };
+  /// Listens on this port, or on a free port if it is 0. Throws IoError if the port is in use.
+  StoreServer(Reach reach, std::uint16_t port);
+  StoreServer(const StoreServer&) = delete;
+  StoreServer& operator=(const StoreServer&) = delete;
+  ~StoreServer();
+  [[nodiscard]] std::uint16_t port() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A connection to a store.
+class Store {
+ public:
+  /// Tries until the server answers or the deadline passes. Throws RankLost after it.
+  Store(std::string host, std::uint16_t port, std::chrono::duration<double> deadline);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  ~Store();
+
+  /// Enters a text. Returns false if the name has one already, which then stays.
+  [[nodiscard]] bool set(const std::string& name, const std::string& text);
+  /// Waits until the name has a text. Returns an empty string if it has none when the deadline passes.
+  [[nodiscard]] std::string get(const std::string& name);
+
+ private:
+  struct Connection;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace concord::collective

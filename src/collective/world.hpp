@@ -1,0 +1,26 @@
+// World: what the environment of a process says about the training that it belongs to. Internal to the library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace concord::collective {
+
+struct World {
+  int rank = 0, size = 1;
+  int local_rank = 0;      // among the ranks of this machine
+  std::string host;        // where the store is
+  std::uint16_t port = 0;  // of the store
+  bool has_store = false;  // the launcher serves it; else rank 0 does
+};
+
+/// The process of `concord launch`, which serves the store itself, and without which no rank goes on.
+inline constexpr const char* kStoreVariable = "CONCORD_STORE";
+
+/// Reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun and `concord launch` set them; else the variables
+/// of Open MPI or Slurm (srun), with MASTER_ADDR and MASTER_PORT as the user sets them. Nothing for a process that was
+/// started alone, and for a world of one. Throws ArgumentError, which names the variable that is missing or wrong.
+[[nodiscard]] std::optional<World> world_of_environment();
+
+}  // namespace concord::collective

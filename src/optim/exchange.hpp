@@ -1,0 +1,38 @@
+// The part of a training step that runs before the exchange between ranks: what each rank adds. Internal to the
+// library.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "concord/ops/loss_terms.hpp"
+#include "concord/optim/minimize.hpp"
+#include "concord/optim/step_numbers.hpp"
+
+namespace concord::optim {
+
+/// Adds a variable f32 [n] that is summed over the runs and ranks of an update, and returns it: after the exchange it
+/// has the sums of `numbers`, n values of one element.
+[[nodiscard]] Value exchange_numbers(Graph& graph, const std::string& name, std::span<const Value> numbers,
+                                     int accumulate);
+/// Element i of a variable of exchange_numbers, of rank 0.
+[[nodiscard]] Value exchanged_number(Value numbers, std::int64_t i);
+
+/// How the runs of all ranks join, as join_runs for one device. `finite_loss` becomes 0 if the losses of all ranks are
+/// finite, else NaN.
+[[nodiscard]] std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms,
+                                             const MinimizeOptions& options, Value& finite_loss);
+
+/// Adds a variable "exchange.<parameter>" for the gradient of one term of the loss, and returns it: after the exchange
+/// it has the sum over runs and ranks. `part` is what this run adds.
+[[nodiscard]] Value exchange_gradient(Value weight, Value part, std::size_t term, int accumulate);
+
+/// Turns assignments of layers, such as running statistics, into early ones. With one run an update they wait in a
+/// variable "exchange.<name>" until the step is known to be good, which the returned assignments say; with more, each
+/// run needs those of the one before.
+[[nodiscard]] std::vector<Assignment> assign_before_exchange(Graph& graph, const std::vector<Assignment>& assignments,
+                                                             int accumulate);
+
+}  // namespace concord::optim

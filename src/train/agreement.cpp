@@ -1,0 +1,80 @@
+// Hashes of what is too large to compare.
+#include "concord/train/agreement.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "concord/data/selection.hpp"
+
+namespace concord::train {
+namespace {
+
+/// FNV-1a over words of 64 bits (Fowler, Noll and Vo), which finds different values, not forged ones.
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      std::uint64_t word = 0;
+      const std::size_t count = std::min(bytes.size(), sizeof(word));
+      std::memcpy(&word, bytes.data(), count);
+      value_ = (value_ ^ word) * 0x100000001B3;
+      value_ ^= value_ >> 29;
+      bytes = bytes.subspan(count);
+    }
+  }
+  void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
+  void add(const TensorSpec& spec) { add(spec.str()); }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xCBF29CE484222325;
+};
+
+std::uint64_t hash_of_weights(const TrainerState& state) {
+  Hash hash;
+  for (const auto& [name, tensor] : state.weights.persistent()) {
+    if (name == cursor_name("train") || name == kRandomState) continue;  // of each rank's own
+    hash.add(name);
+    hash.add(tensor.bytes());
+  }
+  return hash.value();
+}
+
+/// Of the columns, and of samples from the beginning, the middle and the end.
+std::uint64_t hash_of_data(const Samples& data, std::uint64_t seed) {
+  Hash hash;
+  for (const std::vector<ColumnSpec>& columns : {data.feature_specs(), data.label_specs()}) {
+    for (const ColumnSpec& column : columns) {
+      hash.add(column.name);
+      hash.add(column.spec);
+    }
+  }
+  const auto last = static_cast<std::int32_t>(data.size() - 1);
+  const Dataset rows = data::read_rows(data, std::vector{0, last / 2, last}, seed, 0);
+  for (const std::vector<Column>& columns : {rows.feature_columns(), rows.label_columns()}) {
+    for (const Column& column : columns) hash.add(column.values.bytes());
+  }
+  return hash.value();
+}
+
+std::uint64_t unsigned_of(std::int64_t number) { return static_cast<std::uint64_t>(number); }
+
+}  // namespace
+
+void require_equal_ranks(const TrainerState& state, const Samples& data, const FitOptions& options) {
+  if (!state.ranks.are_several()) return;
+  const std::vector<Agreed> values{
+      {"the seeds", state.at.seed},
+      {"the numbers of epochs", unsigned_of(options.epochs)},
+      {"the batch sizes", unsigned_of(options.batch)},
+      {"the batches per update", unsigned_of(state.at.accumulate)},
+      {"the steps done", unsigned_of(state.at.step)},
+      {"the numbers of samples", unsigned_of(data.size())},
+      {"the samples", hash_of_data(data, state.at.seed), true},
+      {"the weights", hash_of_weights(state), true},
+  };
+  state.ranks.require_equal(values);
+}
+
+}  // namespace concord::train

@@ -1,0 +1,191 @@
+// Buckets of variables: first the counts of the loss, and the others in the order in which the backward pass makes
+// them.
+#include "concord/train/exchange.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "concord/collective/shared_files.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/train/trace.hpp"
+
+namespace concord::train {
+namespace {
+
+constexpr std::size_t kAlign = 256;  // bytes; kernels read whole vectors
+/// Bytes that are summed at once. Larger only for a larger variable.
+constexpr std::size_t kBucket = std::size_t{32} << 20;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+std::span<float> floats(std::span<std::byte> bytes) {
+  return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+std::string wanted_transport() {
+  const std::string wanted = environment("CONCORD_EXCHANGE").value_or("auto");
+  CONCORD_CHECK(wanted == "auto" || wanted == "host" || wanted == "peer", ArgumentError,
+                "CONCORD_EXCHANGE is '{}'; it must be auto, host or peer", wanted);
+  return wanted;
+}
+
+/// Whether all ranks say yes.
+bool all_of(collective::Group& group, bool own) {
+  float missing = own ? 0 : 1;
+  group.all_reduce({&missing, 1});
+  return missing == 0;
+}
+
+/// Whether sums of small whole numbers are right: drivers are not trusted.
+bool sums_are_right(PeerMemory& memory, Device& device, const collective::Group& group, std::size_t count) {
+  constexpr std::size_t kMost = 4096;
+  const std::size_t numbers = std::min(count, kMost);
+  const auto ranks = static_cast<float>(group.size());
+  std::vector<float> values(numbers);
+  for (std::size_t i = 0; i < numbers; ++i) values[i] = static_cast<float>(i % 64) + static_cast<float>(group.rank());
+  device.write(*memory.buffer(), 0, std::as_bytes(std::span(values)));
+  memory.sum(0, numbers, nullptr, 0);
+  device.read(*memory.buffer(), 0, std::as_writable_bytes(std::span(values)));
+  if (memory.lost_rank() >= 0) return false;
+  for (std::size_t i = 0; i < numbers; ++i) {
+    if (values[i] != ranks * static_cast<float>(i % 64) + ranks * (ranks - 1) / 2) return false;
+  }
+  return true;
+}
+
+/// Whether this device sums over the memory of all.
+bool connects(PeerMemory& memory, collective::Group& group) {
+  const std::vector<int> files = collective::share_files(group, memory.file());
+  try {
+    memory.connect(files, group.rank());
+    return true;
+  } catch (const DeviceError& error) {
+    log(LogLevel::warning, fmt::format("the memory of the other devices cannot be used: {}", error.what()));
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) {
+  std::vector<const Value*> ordered;
+  for (const Value& variable : graph.exchanged()) ordered.insert(ordered.begin(), &variable);
+  std::ranges::stable_partition(ordered, [](const Value* value) { return value->name() == kExchangedCounts; });
+  std::vector<Slot> slots;
+  std::size_t bucket = 0, offset = 0;
+  for (const Value* variable : ordered) {
+    const std::size_t bytes = aligned(variable->spec().bytes());
+    if (offset > 0 && offset + bytes > kBucket) {
+      ++bucket;
+      offset = 0;
+    }
+    slots.push_back({variable->name(), variable->spec(), bucket, offset});
+    offset += bytes;
+  }
+  return slots;
+}
+
+bool Exchange::connect_peers() {
+  const std::string wanted = wanted_transport();
+  if (!all_of(*group_, wanted != "host")) return false;
+  Device& device = variables_->device();
+  bool is_good = true;
+  for (Bucket& bucket : buckets_) {
+    if (!is_good) break;
+    bucket.peer = device.allocate_peer(bucket.bytes, group_->size(), collective::deadline_seconds());
+    is_good = all_of(*group_, bucket.peer != nullptr);
+    if (is_good) is_good = all_of(*group_, connects(*bucket.peer, *group_));
+    if (is_good) is_good = all_of(*group_, sums_are_right(*bucket.peer, device, *group_, bucket.bytes / sizeof(float)));
+  }
+  CONCORD_CHECK(is_good || wanted != "peer", NotSupported,
+                "CONCORD_EXCHANGE is peer, but the devices of this training do not read each other's memory");
+  if (!is_good) {
+    for (Bucket& bucket : buckets_) bucket.peer.reset();
+  }
+  return is_good;
+}
+
+Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph)
+    : group_(std::move(group)), variables_(std::move(variables)), slots_(slots_of(graph)) {
+  const timeline::Span span("connect ranks");
+  Device& device = variables_->device();
+  std::size_t all = 0;
+  for (const Slot& slot : slots_) {
+    if (slot.bucket == buckets_.size()) buckets_.emplace_back();
+    buckets_.back().bytes = slot.offset + aligned(slot.spec.bytes());
+    all += aligned(slot.spec.bytes());
+    if (slot.name == kExchangedCounts) started_ = aligned(slot.spec.bytes()) / sizeof(float);
+  }
+  const bool shares = connect_peers();
+  for (Bucket& bucket : buckets_) {
+    bucket.buffer = shares ? bucket.peer->buffer() : device.allocate(bucket.bytes);
+    if (!shares) bucket.staging = device.allocate_staging(bucket.bytes);
+  }
+  if (shares) last_counts_ = device.allocate(std::max<std::size_t>(started_ * sizeof(float), kAlign));
+  start_.resize(buckets_[0].bytes / sizeof(float));
+  clear();
+  for (const Slot& slot : slots_) variables_->bind(slot.name, slot.spec, {buckets_[slot.bucket].buffer, slot.offset});
+  log(LogLevel::info, fmt::format("rank {} of {} exchanges {} MiB in {} parts by {}", group_->rank(), group_->size(),
+                                  all >> 20, buckets_.size(), transport()));
+}
+
+void Exchange::start_counts(std::vector<float> counts) {
+  std::ranges::copy(counts, start_.begin());
+  if (!last_counts_ || started_ == 0) return;
+  variables_->device().write(*last_counts_, 0, std::as_bytes(std::span(start_).first(started_)));
+}
+
+void Exchange::clear() {
+  for (const Bucket& bucket : buckets_) variables_->device().fill(*bucket.buffer, 0, bucket.bytes, 0);
+}
+
+void Exchange::sum() {
+  const timeline::Span span("exchange");
+  if (!buckets_[0].peer) {
+    sum_through_host();
+    return;
+  }
+  for (Bucket& bucket : buckets_) {
+    const bool has_counts = &bucket == &buckets_[0];
+    bucket.peer->sum(0, bucket.bytes / sizeof(float), last_counts_.get(), has_counts ? started_ : 0);
+  }
+  if (started_ > 0) variables_->device().copy(*buckets_[0].buffer, 0, *last_counts_, 0, started_ * sizeof(float));
+}
+
+void Exchange::require_all_ranks() {
+  for (Bucket& bucket : buckets_) {
+    if (!bucket.peer) return;
+    const int lost = bucket.peer->lost_rank();
+    CONCORD_CHECK(lost < 0, RankLost, "rank {} did not come to an exchange on the devices for {:g} s", lost,
+                  collective::deadline_seconds());
+  }
+}
+
+/// All parts are on their way to the host at once; each is summed when it has come, and sent back while the next is
+/// summed.
+void Exchange::sum_through_host() {
+  Device& device = variables_->device();
+  const EventPtr steps = device.record();
+  std::vector<EventPtr> arrived;
+  for (const Bucket& bucket : buckets_) {
+    arrived.push_back(device.download_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, steps));
+  }
+  EventPtr sent;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    const Bucket& bucket = buckets_[i];
+    if (arrived[i]) arrived[i]->wait();
+    const std::span<float> numbers = floats(bucket.staging->bytes().first(bucket.bytes));
+    if (i == 0) {
+      group_->all_reduce(numbers, start_);
+      std::copy_n(numbers.begin(), started_, start_.begin());
+    } else {
+      group_->all_reduce(numbers);
+    }
+    sent = device.write_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, nullptr);
+  }
+  device.wait_for(sent);
+}
+
+}  // namespace concord::train

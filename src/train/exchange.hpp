@@ -1,0 +1,64 @@
+// Exchange: the memory of the variables that the ranks of a training sum, and their summing. Internal to the library.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "concord/collective/group.hpp"
+#include "concord/compile/program.hpp"
+
+namespace concord::train {
+
+/// The variables of one step's graph (Graph::exchanged). Their sums have the same bits on all ranks and by all
+/// transports. $CONCORD_EXCHANGE chooses the transport: auto, host or peer.
+class Exchange {
+ public:
+  /// Allocates memory, and binds the variables to it: call this before the step is compiled.
+  Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph);
+  /// Whether it has the variables of this graph.
+  [[nodiscard]] bool fits(const Graph& graph) const { return slots_ == slots_of(graph); }
+
+  /// Sets the sums of the loss that the next ones are added to; in the order of kExchangedCounts.
+  void start_counts(std::vector<float> counts);
+  /// Sets what this rank adds to zero: it has no batch in this update.
+  void clear();
+  /// Replaces the variables by their sums over all ranks, on the device or through the host. Throws RankLost.
+  void sum();
+  /// Throws RankLost if a rank was missing in a sum on the device: `sum` does not wait for that.
+  void require_all_ranks();
+  /// How the numbers go from rank to rank: "peer" for kernels that read the memory of other devices, else the group's
+  /// transport.
+  [[nodiscard]] std::string transport() const { return buckets_[0].peer ? "peer" : group_->transport(); }
+
+ private:
+  /// A variable in the buffer of a bucket.
+  struct Slot {
+    std::string name;
+    TensorSpec spec;
+    std::size_t bucket = 0, offset = 0;  // in bytes
+    friend bool operator==(const Slot&, const Slot&) = default;
+  };
+  /// Variables that are summed at once.
+  struct Bucket {
+    std::size_t bytes = 0;
+    std::unique_ptr<PeerMemory> peer = nullptr;  // null: through the host
+    BufferPtr buffer = nullptr;
+    StagingPtr staging = nullptr;  // for the host
+  };
+  [[nodiscard]] static std::vector<Slot> slots_of(const Graph& graph);
+  /// Of the memory that the devices share, or false on all ranks if one of them shares none.
+  [[nodiscard]] bool connect_peers();
+  void sum_through_host();
+
+  collective::GroupPtr group_;
+  VariablesPtr variables_;
+  std::vector<Slot> slots_;
+  std::vector<Bucket> buckets_;
+  std::size_t started_ = 0;   // floats at the beginning whose sums start from the last ones: the counts of the loss
+  BufferPtr last_counts_;     // on the device
+  std::vector<float> start_;  // of the first bucket, on the host: 0 but for the counts
+};
+
+}  // namespace concord::train

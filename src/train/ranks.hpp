@@ -1,0 +1,59 @@
+// Ranks: the place of a trainer among the ranks of a training on several devices. Internal to the library.
+//
+// The batches of an epoch go to the ranks in turn: of N ranks, rank r trains on batches r, r + N, r + 2N, …. One batch
+// of each rank, times TrainerOptions::accumulate, makes an update.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "concord/collective/group.hpp"
+#include "concord/train/epoch_plan.hpp"
+#include "concord/train/report.hpp"
+
+namespace concord::train {
+
+/// What must be equal on all ranks.
+struct Agreed {
+  const char* what;  // "the seed"
+  std::uint64_t value;
+  bool is_hash = false;  // of something, so the value itself says nothing
+};
+
+class Ranks {
+ public:
+  /// `group` is null for a trainer on its own.
+  explicit Ranks(collective::GroupPtr group) : group_(std::move(group)) {}
+
+  [[nodiscard]] bool are_several() const { return group_ != nullptr; }
+  [[nodiscard]] int rank() const { return group_ ? group_->rank() : 0; }
+  [[nodiscard]] int size() const { return group_ ? group_->size() : 1; }
+  [[nodiscard]] const collective::GroupPtr& group() const { return group_; }
+
+  /// The batches of this rank; `plan` has those of all. Throws ArgumentError if there are fewer full batches than
+  /// ranks.
+  [[nodiscard]] EpochPlan own_plan(const EpochPlan& plan) const;
+  /// Of `order`, the samples of the whole epoch, those of this rank's batches.
+  [[nodiscard]] std::vector<std::int32_t> own_rows(const EpochPlan& plan, std::span<const std::int32_t> order) const;
+  /// This rank's batches among the first `batches`.
+  [[nodiscard]] std::int64_t own_batches(std::int64_t batches) const {
+    return (batches + size() - 1 - rank()) / size();
+  }
+
+  /// Throws ArgumentError on all ranks if one of these is not the same on all; they are named in the same order.
+  void require_equal(std::span<const Agreed> values) const;
+  /// Whether one of the ranks says yes.
+  [[nodiscard]] bool any(bool own) const;
+  /// The results of rank 0, so that all ranks decide alike.
+  void share(Metrics& metrics) const;
+  /// Waits for all ranks that there still are.
+  void wait() const;
+
+ private:
+  collective::GroupPtr group_;
+};
+
+}  // namespace concord::train

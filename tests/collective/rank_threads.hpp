@@ -1,0 +1,37 @@
+// Ranks of a group as threads of a test.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "concord/collective/shared_memory.hpp"
+#include "concord_test.hpp"
+
+namespace concord::test {
+
+/// Calls `work` with each rank of a group, in a thread of its own. Returns the message of each rank's error; empty if
+/// it had none. Checks of Catch2 belong behind it: they are for one thread.
+inline std::vector<std::string> on_ranks(int size, const std::function<void(const collective::GroupPtr&)>& work,
+                                         std::chrono::duration<double> deadline = std::chrono::seconds(60)) {
+  std::vector<collective::GroupPtr> groups = collective::make_groups_of_threads(size, deadline);
+  std::vector<std::string> errors(groups.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < groups.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        work(groups[rank]);
+      } catch (const std::exception& error) {
+        errors[rank] = error.what();
+      }
+      groups[rank].reset();  // it leaves
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return errors;
+}
+
+}  // namespace concord::test
