@@ -44,7 +44,7 @@ void DevicesOption::add(CLI::App& command) {
                            "Train on several devices of this machine: all, or selectors with commas between, such as "
                            "opencl:gpu for every GPU. --batch is that of each device")
                ->delimiter(',')
-               ->check(device_selectors());
+               ->check(device_selectors(true));
 }
 
 std::vector<DeviceInfo> DevicesOption::devices() const {

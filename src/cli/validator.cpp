@@ -159,12 +159,13 @@ CLI::Validator device_selector() {
   return {refusal, "", {}};
 }
 
-CLI::Validator device_selectors() {
-  const auto refusal = [](const std::string& text) {
+CLI::Validator device_selectors(bool may_be_all) {
+  const auto refusal = [may_be_all](const std::string& text) {
     for (std::size_t at = 0; at <= text.size();) {
       const std::size_t comma = std::min(text.find(',', at), text.size());
       if (comma == at) return fmt::format("'{}' contains an empty device name", text);
-      std::string wrong = refusal_of_selector(text.substr(at, comma - at));
+      const std::string selector = text.substr(at, comma - at);
+      std::string wrong = may_be_all && selector == "all" ? std::string() : refusal_of_selector(selector);
       if (!wrong.empty()) return wrong;
       at = comma + 1;
     }

@@ -38,6 +38,6 @@ namespace concord::cli {
 /// A valid selector of a device (Device::open), whether or not this machine has such a device.
 [[nodiscard]] CLI::Validator device_selector();
 /// Several selectors, separated by commas.
-[[nodiscard]] CLI::Validator device_selectors();
+[[nodiscard]] CLI::Validator device_selectors(bool may_be_all = false);
 
 }  // namespace concord::cli
