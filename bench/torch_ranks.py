@@ -21,7 +21,7 @@ import torch.nn.functional as F
 
 import torch_nets
 
-SIZES = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 32 << 20, 64 << 20, 128 << 20, 256 << 20, 512 << 20, 1 << 30]
+SIZES = [64 << 10 << 2 * i for i in range(8)]  # 64 KiB to 1 GiB
 
 
 def best_of(runs, steps, work):

@@ -3,6 +3,7 @@
 #include "concord/train/exchange.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "concord/collective/shared_files.hpp"
@@ -36,6 +37,16 @@ bool all_of(collective::Group& group, bool own) {
   float missing = own ? 0 : 1;
   group.all_reduce({&missing, 1});
   return missing == 0;
+}
+
+/// Whether no two ranks have the same device: kernels of one would wait for kernels of the other, which do not run.
+bool are_different_devices(collective::Group& group, const DeviceInfo& own) {
+  using Address = std::array<char, 32>;
+  std::vector<Address> all(static_cast<std::size_t>(group.size()));
+  own.pci_address.copy(all[static_cast<std::size_t>(group.rank())].data(), sizeof(Address) - 1);
+  group.all_gather(std::as_writable_bytes(std::span(all)), sizeof(Address));
+  std::ranges::sort(all);
+  return std::ranges::adjacent_find(all) == all.end();
 }
 
 /// Whether sums of small whole numbers are right: drivers are not trusted.
@@ -91,7 +102,7 @@ bool Exchange::connect_peers() {
   const std::string wanted = wanted_transport();
   if (!all_of(*group_, wanted != "host")) return false;
   Device& device = variables_->device();
-  bool is_good = true;
+  bool is_good = are_different_devices(*group_, device.info());
   for (Bucket& bucket : buckets_) {
     if (!is_good) break;
     bucket.peer = device.allocate_peer(bucket.bytes, group_->size(), collective::deadline_seconds());
