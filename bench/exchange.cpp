@@ -3,6 +3,8 @@
 //   concord launch --devices opencl:gpu -- bench_exchange
 //
 // Rank 0 prints one line a size: bytes, microseconds, transport. $CONCORD_EXCHANGE chooses the transport.
+#include "concord/train/exchange.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include <string>
 
 #include "concord/concord.hpp"
-#include "concord/train/exchange.hpp"
 
 namespace {
 
@@ -25,9 +26,9 @@ constexpr std::int64_t kMostOfOne = std::int64_t{8} << 20;  // floats of a varia
 void add_exchange(Graph& graph, std::int64_t floats) {
   for (std::int64_t begin = 0; begin < floats; begin += kMostOfOne) {
     const Shape shape{std::min(kMostOfOne, floats - begin)};
-    const Value variable = graph.variable(std::make_shared<Variable>(
-        fmt::format("exchanged{}", begin), TensorSpec{DType::f32, shape}, Initializer{}, false, Tensor{},
-        VariableRole::transient));
+    const Value variable =
+        graph.variable(std::make_shared<Variable>(fmt::format("exchanged{}", begin), TensorSpec{DType::f32, shape},
+                                                  Initializer{}, false, Tensor{}, VariableRole::transient));
     graph.exchange(variable, variable + 1.0F);
   }
 }
@@ -35,7 +36,10 @@ void add_exchange(Graph& graph, std::int64_t floats) {
 double seconds_of(train::Exchange& exchange, Device& device, const collective::GroupPtr& group, int sums) {
   group->barrier();
   const Clock::time_point begin = Clock::now();
-  for (int i = 0; i < sums; ++i) exchange.sum();
+  for (int i = 0; i < sums; ++i) {
+    for (std::size_t bucket = 0; bucket < exchange.buckets(); ++bucket) exchange.begin(bucket);
+    exchange.finish();
+  }
   device.finish();
   return std::chrono::duration<double>(Clock::now() - begin).count() / sums;
 }

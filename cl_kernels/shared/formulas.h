@@ -6,6 +6,15 @@
 
 #include "shared/vector_math.h"
 
+// A product that no compiler joins with a sum to a fused operation: formulas have the same bits alone and as parts of
+// larger ones, and on all devices.
+static inline float concord_times(float a, float b) {
+#ifdef __OPENCL_VERSION__
+#pragma OPENCL FP_CONTRACT OFF
+#endif
+  return a * b;
+}
+
 // NaN if either is NaN, as in PyTorch and ONNX.
 static inline float concord_minimum(float a, float b) { return (a <= b || a != a) ? a : b; }
 static inline float concord_maximum(float a, float b) { return (a >= b || a != a) ? a : b; }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "concord/cli/data_spec.hpp"
+#include "concord/core/error.hpp"
 #include "concord/core/nearest_name.hpp"
 #include "concord/core/text.hpp"
 #include "concord/core/utf8.hpp"

@@ -19,6 +19,7 @@
 #include <ctime>
 
 #include "concord/core/check.hpp"
+#include "concord/core/parallel.hpp"
 
 namespace concord::collective {
 namespace {
@@ -27,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 using Counter = std::atomic<std::uint32_t>;
 static_assert(Counter::is_always_lock_free && sizeof(Counter) == 4);
 
-constexpr std::size_t kSlot = std::size_t{4} << 20;     // bytes of a rank in one turn
+constexpr std::size_t kSlot = std::size_t{32} << 20;    // bytes of a rank in one turn
 constexpr std::size_t kChannel = std::size_t{1} << 20;  // bytes on their way from one rank to another
 constexpr int kSpins = 2000;                            // looks before a rank sleeps: some microseconds
 constexpr std::chrono::milliseconds kLook{50};          // between looks at the processes of other ranks
@@ -110,21 +111,26 @@ class SharedGroup final : public Group {
       };
       for (int to = 0; to < size(); ++to) {
         const Part part = piece(to);
-        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(part.begin), part.size(),
-                    floats(rank()) + static_cast<std::size_t>(to) * segment);
+        const float* const from = values.data() + part.begin;
+        float* const place = floats(rank()) + static_cast<std::size_t>(to) * segment;
+        for_blocks(part.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+          std::copy_n(from + first, count, place + first);
+        });
       }
       take_turn();
       const Part part = piece(rank());
       float* const sums = values.data() + part.begin;
-      if (start.empty()) {
-        std::fill_n(sums, part.size(), 0.0F);
-      } else {
-        std::copy_n(start.data() + part.begin, part.size(), sums);
-      }
-      for (int from = 0; from < size(); ++from) {
-        const float* const terms = floats_of_turn(from) + static_cast<std::size_t>(rank()) * segment;
-        for (std::size_t i = 0; i < part.size(); ++i) sums[i] += terms[i];
-      }
+      for_blocks(part.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+        if (start.empty()) {
+          std::fill_n(sums + first, count, 0.0F);
+        } else {
+          std::copy_n(start.data() + part.begin + first, count, sums + first);
+        }
+        for (int from = 0; from < size(); ++from) {
+          const float* const terms = floats_of_turn(from) + static_cast<std::size_t>(rank()) * segment;
+          for (std::size_t i = first; i < first + count; ++i) sums[i] += terms[i];
+        }
+      });
     }
   }
 
@@ -145,7 +151,11 @@ class SharedGroup final : public Group {
       std::ranges::copy(piece(rank()), slot(rank(), turn_ + 1));
       take_turn();
       for (int from = 0; from < size(); ++from) {
-        if (from != rank()) std::copy_n(slot(from, turn_), piece(from).size(), piece(from).begin());
+        if (from == rank()) continue;
+        const std::span<std::byte> to = piece(from);
+        for_blocks(to.size(), [&](std::size_t, std::size_t first, std::size_t count) {
+          std::copy_n(slot(from, turn_) + first, count, to.begin() + static_cast<std::ptrdiff_t>(first));
+        });
       }
     }
   }

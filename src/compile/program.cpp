@@ -1,6 +1,8 @@
 // Program: its runs, and what goes in and comes out.
 #include "concord/compile/program.hpp"
 
+#include <algorithm>
+
 #include "concord/compile/program_impl.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
@@ -56,20 +58,48 @@ Program::Program(Program&&) noexcept = default;
 Program& Program::operator=(Program&&) noexcept = default;
 Program::~Program() = default;
 
-void Program::run() {
+void Program::run() { run({}, {}); }
+
+void Program::run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached) {
   const Device::Use use(impl_->device());
-  with_host_memory("a run of a program", [&] { impl_->run(); });
+  with_host_memory("a run of a program", [&] { impl_->run(marks, reached); });
 }
 
-void ProgramImpl::run() {
+void ProgramImpl::run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached) {
   settle();
-  if (timeline::recording()) {
-    enqueue_recorded();
-  } else {
-    for (const std::unique_ptr<Launch>& launch : launches) launch->enqueue();
+  std::size_t next = 0;
+  {
+    const timeline::Span span("enqueue step");
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      while (next < marks.size() && marks[next] <= i) reached(next++);
+      enqueue(i);
+    }
   }
   commit();
+  while (next < marks.size()) reached(next++);
   device().flush();
+}
+
+std::size_t Program::launches_until_assigned(std::span<const std::string> variables) const {
+  std::size_t until = 0;
+  for (const std::string& name : variables) {
+    const auto found = impl_->names.find(name);
+    CONCORD_CHECK(found != impl_->names.end(), ArgumentError, "the program has no variable '{}'", name);
+    const Operand to = impl_->operands[static_cast<std::size_t>(found->second)];
+    const auto is_there = [&](const Operand& other) { return other.buffer == to.buffer && other.offset == to.offset; };
+    const auto writes = [&](std::size_t launch) {
+      const std::vector<ValueId>& outputs = impl_->lowered.nodes[impl_->launch_nodes[launch]].outputs;
+      return std::ranges::any_of(outputs,
+                                 [&](ValueId id) { return is_there(impl_->operands[static_cast<std::size_t>(id)]); });
+    };
+    std::size_t launch = launches();
+    if (std::ranges::none_of(impl_->commits, [&](const ProgramImpl::Copy& copy) { return is_there(copy.to); })) {
+      launch = impl_->launches.size();
+      while (launch > 0 && !writes(launch - 1)) --launch;
+    }
+    until = std::max(until, launch);
+  }
+  return until;
 }
 
 void Program::write(const std::string& input, const Tensor& value) {

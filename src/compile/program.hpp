@@ -133,6 +133,11 @@ class Program {
   /// Enqueues one run. Values that depend only on unassigned variables (invariants) are computed again only after those
   /// variables have changed.
   void run();
+  /// As `run`, and calls reached(i) as soon as the first marks[i] launches are enqueued, for each i in order. The marks
+  /// ascend, up to launches().
+  void run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached);
+  /// The number of launches after which these variables, which the program assigns, have their new values.
+  [[nodiscard]] std::size_t launches_until_assigned(std::span<const std::string> variables) const;
   /// Runs one launch after another and measures the time of each.
   [[nodiscard]] std::vector<TraceEntry> run_traced();
   /// Runs one launch after another and stops at the first value with a NaN or infinite element. Stops before the first

@@ -52,9 +52,7 @@ struct ProgramImpl {
   /// Brings the results of invariant nodes up to date.
   void settle();
   void commit();
-  void run();
-  /// Enqueues the launches onto the timeline.
-  void enqueue_recorded();
+  void run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached);
   /// Enqueues one, onto the timeline where there is one.
   void enqueue(std::size_t place);
   /// For the timeline, of each launch.

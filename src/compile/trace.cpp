@@ -134,12 +134,6 @@ const std::vector<timeline::Label>& ProgramImpl::timeline_labels() {
   return labels;
 }
 
-void ProgramImpl::enqueue_recorded() {
-  const timeline::Span span("enqueue step");
-  const std::vector<timeline::Label>& all = timeline_labels();
-  for (std::size_t i = 0; i < launches.size(); ++i) device().enqueue_recorded(*launches[i], all[i]);
-}
-
 void ProgramImpl::enqueue(std::size_t place) {
   if (!timeline::recording()) return launches[place]->enqueue();
   device().enqueue_recorded(*launches[place], timeline_labels()[place]);

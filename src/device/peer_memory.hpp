@@ -10,6 +10,9 @@
 
 namespace CONCORD_PUBLIC concord {
 
+class Event;
+using EventPtr = std::shared_ptr<Event>;
+
 /// Memory of one rank of a training, connected with that of the other ranks on the same machine. Each rank has the same
 /// number of bytes. Device::allocate_peer makes it.
 class PeerMemory {
@@ -27,10 +30,13 @@ class PeerMemory {
   /// Throws DeviceError if the driver does not take one.
   virtual void connect(std::vector<int> files, int rank) = 0;
   /// Enqueues the sum over all ranks of the floats [first, first + count) of the memory, into the memory of all ranks:
-  /// ((start + v₀) + v₁) + … in fp32. `first` and `count` are multiples of 4. The first `started` sums, a multiple of 4,
-  /// start from the floats in `start`, the others from 0; `start` may be null if `started` is 0. All ranks enqueue the same sums in the same order, and each waits on the device
-  /// for the others. If one does not come within the deadline, the result of this and of all later sums is NaN.
-  virtual void sum(std::size_t first, std::size_t count, const Buffer* start, std::size_t started) = 0;
+  /// ((start + v₀) + v₁) + … in fp32. `first` and `count` are multiples of 4. The first `started` sums, a multiple of
+  /// 4, start from the floats in `start`, the others from 0; `start` may be null if `started` is 0. The sum runs after
+  /// `after`, beside the compute queue, which waits for the returned event if told so (Device::wait_for). All ranks
+  /// enqueue the same sums in the same order, and each waits on the device for the others. If one does not come within
+  /// the deadline, the result of this and of all later sums is NaN.
+  [[nodiscard]] virtual EventPtr sum(std::size_t first, std::size_t count, const Buffer* start, std::size_t started,
+                                     const EventPtr& after) = 0;
   /// Waits for the sums. Returns the rank that did not come, or -1.
   [[nodiscard]] virtual int lost_rank() = 0;
 };

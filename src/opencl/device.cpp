@@ -15,36 +15,11 @@
 #include "concord/opencl/driver/status.hpp"
 #include "concord/opencl/formula/channels_last.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/event.hpp"
 #include "concord/opencl/launch/peer_memory.hpp"
 
 namespace concord::opencl {
 namespace {
-
-class OpenClEvent final : public Event {
- public:
-  OpenClEvent(cl_event raw, std::shared_ptr<const Device> device) : OpenClEvent(EventHandle(raw), std::move(device)) {}
-  OpenClEvent(EventHandle event, std::shared_ptr<const Device> device)
-      : event_(std::move(event)), device_(std::move(device)) {}
-  void wait() override {
-    device_->require_own_process();
-    const cl_event raw = event_.get();
-    check(clWaitForEvents(1, &raw), "clWaitForEvents", device_->info().name);
-  }
-  [[nodiscard]] bool is_reached() override {
-    device_->require_own_process();
-    cl_int status = CL_QUEUED;
-    check(clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
-          "clGetEventInfo", device_->info().name);
-    return status <= CL_COMPLETE;  // below: it failed
-  }
-  [[nodiscard]] cl_event raw() const { return event_.get(); }
-
- private:
-  EventHandle event_;
-  std::shared_ptr<const Device> device_;
-};
-
-cl_event raw_of(const EventPtr& event) { return static_cast<const OpenClEvent&>(*event).raw(); }
 
 /// Staging memory that keeps its device alive.
 class OwnedStaging final : public Staging {
@@ -151,7 +126,7 @@ StagingPtr OpenClDevice::allocate_staging(std::size_t bytes) {
 
 std::unique_ptr<PeerMemory> OpenClDevice::allocate_peer(std::size_t bytes, int ranks, double deadline) {
   const Use use(*this);
-  return make_peer_memory(*context_, info_, accounting_, bytes, ranks, deadline);
+  return make_peer_memory(*this, *context_, bytes, ranks, deadline);
 }
 
 void OpenClDevice::write(Buffer& dst, std::size_t offset, std::span<const std::byte> bytes) {

@@ -57,7 +57,7 @@ bool sums_are_right(PeerMemory& memory, Device& device, const collective::Group&
   std::vector<float> values(numbers);
   for (std::size_t i = 0; i < numbers; ++i) values[i] = static_cast<float>(i % 64) + static_cast<float>(group.rank());
   device.write(*memory.buffer(), 0, std::as_bytes(std::span(values)));
-  memory.sum(0, numbers, nullptr, 0);
+  device.wait_for(memory.sum(0, numbers, nullptr, 0, device.record()));
   device.read(*memory.buffer(), 0, std::as_writable_bytes(std::span(values)));
   if (memory.lost_rank() >= 0) return false;
   for (std::size_t i = 0; i < numbers; ++i) {
@@ -152,17 +152,55 @@ void Exchange::clear() {
   for (const Bucket& bucket : buckets_) variables_->device().fill(*bucket.buffer, 0, bucket.bytes, 0);
 }
 
-void Exchange::sum() {
+std::vector<std::size_t> Exchange::marks_of(const Program& step) const {
+  std::vector<std::vector<std::string>> names(buckets_.size());
+  for (const Slot& slot : slots_) names[slot.bucket].push_back(slot.name);
+  std::vector<std::size_t> marks;
+  for (const std::vector<std::string>& bucket : names) {
+    const std::size_t complete = step.launches_until_assigned(bucket);
+    marks.push_back(std::max(complete, marks.empty() ? 0 : marks.back()));
+  }
+  return marks;
+}
+
+void Exchange::begin(std::size_t number) {
+  Device& device = variables_->device();
+  Bucket& bucket = buckets_[number];
+  const EventPtr steps = device.record();
+  if (bucket.peer) {
+    const std::size_t started = number == 0 ? started_ : 0;
+    bucket.arrived = bucket.peer->sum(0, bucket.bytes / sizeof(float), last_counts_.get(), started, steps);
+  } else {
+    bucket.arrived = device.download_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, steps);
+  }
+}
+
+void Exchange::begin_with_nothing() {
+  clear();
+  for (std::size_t i = 0; i < buckets_.size(); ++i) begin(i);
+}
+
+void Exchange::finish() {
   const timeline::Span span("exchange");
-  if (!buckets_[0].peer) {
-    sum_through_host();
+  Device& device = variables_->device();
+  if (buckets_[0].peer) {
+    for (const Bucket& bucket : buckets_) device.wait_for(bucket.arrived);
+    if (started_ > 0) device.copy(*buckets_[0].buffer, 0, *last_counts_, 0, started_ * sizeof(float));
     return;
   }
-  for (Bucket& bucket : buckets_) {
-    const bool has_counts = &bucket == &buckets_[0];
-    bucket.peer->sum(0, bucket.bytes / sizeof(float), last_counts_.get(), has_counts ? started_ : 0);
+  EventPtr sent;
+  for (const Bucket& bucket : buckets_) {
+    if (bucket.arrived) bucket.arrived->wait();
+    const std::span<float> numbers = floats(bucket.staging->bytes().first(bucket.bytes));
+    if (&bucket == &buckets_[0]) {
+      group_->all_reduce(numbers, start_);
+      std::copy_n(numbers.begin(), started_, start_.begin());
+    } else {
+      group_->all_reduce(numbers);
+    }
+    sent = device.write_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, nullptr);
   }
-  if (started_ > 0) variables_->device().copy(*buckets_[0].buffer, 0, *last_counts_, 0, started_ * sizeof(float));
+  device.wait_for(sent);
 }
 
 void Exchange::require_all_ranks() {
@@ -172,31 +210,6 @@ void Exchange::require_all_ranks() {
     CONCORD_CHECK(lost < 0, RankLost, "rank {} did not come to an exchange on the devices for {:g} s", lost,
                   collective::deadline_seconds());
   }
-}
-
-/// All parts are on their way to the host at once; each is summed when it has come, and sent back while the next is
-/// summed.
-void Exchange::sum_through_host() {
-  Device& device = variables_->device();
-  const EventPtr steps = device.record();
-  std::vector<EventPtr> arrived;
-  for (const Bucket& bucket : buckets_) {
-    arrived.push_back(device.download_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, steps));
-  }
-  EventPtr sent;
-  for (std::size_t i = 0; i < buckets_.size(); ++i) {
-    const Bucket& bucket = buckets_[i];
-    if (arrived[i]) arrived[i]->wait();
-    const std::span<float> numbers = floats(bucket.staging->bytes().first(bucket.bytes));
-    if (i == 0) {
-      group_->all_reduce(numbers, start_);
-      std::copy_n(numbers.begin(), started_, start_.begin());
-    } else {
-      group_->all_reduce(numbers);
-    }
-    sent = device.write_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, nullptr);
-  }
-  device.wait_for(sent);
 }
 
 }  // namespace concord::train

@@ -22,10 +22,16 @@ class Exchange {
 
   /// Sets the sums of the loss that the next ones are added to; in the order of kExchangedCounts.
   void start_counts(std::vector<float> counts);
-  /// Sets what this rank adds to zero: it has no batch in this update.
-  void clear();
-  /// Replaces the variables by their sums over all ranks, on the device or through the host. Throws RankLost.
-  void sum();
+  [[nodiscard]] std::size_t buckets() const { return buckets_.size(); }
+  /// For Program::run of the part before the exchange: after how many launches each bucket is complete, in order.
+  [[nodiscard]] std::vector<std::size_t> marks_of(const Program& step) const;
+  /// All work that writes the variables of this bucket is enqueued: starts the bucket on its way, beside the work that
+  /// is enqueued later. The buckets begin in order.
+  void begin(std::size_t bucket);
+  /// This rank has no batch in this update: begins all buckets with zeros.
+  void begin_with_nothing();
+  /// Lets work that is enqueued later read the sums of all buckets. Through the host, waits for them. Throws RankLost.
+  void finish();
   /// Throws RankLost if a rank was missing in a sum on the device: `sum` does not wait for that.
   void require_all_ranks();
   /// How the numbers go from rank to rank: "peer" for kernels that read the memory of other devices, else the group's
@@ -46,11 +52,13 @@ class Exchange {
     std::unique_ptr<PeerMemory> peer = nullptr;  // null: through the host
     BufferPtr buffer = nullptr;
     StagingPtr staging = nullptr;  // for the host
+    EventPtr arrived = nullptr;    // there, or of the sum
   };
   [[nodiscard]] static std::vector<Slot> slots_of(const Graph& graph);
   /// Of the memory that the devices share, or false on all ranks if one of them shares none.
   [[nodiscard]] bool connect_peers();
-  void sum_through_host();
+  /// Fills all buckets with zeros.
+  void clear();
 
   collective::GroupPtr group_;
   VariablesPtr variables_;

@@ -7,8 +7,8 @@
 
 #include "concord/core/check.hpp"
 #include "concord/core/platform.hpp"
-#include "concord/data/pixel_moves.hpp"
 #include "concord/train/agreement.hpp"
+#include "concord/train/batches.hpp"
 #include "concord/train/best_epoch.hpp"
 #include "concord/train/checks.hpp"
 #include "concord/train/failed_step.hpp"
@@ -17,7 +17,6 @@
 #include "concord/train/pace.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/step_variables.hpp"
-#include "concord/train/stream.hpp"
 
 namespace concord {
 namespace {
@@ -42,12 +41,11 @@ class Fit {
 
  private:
   void build();
-  [[nodiscard]] train::Source source_of_batches();
   bool train_epoch();
   void begin_epoch();
   /// The steps of one update of all ranks, from batch `first` of the epoch on.
   void run_update(std::int64_t first);
-  void run_batch(std::int64_t batch);
+  void run_batch(std::int64_t batch, bool is_last_of_update);
   void set_rate();
   [[nodiscard]] bool stop_wanted() const;
   void report_steps(Clock::time_point& start, std::int64_t first_batch);
@@ -67,12 +65,10 @@ class Fit {
   const std::filesystem::path checkpoint_;  // from the root: a callback may change the folder
   const Shape sample_;                      // of the first column of features
   train::StepVariables steps_;
+  std::optional<train::Batches> batches_;
   train::EpochPlan plan_;      // of all ranks
   train::EpochPlan own_plan_;  // of this rank
   train::EpochPrograms programs_;
-  std::optional<train::Stream> stream_;          // where the data is not on the device
-  std::optional<data::ImageTransform> changes_;  // of images on the device
-  train::DrawChanges draw_changes_;
   std::optional<train::FailedStep> failed_step_;
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
@@ -102,44 +98,13 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
   }
 }
 
-train::Source Fit::source_of_batches() {
-  if (!options_.augmentation) {
-    train::Source source = state_.resident.training_source_of(data_);
-    if (source.changes) {
-      draw_changes_ = [transform = *source.changes, seed = at_.seed](std::int32_t row, std::uint32_t epoch,
-                                                                     std::span<float> numbers) {
-        data::draw_changes(transform, {seed, epoch, row}, numbers);
-      };
-    }
-    return source;
-  }
-  const std::optional<data::PixelMoves> moves = data::PixelMoves::of(options_.augmentation);
-  if (!moves) return train::streamed_source(data_);
-  train::Source source = state_.resident.moved_source_of(data_);
-  if (source.changes) {
-    draw_changes_ = [moves = *moves, width = source.changes->width](std::int32_t row, std::uint32_t epoch,
-                                                                    std::span<float> numbers) {
-      moves.draw(width, row, epoch, numbers);
-    };
-  }
-  return source;
-}
-
 void Fit::build() {
   const timeline::Span span("prepare");
-  const train::Source source = source_of_batches();
-  changes_ = source.changes;
-  state_.resident.keep(source.id);
-  programs_ =
-      state_.programs.of_epoch({train::Purpose::train, source, {}, 0, false, {}, options_.mixing.is_on()}, own_plan_);
-  if (!source.is_resident()) {
-    data::LoaderOptions loader = train::loader_options(state_.recipe, data_, state_.at.seed);
-    loader.threads = options_.loader_threads;
-    loader.augmentation = options_.augmentation;
-    loader.bad_samples = options_.bad_samples;
-    stream_.emplace(state_.device, data_, own_plan_, std::move(loader));
-  }
-  failed_step_.emplace(state_, data_, options_, plan_, programs_, stream_.has_value());
+  batches_.emplace(state_, data_, options_, kTrainRole);
+  programs_ = state_.programs.of_epoch(
+      {train::Purpose::train, batches_->source(), {}, 0, false, {}, options_.mixing.is_on()}, own_plan_);
+  batches_->open(own_plan_);
+  failed_step_.emplace(state_, data_, options_, plan_, programs_, batches_->are_streamed());
   CONCORD_CHECK(steps_.are_finite(), NonFinite,
                 "an earlier step of this training had a loss or a gradient that is not finite; to continue, build a "
                 "new trainer, or load a checkpoint into one");
@@ -147,25 +112,14 @@ void Fit::build() {
 
 /// Puts order, counters and the random stream of this epoch on the device; in the middle of an epoch the order only.
 void Fit::begin_epoch() {
-  std::vector<std::int32_t> order =
-      state_.ranks.own_rows(plan_, train::order_of(plan_, data_, options_, at_.seed, at_.epoch));
-  if (stream_) {
-    const std::int64_t done = state_.ranks.own_batches(at_.batches_done(plan_)) * own_plan_.full.size;
-    order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(done));
-    stream_->start(std::move(order), at_.epoch);
-  } else {
-    if (changes_) {
-      train::write_changes(variables(), kTrainRole, own_plan_, *changes_, order, static_cast<std::uint32_t>(at_.epoch),
-                           draw_changes_);
-    }
-    train::write_order(variables(), kTrainRole, own_plan_, data_, std::move(order));
-  }
+  const std::int64_t done = state_.ranks.own_batches(at_.batches_done(plan_));
+  const std::vector<std::int32_t> order = train::order_of(plan_, data_, options_, at_.seed, at_.epoch);
+  batches_->begin_epoch(state_.ranks.own_rows(plan_, order), done);
   at_.begin_epoch(plan_);
   if (at_.position == 0) steps_.restart(programs_.full->terms, at_.seed, at_.epoch);
   if (!state_.ranks.are_several()) return;
   // What a checkpoint says of the counters is true for rank 0.
-  const std::int64_t done = at_.batches_done(plan_);
-  steps_.place_rank(state_.ranks.own_batches(done), done + state_.ranks.rank());
+  steps_.place_rank(done, at_.batches_done(plan_) + state_.ranks.rank());
   programs_.full->exchange->start_counts(steps_.counts(programs_.full->terms));
 }
 
@@ -195,7 +149,7 @@ void Fit::check_finite() {
 }
 
 double Fit::waiting_part(double seconds) const {
-  return stream_ ? std::min((stream_->seconds_waited() - waited_before_) / seconds, 1.0) : 0;
+  return std::min((batches_->seconds_waited() - waited_before_) / seconds, 1.0);
 }
 
 /// Moves the start later by the time of callbacks.
@@ -214,25 +168,29 @@ void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
   start += Clock::now() - reported;
 }
 
-void Fit::run_batch(std::int64_t batch) {
+void Fit::run_batch(std::int64_t batch, bool is_last_of_update) {
   if (options_.mixing.is_on()) {
     train::write_mixing(variables(), options_.mixing, sample_, at_.seed, static_cast<std::uint32_t>(at_.epoch), batch);
   }
   train::StepProgram& step = batch < plan_.full.rows ? *programs_.full : *programs_.last;
   if (options_.nan_trace) failed_step_->require_finite_values();
-  if (stream_) stream_->next(step.program);
-  step.program.run();
+  batches_->next(step.program);
+  if (is_last_of_update && step.exchange) {
+    step.program.run(step.marks, [&](std::size_t bucket) { step.exchange->begin(bucket); });
+  } else {
+    step.program.run();
+  }
 }
 
 void Fit::run_update(std::int64_t first) {
   const train::Ranks& ranks = state_.ranks;
   const std::int64_t end = std::min(first + at_.accumulate, plan_.batches());
   train::StepProgram& step = *programs_.full;  // the exchange and the update are the same for all batch sizes
-  if (first + ranks.rank() >= end) step.exchange->clear();
+  if (first + ranks.rank() >= end) step.exchange->begin_with_nothing();
   for (std::int64_t batch = first + ranks.rank(); batch < end; batch += ranks.size()) {
-    run_batch(batch);
+    run_batch(batch, batch + ranks.size() >= end);
   }
-  step.exchange->sum();
+  step.exchange->finish();
   step.update->run();
   at_.move_to(plan_, end);
 }
@@ -241,7 +199,7 @@ void Fit::run_update(std::int64_t first) {
 bool Fit::train_epoch() {
   const timeline::Span span("epoch");
   begin_epoch();
-  waited_before_ = stream_ ? stream_->seconds_waited() : 0;
+  waited_before_ = batches_->seconds_waited();
   auto start = Clock::now();
   auto reported = start;
   const std::int64_t first = at_.batches_done(plan_);
@@ -260,7 +218,7 @@ bool Fit::train_epoch() {
       const std::int64_t batch = at_.batches_done(plan_);
       // The last batch of an epoch ends a group of accumulated ones.
       if (at_.accumulate > 1) steps_.set_flush(batch + 1 == plan_.batches());
-      run_batch(batch);
+      run_batch(batch, true);
       at_.move_to(plan_, batch + 1);
     }
     pace.step();

@@ -14,14 +14,30 @@
 namespace concord::train {
 namespace {
 
-/// Checkpoints of before losses had weights do not say what gathered batches weighed. Between updates that is nothing;
-/// within one it is not known, and the tensor is missing.
-void complete(io::Checkpoint& checkpoint, const Specs& expected) {
+/// Whether a variable holds what one device has gathered of an update (optim::MinimizeOptions::accumulate).
+bool is_gathered(std::string_view name) {
+  const std::size_t digits = name.find_last_not_of("0123456789");
+  return name == optim::kGathered || name.starts_with(optim::kGatheredWeight) ||
+         (name.starts_with("optim.") && name.substr(0, digits + 1).ends_with(".accumulated"));
+}
+
+/// Whether the checkpoint lies between two updates. Several ranks gather nothing, and write only such checkpoints.
+bool is_between_updates(const io::Checkpoint& checkpoint) {
   const auto gathered = checkpoint.tensors.find(optim::kGathered);
-  if (gathered == checkpoint.tensors.end() || !expected.contains(optim::kGatheredWeight)) return;
-  if (gathered->second.spec() != TensorSpec{DType::i32, Shape{}} || gathered->second.values<std::int32_t>()[0] != 0)
-    return;
-  checkpoint.tensors.try_emplace(optim::kGatheredWeight, Tensor::of<float>(Shape{}, std::vector<float>{0}));
+  return gathered == checkpoint.tensors.end() || (gathered->second.spec() == TensorSpec{DType::i32, Shape{}} &&
+                                                  gathered->second.values<std::int32_t>()[0] == 0);
+}
+
+/// Between updates nothing is gathered, whether a checkpoint says so or not: it may be one of several ranks, or of one
+/// device where several continue, or of before losses had weights.
+void complete(io::Checkpoint& checkpoint, const Specs& expected, bool all) {
+  if (!is_between_updates(checkpoint)) return;
+  for (const auto& [name, spec] : expected) {
+    if (is_gathered(name)) checkpoint.tensors.try_emplace(name, Tensor(spec.dtype, spec.shape));
+  }
+  if (!all) return;
+  std::erase_if(checkpoint.tensors,
+                [&](const auto& tensor) { return is_gathered(tensor.first) && !expected.contains(tensor.first); });
 }
 
 void check_tensors_of(const io::Checkpoint& checkpoint, const std::filesystem::path& path, const Specs& expected,
@@ -56,7 +72,7 @@ std::optional<std::int32_t> PendingFiles::counter(const std::string& name) const
 
 void PendingFiles::check_checkpoint(const Specs& expected, bool all) {
   if (!checkpoint_) return;
-  complete(*checkpoint_, expected);
+  complete(*checkpoint_, expected, all);
   check_tensors_of(*checkpoint_, checkpoint_path_, expected, all);
 }
 

@@ -43,14 +43,17 @@ StepProgramPtr Programs::make(const ProgramKey& key) {
   if (exchange) options.part = RunPart::before_exchange;
   Program compiled = compile(*traced.graph, traced.results(), variables, options);
   std::optional<Program> update;
+  std::vector<std::size_t> marks;
   if (exchange) {
     options.part = RunPart::after_exchange;
     options.memory_budget = 0;  // it recomputes nothing
     update = compile(*traced.graph, std::span<const Value>(), variables, options);
+    marks = exchange->marks_of(compiled);
   }
   weights_.accept(traced, std::move(arrival));
   return std::make_shared<StepProgram>(StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms,
-                                                   traced.metrics, std::move(compiled), std::move(update), exchange});
+                                                   traced.metrics, std::move(compiled), std::move(update), exchange,
+                                                   std::move(marks)});
 }
 
 std::shared_ptr<Exchange> Programs::exchange_of(const Graph& graph) {

@@ -27,6 +27,7 @@ struct StepProgram {
   /// With several ranks: `program` is the part before the exchange, and this the part after it.
   std::optional<Program> update = std::nullopt;
   std::shared_ptr<Exchange> exchange = nullptr;
+  std::vector<std::size_t> marks = {};  // of the exchange's buckets in `program`
   [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
 };
 using StepProgramPtr = std::shared_ptr<StepProgram>;

@@ -30,7 +30,8 @@ Result result_of(const Trainer& trainer, const History& history) {
   Result result{{}, {}, trainer.steps_done()};
   for (const auto& [name, bytes] : bytes_of(trainer)) {
     const bool is_own = name == "train.cursor" || name == kRandomState || name.starts_with("optim.accumulated") ||
-                        name.ends_with(".accumulated") || name.starts_with("optim.gathered");
+                        name.ends_with(".accumulated") || name.starts_with("optim.gathered") ||
+                        name.find("running_") != std::string::npos;
     if (!is_own) result.weights[name] = bytes;
   }
   for (const EpochReport& epoch : history.epochs) {
@@ -80,7 +81,7 @@ void check_equal(const Result& one, const std::vector<Result>& several) {
 }  // namespace
 
 TEST_CASE("ranks have the bits of accumulated batches", "[train][collective]") {
-  // 12 full batches and a shorter one: with 2 ranks the last update has one batch, with 3 too.
+  // 12 full batches and a shorter one: with 2 ranks the last update has one batch, with 3 and 4 too.
   const Dataset data = small_data(101), test = small_data(40, 1);
   const FitOptions fit{.epochs = 2, .batch = 8, .validate = std::make_shared<Dataset>(test)};
   for (const DevicePtr& device : devices()) {
@@ -91,4 +92,137 @@ TEST_CASE("ranks have the bits of accumulated batches", "[train][collective]") {
       check_equal(one, on_several(device, size, options, data, fit, dropout_trainer));
     }
   }
+}
+
+TEST_CASE("ranks with streamed data, batch norm and weighted losses have the same bits", "[train][collective]") {
+  Dataset images = data::synthetic(Shape{1, 6, 6}, 3, 50, 2);
+  // The second batch of rank 1 has ignored labels only.
+  for (std::size_t i = 24; i < 32; ++i) images.labels.values<std::int32_t>()[i] = -100;
+  const FitOptions fit{.epochs = 2, .batch = 8, .shuffle = false};
+  const MakeTrainer make = [](const DevicePtr& device, const TrainerOptions& options) {
+    const loss::CrossEntropy weighted{.weights = {1, 3, 0.5F}, .ignore_index = -100};
+    return Trainer{image_net(), weighted, optim::Sgd{.lr = 0.1, .momentum = 0.9}, device, options};
+  };
+  for (const DevicePtr& device : devices()) {
+    for (const double resident : {0.4, 0.0}) {
+      INFO(device->info().id << ", resident part " << resident);
+      const TrainerOptions options{.seed = 4, .resident_fraction = resident};
+      const Result one = on_one(device, 2, options, images, fit, make);
+      check_equal(one, on_several(device, 2, options, images, fit, make));
+    }
+  }
+}
+
+TEST_CASE("ranks that accumulate agree, and have the sums of one device up to rounding", "[train][collective]") {
+  const Dataset data = small_data(101);
+  const FitOptions fit{.epochs = 2, .batch = 8};
+  const DevicePtr& device = devices()[0];
+  const Result one = on_one(device, 4, {.seed = 4}, data, fit, dropout_trainer);
+  const std::vector<Result> two = on_several(device, 2, {.seed = 4, .accumulate = 2}, data, fit, dropout_trainer);
+  check_equal(two[0], {two[1]});
+  CHECK(two[0].steps == one.steps);
+  for (std::size_t i = 0; i < one.losses.size(); ++i) CHECK(two[0].losses[i] == Approx(one.losses[i]).epsilon(1e-5));
+}
+
+TEST_CASE("a checkpoint of ranks continues on ranks and on one device", "[train][collective]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder / "ranks.ckpt";
+  const Dataset data = small_data(101);
+  const DevicePtr& device = devices()[0];
+  const FitOptions whole{.epochs = 3, .batch = 8}, first{.epochs = 3, .batch = 8, .checkpoint = file, .max_steps = 17};
+  const Result undisturbed = on_one(device, 2, {.seed = 4}, data, whole, dropout_trainer);
+  const std::vector<Result> stopped = on_several(device, 2, {.seed = 4}, data, first, dropout_trainer);
+  CHECK(stopped[0].steps == 17);
+  const MakeTrainer resumed = [&](const DevicePtr& on, const TrainerOptions& options) {
+    Trainer trainer = dropout_trainer(on, options);
+    trainer.resume(file);
+    return trainer;
+  };
+  const std::vector<Result> both = on_several(device, 2, {.seed = 4}, data, whole, resumed);
+  const Result alone = on_one(device, 2, {.seed = 4}, data, whole, resumed);
+  for (const Result& result : {both[0], both[1], alone}) {
+    CHECK((result.weights == undisturbed.weights));
+    CHECK(result.steps == undisturbed.steps);
+  }
+  // The other way round: one device stops, within an update and after it.
+  FitOptions stops = first;
+  for (const std::int64_t steps : {16, 17}) {
+    stops.max_steps = steps;
+    static_cast<void>(on_one(device, 2, {.seed = 4}, data, stops, dropout_trainer));
+    if (steps == 17) {
+      CHECK((on_several(device, 2, {.seed = 4}, data, whole, resumed)[1].weights == undisturbed.weights));
+      continue;
+    }
+    const auto errors = on_ranks(2, [&](const GroupPtr& group) {
+      static_cast<void>(resumed(Device::open(device->info().id), {.seed = 4, .group = group}));
+    });
+    for (const std::string& error : errors) CHECK_THAT(error, contains("between the 2 batches of an update"));
+  }
+}
+
+TEST_CASE("a value that is not finite on one rank ends all, with the last good weights", "[train][collective]") {
+  const Dataset good = small_data(64);
+  Dataset bad = small_data(64);
+  bad.features.values<float>()[6 * 40] = NAN;  // sample 40: batch 5, of rank 1
+  const DevicePtr& device = devices()[0];
+  const FitOptions two_updates{.batch = 8, .shuffle = false, .max_steps = 4};
+  Result before = on_one(device, 2, {.seed = 4}, good, two_updates, dropout_trainer);
+  before.weights.erase(optim::kOk);
+  std::vector<Result> results(2);
+  const auto errors = on_ranks(2, [&](const GroupPtr& group) {
+    Trainer trainer = dropout_trainer(Device::open(device->info().id), {.seed = 4, .group = group});
+    try {
+      trainer.fit(bad, {.batch = 8, .shuffle = false});
+    } catch (const NonFinite&) {
+      results[static_cast<std::size_t>(group->rank())] = result_of(trainer, {});
+      results[static_cast<std::size_t>(group->rank())].weights.erase(optim::kOk);
+      throw;
+    }
+  });
+  CHECK_THAT(errors[1], contains("step 5 (epoch 1, batch 5)") && contains("features"));
+  CHECK_THAT(errors[0], contains("step 5 (epoch 1, batch 5)") && contains("rank 0"));
+  for (const Result& result : results) {
+    CHECK((result.weights == before.weights));
+    CHECK(result.steps == 4);
+  }
+}
+
+TEST_CASE("a rank that stops, stops all at the same step", "[train][collective]") {
+  const Dataset data = small_data(101);
+  std::vector<std::int64_t> steps(2);
+  const auto errors = on_ranks(2, [&](const GroupPtr& group) {
+    Trainer trainer = dropout_trainer(Device::open(devices()[0]->info().id), {.seed = 4, .group = group});
+    FitOptions fit{.epochs = 5, .batch = 8};
+    if (group->rank() == 1) fit.stop = [&trainer] { return trainer.steps_done() >= 6; };
+    trainer.fit(data, fit);
+    steps[static_cast<std::size_t>(group->rank())] = trainer.steps_done();
+  });
+  CHECK(errors == std::vector<std::string>(2));
+  CHECK(steps == std::vector<std::int64_t>{6, 6});
+}
+
+TEST_CASE("ranks that are not started alike are refused on all ranks", "[train][collective]") {
+  const auto errors_of = [](const std::function<void(int rank, TrainerOptions&, FitOptions&, Dataset&)>& change) {
+    return on_ranks(2, [&](const GroupPtr& group) {
+      TrainerOptions options{.seed = 4, .group = group};
+      FitOptions fit{.batch = 8};
+      Dataset data = small_data(64);
+      change(group->rank(), options, fit, data);
+      Trainer trainer = dropout_trainer(Device::open(devices()[0]->info().id), options);
+      trainer.fit(data, fit);
+    });
+  };
+  const auto check_all = [](const std::vector<std::string>& errors, const std::string& text) {
+    for (const std::string& error : errors) CHECK_THAT(error, contains(text));
+  };
+  check_all(errors_of([](int rank, TrainerOptions& options, FitOptions&, Dataset&) { options.seed += rank; }),
+            "the seeds of rank 0 and of rank 1 are not the same: 4 and 5");
+  check_all(errors_of([](int rank, TrainerOptions&, FitOptions& fit, Dataset&) { fit.epochs += rank; }),
+            "the numbers of epochs");
+  check_all(errors_of([](int rank, TrainerOptions&, FitOptions&, Dataset& data) {
+              data.features.values<float>()[0] += static_cast<float>(rank);
+            }),
+            "the samples of rank 0 and of rank 1");
+  check_all(errors_of([](int, TrainerOptions&, FitOptions& fit, Dataset&) { fit.batch = 50; }),
+            "too few for 2 devices");
 }

@@ -30,7 +30,7 @@ std::string instruction_text(const Expression::Instruction& instruction, std::sp
     case ScalarFunction::coordinate: return fmt::format("(float)({})", coordinates[index]);
     case ScalarFunction::add: return a + " + " + b;
     case ScalarFunction::subtract: return a + " - " + b;
-    case ScalarFunction::multiply: return a + " * " + b;
+    case ScalarFunction::multiply: return fmt::format("concord_times({}, {})", a, b);
     case ScalarFunction::divide: return a + " / " + b;
     case ScalarFunction::negate: return "-" + a;
     case ScalarFunction::less: return fmt::format("{} < {} ? 1.0f : 0.0f", a, b);

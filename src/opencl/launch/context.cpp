@@ -105,6 +105,11 @@ bool Context::uses_cpu_kernels() const {
 
 Context::~Context() = default;
 
+boost::compute::command_queue& Context::exchange_queue() {
+  if (exchange_queue_.get() == nullptr) exchange_queue_ = boost::compute::command_queue(context_, device_);
+  return exchange_queue_;
+}
+
 PendingProgram Context::program(std::string_view file, const std::vector<std::string>& definitions) {
   return program_from(kernel_source(file), definitions);
 }

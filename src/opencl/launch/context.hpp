@@ -53,6 +53,8 @@ class Context {
   [[nodiscard]] const boost::compute::context& context() const { return context_; }
   [[nodiscard]] boost::compute::command_queue& queue() { return queue_; }
   [[nodiscard]] boost::compute::command_queue& transfer_queue() { return transfer_queue_; }
+  /// For sums over several devices, whose kernels wait for other devices. Made at the first use.
+  [[nodiscard]] boost::compute::command_queue& exchange_queue();
   [[nodiscard]] const Limits& limits() const { return limits_; }
   /// Of NVIDIA's devices; 0.0 of others.
   [[nodiscard]] Capability capability() const { return capability_; }
@@ -116,6 +118,7 @@ class Context {
   boost::compute::context context_;
   boost::compute::command_queue queue_;
   boost::compute::command_queue transfer_queue_;
+  boost::compute::command_queue exchange_queue_;
   std::string name_;
   bool is_rusticl_;
   std::string options_;

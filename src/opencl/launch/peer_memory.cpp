@@ -13,6 +13,7 @@
 #include "concord/core/log.hpp"
 #include "concord/opencl/driver/cuda_memory.hpp"
 #include "concord/opencl/driver/status.hpp"
+#include "concord/opencl/launch/event.hpp"
 #include "concord/opencl/program/source.hpp"
 
 namespace concord::opencl {
@@ -54,11 +55,11 @@ std::string source_of(int ranks, int rank) {
 
 class NvidiaPeerMemory final : public PeerMemory {
  public:
-  NvidiaPeerMemory(Context& context, std::string device, std::shared_ptr<Accounting> accounting,
-                   std::unique_ptr<CudaMemory> memory, std::size_t bytes, int ranks, double deadline)
-      : context_(context),
-        device_(std::move(device)),
-        accounting_(std::move(accounting)),
+  NvidiaPeerMemory(Device& device, Context& context, std::unique_ptr<CudaMemory> memory, std::size_t bytes, int ranks,
+                   double deadline)
+      : device_(device),
+        context_(context),
+        name_(device.info().id),
         memory_(std::move(memory)),
         flags_at_(bytes),
         ranks_(ranks),
@@ -67,11 +68,11 @@ class NvidiaPeerMemory final : public PeerMemory {
     lost_ = boost::compute::buffer(context_.context(), sizeof(std::uint32_t));
     const std::uint32_t zero = 0;
     check(clEnqueueFillBuffer(queue(), lost_.get(), &zero, sizeof zero, 0, sizeof zero, 0, nullptr, nullptr),
-          "clEnqueueFillBuffer", device_);
+          "clEnqueueFillBuffer", name_);
     check(clEnqueueFillBuffer(queue(), memory_of(buffer_.get()), &zero, sizeof zero, 0, bytes_of(bytes, ranks), 0,
                               nullptr, nullptr),
-          "clEnqueueFillBuffer", device_);
-    check(clFinish(queue()), "clFinish", device_);  // before another rank sets a flag
+          "clEnqueueFillBuffer", name_);
+    check(clFinish(queue()), "clFinish", name_);  // before another rank sets a flag
   }
 
   /// With the flags of all ranks behind the numbers.
@@ -104,9 +105,16 @@ class NvidiaPeerMemory final : public PeerMemory {
     set(sum_, count + 4, lost_.get());
   }
 
-  void sum(std::size_t first, std::size_t count, const Buffer* start, std::size_t started) override {
+  [[nodiscard]] EventPtr sum(std::size_t first, std::size_t count, const Buffer* start, std::size_t started,
+                             const EventPtr& after) override {
     CONCORD_CHECK(first % 4 == 0 && count % 4 == 0 && started % 4 == 0 && (first + count) * sizeof(float) <= flags_at_,
                   ArgumentError, "no sum over the floats [{}, {}) of {} bytes", first, first + count, flags_at_);
+    const Device::Use use(device_);
+    if (after) {
+      const cl_event earlier = raw_of(after);
+      check(clFlush(context_.queue().get()), "clFlush", name_);
+      check(clEnqueueBarrierWithWaitList(queue(), 1, &earlier, nullptr), "clEnqueueBarrierWithWaitList", name_);
+    }
     meet();
     const auto arguments = static_cast<cl_uint>(ranks_);
     const cl_mem from = start == nullptr ? lost_.get() : memory_of(start);
@@ -120,18 +128,22 @@ class NvidiaPeerMemory final : public PeerMemory {
     enqueue(sum_, groups * kGroup, kGroup);
     meet();
     buffer_->touch();
-    check(clFlush(queue()), "clFlush", device_);  // the others wait for this rank
+    cl_event done = nullptr;
+    check(clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &done), "clEnqueueMarkerWithWaitList", name_);
+    auto event = std::make_shared<OpenClEvent>(done, device_.shared_from_this());
+    check(clFlush(queue()), "clFlush", name_);  // the others wait for this rank
+    return event;
   }
 
   [[nodiscard]] int lost_rank() override {
     std::uint32_t lost = 0;
     check(clEnqueueReadBuffer(queue(), lost_.get(), CL_TRUE, 0, sizeof lost, &lost, 0, nullptr, nullptr),
-          "clEnqueueReadBuffer", device_);
+          "clEnqueueReadBuffer", name_);
     return static_cast<int>(lost) - 1;
   }
 
  private:
-  [[nodiscard]] cl_command_queue queue() { return context_.queue().get(); }
+  [[nodiscard]] cl_command_queue queue() { return context_.exchange_queue().get(); }
 
   /// The driver takes the descriptor over.
   [[nodiscard]] BufferPtr imported(int file) {
@@ -139,33 +151,33 @@ class NvidiaPeerMemory final : public PeerMemory {
     cl_int status = CL_SUCCESS;
     MemoryHandle memory(create_buffer_function()(context_.context().get(), properties.data(), CL_MEM_READ_WRITE,
                                                  memory_->bytes(), nullptr, &status));
-    check(status, "clCreateBufferWithProperties", device_);
-    return std::make_shared<OpenClBuffer>(std::move(memory), memory_->bytes(), accounting_);
+    check(status, "clCreateBufferWithProperties", name_);
+    return std::make_shared<OpenClBuffer>(std::move(memory), memory_->bytes(), context_.accounting());
   }
 
   [[nodiscard]] MemoryHandle flags_of(cl_mem memory) const {
     const cl_buffer_region region{flags_at_, static_cast<std::size_t>(ranks_) * kFlagBytes};
     cl_int status = CL_SUCCESS;
     MemoryHandle flags(clCreateSubBuffer(memory, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
-    check(status, "clCreateSubBuffer", device_);
+    check(status, "clCreateSubBuffer", name_);
     return flags;
   }
 
   [[nodiscard]] KernelHandle kernel(const char* name) const {
     cl_int status = CL_SUCCESS;
     KernelHandle made(clCreateKernel(program_.get(), name, &status));
-    check(status, "clCreateKernel", device_);
+    check(status, "clCreateKernel", name_);
     return made;
   }
 
   template <class T>
   void set(const KernelHandle& kernel, cl_uint argument, const T& value) const {
-    check(clSetKernelArg(kernel.get(), argument, sizeof value, &value), "clSetKernelArg", device_);
+    check(clSetKernelArg(kernel.get(), argument, sizeof value, &value), "clSetKernelArg", name_);
   }
 
   void enqueue(const KernelHandle& kernel, std::size_t items, std::size_t group) {
     check(clEnqueueNDRangeKernel(queue(), kernel.get(), 1, nullptr, &items, &group, 0, nullptr, nullptr),
-          "clEnqueueNDRangeKernel", device_);
+          "clEnqueueNDRangeKernel", name_);
   }
 
   void meet() {
@@ -173,9 +185,9 @@ class NvidiaPeerMemory final : public PeerMemory {
     enqueue(meet_, static_cast<std::size_t>(ranks_), static_cast<std::size_t>(ranks_));
   }
 
+  Device& device_;
   Context& context_;
-  const std::string device_;
-  const std::shared_ptr<Accounting> accounting_;
+  const std::string name_;
   const std::unique_ptr<CudaMemory> memory_;
   const std::size_t flags_at_;
   const int ranks_;
@@ -192,9 +204,9 @@ class NvidiaPeerMemory final : public PeerMemory {
 
 }  // namespace
 
-std::unique_ptr<PeerMemory> make_peer_memory(Context& context, const DeviceInfo& info,
-                                             const std::shared_ptr<Accounting>& accounting, std::size_t bytes,
-                                             int ranks, double deadline) {
+std::unique_ptr<PeerMemory> make_peer_memory(Device& device, Context& context, std::size_t bytes, int ranks,
+                                             double deadline) {
+  const DeviceInfo& info = device.info();
   const auto refuse = [&](const std::string& why) {
     log(LogLevel::debug, fmt::format("{}: no memory to share with other GPUs: {}", info.id, why));
     return nullptr;
@@ -213,7 +225,7 @@ std::unique_ptr<PeerMemory> make_peer_memory(Context& context, const DeviceInfo&
   std::string why;
   auto memory = CudaMemory::make(info.pci_address, NvidiaPeerMemory::bytes_of(aligned, ranks), why);
   if (!memory) return refuse(why);
-  return std::make_unique<NvidiaPeerMemory>(context, info.id, accounting, std::move(memory), aligned, ranks, deadline);
+  return std::make_unique<NvidiaPeerMemory>(device, context, std::move(memory), aligned, ranks, deadline);
 }
 
 }  // namespace concord::opencl

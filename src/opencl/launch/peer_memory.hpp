@@ -11,8 +11,7 @@ namespace concord::opencl {
 
 /// As Device::allocate_peer. Null if the device is no GPU of NVIDIA, or its driver lacks what this needs; the log
 /// (debug) says what.
-[[nodiscard]] std::unique_ptr<PeerMemory> make_peer_memory(Context& context, const DeviceInfo& info,
-                                                           const std::shared_ptr<Accounting>& accounting,
-                                                           std::size_t bytes, int ranks, double deadline);
+[[nodiscard]] std::unique_ptr<PeerMemory> make_peer_memory(Device& device, Context& context, std::size_t bytes,
+                                                           int ranks, double deadline);
 
 }  // namespace concord::opencl
