@@ -10,12 +10,12 @@
 #include <charconv>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "concord/collective/group.hpp"
 #include "concord/collective/shared_memory.hpp"
 #include "concord/collective/store.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
 #include "concord/core/platform.hpp"
 #include "concord/core/version.hpp"
 
@@ -66,8 +66,9 @@ struct Member {
 Member member(Store& store, int rank, double deadline) {
   const std::string text = store.get(fmt::format("rank{}", rank));
   CONCORD_CHECK(!text.empty(), RankLost, "rank {} did not join the training within {:g} s", rank, deadline);
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  CONCORD_CHECK(json.is_object() && json.contains("version"), RankLost, "rank {} is not a process of Concord", rank);
+  const nlohmann::json json = parse_json(text, fmt::format("what rank {} says about itself", rank));
+  CONCORD_CHECK(json.is_object() && json.contains("version"), ArgumentError, "rank {} is not a process of Concord",
+                rank);
   return {json.value("version", ""), json.value("machine", ""), json.value("memory", "")};
 }
 

@@ -30,7 +30,8 @@ std::vector<Value> moved_mean(const ParameterStep& step, std::size_t state, std:
 }
 
 /// Adds to `rule` the update with this estimate of the second moment, whose root mean square is held below d, in parts
-/// of the weights' own root mean square. `staged` gives what the estimate reads; `state` what is kept of it, if anything.
+/// of the weights' own root mean square. `staged` gives what the estimate reads; `state` what is kept of it, if
+/// anything.
 void add_update(Rule& rule, const Adafactor& p, std::size_t elements, const Estimate& estimate,
                 std::function<Staged(const ParameterStep&)> staged, const Estimate& state) {
   const double root = std::sqrt(static_cast<double>(elements));
@@ -61,8 +62,9 @@ Rule vector_rule(const Adafactor& p, const Shape& shape) {
     return moved_square(terms.states[0], terms.gradient, terms.shared[0]);
   };
   add_update(
-      rule, p, static_cast<std::size_t>(shape.elements()), [=](const UpdateTerms& terms) { return variance(terms).root; },
-      [](const ParameterStep&) { return Staged{}; }, [=](const UpdateTerms& terms) { return variance(terms).state; });
+      rule, p, static_cast<std::size_t>(shape.elements()),
+      [=](const UpdateTerms& terms) { return variance(terms).root; }, [](const ParameterStep&) { return Staged{}; },
+      [=](const UpdateTerms& terms) { return variance(terms).state; });
   return rule;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 /// Memory of a step, which no checkpoint keeps.
 Value step_variable(Graph& graph, const std::string& name, const TensorSpec& spec) {
-  return state_variable(graph, {.name = name, .spec = spec, .init = {}, .role = VariableRole::transient});
+  return graph.variable(std::make_shared<Variable>(graph.free_name(name, VariableRole::transient, ""), spec,
+                                                   Initializer{}, false, Tensor{}, VariableRole::transient));
 }
 
 /// Has `part` summed, over the runs of this rank too.
@@ -36,32 +37,6 @@ Value exchange_numbers(Graph& graph, const std::string& name, std::span<const Va
 }
 
 Value exchanged_number(Value numbers, std::int64_t i) { return reshape(slice(numbers, 0, i, i + 1), Shape{}); }
-
-std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms, const MinimizeOptions& options,
-                               Value& finite_loss) {
-  // Zero times the loss is 0, or NaN if the loss is not finite; so is the sum over ranks.
-  std::vector<Value> numbers{pointwise("finite_loss", {finite_loss}, scalar::input(0) * 0.0F)};
-  std::vector<Joined> all;
-  for (const LossTerm& term : terms) {
-    Joined joined{.kind = term.kind, .weight = term.weight, .fixed = 1, .variable = {}, .sum = {}, .factor = {}};
-    if (term.kind == LossTerm::Kind::mean) joined.fixed = static_cast<float>(options.weight);
-    if (term.kind != LossTerm::Kind::total) {
-      numbers.push_back(term.weight ? term.weight : full(graph, Shape{1}, joined.fixed));
-    }
-    all.push_back(joined);
-  }
-  const Value sums =
-      exchange_numbers(graph, counter_name(kExchangedNumbers, options.name), numbers, options.accumulate);
-  finite_loss = exchanged_number(sums, 0);
-  std::int64_t place = 1;
-  for (Joined& joined : all) {
-    if (joined.kind == LossTerm::Kind::total) continue;
-    joined.sum = exchanged_number(sums, place++);
-    const Scalar sum = scalar::input(0), factor = static_cast<float>(runs_of(options)) / sum;
-    joined.factor = pointwise("join_ranks", {joined.sum}, scalar::select(scalar::equal(sum, 0.0F), 0.0F, factor));
-  }
-  return all;
-}
 
 Value exchange_gradient(Value weight, Value part, std::size_t term, int accumulate) {
   const std::string suffix = term == 0 ? "" : std::to_string(term);

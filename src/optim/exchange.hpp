@@ -4,12 +4,9 @@
 
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "concord/ops/loss_terms.hpp"
-#include "concord/optim/minimize.hpp"
-#include "concord/optim/step_numbers.hpp"
+#include "concord/graph/graph.hpp"
 
 namespace concord::optim {
 
@@ -19,11 +16,6 @@ namespace concord::optim {
                                      int accumulate);
 /// Element i of a variable of exchange_numbers, of rank 0.
 [[nodiscard]] Value exchanged_number(Value numbers, std::int64_t i);
-
-/// How the runs of all ranks join, as join_runs for one device. `finite_loss` becomes 0 if the losses of all ranks are
-/// finite, else NaN.
-[[nodiscard]] std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms,
-                                             const MinimizeOptions& options, Value& finite_loss);
 
 /// Adds a variable "exchange.<parameter>" for the gradient of one term of the loss, and returns it: after the exchange
 /// it has the sum over runs and ranks. `part` is what this run adds.

@@ -37,15 +37,16 @@ inline Scalar shrunk(const UpdateTerms& terms, double weight_decay) {
 
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-/// At most the largest number of fp32 and at least its negative: what has no bound of its own, such as a sum of gradients.
+/// At most the largest number of fp32 and at least its negative: what has no bound of its own, such as a sum of
+/// gradients.
 inline Scalar kept(const Scalar& a) { return scalar::max(scalar::min(a, kLargest), -kLargest); }
 
 /// a moved towards b by the fraction `share` in [0, 1]. No b − a, which may be beyond fp32.
 inline Scalar moved(const Scalar& a, const Scalar& b, const Scalar& share) { return a + (share * b - share * a); }
 inline Scalar moved(const Scalar& a, const Scalar& b, double keep) { return moved(a, b, number(1 - keep)); }
 
-/// A second moment, the mean of squares of numbers of any size of fp32. Stored as it is in PyTorch where it lies well within
-/// fp32, between kLeastMoment and kMostMoment; else, since squares leave fp32, its negated root.
+/// A second moment, the mean of squares of numbers of any size of fp32. Stored as it is in PyTorch where it lies well
+/// within fp32, between kLeastMoment and kMostMoment; else, since squares leave fp32, its negated root.
 struct Moment {
   Scalar state;  // what is stored
   Scalar root;   // its root

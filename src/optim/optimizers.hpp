@@ -177,8 +177,8 @@ struct Muon {
 };
 
 /// Every optimizer of this header. The command's --optimizer and the tests follow from it.
-using Optimizers = std::tuple<Sgd, Adam, AdamW, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lamb, Lars, Lion,
-                              Adafactor, Muon>;
+using Optimizers =
+    std::tuple<Sgd, Adam, AdamW, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lamb, Lars, Lion, Adafactor, Muon>;
 
 }  // namespace optim
 }  // namespace concord
