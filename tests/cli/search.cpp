@@ -246,7 +246,11 @@ TEST_CASE("a search that makes no sense is refused before any work", "[cli][sear
   refused("lr=log(0.1,1)", {"trials are compared by their validation"}, {"--validate", "none"});
   check_refusal(
       {"search", "mlp", "--data", data, "--space", "lr=log(0.1,1)", "--devices", cheap_device() + "," + cheap_device()},
-      2, {"is there twice"});
+      2, {" twice"});
+  const Ended as_rank =
+      run_command(search(data, {"--space", "lr={1,2}"}),
+                  {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "29500"}});
+  CHECK((as_rank.code == 2 && contains(as_rank.err, "not as the ranks of one training")));
 }
 
 }  // namespace concord::test

@@ -13,14 +13,15 @@
 #include <span>
 #include <utility>
 
+#include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
 #include "concord/cli/search/ask_tell.hpp"
 #include "concord/cli/search/search_report.hpp"
 #include "concord/cli/search/trial_training.hpp"
+#include "concord/collective/world.hpp"
 #include "concord/core/atomic_file.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/human_bytes.hpp"
-#include "concord/core/text.hpp"
 #include "concord/search/scheduler.hpp"
 
 namespace concord::cli {
@@ -30,8 +31,9 @@ struct SearchArguments {
   TrainingRecipe recipe;
   TraceOption trace;
   ValidationOptions validation;
-  std::string space, scheduler = "random", monitor = "loss", devices, out;
+  std::string space, scheduler = "random", monitor = "loss", out;
   search::SchedulerOptions how;
+  DevicesOption devices;
   const CLI::App* command = nullptr;
   bool asks = false;
   bool quiet = false;
@@ -51,6 +53,8 @@ void check_search_options(const SearchArguments& options) {
     CONCORD_CHECK(!options.asks || !options.has_option(option), ArgumentError,
                   "{}: with --ask-tell another program chooses the settings, and gets the results", option);
   }
+  CONCORD_CHECK(!collective::world_of_environment(), ArgumentError,
+                "search trains on all of its --devices by itself: start it once, not as the ranks of one training");
   CONCORD_CHECK(options.asks || options.has_option("--space"), ArgumentError,
                 "--space is missing: what is to be searched, such as --space 'lr=log(1e-4,1e-1) batch={{32,64}}'");
   const bool is_asha = options.scheduler == "asha";
@@ -81,28 +85,10 @@ std::string given_options(const CLI::App& command) {
   return text;
 }
 
-CLI::Validator all_or_devices() {
-  const auto refusal = [several = device_selectors()](const std::string& text) {
-    return text == "all" ? std::string() : several(text);
-  };
-  return {refusal, "", {}};
-}
-
-std::vector<DevicePtr> open_devices(const std::string& text) {
+std::vector<DevicePtr> open_devices(const DevicesOption& named) {
   std::vector<DevicePtr> devices;
-  if (text.empty()) return {Device::open("")};
-  std::vector<std::string> selectors = split(text, ',');
-  if (text == "all") {
-    selectors.clear();
-    for (const DeviceInfo& info : Device::list()) selectors.push_back(info.id);
-  }
-  for (const std::string& selector : selectors) {
-    DevicePtr device = Device::open(selector);
-    const std::string& id = device->info().id;
-    const auto is_same = [&](const DevicePtr& other) { return other->info().id == id; };
-    CONCORD_CHECK(std::ranges::none_of(devices, is_same), ArgumentError, "--devices {}: {} is there twice", text, id);
-    devices.push_back(std::move(device));
-  }
+  if (named.selectors.empty()) return {Device::open("")};
+  for (const DeviceInfo& info : named.devices()) devices.push_back(Device::open(info.id));
   return devices;
 }
 
@@ -267,10 +253,10 @@ void add_search(CLI::App& app) {
   options->command = command;
   options->recipe.training.add_model(*command);
   add_threads(*command);
-  command
-      ->add_option("--devices", options->devices,
-                   "Devices that train trials, each one at a time: cpu,opencl:0; or all [$CONCORD_DEVICE, else auto]")
-      ->check(all_or_devices());
+  options->devices.add(*command);
+  options->devices.option->description(
+      "Devices that train trials, each one at a time: all, or selectors with commas between, such as opencl:gpu for "
+      "every GPU [$CONCORD_DEVICE, else auto]");
   options->recipe.add(*command);
   command->add_option("--space", options->space,
                       "What is searched: lr=log(1e-4,1e-1) batch={32,64} depth=[2,6]; options of training and sizes of "
