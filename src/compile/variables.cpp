@@ -157,6 +157,10 @@ std::optional<Storage> Variables::storage_of(const VariablePtr& variable) const 
                                                                      : std::nullopt;
 }
 
+void Variables::bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer) {
+  bind(name, spec, Storage(std::move(buffer)));
+}
+
 void Variables::bind(const std::string& name, const TensorSpec& spec, Storage storage) {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found == slots_.end() || (found->second.bound && !is_further_name(found->second)), ArgumentError,
@@ -179,7 +183,7 @@ Tensor Variables::read(const std::string& name) const {
   return tensor;
 }
 
-const Storage& Variables::storage_for(const std::string& name, const Tensor& value) const {
+const Storage& Variables::buffer_for(const std::string& name, const Tensor& value) const {
   const auto found = slots_.find(name);
   CONCORD_CHECK(found != slots_.end(), ArgumentError, "there is no variable '{}'", name);
   CONCORD_CHECK(found->second.spec == value.spec(), ShapeError, "variable '{}' is {}, got {}", name,
@@ -191,12 +195,12 @@ const Storage& Variables::storage_for(const std::string& name, const Tensor& val
 
 void Variables::write(const std::string& name, const Tensor& value) {
   const Device::Use use(device());
-  const Storage& storage = storage_for(name, value);
+  const Storage& storage = buffer_for(name, value);
   device_->write(*storage.buffer, storage.offset, value.bytes());
 }
 
 void Variables::write_deferred(const std::string& name, const Tensor& value) {
-  const Storage& storage = storage_for(name, value);
+  const Storage& storage = buffer_for(name, value);
   device_->write_deferred(*storage.buffer, storage.offset, value.bytes());
 }
 

@@ -48,6 +48,7 @@ class Variables {
   /// Adds storage that the caller owns, such as that of a data set, under a new name; `erase` removes it. Programs
   /// compiled with it keep it alive. It is not part of a training's state. Throws ArgumentError if a variable has the
   /// name.
+  void bind(const std::string& name, const TensorSpec& spec, BufferPtr buffer);
   void bind(const std::string& name, const TensorSpec& spec, Storage storage);
   void erase(const std::string& name) { slots_.erase(name); }
   [[nodiscard]] bool contains(const std::string& name, VariableRole role) const;
@@ -87,7 +88,7 @@ class Variables {
   /// The storage of this parameter under any name; empty if it has none.
   [[nodiscard]] std::optional<Storage> storage_of(const VariablePtr& variable) const;
   /// The storage of the variable that `value` replaces.
-  [[nodiscard]] const Storage& storage_for(const std::string& name, const Tensor& value) const;
+  [[nodiscard]] const Storage& buffer_for(const std::string& name, const Tensor& value) const;
 
   DevicePtr device_;
   std::uint64_t seed_;

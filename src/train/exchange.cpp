@@ -137,7 +137,8 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
   if (shares) last_counts_ = device.allocate(std::max<std::size_t>(started_ * sizeof(float), kAlign));
   start_.resize(buckets_[0].bytes / sizeof(float));
   clear();
-  for (const Slot& slot : slots_) variables_->bind(slot.name, slot.spec, {buckets_[slot.bucket].buffer, slot.offset});
+  for (const Slot& slot : slots_)
+    variables_->bind(slot.name, slot.spec, Storage(buckets_[slot.bucket].buffer, slot.offset));
   log(LogLevel::info, fmt::format("rank {} of {} exchanges {} MiB in {} parts by {}", group_->rank(), group_->size(),
                                   all >> 20, buckets_.size(), transport()));
 }

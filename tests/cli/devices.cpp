@@ -53,7 +53,7 @@ TEST_CASE("train --devices has the weights of --accumulate, and one progress", "
   CHECK_THAT(both.err, contains("and 1 more") && !contains("[rank 1]"));
   CHECK(nlohmann::json::parse(both.out)["devices"] == 2);
   const std::string lines = content_of(log);
-  CHECK(std::ranges::count(lines, '\n') == 3);  // two epochs and the test
+  CHECK(std::ranges::count(lines, '\n') == 4);  // two epochs, the end and the test
 }
 
 TEST_CASE("train --devices: wrong devices are refused", "[cli][collective]") {
