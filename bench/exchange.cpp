@@ -1,8 +1,9 @@
 // Times the exchange of a training on several devices (train::Exchange) over sizes:
 //
-//   concord launch --devices opencl:gpu -- bench_exchange
+//   concord launch --devices opencl:gpu -- bench_exchange [BYTES…]
 //
-// Rank 0 prints one line a size: bytes, microseconds, transport. $CONCORD_EXCHANGE chooses the transport.
+// Without sizes: 64 KiB to 1 GiB. Rank 0 prints one line a size: bytes, microseconds, transport. $CONCORD_EXCHANGE
+// chooses the transport.
 #include "concord/train/exchange.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,9 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "concord/concord.hpp"
 
@@ -44,19 +47,30 @@ double seconds_of(train::Exchange& exchange, Device& device, const collective::G
   return std::chrono::duration<double>(Clock::now() - begin).count() / sums;
 }
 
-int run() {
+/// How many sums are timed at once: about half a second of them. The same on all ranks.
+int sums_in(double seconds, collective::Group& group) {
+  constexpr double kTime = 0.5;
+  int sums = static_cast<int>(std::clamp(kTime / seconds, 1.0, 50.0));
+  group.broadcast(std::as_writable_bytes(std::span(&sums, 1)), 0);
+  return sums;
+}
+
+int run(std::vector<std::int64_t> sizes) {
+  if (sizes.empty()) {
+    for (std::int64_t bytes = 64 << 10; bytes <= std::int64_t{1} << 30; bytes *= 4) sizes.push_back(bytes);
+  }
   const collective::GroupPtr group = collective::group_of_process();
   if (!group) {
     std::fputs("bench_exchange: start it with concord launch --devices opencl:gpu -- bench_exchange\n", stderr);
     return 2;
   }
   const DevicePtr device = Device::open();
-  for (std::int64_t bytes = 64 << 10; bytes <= std::int64_t{1} << 30; bytes *= 4) {
+  for (const std::int64_t bytes : sizes) {
     Graph graph;
     add_exchange(graph, bytes / 4);
     train::Exchange exchange(group, std::make_shared<Variables>(device, 0), graph);
-    const int sums = bytes > (64 << 20) ? 10 : 50;
-    double best = seconds_of(exchange, *device, group, 3);
+    double best = seconds_of(exchange, *device, group, 2);
+    const int sums = sums_in(best, *group);
     for (int i = 0; i < 5; ++i) best = std::min(best, seconds_of(exchange, *device, group, sums));
     if (group->rank() == 0) fmt::print("{} {:.1f} {}\n", bytes, best * 1e6, exchange.transport());
     std::fflush(stdout);
@@ -66,9 +80,11 @@ int run() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    return run();
+    std::vector<std::int64_t> sizes;
+    for (int i = 1; i < argc; ++i) sizes.push_back(std::max<std::int64_t>(4, std::stoll(argv[i])));
+    return run(sizes);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_exchange: {}\n", error.what());
     return 1;

@@ -87,7 +87,8 @@ function(_concord_join target)
   target_link_libraries(${target} PRIVATE
     $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:ZLIB::ZLIB> $<BUILD_INTERFACE:PNG::PNG>
     $<BUILD_INTERFACE:concord_zip> $<BUILD_INTERFACE:JPEG::JPEG> $<BUILD_INTERFACE:LibArchive::LibArchive>
-    $<BUILD_INTERFACE:concord_lmdb> $<BUILD_INTERFACE:concord_sndfile>)
+    $<BUILD_INTERFACE:concord_lmdb> $<BUILD_INTERFACE:concord_sndfile>
+    $<BUILD_INTERFACE:concord_gloo>)
   foreach(backend opencl cpu)
     if(TARGET concord_${backend}_dependencies)
       target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:concord_${backend}_dependencies>)

@@ -1,4 +1,4 @@
-// DevicesOption: several devices of this machine, on each of which a process of its own trains.
+// DevicesOption: several devices of this machine. RanksOptions: a process on each of them, here and on other machines.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,8 +16,20 @@ struct DevicesOption {
   void add(CLI::App& command);
   /// In the order of their ranks. Throws ArgumentError for a device that is named twice.
   [[nodiscard]] std::vector<DeviceInfo> devices() const;
-  /// The selector of this rank's device. If this process is no rank yet, starts the command once for each device,
-  /// waits, and ends this process with the exit code of the ranks.
+};
+
+/// --devices, --nodes, --rendezvous, --interface and --exchange.
+struct RanksOptions {
+  DevicesOption devices;
+  int nodes = 1;
+  std::string rendezvous, interface, exchange;
+  void add(CLI::App& command);
+  /// Those of the options that are environment variables too, for this process and those that it starts.
+  void set_variables() const;
+  /// Starts this program on each device, waits, and ends this process with the exit code of the ranks.
+  [[noreturn]] void launch(const std::vector<std::string>& words) const;
+  /// The selector of this rank's device; empty without --devices. If this process is no rank yet, and is to be several,
+  /// launches the command.
   [[nodiscard]] std::string device_of_rank() const;
 };
 

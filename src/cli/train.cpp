@@ -22,7 +22,7 @@ namespace {
 struct TrainArguments {
   TrainingRecipe recipe;
   DeviceOption device;
-  DevicesOption devices;
+  RanksOptions ranks;
   TraceOption trace;
   PermitOption permit;
   ValidationOptions validation;
@@ -196,7 +196,7 @@ void run_train(TrainArguments& options) {
   CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   const models::Model& model = find_model(options.recipe.training.model);
-  if (!options.devices.selectors.empty()) options.device.selector = options.devices.device_of_rank();
+  if (const std::string own = options.ranks.device_of_rank(); !own.empty()) options.device.selector = own;
   const collective::GroupPtr group = collective::group_of_process();
   const bool is_silent = group && group->rank() > 0;  // the first rank reports for all
   if (!options.resume.empty()) {
@@ -281,8 +281,8 @@ void add_train(CLI::App& app) {
   const auto options = std::make_shared<TrainArguments>();
   options->recipe.training.add_model(*command);
   options->device.add(*command);
-  options->devices.add(*command);
-  options->devices.option->excludes(command->get_option("--device"));
+  options->ranks.add(*command);
+  options->ranks.devices.option->excludes(command->get_option("--device"));
   options->recipe.add(*command);
   options->seed_option = command->get_option("--seed");
   CLI::Option* const resume =

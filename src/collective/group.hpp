@@ -33,7 +33,7 @@ class Group {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  /// The name of the transport: "host".
+  /// The name of the transport: "host" or "gloo".
   [[nodiscard]] virtual std::string transport() const = 0;
 
   /// Replaces this rank's part of `values` (part_of) by the sum over all ranks. The other elements are unspecified.
@@ -52,7 +52,7 @@ class Group {
   virtual void barrier() = 0;
 
   /// Replaces `values` by the sum over all ranks, in the order of reduce_scatter.
-  void all_reduce(std::span<float> values, std::span<const float> start = {});
+  virtual void all_reduce(std::span<float> values, std::span<const float> start = {});
 
  private:
   int rank_, size_;

@@ -13,9 +13,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <thread>
 
+#include "concord/collective/interfaces.hpp"
 #include "concord/collective/store.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
@@ -27,6 +29,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Time for the other ranks to end: by themselves, and then after SIGTERM.
 constexpr std::chrono::seconds kOwnEnd{10}, kEnd{10};
+/// Time in which the machine of a lost rank is heard before those of ranks that missed it.
+constexpr std::chrono::milliseconds kMissed{500};
 constexpr int kInterrupted = 130;
 
 /// Blocks the signals that `launch` waits for, until its end.
@@ -129,7 +133,8 @@ std::string how_it_ended(int status) {
 
 class Launch {
  public:
-  explicit Launch(const std::vector<RankProcess>& ranks) : ranks_(ranks), running_(ranks.size()) {}
+  Launch(const std::vector<RankProcess>& ranks, const std::optional<Machines>& machines)
+      : ranks_(ranks), machines_(machines), running_(ranks.size()) {}
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
   ~Launch() {
@@ -140,60 +145,118 @@ class Launch {
   }
 
   int run() {
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) start_rank(rank);
-    while (!all_have_ended()) {
+    const auto is_interrupted = [this] {
+      const std::optional<siginfo_t> signal = signals_.next(std::chrono::milliseconds(0));
+      if (signal && signal->si_signo != SIGCHLD) pass_on(*signal);
+      return was_interrupted_;
+    };
+    if (machines_) {
+      meeting_ = Rendezvous::meet(*machines_, static_cast<int>(ranks_.size()), is_interrupted);
+      if (!meeting_) return kInterrupted;
+    } else {
+      store_.emplace(StoreServer::Reach::this_machine, std::uint16_t{0});
+    }
+    try {
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) start_rank(rank);
+    } catch (const Error& error) {
+      if (meeting_) static_cast<void>(meeting_->tell({.by_interrupt = false, .failure = error.what()}));
+      throw;
+    }
+    while (!all_have_ended() || must_tell()) {
       const std::optional<siginfo_t> signal = signals_.next(std::chrono::milliseconds(200));
       if (signal && signal->si_signo != SIGCHLD) pass_on(*signal);
       look();
+      tell_others();
+      hear_others();
       end_the_others();
     }
+    if (meeting_ && failure_.empty() && !was_interrupted_) {
+      meeting_->finish(is_interrupted);
+      hear_others();
+    }
     lines_.clear();  // what the ranks have written comes before the message
-    if (!first_failed_) return 0;
-    const int status = running_[*first_failed_].status;
-    if (was_interrupted_ && WIFEXITED(status) && WEXITSTATUS(status) == kInterrupted) return kInterrupted;
-    std::fputs(
-        fmt::format("concord: rank {} ({}) {}\n", *first_failed_, ranks_[*first_failed_].name, how_it_ended(status))
-            .c_str(),
-        stderr);
-    return was_interrupted_ ? kInterrupted : 1;
+    if (first_failed_ && was_interrupted_) {
+      const int status = running_[*first_failed_].status;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == kInterrupted) return kInterrupted;
+    }
+    if (first_failed_ && failure_.empty()) failure_ = text_of_failure();  // of an interrupted training
+    if (!failure_.empty()) std::fputs(fmt::format("concord: {}\n", failure_).c_str(), stderr);
+    const bool has_failed = first_failed_ || !failure_.empty();
+    return !has_failed ? 0 : was_interrupted_ ? kInterrupted : 1;
   }
 
  private:
   void start_rank(std::size_t rank) {
+    const std::size_t number = rank + static_cast<std::size_t>(first_rank());
     std::vector<std::string> variables = ranks_[rank].variables;
-    for (const char* name : {"RANK", "LOCAL_RANK"}) variables.push_back(fmt::format("{}={}", name, rank));
-    for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) {
-      variables.push_back(fmt::format("{}={}", name, ranks_.size()));
-    }
-    variables.emplace_back("MASTER_ADDR=127.0.0.1");
-    variables.push_back(fmt::format("MASTER_PORT={}", store_.port()));
+    variables.push_back(fmt::format("RANK={}", number));
+    variables.push_back(fmt::format("LOCAL_RANK={}", rank));
+    variables.push_back(fmt::format("WORLD_SIZE={}", meeting_ ? meeting_->ranks() : static_cast<int>(ranks_.size())));
+    variables.push_back(fmt::format("LOCAL_WORLD_SIZE={}", ranks_.size()));
+    variables.push_back(fmt::format("MASTER_ADDR={}", machines_ ? machines_->host : "127.0.0.1"));
+    variables.push_back(fmt::format("MASTER_PORT={}", machines_ ? machines_->port : store_->port()));
     variables.push_back(fmt::format("{}={}", kStoreVariable, ::getpid()));
     std::optional<int> errors;
-    if (rank > 0) {
+    if (number > 0) {
       std::array<int, 2> ends{};
-      CONCORD_CHECK(::pipe2(ends.data(), O_CLOEXEC) == 0, IoError, "no pipe to rank {}: {}", rank,
+      CONCORD_CHECK(::pipe2(ends.data(), O_CLOEXEC) == 0, IoError, "no pipe to rank {}: {}", number,
                     std::strerror(errno));
       errors = ends[1];
-      lines_.emplace_back(ends[0], fmt::format("[rank {}] ", rank));
+      lines_.emplace_back(ends[0], fmt::format("[rank {}] ", number));
     }
     running_[rank].process = start(ranks_[rank], std::move(variables), errors, signals_.before());
     if (errors) ::close(*errors);
   }
+
+  [[nodiscard]] int first_rank() const { return meeting_ ? meeting_->first_rank() : 0; }
 
   void look() {
     for (std::size_t rank = 0; rank < running_.size(); ++rank) {
       Running& one = running_[rank];
       if (one.has_ended || ::waitpid(one.process, &one.status, WNOHANG) != one.process) continue;
       one.has_ended = true;
-      if (one.failed() && !first_failed_) {
-        first_failed_ = rank;
-        failed_at_ = Clock::now();
-      }
+      if (!one.failed() || first_failed_) continue;
+      first_failed_ = rank;
+      if (!failure_.empty()) continue;  // another machine's
+      failed_at_ = Clock::now();
+      if (!meeting_) failure_ = text_of_failure();
     }
   }
 
+  [[nodiscard]] std::string text_of_failure() const {
+    const std::string where = meeting_ ? fmt::format(" on {}", host_name()) : std::string();
+    return fmt::format("rank {} ({}{}) {}", first_rank() + static_cast<int>(*first_failed_),
+                       ranks_[*first_failed_].name, where, how_it_ended(running_[*first_failed_].status));
+  }
+
+  /// Whether the other machines do not know yet that a rank of this one has failed.
+  [[nodiscard]] bool must_tell() const { return meeting_ && first_failed_ && failure_.empty() && !was_interrupted_; }
+
+  /// A rank that ended by itself may have missed one of another machine, which that machine then tells about.
+  void tell_others() {
+    if (!must_tell()) return;
+    const bool was_killed = WIFSIGNALED(running_[*first_failed_].status);
+    if (was_killed || Clock::now() - failed_at_ > kMissed)
+      hear(meeting_->tell({.by_interrupt = false, .failure = text_of_failure()}));
+  }
+
+  void hear_others() {
+    if (!meeting_ || !failure_.empty() || was_interrupted_) return;
+    if (const std::optional<Rendezvous::End> end = meeting_->told()) hear(*end);
+  }
+
+  void hear(const Rendezvous::End& end) {
+    if (end.by_interrupt) {
+      was_interrupted_ = true;
+      signal_all(SIGINT);
+      return;
+    }
+    failure_ = end.failure;
+    if (!first_failed_) failed_at_ = Clock::now();
+  }
+
   void end_the_others() {
-    if (!first_failed_) return;
+    if (!first_failed_ && failure_.empty()) return;
     const auto passed = Clock::now() - failed_at_;
     if (passed > kOwnEnd + kEnd) {
       signal_all(SIGKILL);
@@ -206,6 +269,7 @@ class Launch {
   /// A terminal signals all processes by itself.
   void pass_on(const siginfo_t& signal) {
     was_interrupted_ = true;
+    if (meeting_) static_cast<void>(meeting_->tell({.by_interrupt = true, .failure = {}}));
     if (signal.si_code != SI_KERNEL) signal_all(signal.si_signo == SIGHUP ? SIGTERM : signal.si_signo);
   }
 
@@ -223,17 +287,22 @@ class Launch {
   }
 
   const std::vector<RankProcess>& ranks_;
-  const BlockedSignals signals_;  // before any thread starts
-  const StoreServer store_{StoreServer::Reach::this_machine, 0};
+  const std::optional<Machines>& machines_;
+  const BlockedSignals signals_;         // before any thread starts
+  std::optional<StoreServer> store_;     // of one machine
+  std::unique_ptr<Rendezvous> meeting_;  // of several
   std::vector<Running> running_;
   std::vector<PrefixedLines> lines_;
-  std::optional<std::size_t> first_failed_;
+  std::optional<std::size_t> first_failed_;  // of this machine
+  std::string failure_;                      // what all machines name
   Clock::time_point failed_at_;
   bool was_interrupted_ = false, has_terminated_ = false;
 };
 
 }  // namespace
 
-int launch(const std::vector<RankProcess>& ranks) { return Launch(ranks).run(); }
+int launch(const std::vector<RankProcess>& ranks, const std::optional<Machines>& machines) {
+  return Launch(ranks, machines).run();
+}
 
 }  // namespace concord::collective

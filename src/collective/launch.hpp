@@ -1,8 +1,12 @@
-// launch: starts the ranks of a training as processes of this machine, and ends them together. Internal to the library.
+// launch: starts the ranks of a training as processes of this machine, and ends them together, also with those of other
+// machines. Internal to the library.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "concord/collective/rendezvous.hpp"
 
 namespace concord::collective {
 
@@ -19,8 +23,10 @@ struct RankProcess {
 ///   their standard error comes after "[rank 1] ".
 /// - When one rank fails, the others have some seconds to end by themselves; then they are ended.
 /// - SIGINT and SIGTERM go on to all ranks. All ranks end when this process is killed.
+/// With several machines, each calls this, and all of them end together: a failure or a signal on one ends the ranks of
+/// all. Rank 0 is on the machine that serves the store.
 /// Returns 0 if all ranks succeed, else 1 after a message on standard error that names the first rank that failed; 130
-/// if a signal ended the ranks. Throws IoError if a program does not start.
-[[nodiscard]] int launch(const std::vector<RankProcess>& ranks);
+/// if a signal ended the ranks. Throws IoError if a program does not start, and what Rendezvous::meet throws.
+[[nodiscard]] int launch(const std::vector<RankProcess>& ranks, const std::optional<Machines>& machines = {});
 
 }  // namespace concord::collective

@@ -15,6 +15,7 @@
 
 #include "concord/collective/group.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/version.hpp"
 
 namespace concord::collective {
 namespace {
@@ -22,6 +23,8 @@ namespace {
 using boost::asio::ip::tcp;
 
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
+
+constexpr const char* kGreeting = "concord";  // a name that each server has a text for
 
 /// Reads exactly so many bytes. Returns false if the other end has hung up.
 bool read_text(std::istream& stream, std::size_t size, std::string& text) {
@@ -33,16 +36,13 @@ bool read_text(std::istream& stream, std::size_t size, std::string& text) {
 }  // namespace
 
 struct StoreServer::State {
-  State(Reach reach, std::uint16_t port) : acceptor(context) {
-    const tcp::endpoint place = reach == Reach::this_machine
-                                    ? tcp::endpoint(boost::asio::ip::address_v4::loopback(), port)
-                                    : tcp::endpoint(tcp::v4(), port);
+  explicit State(const tcp::endpoint& place) : acceptor(context), texts{{kGreeting, std::string(kVersion)}} {
     boost::system::error_code error;
     acceptor.open(place.protocol());
     acceptor.set_option(tcp::acceptor::reuse_address(true));
     acceptor.bind(place, error);
     if (!error) acceptor.listen(boost::asio::socket_base::max_listen_connections, error);
-    CONCORD_CHECK(!error, IoError, "port {} cannot be opened for the processes of a training: {}", port,
+    CONCORD_CHECK(!error, IoError, "port {} cannot be opened for the processes of a training: {}", place.port(),
                   error.message());
     accept();
     listener = std::thread([this] { context.run(); });
@@ -105,7 +105,12 @@ struct StoreServer::State {
   bool is_closing = false;
 };
 
-StoreServer::StoreServer(Reach reach, std::uint16_t port) : state_(std::make_unique<State>(reach, port)) {}
+StoreServer::StoreServer(Reach reach, std::uint16_t port)
+    : state_(std::make_unique<State>(reach == Reach::this_machine
+                                         ? tcp::endpoint(boost::asio::ip::address_v4::loopback(), port)
+                                         : tcp::endpoint(tcp::v4(), port))) {}
+StoreServer::StoreServer(const std::string& address, std::uint16_t port)
+    : state_(std::make_unique<State>(tcp::endpoint(boost::asio::ip::make_address(address), port))) {}
 StoreServer::~StoreServer() = default;
 std::uint16_t StoreServer::port() const { return state_->acceptor.local_endpoint().port(); }
 
@@ -129,22 +134,35 @@ struct Store::Connection {
 Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double> deadline)
     : connection_(std::make_unique<Connection>(Connection{std::move(host), port, deadline, {}})) {
   constexpr std::chrono::milliseconds kPause{50};
+  constexpr std::chrono::seconds kTry{5}, kAnswer{10};  // a machine that is not up yet answers nothing
   const auto end = std::chrono::steady_clock::now() + deadline;
   tcp::iostream& stream = connection_->stream;
   for (;;) {
     stream.clear();
-    connection_->start_time();
+    stream.expires_after(kTry);
     stream.connect(connection_->host, std::to_string(port));
     if (stream) break;
+    CONCORD_CHECK(stream.error() != boost::asio::error::host_not_found, ArgumentError,
+                  "there is no machine \"{}\", where the processes of the training meet: {}", connection_->host,
+                  stream.error().message());
     CONCORD_CHECK(std::chrono::steady_clock::now() < end, RankLost,
                   "{}:{}, where the processes of the training meet, cannot be reached for {:g} s: {}",
                   connection_->host, port, deadline.count(), stream.error().message());
     std::this_thread::sleep_for(kPause);
   }
   stream.socket().set_option(tcp::no_delay(true));
+  stream.expires_after(kAnswer);
+  stream << "get " << kGreeting << " 0\n" << std::flush;
+  std::size_t size = 0;
+  std::string version;
+  stream >> size;
+  CONCORD_CHECK(stream && stream.get() == '\n' && read_text(stream, size, version), IoError,
+                "{}:{}, where the processes of the training meet, belongs to another program", connection_->host, port);
 }
 
 Store::~Store() = default;
+
+std::string Store::own_address() const { return connection_->stream.socket().local_endpoint().address().to_string(); }
 
 bool Store::set(const std::string& name, const std::string& text) {
   connection_->start_time();
@@ -156,8 +174,11 @@ bool Store::set(const std::string& name, const std::string& text) {
 }
 
 std::string Store::get(const std::string& name) {
+  return get(name, std::chrono::duration_cast<std::chrono::milliseconds>(connection_->deadline));
+}
+
+std::string Store::get(const std::string& name, std::chrono::milliseconds patience) {
   connection_->start_time();
-  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(connection_->deadline);
   std::size_t size = 0;
   connection_->stream << "get " << name << ' ' << patience.count() << '\n' << std::flush;
   connection_->stream >> size;

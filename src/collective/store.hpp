@@ -15,6 +15,8 @@ class StoreServer {
   enum class Reach : std::uint8_t { this_machine, all_machines };
   /// Listens on this port, or on a free port if it is 0. Throws IoError if the port is in use.
   StoreServer(Reach reach, std::uint16_t port);
+  /// Listens on one address of this machine, as numbers. Throws IoError.
+  StoreServer(const std::string& address, std::uint16_t port);
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
   ~StoreServer();
@@ -28,7 +30,8 @@ class StoreServer {
 /// A connection to a store.
 class Store {
  public:
-  /// Tries until the server answers or the deadline passes. Throws RankLost after it.
+  /// Tries until the server answers or the deadline passes. Throws RankLost after it, ArgumentError for a host that
+  /// does not exist, and IoError if another program than Concord answers.
   Store(std::string host, std::uint16_t port, std::chrono::duration<double> deadline);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -38,6 +41,11 @@ class Store {
   [[nodiscard]] bool set(const std::string& name, const std::string& text);
   /// Waits until the name has a text. Returns an empty string if it has none when the deadline passes.
   [[nodiscard]] std::string get(const std::string& name);
+  /// The same for a time that is shorter than the deadline; 0: the text that is there now.
+  [[nodiscard]] std::string get(const std::string& name, std::chrono::milliseconds patience);
+
+  /// The address, as numbers, by which this machine reaches the store.
+  [[nodiscard]] std::string own_address() const;
 
  private:
   struct Connection;

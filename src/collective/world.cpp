@@ -6,12 +6,17 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 #include <mutex>
+#include <vector>
 
+#include "concord/collective/gloo.hpp"
 #include "concord/collective/group.hpp"
+#include "concord/collective/interfaces.hpp"
 #include "concord/collective/shared_memory.hpp"
 #include "concord/collective/store.hpp"
 #include "concord/core/check.hpp"
@@ -38,6 +43,13 @@ int number_of(const char* name, const std::string& text, int least, int most) {
   return number;
 }
 
+/// Of Gloo, to each other rank.
+int wanted_connections() {
+  constexpr int kDefault = 2, kMost = 64;
+  const std::optional<std::string> text = environment("CONCORD_CONNECTIONS");
+  return text ? number_of("CONCORD_CONNECTIONS", *text, 1, kMost) : kDefault;
+}
+
 std::string needed(const char* name, const char* because) {
   const std::optional<std::string> text = environment(name);
   CONCORD_CHECK(text, ArgumentError, "{} is not set, but {} is: this process is part of a training on several devices",
@@ -45,22 +57,27 @@ std::string needed(const char* name, const char* because) {
   return *text;
 }
 
-/// The machine and its start, which containers of one machine share.
+/// The machine and its start. Containers count as machines of their own: they share neither processes nor addresses.
 std::string machine() {
   try {
     std::string id = read_file("/proc/sys/kernel/random/boot_id");
     while (!id.empty() && id.back() == '\n') id.pop_back();
+    for (const char* space : {"pid", "net"}) {
+      std::error_code ignored;
+      id += ' ' + std::filesystem::read_symlink(fmt::format("/proc/self/ns/{}", space), ignored).string();
+    }
     return id;
   } catch (const Error&) {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
+    return host_name();
   }
 }
 
 /// What each process says about itself in the store.
 struct Member {
-  std::string version, machine, memory;  // path of the shared memory, of rank 0
+  std::string version, machine, exchange;
+  bool has_gloo = false;
+  std::string memory;   // of rank 0: path of the shared memory
+  int connections = 0;  // of rank 0
 };
 
 Member member(Store& store, int rank, double deadline) {
@@ -69,7 +86,37 @@ Member member(Store& store, int rank, double deadline) {
   const nlohmann::json json = parse_json(text, fmt::format("what rank {} says about itself", rank));
   CONCORD_CHECK(json.is_object() && json.contains("version"), ArgumentError, "rank {} is not a process of Concord",
                 rank);
-  return {json.value("version", ""), json.value("machine", ""), json.value("memory", "")};
+  return {json.value("version", ""), json.value("machine", ""), json.value("exchange", ""),
+          json.value("gloo", false), json.value("memory", ""),  json.value("connections", 1)};
+}
+
+/// All ranks, who fit together.
+std::vector<Member> members(Store& store, const World& world, double deadline) {
+  std::vector<Member> all;
+  for (int rank = 0; rank < world.size; ++rank) {
+    all.push_back(member(store, rank, deadline));
+    const Member& other = all.back();
+    CONCORD_CHECK(other.version == kVersion, ArgumentError,
+                  "rank {} has version {} of Concord, and rank {} has version {}; all need the same", world.rank,
+                  kVersion, rank, other.version);
+    CONCORD_CHECK(other.exchange == wanted_transport(), ArgumentError,
+                  "rank {} is to exchange by {}, and rank {} by {}; CONCORD_EXCHANGE must be the same on all",
+                  world.rank, wanted_transport(), rank, other.exchange);
+  }
+  return all;
+}
+
+/// Where the other ranks find this process: on the interface that the user names, else on that by which it reaches the
+/// store.
+std::string own_address(const Store& store, bool is_one_machine) {
+  if (const std::optional<std::string> name = environment("CONCORD_INTERFACE")) return address_of_interface(*name);
+  std::string address = store.own_address();
+  if (is_one_machine || !is_loopback(address)) return address;
+  address = only_outer_address();
+  CONCORD_CHECK(!address.empty(), ArgumentError,
+                "the ranks meet at an address that only this machine reaches, and are on several machines; name one "
+                "that all reach, or the network interface with --interface or CONCORD_INTERFACE");
+  return address;
 }
 
 /// Lets the system end this process when the process that launched it ends, unless a script lies between them.
@@ -88,29 +135,44 @@ GroupPtr join(const World& world) {
     server = std::make_unique<StoreServer>(
         is_local ? StoreServer::Reach::this_machine : StoreServer::Reach::all_machines, world.port);
   }
-  Store store(world.host, world.port, deadline);
+  const auto store = std::make_shared<Store>(world.host, world.port, deadline);
   std::shared_ptr<SharedMemory> memory;
-  nlohmann::json own{{"version", kVersion}, {"machine", machine()}, {"size", world.size}};
+  nlohmann::json own{{"version", kVersion},
+                     {"machine", machine()},
+                     {"size", world.size},
+                     {"exchange", wanted_transport()},
+                     {"gloo", has_gloo()}};
   if (world.rank == 0) {
     memory = std::make_shared<SharedMemory>(shared_bytes(world.size));
     own["memory"] = memory->path().string();
+    own["connections"] = wanted_connections();
   }
-  CONCORD_CHECK(store.set(fmt::format("rank{}", world.rank), own.dump()), ArgumentError,
+  CONCORD_CHECK(store->set(fmt::format("rank{}", world.rank), own.dump()), ArgumentError,
                 "two processes of the training have the rank {}", world.rank);
-  std::string path;
-  for (int rank = 0; rank < world.size; ++rank) {
-    const Member other = member(store, rank, deadline.count());
-    CONCORD_CHECK(other.version == kVersion, ArgumentError,
-                  "rank {} has version {} of Concord, and rank {} has version {}; all need the same", world.rank,
-                  kVersion, rank, other.version);
-    CONCORD_CHECK(other.machine == machine(), NotSupported,
-                  "rank {} is on another machine than rank {}; this version of Concord trains on the devices of one "
-                  "machine",
-                  rank, world.rank);
-    if (rank == 0) path = other.memory;
+  const std::vector<Member> all = members(*store, world, deadline.count());
+  const auto elsewhere = std::ranges::find_if(all, [](const Member& one) { return one.machine != machine(); });
+  const bool is_one_machine = elsewhere == all.end();
+  GroupPtr group;
+  if (is_one_machine && wanted_transport() != "gloo") {
+    if (!memory) memory = std::make_shared<SharedMemory>(all[0].memory, shared_bytes(world.size));
+    group = make_shared_group(std::move(memory), world.rank, world.size, deadline);
+  } else {
+    memory.reset();
+    CONCORD_CHECK(is_one_machine || wanted_transport() == "auto" || wanted_transport() == "gloo", NotSupported,
+                  "ranks {} and {} are on several machines, which do not exchange by {}", world.rank,
+                  elsewhere - all.begin(), wanted_transport());
+    const auto without = std::ranges::find_if(all, [](const Member& one) { return !one.has_gloo; });
+    CONCORD_CHECK(without == all.end(), NotSupported,
+                  "rank {} runs a Concord that was built without Gloo, which an exchange by TCP needs: install "
+                  "libgloo-dev and build again",
+                  without - all.begin());
+    group = make_gloo_group(store, {.rank = world.rank,
+                                    .size = world.size,
+                                    .address = own_address(*store, is_one_machine),
+                                    .connections = all[0].connections,
+                                    .deadline = deadline,
+                                    .prefix = "gloo/"});
   }
-  if (!memory) memory = std::make_shared<SharedMemory>(path, shared_bytes(world.size));
-  GroupPtr group = make_shared_group(std::move(memory), world.rank, world.size, deadline);
   group->barrier();
   return group;
 }
@@ -136,6 +198,13 @@ std::optional<World> world_of_environment() {
     return world;
   }
   return std::nullopt;
+}
+
+std::string wanted_transport() {
+  const std::string wanted = environment("CONCORD_EXCHANGE").value_or("auto");
+  CONCORD_CHECK(wanted == "auto" || wanted == "peer" || wanted == "host" || wanted == "gloo", ArgumentError,
+                "CONCORD_EXCHANGE is '{}'; it must be auto, peer, host or gloo", wanted);
+  return wanted;
 }
 
 GroupPtr group_of_process() {

@@ -23,4 +23,8 @@ inline constexpr const char* kStoreVariable = "CONCORD_STORE";
 /// started alone, and for a world of one. Throws ArgumentError, which names the variable that is missing or wrong.
 [[nodiscard]] std::optional<World> world_of_environment();
 
+/// How gradients are to be exchanged: $CONCORD_EXCHANGE, which is auto, peer, host or gloo; else auto. Throws
+/// ArgumentError for another value.
+[[nodiscard]] std::string wanted_transport();
+
 }  // namespace concord::collective

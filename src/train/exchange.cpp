@@ -7,9 +7,9 @@
 #include <span>
 
 #include "concord/collective/shared_files.hpp"
+#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
-#include "concord/core/platform.hpp"
 #include "concord/train/trace.hpp"
 
 namespace concord::train {
@@ -23,13 +23,6 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * 
 
 std::span<float> floats(std::span<std::byte> bytes) {
   return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
-}
-
-std::string wanted_transport() {
-  const std::string wanted = environment("CONCORD_EXCHANGE").value_or("auto");
-  CONCORD_CHECK(wanted == "auto" || wanted == "host" || wanted == "peer", ArgumentError,
-                "CONCORD_EXCHANGE is '{}'; it must be auto, host or peer", wanted);
-  return wanted;
 }
 
 /// Whether all ranks say yes.
@@ -99,8 +92,9 @@ std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) {
 }
 
 bool Exchange::connect_peers() {
-  const std::string wanted = wanted_transport();
-  if (!all_of(*group_, wanted != "host")) return false;
+  const std::string wanted = collective::wanted_transport();
+  // Memory is shared between processes of one machine.
+  if (!all_of(*group_, wanted != "host" && group_->transport() == "host")) return false;
   Device& device = variables_->device();
   bool is_good = are_different_devices(*group_, device.info());
   for (Bucket& bucket : buckets_) {

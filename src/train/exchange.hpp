@@ -12,7 +12,7 @@
 namespace concord::train {
 
 /// The variables of one step's graph (Graph::exchanged). Their sums have the same bits on all ranks and by all
-/// transports. $CONCORD_EXCHANGE chooses the transport: auto, host or peer.
+/// transports. $CONCORD_EXCHANGE chooses the transport: auto, peer, host or gloo.
 class Exchange {
  public:
   /// Allocates memory, and binds the variables to it: call this before the step is compiled.

@@ -36,6 +36,8 @@ TEST_CASE("get waits until another process has set the name", "[collective]") {
   CHECK(store.set("late", "here"));
   reader.join();
   CHECK(got == "here");
+  CHECK(store.get("never", std::chrono::milliseconds(0)).empty());
+  CHECK(store.own_address() == "127.0.0.1");
   Store hurried("127.0.0.1", server.port(), std::chrono::milliseconds(50));
   CHECK(hurried.get("never").empty());
 }
@@ -48,4 +50,5 @@ TEST_CASE("a port that is in use and a server that is not there are errors", "[c
     CHECK_THROWS_WITH(StoreServer(kLocal, port), contains("port " + std::to_string(port)) && contains("in use"));
   }
   CHECK_THROWS_AS(Store("127.0.0.1", port, std::chrono::milliseconds(100)), RankLost);
+  CHECK_THROWS_AS(Store("no-such-machine.invalid", port, std::chrono::milliseconds(100)), ArgumentError);
 }

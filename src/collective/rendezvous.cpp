@@ -1,0 +1,222 @@
+// In the store: "node0", "node1", … what each machine brings, in the order of arrival; "end" why the training ended
+// before its time; "done0", … whose ranks have ended without a failure; "left0", … who does not need the store any
+// more.
+#include "concord/collective/rendezvous.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "concord/collective/group.hpp"
+#include "concord/collective/interfaces.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/json.hpp"
+#include "concord/core/version.hpp"
+
+namespace concord::collective {
+namespace {
+
+using MeetingClock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kTick{200};  // between looks at signals
+
+struct Node {
+  std::string version, host, address;
+  int nodes = 0, ranks = 0, arrival = 0;
+  bool serves = false;
+};
+
+nlohmann::json json_of(const Node& node) {
+  return {{"version", node.version}, {"host", node.host},   {"address", node.address},
+          {"nodes", node.nodes},     {"ranks", node.ranks}, {"serves", node.serves}};
+}
+
+Node node_of(const std::string& text, int arrival) {
+  const nlohmann::json json = parse_json(text, fmt::format("what machine {} says about itself", arrival));
+  CONCORD_CHECK(json.is_object(), ArgumentError, "machine {} does not run Concord", arrival);
+  return {json.value("version", ""),  json.value("host", ""), json.value("address", ""),
+          json.value("nodes", 0),     json.value("ranks", 0), arrival,
+          json.value("serves", false)};
+}
+
+std::string text_of(const Rendezvous::End& end) { return end.by_interrupt ? "interrupt" : "failure " + end.failure; }
+Rendezvous::End end_of(const std::string& text) {
+  if (text == "interrupt") return {.by_interrupt = true, .failure = {}};
+  return {.by_interrupt = false, .failure = text.substr(text.find(' ') + 1)};
+}
+
+/// If the host is this machine: its store, unless another launcher of this machine serves it already.
+std::unique_ptr<StoreServer> serve(const Machines& machines) {
+  const std::string own = own_address_of(machines.host);
+  if (own.empty()) return nullptr;
+  // The name of a machine often stands for its loopback address on itself.
+  const bool is_meant_local = machines.host == "localhost" || is_loopback(machines.host);
+  const std::string address = is_loopback(own) && !is_meant_local ? "0.0.0.0" : own;
+  try {
+    return std::make_unique<StoreServer>(address, machines.port);
+  } catch (const IoError&) {
+    try {
+      const Store other(machines.host, machines.port, std::chrono::seconds(0));
+      return nullptr;
+    } catch (const Error&) {  // the port is of another program
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+Machines machines_at(const std::string& place, int count) {
+  const std::size_t colon = place.rfind(':');
+  Machines machines{count, place.substr(0, colon), 0};
+  if (machines.host.starts_with('[') && machines.host.ends_with(']'))
+    machines.host = machines.host.substr(1, machines.host.size() - 2);
+  int port = 0;
+  const char* const end = place.data() + place.size();
+  const char* const begin = colon == std::string::npos ? end : place.data() + colon + 1;
+  const auto [stop, error] = std::from_chars(begin, end, port);
+  CONCORD_CHECK(!machines.host.empty() && error == std::errc{} && stop == end && port > 0 && port < 65536,
+                ArgumentError, "\"{}\" is no place for machines to meet; it must be HOST:PORT, such as node0:29400",
+                place);
+  machines.port = static_cast<std::uint16_t>(port);
+  return machines;
+}
+
+std::unique_ptr<Rendezvous> Rendezvous::meet(const Machines& machines, int ranks,
+                                             const std::function<bool()>& is_interrupted) {
+  std::unique_ptr<Rendezvous> rendezvous(new Rendezvous(machines, serve(machines)));
+  if (!rendezvous->gather(ranks, is_interrupted)) return nullptr;
+  rendezvous->watcher_ = std::thread([&one = *rendezvous] { one.watch(); });
+  return rendezvous;
+}
+
+Rendezvous::Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server)
+    : machines_(machines), server_(std::move(server)) {}
+
+Rendezvous::~Rendezvous() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  if (watcher_.joinable()) watcher_.join();
+  if (!store_) return;
+  try {
+    static_cast<void>(store_->set(fmt::format("left{}", place_), "1"));
+    if (!server_) return;
+    const MeetingClock::time_point end = MeetingClock::now() + std::chrono::seconds(5);
+    for (int other = 0; other < machines_.count; ++other) {
+      const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - MeetingClock::now());
+      static_cast<void>(store_->get(fmt::format("left{}", other), std::max(rest, std::chrono::milliseconds(0))));
+    }
+  } catch (const Error&) {  // nobody is left to tell
+  }
+}
+
+bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) {
+  const std::chrono::duration<double> deadline(deadline_seconds());
+  const auto end = MeetingClock::now() + deadline;
+  const std::string where = fmt::format("{}:{}", machines_.host, machines_.port);
+  while (!store_) {
+    if (is_interrupted()) return false;
+    try {
+      store_ = std::make_unique<Store>(machines_.host, machines_.port, std::chrono::seconds(0));
+    } catch (const RankLost& error) {
+      const std::string text = error.what();
+      CONCORD_CHECK(MeetingClock::now() < end, RankLost,
+                    "{}, where the machines of the training meet, cannot be reached for {:g} s: {}. {} must run this "
+                    "command too, and let others reach the port",
+                    where, deadline.count(), text.substr(text.rfind(": ") + 2), machines_.host);
+      std::this_thread::sleep_for(kTick);
+    }
+  }
+  store_ = std::make_unique<Store>(machines_.host, machines_.port, deadline);
+  const Node own{std::string(kVersion), host_name(), store_->own_address(), machines_.count, ranks, 0,
+                 server_ != nullptr};
+  while (place_ < machines_.count && !store_->set(fmt::format("node{}", place_), json_of(own).dump())) ++place_;
+  CONCORD_CHECK(place_ < machines_.count, ArgumentError,
+                "{} machines have come to {} already, which is all that --nodes says", machines_.count, where);
+  std::vector<Node> nodes;
+  while (static_cast<int>(nodes.size()) < machines_.count) {
+    const auto number = static_cast<int>(nodes.size());
+    const std::string text = store_->get(fmt::format("node{}", number), kTick);
+    if (is_interrupted()) return false;
+    if (text.empty()) {
+      const std::string ended = store_->get("end", std::chrono::milliseconds(0));
+      CONCORD_CHECK(ended.empty(), RankLost, "another machine has ended the training: {}", end_of(ended).failure);
+      CONCORD_CHECK(MeetingClock::now() < end, RankLost, "{} of {} machines came to {} within {:g} s", number,
+                    machines_.count, where, deadline.count());
+      continue;
+    }
+    nodes.push_back(node_of(text, number));
+    const Node& other = nodes.back();
+    std::string mismatch;
+    if (other.version != kVersion) {
+      mismatch = fmt::format("{} has version {} of Concord, and {} has version {}; all machines need the same",
+                             own.host, kVersion, other.host, other.version);
+    } else if (other.nodes != machines_.count) {
+      mismatch = fmt::format("{} was started with --nodes {}, and {} with --nodes {}", own.host, machines_.count,
+                             other.host, other.nodes);
+    }
+    if (mismatch.empty()) continue;
+    static_cast<void>(store_->set("end", text_of({.by_interrupt = false, .failure = mismatch})));
+    throw ArgumentError(mismatch);
+  }
+  std::ranges::sort(nodes, {}, [](const Node& node) {
+    return std::tuple(!node.serves, node.host, node.address.size(), node.address, node.arrival);
+  });
+  for (const Node& node : nodes) {
+    if (node.arrival == place_) first_rank_ = ranks_;
+    ranks_ += node.ranks;
+  }
+  server_done_ = fmt::format("done{}", nodes[0].arrival);
+  return true;
+}
+
+void Rendezvous::watch() {
+  bool is_server_done = false;
+  const auto hear = [this](const End& end) {
+    const std::lock_guard lock(mutex_);
+    told_ = end;
+  };
+  try {
+    Store store(machines_.host, machines_.port, std::chrono::duration<double>(deadline_seconds()));
+    for (;;) {
+      const std::string end = store.get("end", kTick);
+      if (!end.empty()) return hear(end_of(end));
+      if (!is_server_done) is_server_done = !store.get(server_done_, std::chrono::milliseconds(0)).empty();
+      const std::lock_guard lock(mutex_);
+      if (is_over_) return;
+    }
+  } catch (const Error&) {
+    if (!is_server_done)
+      hear({.by_interrupt = false, .failure = fmt::format("{} has left the training", machines_.host)});
+  }
+}
+
+Rendezvous::End Rendezvous::tell(const End& end) {
+  try {
+    if (!store_->set("end", text_of(end))) return end_of(store_->get("end", std::chrono::milliseconds(0)));
+  } catch (const RankLost&) {  // the machine with the store is lost
+  }
+  return end;
+}
+
+std::optional<Rendezvous::End> Rendezvous::told() const {
+  const std::lock_guard lock(mutex_);
+  return told_;
+}
+
+void Rendezvous::finish(const std::function<bool()>& is_interrupted) {
+  const auto end = MeetingClock::now() + std::chrono::duration<double>(deadline_seconds());
+  try {
+    static_cast<void>(store_->set(fmt::format("done{}", place_), "1"));
+    for (int other = 0; other < machines_.count && !told() && !is_interrupted() && MeetingClock::now() < end;) {
+      if (!store_->get(fmt::format("done{}", other), kTick).empty()) ++other;
+    }
+  } catch (const RankLost&) {  // the watcher says so
+  }
+}
+
+}  // namespace concord::collective

@@ -1,0 +1,76 @@
+// Rendezvous: where the launchers of several machines meet, number their ranks, and learn how the others end. Internal
+// to the library.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "concord/collective/store.hpp"
+
+namespace concord::collective {
+
+/// The machines of one training.
+struct Machines {
+  int count = 1;
+  std::string host;  // the machine that serves the store
+  std::uint16_t port = 0;
+};
+
+/// Reads "HOST:PORT". Throws ArgumentError.
+[[nodiscard]] Machines machines_at(const std::string& place, int count);
+
+/// One launcher among those of all machines.
+class Rendezvous {
+ public:
+  /// Serves the store if the host is this machine, and waits for the other machines. Null if `is_interrupted` says so.
+  /// Throws RankLost if they do not come within the deadline, ArgumentError for machines that do not fit together, and
+  /// IoError for a port that is in use.
+  [[nodiscard]] static std::unique_ptr<Rendezvous> meet(const Machines& machines, int ranks,
+                                                        const std::function<bool()>& is_interrupted);
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+  ~Rendezvous();
+
+  /// The machine with the store has the first ranks; the others follow in the order of their names and addresses.
+  [[nodiscard]] int first_rank() const { return first_rank_; }
+  [[nodiscard]] int ranks() const { return ranks_; }  // of all machines
+
+  /// What ended the training before its time.
+  struct End {
+    bool by_interrupt = false;
+    std::string failure;  // "rank 3 (opencl:0 on node-b) ended with exit code 1"
+  };
+  /// Tells the other machines. Returns what all machines name: the first end that one of them told.
+  End tell(const End& end);
+  /// What another machine has told, if any, or that the store is gone.
+  [[nodiscard]] std::optional<End> told() const;
+  /// After the ranks of this machine have ended without a failure: waits for those of the others, until the deadline or
+  /// `is_interrupted`.
+  void finish(const std::function<bool()>& is_interrupted);
+
+ private:
+  Rendezvous(const Machines& machines, std::unique_ptr<StoreServer> server);
+  [[nodiscard]] bool gather(int ranks, const std::function<bool()>& is_interrupted);
+  void watch();
+
+  Machines machines_;
+  std::unique_ptr<StoreServer> server_;
+  std::unique_ptr<Store> store_;
+  int place_ = 0;  // in the order of arrival
+  int first_rank_ = 0, ranks_ = 0;
+  std::string server_done_;  // the name of its text
+
+  mutable std::mutex mutex_;
+  std::optional<End> told_;
+  bool is_over_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace concord::collective
