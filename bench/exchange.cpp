@@ -2,8 +2,8 @@
 //
 //   concord launch --devices opencl:gpu -- bench_exchange [BYTES…]
 //
-// Without sizes: 64 KiB to 1 GiB. Rank 0 prints one line a size: bytes, microseconds, transport. $CONCORD_EXCHANGE
-// chooses the transport.
+// Without sizes: 64 KiB to 1 GiB. Rank 0 prints one line a size: bytes, microseconds, transport, and microseconds of
+// the group's sum in host memory alone. $CONCORD_EXCHANGE chooses the transport.
 #include "concord/train/exchange.hpp"
 
 #include <fmt/format.h>
@@ -47,6 +47,13 @@ double seconds_of(train::Exchange& exchange, Device& device, const collective::G
   return std::chrono::duration<double>(Clock::now() - begin).count() / sums;
 }
 
+double seconds_of_group(collective::Group& group, std::span<float> values, int sums) {
+  group.barrier();
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < sums; ++i) group.all_reduce(values);
+  return std::chrono::duration<double>(Clock::now() - begin).count() / sums;
+}
+
 /// How many sums are timed at once: about half a second of them. The same on all ranks.
 int sums_in(double seconds, collective::Group& group) {
   constexpr double kTime = 0.5;
@@ -72,7 +79,10 @@ int run(std::vector<std::int64_t> sizes) {
     double best = seconds_of(exchange, *device, group, 2);
     const int sums = sums_in(best, *group);
     for (int i = 0; i < 5; ++i) best = std::min(best, seconds_of(exchange, *device, group, sums));
-    if (group->rank() == 0) fmt::print("{} {:.1f} {}\n", bytes, best * 1e6, exchange.transport());
+    std::vector<float> values(static_cast<std::size_t>(bytes) / sizeof(float));
+    double least = seconds_of_group(*group, values, 2);
+    for (int i = 0; i < 5; ++i) least = std::min(least, seconds_of_group(*group, values, sums));
+    if (group->rank() == 0) fmt::print("{} {:.1f} {} {:.1f}\n", bytes, best * 1e6, exchange.transport(), least * 1e6);
     std::fflush(stdout);
   }
   return 0;

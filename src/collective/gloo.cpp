@@ -75,7 +75,7 @@ std::vector<char> bytes_of(const std::string& text) {
 class GlooMessages final : public Messages {
  public:
   GlooMessages(std::shared_ptr<Store> store, GlooOptions options)
-      : store_(std::move(store)), options_(std::move(options)), ways_(static_cast<std::size_t>(options_.size)) {
+      : store_(std::move(store)), options_(std::move(options)), names_(static_cast<std::size_t>(options_.size)) {
     open();
     for (int other = 0; other < options_.size; ++other) {
       if (other != options_.rank) connect(other);
@@ -88,11 +88,13 @@ class GlooMessages final : public Messages {
     links_.clear();
   }
 
-  PendingPtr send(int to, std::span<const std::byte> bytes) override {
+  PendingPtr send(int to, std::uint64_t number, std::span<const std::byte> bytes) override {
     // What is sent is only read.
-    return begin(to, {const_cast<std::byte*>(bytes.data()), bytes.size()}, Direction::out);
+    return begin(to, number, {const_cast<std::byte*>(bytes.data()), bytes.size()}, Direction::out);
   }
-  PendingPtr receive(int from, std::span<std::byte> bytes) override { return begin(from, bytes, Direction::in); }
+  PendingPtr receive(int from, std::uint64_t number, std::span<std::byte> bytes) override {
+    return begin(from, number, bytes, Direction::in);
+  }
 
  private:
   enum class Direction : std::uint8_t { in, out };
@@ -100,12 +102,6 @@ class GlooMessages final : public Messages {
   struct Link {
     std::shared_ptr<gloo::transport::Device> device;
     std::shared_ptr<gloo::transport::Context> context;
-  };
-
-  /// From this rank to another one and back.
-  struct Way {
-    std::uint64_t sent = 0, received = 0;  // messages
-    std::string name;                      // for messages of errors
   };
 
   class GlooPending final : public Pending {
@@ -162,7 +158,7 @@ class GlooMessages final : public Messages {
     CONCORD_CHECK(!text.empty(), RankLost, "rank {} did not connect within {:g} s", other, options_.deadline.count());
     const nlohmann::json theirs = parse_json(text, fmt::format("the addresses of rank {}", other));
     const std::string address = theirs.value("address", "");
-    ways_[static_cast<std::size_t>(other)].name =
+    names_[static_cast<std::size_t>(other)] =
         fmt::format("rank {} (process {} on {})", other, theirs.value("process", 0), theirs.value("host", ""));
     const nlohmann::json& links = theirs.at("links");
     CONCORD_CHECK(links.size() == links_.size(), ArgumentError,
@@ -181,9 +177,7 @@ class GlooMessages final : public Messages {
 
   [[nodiscard]] std::string entry(int from, int to) const { return fmt::format("{}{}to{}", options_.prefix, from, to); }
 
-  PendingPtr begin(int other, std::span<std::byte> bytes, Direction direction) {
-    Way& way = ways_[static_cast<std::size_t>(other)];
-    const std::uint64_t number = direction == Direction::out ? way.sent++ : way.received++;
+  PendingPtr begin(int other, std::uint64_t number, std::span<std::byte> bytes, Direction direction) {
     const Link& link = links_[number % links_.size()];
     // The two directions between two ranks have slots of their own.
     const bool is_upwards = (direction == Direction::out) == (options_.rank < other);
@@ -212,7 +206,7 @@ class GlooMessages final : public Messages {
   /// The first rank that is lost is the one that all name: when it is lost, others leave too.
   [[noreturn]] void lose(int other, const std::string& how) const {
     const std::string entered = options_.prefix + "lost";
-    std::string text = fmt::format("{} {}", ways_[static_cast<std::size_t>(other)].name, how);
+    std::string text = fmt::format("{} {}", names_[static_cast<std::size_t>(other)], how);
     try {
       if (!store_->set(entered, text)) text = store_->get(entered, std::chrono::milliseconds(0));
     } catch (const RankLost&) {  // the store is lost too
@@ -223,7 +217,7 @@ class GlooMessages final : public Messages {
   std::shared_ptr<Store> store_;
   GlooOptions options_;
   std::vector<Link> links_;
-  std::vector<Way> ways_;  // by rank
+  std::vector<std::string> names_;  // of the ranks, for messages of errors
 };
 
 }  // namespace

@@ -70,8 +70,8 @@ std::string address_of_interface(const std::string& name) {
     if (one.name == name || one.address == name) return one.address;
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", one.name, one.address);
   }
-  throw ArgumentError(fmt::format("this machine has no network interface \"{}\"; it has {}", name,
-                                  known.empty() ? "none that is up" : known));
+  throw IoError(fmt::format("this machine has no network interface \"{}\"; it has {}", name,
+                            known.empty() ? "none that is up" : known));
 }
 
 std::string only_outer_address() {
@@ -88,8 +88,8 @@ std::string own_address_of(const std::string& host) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* first = nullptr;
   const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &first);
-  CONCORD_CHECK(error == 0, ArgumentError, "there is no machine \"{}\", where the processes of the training meet: {}",
-                host, ::gai_strerror(error));
+  CONCORD_CHECK(error == 0, IoError, "there is no machine \"{}\", where the processes of the training meet: {}", host,
+                ::gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(first, ::freeaddrinfo);
   const std::vector<Interface> all = interfaces();
   for (const addrinfo* one = first; one != nullptr; one = one->ai_next) {

@@ -7,14 +7,14 @@ namespace concord::collective {
 
 [[nodiscard]] std::string host_name();
 
-/// The address, as numbers, of an interface that is given by its name ("eth0") or by its address. Throws ArgumentError,
+/// The address, as numbers, of an interface that is given by its name ("eth0") or by its address. Throws IoError,
 /// which lists the interfaces there are.
 [[nodiscard]] std::string address_of_interface(const std::string& name);
 
 /// The address of the only interface that other machines may reach; empty if there is none, or several.
 [[nodiscard]] std::string only_outer_address();
 
-/// The address of a host, as numbers, if it is one of this machine; else empty. Throws ArgumentError for a host that
+/// The address of a host, as numbers, if it is one of this machine; else empty. Throws IoError for a host that
 /// does not exist.
 [[nodiscard]] std::string own_address_of(const std::string& host);
 

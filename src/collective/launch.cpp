@@ -182,7 +182,8 @@ class Launch {
     if (first_failed_ && failure_.empty()) failure_ = text_of_failure();  // of an interrupted training
     if (!failure_.empty()) std::fputs(fmt::format("concord: {}\n", failure_).c_str(), stderr);
     const bool has_failed = first_failed_ || !failure_.empty();
-    return !has_failed ? 0 : was_interrupted_ ? kInterrupted : 1;
+    if (was_interrupted_) return has_failed || is_by_others_ ? kInterrupted : 0;
+    return has_failed ? 1 : 0;
   }
 
  private:
@@ -247,7 +248,7 @@ class Launch {
 
   void hear(const Rendezvous::End& end) {
     if (end.by_interrupt) {
-      was_interrupted_ = true;
+      was_interrupted_ = is_by_others_ = true;
       signal_all(SIGINT);
       return;
     }
@@ -296,7 +297,7 @@ class Launch {
   std::optional<std::size_t> first_failed_;  // of this machine
   std::string failure_;                      // what all machines name
   Clock::time_point failed_at_;
-  bool was_interrupted_ = false, has_terminated_ = false;
+  bool was_interrupted_ = false, is_by_others_ = false, has_terminated_ = false;
 };
 
 }  // namespace

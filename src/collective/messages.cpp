@@ -6,6 +6,7 @@
 #include <array>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,7 @@ class MessageGroup final : public Group {
       : Group(rank, size),
         messages_(std::move(messages)),
         transport_(std::move(transport)),
+        used_(static_cast<std::size_t>(size)),
         early_(static_cast<std::size_t>(size)) {}
   MessageGroup(const MessageGroup&) = delete;
   MessageGroup& operator=(const MessageGroup&) = delete;
@@ -72,52 +74,26 @@ class MessageGroup final : public Group {
   [[nodiscard]] std::string transport() const override { return transport_; }
 
   void reduce_scatter(std::span<float> values, std::span<const float> start) override {
-    CONCORD_CHECK(start.empty() || start.size() == values.size(), ArgumentError,
-                  "a sum of {} numbers cannot start from {}", values.size(), start.size());
-    const std::size_t each = part_of(values.size(), size(), 0).size(), segment = segment_of(each);
-    const Part own = part_of(values.size(), size(), rank());
-    const auto others = static_cast<std::size_t>(size()) - 1;
-    std::vector<float> arrived(own.size() > 0 ? kAhead * others * segment : 0);
-    // After the memory, which they leave alone once they are gone.
-    Pendings sent, received;
-    const auto place = [&](std::size_t number, int from) {
-      const auto other = static_cast<std::size_t>(from > rank() ? from - 1 : from);
-      return arrived.data() + (number % kAhead * others + other) * segment;
-    };
-    const auto expect = [&](std::size_t number) {
-      const Part piece = piece_of(own, number * segment, segment);
-      if (piece.size() == 0) return;
-      for (int from = 0; from < size(); ++from) {
-        if (from == rank()) continue;
-        received.push_back(
-            messages_->receive(from, std::as_writable_bytes(std::span(place(number, from), piece.size()))));
-      }
-    };
-    for (std::size_t number = 0; number < kAhead; ++number) expect(number);
-    for (std::size_t done = 0; done < each; done += segment) {
+    const Sum sum(*this, values, start);
+    sum.run([](Part) {});
+  }
+
+  void all_reduce(std::span<float> values, std::span<const float> start) override {
+    const Sum sum(*this, values, start);
+    // What a rank has summed goes to all at once. It arrives where the terms have been sent from, which that rank has
+    // received by then.
+    Pendings pending;
+    for (std::size_t done = 0; done < sum.each; done += sum.segment) {
       for (int step = 1; step < size(); ++step) {
-        const int to = (rank() + step) % size();
-        const Part piece = piece_of(part_of(values.size(), size(), to), done, segment);
-        if (piece.size() > 0)
-          sent.push_back(messages_->send(to, std::as_bytes(values.subspan(piece.begin, piece.size()))));
+        const int from = (rank() + size() - step) % size();
+        const Part piece = piece_of(sum.part(from), done, sum.segment);
+        if (piece.size() > 0) receive(pending, from, bytes_of(values, piece));
       }
     }
-    std::vector<const float*> terms(static_cast<std::size_t>(size()));
-    for (std::size_t number = 0;; ++number) {
-      const Part piece = piece_of(own, number * segment, segment);
-      if (piece.size() == 0) break;
-      for (int from = 0; from < size(); ++from) {
-        const bool is_own = from == rank();
-        terms[static_cast<std::size_t>(from)] = is_own ? values.data() + piece.begin : place(number, from);
-        if (is_own) continue;
-        received.front()->wait();
-        received.pop_front();
-      }
-      sum_in_order(values.subspan(piece.begin, piece.size()), start.empty() ? nullptr : start.data() + piece.begin,
-                   terms);
-      expect(number + kAhead);
-    }
-    wait_for_all(sent);
+    sum.run([&](Part piece) {
+      for (int step = 1; step < size(); ++step) send(pending, (rank() + step) % size(), bytes_of(values, piece));
+    });
+    wait_for_all(pending);
   }
 
   void all_gather(std::span<std::byte> values, std::size_t element) override {
@@ -163,14 +139,14 @@ class MessageGroup final : public Group {
       }
       std::vector<std::byte>& copy = early.copies[early.count++ % early.copies.size()];
       copy.assign(piece.begin(), piece.end());
-      early.pending.push_back(messages_->send(to, copy));
+      send(early.pending, to, copy);
     }
   }
 
   void receive(std::span<std::byte> bytes, int from) override {
     Pendings pending;
     for (std::size_t done = 0; done < bytes.size(); done += kEarly) {
-      pending.push_back(messages_->receive(from, bytes.subspan(done, std::min(kEarly, bytes.size() - done))));
+      receive(pending, from, bytes.subspan(done, std::min(kEarly, bytes.size() - done)));
     }
     wait_for_all(pending);
   }
@@ -181,8 +157,8 @@ class MessageGroup final : public Group {
     Pendings pending;
     for (int other = 0; other < size(); ++other) {
       if (other == rank()) continue;
-      pending.push_back(messages_->receive(other, std::span(theirs).subspan(static_cast<std::size_t>(other), 1)));
-      pending.push_back(messages_->send(other, {&own, 1}));
+      receive(pending, other, std::span(theirs).subspan(static_cast<std::size_t>(other), 1));
+      send(pending, other, {&own, 1});
     }
     wait_for_all(pending);
   }
@@ -195,6 +171,92 @@ class MessageGroup final : public Group {
     std::size_t count = 0;
   };
 
+  /// Numbers of messages to and from another rank that are used already.
+  struct Used {
+    std::uint64_t to = 0, from = 0;
+  };
+
+  /// A sum of each rank's part. Its messages have the numbers that come next at its construction.
+  struct Sum {
+    Sum(MessageGroup& ranks, std::span<float> numbers, std::span<const float> from)
+        : group(ranks),
+          values(numbers),
+          start(from),
+          each(part_of(numbers.size(), ranks.size(), 0).size()),
+          segment(ranks.segment_of(each)),
+          first(ranks.used_) {
+      CONCORD_CHECK(start.empty() || start.size() == values.size(), ArgumentError,
+                    "a sum of {} numbers cannot start from {}", values.size(), start.size());
+      for (int other = 0; other < group.size(); ++other) {
+        if (other == group.rank()) continue;
+        Used& used = group.used_[static_cast<std::size_t>(other)];
+        used.to += segments_of(part(other));
+        used.from += segments_of(part(group.rank()));
+      }
+    }
+
+    [[nodiscard]] Part part(int of) const { return part_of(values.size(), group.size(), of); }
+    [[nodiscard]] std::size_t segments_of(Part part) const { return (part.size() + segment - 1) / segment; }
+
+    /// Calls `done` with each segment of the own part that is summed.
+    void run(const std::function<void(Part)>& done) const {
+      const int rank = group.rank(), size = group.size();
+      const Part own = part(rank);
+      const auto others = static_cast<std::size_t>(size) - 1;
+      std::vector<float> arrived(std::min(kAhead, segments_of(own)) * others * segment);
+      Pendings sent, received;  // after the memory, which they leave alone once they are gone
+      const auto place = [&](std::size_t number, int from) {
+        const auto other = static_cast<std::size_t>(from > rank ? from - 1 : from);
+        return arrived.data() + (number % kAhead * others + other) * segment;
+      };
+      const auto expect = [&](std::size_t number) {
+        const Part piece = piece_of(own, number * segment, segment);
+        for (int from = 0; from < size && piece.size() > 0; ++from) {
+          if (from == rank) continue;
+          received.push_back(
+              group.messages_->receive(from, first[static_cast<std::size_t>(from)].from + number,
+                                       std::as_writable_bytes(std::span(place(number, from), piece.size()))));
+        }
+      };
+      for (std::size_t number = 0; number < kAhead; ++number) expect(number);
+      for (std::size_t number = 0; number * segment < each; ++number) {
+        for (int step = 1; step < size; ++step) {
+          const int to = (rank + step) % size;
+          const Part piece = piece_of(part(to), number * segment, segment);
+          if (piece.size() == 0) continue;
+          sent.push_back(group.messages_->send(to, first[static_cast<std::size_t>(to)].to + number,
+                                               std::as_bytes(values.subspan(piece.begin, piece.size()))));
+        }
+      }
+      std::vector<const float*> terms(static_cast<std::size_t>(size));
+      for (std::size_t number = 0; number < segments_of(own); ++number) {
+        const Part piece = piece_of(own, number * segment, segment);
+        for (int from = 0; from < size; ++from) {
+          const bool is_own = from == rank;
+          terms[static_cast<std::size_t>(from)] = is_own ? values.data() + piece.begin : place(number, from);
+          if (is_own) continue;
+          received.front()->wait();
+          received.pop_front();
+        }
+        sum_in_order(values.subspan(piece.begin, piece.size()), start.empty() ? nullptr : start.data() + piece.begin,
+                     terms);
+        expect(number + kAhead);
+        done(piece);
+      }
+      wait_for_all(sent);
+    }
+
+    MessageGroup& group;
+    std::span<float> values;
+    std::span<const float> start;
+    std::size_t each, segment;  // elements
+    std::vector<Used> first;    // by rank
+  };
+
+  [[nodiscard]] static std::span<std::byte> bytes_of(std::span<float> values, Part piece) {
+    return std::as_writable_bytes(values.subspan(piece.begin, piece.size()));
+  }
+
   /// Floats of a message of a sum: some messages in each part, and not too much memory for those that arrive.
   [[nodiscard]] std::size_t segment_of(std::size_t each) const {
     constexpr std::size_t kMostArrived = std::size_t{64} << 20;
@@ -203,17 +265,22 @@ class MessageGroup final : public Group {
     return std::clamp(each * sizeof(float) / (2 * kAhead), kLeastMessage, most) / sizeof(float);
   }
 
+  void send(Pendings& pending, int to, std::span<const std::byte> bytes) {
+    pending.push_back(messages_->send(to, used_[static_cast<std::size_t>(to)].to++, bytes));
+  }
+  void receive(Pendings& pending, int from, std::span<std::byte> bytes) {
+    pending.push_back(messages_->receive(from, used_[static_cast<std::size_t>(from)].from++, bytes));
+  }
   void send_piece(Pendings& pending, int to, std::span<const std::byte> whole, std::size_t done) {
-    if (done < whole.size())
-      pending.push_back(messages_->send(to, whole.subspan(done, std::min(kMessage, whole.size() - done))));
+    if (done < whole.size()) send(pending, to, whole.subspan(done, std::min(kMessage, whole.size() - done)));
   }
   void receive_piece(Pendings& pending, int from, std::span<std::byte> whole, std::size_t done) {
-    if (done < whole.size())
-      pending.push_back(messages_->receive(from, whole.subspan(done, std::min(kMessage, whole.size() - done))));
+    if (done < whole.size()) receive(pending, from, whole.subspan(done, std::min(kMessage, whole.size() - done)));
   }
 
   std::unique_ptr<Messages> messages_;
   std::string transport_;
+  std::vector<Used> used_;    // by rank
   std::vector<Early> early_;  // by rank
 };
 

@@ -8,7 +8,8 @@
 
 namespace concord::collective {
 
-/// Carries messages between ranks. Those from one rank to another arrive in their order. No message is empty.
+/// Carries messages between ranks. The messages from one rank to another have numbers, by which they are received; each
+/// is used once, and nearby numbers are used at about the same time. No message is empty.
 class Messages {
  public:
   /// A message on its way. Its destruction before the end gives it up: the memory is not touched any more.
@@ -29,9 +30,9 @@ class Messages {
   virtual ~Messages() = default;
 
   /// Begins to send. Ends when the other rank has begun to receive. Throws RankLost.
-  [[nodiscard]] virtual PendingPtr send(int to, std::span<const std::byte> bytes) = 0;
+  [[nodiscard]] virtual PendingPtr send(int to, std::uint64_t number, std::span<const std::byte> bytes) = 0;
   /// Begins to receive a message of this size. Throws RankLost.
-  [[nodiscard]] virtual PendingPtr receive(int from, std::span<std::byte> bytes) = 0;
+  [[nodiscard]] virtual PendingPtr receive(int from, std::uint64_t number, std::span<std::byte> bytes) = 0;
 };
 
 /// A group whose ranks exchange through `messages`; `transport` is its name.

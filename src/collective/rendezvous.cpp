@@ -135,7 +135,7 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
   const Node own{std::string(kVersion), host_name(), store_->own_address(), machines_.count, ranks, 0,
                  server_ != nullptr};
   while (place_ < machines_.count && !store_->set(fmt::format("node{}", place_), json_of(own).dump())) ++place_;
-  CONCORD_CHECK(place_ < machines_.count, ArgumentError,
+  CONCORD_CHECK(place_ < machines_.count, NotSupported,
                 "{} machines have come to {} already, which is all that --nodes says", machines_.count, where);
   std::vector<Node> nodes;
   while (static_cast<int>(nodes.size()) < machines_.count) {
@@ -161,7 +161,7 @@ bool Rendezvous::gather(int ranks, const std::function<bool()>& is_interrupted) 
     }
     if (mismatch.empty()) continue;
     static_cast<void>(store_->set("end", text_of({.by_interrupt = false, .failure = mismatch})));
-    throw ArgumentError(mismatch);
+    throw NotSupported(mismatch);
   }
   std::ranges::sort(nodes, {}, [](const Node& node) {
     return std::tuple(!node.serves, node.host, node.address.size(), node.address, node.arrival);

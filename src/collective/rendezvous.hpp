@@ -30,8 +30,8 @@ struct Machines {
 class Rendezvous {
  public:
   /// Serves the store if the host is this machine, and waits for the other machines. Null if `is_interrupted` says so.
-  /// Throws RankLost if they do not come within the deadline, ArgumentError for machines that do not fit together, and
-  /// IoError for a port that is in use.
+  /// Throws RankLost if they do not come within the deadline, NotSupported for machines that do not fit together, and
+  /// IoError for a port that is in use and a host that does not exist.
   [[nodiscard]] static std::unique_ptr<Rendezvous> meet(const Machines& machines, int ranks,
                                                         const std::function<bool()>& is_interrupted);
   Rendezvous(const Rendezvous&) = delete;

@@ -142,7 +142,7 @@ Store::Store(std::string host, std::uint16_t port, std::chrono::duration<double>
     stream.expires_after(kTry);
     stream.connect(connection_->host, std::to_string(port));
     if (stream) break;
-    CONCORD_CHECK(stream.error() != boost::asio::error::host_not_found, ArgumentError,
+    CONCORD_CHECK(stream.error() != boost::asio::error::host_not_found, IoError,
                   "there is no machine \"{}\", where the processes of the training meet: {}", connection_->host,
                   stream.error().message());
     CONCORD_CHECK(std::chrono::steady_clock::now() < end, RankLost,

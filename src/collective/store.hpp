@@ -30,8 +30,8 @@ class StoreServer {
 /// A connection to a store.
 class Store {
  public:
-  /// Tries until the server answers or the deadline passes. Throws RankLost after it, ArgumentError for a host that
-  /// does not exist, and IoError if another program than Concord answers.
+  /// Tries until the server answers or the deadline passes. Throws RankLost after it, and IoError for a host that does
+  /// not exist and if another program than Concord answers.
   Store(std::string host, std::uint16_t port, std::chrono::duration<double> deadline);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;

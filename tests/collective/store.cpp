@@ -50,5 +50,5 @@ TEST_CASE("a port that is in use and a server that is not there are errors", "[c
     CHECK_THROWS_WITH(StoreServer(kLocal, port), contains("port " + std::to_string(port)) && contains("in use"));
   }
   CHECK_THROWS_AS(Store("127.0.0.1", port, std::chrono::milliseconds(100)), RankLost);
-  CHECK_THROWS_AS(Store("no-such-machine.invalid", port, std::chrono::milliseconds(100)), ArgumentError);
+  CHECK_THROWS_AS(Store("no-such-machine.invalid", port, std::chrono::milliseconds(100)), IoError);
 }
