@@ -16,8 +16,13 @@ namespace concord::train {
 namespace {
 
 constexpr std::size_t kAlign = 256;  // bytes; kernels read whole vectors
-/// Bytes that are summed at once. Larger only for a larger variable.
-constexpr std::size_t kBucket = std::size_t{32} << 20;
+
+/// Bytes that are summed at once; more only for a larger variable. What is complete at the end of the backward pass is
+/// exchanged after it: the slower the exchange, the smaller.
+std::size_t bucket_bytes(const collective::Group& group) {
+  constexpr std::size_t kOfOneMachine = std::size_t{32} << 20, kOfSeveral = std::size_t{4} << 20;
+  return group.transport() == "host" ? kOfOneMachine : kOfSeveral;
+}
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
@@ -73,7 +78,8 @@ bool connects(PeerMemory& memory, collective::Group& group) {
 
 }  // namespace
 
-std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) {
+std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph, const collective::Group& group) {
+  const std::size_t most = bucket_bytes(group);
   std::vector<const Value*> ordered;
   for (const Value& variable : graph.exchanged()) ordered.insert(ordered.begin(), &variable);
   std::ranges::stable_partition(ordered, [](const Value* value) { return value->name() == kExchangedCounts; });
@@ -81,7 +87,7 @@ std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph) {
   std::size_t bucket = 0, offset = 0;
   for (const Value* variable : ordered) {
     const std::size_t bytes = aligned(variable->spec().bytes());
-    if (offset > 0 && offset + bytes > kBucket) {
+    if (offset > 0 && offset + bytes > most) {
       ++bucket;
       offset = 0;
     }
@@ -113,7 +119,7 @@ bool Exchange::connect_peers() {
 }
 
 Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph)
-    : group_(std::move(group)), variables_(std::move(variables)), slots_(slots_of(graph)) {
+    : group_(std::move(group)), variables_(std::move(variables)), slots_(slots_of(graph, *group_)) {
   const timeline::Span span("connect ranks");
   Device& device = variables_->device();
   std::size_t all = 0;
@@ -167,6 +173,20 @@ void Exchange::begin(std::size_t number) {
     bucket.arrived = bucket.peer->sum(0, bucket.bytes / sizeof(float), last_counts_.get(), started, steps);
   } else {
     bucket.arrived = device.download_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, steps);
+    bucket.summed = sums_.add([this, number] { sum_on_host(number); });
+  }
+}
+
+void Exchange::sum_on_host(std::size_t number) {
+  const Bucket& bucket = buckets_[number];
+  if (bucket.arrived) bucket.arrived->wait();
+  const timeline::Span span("sum over ranks");
+  const std::span<float> numbers = floats(bucket.staging->bytes().first(bucket.bytes));
+  if (number == 0) {
+    group_->all_reduce(numbers, start_);
+    std::copy_n(numbers.begin(), started_, start_.begin());
+  } else {
+    group_->all_reduce(numbers);
   }
 }
 
@@ -184,15 +204,8 @@ void Exchange::finish() {
     return;
   }
   EventPtr sent;
-  for (const Bucket& bucket : buckets_) {
-    if (bucket.arrived) bucket.arrived->wait();
-    const std::span<float> numbers = floats(bucket.staging->bytes().first(bucket.bytes));
-    if (&bucket == &buckets_[0]) {
-      group_->all_reduce(numbers, start_);
-      std::copy_n(numbers.begin(), started_, start_.begin());
-    } else {
-      group_->all_reduce(numbers);
-    }
+  for (Bucket& bucket : buckets_) {
+    bucket.summed.get();
     sent = device.write_async(*bucket.buffer, 0, bucket.staging, bucket.bytes, nullptr);
   }
   device.wait_for(sent);

@@ -1,6 +1,7 @@
 // Exchange: the memory of the variables that the ranks of a training sum, and their summing. Internal to the library.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "concord/collective/group.hpp"
 #include "concord/compile/program.hpp"
+#include "concord/train/background.hpp"
 
 namespace concord::train {
 
@@ -18,7 +20,7 @@ class Exchange {
   /// Allocates memory, and binds the variables to it: call this before the step is compiled.
   Exchange(collective::GroupPtr group, VariablesPtr variables, const Graph& graph);
   /// Whether it has the variables of this graph.
-  [[nodiscard]] bool fits(const Graph& graph) const { return slots_ == slots_of(graph); }
+  [[nodiscard]] bool fits(const Graph& graph) const { return slots_ == slots_of(graph, *group_); }
 
   /// Sets the sums of the loss that the next ones are added to; in the order of kExchangedCounts.
   void start_counts(std::vector<float> counts);
@@ -51,12 +53,15 @@ class Exchange {
     std::size_t bytes = 0;
     std::unique_ptr<PeerMemory> peer = nullptr;  // null: through the host
     BufferPtr buffer = nullptr;
-    StagingPtr staging = nullptr;  // for the host
-    EventPtr arrived = nullptr;    // there, or of the sum
+    StagingPtr staging = nullptr;   // for the host
+    EventPtr arrived = nullptr;     // there, or of the sum
+    std::future<void> summed = {};  // there
   };
-  [[nodiscard]] static std::vector<Slot> slots_of(const Graph& graph);
+  [[nodiscard]] static std::vector<Slot> slots_of(const Graph& graph, const collective::Group& group);
   /// Of the memory that the devices share, or false on all ranks if one of them shares none.
   [[nodiscard]] bool connect_peers();
+  /// Replaces a bucket in the host's memory by the sum of all ranks, once it has arrived there.
+  void sum_on_host(std::size_t number);
   /// Fills all buckets with zeros.
   void clear();
 
@@ -67,6 +72,7 @@ class Exchange {
   std::size_t started_ = 0;   // floats at the beginning whose sums start from the last ones: the counts of the loss
   BufferPtr last_counts_;     // on the device
   std::vector<float> start_;  // of the first bucket, on the host: 0 but for the counts
+  Background sums_;           // the last: it works with the above
 };
 
 }  // namespace concord::train
