@@ -89,6 +89,29 @@ __kernel void tokens_to_floats(__global const uint4 *restrict src, ulong src_off
   dst[dst_offset + 2 * (ulong)i] = (float4)(floats_of(block.x), floats_of(block.y));
   dst[dst_offset + 2 * (ulong)i + 1] = (float4)(floats_of(block.z), floats_of(block.w));
 }
+
+// The same of tokens of `channels` numbers that are padded to `pairs_of_token` pairs. An item converts a pair.
+__kernel void padded_tokens_from_floats(__global const float *restrict src, ulong src_offset,
+                                        __global uint *restrict dst, ulong dst_offset, uint pairs, uint channels,
+                                        uint pairs_of_token) {
+  const uint i = (uint)get_global_id(0);
+  if (i >= pairs) return;
+  const uint token = i / pairs_of_token, channel = 2 * (i - token * pairs_of_token);
+  src += src_offset + (ulong)token * channels;
+  const float low = src[min(channel, channels - 1)], high = src[min(channel + 1, channels - 1)];
+  dst[dst_offset + i] = pair_of(low, high);
+}
+
+__kernel void padded_tokens_to_floats(__global const uint *restrict src, ulong src_offset, __global float *restrict dst,
+                                      ulong dst_offset, uint pairs, uint channels, uint pairs_of_token) {
+  const uint i = (uint)get_global_id(0);
+  if (i >= pairs) return;
+  const uint token = i / pairs_of_token, channel = 2 * (i - token * pairs_of_token);
+  const float2 pair = floats_of(src[src_offset + i]);
+  dst += dst_offset + (ulong)token * channels + channel;
+  if (channel < channels) dst[0] = pair.x;
+  if (channel + 1 < channels) dst[1] = pair.y;
+}
 #endif
 
 // Block (row, b) of dst, from dst_begin on, is block (row, src_begin + b) of src. An item moves a block.

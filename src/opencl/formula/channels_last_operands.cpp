@@ -32,17 +32,22 @@ std::optional<std::array<std::int64_t, 2>> small_strides(const Shape& operand, c
 std::optional<BlockOperands> block_operands(const KernelRequest& request, std::size_t first, std::size_t first_name,
                                             ChannelAxis axis) {
   const TensorSpec& whole = request.outputs[0];
+  const bool is_padded = axis == ChannelAxis::last && whole.shape[-1] % ChannelsLast::kBlock != 0;
+  // Nothing lies behind the last channel.
+  const std::string channel =
+      is_padded ? fmt::format("min(channel + e, {}u)", whole.shape[-1] - 1) : std::string("(channel + e)");
   BlockOperands result;
   for (std::size_t i = first; i < request.inputs.size(); ++i) {
     const TensorSpec& spec = request.inputs[i];
     const std::size_t number = first_name + i - first;
     const std::string e = fmt::format("e{}", number), x = fmt::format("x{}", number);
-    if (spec.dtype != DType::f32) return std::nullopt;
+    if (spec.dtype != DType::f32 && spec.dtype != DType::i32) return std::nullopt;
     if (spec.shape == whole.shape) {
-      result.parameters += fmt::format(", __global const uint4 *{0}, ulong {0}_offset", e);
+      if (spec.dtype != DType::f32) return std::nullopt;
+      result.parameters += fmt::format(", __global const block_t *{0}, ulong {0}_offset", e);
       result.names += fmt::format(", {0}, {0}_offset", e);
-      result.whole_reads +=
-          fmt::format("  float {0}[BLOCK_CHANNELS];\n  read_block({0}, {1}[{1}_offset + at]);\n", x, e);
+      result.whole_reads += fmt::format(
+          "  float {0}[BLOCK_CHANNELS];\n  read_block({0}, {1}[{1}_offset * BLOCKS_IN_16_BYTES + at]);\n", x, e);
       result.whole.push_back(number);
       result.arguments.emplace_back(blocks_of(input(i)));
       continue;
@@ -50,13 +55,23 @@ std::optional<BlockOperands> block_operands(const KernelRequest& request, std::s
     const auto strides = small_strides(spec.shape, whole.shape, axis);
     if (!strides) return std::nullopt;
     // No result lies over it, as one may over operands of its own shape.
-    result.parameters += fmt::format(", __global const float *restrict {0}, ulong {0}_offset, ulong {0}_image", e);
+    if (*strides == std::array<std::int64_t, 2>{0, 1} && !is_padded && spec.dtype == DType::f32) {
+      result.parameters += fmt::format(", __global const channels_t *restrict {0}, ulong {0}_offset", e);
+      result.names += fmt::format(", {0}, {0}_offset", e);
+      result.arguments.emplace_back(blocks_of(input(i)));
+      result.small_reads += fmt::format(
+          "  float {0}[BLOCK_CHANNELS];\n  read_channels({0}, {1} + {1}_offset * CHANNELS_IN_16_BYTES, channel);\n", x,
+          e);
+      continue;
+    }
+    result.parameters +=
+        fmt::format(", __global const {1} *restrict {0}, ulong {0}_offset, ulong {0}_image", e, cl_type(spec.dtype));
     result.names += fmt::format(", {0}, {0}_offset, {0}_image", e);
     result.arguments.emplace_back(input(i));
     result.arguments.emplace_back(static_cast<std::uint64_t>((*strides)[0]));
     result.small_reads += fmt::format(
-        "  float {0}[BLOCK_CHANNELS];\n  EACH_CHANNEL(e) {0}[e] = {1}[{1}_offset + image * {1}_image + {2}];\n", x, e,
-        (*strides)[1] == 0 ? "0" : fmt::format("(channel + e) * {}ul", (*strides)[1]));
+        "  float {0}[BLOCK_CHANNELS];\n  EACH_CHANNEL(e) {0}[e] = (float){1}[{1}_offset + image * {1}_image + {2}];\n",
+        x, e, (*strides)[1] == 0 ? "0" : fmt::format("{} * {}ul", channel, (*strides)[1]));
   }
   return result;
 }

@@ -23,6 +23,7 @@ inline constexpr std::string_view kStrips = "convolution depthwise strips";
 inline constexpr std::string_view kPhases = "convolution phases";
 inline constexpr std::string_view kWinograd = "convolution winograd";
 inline constexpr std::string_view kChannelsLast = "layout channels-last";
+inline constexpr std::string_view kTokensProduct = "tokens product";
 inline constexpr std::string_view kAttentionWgmma = "attention wgmma";
 inline constexpr std::string_view kAttentionMma = "attention mma";
 inline constexpr std::string_view kBatchNormGroups = "batch_norm groups";

@@ -1,4 +1,5 @@
-// Matmul of tokens in 16 bits, as convolutions with one tap: the tokens are the places of one image.
+// Matmul of tokens in 16 bits: where they lie (gemm/hopper/tokens.hpp), or as convolutions with one tap, where the
+// tokens are the places of one image and weights are packed.
 #include "concord/opencl/ops/matmul_tokens.hpp"
 
 #include <algorithm>
@@ -7,10 +8,14 @@
 #include <vector>
 
 #include "concord/opencl/formula/channels_last.hpp"
+#include "concord/opencl/formula/padded_tokens.hpp"
 #include "concord/opencl/gemm/channels_last.hpp"
 #include "concord/opencl/gemm/gemm.hpp"
+#include "concord/opencl/gemm/hopper/tokens.hpp"
 #include "concord/opencl/gemm/matrix_kernel.hpp"
 #include "concord/opencl/launch/alternatives.hpp"
+#include "concord/opencl/launch/sizes.hpp"
+#include "concord/opencl/launch/strides.hpp"
 
 namespace concord::opencl {
 namespace {
@@ -35,15 +40,73 @@ bool is_possible(Context& context, const Gemm& gemm) {
          tma.device_refusal(context, gemm.precision).empty();
 }
 
-/// tokens (…, k) by weights (k, m), or (m, k), in fp32: the features m of a token lie side by side.
+/// Where they lie, also the weights: the same numbers serve all products with them.
+std::unique_ptr<Kernel> prepare_in_place(Context& context, const TokensProduct& product) {
+  OpenClAlternatives& alternatives = context.alternatives();
+  if (!alternatives.is_enabled(alternative::kTokensProduct) || !tokens_product_refusal(context, product).empty()) {
+    return nullptr;
+  }
+  alternatives.count(alternative::kTokensProduct);
+  return prepare_tokens_product(context, product, "matmul");
+}
+
+/// Networks of smaller products have values that are soon moved: reorders cost more. gpt_tiny's inference takes 0.70 ms
+/// with tokens and 0.53 ms without on an NVIDIA H200.
+bool is_worth_reorders(const Context& context, std::int64_t products) {
+  constexpr std::int64_t kLeastProducts = 1'000'000'000;
+  return products >= kLeastProducts || context.alternatives().preferred({}) == alternative::kTokensProduct;
+}
+
+/// How the tensor lies, or would lie, as tokens. Padded tokens are not made of others for a product.
+Layout tokens_of(const KernelRequest& request, std::size_t i) {
+  const DType number = storage_number(request.precision);
+  if (as_padded_tokens(request.input_layouts[i]) != nullptr) return request.input_layouts[i];
+  return channels_last(request.inputs[i], number, ChannelAxis::last);
+}
+
+/// Numbers from token to token.
+std::int64_t pitch_of(std::int64_t channels) { return round_up(channels, ChannelsLast::kBlock); }
+
+/// tokens (…, k) by weights (k, m), or (m, k): the features m of a token lie side by side.
 std::optional<PreparedKernel> prepare_linear(Context& context, const ops::Matmul& op, const KernelRequest& request,
                                              const Epilogue* epilogue) {
   const ops::MatmulSizes s = ops::sizes_of(op, request.inputs[0].shape, request.inputs[1].shape);
   const DType number = storage_number(request.precision);
-  if (request.inputs[1].shape.rank() != 2 || !channels_last(request.inputs[0], number, ChannelAxis::last) ||
-      !channels_last(request.outputs[0], number, ChannelAxis::last)) {
+  const Layout left = tokens_of(request, 0), result = any_tokens(request.outputs[0], number);
+  if (request.inputs[1].shape.rank() != 2 || left == nullptr || result == nullptr ||
+      !is_worth_reorders(context, s.m * s.n * s.k)) {
     return std::nullopt;
   }
+  EpilogueText text;
+  std::vector<std::size_t> tokens{0};
+  if (epilogue != nullptr) {
+    const std::optional<EpilogueText> printed = block_epilogue(request, *epilogue, ChannelAxis::last);
+    if (!printed) return std::nullopt;
+    text = *printed;
+    for (const std::size_t i : like_result(request, request.inputs)) {
+      if (i >= epilogue->first_extra) tokens.push_back(i);
+    }
+  }
+  if (const Layout weights = channels_last(request.inputs[1], number, ChannelAxis::last)) {
+    const TokensProduct product{.rows = s.m,
+                                .columns = s.n,
+                                .k = s.k,
+                                .left = {input(0), false, pitch_of(s.k)},
+                                .right = {input(1), !op.transpose_b(), op.transpose_b() ? s.k : s.n},
+                                .result = output(0),
+                                .pitch = pitch_of(s.n),
+                                .precision = request.precision,
+                                .epilogue = text};
+    if (auto kernel = prepare_in_place(context, product)) {
+      PreparedKernel answer = prepared(request, std::move(kernel));
+      for (const std::size_t i : tokens) answer.input_layouts[i] = i == 0 ? left : result;
+      answer.input_layouts[1] = weights;
+      answer.output_layouts[0] = result;
+      return answer;
+    }
+  }
+  constexpr std::array<std::size_t, 1> kResult{0};
+  if (as_channels_last(left) == nullptr || as_channels_last(result) == nullptr) return std::nullopt;
   Gemm gemm;
   gemm.m = s.n;
   gemm.n = s.m;
@@ -56,33 +119,57 @@ std::optional<PreparedKernel> prepare_linear(Context& context, const ops::Matmul
   gemm.c = {output(0), 0, 0, 1, s.n};
   gemm.c.is_channels_last = true;
   gemm.largest = std::max({s.m * s.k, s.k * s.n, s.m * s.n});
-  // Networks of smaller products have values that are soon moved: reorders cost more. gpt_tiny's inference takes
-  // 0.70 ms with tokens and 0.53 ms without on an NVIDIA H200.
-  constexpr std::int64_t kLeastProducts = 1'000'000'000;
-  if (gemm.m * gemm.n * gemm.k < kLeastProducts || !is_possible(context, gemm)) return std::nullopt;
-  std::vector<std::size_t> tokens{0};
-  if (epilogue != nullptr) {
-    const std::optional<EpilogueText> text = block_epilogue(request, *epilogue, ChannelAxis::last);
-    if (!text) return std::nullopt;
-    gemm.epilogue = *text;
-    for (const std::size_t i : like_result(request, request.inputs)) {
-      if (i >= epilogue->first_extra) tokens.push_back(i);
-    }
+  gemm.epilogue = text;
+  if (!is_possible(context, gemm)) return std::nullopt;
+  return prepared_channels_last(request, prepare_gemm(context, gemm, "matmul"), tokens, kResult, ChannelAxis::last);
+}
+
+/// The epilogue of a result in rows.
+std::optional<EpilogueText> row_epilogue(const KernelRequest& request, const Epilogue& epilogue) {
+  std::vector<EpilogueOperand> extra;
+  for (std::size_t i = epilogue.first_extra; i < request.inputs.size(); ++i) {
+    const auto strides =
+        grouped_strides(request.inputs[i].shape, request.outputs[0].shape, std::array<std::size_t, 3>{0, 1, 2});
+    if (!strides) return std::nullopt;
+    extra.push_back({i, request.inputs[i].dtype, (*strides)[0], (*strides)[1], 0, (*strides)[2]});
   }
-  return prepared_channels_last(request, prepare_gemm(context, gemm, "matmul"), tokens, std::array<std::size_t, 1>{0},
-                                ChannelAxis::last);
+  return gemm_epilogue(epilogue.expression, extra);
 }
 
 /// (tokens, m)ᵀ by (tokens, n): at least one of them lies in 16 bits already.
-std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const KernelRequest& request) {
+std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const KernelRequest& request,
+                                                       const Epilogue* epilogue) {
   const Shape &left = request.inputs[0].shape, &right = request.inputs[1].shape;
-  const DType number = storage_number(request.precision);
-  if (left.rank() != 2 || right.rank() != 2 || first_channels_last(request, ChannelAxis::last) == nullptr ||
-      !channels_last(request.inputs[0], number, ChannelAxis::last) ||
-      !channels_last(request.inputs[1], number, ChannelAxis::last)) {
+  if (left.rank() != 2 || right.rank() != 2) return std::nullopt;
+  const std::array<Layout, 2> layouts{tokens_of(request, 0), tokens_of(request, 1)};
+  const auto lies_so = [&](std::size_t i) { return layouts[i] && same_layout(layouts[i], request.input_layouts[i]); };
+  if (layouts[0] == nullptr || layouts[1] == nullptr || !(lies_so(0) || lies_so(1))) return std::nullopt;
+  const std::int64_t tokens = left[0];
+  EpilogueText text;
+  if (epilogue != nullptr) {
+    const std::optional<EpilogueText> printed = row_epilogue(request, *epilogue);
+    if (!printed) return std::nullopt;
+    text = *printed;
+  }
+  const TokensProduct product{.rows = left[1],
+                              .columns = right[1],
+                              .k = tokens,
+                              .left = {input(0), true, pitch_of(left[1])},
+                              .right = {input(1), true, pitch_of(right[1])},
+                              .result = output(0),
+                              .pitch = right[1],
+                              .is_fp32 = true,
+                              .precision = request.precision,
+                              .epilogue = text};
+  if (auto kernel = prepare_in_place(context, product)) {
+    PreparedKernel answer = prepared(request, std::move(kernel));
+    for (const std::size_t i : {0, 1}) answer.input_layouts[i] = layouts[i];
+    return answer;
+  }
+  constexpr std::array<std::size_t, 2> kFactors{0, 1};
+  if (epilogue != nullptr || as_channels_last(layouts[0]) == nullptr || as_channels_last(layouts[1]) == nullptr) {
     return std::nullopt;
   }
-  const std::int64_t tokens = left[0];
   Gemm gemm;
   gemm.m = left[1];
   gemm.n = right[1];
@@ -96,8 +183,7 @@ std::optional<PreparedKernel> prepare_weights_gradient(Context& context, const K
   gemm.c = {output(0), gemm.m * gemm.n, gemm.n};
   gemm.largest = std::max({tokens * gemm.m, tokens * gemm.n, gemm.m * gemm.n});
   if (!is_possible(context, gemm)) return std::nullopt;
-  return prepared_channels_last(request, prepare_gemm(context, gemm, "matmul"), std::array<std::size_t, 2>{0, 1}, {},
-                                ChannelAxis::last);
+  return prepared_channels_last(request, prepare_gemm(context, gemm, "matmul"), kFactors, {}, ChannelAxis::last);
 }
 
 }  // namespace
@@ -108,8 +194,8 @@ std::optional<PreparedKernel> prepare_matmul_tokens(Context& context, const ops:
   std::optional<PreparedKernel> kernel;
   if (!op.transpose_a()) {
     kernel = prepare_linear(context, op, request, epilogue);
-  } else if (!op.transpose_b() && epilogue == nullptr) {
-    kernel = prepare_weights_gradient(context, request);
+  } else if (!op.transpose_b()) {
+    kernel = prepare_weights_gradient(context, request, epilogue);
   }
   if (kernel) context.alternatives().count(alternative::kChannelsLast);
   return kernel;

@@ -100,6 +100,21 @@ TEST_CASE("tokens: a view of another shape needs no copy", "[opencl][tokens]") {
                0, {"pointwise channels-last"});
 }
 
+TEST_CASE("tokens: losses of logits and their gradients", "[opencl][tokens]") {
+  Array classes({40});
+  for (std::size_t i = 0; i < classes.values.size(); ++i) classes.values[i] = static_cast<double>(i * 7 % 24);
+  classes.values[5] = -1;  // no class: a loss of NaN, and with a gradient of 0 nothing
+  for (const float smoothing : {0.0F, 0.1F}) {
+    check_tokens({{normal({40, 24}, 1, 3)}, {classes, DType::i32}},
+                 [&](const std::vector<Value>& x) {
+                   const Value losses = cross_entropy_rows(x[0], x[1], smoothing);
+                   const Value counted = slice(losses, 0, 6, 40);
+                   return std::vector{counted, gradient(sum(counted), std::vector{x[0]})[0]};
+                 },
+                 0.02, {"cross_entropy tokens", "pointwise channels-last"});
+  }
+}
+
 namespace {
 
 bool has_matrix_cores(const DevicePtr& device) {
