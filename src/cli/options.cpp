@@ -142,9 +142,13 @@ void TraceOption::add(CLI::App& command) {
       ->check(file_name());
 }
 
-void TraceOption::around(const std::function<void()>& work) const {
-  require_writable(file);
-  timeline::record(file, work);
+void TraceOption::around(const std::function<void()>& work, int rank) const {
+  std::filesystem::path own = file;
+  if (!file.empty() && rank > 0) {
+    own.replace_filename(fmt::format("{}.rank{}{}", own.stem().string(), rank, own.extension().string()));
+  }
+  require_writable(own.string());
+  timeline::record(own, work);
 }
 
 void add_threads(CLI::App& command) {

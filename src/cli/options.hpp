@@ -64,9 +64,9 @@ struct DeviceOption {
 struct TraceOption {
   std::string file;
   void add(CLI::App& command);
-  /// Does `work`; with a file, records it, and writes the file at its end, also when it throws. Throws IoError before
-  /// the work when the file cannot be written.
-  void around(const std::function<void()>& work) const;
+  /// Does `work`; with a file, records it, and writes the file at its end, also when it throws. Rank 1 of several
+  /// writes run.rank1.json for run.json. Throws IoError before the work when the file cannot be written.
+  void around(const std::function<void()>& work, int rank = 0) const;
 };
 
 /// --memory-budget, of a training step.

@@ -13,6 +13,7 @@
 #include "concord/cli/rescue.hpp"
 #include "concord/cli/training_recipe.hpp"
 #include "concord/cli/validation.hpp"
+#include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/io/checkpoint.hpp"
 
@@ -185,18 +186,23 @@ nlohmann::json json_of(const TrainArguments& options, const Trainer& trainer, co
   return json;
 }
 
-void run_train(TrainArguments& options) {
+/// What can be refused before the ranks are started.
+void check(const TrainArguments& options) {
   for (const std::string& file : {options.out, options.checkpoint}) require_writable(file);
   require_folder_of(options.log);  // it may be a device
   require_different({{"--out", options.out},
                      {"--checkpoint", options.checkpoint},
                      {"--log", options.log},
                      {"--trace", options.trace.file}});
-  const io::LoadOptions permitted = options.permit.get();
+  static_cast<void>(options.permit.get());
   CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
+  static_cast<void>(find_model(options.recipe.training.model));
+}
+
+void run_train(TrainArguments& options) {
+  const io::LoadOptions permitted = options.permit.get();
   const models::Model& model = find_model(options.recipe.training.model);
-  if (const std::string own = options.ranks.device_of_rank(); !own.empty()) options.device.selector = own;
   const collective::GroupPtr group = collective::group_of_process();
   const bool is_silent = group && group->rank() > 0;  // the first rank reports for all
   if (!options.resume.empty()) {
@@ -304,7 +310,12 @@ void add_train(CLI::App& app) {
   options->trace.add(*command);
   command->add_flag("--quiet", options->quiet, "Print no progress");
   command->add_flag("--json", options->json, "Print the final metrics as JSON");
-  command->callback([options] { options->trace.around([&] { run_train(*options); }); });
+  command->callback([options] {
+    check(*options);
+    if (const std::string own = options->ranks.device_of_rank(); !own.empty()) options->device.selector = own;
+    const std::optional<collective::World> world = collective::world_of_environment();
+    options->trace.around([&] { run_train(*options); }, world ? world->rank : 0);
+  });
 }
 
 }  // namespace concord::cli

@@ -125,9 +125,12 @@ class LayoutPass {
 Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
                        const CompileOptions& options) {
   Lowered lowered = lower(graph, outputs, options.retain == Retain::all, options.part);
+  if (options.part == RunPart::before_exchange) hurry_updates(lowered);
   if (options.fuse && options.retain != Retain::all) {
     fuse(lowered, device);
-    group_updates(lowered);
+    // What the ranks exchange goes on its way in parts, none of which may wait for all others.
+    constexpr std::size_t kMostApart = std::size_t{8} << 20;
+    group_updates(lowered, options.part == RunPart::before_exchange ? kMostApart : SIZE_MAX);
   }
   if (options.retain == Retain::fused) {
     for (const LoweredNode& node : lowered.nodes) {

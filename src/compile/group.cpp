@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <ranges>
+#include <set>
 
 #include "concord/compile/lowered.hpp"
 #include "concord/ops/pointwise_group.hpp"
@@ -27,8 +28,13 @@ struct Group {
 
 class Grouping {
  public:
-  explicit Grouping(Lowered& program)
-      : program_(program), is_update_(updates_of(program)), group_of_(program.values.size(), nullptr) {}
+  Grouping(Lowered& program, std::size_t most_apart)
+      : program_(program),
+        most_apart_(most_apart),
+        is_update_(updates_of(program)),
+        group_of_(program.values.size(), nullptr) {
+    for (const LoweredAssignment& assignment : program.assignments) assigned_.insert(program.root(assignment.value));
+  }
 
   void run() {
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
@@ -40,6 +46,11 @@ class Grouping {
         for (const auto& group : groups_) {
           if (group->held > kMostHeld) close(group.get());
         }
+      }
+      for (const ValueId id : node.outputs) assigned_bytes_ += assigned_.contains(id) ? program_.bytes(id) : 0;
+      if (assigned_bytes_ > most_apart_) {
+        open_.clear();
+        assigned_bytes_ = 0;
       }
     }
     merge();
@@ -155,6 +166,9 @@ class Grouping {
   }
 
   Lowered& program_;
+  std::size_t most_apart_;
+  std::set<ValueId> assigned_;
+  std::size_t assigned_bytes_ = 0;  // since all groups were closed for their sake
   std::vector<bool> is_update_;
   std::vector<Group*> group_of_;  // of an update's results
   std::vector<std::unique_ptr<Group>> groups_;
@@ -163,6 +177,6 @@ class Grouping {
 
 }  // namespace
 
-void group_updates(Lowered& program) { Grouping(program).run(); }
+void group_updates(Lowered& program, std::size_t most_apart) { Grouping(program, most_apart).run(); }
 
 }  // namespace concord

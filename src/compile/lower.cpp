@@ -199,4 +199,25 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_a
   return program;
 }
 
+void hurry_updates(Lowered& program) {
+  std::vector<std::size_t> places(program.nodes.size());  // behind the node with this number, or its own
+  std::vector<std::size_t> made_at(program.values.size(), 0);
+  for (std::size_t n = 0; n < program.nodes.size(); ++n) {
+    const LoweredNode& node = program.nodes[n];
+    std::size_t place = node.pass == Pass::update ? 0 : n;
+    if (node.pass == Pass::update) {
+      for (const ValueId id : node.inputs) place = std::max(place, made_at[static_cast<std::size_t>(id)]);
+    }
+    places[n] = place;
+    for (const ValueId id : node.outputs) made_at[static_cast<std::size_t>(id)] = place;
+  }
+  std::vector<std::size_t> order(program.nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t n) { return places[n]; });
+  std::vector<LoweredNode> nodes;
+  nodes.reserve(order.size());
+  for (const std::size_t n : order) nodes.push_back(std::move(program.nodes[n]));
+  program.nodes = std::move(nodes);
+}
+
 }  // namespace concord

@@ -68,14 +68,20 @@ struct Lowered {
 [[nodiscard]] Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all,
                             RunPart part = RunPart::whole);
 
+/// Moves each node of the update pass to the place where the last of its inputs is made. In a step of several ranks,
+/// what weighs a gradient is such a node: the gradient then goes to the other ranks beside the rest of the backward
+/// pass. After lower.
+void hurry_updates(Lowered& program);
+
 /// Merges chains of pointwise operators of one shape, then pointwise operators into the epilogue of the operator
 /// before them where `device` supports it. A value that is kept, assigned or read twice stays.
 void fuse(Lowered& program, const Device& device);
 
 /// Makes one operator of equal pointwise operators that do nothing but give variables new values: the updates of many
 /// parameters. A group runs where its last member stood. An update that something reads joins no later ones, and the
-/// bytes that wait for a group to be complete while others work are few. After fuse.
-void group_updates(Lowered& program);
+/// bytes that wait for a group to be complete while others work are few. Between the first and the last member of a
+/// group variables of at most `most_apart` bytes are assigned. After fuse.
+void group_updates(Lowered& program, std::size_t most_apart = SIZE_MAX);
 
 /// Prepares every kernel, carrying each producer's layout to its consumers and inserting a reorder where a kernel
 /// wants another one. Variables, inputs and assigned values are row-major. A transposition that layouts make a matter

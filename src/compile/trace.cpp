@@ -2,10 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "concord/compile/program_impl.hpp"
+#include "concord/compile/step_parts.hpp"
 #include "concord/core/check.hpp"
+#include "concord/core/timeline_label.hpp"
 #include "concord/ops/gather.hpp"
 #include "concord/ops/gather_along.hpp"
 #include "concord/ops/pointwise_group.hpp"
@@ -55,6 +58,20 @@ std::string text_of(const ValueRange& range) {
     return fmt::format("{} with no finite value of {}", range.name, range.elements);
   return fmt::format("{} in [{}, {}]{}", range.name, range.least, range.greatest,
                      range.not_finite > 0 ? fmt::format(" and {} not finite", range.not_finite) : "");
+}
+
+/// What `concord plan` reads of a launch of a training step; the first launch says which part of the step begins.
+timeline::Arguments arguments_of(const StepParts& parts, std::size_t launch) {
+  constexpr std::array kParts{"step", "before exchange", "after exchange"};
+  constexpr std::array kPasses{"forward", "gradient", "update"};
+  if (parts.launches.empty()) return {};
+  timeline::Arguments arguments;
+  if (launch == 0) arguments.emplace_back("begins", kParts.at(static_cast<std::size_t>(parts.part)));
+  arguments.emplace_back("pass", kPasses.at(static_cast<std::size_t>(parts.launches[launch].pass)));
+  for (const auto& [parameter, bytes] : parts.launches[launch].gradients) {
+    arguments.emplace_back("gradient " + parameter, bytes);
+  }
+  return arguments;
 }
 
 }  // namespace
@@ -126,9 +143,11 @@ TraceEntry ProgramImpl::describe(std::size_t i) const {
 
 const std::vector<timeline::Label>& ProgramImpl::timeline_labels() {
   if (labels.empty()) {
+    const StepParts parts = step_parts(*this);
     for (std::size_t i = 0; i < launches.size(); ++i) {
       const TraceEntry entry = describe(i);
-      labels.push_back(timeline::label(entry.node, fmt::format("{}, {}, {}", entry.op, entry.kernel, entry.shapes)));
+      labels.push_back(timeline::label_with(entry.node, fmt::format("{}, {}, {}", entry.op, entry.kernel, entry.shapes),
+                                            arguments_of(parts, i)));
     }
   }
   return labels;

@@ -19,6 +19,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/platform.hpp"
+#include "concord/core/timeline_label.hpp"
 
 namespace concord::timeline {
 
@@ -49,9 +50,15 @@ class Table {
   std::vector<Name> names_;
 };
 
+struct Text {
+  std::string name, detail;
+  std::string arguments;  // further members of "args" in JSON, each after a comma
+  friend auto operator<=>(const Text&, const Text&) = default;
+};
+
 struct Recorder {
   std::mutex mutex;
-  Table<std::pair<std::string, std::string>> labels;  // name and detail
+  Table<Text> labels;
   Table<std::string> tracks;
   std::set<std::uint32_t> taken;  // tracks
   std::deque<Entry> entries;
@@ -141,14 +148,16 @@ void write_track(Writer& writer, std::uint32_t track, const std::string& name) {
                            track, json_text(name)));
 }
 
-void write_entry(Writer& writer, const Entry& entry, const std::pair<std::string, std::string>& label, Time start) {
+void write_entry(Writer& writer, const Entry& entry, const Text& label, Time start) {
   const auto microseconds = [](Time time) { return static_cast<double>(time) / 1e3; };
   std::string args;
-  if (!label.second.empty()) args = "\"detail\":" + json_text(label.second);
-  if (entry.bytes > 0) args += fmt::format("{}\"bytes\":{}", args.empty() ? "" : ",", entry.bytes);
+  if (!label.detail.empty()) args = ",\"detail\":" + json_text(label.detail);
+  if (entry.bytes > 0) args += fmt::format(",\"bytes\":{}", entry.bytes);
+  args += label.arguments;
+  if (!args.empty()) args.erase(0, 1);
   writer.write(fmt::format(
       ",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"name\":{},\"args\":{{{}}}}}", entry.track,
-      microseconds(entry.begin - start), microseconds(entry.end - entry.begin), json_text(label.first), args));
+      microseconds(entry.begin - start), microseconds(entry.end - entry.begin), json_text(label.name), args));
 }
 
 }  // namespace
@@ -161,7 +170,19 @@ Time now() {
 Label label(std::string_view name, std::string_view detail) {
   Recorder& all = recorder();
   const std::lock_guard lock(all.mutex);
-  return all.labels.number({std::string(name), std::string(detail)});
+  return all.labels.number({std::string(name), std::string(detail), {}});
+}
+
+Label label_with(std::string_view name, std::string_view detail, const Arguments& arguments) {
+  std::string text;
+  for (const auto& [key, value] : arguments) {
+    text += fmt::format(",{}:", json_text(key));
+    const auto* number = std::get_if<std::uint64_t>(&value);
+    text += number != nullptr ? std::to_string(*number) : json_text(std::get<std::string>(value));
+  }
+  Recorder& all = recorder();
+  const std::lock_guard lock(all.mutex);
+  return all.labels.number({std::string(name), std::string(detail), text});
 }
 
 Track::Track(std::string_view name) : id_(take_track(name)) {}

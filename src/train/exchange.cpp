@@ -6,23 +6,18 @@
 #include <array>
 #include <span>
 
+#include "concord/collective/buckets.hpp"
 #include "concord/collective/shared_files.hpp"
 #include "concord/collective/world.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
+#include "concord/core/timeline_label.hpp"
 #include "concord/train/trace.hpp"
 
 namespace concord::train {
 namespace {
 
 constexpr std::size_t kAlign = 256;  // bytes; kernels read whole vectors
-
-/// Bytes that are summed at once; more only for a larger variable. What is complete at the end of the backward pass is
-/// exchanged after it: the slower the exchange, the smaller.
-std::size_t bucket_bytes(const collective::Group& group) {
-  constexpr std::size_t kOfOneMachine = std::size_t{32} << 20, kOfSeveral = std::size_t{4} << 20;
-  return group.transport() == "host" ? kOfOneMachine : kOfSeveral;
-}
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
@@ -79,20 +74,19 @@ bool connects(PeerMemory& memory, collective::Group& group) {
 }  // namespace
 
 std::vector<Exchange::Slot> Exchange::slots_of(const Graph& graph, const collective::Group& group) {
-  const std::size_t most = bucket_bytes(group);
   std::vector<const Value*> ordered;
   for (const Value& variable : graph.exchanged()) ordered.insert(ordered.begin(), &variable);
   std::ranges::stable_partition(ordered, [](const Value* value) { return value->name() == kExchangedCounts; });
+  std::vector<std::size_t> bytes;
+  for (const Value* variable : ordered) bytes.push_back(aligned(variable->spec().bytes()));
+  const bool is_one_machine = group.transport() == "host";
+  const std::vector<std::size_t> buckets = collective::buckets_of(bytes, collective::bucket_bytes(is_one_machine));
   std::vector<Slot> slots;
-  std::size_t bucket = 0, offset = 0;
-  for (const Value* variable : ordered) {
-    const std::size_t bytes = aligned(variable->spec().bytes());
-    if (offset > 0 && offset + bytes > most) {
-      ++bucket;
-      offset = 0;
-    }
-    slots.push_back({variable->name(), variable->spec(), bucket, offset});
-    offset += bytes;
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    if (i > 0 && buckets[i] != buckets[i - 1]) offset = 0;
+    slots.push_back({ordered[i]->name(), ordered[i]->spec(), buckets[i], offset});
+    offset += bytes[i];
   }
   return slots;
 }
@@ -135,6 +129,8 @@ Exchange::Exchange(collective::GroupPtr group, VariablesPtr variables, const Gra
     if (!shares) bucket.staging = device.allocate_staging(bucket.bytes);
   }
   if (shares) last_counts_ = device.allocate(std::max<std::size_t>(started_ * sizeof(float), kAlign));
+  sum_label_ =
+      timeline::label_with("sum over ranks", transport(), {{"ranks", static_cast<std::uint64_t>(group_->size())}});
   start_.resize(buckets_[0].bytes / sizeof(float));
   clear();
   for (const Slot& slot : slots_)
@@ -180,7 +176,7 @@ void Exchange::begin(std::size_t number) {
 void Exchange::sum_on_host(std::size_t number) {
   const Bucket& bucket = buckets_[number];
   if (bucket.arrived) bucket.arrived->wait();
-  const timeline::Span span("sum over ranks");
+  const timeline::Time begin = timeline::now();
   const std::span<float> numbers = floats(bucket.staging->bytes().first(bucket.bytes));
   if (number == 0) {
     group_->all_reduce(numbers, start_);
@@ -188,6 +184,7 @@ void Exchange::sum_on_host(std::size_t number) {
   } else {
     group_->all_reduce(numbers);
   }
+  timeline::add(track_, sum_label_, begin, timeline::now(), bucket.bytes);
 }
 
 void Exchange::begin_with_nothing() {

@@ -9,6 +9,7 @@
 
 #include "concord/collective/group.hpp"
 #include "concord/compile/program.hpp"
+#include "concord/core/timeline.hpp"
 #include "concord/train/background.hpp"
 
 namespace concord::train {
@@ -72,7 +73,9 @@ class Exchange {
   std::size_t started_ = 0;   // floats at the beginning whose sums start from the last ones: the counts of the loss
   BufferPtr last_counts_;     // on the device
   std::vector<float> start_;  // of the first bucket, on the host: 0 but for the counts
-  Background sums_;           // the last: it works with the above
+  timeline::Track track_{"exchange"};
+  timeline::Label sum_label_ = 0;  // of a sum through the host
+  Background sums_;                // the last: it works with the above
 };
 
 }  // namespace concord::train

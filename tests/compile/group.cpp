@@ -175,6 +175,34 @@ TEST_CASE("large values do not wait while others work", "[compile][group]") {
   CHECK(operators(kBig) == Names{"loss", "sgd", "loss", "sgd"});
 }
 
+TEST_CASE("before an exchange, updates run where their gradients are made and wait for few others",
+          "[compile][group]") {
+  // The backward pass makes a gradient after the other; what weighs them stands at the end of the graph.
+  Graph graph;
+  std::vector<Value> gradients;
+  Value before = graph.input("x", {DType::f32, {100}});
+  for (int i = 0; i < 4; ++i) {
+    before = pointwise("grad", {before}, scalar::input(0) * 2.0F);
+    gradients.push_back(before);
+  }
+  const PassScope update_pass(graph, Pass::update);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Value taken = variable(graph, fmt::format("exchange{}", i), {DType::f32, {100}});
+    graph.assign_early(taken, pointwise("weigh", {gradients[i]}, scalar::input(0) * 0.5F));
+  }
+  const auto program = [&](std::size_t most_apart) {
+    Lowered lowered = lower(graph, {}, false, RunPart::before_exchange);
+    hurry_updates(lowered);
+    CHECK(in_order(lowered));
+    group_updates(lowered, most_apart);
+    CHECK(in_order(lowered));
+    return operators_of(lowered);
+  };
+  CHECK(program(0) == Names{"grad", "weigh", "grad", "weigh", "grad", "weigh", "grad", "weigh"});
+  CHECK(program(400) == Names{"grad", "grad", "weigh of 2", "grad", "grad", "weigh of 2"});
+  CHECK(program(SIZE_MAX) == Names{"grad", "grad", "grad", "grad", "weigh of 4"});
+}
+
 TEST_CASE("programs group updates of any sizes and keep to their bits", "[compile][group]") {
   for (const DevicePtr& device : devices()) {
     Graph graph;

@@ -1,0 +1,25 @@
+// The filling of buckets, in the order of the vectors.
+#include "concord/collective/buckets.hpp"
+
+namespace concord::collective {
+
+std::size_t bucket_bytes(bool is_one_machine) {
+  constexpr std::size_t kOfOneMachine = std::size_t{32} << 20, kOfSeveral = std::size_t{4} << 20;
+  return is_one_machine ? kOfOneMachine : kOfSeveral;
+}
+
+std::vector<std::size_t> buckets_of(std::span<const std::size_t> bytes, std::size_t most) {
+  std::vector<std::size_t> buckets;
+  std::size_t bucket = 0, filled = 0;
+  for (const std::size_t size : bytes) {
+    if (filled > 0 && filled + size > most) {
+      ++bucket;
+      filled = 0;
+    }
+    buckets.push_back(bucket);
+    filled += size;
+  }
+  return buckets;
+}
+
+}  // namespace concord::collective
