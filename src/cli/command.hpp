@@ -37,6 +37,7 @@ void add_export(CLI::App& app);
 void add_summary(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_data(CLI::App& app);
+void add_plan(CLI::App& app);
 
 /// Rows of text as columns, the first row as a header; numbers (cells that begin with a digit) to the right. Control
 /// characters, such as those of names of files, are escaped.
@@ -55,7 +56,8 @@ void say_log(LogLevel level, std::string_view text);
 /// Where the library's messages go: warnings and errors, with `verbose` all.
 void log_to_standard_error(bool verbose);
 
-/// Set by SIGINT and SIGTERM once `catch_signals` was called; a second signal ends the process at once.
+/// Set by SIGINT and SIGTERM once `catch_signals` was called. A second SIGINT ends the process at once, and so does a
+/// second SIGTERM after more than 10 seconds.
 void catch_signals();
 [[nodiscard]] bool stop_requested();
 

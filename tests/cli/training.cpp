@@ -103,6 +103,21 @@ TEST_CASE("Ctrl-C leaves a whole checkpoint, and the training goes on to the sam
   CHECK(content_of(resumed_weights) == content_of(whole_weights));
 }
 
+TEST_CASE("one request to end may come by several senders", "[cli]") {
+  if (!command_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string data = write_digits(folder / "data", 320, 10);
+  const std::string checkpoint = (folder / "run.safetensors").string();
+  Process process(command_path(), train(data, {"--epochs", "100000", "--checkpoint", checkpoint}));
+  REQUIRE(process.wait_for_error_text("epoch 1/100000"));
+  for (int i = 0; i < 3; ++i) process.send(SIGTERM);  // as a scheduler, a launcher and a shell
+  const Ended stopped = process.finish();
+  INFO(stopped.err);
+  CHECK(stopped.code == 130);
+  CHECK_THAT(stopped.err, test::contains("continue with --resume " + checkpoint));
+  CHECK(std::filesystem::exists(checkpoint));
+}
+
 TEST_CASE("a signal that was ignored at the start stops no training, as under nohup", "[cli]") {
   if (!command_is_there()) return;
   const TemporaryFolder folder;

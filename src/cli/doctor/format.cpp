@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "concord/cli/command.hpp"
@@ -14,10 +15,22 @@ namespace concord::cli {
 namespace {
 
 volatile std::sig_atomic_t signals = 0;
+volatile std::sig_atomic_t first_at = 0;  // second of the monotonic clock
 
+std::sig_atomic_t seconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::sig_atomic_t>(now.tv_sec);
+}
+
+/// Ends the process when the user repeats it. A scheduler asks once, but by several senders: itself, and launchers that
+/// pass it on to the ranks.
 extern "C" void on_signal(int number) {
+  constexpr std::sig_atomic_t kOneRequest = 10;  // seconds
   signals = signals + 1;
-  if (signals > 1) {
+  if (signals == 1) first_at = seconds_now();
+  const bool is_repeated = signals > 1 && (number == SIGINT || seconds_now() - first_at > kOneRequest);
+  if (is_repeated) {
     std::signal(number, SIG_DFL);
     std::raise(number);
   }
