@@ -125,6 +125,7 @@ int run(int argc, char** argv) {
   cli::add_summary(app);
   cli::add_tune(app);
   cli::add_data(app);
+  cli::add_plan(app);
   try {
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {

@@ -1,0 +1,174 @@
+// concord plan: how fast a training would be on many ranks, from a recorded step and the links between the ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "concord/cli/options.hpp"
+#include "concord/cli/plan_measure.hpp"
+#include "concord/cli/plan_report.hpp"
+#include "concord/core/check.hpp"
+#include "concord/core/platform.hpp"
+#include "concord/core/text.hpp"
+
+namespace concord::cli {
+namespace {
+
+struct PlanArguments {
+  std::string network, trace, link, inside, measure;
+  RanksOptions measured;  // ranks of --measure
+  int ranks = 0;
+  int per_machine = 1;
+  std::string algorithm = "direct", bucket;
+  bool is_afterwards = false;
+  int accumulate = 1;
+  double step_ms = 0;
+  double deviation = -1;  // below 0: as recorded
+  bool json = false;
+};
+
+/// Throws ArgumentError if the trace is that of another network.
+void require_gradients_of(const models::Model& model, const plan::RecordedStep& step, const std::string& file) {
+  const auto network = make_network(model, {});
+  const train::Source source = source_of(model, *network, published_sample(model));
+  Graph graph;
+  static_cast<void>((*network)(train::add_inputs(graph, source, 1).features));
+  const std::vector<VariablePtr> variables = graph.variables();
+  for (const plan::Gradient& gradient : step.gradients) {
+    const bool is_known = std::ranges::any_of(variables, [&](const VariablePtr& variable) {
+      const std::string& name = variable->name;
+      return variable->trainable && gradient.parameter.starts_with(name) &&
+             std::ranges::all_of(gradient.parameter.substr(name.size()), is_digit);  // terms of a loss have numbers
+    });
+    CONCORD_CHECK(is_known, ArgumentError, "{} is the trace of another network: {} has no parameter '{}'", file,
+                  model.name, gradient.parameter);
+  }
+}
+
+/// What --link or --inside gives: a link, or a file of measured exchanges.
+KnownLink known_link(const std::string& text) {
+  if (text.find('=') != std::string::npos && !std::filesystem::exists(text)) return {plan::parse_link(text), 0, {}};
+  const plan::FittedLink fitted = plan::fit_link(plan::read_exchanges(concord::read_file(text), text));
+  return {fitted.link, fitted.sum_per_byte, fitted.error};
+}
+
+/// From the exchanges of the recorded training.
+KnownLink recorded_link(const plan::RecordedStep& step, const char* option) {
+  const bool has_sizes = std::ranges::any_of(
+      step.exchanges, [&](const plan::MeasuredExchange& one) { return one.bytes != step.exchanges[0].bytes; });
+  CONCORD_CHECK(has_sizes, ArgumentError,
+                "{} is needed: the trace has no exchanges of several sizes between ranks through the host. Give "
+                "latency and bandwidth, as in {} latency=20us,bandwidth=50GB/s, or a file of `concord plan --measure`",
+                option, option);
+  const plan::FittedLink fitted = plan::fit_link(step.exchanges);
+  return {fitted.link, fitted.sum_per_byte, fitted.error};
+}
+
+/// 1, 2, 4, … and `most`, but for those that do not fill the machines.
+std::vector<int> ranks_up_to(int most, int per_machine) {
+  std::vector<int> ranks;
+  for (int count = 1; count < most; count *= 2) {
+    if (count <= per_machine || count % per_machine == 0) ranks.push_back(count);
+  }
+  ranks.push_back(most);
+  return ranks;
+}
+
+void run_plan(const PlanArguments& options) {
+  if (!options.measure.empty()) return measure_links(options.measure, options.measured);
+  CONCORD_CHECK(!options.network.empty() && !options.trace.empty() && options.ranks > 0, ArgumentError,
+                "plan needs a network, --trace and --ranks, or else --measure");
+  const models::Model& model = find_model(options.network);
+  plan::RecordedStep step = plan::read_trace(concord::read_file(options.trace), options.trace);
+  require_gradients_of(model, step, options.trace);
+  if (options.step_ms > 0) step = step.scaled(options.step_ms / 1e3 / step.seconds());
+
+  plan::Setting setting;
+  setting.cluster = {.ranks = options.ranks, .per_machine = options.per_machine, .inside = {}, .between = {}};
+  setting.algorithm = options.algorithm == "ring" ? plan::Algorithm::ring : plan::Algorithm::direct;
+  if (!options.bucket.empty()) setting.bucket = parse_bytes(options.bucket);
+  setting.is_overlapped = !options.is_afterwards;
+  setting.accumulate = options.accumulate;
+  if (options.deviation >= 0) setting.deviation = options.deviation;
+  PlanReport report{.network = std::string(model.name), .step = step, .setting = setting, .inside = {}, .between = {}};
+  if (options.per_machine > 1)
+    report.inside = options.inside.empty() ? recorded_link(step, "--inside") : known_link(options.inside);
+  if (options.ranks > options.per_machine)
+    report.between = options.link.empty() ? recorded_link(step, "--link") : known_link(options.link);
+  for (const std::optional<KnownLink>& known : {report.inside, report.between}) {
+    if (known) setting.cluster.sum_per_byte = std::max(setting.cluster.sum_per_byte, known->sum_per_byte);
+  }
+  if (report.inside) setting.cluster.inside = report.inside->link;
+  if (report.between) setting.cluster.between = report.between->link;
+  report.setting = setting;
+
+  plan::Planner planner(step);
+  for (const int ranks : ranks_up_to(options.ranks, options.per_machine)) {
+    setting.cluster.ranks = ranks;
+    report.predictions.push_back(planner.predict(setting));
+  }
+  std::tie(report.best_bucket, report.best) = planner.best_bucket(setting);
+  if (options.json) {
+    std::cout << plan_json(report).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  } else {
+    std::cout << plan_table(report);
+  }
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("plan", "Predict the time of a training step on many ranks");
+  const auto options = std::make_shared<PlanArguments>();
+  constexpr std::uint64_t kMostRanks = 100'000;
+  command->add_option("net", options->network, "The network of the trace")->check(not_empty());
+  command
+      ->add_option("--trace", options->trace,
+                   "A trace of `train` or `bench` of this network, on one device or of one of several ranks")
+      ->check(file_name());
+  command->add_option("--ranks", options->ranks, "Predict for 1, 2, 4, … ranks up to this number")
+      ->check(whole(1, kMostRanks));
+  command
+      ->add_option("--link", options->link,
+                   "The link between machines: latency=20us,bandwidth=50GB/s, also with overhead and gap of a message, "
+                   "or a file of --measure [fitted to the exchanges of the trace]")
+      ->check(not_empty());
+  command->add_option("--machine", options->per_machine, "Ranks of each machine")
+      ->capture_default_str()
+      ->check(whole(1, kMostRanks));
+  command->add_option("--inside", options->inside, "The link between ranks of one machine, as --link")
+      ->check(not_empty());
+  command
+      ->add_option("--algorithm", options->algorithm,
+                   "How ranks sum: direct, as Concord does it, or ring, for comparison")
+      ->capture_default_str()
+      ->check(one_of({"direct", "ring"}));
+  command
+      ->add_option("--bucket", options->bucket,
+                   "Bytes of gradients that are summed at once [as train: 32MiB on one machine, 4MiB on several]")
+      ->check(number_of_bytes());
+  command->add_option("--accumulate", options->accumulate, "Batches of each rank in an update")
+      ->capture_default_str()
+      ->check(whole(1, 1'000'000));
+  command
+      ->add_option("--step-ms", options->step_ms,
+                   "Scale the recorded step to this time, such as that of another device [as recorded]")
+      ->check(positive());
+  command
+      ->add_option("--deviation", options->deviation,
+                   "Standard deviation of the computation of a step, as a part of it [as recorded]")
+      ->check(from_0_to_1());
+  command->add_flag("--no-overlap", options->is_afterwards, "Exchange after the backward pass instead of beside it");
+  command
+      ->add_option("--measure", options->measure,
+                   "Instead, time exchanges between the ranks of --devices, and write them to this file")
+      ->check(file_name());
+  options->measured.add(*command);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run_plan(*options); });
+}
+
+}  // namespace concord::cli
