@@ -10,6 +10,7 @@
 #include "concord/cli/dataset.hpp"
 #include "concord/cli/launch.hpp"
 #include "concord/cli/options.hpp"
+#include "concord/cli/parallel.hpp"
 #include "concord/cli/rescue.hpp"
 #include "concord/cli/training_recipe.hpp"
 #include "concord/cli/validation.hpp"
@@ -24,6 +25,7 @@ struct TrainArguments {
   TrainingRecipe recipe;
   DeviceOption device;
   RanksOptions ranks;
+  ParallelOption parallel;
   TraceOption trace;
   PermitOption permit;
   ValidationOptions validation;
@@ -198,6 +200,8 @@ void check(const TrainArguments& options) {
   CONCORD_CHECK(!options.weights.empty() || options.permit.patterns.empty(), ArgumentError, "--permit needs --weights");
   if (!options.weights.empty()) static_cast<void>(weights::File(options.weights));  // before the data is read
   static_cast<void>(find_model(options.recipe.training.model));
+  const bool are_known = options.ranks.nodes == 1 && !options.ranks.devices.selectors.empty();
+  options.parallel.check(are_known ? options.ranks.devices.devices().size() : 0, options.recipe.accumulate);
 }
 
 void run_train(TrainArguments& options) {
@@ -224,6 +228,7 @@ void run_train(TrainArguments& options) {
 
   const std::shared_ptr<nn::Module> network = data.network;
   TrainerOptions how = recipe.trainer_options(model, *data.train, *network);
+  how.pipeline = options.parallel.pipeline();
   how.metadata = data.trained.metadata();
   how.metadata.merge(options.validation.metadata());
   Trainer trainer(network, data.objective, recipe.training.make_optimizer(), device, how);
@@ -253,7 +258,8 @@ void run_train(TrainArguments& options) {
     } catch (const RankLost&) {
       files.save_what_there_is("the weights of the last step");
       throw;
-    } catch (const IoError&) {  // of the log or a checkpoint
+    } catch (const IoError&) {          // of the log or a checkpoint
+      if (how.pipeline.is_on()) throw;  // the other stages may not know of it
       files.save_what_there_is("the weights so far");
       throw;
     }
@@ -289,6 +295,7 @@ void add_train(CLI::App& app) {
   options->device.add(*command);
   options->ranks.add(*command);
   options->ranks.devices.option->excludes(command->get_option("--device"));
+  options->parallel.add(*command);
   options->recipe.add(*command);
   options->seed_option = command->get_option("--seed");
   CLI::Option* const resume =

@@ -1,6 +1,8 @@
 // Memory and launches of a program: the arena of its plan, the storage of its variables, each kernel bound to its
 // operands.
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
@@ -12,7 +14,7 @@ namespace {
 void add_source(ProgramImpl& program, const Buffer* buffer) {
   const auto is_same = [&](const auto& other) { return other.get() == buffer; };
   if (std::ranges::none_of(program.variable_buffers, is_same)) return;  // made by another invariant node
-  program.sources.push_back({buffer, 0});
+  program.invariants->sources.push_back({buffer, 0});
 }
 
 /// Storage of a variable. A state of a parameter is given as one that shares the parameter's ownership, which says
@@ -35,7 +37,10 @@ void require_allocatable(const LoweredValue& value, std::size_t bytes, const Dev
                 bytes >> 20, device.name, device.max_allocation >> 20);
 }
 
-Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device) {
+namespace {
+
+/// Throws OutOfMemory naming the value that is larger than one allocation may be.
+void require_placeable(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device) {
   const std::size_t limit = device.max_allocation > 0 ? device.max_allocation : SIZE_MAX;
   for (std::size_t v = 0; v < lowered.values.size(); ++v) {
     const std::optional<std::size_t> block = plan.storage[v].block;
@@ -47,7 +52,13 @@ Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& de
                   "the kernel of '{}' needs a workspace of {} MiB; {} allocates at most {} MiB at once",
                   lowered.nodes[n].name, plan.blocks[*workspace].bytes >> 20, device.name, limit >> 20);
   }
-  return place_blocks(plan.blocks, limit);
+}
+
+}  // namespace
+
+Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device) {
+  require_placeable(lowered, plan, device);
+  return place_blocks(plan.blocks, device.max_allocation > 0 ? device.max_allocation : SIZE_MAX);
 }
 
 std::size_t missing_bytes(const Lowered& lowered, const Variables& variables) {
@@ -58,20 +69,81 @@ std::size_t missing_bytes(const Lowered& lowered, const Variables& variables) {
   return bytes;
 }
 
-void allocate(ProgramImpl& program, const MemoryPlan& plan) {
+namespace {
+
+/// Where the blocks of a program lie: in memory of its own, or in that which it shares with its twins.
+class Blocks {
+ public:
+  Blocks(const ProgramImpl& program, const MemoryPlan& plan) : places_(plan.blocks.size()) {
+    std::vector<bool> is_own(plan.blocks.size(), true);
+    if (program.pause) {
+      const auto end = static_cast<std::int32_t>(program.lowered.nodes.size());
+      for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+        const MemoryBlock& block = plan.blocks[b];
+        is_own[b] = (block.first < program.pause->node && block.last >= program.pause->node) || block.last >= end;
+      }
+      for (const LoweredNode& node : program.lowered.nodes) {
+        if (!node.invariant) continue;
+        for (const ValueId id : node.outputs) {
+          if (const auto block = plan.storage[static_cast<std::size_t>(id)].block) is_own[*block] = false;
+        }
+      }
+    }
+    const DeviceInfo& device = program.device().info();
+    own = add(plan, is_own, true, device);
+    scratch = add(plan, is_own, false, device);
+  }
+
+  std::vector<std::size_t> own, scratch;  // sizes of slabs
+
+  [[nodiscard]] Operand operand(const ProgramImpl& program, std::size_t block) const {
+    const auto& [is_own, placement] = places_[block];
+    return {(is_own ? program.slabs : program.scratch)[placement.slab].get(), placement.offset};
+  }
+
+ private:
+  std::vector<std::size_t> add(const MemoryPlan& plan, const std::vector<bool>& is_own, bool wanted,
+                               const DeviceInfo& device) {
+    std::vector<MemoryBlock> blocks;
+    std::vector<std::size_t> numbers;
+    for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+      if (is_own[b] != wanted) continue;
+      blocks.push_back(plan.blocks[b]);
+      numbers.push_back(b);
+    }
+    Arena arena = place_blocks(blocks, device.max_allocation > 0 ? device.max_allocation : SIZE_MAX);
+    for (std::size_t i = 0; i < numbers.size(); ++i) places_[numbers[i]] = {wanted, arena.placements[i]};
+    return std::move(arena.slabs);
+  }
+
+  std::vector<std::pair<bool, Placement>> places_;
+};
+
+std::size_t sum_of(const std::vector<std::size_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
+
+}  // namespace
+
+void allocate(ProgramImpl& program, const MemoryPlan& plan, const ProgramImpl* original) {
   const DeviceInfo& info = program.device().info();
-  const Arena arena = place(program.lowered, plan, info);
-  for (const std::size_t bytes : arena.slabs) program.memory += bytes;
+  require_placeable(program.lowered, plan, info);
+  const Blocks blocks(program, plan);
+  program.memory = sum_of(blocks.own) + (original == nullptr ? sum_of(blocks.scratch) : 0);
   const std::size_t needed = program.memory + missing_bytes(program.lowered, *program.variables);
   CONCORD_CHECK(info.memory == 0 || needed + program.device().allocated() <= info.memory, OutOfMemory,
                 "the program needs {} MiB in addition to the {} MiB in use; {} has {} MiB", needed >> 20,
                 program.device().allocated() >> 20, info.name, info.memory >> 20);
-  for (const std::size_t bytes : arena.slabs) program.slabs.push_back(program.device().allocate(bytes));
+  for (const std::size_t bytes : blocks.own) program.slabs.push_back(program.device().allocate(bytes));
+  if (original != nullptr) {
+    program.scratch = original->scratch;
+    program.invariants = original->invariants;
+  } else {
+    for (const std::size_t bytes : blocks.scratch) program.scratch.push_back(program.device().allocate(bytes));
+  }
 
   const auto block = [&](std::optional<std::size_t> number) -> Operand {
-    if (!number) return {};
-    const Placement& placement = arena.placements[*number];
-    return {program.slabs[placement.slab].get(), placement.offset};
+    return number ? blocks.operand(program, *number) : Operand{};
   };
   program.operands.resize(program.lowered.values.size());
   for (std::size_t v = 0; v < program.operands.size(); ++v) {
@@ -92,20 +164,32 @@ void allocate(ProgramImpl& program, const MemoryPlan& plan) {
     std::vector<Operand> inputs, outputs;
     for (const ValueId id : node.inputs) inputs.push_back(operand(id));
     for (const ValueId id : node.outputs) outputs.push_back(operand(id));
+    if (node.invariant && original != nullptr) continue;
     std::unique_ptr<Launch> launch = node.kernel->bind(inputs, outputs, block(plan.workspaces[n]));
     if (node.invariant) {
-      program.invariant.push_back(std::move(launch));
+      program.invariants->launches.push_back(std::move(launch));
       for (const Operand& source : inputs) add_source(program, source.buffer);
       continue;
     }
+    if (program.pause && std::cmp_less(n, program.pause->node)) program.pause->launches = program.launches.size() + 1;
     program.launches.push_back(std::move(launch));
     program.launch_nodes.push_back(n);
   }
   for (const LoweredAssignment& assignment : program.lowered.assignments) {
     program.assigned.push_back(operand(assignment.variable).buffer);
   }
-  for (const LoweredAssignment& copy : plan.copies) {
-    program.commits.push_back({operand(copy.value), operand(copy.variable), program.lowered.bytes(copy.variable)});
+  // Those of values that are there at the pause come first.
+  std::vector<bool> is_late(program.lowered.values.size(), false);
+  for (std::size_t n = program.pause ? static_cast<std::size_t>(program.pause->node) : 0;
+       program.pause && n < program.lowered.nodes.size(); ++n) {
+    for (const ValueId id : program.lowered.nodes[n].outputs) is_late[static_cast<std::size_t>(id)] = true;
+  }
+  for (const bool late : {false, true}) {
+    for (const LoweredAssignment& copy : plan.copies) {
+      if (is_late[static_cast<std::size_t>(program.lowered.root(copy.value))] != late) continue;
+      program.commits.push_back({operand(copy.value), operand(copy.variable), program.lowered.bytes(copy.variable)});
+    }
+    if (program.pause && !late) program.pause->commits = program.commits.size();
   }
 }
 

@@ -2,10 +2,13 @@
 // execution order, each kernel seeing the layouts that its producers left.
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "concord/compile/plan.hpp"
 #include "concord/compile/program_impl.hpp"
 #include "concord/compile/recompute.hpp"
+#include "concord/compile/section.hpp"
 #include "concord/compile/tuning.hpp"
 #include "concord/core/check.hpp"
 #include "concord/core/host_memory.hpp"
@@ -122,9 +125,9 @@ class LayoutPass {
 
 }  // namespace
 
-Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
+Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device& device,
                        const CompileOptions& options) {
-  Lowered lowered = lower(graph, outputs, options.retain == Retain::all, options.part);
+  Lowered lowered = lower(graph, section, options.retain == Retain::all);
   if (options.part == RunPart::before_exchange) hurry_updates(lowered);
   if (options.fuse && options.retain != Retain::all) {
     fuse(lowered, device);
@@ -153,7 +156,42 @@ void choose_layouts(Lowered& program, Device& device, Precision precision, bool 
 
 namespace {
 
-std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value> outputs, const VariablesPtr& variables,
+/// The node before which the program pauses: the first when these values are there.
+std::int32_t pause_of(const Lowered& program, std::span<const Value> before) {
+  std::set<ValueId> wanted;
+  for (std::size_t v = 0; v < program.values.size(); ++v) {
+    const bool is_it = std::ranges::any_of(before, [&](const Value& b) { return b.name() == program.values[v].name; });
+    if (is_it) wanted.insert(program.root(static_cast<ValueId>(v)));
+  }
+  std::int32_t pause = 0;
+  for (std::size_t n = 0; n < program.nodes.size(); ++n) {
+    const bool makes = std::ranges::any_of(program.nodes[n].outputs, [&](ValueId id) { return wanted.contains(id); });
+    if (makes) pause = static_cast<std::int32_t>(n) + 1;
+  }
+  return pause;
+}
+
+/// A variable that gets its new value before the pause has it when the run before goes on behind its own pause.
+void check_assignments(const Lowered& program, std::int32_t pause) {
+  for (const LoweredAssignment& assignment : program.assignments) {
+    const ValueId made = program.root(assignment.value), variable = program.root(assignment.variable);
+    bool is_early = false, is_read_late = false;
+    for (std::size_t n = 0; n < program.nodes.size(); ++n) {
+      const LoweredNode& node = program.nodes[n];
+      const auto is = [&](ValueId of) { return [&program, of](ValueId id) { return program.root(id) == of; }; };
+      if (std::cmp_less(n, pause)) {
+        is_early = is_early || std::ranges::any_of(node.outputs, is(made));
+      } else {
+        is_read_late = is_read_late || std::ranges::any_of(node.inputs, is(variable));
+      }
+    }
+    CONCORD_CHECK(!is_early || !is_read_late, NotSupported,
+                  "the forward pass changes '{}', which the backward pass reads: runs of this step cannot overlap",
+                  program.value(assignment.variable).name);
+  }
+}
+
+std::unique_ptr<ProgramImpl> compiled(const Graph& graph, const Section& section, const VariablesPtr& variables,
                                       const CompileOptions& options) {
   const timeline::Span span("compile");
   CONCORD_CHECK(options.memory_budget == 0 || options.retain == Retain::outputs, ArgumentError,
@@ -161,7 +199,7 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value>
   auto program = std::make_unique<ProgramImpl>();
   program->variables = variables;
   program->retains_all = options.retain != Retain::outputs;
-  program->lowered = lower_and_fuse(graph, outputs, variables->device(), options);
+  program->lowered = lower_and_fuse(graph, section, variables->device(), options);
   const std::vector<std::string>& known = variables->device().info().precisions;
   if (std::ranges::find(known, name_of(options.precision)) == known.end()) {
     log(LogLevel::info, fmt::format("{} has no matrix cores for {}: matrix multiplications may use fp32",
@@ -181,6 +219,11 @@ std::unique_ptr<ProgramImpl> compiled(const Graph& graph, std::span<const Value>
     recompute(program->lowered, options.memory_budget, variables->device().info());
   }
   const MemoryPlan plan = plan_memory(program->lowered, program->retains_all);
+  if (!section.before_pause.empty()) {
+    const std::int32_t pause = pause_of(program->lowered, section.before_pause);
+    check_assignments(program->lowered, pause);
+    program->pause = ProgramImpl::Pause{pause};
+  }
   {
     const timeline::Span memory("allocate and bind");
     allocate(*program, plan);
@@ -201,7 +244,15 @@ Program compile(const Graph& graph, std::span<const Value> outputs, const Variab
   CONCORD_CHECK(variables, ArgumentError, "compile needs Variables: std::make_shared<Variables>(device, seed)");
   for (const Value& output : outputs) graph.require_own(output, "an output of the program");
   const Device::Use use(variables->device());
-  return with_host_memory("compiling a program", [&] { return Program(compiled(graph, outputs, variables, options)); });
+  return with_host_memory("compiling a program", [&] {
+    return Program(compiled(graph, section_of(graph, outputs, options), variables, options));
+  });
+}
+
+Program compile_section(const Graph& graph, const Section& section, const VariablesPtr& variables,
+                        const CompileOptions& options) {
+  const Device::Use use(variables->device());
+  return with_host_memory("compiling a program", [&] { return Program(compiled(graph, section, variables, options)); });
 }
 
 Program compile(const Graph& graph, std::initializer_list<Value> outputs, const VariablesPtr& variables,

@@ -3,8 +3,9 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
-#include "concord/compile/lowered.hpp"
+#include "concord/compile/section.hpp"
 #include "concord/core/check.hpp"
 #include "concord/ops/conv.hpp"
 #include "concord/ops/copy.hpp"
@@ -15,36 +16,41 @@
 namespace concord {
 namespace {
 
-/// Those that this part of a run makes.
-std::vector<Assignment> assignments_of(const Graph& graph, RunPart part) {
-  const std::span<const Assignment> all = graph.assignments();
-  std::vector<Assignment> made;
-  for (const Assignment& assignment : all) {
-    const auto replaces = [&](const Assignment& other) {
-      return !other.is_early && other.variable == assignment.variable;
-    };
-    const bool is_last = !assignment.is_early || std::ranges::none_of(all, replaces);
-    const bool is_of_part =
-        part == RunPart::whole ? is_last : assignment.is_early == (part == RunPart::before_exchange);
-    if (is_of_part) made.push_back(assignment);
-  }
-  return made;
-}
+/// What a section computes, and which of the values that it is given it reads.
+struct Needs {
+  std::vector<bool> nodes;
+  std::set<Value> given;
+};
 
-std::vector<bool> needed_nodes(const Graph& graph, std::span<const Value> outputs,
-                               std::span<const Assignment> assignments) {
-  std::vector<bool> needed(static_cast<std::size_t>(graph.size()), false);
-  const auto need = [&](const Value& value) { needed[static_cast<std::size_t>(value.node_id())] = true; };
-  for (const Value& value : outputs) need(value);
-  for (const Assignment& assignment : assignments) {
+Needs needs_of(const Graph& graph, const Section& section) {
+  const std::set<Value> known(section.given.begin(), section.given.end());
+  Needs needs{std::vector<bool>(static_cast<std::size_t>(graph.size()), false), {}};
+  const auto need = [&](const Value& value) {
+    if (known.contains(value)) {
+      needs.given.insert(value);
+    } else {
+      needs.nodes[static_cast<std::size_t>(value.node_id())] = true;
+    }
+  };
+  for (const Value& value : section.outputs) need(value);
+  for (const Assignment& assignment : section.assignments) {
     need(assignment.variable);
     need(assignment.value);
   }
   for (std::int32_t id = graph.size(); id-- > 0;) {
-    if (!needed[static_cast<std::size_t>(id)]) continue;
+    if (!needs.nodes[static_cast<std::size_t>(id)]) continue;
     for (const Value& input : graph.node(id).inputs) need(input);
   }
-  return needed;
+  return needs;
+}
+
+LoweredValue given_value(const Value& value) {
+  LoweredValue given;
+  given.kind = LoweredValue::Kind::input;
+  given.spec = value.spec();
+  given.name = value.name();
+  given.keep = true;
+  return given;
 }
 
 LoweredValue lowered_value(const Node& node, std::size_t output, std::string name, bool retains_all) {
@@ -156,13 +162,48 @@ bool Lowered::is_empty(const LoweredNode& node) const {
   return std::ranges::none_of(node.outputs, [&](ValueId id) { return has_elements(value(id).spec); });
 }
 
+std::vector<Assignment> assignments_of(const Graph& graph, RunPart part) {
+  const std::span<const Assignment> all = graph.assignments();
+  std::vector<Assignment> made;
+  for (const Assignment& assignment : all) {
+    const auto replaces = [&](const Assignment& other) {
+      return !other.is_early && other.variable == assignment.variable;
+    };
+    const bool is_last = !assignment.is_early || std::ranges::none_of(all, replaces);
+    const bool is_of_part =
+        part == RunPart::whole ? is_last : assignment.is_early == (part == RunPart::before_exchange);
+    if (is_of_part) made.push_back(assignment);
+  }
+  return made;
+}
+
 Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_all, RunPart part) {
-  const std::vector<Assignment> assignments = assignments_of(graph, part);
-  const std::vector<bool> needed = needed_nodes(graph, outputs, assignments);
+  return lower(graph, Section{{outputs.begin(), outputs.end()}, assignments_of(graph, part)}, retains_all);
+}
+
+std::vector<VariablePtr> variables_of(const Graph& graph, const Section& section) {
+  const Needs needs = needs_of(graph, section);
+  std::vector<VariablePtr> variables;
+  for (std::int32_t id = 0; id < graph.size(); ++id) {
+    if (needs.nodes[static_cast<std::size_t>(id)] && graph.node(id).variable) {
+      variables.push_back(graph.node(id).variable);
+    }
+  }
+  return variables;
+}
+
+Lowered lower(const Graph& graph, const Section& section, bool retains_all) {
+  const std::vector<Value>& outputs = section.outputs;
+  const std::vector<Assignment>& assignments = section.assignments;
+  const Needs needs = needs_of(graph, section);
   Lowered program;
   std::map<Value, ValueId> ids;
+  for (const Value& value : needs.given) {
+    ids.emplace(value, static_cast<ValueId>(program.values.size()));
+    program.values.push_back(given_value(value));
+  }
   for (std::int32_t id = 0; id < graph.size(); ++id) {
-    if (!needed[static_cast<std::size_t>(id)]) continue;
+    if (!needs.nodes[static_cast<std::size_t>(id)]) continue;
     const Node& node = graph.node(id);
     LoweredNode lowered{node.op, node.name, {}, {}, nullptr};
     lowered.pass = node.pass;
@@ -171,7 +212,7 @@ Lowered lower(const Graph& graph, std::span<const Value> outputs, bool retains_a
       const Value value(const_cast<Graph*>(&graph), id, static_cast<std::int32_t>(k));
       const auto value_id = static_cast<ValueId>(program.values.size());
       program.values.push_back(lowered_value(node, k, value.name(), retains_all));
-      ids.emplace(value, value_id);
+      if (!ids.emplace(value, value_id).second) program.values.back().name += " (computed)";  // it is given, too
       lowered.outputs.push_back(value_id);
     }
     if (!node.op) continue;

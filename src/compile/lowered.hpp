@@ -62,6 +62,21 @@ struct Lowered {
   [[nodiscard]] bool is_empty(const LoweredNode& node) const;
 };
 
+/// A part of a graph that a program runs: what it makes, and what it is given.
+struct Section {
+  std::vector<Value> outputs;
+  std::vector<Assignment> assignments;
+  std::vector<Value> given = {};  // values that are not computed: inputs, which the caller writes
+  /// The program pauses when it has made these, and the caller may write inputs that what comes before does not read.
+  /// Empty: it does not pause.
+  std::vector<Value> before_pause = {};
+};
+
+/// The nodes that the section needs; as below.
+[[nodiscard]] Lowered lower(const Graph& graph, const Section& section, bool retains_all);
+/// Those of the graph's assignments that this part of a run makes.
+[[nodiscard]] std::vector<Assignment> assignments_of(const Graph& graph, RunPart part);
+
 /// The nodes that `outputs` and the assignments need. Where one sums over nothing, as a matrix multiplication over an
 /// inner size of 0, it becomes a constant. An assigned value that is itself an input or a variable becomes
 /// a copy first, so that assignments cannot disturb each other. With `retains_all` every computed value is kept.

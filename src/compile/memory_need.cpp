@@ -16,7 +16,7 @@ namespace concord {
 MemoryNeed memory_need(const Graph& graph, std::span<const Value> outputs, const Variables& variables,
                        MemoryDetail detail, const CompileOptions& options) {
   Device& device = variables.device();
-  Lowered lowered = lower_and_fuse(graph, outputs, device, options);
+  Lowered lowered = lower_and_fuse(graph, section_of(graph, outputs, options), device, options);
   if (detail == MemoryDetail::kernels) choose_layouts(lowered, device, options.precision);
   if (options.retain == Retain::outputs && detail == MemoryDetail::kernels) find_invariants(lowered);
   if (options.memory_budget > 0) recompute(lowered, options.memory_budget, device.info());

@@ -10,23 +10,26 @@
 namespace concord {
 
 void ProgramImpl::settle() {
-  if (invariant.empty()) return;
-  bool is_current = invariants_computed;
-  for (Source& source : sources) {
+  if (invariants->launches.empty()) return;
+  bool is_current = invariants->are_computed;
+  for (Invariants::Source& source : invariants->sources) {
     const std::uint64_t revision = source.buffer->revision();
     is_current = is_current && source.seen == revision;
     source.seen = revision;
   }
   if (is_current) return;
   const timeline::Span span("settle");
-  invariants_computed = false;  // until all are: one of them may fail
-  for (const std::unique_ptr<Launch>& launch : invariant) launch->enqueue();
-  invariants_computed = true;
+  invariants->are_computed = false;  // until all are: one of them may fail
+  for (const std::unique_ptr<Launch>& launch : invariants->launches) launch->enqueue();
+  invariants->are_computed = true;
 }
 
-void ProgramImpl::commit() {
+void ProgramImpl::commit() { commit(0, commits.size()); }
+
+void ProgramImpl::commit(std::size_t begin, std::size_t end) {
   for (Buffer* buffer : assigned) buffer->touch();
-  for (const Copy& copy : commits) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const Copy& copy = commits[i];
     device().copy(*copy.from.buffer, copy.from.offset, *copy.to.buffer, copy.to.offset, copy.bytes);
   }
 }
@@ -78,6 +81,47 @@ void ProgramImpl::run(std::span<const std::size_t> marks, const std::function<vo
   commit();
   while (next < marks.size()) reached(next++);
   device().flush();
+}
+
+void Program::run_before_pause() {
+  const Device::Use use(impl_->device());
+  with_host_memory("a run of a program", [&] { impl_->run_before_pause(); });
+}
+
+void Program::run_after_pause() {
+  const Device::Use use(impl_->device());
+  with_host_memory("a run of a program", [&] { impl_->run_after_pause(); });
+}
+
+void ProgramImpl::run_before_pause() {
+  settle();
+  const timeline::Span span("enqueue step");
+  for (std::size_t i = 0; i < pause.value().launches; ++i) enqueue(i);
+  commit(0, pause->commits);
+  device().flush();
+}
+
+void ProgramImpl::run_after_pause() {
+  const timeline::Span span("enqueue step");
+  for (std::size_t i = pause.value().launches; i < launches.size(); ++i) enqueue(i);
+  commit(pause->commits, commits.size());
+  device().flush();
+}
+
+bool Program::pauses() const { return impl_->pause.has_value(); }
+
+Program Program::twin() const {
+  const Device::Use use(impl_->device());
+  return with_host_memory("compiling a program", [&] {
+    auto twin = std::make_unique<ProgramImpl>();
+    twin->variables = impl_->variables;
+    twin->lowered = impl_->lowered;
+    twin->names = impl_->names;
+    twin->retains_all = impl_->retains_all;
+    twin->pause = impl_->pause;
+    allocate(*twin, plan_memory(twin->lowered, twin->retains_all), &*impl_);
+    return Program(std::move(twin));
+  });
 }
 
 std::size_t Program::launches_until_assigned(std::span<const std::string> variables) const {

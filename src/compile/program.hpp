@@ -18,7 +18,8 @@
 
 namespace concord {
 struct ProgramImpl;
-}
+struct Section;
+}  // namespace concord
 
 namespace CONCORD_PUBLIC concord {
 
@@ -136,6 +137,13 @@ class Program {
   /// As `run`, and calls reached(i) as soon as the first marks[i] launches are enqueued, for each i in order. The marks
   /// ascend, up to launches().
   void run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached);
+  /// Of a program that pauses (compile_section): enqueue what comes before the pause, and what comes behind it.
+  void run_before_pause();
+  void run_after_pause();
+  [[nodiscard]] bool pauses() const;
+  /// The same program again, whose run may be under way at the same time: it has inputs, outputs and what lies between
+  /// the parts of a run in memory of its own, and shares kernels, variables and all other memory. Throws OutOfMemory.
+  [[nodiscard]] Program twin() const;
   /// The number of launches after which these variables, which the program assigns, have their new values.
   [[nodiscard]] std::size_t launches_until_assigned(std::span<const std::string> variables) const;
   /// Runs one launch after another and measures the time of each.
@@ -185,6 +193,7 @@ class Program {
 
  private:
   friend Program compile(const Graph&, std::span<const Value>, const VariablesPtr&, const CompileOptions&);
+  friend Program compile_section(const Graph&, const Section&, const VariablesPtr&, const CompileOptions&);
   explicit Program(std::unique_ptr<ProgramImpl> impl);
   Held<ProgramImpl> impl_;
 };

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,13 @@
 namespace concord {
 
 /// The first passes, as the options want them.
-[[nodiscard]] Lowered lower_and_fuse(const Graph& graph, std::span<const Value> outputs, const Device& device,
+[[nodiscard]] Lowered lower_and_fuse(const Graph& graph, const Section& section, const Device& device,
                                      const CompileOptions& options);
+/// What these options want of a graph.
+[[nodiscard]] inline Section section_of(const Graph& graph, std::span<const Value> outputs,
+                                        const CompileOptions& options) {
+  return {{outputs.begin(), outputs.end()}, assignments_of(graph, options.part)};
+}
 /// The arena of a plan. Throws OutOfMemory naming the value that is larger than one allocation may be.
 [[nodiscard]] Arena place(const Lowered& lowered, const MemoryPlan& plan, const DeviceInfo& device);
 /// Bytes of the program's variables that the device does not hold yet.
@@ -23,26 +30,36 @@ namespace concord {
 struct ProgramImpl {
   VariablesPtr variables;
   Lowered lowered;
-  std::vector<BufferPtr> slabs;
+  std::vector<BufferPtr> slabs;             // of this program
+  std::vector<BufferPtr> scratch;           // of this program and its twins: what nothing reads across the pause
   std::vector<BufferPtr> variable_buffers;  // kept alive
   std::vector<Operand> operands;            // by value; empty buffer when the value has no storage of its own
   std::vector<std::unique_ptr<Launch>> launches;
   std::vector<std::size_t> launch_nodes;  // the node of each launch
   std::vector<timeline::Label> labels;    // of each launch; empty until they are recorded
-  std::vector<std::unique_ptr<Launch>>
-      invariant;  // of invariant nodes: run when a source is not of the revision they saw
-  struct Source {
-    const Buffer* buffer;
-    std::uint64_t seen;
+  /// Of the invariant nodes, which twins share.
+  struct Invariants {
+    struct Source {
+      const Buffer* buffer;
+      std::uint64_t seen;
+    };
+    std::vector<std::unique_ptr<Launch>> launches;  // run when a source is not of the revision they saw
+    std::vector<Source> sources;                    // variables that they read
+    bool are_computed = false;
   };
-  std::vector<Source> sources;  // variables that invariant nodes read
-  bool invariants_computed = false;
+  std::shared_ptr<Invariants> invariants = std::make_shared<Invariants>();
   std::vector<Buffer*> assigned;  // buffers of the variables that a run changes
   struct Copy {
     Operand from, to;
     std::size_t bytes;
   };
-  std::vector<Copy> commits;             // assignments done after the last launch
+  std::vector<Copy> commits;  // assignments done after the last launch, or at the pause
+  /// Of a program that pauses: the launches, and the commits, that come before the pause.
+  struct Pause {
+    std::int32_t node = 0;  // the first behind it
+    std::size_t launches = 0, commits = 0;
+  };
+  std::optional<Pause> pause;
   std::map<std::string, ValueId> names;  // readable values
   PlainCopies plain_copies;
   std::size_t memory = 0;
@@ -53,6 +70,10 @@ struct ProgramImpl {
   void settle();
   void commit();
   void run(std::span<const std::size_t> marks, const std::function<void(std::size_t)>& reached);
+  void run_before_pause();
+  void run_after_pause();
+  /// Makes the copies [begin, end) of `commits`.
+  void commit(std::size_t begin, std::size_t end);
   /// Enqueues one, onto the timeline where there is one.
   void enqueue(std::size_t place);
   /// For the timeline, of each launch.
@@ -73,7 +94,8 @@ struct ProgramImpl {
   [[nodiscard]] std::string shapes(const LoweredNode& node) const;
 };
 
-/// Allocates the program's memory and binds its kernels (bind.cpp). Throws OutOfMemory.
-void allocate(ProgramImpl& program, const MemoryPlan& plan);
+/// Allocates the program's memory and binds its kernels (bind.cpp). A twin shares the memory of `original` but for what
+/// it needs across its pause. Throws OutOfMemory.
+void allocate(ProgramImpl& program, const MemoryPlan& plan, const ProgramImpl* original = nullptr);
 
 }  // namespace concord

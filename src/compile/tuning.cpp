@@ -40,7 +40,7 @@ std::vector<TunableProduct> tunable_products(const Graph& graph, std::span<const
   CONCORD_CHECK(tuner != nullptr, NotSupported,
                 "{} ({}) has only one kernel for matrix multiplications: there is nothing to tune", device.info().id,
                 device.info().name);
-  Lowered lowered = lower_and_fuse(graph, outputs, device, options);
+  Lowered lowered = lower_and_fuse(graph, section_of(graph, outputs, options), device, options);
   return tuner->products_of([&] { choose_layouts(lowered, device, options.precision); });
 }
 

@@ -252,6 +252,7 @@ Value Graph::append(Node node) {
   const auto id = static_cast<std::int32_t>(nodes_.size());
   names_.emplace(node.name, id);
   node.pass = pass_;
+  node.gradient_of = gradient_of_;
   node.module = module_path();
   nodes_.push_back(std::move(node));
   return {this, id, 0};

@@ -117,7 +117,8 @@ struct Node {
   std::vector<Value> inputs;
   std::vector<TensorSpec> outputs;
   Pass pass = Pass::forward;
-  std::string module = {};  // the path of the module that added it: "layer1.0.conv1"
+  std::string module = {};        // the path of the module that added it: "layer1.0.conv1"
+  std::int32_t gradient_of = -1;  // of what `gradient` adds: the node whose gradient it computes, if it is for one
 };
 
 /// At the end of a run, `variable` gets `value`.
@@ -223,6 +224,7 @@ class Graph {
   std::vector<Value> exchanged_;
   std::vector<std::string> scopes_;
   Pass pass_ = Pass::forward;
+  std::int32_t gradient_of_ = -1;
   bool training_ = true;
   std::unordered_map<std::type_index, std::shared_ptr<void>> attached_;
 };
@@ -240,17 +242,26 @@ class Scope {
   Graph& graph_;
 };
 
-/// During its lifetime, nodes added to `graph` belong to the given part of the step.
+/// During its lifetime, nodes added to `graph` belong to the given part of the step, and to the gradient of the node
+/// `gradient_of`, if there is one.
 class PassScope {
  public:
-  PassScope(Graph& graph, Pass pass) : graph_(graph), before_(graph.pass_) { graph_.pass_ = pass; }
+  PassScope(Graph& graph, Pass pass, std::int32_t gradient_of = -1)
+      : graph_(graph), before_(graph.pass_), gradient_of_before_(graph.gradient_of_) {
+    graph_.pass_ = pass;
+    graph_.gradient_of_ = gradient_of;
+  }
   PassScope(const PassScope&) = delete;
   PassScope& operator=(const PassScope&) = delete;
-  ~PassScope() { graph_.pass_ = before_; }
+  ~PassScope() {
+    graph_.pass_ = before_;
+    graph_.gradient_of_ = gradient_of_before_;
+  }
 
  private:
   Graph& graph_;
   Pass before_;
+  std::int32_t gradient_of_before_;
 };
 
 }  // namespace concord

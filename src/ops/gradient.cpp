@@ -129,6 +129,7 @@ std::vector<Value> gradients(Value loss, std::span<const Value> wrt) {
   const std::vector<bool> depends = depends_on(graph, wrt, loss.node_id());
   std::map<Value, Summands> diff;  // value → gradient of the loss with respect to it
   const auto start = [&] {
+    const PassScope of_loss(graph, Pass::gradient, loss.node_id());
     const Scope scope(graph, "grad");
     return full(graph, loss.shape(), 1.0F);
   };
@@ -137,6 +138,7 @@ std::vector<Value> gradients(Value loss, std::span<const Value> wrt) {
   for (std::int32_t id = loss.node_id(); id >= 0; --id) {
     const Node& node = graph.node(id);
     if (!node.op || !depends[static_cast<std::size_t>(id)]) continue;
+    const PassScope of_node(graph, Pass::gradient, id);
     std::vector<Value> diff_dst(node.outputs.size());
     bool reached = false;
     for (std::size_t k = 0; k < diff_dst.size(); ++k) {

@@ -9,12 +9,6 @@
 namespace concord::optim {
 namespace {
 
-/// Memory of a step, which no checkpoint keeps.
-Value step_variable(Graph& graph, const std::string& name, const TensorSpec& spec) {
-  return graph.variable(std::make_shared<Variable>(graph.free_name(name, VariableRole::transient, ""), spec,
-                                                   Initializer{}, false, Tensor{}, VariableRole::transient));
-}
-
 /// Has `part` summed, over the runs of this rank too.
 void exchange_sum(Value variable, Value part, int accumulate) {
   Graph& graph = variable.graph();
@@ -28,11 +22,44 @@ void exchange_sum(Value variable, Value part, int accumulate) {
 
 }  // namespace
 
-Value exchange_numbers(Graph& graph, const std::string& name, std::span<const Value> numbers, int accumulate) {
+Value step_variable(Graph& graph, const std::string& name, const TensorSpec& spec, const std::string& of) {
+  return graph.variable(std::make_shared<Variable>(graph.free_name(name, VariableRole::transient, of), spec,
+                                                   Initializer{}, false, Tensor{}, VariableRole::transient, of));
+}
+
+namespace {
+
+Value in_one_value(std::span<const Value> numbers) {
   std::vector<Value> flat;
   for (const Value& number : numbers) flat.push_back(reshape(number, Shape{1}));
+  return flat.size() == 1 ? flat[0] : concat(flat, 0);
+}
+
+void gather_early(Value variable, Value part) {
+  variable.graph().assign_early(variable,
+                                pointwise("accumulate", {variable, part}, scalar::input(0) + scalar::input(1)));
+}
+
+}  // namespace
+
+Value gather_numbers(Graph& graph, const std::string& name, std::span<const Value> numbers) {
   const Value variable = step_variable(graph, name, {DType::f32, Shape{static_cast<std::int64_t>(numbers.size())}});
-  exchange_sum(variable, flat.size() == 1 ? flat[0] : concat(flat, 0), accumulate);
+  gather_early(variable, in_one_value(numbers));
+  return variable;
+}
+
+Value gather_gradient_of_stage(Value weight, Value part, std::size_t term) {
+  const std::string suffix = term == 0 ? "" : std::to_string(term);
+  const std::string name = fmt::format("stage.{}{}", weight.name(), suffix);
+  const Value variable = step_variable(weight.graph(), name, weight.spec(), weight.name());
+  gather_early(variable, part);
+  weight.graph().assign(variable, full(weight.graph(), weight.shape(), 0));
+  return variable;
+}
+
+Value exchange_numbers(Graph& graph, const std::string& name, std::span<const Value> numbers, int accumulate) {
+  const Value variable = step_variable(graph, name, {DType::f32, Shape{static_cast<std::int64_t>(numbers.size())}});
+  exchange_sum(variable, in_one_value(numbers), accumulate);
   return variable;
 }
 
@@ -52,6 +79,7 @@ std::vector<Assignment> assign_before_exchange(Graph& graph, const std::vector<A
   for (const Assignment& assignment : assignments) {
     if (accumulate > 1) {
       graph.assign_early(assignment.variable, assignment.value);
+      waiting.push_back({assignment.variable, assignment.variable});  // in place of the assignment of a whole step
       continue;
     }
     const Value kept =

@@ -21,9 +21,18 @@ namespace concord::optim {
 /// it has the sum over runs and ranks. `part` is what this run adds.
 [[nodiscard]] Value exchange_gradient(Value weight, Value part, std::size_t term, int accumulate);
 
+/// As exchange_numbers for a step in stages: `variable`, named `name`, gathers the numbers of the runs of an update.
+/// The last stage adds to it, and the host gives its sums to the others.
+[[nodiscard]] Value gather_numbers(Graph& graph, const std::string& name, std::span<const Value> numbers);
+/// As exchange_gradient for a step in stages: the sum over the runs of an update, where the weight is.
+[[nodiscard]] Value gather_gradient_of_stage(Value weight, Value part, std::size_t term);
+/// Adds a variable that no checkpoint keeps. `of`: the parameter that it belongs to; empty: none.
+[[nodiscard]] Value step_variable(Graph& graph, const std::string& name, const TensorSpec& spec,
+                                  const std::string& of = {});
+
 /// Turns assignments of layers, such as running statistics, into early ones. With one run an update they wait in a
 /// variable "exchange.<name>" until the step is known to be good, which the returned assignments say; with more, each
-/// run needs those of the one before.
+/// run needs those of the one before, and the second part of the step assigns nothing new.
 [[nodiscard]] std::vector<Assignment> assign_before_exchange(Graph& graph, const std::vector<Assignment>& assignments,
                                                              int accumulate);
 

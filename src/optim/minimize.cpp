@@ -12,6 +12,7 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/optim/exchange.hpp"
 #include "concord/optim/formulas.hpp"
+#include "concord/optim/staged.hpp"
 #include "concord/optim/step_numbers.hpp"
 #include "concord/optim/terms.hpp"
 
@@ -73,12 +74,14 @@ std::pair<Value, Value> gather_gradient(Value weight, Value gradient, const Join
   return {variable, pointwise("accumulate", inputs, scalar::input(0) + part)};
 }
 
-/// Of one term of the loss, summed over the ranks.
+/// Of one term of the loss, summed over the ranks, or over the runs of a stage.
 Value sum_over_ranks(Value weight, Value gradient, const Joined& joined, std::size_t term,
-                     const MinimizeOptions& options, Value unscale) {
+                     const MinimizeOptions& options, Value unscale, bool is_staged) {
   std::vector<Value> inputs;
   const Scalar part = part_of_run(inputs, gradient, joined, runs_of(options), unscale);
-  return exchange_gradient(weight, pointwise("weigh", inputs, part), term, options.accumulate);
+  const Value weighed = pointwise("weigh", inputs, part);
+  return is_staged ? gather_gradient_of_stage(weight, weighed, term)
+                   : exchange_gradient(weight, weighed, term, options.accumulate);
 }
 
 /// The sums of several terms, each times its factor.
@@ -231,19 +234,11 @@ Variable average_of(const Graph& graph, const Variable& parameter) {
           .of = parameter.name};
 }
 
-namespace {
-
-Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options);
-
-}  // namespace
-
 Value minimize(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
-  return with_host_memory("building a step of training", [&] { return minimized(loss, optimizer, options); });
+  return with_host_memory("building a step of training", [&] { return minimized(loss, optimizer, options, nullptr); });
 }
 
-namespace {
-
-Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options) {
+Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options, Staging* staging) {
   CONCORD_CHECK(loss && loss.shape().elements() == 1, ShapeError,
                 "a loss to minimize must be one number, got {}; use Reduction::mean or sum",
                 loss ? loss.shape().str() : "");
@@ -279,8 +274,8 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   const Scope all(graph, "update");
   const PassScope pass(graph, Pass::update);
   const bool is_exchanged = options.ranks > 1;
-  const std::vector<Joined> joined =
-      is_exchanged ? join_ranks(graph, terms, options, finite_loss) : join_runs(graph, terms, options);
+  const std::vector<Joined> joined = is_exchanged ? join_ranks(graph, terms, options, finite_loss, staging != nullptr)
+                                                  : join_runs(graph, terms, options);
   std::vector<Gathered> gathered;
   std::vector<Value> whole;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -290,7 +285,8 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
       if (runs_of(options) == 1) {
         sums.push_back(gradients[t][i]);
       } else if (is_exchanged) {
-        sums.push_back(sum_over_ranks(weights[i], gradients[t][i], joined[t], t, options, scale.unscale));
+        sums.push_back(
+            sum_over_ranks(weights[i], gradients[t][i], joined[t], t, options, scale.unscale, staging != nullptr));
       } else {
         own.sums.push_back(
             gather_gradient(weights[i], gradients[t][i], joined[t], t, options.accumulate, scale.unscale));
@@ -301,9 +297,14 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
     whole.push_back(own.gradient);
     gathered.push_back(std::move(own));
   }
+  const bool wants_norm = options.clip.norm > 0, wants_finite = options.check_gradients || scale.scale;
   Gradients known;
-  if (options.clip.norm > 0) known.norm = global_norm(whole);
-  if (options.check_gradients || scale.scale) known.finite = all_finite(whole, names_of(weights));
+  if (staging != nullptr) {
+    if (wants_norm || wants_finite) known = measured_in_stages(weights, whole, *staging, wants_norm, wants_finite);
+  } else {
+    if (wants_norm) known.norm = global_norm(whole);
+    if (wants_finite) known.finite = all_finite(whole, names_of(weights));
+  }
   if (terms.size() == 1) known.factor = joined[0].factor;
   const StepNumbers numbers =
       add_step_numbers(finite_loss, known, joined, scale, optimizer.rule().lr, divided, options);
@@ -317,9 +318,11 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   }
   // What layers have assigned so far happens only in good runs.
   for (const Assignment& assignment :
-       is_exchanged ? assign_before_exchange(graph, earlier, options.accumulate) : earlier) {
+       is_exchanged ? assign_before_exchange(graph, earlier, staging != nullptr ? runs_of(options) : options.accumulate)
+                    : earlier) {
     graph.assign(assignment.variable, Update::kept_unless(numbers.ok, assignment.value, assignment.variable));
   }
+  if (staging != nullptr) return numbers.ok;
   if (is_exchanged && options.accumulate > 1) {
     advance_random(graph, full(graph, Shape{}, 1), options.ranks, true);  // each run has numbers of its own
   } else {
@@ -328,5 +331,4 @@ Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& o
   return numbers.ok;
 }
 
-}  // namespace
 }  // namespace concord::optim

@@ -29,6 +29,8 @@ Scalar joined(std::size_t count) {
   return scalar::select(scalar::equal(largest, 0.0F), 0.0F, norm);
 }
 
+}  // namespace
+
 Value norm_of_norms(std::vector<Value> norms) {
   while (norms.size() > 1) {
     std::vector<Value> joint;
@@ -41,8 +43,6 @@ Value norm_of_norms(std::vector<Value> norms) {
   }
   return norms.front();
 }
-
-}  // namespace
 
 Value global_norm(std::span<const Value> values) {
   CONCORD_CHECK(!values.empty(), ArgumentError, "the norm needs at least one value");

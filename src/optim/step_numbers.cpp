@@ -134,7 +134,7 @@ std::vector<Joined> join_runs(Graph& graph, const std::vector<LossTerm>& terms, 
 }
 
 std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms, const MinimizeOptions& options,
-                               Value& finite_loss) {
+                               Value& finite_loss, bool is_staged) {
   // Zero times the loss is 0, or NaN if the loss is not finite; so is the sum over ranks.
   std::vector<Value> numbers{pointwise("finite_loss", {finite_loss}, scalar::input(0) * 0.0F)};
   std::vector<Joined> all;
@@ -146,8 +146,10 @@ std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms,
     }
     all.push_back(joined);
   }
+  const std::string name = counter_name(kExchangedNumbers, options.name);
   const Value sums =
-      exchange_numbers(graph, counter_name(kExchangedNumbers, options.name), numbers, options.accumulate);
+      is_staged ? gather_numbers(graph, name, numbers) : exchange_numbers(graph, name, numbers, options.accumulate);
+  if (is_staged) graph.assign(sums, full(graph, sums.shape(), 0));
   finite_loss = exchanged_number(sums, 0);
   std::int64_t place = 1;
   for (Joined& joined : all) {

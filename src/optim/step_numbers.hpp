@@ -46,9 +46,10 @@ struct Joined {
 [[nodiscard]] std::vector<Joined> join_runs(Graph& graph, const std::vector<LossTerm>& terms,
                                             const MinimizeOptions& options);
 
-/// The same for the runs of all ranks. `finite_loss` becomes 0 if the losses of all ranks are finite, else NaN.
+/// The same for the runs of all ranks, or of a step in stages. `finite_loss` becomes 0 if the losses of all runs are
+/// finite, else NaN.
 [[nodiscard]] std::vector<Joined> join_ranks(Graph& graph, const std::vector<LossTerm>& terms,
-                                             const MinimizeOptions& options, Value& finite_loss);
+                                             const MinimizeOptions& options, Value& finite_loss, bool is_staged);
 
 /// Runs that an update joins.
 [[nodiscard]] inline int runs_of(const MinimizeOptions& options) { return options.accumulate * options.ranks; }

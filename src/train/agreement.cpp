@@ -64,7 +64,7 @@ std::uint64_t unsigned_of(std::int64_t number) { return static_cast<std::uint64_
 
 void require_equal_ranks(const TrainerState& state, const Samples& data, const FitOptions& options) {
   if (!state.ranks.are_several()) return;
-  const std::vector<Agreed> values{
+  std::vector<Agreed> values{
       {"the seeds", state.at.seed},
       {"the numbers of epochs", unsigned_of(options.epochs)},
       {"the batch sizes", unsigned_of(options.batch)},
@@ -72,8 +72,9 @@ void require_equal_ranks(const TrainerState& state, const Samples& data, const F
       {"the steps done", unsigned_of(state.at.step)},
       {"the numbers of samples", unsigned_of(data.size())},
       {"the samples", hash_of_data(data, state.at.seed), true},
-      {"the weights", hash_of_weights(state), true},
+      {"the batches of a pipeline", unsigned_of(state.options.pipeline.micro)},
   };
+  if (!state.pipeline) values.push_back({"the weights", hash_of_weights(state), true});
   state.ranks.require_equal(values);
 }
 

@@ -8,7 +8,7 @@
 #include "concord/core/check.hpp"
 #include "concord/core/log.hpp"
 #include "concord/core/timeline.hpp"
-#include "concord/train/state.hpp"
+#include "concord/train/gathered.hpp"
 
 namespace concord::train {
 namespace {
@@ -33,7 +33,7 @@ void warn_of_other_settings(const io::CheckpointInfo& info, const TrainerOptions
 }  // namespace
 
 void save_checkpoint(const TrainerState& state, const std::filesystem::path& path, const io::SaveOptions& options) {
-  if (state.ranks.rank() != 0) return;
+  if (state.ranks.rank() != 0 && !state.pipeline) return;
   const timeline::Span span("checkpoint");
   const Variables& variables = *state.weights.variables();
   const optim::Rule& rule = state.recipe.optimizer.rule();
@@ -45,14 +45,19 @@ void save_checkpoint(const TrainerState& state, const std::filesystem::path& pat
   info.extra = settings_of(state.options);
   info.extra.emplace("optimizer", rule.name);
   state.at.write_to(info);
-  io::TensorMap tensors = state.weights.persistent();
+  io::TensorMap tensors = gather_persistent(state);
   // A failed step changes nothing, so the training may continue, perhaps with another rate.
   tensors.insert_or_assign(optim::kOk, Tensor::of<float>(Shape{}, std::vector<float>{1}));
   if (state.ranks.are_several()) {  // rank 0 counts its own batches only
     const auto batches = static_cast<std::int32_t>(state.at.batch > 0 ? state.at.position / state.at.batch : 0);
     tensors.insert_or_assign(cursor_name("train"), Tensor::of<std::int32_t>(Shape{1}, std::vector{batches}));
   }
-  io::save_checkpoint(path, tensors, info, state.options.metadata, options);
+  const auto write = [&] { io::save_checkpoint(path, tensors, info, state.options.metadata, options); };
+  if (state.pipeline) {
+    write_on_first_rank(state, write);
+  } else {
+    write();
+  }
 }
 
 void resume(TrainerState& state, const std::filesystem::path& path) {

@@ -52,7 +52,8 @@ void check_fits(const Recipe& recipe, const Samples& data, Purpose purpose, std:
   static_cast<void>(trace(recipe, key));
 }
 
-void check_fit(const Recipe& recipe, Precision precision, const Samples& data, const FitOptions& options) {
+void check_fit(const Recipe& recipe, const TrainerOptions& trainer, const Samples& data, const FitOptions& options) {
+  const Precision precision = trainer.precision;
   check_data(recipe, data);
   CONCORD_CHECK(std::ranges::none_of(options.callbacks, [](const auto& callback) { return callback == nullptr; }),
                 ArgumentError, "fit: one of the callbacks is null");
@@ -62,6 +63,8 @@ void check_fit(const Recipe& recipe, Precision precision, const Samples& data, c
   CONCORD_CHECK(options.schedule, ArgumentError, "fit: the schedule is empty");
   CONCORD_CHECK(options.validate || !options.schedule.reads_losses(), ArgumentError,
                 "fit: the schedule {} needs a validation set", options.schedule.description());
+  CONCORD_CHECK(!options.nan_trace || !trainer.pipeline.is_on(), ArgumentError,
+                "fit: nan_trace cannot be used with a pipeline, where no device has the whole step");
   CONCORD_CHECK(!options.nan_trace || precision != Precision::fp16, ArgumentError,
                 "fit: nan_trace cannot be used with fp16: scaled gradients overflow until the scale is small enough");
   CONCORD_CHECK(options.validate || options.metrics.empty(), ArgumentError,

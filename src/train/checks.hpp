@@ -19,7 +19,7 @@ void check_data(const Recipe& recipe, const Samples& data);
 void check_fits(const Recipe& recipe, const Samples& data, Purpose purpose, std::int64_t batch,
                 const NamedMetrics& metrics = {});
 /// Throws as Trainer::fit does if the data set or the options contradict the training or each other.
-void check_fit(const Recipe& recipe, Precision precision, const Samples& data, const FitOptions& options);
+void check_fit(const Recipe& recipe, const TrainerOptions& trainer, const Samples& data, const FitOptions& options);
 /// Throws ShapeError if the network does not accept the batches of an epoch.
 void check_batches(const Recipe& recipe, const Samples& data, const EpochPlan& plan);
 

@@ -36,8 +36,9 @@ EvaluationTotals run_all(TrainerState& state, const Samples& data, const EpochPl
   Pace pace(*state.device);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     StepProgram& step = b < plan.full.rows ? *full : *last;
-    if (stream) stream->next(step.program);
-    step.program.run();
+    step.run([&](Program& program) {
+      if (stream) stream->next(program);
+    });
     pace.step();
     totals.step();
   }
@@ -63,7 +64,8 @@ void require_right_indices(TrainerState& state, const Samples& data, const Epoch
   const timeline::Span span("search for a wrong index");
   const bool is_prediction = key.purpose == Purpose::predict;
   const auto [full, last] = state.programs.of_epoch(key, is_prediction ? anywhere(plan) : plan);
-  NonFiniteSearch search(state.weights.storage_for(*full->graph, key.averaged), state.options.precision);
+  NonFiniteSearch search(state.weights.storage_for(*full->graph, key.averaged, full->graph->variables()),
+                         state.options.precision);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     const bool is_full = b < plan.full.rows;
     const std::int64_t first = b * plan.full.size, count = is_full ? plan.full.size : plan.last.size;
@@ -107,8 +109,9 @@ void refresh_statistics(TrainerState& state, const Samples& data, std::int64_t b
   state.weights.variables()->write(cursor_name(role), Tensor(DType::i32, Shape{1}));
   Pace pace(*state.device);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    if (stream) stream->next(full->program);
-    full->program.run();
+    full->run([&](Program& program) {
+      if (stream) stream->next(program);
+    });
     pace.step();
   }
 }
@@ -152,21 +155,22 @@ io::TensorMap predict_values(TrainerState& state, const Samples& data, std::int6
     const bool is_full = b < plan.full.rows;
     const std::int64_t first = b * plan.full.size, count = is_full ? plan.full.size : plan.last.size;
     const StepProgramPtr& step = is_full ? full : last;
-    if (stream) {
-      stream->next(step->program);
-    } else {
-      write_batch(step->program, data::read_rows(data, rows_from(first, count)));
-    }
-    step->program.run();
+    step->run([&](Program& program) {
+      if (stream) {
+        stream->next(program);
+      } else {
+        write_batch(program, data::read_rows(data, rows_from(first, count)));
+      }
+    });
     const timeline::Span waiting("read outputs");
     for (const auto& [name, value] : named(step->outputs)) {
-      append_rows(outputs[name], step->program.read(value), first, plan.samples, count);
+      append_rows(outputs[name], step->read(value), first, plan.samples, count);
     }
   }
   const bool reads_indices = std::ranges::any_of(
       data.feature_specs(), [](const ColumnSpec& column) { return column.spec.dtype == DType::i32; });
   const bool is_finite = std::ranges::all_of(outputs, [](const auto& output) { return all_finite(output.second); });
-  if (reads_indices && !is_finite) require_right_indices(state, data, plan, key);
+  if (reads_indices && !is_finite && !state.pipeline) require_right_indices(state, data, plan, key);
   return outputs;
 }
 
@@ -192,7 +196,7 @@ Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions
   Metrics metrics;
   metrics.samples = data.size();
   metrics.loss = totals.loss(samples);
-  if (!std::isfinite(metrics.loss)) require_right_indices(state, data, plan, key);
+  if (!std::isfinite(metrics.loss) && !state.pipeline) require_right_indices(state, data, plan, key);
   metrics.named = totals.metrics(samples);
   if (k > 0) {
     // Where some are ignored the device has counted the others.
@@ -202,6 +206,7 @@ Metrics evaluate(TrainerState& state, const Samples& data, const EvaluateOptions
     metrics.top_k = totals.among_k / counted;
     metrics.k = k;
   }
+  if (state.pipeline) state.ranks.share(metrics, state.pipeline->last());  // which counts
   return metrics;
 }
 

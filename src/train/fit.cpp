@@ -15,6 +15,7 @@
 #include "concord/train/fit_hook.hpp"
 #include "concord/train/mixing.hpp"
 #include "concord/train/pace.hpp"
+#include "concord/train/pipeline_update.hpp"
 #include "concord/train/state.hpp"
 #include "concord/train/step_variables.hpp"
 
@@ -45,6 +46,8 @@ class Fit {
   void begin_epoch();
   /// The steps of one update of all ranks, from batch `first` of the epoch on.
   void run_update(std::int64_t first);
+  /// What changes from batch to batch and is not in the inputs.
+  void place_batch(std::int64_t batch);
   void run_batch(std::int64_t batch, bool is_last_of_update);
   void set_rate();
   [[nodiscard]] bool stop_wanted() const;
@@ -70,6 +73,7 @@ class Fit {
   train::EpochPlan own_plan_;  // of this rank
   train::EpochPrograms programs_;
   std::optional<train::FailedStep> failed_step_;
+  std::optional<train::PipelineSteps> stage_;  // of a network in stages
   std::int64_t target_epoch_ = 0;
   std::int64_t steps_left_ = 0;  // of max_steps
   std::int64_t validation_batch_;
@@ -88,7 +92,7 @@ Fit::Fit(Trainer& trainer, TrainerState& state, const Samples& data, const FitOp
       sample_(first_sample(data)),
       steps_(state.weights.variables(), kTrainRole),
       validation_batch_(std::max<std::int64_t>(options.batch, 256)) {
-  train::check_fit(state.recipe, state.options.precision, data, options);
+  train::check_fit(state.recipe, state.options, data, options);
   plan_ = train::plan_epoch(data.size(), options.batch, options.last_batch);
   own_plan_ = state.ranks.own_plan(plan_);
   at_.require_fits(plan_);
@@ -104,7 +108,11 @@ void Fit::build() {
   programs_ = state_.programs.of_epoch(
       {train::Purpose::train, batches_->source(), {}, 0, false, {}, options_.mixing.is_on()}, own_plan_);
   batches_->open(own_plan_);
-  failed_step_.emplace(state_, data_, options_, plan_, programs_, batches_->are_streamed());
+  if (state_.pipeline) {
+    stage_.emplace(state_, programs_, plan_, *batches_, steps_);
+  } else {
+    failed_step_.emplace(state_, data_, options_, plan_, programs_, batches_->are_streamed());
+  }
   CONCORD_CHECK(steps_.are_finite(), NonFinite,
                 "an earlier step of this training had a loss or a gradient that is not finite; to continue, build a "
                 "new trainer, or load a checkpoint into one");
@@ -118,6 +126,7 @@ void Fit::begin_epoch() {
   at_.begin_epoch(plan_);
   if (at_.position == 0) steps_.restart(programs_.full->terms, at_.seed, at_.epoch);
   if (!state_.ranks.are_several()) return;
+  if (stage_) return stage_->begin_epoch(done);
   // What a checkpoint says of the counters is true for rank 0.
   steps_.place_rank(done, at_.batches_done(plan_) + state_.ranks.rank());
   programs_.full->exchange->start_counts(steps_.counts(programs_.full->terms));
@@ -142,6 +151,7 @@ void Fit::check_finite() {
   const timeline::Span span("wait for the loss");
   const bool is_good = steps_.are_finite();
   if (programs_.full->exchange) programs_.full->exchange->require_all_ranks();
+  if (stage_) return stage_->require_finite(is_good);
   if (is_good) return;
   // The device has not applied the bad step, so everything is as before it.
   at_.move_to(plan_, state_.ranks.size() * steps_.batches_done());
@@ -168,17 +178,20 @@ void Fit::report_steps(Clock::time_point& start, std::int64_t first_batch) {
   start += Clock::now() - reported;
 }
 
+void Fit::place_batch(std::int64_t batch) {
+  if (!options_.mixing.is_on()) return;
+  train::write_mixing(variables(), options_.mixing, sample_, at_.seed, static_cast<std::uint32_t>(at_.epoch), batch);
+}
+
 void Fit::run_batch(std::int64_t batch, bool is_last_of_update) {
-  if (options_.mixing.is_on()) {
-    train::write_mixing(variables(), options_.mixing, sample_, at_.seed, static_cast<std::uint32_t>(at_.epoch), batch);
-  }
+  place_batch(batch);
   train::StepProgram& step = batch < plan_.full.rows ? *programs_.full : *programs_.last;
   if (options_.nan_trace) failed_step_->require_finite_values();
-  batches_->next(step.program);
+  batches_->next(*step.program);
   if (is_last_of_update && step.exchange) {
-    step.program.run(step.marks, [&](std::size_t bucket) { step.exchange->begin(bucket); });
+    step.program->run(step.marks, [&](std::size_t bucket) { step.exchange->begin(bucket); });
   } else {
-    step.program.run();
+    step.program->run();
   }
 }
 
@@ -212,7 +225,9 @@ bool Fit::train_epoch() {
     }
     set_rate();
     const std::int64_t before = at_.step;
-    if (state_.ranks.are_several()) {
+    if (stage_) {
+      stage_->run_update([&](std::int64_t batch) { place_batch(batch); });
+    } else if (state_.ranks.are_several()) {
       run_update(at_.batches_done(plan_));
     } else {
       const std::int64_t batch = at_.batches_done(plan_);

@@ -121,7 +121,7 @@ void write_mixing(Variables& variables, const Mixing& mixing, const Shape& image
     values[kLeft] = static_cast<float>(left);
     values[kRight] = static_cast<float>(right);
   }
-  variables.write(kMixing, Tensor::of<float>(Shape{kPlaces}, values));
+  if (variables.contains(kMixing)) variables.write(kMixing, Tensor::of<float>(Shape{kPlaces}, values));
 }
 
 }  // namespace concord::train

@@ -21,6 +21,16 @@
 
 namespace CONCORD_PUBLIC concord {
 
+/// A network cut into stages, each on a device of its own, for networks that one device does not hold. The rank is the
+/// number of the stage. An update trains `micro` batches of FitOptions::batch, which go through the stages one after
+/// another: while a stage works on one, the others work on those before and behind it (Narayanan et al., "PipeDream",
+/// 2019: one forward pass, one backward pass). The result is that of `accumulate` = micro on one device.
+struct Pipeline {
+  int stages = 0;  // the number of devices; 0: no pipeline
+  int micro = 0;   // batches an update, at least 2
+  [[nodiscard]] bool is_on() const { return stages != 0 || micro != 0; }
+};
+
 /// Training on several devices: each rank is a process with one device. A process that `concord launch`, torchrun,
 /// mpirun or srun has started joins the others by itself; nothing in the program changes.
 /// - The batch is that of one rank. N ranks have the results of `accumulate` N on one device, bit for bit if
@@ -59,6 +69,8 @@ struct TrainerOptions {
   std::map<std::string, std::string> metadata = {};
   /// The ranks to train with. Null: those that this process was started with (collective::group_of_process), if any.
   collective::GroupPtr group = nullptr;
+  /// Not with `accumulate`. Needs as many ranks as stages.
+  Pipeline pipeline = {};
 };
 
 /// Ends a training when its validation stops improving. Needs FitOptions::validate. `resume` starts the count again.

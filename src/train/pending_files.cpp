@@ -82,7 +82,8 @@ io::TensorMap PendingFiles::read_weights(const Specs& network) const {
 
 void PendingFiles::move_to(Variables& variables, const Specs& names) {
   for (const auto& [name, spec] : names) {
-    variables.write(name, checkpoint_->tensors.at(name));
+    // A stage of a network has its own variables only.
+    if (variables.contains(name)) variables.write(name, checkpoint_->tensors.at(name));
     checkpoint_->tensors.erase(name);
   }
 }

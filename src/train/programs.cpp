@@ -34,10 +34,11 @@ StepProgramPtr Programs::get(const ProgramKey& key) {
 }
 
 StepProgramPtr Programs::make(const ProgramKey& key) {
+  if (pipeline_ != nullptr) return make_stage(key);
   Traced traced = trace(recipe_, key);
   // All files are checked before anything is taken from them: a program that they do not fit is not kept.
   Weights::Arrival arrival = weights_.expect(traced, key);
-  const VariablesPtr variables = weights_.storage_for(*traced.graph, key.averaged);
+  const VariablesPtr variables = weights_.storage_for(*traced.graph, key.averaged, traced.graph->variables());
   const std::shared_ptr<Exchange> exchange = exchange_of(*traced.graph);
   CompileOptions options = options_of(key.purpose);
   if (exchange) options.part = RunPart::before_exchange;
@@ -56,6 +57,27 @@ StepProgramPtr Programs::make(const ProgramKey& key) {
                                                    std::move(marks)});
 }
 
+StepProgramPtr Programs::make_stage(const ProgramKey& key) {
+  const StagePlan& plan = pipeline_->plan_for([&] { return trace(recipe_, key); });
+  Traced traced = trace(recipe_, key, &plan);
+  Weights::Arrival arrival = weights_.expect(traced, key);
+  const ForwardOrder order(*traced.graph);
+  const Stages stages(order, traced.begins, traced.results());
+  pipeline_->note_homes(*traced.graph, stages);
+  StageProgram::Parts parts = StageProgram::parts_of(traced, stages, *pipeline_, key.purpose);
+  const VariablesPtr variables =
+      weights_.storage_for(*traced.graph, key.averaged, variables_of(*traced.graph, parts.run));
+  const bool overlaps = key.purpose == Purpose::train && key.plan.rows > 1;
+  const int slots = overlaps ? std::min(pipeline_->stages() - pipeline_->stage(), recipe_.minimize.accumulate) : 1;
+  const auto stage = std::make_shared<StageProgram>(*pipeline_, traced, stages, std::move(parts), variables,
+                                                    options_of(key.purpose), static_cast<std::size_t>(slots));
+  weights_.accept(traced, std::move(arrival));
+  auto program = std::make_shared<StepProgram>(
+      StepProgram{std::move(traced.graph), traced.outputs, traced.loss, traced.terms, traced.metrics, std::nullopt});
+  program->stage = stage;
+  return program;
+}
+
 std::shared_ptr<Exchange> Programs::exchange_of(const Graph& graph) {
   if (graph.exchanged().empty()) return nullptr;
   if (!exchange_ || !exchange_->fits(graph)) {
@@ -67,6 +89,15 @@ std::shared_ptr<Exchange> Programs::exchange_of(const Graph& graph) {
 EpochPrograms Programs::of_epoch(ProgramKey key, const EpochPlan& plan) {
   EpochPrograms made;
   key.plan = plan.full;
+  if (pipeline_ != nullptr) {
+    pipeline_->on_all_stages([&] {
+      made.full = get(key);
+      if (plan.last.size == 0) return;
+      key.plan = plan.last;
+      made.last = get(key);
+    });
+    return made;
+  }
   try {
     made.full = get(key);
     if (plan.last.size > 0) {

@@ -1,6 +1,7 @@
 // Programs: the compiled programs of a trainer, made at first use and kept in a bounded cache. Internal to the room.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "concord/compile/program.hpp"
 #include "concord/train/exchange.hpp"
 #include "concord/train/options.hpp"
+#include "concord/train/pipeline.hpp"
 #include "concord/train/trace.hpp"
 #include "concord/train/weights.hpp"
 
@@ -23,12 +25,21 @@ struct StepProgram {
   Value loss;                         // empty for Purpose::predict; 0 for a batch that counts nothing
   std::vector<LossTerm::Kind> terms;  // of the loss
   MetricTerms metrics;
-  Program program;
+  std::optional<Program> program;
   /// With several ranks: `program` is the part before the exchange, and this the part after it.
   std::optional<Program> update = std::nullopt;
   std::shared_ptr<Exchange> exchange = nullptr;
-  std::vector<std::size_t> marks = {};  // of the exchange's buckets in `program`
+  std::vector<std::size_t> marks = {};            // of the exchange's buckets in `program`
+  std::shared_ptr<StageProgram> stage = nullptr;  // of a network in stages, in place of `program`
   [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
+  /// Runs a step that does not train, with inputs from `feed`.
+  void run(const std::function<void(Program&)>& feed) {
+    if (stage) return stage->run(feed);
+    feed(*program);
+    program->run();
+  }
+  /// After `run`.
+  [[nodiscard]] Tensor read(const Value& value) { return stage ? stage->read(value) : program->read(value); }
 };
 using StepProgramPtr = std::shared_ptr<StepProgram>;
 
@@ -38,9 +49,9 @@ struct EpochPrograms {
 
 class Programs {
  public:
-  /// All must outlive it. The ranks are those of `options`.
-  Programs(const Recipe& recipe, const TrainerOptions& options, Weights& weights)
-      : recipe_(recipe), options_(options), weights_(weights) {}
+  /// All must outlive it. The ranks are those of `options`. `pipeline` is null for a network that is not in stages.
+  Programs(const Recipe& recipe, const TrainerOptions& options, Weights& weights, PipelineRank* pipeline)
+      : recipe_(recipe), options_(options), weights_(weights), pipeline_(pipeline) {}
 
   /// From the cache, or traced, compiled and given what was loaded for it.
   [[nodiscard]] StepProgramPtr get(const ProgramKey& key);
@@ -55,6 +66,7 @@ class Programs {
 
   [[nodiscard]] StepProgramPtr find(const ProgramKey& key);
   [[nodiscard]] StepProgramPtr make(const ProgramKey& key);
+  [[nodiscard]] StepProgramPtr make_stage(const ProgramKey& key);
   /// The memory of what the ranks exchange in this step; null if they exchange nothing.
   [[nodiscard]] std::shared_ptr<Exchange> exchange_of(const Graph& graph);
   [[nodiscard]] CompileOptions options_of(Purpose purpose) const;
@@ -64,6 +76,7 @@ class Programs {
   const Recipe& recipe_;
   const TrainerOptions& options_;
   Weights& weights_;
+  PipelineRank* pipeline_;
   std::list<std::pair<ProgramKey, StepProgramPtr>> programs_;  // the last used first
   std::shared_ptr<Exchange> exchange_;                         // of the last step
 };

@@ -8,7 +8,7 @@
 namespace concord::train {
 
 EpochPlan Ranks::own_plan(const EpochPlan& plan) const {
-  if (!are_several()) return plan;
+  if (!divide_batches()) return plan;
   CONCORD_CHECK(plan.full.rows >= size(), ArgumentError,
                 "an epoch has {} batches of {}, which are too few for {} devices; use a smaller batch or fewer devices",
                 plan.full.rows, plan.full.size, size());
@@ -21,7 +21,7 @@ EpochPlan Ranks::own_plan(const EpochPlan& plan) const {
 }
 
 std::vector<std::int32_t> Ranks::own_rows(const EpochPlan& plan, std::span<const std::int32_t> order) const {
-  if (!are_several()) return {order.begin(), order.end()};
+  if (!divide_batches()) return {order.begin(), order.end()};
   std::vector<std::int32_t> own;
   for (std::int64_t batch = rank(); batch < plan.batches(); batch += size()) {
     const auto first = static_cast<std::size_t>(batch * plan.full.size);
@@ -58,7 +58,7 @@ bool Ranks::any(bool own) const {
   return count > 0;
 }
 
-void Ranks::share(Metrics& metrics) const {
+void Ranks::share(Metrics& metrics, int root) const {
   if (!are_several()) return;
   std::vector<double*> values{&metrics.loss};
   if (metrics.accuracy) values.push_back(&*metrics.accuracy);
@@ -66,7 +66,7 @@ void Ranks::share(Metrics& metrics) const {
   for (auto& [name, value] : metrics.named) values.push_back(&value);
   std::vector<double> sent;
   for (const double* value : values) sent.push_back(*value);
-  group_->broadcast(std::as_writable_bytes(std::span(sent)), 0);
+  group_->broadcast(std::as_writable_bytes(std::span(sent)), root);
   for (std::size_t i = 0; i < values.size(); ++i) *values[i] = sent[i];
 }
 

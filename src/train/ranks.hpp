@@ -25,10 +25,13 @@ struct Agreed {
 
 class Ranks {
  public:
-  /// `group` is null for a trainer on its own.
-  explicit Ranks(collective::GroupPtr group) : group_(std::move(group)) {}
+  /// `group` is null for a trainer on its own. `in_stages`: each rank has a part of the network, not of the batches.
+  explicit Ranks(collective::GroupPtr group, bool in_stages = false)
+      : group_(std::move(group)), in_stages_(in_stages) {}
 
   [[nodiscard]] bool are_several() const { return group_ != nullptr; }
+  /// Whether each trains on other batches.
+  [[nodiscard]] bool divide_batches() const { return are_several() && !in_stages_; }
   [[nodiscard]] int rank() const { return group_ ? group_->rank() : 0; }
   [[nodiscard]] int size() const { return group_ ? group_->size() : 1; }
   [[nodiscard]] const collective::GroupPtr& group() const { return group_; }
@@ -40,20 +43,21 @@ class Ranks {
   [[nodiscard]] std::vector<std::int32_t> own_rows(const EpochPlan& plan, std::span<const std::int32_t> order) const;
   /// This rank's batches among the first `batches`.
   [[nodiscard]] std::int64_t own_batches(std::int64_t batches) const {
-    return (batches + size() - 1 - rank()) / size();
+    return divide_batches() ? (batches + size() - 1 - rank()) / size() : batches;
   }
 
   /// Throws ArgumentError on all ranks if one of these is not the same on all; they are named in the same order.
   void require_equal(std::span<const Agreed> values) const;
   /// Whether one of the ranks says yes.
   [[nodiscard]] bool any(bool own) const;
-  /// The results of rank 0, so that all ranks decide alike.
-  void share(Metrics& metrics) const;
+  /// The results of rank `root`, so that all ranks decide alike.
+  void share(Metrics& metrics, int root = 0) const;
   /// Waits for all ranks that there still are.
   void wait() const;
 
  private:
   collective::GroupPtr group_;
+  bool in_stages_;
 };
 
 }  // namespace concord::train

@@ -145,15 +145,25 @@ std::string order_name(const std::string& role, const BatchPlan& plan) {
                        : fmt::format("data.{}.last.{}+{}", role, plan.first, plan.size);
 }
 
+namespace {
+
+/// A stage of a network has only what it reads.
+void write_if_there(Variables& variables, const std::string& name, const Tensor& values) {
+  if (variables.contains(name)) variables.write(name, values);
+}
+
+}  // namespace
+
 void write_order(Variables& variables, const std::string& role, const EpochPlan& plan, const Samples& samples,
                  std::vector<std::int32_t> order) {
   data::to_dataset_rows(samples, order);
   const std::span<const std::int32_t> all(order);
   const auto in_full = static_cast<std::size_t>(plan.full.rows * plan.full.size);
-  variables.write(order_name(role, plan.full),
-                  Tensor::of<std::int32_t>(Shape{plan.full.rows, plan.full.size}, all.first(in_full)));
+  write_if_there(variables, order_name(role, plan.full),
+                 Tensor::of<std::int32_t>(Shape{plan.full.rows, plan.full.size}, all.first(in_full)));
   if (plan.last.size == 0) return;
-  variables.write(order_name(role, plan.last), Tensor::of<std::int32_t>(Shape{plan.last.size}, all.subspan(in_full)));
+  write_if_there(variables, order_name(role, plan.last),
+                 Tensor::of<std::int32_t>(Shape{plan.last.size}, all.subspan(in_full)));
 }
 
 void write_changes(Variables& variables, const std::string& role, const EpochPlan& plan,
@@ -170,7 +180,8 @@ void write_changes(Variables& variables, const std::string& role, const EpochPla
   const std::span<const float> drawn(all);
   const std::size_t in_full = static_cast<std::size_t>(plan.full.rows * plan.full.size) * numbers;
   const auto write = [&](const BatchPlan& part, std::span<const float> values) {
-    variables.write(changes_name(role, part, numbers), Tensor::of<float>(changes_shape(part, numbers), values));
+    write_if_there(variables, changes_name(role, part, numbers),
+                   Tensor::of<float>(changes_shape(part, numbers), values));
   };
   write(plan.full, drawn.first(in_full));
   if (plan.last.size > 0) write(plan.last, drawn.subspan(in_full));

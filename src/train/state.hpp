@@ -15,7 +15,12 @@ namespace concord {
 
 struct TrainerState {
   TrainerState(train::Recipe recipe_of_all, DevicePtr on, TrainerOptions with)
-      : recipe(std::move(recipe_of_all)), device(std::move(on)), options(std::move(with)) {
+      : recipe(std::move(recipe_of_all)),
+        device(std::move(on)),
+        options(std::move(with)),
+        pipeline(options.pipeline.is_on()
+                     ? std::optional<train::PipelineRank>(std::in_place, options.group, device->info().memory)
+                     : std::nullopt) {
     at.seed = options.seed;
     at.accumulate = recipe.minimize.accumulate * recipe.minimize.ranks;
   }
@@ -26,9 +31,10 @@ struct TrainerState {
   const train::Recipe recipe;
   const DevicePtr device;
   const TrainerOptions options;
-  const train::Ranks ranks{options.group};
+  const train::Ranks ranks{options.group, options.pipeline.is_on()};
+  std::optional<train::PipelineRank> pipeline;  // of a network in stages
   train::Weights weights{device, options};
-  train::Programs programs{recipe, options, weights};
+  train::Programs programs{recipe, options, weights, pipeline ? &*pipeline : nullptr};
   train::ResidentSets resident{weights.variables(), options.resident_fraction, programs};
   train::Place at;
   train::ResumedRates resumed;

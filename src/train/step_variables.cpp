@@ -9,6 +9,19 @@
 
 namespace concord::train {
 
+Tensor random_state_of(std::uint64_t seed, std::int64_t epoch, std::int64_t batch) {
+  const Philox stream(seed, philox_purpose("train.epoch"), static_cast<std::uint32_t>(epoch));
+  const auto word = [&](std::uint64_t i) { return static_cast<std::int32_t>(stream.word(i) & 0xFFFFFF); };
+  const auto step = static_cast<std::int32_t>(batch % optim::kMostSteps);
+  return Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{word(0), word(1), step, 0});
+}
+
+void StepVariables::place_stage(std::span<const LossTerm::Kind> terms) {
+  variables_->write(cursor_name(role_), Tensor(DType::i32, Shape{1}));
+  const std::vector<float> sums = counts(terms);
+  variables_->write(kExchangedCounts, Tensor::of<float>(Shape{static_cast<std::int64_t>(sums.size())}, sums));
+}
+
 void StepVariables::restart(std::span<const LossTerm::Kind> terms, std::uint64_t seed, std::int64_t epoch) {
   variables_->write(cursor_name(role_), Tensor(DType::i32, Shape{1}));
   for (std::size_t t = 0; t < terms.size(); ++t) {
@@ -17,11 +30,7 @@ void StepVariables::restart(std::span<const LossTerm::Kind> terms, std::uint64_t
     }
   }
   if (!variables_->contains(kRandomState, VariableRole::random)) return;
-  // A stream of its own for each epoch; its words stay below 2^24, where they are exact as numbers.
-  const Philox stream(seed, philox_purpose("train.epoch"), static_cast<std::uint32_t>(epoch));
-  const auto word = [&](std::uint64_t i) { return static_cast<std::int32_t>(stream.word(i) & 0xFFFFFF); };
-  variables_->write(kRandomState,
-                    Tensor::of<std::int32_t>(Shape{4}, std::vector<std::int32_t>{word(0), word(1), 0, 0}));
+  variables_->write(kRandomState, random_state_of(seed, epoch, 0));
 }
 
 void StepVariables::place_rank(std::int64_t own_batches, std::int64_t next_run) {

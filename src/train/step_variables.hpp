@@ -14,6 +14,10 @@
 
 namespace concord::train {
 
+/// The random state of the first batch of an epoch, i32 [4]: a stream of its own for each epoch. Its words stay below
+/// 2^24, where they are exact as numbers. Word 2 counts the batches.
+[[nodiscard]] Tensor random_state_of(std::uint64_t seed, std::int64_t epoch, std::int64_t batch);
+
 class StepVariables {
  public:
   /// Of the programs of this role.
@@ -24,6 +28,9 @@ class StepVariables {
   /// Where a rank of several stands: its own batches of the epoch that are done, and the number of its next run among
   /// those of all ranks, by which it draws its random numbers.
   void place_rank(std::int64_t own_batches, std::int64_t next_run);
+  /// Where a stage of a network stands: the cursor counts updates from here on, and the sums of the loss go on from
+  /// what they are.
+  void place_stage(std::span<const LossTerm::Kind> terms);
   /// The learning rate of the next step. Written where it changes.
   void set_rate(float rate);
   [[nodiscard]] float rate() const { return rate_; }
@@ -33,7 +40,7 @@ class StepVariables {
   // What the steps have written; each waits for them.
   /// False after a step whose loss or gradient was not finite; it was not applied.
   [[nodiscard]] bool are_finite() const;
-  /// The batches of the epoch that were applied.
+  /// The batches of the epoch that were applied; of a stage, the updates since place_stage.
   [[nodiscard]] std::int64_t batches_done() const;
   /// The sums of the loss's terms in the epoch so far, each with its weight behind it if it has one.
   [[nodiscard]] std::vector<float> counts(std::span<const LossTerm::Kind> terms) const;

@@ -12,9 +12,11 @@
 #include "concord/ops/pointwise.hpp"
 #include "concord/ops/reduce.hpp"
 #include "concord/optim/exchange.hpp"
+#include "concord/optim/staged.hpp"
 #include "concord/train/loss_sums.hpp"
 #include "concord/train/metrics.hpp"
 #include "concord/train/mixing.hpp"
+#include "concord/train/stage_plan.hpp"
 
 namespace concord::train {
 namespace {
@@ -80,31 +82,60 @@ void count_terms(Graph& graph, Counting& counting, const std::vector<LossTerm>& 
   }
 }
 
-/// Adds the terms of a loss up, and moves the cursor on; both by `good`, 1 or 0.
+/// Adds the terms of a loss up, and moves the cursor on; both by `good`, 1 or 0. Each stage of a network has a cursor,
+/// but only one the loss.
 void count_batch(Graph& graph, const std::vector<LossTerm>& terms, const std::string& role, Value cursor,
-                 std::int64_t batch, Value ok) {
+                 std::int64_t batch, Value ok, bool in_stages = false) {
   Counting counting;
   const Scalar good = ok ? counting.input(ok) : Scalar(1.0F);
   count_terms(graph, counting, terms, role, batch, ok, good);
+  if (in_stages) {
+    graph.assign(cursor, pointwise("next_batch", {cursor}, scalar::input(0) + 1.0F, DType::i32));
+  } else {
+    counting.add(cursor, counting.input(cursor) + good, DType::i32);
+  }
+  counting.assign();
+}
+
+/// What a batch adds to the sums of the loss, and the names of these.
+struct LossParts {
+  LossParts(const std::vector<LossTerm>& terms, std::int64_t batch) {
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+      const bool is_mean = terms[t].kind == LossTerm::Kind::mean;
+      numbers.push_back(is_mean ? pointwise("count", {terms[t].sum}, scalar::input(0) * static_cast<float>(batch))
+                                : terms[t].sum);
+      names.push_back(loss_sum_name("train", t));
+      if (!terms[t].weight) continue;
+      numbers.push_back(terms[t].weight);
+      names.push_back(loss_weight_name("train", t));
+    }
+  }
+  std::vector<Value> numbers;
+  std::vector<std::string> names;
+};
+
+/// As count_batch for a step in stages: the sums of the loss go on from run to run, and the cursor counts updates.
+void count_update_of_stages(Graph& graph, const LossParts& parts, Value cursor, Value ok) {
+  const Value sums = optim::gather_numbers(graph, kExchangedCounts, parts.numbers);
+  Counting counting;
+  const Scalar good = counting.input(ok);
+  std::vector<Value> kept;
+  for (std::size_t i = 0; i < parts.names.size(); ++i) {
+    const Value variable = counter(graph, parts.names[i], VariableRole::optimizer);
+    const Value sum = optim::exchanged_number(sums, static_cast<std::int64_t>(i));
+    kept.push_back(pointwise("count", {reshape(ok, Shape{1}), reshape(sum, Shape{1}), variable},
+                             scalar::select(scalar::input(0), scalar::input(1), scalar::input(2))));
+    graph.assign(variable, kept.back());
+  }
+  graph.assign(sums, kept.size() == 1 ? kept[0] : concat(kept, 0));
   counting.add(cursor, counting.input(cursor) + good, DType::i32);
   counting.assign();
 }
 
 /// As count_batch for a step of several ranks: the sums of the loss are those of all ranks, the cursor is this rank's.
-void count_batch_of_rank(Graph& graph, const std::vector<LossTerm>& terms, Value cursor, std::int64_t batch, Value ok,
-                         int accumulate) {
-  std::vector<Value> numbers;
-  std::vector<std::string> names;
-  for (std::size_t t = 0; t < terms.size(); ++t) {
-    const bool is_mean = terms[t].kind == LossTerm::Kind::mean;
-    numbers.push_back(is_mean ? pointwise("count", {terms[t].sum}, scalar::input(0) * static_cast<float>(batch))
-                              : terms[t].sum);
-    names.push_back(loss_sum_name("train", t));
-    if (!terms[t].weight) continue;
-    numbers.push_back(terms[t].weight);
-    names.push_back(loss_weight_name("train", t));
-  }
-  const Value sums = optim::exchange_numbers(graph, kExchangedCounts, numbers, accumulate);
+void count_batch_of_rank(Graph& graph, const LossParts& parts, Value cursor, Value ok, int accumulate) {
+  const std::vector<std::string>& names = parts.names;
+  const Value sums = optim::exchange_numbers(graph, kExchangedCounts, parts.numbers, accumulate);
   Counting counting;
   const Scalar good = counting.input(ok);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -219,7 +250,25 @@ std::vector<Value> results_of(const Values& outputs, Value loss) {
   return results;
 }
 
-Traced trace(const Recipe& recipe, const ProgramKey& key) {
+namespace {
+
+Value minimized_in_stages(Traced& traced, const Recipe& recipe, const optim::MinimizeOptions& how, int stages) {
+  const ForwardOrder order(*traced.graph);
+  const auto stage_of = [&](const Value& parameter) {
+    return static_cast<int>(std::ranges::upper_bound(traced.begins, order.place(parameter)) - traced.begins.begin());
+  };
+  optim::StagedStep step = optim::minimize_in_stages(traced.loss, recipe.optimizer, how, stages, stage_of);
+  traced.measures = std::move(step.measures);
+  return step.ok;
+}
+
+void cut_into_stages(Traced& traced, const StagePlan* plan) {
+  if (plan != nullptr) traced.begins = plan->begins_in(ForwardOrder(*traced.graph), traced.results());
+}
+
+}  // namespace
+
+Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan) {
   Traced traced;
   traced.graph = std::make_unique<Graph>();
   Graph& graph = *traced.graph;
@@ -230,11 +279,16 @@ Traced trace(const Recipe& recipe, const ProgramKey& key) {
     const nn::AveragedStatistics averaged(number);
     call_network(traced, recipe, batch.features);
     graph.assign(batch.cursor, cast(number, DType::i32));
+    cut_into_stages(traced, plan);
     return traced;
   }
   const std::optional<MixedBatch> mixed = key.mixes ? std::optional(mix(graph, batch)) : std::nullopt;
   call_network(traced, recipe, mixed ? mixed->features : batch.features);
-  if (key.purpose == Purpose::predict) return traced;
+  traced.cursor = batch.cursor;
+  if (key.purpose == Purpose::predict) {
+    cut_into_stages(traced, plan);
+    return traced;
+  }
   check_classes(recipe.objective, traced.outputs, batch.labels, key.source);
   traced.loss = mixed ? mixed->loss(recipe.objective, traced.outputs) : recipe.objective(traced.outputs, batch.labels);
   CONCORD_CHECK(traced.loss, ArgumentError, "the loss of a trainer returned an empty value");
@@ -248,17 +302,21 @@ Traced trace(const Recipe& recipe, const ProgramKey& key) {
   const std::vector<LossTerm> terms = terms_of(traced.loss);
   for (const LossTerm& term : terms) traced.terms.push_back(term.kind);
   const std::string role = role_of(key.purpose);
+  cut_into_stages(traced, plan);
   if (key.purpose == Purpose::train) {
     optim::MinimizeOptions how = recipe.minimize;
     how.weight = static_cast<double>(key.plan.size);
-    const Value ok = optim::minimize(traced.loss, recipe.optimizer, how);
-    if (how.ranks > 1) {
-      count_batch_of_rank(graph, terms, batch.cursor, key.plan.size, ok, how.accumulate);
+    const Value ok = plan != nullptr ? minimized_in_stages(traced, recipe, how, plan->size())
+                                     : optim::minimize(traced.loss, recipe.optimizer, how);
+    if (plan != nullptr) {
+      count_update_of_stages(graph, LossParts(terms, key.plan.size), batch.cursor, ok);
+    } else if (how.ranks > 1) {
+      count_batch_of_rank(graph, LossParts(terms, key.plan.size), batch.cursor, ok, how.accumulate);
     } else {
       count_batch(graph, terms, role, batch.cursor, key.plan.size, ok);
     }
   } else {
-    count_batch(graph, terms, role, batch.cursor, key.plan.size, {});
+    count_batch(graph, terms, role, batch.cursor, key.plan.size, {}, plan != nullptr);
     if (key.k > 0 && class_axis) count_hits_of(traced, batch.labels[0], *class_axis, key.k);
     count_metrics(traced, key.metrics, batch.labels, key.plan.size);
   }

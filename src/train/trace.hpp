@@ -30,6 +30,7 @@ enum class Purpose : std::uint8_t {
 inline constexpr const char* kUpdatedCursor = "train.updated_cursor";
 /// What each rank adds to the sums of the loss: f32, for each term its sum, and its weight if it is weighted.
 inline constexpr const char* kExchangedCounts = "exchange.counts";
+class StagePlan;
 
 /// The properties in which programs of one trainer differ.
 struct ProgramKey {
@@ -65,12 +66,17 @@ struct Traced {
   MetricTerms metrics;
   std::vector<std::optional<std::int32_t>> ignored;  // the label that the loss leaves out, for each column of labels
   std::vector<VariablePtr> weights;                  // parameters and running statistics of the network
+  Value cursor = {};
+  // Of a network in stages:
+  std::vector<std::int32_t> begins = {};  // the first nodes of stages 1, 2, …
+  std::vector<Assignment> measures = {};  // optim::StagedStep
   /// What the program computes: the loss, else the outputs.
   [[nodiscard]] std::vector<Value> results() const { return results_of(outputs, loss); }
 };
-/// Builds the graph of a step without touching a device. Throws ShapeError with the layer that does not fit,
-/// ArgumentError if the network has too few outputs for the classes of the labels. Both errors name a wrong metric.
-[[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key);
+/// Builds the graph of a step without touching a device; with a plan, of a step in stages. Throws ShapeError with the
+/// layer that does not fit, ArgumentError if the network has too few outputs for the classes of the labels. Both errors
+/// name a wrong metric.
+[[nodiscard]] Traced trace(const Recipe& recipe, const ProgramKey& key, const StagePlan* plan = nullptr);
 
 /// Throws as data::check_outputs if an output has no score for each class of its labels, for every loss of the
 /// objective.

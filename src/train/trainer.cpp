@@ -4,9 +4,30 @@
 #include <utility>
 
 #include "concord/core/check.hpp"
-#include "concord/train/state.hpp"
+#include "concord/train/gathered.hpp"
 
 namespace concord {
+
+namespace {
+
+void check_pipeline(const TrainerOptions& options) {
+  const Pipeline& pipeline = options.pipeline;
+  if (!pipeline.is_on()) return;
+  CONCORD_CHECK(pipeline.stages >= 2, ArgumentError, "a pipeline needs at least 2 stages, got {}", pipeline.stages);
+  CONCORD_CHECK(pipeline.micro >= 2, ArgumentError,
+                "a pipeline needs at least 2 batches an update (micro), got {}: with fewer, only one stage works at a "
+                "time",
+                pipeline.micro);
+  const int devices = options.group ? options.group->size() : 1;
+  CONCORD_CHECK(devices == pipeline.stages, ArgumentError,
+                "a pipeline of {} stages needs {} devices, one for each stage, got {}", pipeline.stages,
+                pipeline.stages, devices);
+  CONCORD_CHECK(options.accumulate == 1, ArgumentError,
+                "a pipeline joins `micro` batches an update, here {}; leave accumulate at 1, got {}", pipeline.micro,
+                options.accumulate);
+}
+
+}  // namespace
 
 Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim::Optimizer optimizer, DevicePtr device,
                  const TrainerOptions& options)
@@ -17,11 +38,13 @@ Trainer::Trainer(std::shared_ptr<nn::Module> network, Objective objective, optim
   state_ = with_host_memory("making a Trainer", [&] {
     TrainerOptions own = options;
     if (!own.group) own.group = collective::group_of_process();
+    check_pipeline(own);
+    const bool in_stages = own.pipeline.is_on();
     const optim::MinimizeOptions minimize{.clip = own.clip,
                                           .check_gradients = own.check_gradients,
                                           .groups = own.groups,
-                                          .accumulate = own.accumulate,
-                                          .ranks = own.group ? own.group->size() : 1,
+                                          .accumulate = in_stages ? own.pipeline.micro : own.accumulate,
+                                          .ranks = own.group && !in_stages ? own.group->size() : 1,
                                           .ema_decay = own.ema_decay,
                                           .loss_scale = optim::loss_scale_for(own.precision)};
     return std::make_unique<TrainerState>(
@@ -52,8 +75,8 @@ void Trainer::save(const std::filesystem::path& path, const io::SaveOptions& opt
   with_state("saving weights", [&](TrainerState& state) {
     CONCORD_CHECK(state.weights.are_known(), ArgumentError,
                   "there are no weights to save yet: call fit, evaluate, predict or prepare first");
-    if (state.ranks.rank() == 0) io::save_weights(path, state.weights.evaluated(), state.options.metadata, options);
-    state.ranks.wait();
+    const io::TensorMap weights = train::gather_evaluated(state);
+    train::write_on_first_rank(state, [&] { io::save_weights(path, weights, state.options.metadata, options); });
   });
 }
 

@@ -10,7 +10,8 @@
 namespace concord::train {
 
 Weights::Weights(const DevicePtr& device, const TrainerOptions& options)
-    : ema_decay_(options.ema_decay),
+    : is_stage_(options.pipeline.is_on()),
+      ema_decay_(options.ema_decay),
       groups_(options.groups),
       variables_(std::make_shared<Variables>(device, options.seed)) {}
 
@@ -37,10 +38,10 @@ Weights::Arrival Weights::expect(const Traced& traced, const ProgramKey& key) {
   return arrival;
 }
 
-VariablesPtr Weights::storage_for(const Graph& graph, bool averaged) {
+VariablesPtr Weights::storage_for(const Graph& graph, bool averaged, std::span<const VariablePtr> needed) {
   if (!averaged) return variables_;
   const auto view = std::make_shared<Variables>(variables_->device_pointer(), variables_->seed());
-  for (const VariablePtr& variable : graph.variables()) {
+  for (const VariablePtr& variable : needed) {
     Storage held = variables_->require(variable, variable->name);
     // Those of parameters that were frozen later stay.
     const bool has_average = optim::is_trained(graph, *variable, groups_) ||
@@ -53,7 +54,7 @@ VariablesPtr Weights::storage_for(const Graph& graph, bool averaged) {
 
 void Weights::accept(const Traced& traced, Arrival arrival) {
   for (const VariablePtr& weight : traced.weights) {  // one that a larger network has given its name
-    if (variables_->contains(weight->name)) continue;
+    if (is_stage_ || variables_->contains(weight->name)) continue;
     variables_->bind(weight->name, weight->spec, variables_->require(weight, weight->name));
   }
   if (pending_.has_checkpoint()) {
@@ -94,6 +95,7 @@ io::TensorMap Weights::evaluated() const {
   const bool by_average = are_averaged();
   io::TensorMap tensors;
   for (const auto& [name, spec] : network_) {
+    if (!has(name)) continue;
     const auto average = by_average ? variables_->related(name, VariableRole::average) : std::nullopt;
     tensors.emplace(name, variables_->read(average.value_or(name)));
   }
@@ -113,6 +115,7 @@ io::TensorMap Weights::all() const {
 
 void Weights::write(const io::TensorMap& tensors) {
   for (const auto& [name, tensor] : tensors) {
+    if (!has(name)) continue;
     variables_->write(name, tensor);
     if (const auto average = variables_->related(name, VariableRole::average)) variables_->write(*average, tensor);
   }

@@ -1,6 +1,7 @@
 // Weights: the variables of a training, and what files bring for them. Internal to the room.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,9 @@ class Weights {
   };
   /// Throws FormatError where a file that waits does not fit.
   [[nodiscard]] Arrival expect(const Traced& traced, const ProgramKey& key);
-  /// The same storage; if `averaged`, averages stand under the names of the weights that they are of.
-  [[nodiscard]] VariablesPtr storage_for(const Graph& graph, bool averaged);
+  /// The same storage; if `averaged`, averages stand under the names of the weights that they are of. `needed`: the
+  /// variables that the program has, of those of the graph.
+  [[nodiscard]] VariablesPtr storage_for(const Graph& graph, bool averaged, std::span<const VariablePtr> needed);
   void accept(const Traced& traced, Arrival arrival);
 
   /// Weights of a file, now or as soon as the network is known.
@@ -46,6 +48,9 @@ class Weights {
   [[nodiscard]] io::TensorMap persistent() const;
   /// Weights and running statistics, with averages where evaluations use them, under the weights' names.
   [[nodiscard]] io::TensorMap evaluated() const;
+  /// The specs of those, and of what a checkpoint holds, on all devices together.
+  [[nodiscard]] const Specs& network() const { return network_; }
+  [[nodiscard]] const Specs& known() const { return known_; }
   /// Weights, averages and running statistics.
   [[nodiscard]] io::TensorMap all() const;
 
@@ -55,6 +60,10 @@ class Weights {
   /// Averages that are new in the middle of a training, of parameters that were frozen before, begin as these are now.
   void start_averages(const Specs& fresh);
 
+  /// Whether this device has the variable. One of a pipeline has those of its stage, and of the others only the specs.
+  [[nodiscard]] bool has(const std::string& name) const { return !is_stage_ || variables_->contains(name); }
+
+  const bool is_stage_;
   const double ema_decay_;
   const std::vector<optim::Group> groups_;
   const VariablesPtr variables_;

@@ -1,0 +1,43 @@
+// minimize for a network whose parameters are spread over the stages of a pipeline. Internal to the library.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "concord/optim/step_numbers.hpp"
+
+namespace concord::optim {
+
+/// The stage that keeps a parameter.
+using StageOf = std::function<int(const Value& parameter)>;
+
+/// A step in three parts. The early assignments (Graph::assign_early) gather gradients and numbers of
+/// MinimizeOptions::accumulate runs. Then each stage measures its gathered gradients, and the host gives
+/// kExchangedNumbers of the last stage and the measures of each stage to all. From these every stage computes the same
+/// numbers of the step, and updates its parameters, in the other assignments.
+struct StagedStep {
+  Value ok;
+  /// For each stage, a variable f32 [n] and the norms of its gradients and whether all are finite; none if the step
+  /// needs neither. A stage without trained parameters has an empty assignment.
+  std::vector<Assignment> measures;
+};
+
+/// As minimize; an update has the bits of minimize with the same `accumulate` above 1 on one device. Running statistics
+/// change in each run. The random state does not advance: the host says it for each run.
+[[nodiscard]] StagedStep minimize_in_stages(Value loss, const Optimizer& optimizer, const MinimizeOptions& options,
+                                            int stages, const StageOf& stage_of);
+
+/// What minimize_in_stages wants of a step, and gets from it.
+struct Staging {
+  int stages;
+  const StageOf& stage_of;
+  std::vector<Assignment> measures = {};
+};
+/// The norm of all gradients and whether they are finite, from what each stage measures of its own.
+[[nodiscard]] Gradients measured_in_stages(const std::vector<Value>& weights, const std::vector<Value>& gradients,
+                                           Staging& staging, bool wants_norm, bool wants_finite);
+/// As minimize, or as minimize_in_stages if `staging` is not null; `options` then has the runs of an update as ranks.
+[[nodiscard]] Value minimized(Value loss, const Optimizer& optimizer, const MinimizeOptions& options, Staging* staging);
+
+}  // namespace concord::optim

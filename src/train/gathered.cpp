@@ -1,0 +1,70 @@
+// Variables on their way to rank 0, in the order of their names, which is the same on all ranks.
+#include "concord/train/gathered.hpp"
+
+#include <string>
+
+#include "concord/core/check.hpp"
+#include "concord/train/step_variables.hpp"
+
+namespace concord::train {
+namespace {
+
+/// `own`: those of `specs` that this rank has.
+io::TensorMap gather(const PipelineRank& rank, const Specs& specs, io::TensorMap own) {
+  const timeline::Span span("gather weights");
+  io::TensorMap all;
+  for (const auto& [name, spec] : specs) {
+    const int home = rank.home(name);
+    const auto found = own.find(name);
+    std::byte is_there{found != own.end()};
+    if (home == 0) {
+      if (rank.is_first() && found != own.end()) all.emplace(name, std::move(found->second));
+    } else if (rank.stage() == home) {
+      rank.group().send({&is_there, 1}, 0);
+      if (found != own.end()) rank.group().send(found->second.bytes(), 0);
+    } else if (rank.is_first()) {
+      rank.group().receive({&is_there, 1}, home);
+      if (is_there == std::byte{0}) continue;
+      Tensor tensor = Tensor::unset(spec);
+      rank.group().receive(tensor.bytes(), home);
+      all.emplace(name, std::move(tensor));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+io::TensorMap gather_evaluated(const TrainerState& state) {
+  io::TensorMap own = state.weights.evaluated();
+  return state.pipeline ? gather(*state.pipeline, state.weights.network(), std::move(own)) : own;
+}
+
+io::TensorMap gather_persistent(const TrainerState& state) {
+  io::TensorMap own = state.weights.persistent();
+  if (!state.pipeline) return own;
+  io::TensorMap all = gather(*state.pipeline, state.weights.known(), std::move(own));
+  if (state.weights.known().contains(kRandomState) && state.pipeline->is_first()) {
+    const std::int64_t batches = state.at.batch > 0 ? state.at.position / state.at.batch : 0;
+    all.insert_or_assign(kRandomState, random_state_of(state.at.seed, state.at.epoch, batches));
+  }
+  return all;
+}
+
+void write_on_first_rank(const TrainerState& state, const std::function<void()>& write) {
+  if (!state.pipeline) {
+    if (state.ranks.rank() == 0) write();
+    state.ranks.wait();
+    return;
+  }
+  std::string failure;
+  try {
+    if (state.pipeline->is_first()) write();
+  } catch (const IoError& error) {
+    failure = error.what();
+  }
+  if (!state.ranks.any(!failure.empty())) return;
+  throw IoError(failure.empty() ? "rank 0 could not write the file; it says why" : failure);
+}
+
+}  // namespace concord::train

@@ -1,0 +1,239 @@
+// Stages of a step: their programs, and values on their way between them through the group.
+#include "concord/train/pipeline.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "concord/core/check.hpp"
+#include "concord/core/log.hpp"
+#include "concord/core/timeline.hpp"
+#include "concord/train/source.hpp"
+
+namespace concord::train {
+namespace {
+
+void append(std::vector<Value>& all, const std::vector<Value>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+const StagePlan& PipelineRank::plan_for(const std::function<Traced()>& traced) {
+  if (plan_) return *plan_;
+  std::vector<std::uint64_t> memory(static_cast<std::size_t>(stages()));
+  memory[static_cast<std::size_t>(stage())] = memory_;
+  group_->all_gather(std::as_writable_bytes(std::span(memory)), sizeof(std::uint64_t));
+  const Traced whole = traced();
+  plan_.emplace(*whole.graph, whole.results(), std::vector<std::size_t>(memory.begin(), memory.end()));
+  log(LogLevel::info, fmt::format("stage {} of {}; the stages begin at {}", stage(), stages(),
+                                  fmt::join(plan_->first_parameters(), ", ")));
+  return *plan_;
+}
+
+void PipelineRank::on_all_stages(const std::function<void()>& make) const {
+  enum class Outcome : std::uint8_t { good, no_memory, failed };
+  Outcome own = Outcome::good;
+  std::exception_ptr error;
+  try {
+    make();
+  } catch (const RankLost&) {
+    throw;
+  } catch (const OutOfMemory& failure) {
+    own = Outcome::no_memory;
+    error = std::make_exception_ptr(OutOfMemory(fmt::format("stage {} of {}: {}", stage(), stages(), failure.what())));
+  } catch (const Error&) {
+    own = Outcome::failed;
+    error = std::current_exception();
+  }
+  std::vector<Outcome> all(static_cast<std::size_t>(stages()));
+  all[static_cast<std::size_t>(stage())] = own;
+  group_->all_gather(std::as_writable_bytes(std::span(all)), sizeof(Outcome));
+  if (error) std::rethrow_exception(error);
+  const auto other = std::ranges::find_if(all, [](Outcome outcome) { return outcome != Outcome::good; });
+  if (other == all.end()) return;
+  const auto where = other - all.begin();
+  CONCORD_CHECK(*other != Outcome::no_memory, OutOfMemory,
+                "stage {} does not fit on the device of rank {}, which says why", where, where);
+  throw ArgumentError(fmt::format("stage {} cannot run on the device of rank {}, which says why", where, where));
+}
+
+void PipelineRank::note_homes(const Graph& graph, const Stages& stages) {
+  for (std::int32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (!node.variable) continue;
+    homes_.emplace(node.variable->name, stages.of(Value(const_cast<Graph*>(&graph), id, 0)));
+  }
+}
+
+int PipelineRank::home(const std::string& variable) const {
+  const auto found = homes_.find(variable);
+  return found == homes_.end() ? 0 : std::max(found->second, 0);
+}
+
+StageProgram::Parts StageProgram::parts_of(const Traced& traced, const Stages& stages, const PipelineRank& rank,
+                                           Purpose purpose) {
+  const int stage = rank.stage();
+  const bool trains = purpose == Purpose::train;
+  Parts parts;
+  if (!rank.is_first()) parts.from_before = stages.forward(stage - 1);
+  if (!rank.is_last()) parts.to_behind = stages.forward(stage);
+  if (trains && !rank.is_last()) parts.from_behind = stages.backward(stage);
+  if (trains && !rank.is_first()) parts.to_before = stages.backward(stage - 1);
+  append(parts.run.given, parts.from_before);
+  append(parts.run.given, parts.from_behind);
+  append(parts.run.outputs, parts.to_behind);
+  append(parts.run.outputs, parts.to_before);
+  parts.run.assignments = stages.assignments(stage, trains);
+  if (!trains) {
+    if (rank.is_last()) append(parts.run.outputs, traced.results());
+    return parts;
+  }
+  // Batches overlap, so each has its place in the epoch and its random state in its own memory.
+  parts.run.given.push_back(traced.cursor);
+  if (const Value random = traced.graph->used_random_state()) parts.run.given.push_back(random);
+  parts.run.before_pause = parts.to_behind;
+  const auto own = static_cast<std::size_t>(stage);
+  if (own < traced.measures.size() && traced.measures[own].variable) {
+    parts.measure.assignments.push_back(traced.measures[own]);
+  }
+  parts.update.assignments = stages.assignments(stage, false);
+  return parts;
+}
+
+StageProgram::StageProgram(const PipelineRank& rank, const Traced& traced, const Stages& stages, Parts parts,
+                           const VariablesPtr& variables, const CompileOptions& options, std::size_t slots)
+    : rank_(rank), variables_(variables), parts_(std::move(parts)), measures_(traced.measures) {
+  const Graph& graph = *traced.graph;
+  slots_.push_back(compile_section(graph, parts_.run, variables, options));
+  while (slots_.size() < slots) slots_.push_back(slots_.front().twin());
+  if (parts_.update.assignments.empty()) return;
+  CompileOptions without_budget = options;  // nothing is computed again
+  without_budget.memory_budget = 0;
+  if (!parts_.measure.assignments.empty()) measure_ = compile_section(graph, parts_.measure, variables, without_budget);
+  update_ = compile_section(graph, parts_.update, variables, without_budget);
+  for (const Assignment& assignment : graph.assignments()) {
+    const auto guest = stages.guests().find(assignment.variable.name());
+    if (guest == stages.guests().end() || assignment.is_early) continue;
+    const int home = stages.of(assignment.variable);
+    guests_.push_back({guest->first, home, guest->second});
+    const auto average = std::ranges::find_if(graph.assignments(), [&](const Assignment& other) {
+      const Variable& variable = *other.variable.node().variable;
+      return variable.role == VariableRole::average && variable.of == guest->first;
+    });
+    if (average == graph.assignments().end()) continue;
+    guests_.push_back({average->variable.name(), home, guest->second});
+    if (guest->second.contains(rank.stage())) {
+      static_cast<void>(variables->require(*average->variable.node().variable));
+    }
+  }
+}
+
+void StageProgram::send(Program& program, const std::vector<Value>& values, int to) const {
+  for (const Value& value : values) {
+    const Tensor tensor = program.read(value);
+    const timeline::Span span("send to a stage");
+    rank_.group().send(tensor.bytes(), to);
+  }
+}
+
+void StageProgram::receive(Program& program, const std::vector<Value>& values, int from) const {
+  for (const Value& value : values) {
+    Tensor tensor = Tensor::unset(value.spec());
+    {
+      const timeline::Span span("wait for a stage");
+      rank_.group().receive(tensor.bytes(), from);
+    }
+    program.write(value.name(), tensor);
+  }
+}
+
+void StageProgram::run(const Feed& feed) {
+  Program& program = slots_.front();
+  feed(program);
+  receive_forward(0);
+  program.run();
+  send_forward(0);
+}
+
+Tensor StageProgram::read(const Value& value) {
+  Tensor tensor = rank_.is_last() ? slots_.front().read(value) : Tensor::unset(value.spec());
+  rank_.share(tensor.bytes(), rank_.last());
+  return tensor;
+}
+
+void StageProgram::run_forward(std::size_t slot, const Feed& feed) {
+  Program& program = slots_[slot];
+  feed(program);
+  if (program.pauses()) {
+    program.run_before_pause();
+  } else {
+    program.run();
+  }
+}
+
+void StageProgram::run_backward(std::size_t slot) {
+  if (slots_[slot].pauses()) slots_[slot].run_after_pause();
+}
+
+void StageProgram::end_update() {
+  const timeline::Span span("update in stages");
+  share_numbers();
+  share_measures();
+  update_.value().run();
+  send_guests();
+}
+
+void StageProgram::share_numbers() {
+  for (const char* name : {optim::kExchangedNumbers, kExchangedCounts}) {
+    Tensor numbers = variables_->read(name);
+    rank_.share(numbers.bytes(), rank_.last());
+    if (!rank_.is_last()) variables_->write(name, numbers);
+    if (name == optim::kExchangedNumbers && failure_.empty() && !std::isfinite(numbers.values<float>()[0])) {
+      failure_ = "the loss";
+    }
+  }
+}
+
+void StageProgram::share_measures() {
+  if (measures_.empty()) return;
+  if (measure_) measure_->run();
+  std::size_t most = 0;
+  for (const Assignment& of_stage : measures_) {
+    if (of_stage.variable) most = std::max(most, of_stage.variable.spec().bytes());
+  }
+  std::vector<std::byte> all(most * measures_.size());
+  const auto part = [&](std::size_t stage) { return std::span(all).subspan(stage * most, most); };
+  const auto own = static_cast<std::size_t>(rank_.stage());
+  if (measures_[own].variable) {
+    const Tensor measured = variables_->read(measures_[own].variable.name());
+    std::ranges::copy(measured.bytes(), part(own).begin());
+  }
+  rank_.group().all_gather(all, most);
+  for (std::size_t stage = 0; stage < measures_.size(); ++stage) {
+    const Value variable = measures_[stage].variable;
+    if (!variable) continue;
+    Tensor measured = Tensor::unset(variable.spec());
+    std::ranges::copy(part(stage).first(measured.bytes().size()), measured.bytes().begin());
+    if (stage != own) variables_->write(variable.name(), measured);
+    if (failure_.empty() && measured.values<float>().back() == 0) {
+      failure_ = fmt::format("the loss is finite, but a gradient of stage {}", stage);
+    }
+  }
+}
+
+void StageProgram::send_guests() {
+  for (const Guest& guest : guests_) {
+    if (guest.home == rank_.stage()) {
+      const Tensor value = variables_->read(guest.name);
+      for (const int reader : guest.readers) rank_.group().send(value.bytes(), reader);
+    } else if (guest.readers.contains(rank_.stage())) {
+      Tensor value = variables_->read(guest.name);
+      rank_.group().receive(value.bytes(), guest.home);
+      variables_->write(guest.name, value);
+    }
+  }
+}
+
+}  // namespace concord::train
